@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +17,7 @@ from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.source import refuse_faults
 from acerl_np.problem.stations import show_site
-from acerl_np.problem.task_rows import find_repeated, read_tasks
+from acerl_np.problem.task_rows import CHAIN, START, find_repeated, find_roots, read_tasks
 from acerl_np.support.errors import InputError, RecordError, describe
 
 COLUMNS = {
@@ -27,13 +28,14 @@ COLUMNS = {
     "handling_time": "handling_time",
     "demand": "demand",
     "priority": "priority",
+    **{name: name for name in CHAIN},
 }
 """Arrays of an instance, and the columns of its rows."""
 
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """A layout and the tasks that arrive on it, sorted by arrival.
+    """A layout and the tasks that arrive on it, sorted by arrival: of a chain, by that of its first.
 
     Attributes
     ----------
@@ -44,12 +46,20 @@ class Instance:
     pickup, delivery : ndarray(int32, (n_tasks,))
         Positions in `layout.sites`.
     arrival : ndarray(float64, (n_tasks,)), s
+        Of a task that follows another: before then it is not ready; at least that of the chain's first.
     expiry : ndarray(float64, (n_tasks,)), s
-        Counted from the arrival: a task is due at arrival + expiry.
+        Counted from the arrival: a task is due at arrival + expiry; of one that follows another, so long
+        after it is ready. inf: never.
     handling_time : ndarray(float64, (n_tasks,)), s
     demand : ndarray(float64, (n_tasks,)), units of load
     priority : ndarray(float64, (n_tasks,))
         Of the waiting tasks that a vehicle may carry it is offered those with the highest. 0 by default.
+    after : ndarray(int32, (n_tasks,))
+        Row of the task that must be delivered and processed before, -1 without one.
+    processing : ndarray(float64, (n_tasks,)), s
+        What the machine at the delivery needs.
+    announced : ndarray(float64, (n_tasks,)), s
+        So long before it is ready a task is known; inf: since its predecessor's processing began.
     epoch : datetime or None
         The moment of time zero; None if the record counts seconds. It is not in the content hash.
     """
@@ -64,12 +74,26 @@ class Instance:
     handling_time: np.ndarray
     demand: np.ndarray
     priority: np.ndarray
+    after: np.ndarray
+    processing: np.ndarray
+    announced: np.ndarray
     epoch: datetime | None = None
 
     @property
     def n_tasks(self) -> int:
         """Number of tasks."""
         return len(self.tasks)
+
+    @cached_property
+    def root(self) -> np.ndarray:
+        """Row of the first task of each task's chain (ndarray(int64, (n_tasks,)))."""
+        return find_roots(self.after)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether no task follows another, is processed or announced, and each is due some time."""
+        used = (self.after >= 0) | (self.processing > 0.0) | (self.announced > 0.0)
+        return not (used | np.isinf(self.expiry)).any()
 
     @classmethod
     def from_rows(
@@ -91,11 +115,14 @@ class Instance:
         layout : Layout
         rows : sequence of mappings
             Keys `task`, `pickup`, `delivery`, `arrival_time`, `expiry_time` and optionally
-            `handling_time`, `demand`, `priority`, `earliest_start` and `time_zero`; numbers or texts that
-            read as numbers. Arrivals may also be ISO 8601 timestamps, times of day such as "07:30", or
+            `handling_time`, `demand`, `priority`, `earliest_start`, `time_zero`, `after`, `processing` and
+            `announced`; numbers or texts that read as numbers.
+            Arrivals may also be ISO 8601 timestamps, times of day such as "07:30", or
             seconds since 1970 (numbers above 1e9); then expiries may be due moments of the same kind, and
             `time_zero` the moment of time zero, the same in each row that has it. A task whose earliest
-            start is after its arrival arrives then, and is due as it was.
+            start is after its arrival arrives then, and is due as it was. `after` is the id of the task
+            that goes before; then the arrival may be empty, that of the chain's first. `announced` is a
+            number of seconds or "start". With one of these an expiry may be empty: never due.
         places : sequence of str, optional
             Where each row stood, for errors; "row 1", "row 2", ... if not given.
         epoch : datetime, optional
@@ -110,8 +137,9 @@ class Instance:
         ------
         RecordError
             If a value is missing, malformed or out of range, a column holds both seconds and
-            timestamps, a task stands twice, a site is unknown or cannot be reached, or no vehicle
-            can carry a task, or has the battery for it.
+            timestamps, a task stands twice or follows itself or an unknown one, is processed where there is
+            no machine, a site is unknown or cannot be reached, or no vehicle can carry a task, or has the
+            battery for it.
         InputError
             If the date format is none.
         """
@@ -191,9 +219,18 @@ class Instance:
         names = ("task", *columns)
         found = zip(self.tasks, *columns.values(), strict=True)
         rows: list[dict[str, Any]] = [dict(zip(names, values, strict=True)) for values in found]
-        for row in rows:
+        for row, after in zip(rows, self.after.tolist(), strict=True):
             if not row["priority"]:
                 del row["priority"]
+            if self.is_plain:
+                for column in CHAIN:
+                    del row[column]
+                continue
+            row["after"] = "" if after < 0 else self.tasks[after]
+            if math.isinf(row["announced"]):
+                row["announced"] = START
+            if math.isinf(row["expiry_time"]):
+                row["expiry_time"] = None
         return rows
 
     @cached_property
@@ -206,7 +243,7 @@ class Instance:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is found of the rest: where an instance arrives, it is found of what arrived."""
-        found = ("content_hash", "_is_reachable")
+        found = ("content_hash", "_is_reachable", "root", "is_plain")
         return {name: value for name, value in vars(self).items() if name not in found}
 
     def __repr__(self) -> str:
@@ -216,12 +253,25 @@ class Instance:
 def make_instance(
     name: str, layout: Layout, columns: Mapping[str, Sequence[Any]], epoch: datetime | None
 ) -> tuple[Instance, np.ndarray]:
-    """Return the instance of tasks in any order, by its attributes, and the order of their arrivals."""
-    order = np.argsort(columns["arrival"], kind="stable")
+    """Return the instance of tasks in any order, by its attributes, and the order of their arrivals.
+
+    Of `after` the columns have ids, empty ones of tasks that follow none.
+    """
+    rows = {task: k for k, task in enumerate(columns["tasks"])} | {"": -1}
+    after = np.array([rows[task] for task in columns["after"]], np.int32)
+    roots = find_roots(after)
+    if (roots < 0).any():  # by a task of another that stood there twice, and was left out
+        task = columns["tasks"][int(roots.argmin())]
+        raise RecordError(
+            f"task '{task}': after: follows itself; expected a chain with a first task"
+        )
+    order = np.argsort(np.array(columns["arrival"])[roots], kind="stable")
+    place = np.append(np.argsort(order), -1)
     arrays = {}
     for column in COLUMNS:
-        kind = np.int32 if column in ("pickup", "delivery") else np.float64
-        arrays[column] = np.array(columns[column], kind)[order]
+        kind = np.int32 if column in ("pickup", "delivery", "after") else np.float64
+        values = place[after] if column == "after" else columns[column]
+        arrays[column] = np.array(values, kind)[order]
         arrays[column].setflags(write=False)
     tasks = tuple(columns["tasks"][k] for k in order)
     return Instance(name, layout, tasks, epoch=epoch, **arrays), order

@@ -26,6 +26,7 @@ from acerl_np.problem.parts import (
     Breakdown,
     Charger,
     Edge,
+    Machine,
     Parking,
     ParkingPlace,
     RandomBreakdowns,
@@ -48,6 +49,7 @@ __all__ = [
     "Charger",
     "Edge",
     "Layout",
+    "Machine",
     "Parking",
     "ParkingPlace",
     "RandomBreakdowns",
@@ -84,6 +86,8 @@ class Layout:
     chargers : tuple of Charger
     parking : Parking or None
         Where idle vehicles go; None: they stay.
+    machines : tuple of Machine
+        What delivered tasks are processed at.
     commitment : {"assignment", "pickup"}
         Until when a task may change hands; no part of the file, see `with_commitment`.
     max_changes : int
@@ -113,6 +117,7 @@ class Layout:
     battery: Battery | None = None
     chargers: tuple[Charger, ...] = ()
     parking: Parking | None = None
+    machines: tuple[Machine, ...] = ()
     scaling: Mapping[str, Any] | None = field(default=None, hash=False)
     stations: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -126,8 +131,11 @@ class Layout:
             self._check_site(edge.b, f"edges[{k}].b")
             if edge.a == edge.b:
                 raise LayoutError(f"edges[{k}]: goes from '{edge.a}' to itself; expected two sites")
-        lists: dict[str, tuple[Charger | ParkingPlace, ...]] = {"chargers": self.chargers}
-        lists["parking.places"] = self.parking.places if self.parking else ()
+        lists: dict[str, tuple[Charger | ParkingPlace | Machine, ...]] = {
+            "chargers": self.chargers,
+            "parking.places": self.parking.places if self.parking else (),
+            "machines": self.machines,
+        }
         for what, berths in lists.items():
             for k, berth in enumerate(berths):
                 self._check_site(berth.site, f"{what}[{k}].site")
@@ -307,7 +315,7 @@ class Layout:
         """
         data = self.to_dict()
         floor = ("sites", "edges", "routes", "truncate_distances", "quickest_routes")
-        parts = (*floor, "chargers", "parking")
+        parts = (*floor, "chargers", "parking", "machines")
         return hash_json({key: data[key] for key in parts if key in data})
 
     @cached_property

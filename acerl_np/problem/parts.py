@@ -25,6 +25,7 @@ from acerl_np.problem.limits import (
     MAX_LEVEL,
     MAX_NUMBER,
     MAX_RATE,
+    MAX_SERVERS,
     MAX_SITES,
     MAX_TASK_SLOTS,
     MAX_TOW,
@@ -170,6 +171,14 @@ class Parking:
 
 
 @dataclass(frozen=True)
+class Machine:
+    """A site where `servers` delivered tasks may be processed at once, in the order of their deliveries."""
+
+    site: str
+    servers: int = 1
+
+
+@dataclass(frozen=True)
 class Vehicle:
     """A vehicle: start site, speed in m/s, capacity in units of load (0: unlimited), breakdowns.
 
@@ -226,6 +235,7 @@ PARKING = {
     "after": whole(0, MAX_TOW, 60),
     "places": items(table(PLACE, ParkingPlace), 1, MAX_SITES),
 }
+MACHINE = {"site": text(), "servers": whole(1, MAX_SERVERS, 1)}
 VEHICLE = {
     "id": text(),
     "start": text(),
@@ -253,6 +263,7 @@ LAYOUT: Field = table(
         "battery": table(BATTERY, make_battery, None),
         "chargers": items(table(CHARGER, Charger), 1, MAX_SITES, ())._replace(brief=True),
         "parking": table(PARKING, Parking, None),
+        "machines": items(table(MACHINE, Machine), 0, MAX_SITES, ())._replace(brief=True),
         "scaling": table(SCALING, dict, None),
         "stations": names(ids(), MAX_SITES),
         "aliases": names(text(), MAX_ALIASES),

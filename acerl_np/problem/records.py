@@ -106,10 +106,10 @@ def examine_record(
             raise RecordError("no tasks below the header; expected one line per task")
         form, n_rows = make_date_format(export.date_format), len(table.rows) + len(table.faults)
         found = read_tasks(table.rows, table.places, layout, None, form)
-        columns, kept, epoch, faults = found
+        columns, kept, epoch, faults, roots = found
         parts = [Part("", 0.0, np.ones(len(kept), bool))]
         if parting is not None and kept:
-            parts = part_rows(np.array(columns["arrival"]), epoch, parting)
+            parts = part_rows(np.array(columns["arrival"])[roots], epoch, parting)
         instances, repeated = [], {}
         for part in parts:
             own = np.flatnonzero(part.rows).tolist()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from acerl_np.problem.fields import (
     DateFormat,
@@ -32,12 +35,18 @@ UNITS = {"handling_time": " of seconds", "demand": "", "priority": ""}
 TIME_ZERO_COLUMN = "time_zero"
 """Optional column of a record with timestamps: the moment of time zero, the same on every line."""
 
+CHAIN = ("after", "processing", "announced")
+"""Columns of chained tasks: the id of the task before, what its machine needs, when it is known."""
+
+START = "start"
+"""In the column `announced`: known when the processing of the task before begins."""
+
 TIMES = ("arrival_time", "expiry_time", "earliest_start")
 RECORD = Source(
     noun="task",
     required=("task", "pickup", "delivery", "arrival_time", "expiry_time"),
-    optional=(*UNITS, "earliest_start", TIME_ZERO_COLUMN),
-    numbers=(*TIMES, *UNITS),
+    optional=(*UNITS, "earliest_start", TIME_ZERO_COLUMN, *CHAIN),
+    numbers=(*TIMES, *UNITS, *CHAIN[1:]),
     limit=MAX_TASKS,
 )
 
@@ -54,14 +63,16 @@ HALF_A_DAY = timedelta(hours=12)
 class Tasks(NamedTuple):
     """Rows of a record that can be read, and what is wrong with the others.
 
-    `columns` go by the attributes of `Instance`; `kept` are the positions of their rows. `epoch` is the
-    moment of time zero, None if the record counts seconds.
+    `columns` go by the attributes of `Instance`, `after` by ids; `kept` are the positions of their rows,
+    `roots` the places in the columns of the first of each task's chain. `epoch` is the moment of time zero,
+    None if the record counts seconds.
     """
 
     columns: dict[str, list[Any]]
     kept: list[int]
     epoch: datetime | None
     faults: list[Fault]
+    roots: np.ndarray
 
 
 def read_tasks(
@@ -84,6 +95,25 @@ def read_tasks(
         TimeColumn(name, date_format, relative=name == "expiry_time") for name in TIMES
     )
     sites = SiteNames(layout)
+    machines = {layout.site_index[machine.site] for machine in layout.machines}
+    is_plain = not any(column in row for row in rows for column in CHAIN)
+
+    def read_arrival(row: Mapping[str, Any], place: str) -> float | datetime | None:
+        follows = not is_blank(row.get("after"))
+        return None if follows and is_blank(row.get("arrival_time")) else arrival.read(row, place)
+
+    def read_expiry(row: Mapping[str, Any], place: str) -> float | datetime:
+        if not is_plain and is_blank(row.get("expiry_time")):
+            return math.inf
+        if is_blank(row.get("after")):
+            return expiry.read(row, place)
+        return read_number(row, "expiry_time", place, unit=" of seconds after the task is ready,")
+
+    def read_announced(row: Mapping[str, Any], place: str) -> float:
+        value = row.get("announced")
+        if isinstance(value, str) and value.strip().lower() == START:
+            return math.inf
+        return read_number(row, "announced", place, 0.0, alternative=f", or '{START}'")
 
     def read_start(row: Mapping[str, Any], place: str) -> float | datetime | None:
         return None if is_blank(row.get("earliest_start")) else start.read(row, place)
@@ -95,12 +125,18 @@ def read_tasks(
         "tasks": lambda row, place: read_id(row, "task", place),
         "pickup": lambda row, place: sites.read(row, "pickup", place),
         "delivery": lambda row, place: sites.read(row, "delivery", place),
-        "arrival": arrival.read,
-        "expiry": expiry.read,
+        "arrival": read_arrival,
+        "expiry": read_expiry,
         **{name: read_plain(name, unit) for name, unit in UNITS.items()},
+        "after": lambda row, place: (
+            "" if is_blank(row.get("after")) else read_id(row, "after", place)
+        ),
+        "processing": read_plain("processing", " of seconds"),
+        "announced": read_announced,
         "start": read_start,
     }
-    columns: dict[str, list[Any]] = {name: [] for name in readers}
+    names = [*readers]
+    columns: dict[str, list[Any]] = {name: [] for name in names}
     faults: list[Fault] = []
     kept: list[int] = []
     for k, (place, row) in enumerate(zip(places, rows, strict=True)):
@@ -115,6 +151,11 @@ def read_tasks(
         if not wrong:
             try:
                 values[1:3] = sites.join(row, values[1], values[2], place)
+                seconds = values[names.index("processing")]
+                if seconds and values[2] not in machines:
+                    site = layout.sites[values[2]].id
+                    expected = f"0 at '{site}', as it is none of the layout's machines"
+                    refuse(f"{place}: processing", f"{seconds:g}", expected, RecordError)
             except RecordError as error:
                 wrong.append(Fault.of(error, place, row))
         if wrong:
@@ -125,24 +166,109 @@ def read_tasks(
             column.append(value)
     starts = columns.pop("start")
     if not kept:
-        return Tasks(columns, kept, epoch, faults)
+        return Tasks(columns, kept, epoch, faults, np.zeros(0, np.int64))
     arrivals, expiries = columns["arrival"], columns["expiry"]
     own = [rows[k] for k in kept], [places[k] for k in kept]
-    if epoch is None:
-        epoch = _read_time_zero(*own, arrivals[0], date_format)
-    if epoch is None and isinstance(arrivals[0], datetime):
-        _refuse_midnight(arrivals, own[1])
-        epoch = min(arrivals)
+    firsts = [k for k, task in enumerate(columns["after"]) if not task]
+    if epoch is None and firsts:
+        epoch = _read_time_zero(*own, arrivals[firsts[0]], date_format)
+    if epoch is None and firsts and isinstance(arrivals[firsts[0]], datetime):
+        moments = [arrivals[k] for k in firsts]
+        _refuse_midnight(moments, [own[1][k] for k in firsts])
+        epoch = min(moments)
     left = []
     for k, (row, place) in enumerate(zip(*own, strict=True)):
         try:
-            times = _count_times(arrivals[k], expiries[k], epoch, place)
-            arrivals[k], expiries[k] = _hold_back(*times, starts[k], epoch, place)
+            if columns["after"][k] and starts[k] is not None:
+                shown = describe(row["earliest_start"])
+                expected = "none of a task that follows another: arrival_time holds it back"
+                refuse(f"{place}: earliest_start", shown, expected, RecordError)
+            if arrivals[k] is None:
+                arrivals[k] = 0.0
+            else:
+                times = _count_times(arrivals[k], expiries[k], epoch, place)
+                arrivals[k], expiries[k] = _hold_back(*times, starts[k], epoch, place)
             left.append(k)
         except RecordError as error:
             faults.append(Fault.of(error, place, row))
     columns = {name: [column[k] for k in left] for name, column in columns.items()}
-    return Tasks(columns, [kept[k] for k in left], epoch, faults)
+    kept = [kept[k] for k in left]
+    before = _find_before(columns["tasks"], columns["after"])
+    roots = find_roots(before)
+    if (roots < 0).any():
+        lost = {str(row.get("task")).strip() for row in rows}
+        faults += _list_unlinked(columns, before, roots, [places[k] for k in kept], lost)
+        left = np.flatnonzero(roots >= 0).tolist()
+        columns = {name: [column[k] for k in left] for name, column in columns.items()}
+        kept, roots = [kept[k] for k in left], np.searchsorted(left, roots[left])
+    arrivals = columns["arrival"]
+    columns["arrival"] = [
+        max(x, arrivals[k]) for x, k in zip(arrivals, roots.tolist(), strict=True)
+    ]
+    return Tasks(columns, kept, epoch, faults, roots)
+
+
+def find_roots(after: np.ndarray) -> np.ndarray:
+    """Return the row of the first task of each task's chain, int64 (n,), by the rows before, int (n,).
+
+    A first task has -1 before it. A task that follows itself, or one that does, has -1.
+    """
+    own = np.arange(len(after))
+    root = np.where(after < 0, own, after)
+    for _ in range(len(after).bit_length()):
+        further = root[root]
+        if (further == root).all():
+            break
+        root = further
+    return np.where(after[root] < 0, root, -1)
+
+
+def _find_before(tasks: Sequence[str], after: Sequence[str]) -> np.ndarray:
+    """Return the row of the task that each goes after, int64 (n,): -1 of none, itself where it is unknown.
+
+    Where several have the id, as in a table of several records, it is the last one above, or else the first.
+    """
+    before = np.full(len(tasks), -1)
+    if any(after):
+        first = {task: k for k, task in reversed([*enumerate(tasks)])}
+        above: dict[str, int] = {}
+        for k, task in enumerate(after):
+            if task:
+                before[k] = above.get(task, first.get(task, k))
+            above[tasks[k]] = k
+    return before
+
+
+def _list_unlinked(
+    columns: Mapping[str, Sequence[Any]],
+    before: np.ndarray,
+    roots: np.ndarray,
+    places: Sequence[str],
+    lost: Collection[str],
+) -> list[Fault]:
+    """Return the faults of tasks whose chain has no first task; `lost` are ids that stand in the table."""
+    tasks, after = columns["tasks"], columns["after"]
+    texts: dict[int, str] = {}
+    for start in np.flatnonzero(roots < 0).tolist():
+        path: dict[int, int] = {}
+        k = start
+        while k not in path and k not in texts:
+            path[k] = len(path)
+            k = int(before[k])
+        if k in path and before[k] != k:
+            ring = [*path][path[k] :]
+            way = ", ".join(f"'{tasks[x]}'" for x in ring[1:4]) + ", ..." * (len(ring) > 4)
+            text = (
+                f"'{tasks[k]}' follows itself by way of {way}; expected a chain with a first task"
+            )
+            texts |= dict.fromkeys(ring, text)
+        elif k in path and after[k] == tasks[k]:
+            texts[k] = f"'{tasks[k]}' is the task itself; expected another"
+        elif k in path and after[k] not in lost:
+            texts[k] = f"unknown task '{after[k]}'; expected a task of the record"
+        for x in path:
+            texts.setdefault(x, f"'{after[x]}' cannot be used; expected a task that can")
+    return [Fault(places[k], "after", after[k], text) for k, text in texts.items()]
 
 
 def find_repeated(tasks: Sequence[str], places: Sequence[str]) -> dict[int, Fault]:
