@@ -453,7 +453,8 @@ class NaiveEpisode:
             self._distance(other.pickup, other.delivery) for other in visible
         ) / len(visible)
         key = 0.0
-        if mean_due != 0:  # a mean of 0 cannot tell the tasks apart
+        # a mean of 0, or one over tasks that are never due, cannot tell the tasks apart
+        if mean_due != 0 and not math.isinf(mean_due):
             key += 0.37 * task.due / mean_due
         if mean_distance != 0:
             key += 0.63 * self._distance(task.pickup, task.delivery) / mean_distance

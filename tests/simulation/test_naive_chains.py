@@ -131,7 +131,8 @@ def test_a_pause_uses_the_energy_of_an_idle_vehicle():
     # need: 21 + 10 * 2 to B + 8 * 1 there + 6 * 3 to C + 16 * 2 to the charger = 99
     slow = NaiveEpisode(layout, tasks)
     slow.assign(0, "t0")
-    assert (slow.time, slow.levels()) == (24, [99 - 20 - 8 - 18])
+    # At C at 24 with 53, too low for t1; at A at 40 with 21. There t1 needs 21 + 16 * 2 + 6 * 3 + 10 * 2.
+    assert (slow.time, slow.levels()) == (47, [91])
     layout["battery"]["start"] = 98
     # The need falls by 1 each tick until 8, then it is 91; but so does the level. Below 60 at 39, a tick to
     # the charger, where it stands: 57 at 40, full at 44.
@@ -149,11 +150,12 @@ def test_a_charging_vehicle_is_free_once_the_pause_is_short_enough():
     assert (slow.time, slow.levels(), slow.statuses()) == (22, [40], ["charging"])
 
 
-def test_a_breakdown_while_it_waits_at_the_pickup():
+@pytest.mark.parametrize("start", ["A", "C"])
+def test_a_breakdown_while_it_waits_at_the_pickup(start):
     tasks = [make_task("t0", "C", "B", 30, 100, announced=30)]
-    slow = NaiveEpisode(floor("A", speed=0.9, breakdowns=[(19, 1)]), tasks)
+    slow = NaiveEpisode(floor(start, speed=0.9, breakdowns=[(19, 1)]), tasks)
     slow.assign(0, "t0")
-    # 16 m take 18 ticks. Edge by edge they would take 12 and 7: at 18, when the pause begins, it is at C
+    # 16 m from A take 18 ticks. Edge by edge they would take 12 and 7: at 18, when the pause begins, it is at C
     # nevertheless.
     assert (slow.time, slow.stand(0)) == (21, ("C", 21, 0.0))
     (task,) = slow.waiting
@@ -161,7 +163,7 @@ def test_a_breakdown_while_it_waits_at_the_pickup():
     slow.assign(0, "t0")  # 6 m take 7 ticks
     assert slow.times == [("t0", 30, 30, 37, 37)]
     # Loaded, it leaves the pickup: after 5 ticks it is 4.5 m past C.
-    slow = NaiveEpisode(floor("A", speed=0.9, breakdowns=[(36, 1)]), tasks)
+    slow = NaiveEpisode(floor(start, speed=0.9, breakdowns=[(36, 1)]), tasks)
     slow.assign(0, "t0")
     standing = slow.vehicles[0].standing
     assert (standing.last, standing.next, standing.offset) == ("C", "B", 4.5)
@@ -190,6 +192,7 @@ def test_a_root_is_announced_before_an_earlier_row():
     assert (slow.time, slow.pool) == (5, ["t1"])
     slow.wait()
     assert (slow.time, slow.pool) == (10, ["t1", "t0"])
+    assert slow.select(0, "LWT") == 0  # neither has waited yet
     slow.wait()
     assert (slow.time, slow.pool, slow.may_wait()) == (25, ["t1", "t0", "t2"], False)
 
