@@ -155,8 +155,8 @@ def test_a_breakdown_while_it_waits_at_the_pickup(start):
     tasks = [make_task("t0", "C", "B", 30, 100, announced=30)]
     slow = NaiveEpisode(floor(start, speed=0.9, breakdowns=[(19, 1)]), tasks)
     slow.assign(0, "t0")
-    # 16 m from A take 18 ticks. Edge by edge they would take 12 and 7: at 18, when the pause begins, it is at C
-    # nevertheless.
+    # 16 m from A take 18 ticks. Edge by edge they would take 12 and 7: at 18, when the pause begins, it is
+    # at C nevertheless.
     assert (slow.time, slow.stand(0)) == (21, ("C", 21, 0.0))
     (task,) = slow.waiting
     assert task.waiting_since == 30
