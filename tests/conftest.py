@@ -2,7 +2,8 @@
 
 Tests lie in folders named like the package's rooms; those of the whole project, and what several of them
 use, lie here: slow, obvious versions (`naive`, `naive_evolution`), random floors and records (`worlds`),
-episodes beside the slow simulator's (`episodes`), short trainings (`trainings`), hostile inputs (`fuzz`).
+episodes beside the slow simulator's (`episodes`, `played`), short trainings (`trainings`), hostile inputs
+(`fuzz`).
 """
 
 import subprocess
@@ -38,7 +39,7 @@ settings.register_profile(
 settings.load_profile("few")
 
 # What helpers assert is shown as fully as in a test.
-pytest.register_assert_rewrite("episodes")
+pytest.register_assert_rewrite("episodes", "played")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -293,7 +293,7 @@ class NaiveEpisode:
         self._task_slots = int(layout["task_slots"] if task_slots is None else task_slots)
         self._vehicles = self._read_vehicles(layout)
         self._n_vehicles = len(self._vehicles) if n_vehicles is None else n_vehicles
-        self._tasks = sorted((read_task(entry) for entry in tasks), key=lambda task: task.arrival)
+        self._tasks = self._read_tasks(tasks)
         if self._n_vehicles < len(self._vehicles):
             raise ValueError(f"{len(self._vehicles)} vehicles do not fit {self._n_vehicles} places")
         if not self._tasks:
@@ -453,7 +453,8 @@ class NaiveEpisode:
             self._distance(other.pickup, other.delivery) for other in visible
         ) / len(visible)
         key = 0.0
-        if mean_due != 0:  # a mean of 0 cannot tell the tasks apart
+        # a mean of 0, or one over tasks that are never due, cannot tell the tasks apart
+        if mean_due != 0 and not math.isinf(mean_due):
             key += 0.37 * task.due / mean_due
         if mean_distance != 0:
             key += 0.63 * self._distance(task.pickup, task.delivery) / mean_distance
@@ -477,6 +478,9 @@ class NaiveEpisode:
 
     def _read_vehicles(self, layout: dict[str, Any]) -> list[Vehicle]:
         return [read_vehicle(entry) for entry in layout["vehicles"]]
+
+    def _read_tasks(self, entries: list[dict[str, Any]]) -> list[Task]:
+        return sorted((read_task(entry) for entry in entries), key=lambda task: task.arrival)
 
     def _is_able(self, vehicle: Vehicle, task: Task) -> bool:
         return vehicle.can_carry(task)
@@ -588,18 +592,24 @@ class NaiveEpisode:
                 if repair_ticks is not None:
                     self._break_down(vehicle, repair_ticks)
         # 2. Movement and deliveries.
-        for vehicle in self._vehicles:
-            if vehicle.status == WORKING:
-                vehicle.move()
-                if self.time == vehicle.finish:
-                    self._deliver(vehicle)
+        self._move_vehicles()
         if all(task.finished for task in self._tasks):
             self._end()
             return
         # 3. Arrivals.
         self._join_pool()
 
+    def _move_vehicles(self) -> None:
+        for vehicle in self._vehicles:
+            if vehicle.status == WORKING:
+                vehicle.move()
+                if self.time == vehicle.finish:
+                    self._deliver(vehicle)
+
     def _join_pool(self) -> None:
+        self._arrive()
+
+    def _arrive(self) -> None:
         while self._to_arrive and self._to_arrive[0].arrival <= self.time:
             self._pool.append(self._to_arrive.pop(0))
 

@@ -1,7 +1,9 @@
 """Floors, fleets and task records for tests: drawn at random by Hypothesis, or made by hand."""
 
 import math
+import random
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import naive
@@ -174,16 +176,16 @@ def worlds(draw, floor=None):
     return World(layout, rows, draw(st.lists(st.integers(0, 999), min_size=1, max_size=20)))
 
 
-@st.composite
-def batteries(draw, layout, rows, chargers):
+def make_battery(integer, layout, rows, chargers):
     """A battery for every vehicle of a layout, with which it charges within a few hundred ticks.
 
     Each vehicle reaches a charger with `critical`, and does each task from any charger with `full`:
     where two chargers are too far apart it may else never reach the one from which a task fits.
+    `integer` draws a whole number from one to another.
     """
     floor = naive.Floor(layout)
     vehicles = [naive.read_vehicle(entry) for entry in layout["vehicles"]]
-    idle, empty, loaded = (draw(st.integers(0, most)) for most in (1, 3, 5))
+    idle, empty, loaded = (integer(0, most) for most in (1, 3, 5))
 
     def home(site, vehicle):
         return ticks_to_charger(floor, chargers, site, vehicle)
@@ -193,7 +195,7 @@ def batteries(draw, layout, rows, chargers):
 
     # With a few ticks more a vehicle that was towed in mid-edge gets on.
     way = max(home(site, vehicle) for site in floor.order for vehicle in vehicles)
-    critical = 1 + max(empty * way, 2 * empty, 2 * idle, 2 * loaded) + draw(st.integers(0, 9))
+    critical = 1 + max(empty * way, 2 * empty, 2 * idle, 2 * loaded) + integer(0, 9)
     most = max(
         empty * (ticks(site, row["pickup"], vehicle) + home(row["delivery"], vehicle))
         + loaded * (2 + ticks(row["pickup"], row["delivery"], vehicle) + row["handling_time"])
@@ -201,22 +203,22 @@ def batteries(draw, layout, rows, chargers):
         for row in rows
         for vehicle in vehicles
     )
-    full = math.ceil(critical + most) + draw(st.integers(0, 30))
-    resume = draw(st.integers(critical, full))
+    full = math.ceil(critical + most) + integer(0, 30)
+    resume = integer(critical, full)
     battery = {
-        "capacity": full + draw(st.integers(0, 20)),
+        "capacity": full + integer(0, 20),
         "idle": idle,
         "empty": empty,
         "loaded": loaded,
-        "charge": max(1, full // draw(st.integers(3, 40))),
+        "charge": max(1, full // integer(3, 40)),
         "critical": critical,
         "resume": resume,
-        "good": draw(st.integers(resume, full)),
+        "good": integer(resume, full),
         "full": full,
-        "tow": draw(st.integers(0, 20)),
+        "tow": integer(0, 20),
     }
-    if draw(st.booleans()):
-        battery["start"] = draw(st.integers(0, battery["capacity"]))
+    if integer(0, 1):
+        battery["start"] = integer(0, battery["capacity"])
     return battery
 
 
@@ -231,11 +233,14 @@ def with_chargers(draw, some_worlds):
         **world.layout,
         "chargers": [{"site": site, "slots": slots} for site, slots in chargers],
     }
-    battery = batteries(layout, world.rows, chargers)
+
+    def battery():
+        return make_battery(drawer(draw), layout, world.rows, chargers)
+
     if draw(st.booleans()):
-        layout["battery"] = draw(battery)
+        layout["battery"] = battery()
     else:
-        layout["vehicles"] = [{**entry, "battery": draw(battery)} for entry in layout["vehicles"]]
+        layout["vehicles"] = [{**entry, "battery": battery()} for entry in layout["vehicles"]]
     return replace(world, layout=layout)
 
 
@@ -248,6 +253,101 @@ def with_parking(draw, some_worlds):
     places = [{"site": site, "places": draw(st.integers(1, 2))} for site in sites]
     parking = {"after": draw(st.sampled_from([0, 1, 3, 10])), "places": places}
     return replace(world, layout={**world.layout, "parking": parking})
+
+
+def drawer(draw):
+    """How Hypothesis draws a whole number from one to another."""
+    return lambda low, high: draw(st.integers(low, high))
+
+
+def chain(integer, world):
+    """The world with machines, tasks in chains, and tasks announced before they are ready.
+
+    Which of the three is up to chance; `integer` draws a whole number from one to another.
+    """
+
+    def pick(items):
+        return items[integer(0, len(items) - 1)]
+
+    has_chains, has_announced = pick([(True, True), (True, False), (True, True), (False, True)])
+    rows = [dict(row) for row in world.rows]
+    sites = [site for site in dict.fromkeys(row["delivery"] for row in rows) if integer(0, 3)]
+    machines = [{"site": site, "servers": 1 + integer(0, 2) // 2} for site in sites]
+    order = list(range(len(rows)))  # no task is chained to one that is before it here
+    for k in range(len(rows)):
+        other = integer(k, len(rows) - 1)
+        order[k], order[other] = order[other], order[k]
+    for place, k in enumerate(order):
+        row = rows[k]
+        if row["delivery"] in sites:
+            row["processing"] = pick([0, 0.25, 1, 3, 6.5, 20])
+        if has_announced:
+            row["announced"] = pick([0, 0, 0.5, 2, 5.25, 12, 40, "start"])
+        if integer(0, 7) == 0:
+            row["expiry_time"] = None
+        if has_chains and place and integer(0, 3):
+            row["after"] = rows[order[integer(0, place - 1)]]["task"]
+            row["arrival_time"] = pick([None, None, row["arrival_time"], 25.5])
+            row.pop("earliest_start", None)
+    if not any({"after", "processing", "announced"} & set(row) for row in rows):
+        rows[0]["announced"] = 0
+    return replace(world, layout={**world.layout, "machines": machines}, rows=rows)
+
+
+@st.composite
+def with_chains(draw, some_worlds):
+    """Worlds with machines, chains and announced tasks; batteries and parking places come after."""
+    return chain(drawer(draw), draw(some_worlds))
+
+
+def chained_world(seed):
+    """A small floor with machines, chains and announced tasks, or all it may have, as a seed tells."""
+    draws = random.Random(seed)
+    integer = draws.randint
+    ids = [f"s{k}" for k in range(integer(3, 7))]
+    ends = [*pairwise(ids), (ids[-1], ids[0])]
+    ends += [draws.sample(ids, 2) for _ in range(integer(0, 3))]
+    edges = [
+        {"a": a, "b": b, "length": draws.choice([1.0, 1.5, 2.25, 4.0, 7.1]), "one_way": x < 0.3}
+        for (a, b), x in ((pair, draws.random()) for pair in ends)
+    ]
+    vehicles = [
+        {
+            "id": f"v{k}",
+            "start": draws.choice(ids),
+            "speed": draws.choice([1, 0.7, 1.3, 2]),
+            "breakdowns": [
+                {"time": integer(0, 80), "repair_time": integer(0, 9)}
+                for _ in range(draws.choice([0, 0, 1, 3]))
+            ],
+        }
+        for k in range(integer(1, 3))
+    ]
+    layout = {
+        "format": 1,
+        "sites": [{"id": site, "x": 0, "y": k} for k, site in enumerate(ids)],
+        "edges": edges,
+        "vehicles": vehicles,
+        "task_slots": 8,
+    }
+    is_ranked = draws.random() < 0.2
+    rows = []
+    for k in range(integer(2, 10)):
+        pickup, delivery = draws.sample(ids, 2)
+        rows.append(make_task(f"t{k}", pickup, delivery, integer(0, 160) / 4, integer(0, 60)))
+        rows[-1]["arrival_time"] *= draws.choice([0, 1])
+        rows[-1]["handling_time"] = draws.choice([0, 0.5, 3.2])
+        if is_ranked:
+            rows[-1]["priority"] = integer(0, 1)
+    if draws.random() < 0.4:
+        places = [{"site": site} for site in draws.sample(ids, 2)]
+        layout["parking"] = {"after": draws.choice([0, 2, 8]), "places": places}
+    if draws.random() < 0.4:
+        chargers = [(site, integer(1, 2)) for site in draws.sample(ids, 2)]
+        layout["chargers"] = [{"site": site, "slots": slots} for site, slots in chargers]
+        layout["battery"] = make_battery(integer, layout, rows, chargers)
+    world = World(layout, rows, [integer(0, 999) for _ in range(20)])
+    return chain(integer, world)
 
 
 def straight_floor(vehicles, **keys):

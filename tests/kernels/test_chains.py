@@ -1,0 +1,57 @@
+"""Chains, machines and announced tasks: the kernels beside the slow simulator."""
+
+import pytest
+import worlds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_chains import NaiveEpisode
+from played import compare
+
+pytestmark = pytest.mark.oracle
+
+PLAIN = worlds.with_chains(worlds.worlds())
+KINDS = {
+    "as they are": PLAIN,
+    "parking": worlds.with_parking(PLAIN),
+    "batteries": worlds.with_chargers(PLAIN),
+    "both": worlds.with_parking(worlds.with_chargers(PLAIN)),
+}
+
+
+def compare_seed(seed, commitment):
+    fast, slow = compare(NaiveEpisode, worlds.chained_world(seed), commitment, seed % 9, seed)
+    assert fast.time == slow.makespan
+
+
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+@pytest.mark.parametrize("seed", range(30))
+def test_the_kernels_equal_the_slow_simulator_on_a_small_floor(seed, commitment):
+    compare_seed(seed, commitment)
+
+
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_the_kernels_equal_the_slow_simulator(kind, commitment, data):
+    world = data.draw(KINDS[kind])
+    max_changes, seed = data.draw(st.integers(0, 8)), data.draw(st.integers(0, 10**6))
+    compare(NaiveEpisode, world, commitment, max_changes, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+def test_the_kernels_equal_the_slow_simulator_on_many_small_floors(commitment):
+    for seed in range(5000):
+        compare_seed(seed, commitment)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=700)
+@given(data=st.data())
+def test_the_kernels_equal_the_slow_simulator_on_many_floors(kind, commitment, data):
+    world = data.draw(KINDS[kind])
+    max_changes, seed = data.draw(st.integers(0, 8)), data.draw(st.integers(0, 10**6))
+    compare(NaiveEpisode, world, commitment, max_changes, seed)
