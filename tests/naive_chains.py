@@ -99,7 +99,15 @@ class NaiveEpisode(naive_vehicles.NaiveEpisode):
                 task.known = max(0, math.ceil(task.arrival - (0 if at_start else task.announced)))
             if task.processing > 0 and task.delivery not in self._machines:
                 raise ValueError(f"no machine at {task.delivery} for task {task.name}")
-        ordered = sorted(tasks.values(), key=lambda task: tasks[roots[task.name]].arrival)
+        rows = {name: row for row, name in enumerate(tasks)}
+        ordered = sorted(
+            tasks.values(),
+            key=lambda task: (
+                tasks[roots[task.name]].arrival,
+                rows[roots[task.name]],
+                count_before(tasks, task),
+            ),
+        )
         # A row is passed when its own root or that of a later row is known.
         known = [tasks[roots[task.name]].known for task in ordered]
         self._passing = [min(known[row:]) for row in range(len(known))]
@@ -207,6 +215,7 @@ class NaiveEpisode(naive_vehicles.NaiveEpisode):
                 task.finished = True
                 machine.in_service = [other for other in machine.in_service if other is not task]
                 self.machine_log.append((self.time, site, "end", task.name))
+                self._happened = True
             while machine.queue and len(machine.in_service) < machine.servers:
                 task = machine.queue.pop(0)
                 task.processed = self.time + count_ticks(task)
@@ -253,6 +262,10 @@ class NaiveEpisode(naive_vehicles.NaiveEpisode):
 def count_ticks(task: Task) -> int:
     """What its processing takes."""
     return max(1, math.ceil(round9(task.processing)))
+
+
+def count_before(tasks: dict[str, Task], task: Task) -> int:
+    return 0 if task.after is None else 1 + count_before(tasks, tasks[task.after])
 
 
 def find_root(rows: dict[str, dict[str, Any]], name: str) -> str:

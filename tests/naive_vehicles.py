@@ -367,11 +367,8 @@ class NaiveEpisode(naive.NaiveEpisode):
 
     # Energy
 
-    def _need(self, vehicle: Vehicle, task: Task, at: str | None = None, ticks_ago: int = 0) -> int:
-        """The level with which it may be given a task, where it stands or, idle, at a site.
-
-        `ticks_ago` tells when it was so, for a vehicle that stood there already.
-        """
+    def _need(self, vehicle: Vehicle, task: Task, at: str | None = None) -> int:
+        """The level with which it may be given a task, where it stands or, idle, at a site."""
         site, tick, _ = self._stand(vehicle) if at is None else (at, self.time, 0.0)
         standing = vehicle.standing if at is None else None
         plan = self._plan(vehicle, site, standing, [task.pickup, task.delivery], task.handling)
@@ -379,14 +376,9 @@ class NaiveEpisode(naive.NaiveEpisode):
         return (
             battery.critical
             + battery.empty * (tick - self.time + plan.to_pickup)
-            + battery.idle * self._pause(task, tick + plan.to_pickup - ticks_ago)
             + battery.loaded * (plan.ticks - plan.to_pickup)
             + battery.empty * ticks_to_charger(self._floor, self._chargers, task.delivery, vehicle)
         )
-
-    def _pause(self, task: Task, tick: int) -> int:
-        """Ticks that a vehicle which is at the pickup at a tick waits there for the task."""
-        return 0
 
     def _fits(self, vehicle: Vehicle, task: Task) -> bool:
         return vehicle.battery is None or vehicle.level >= self._need(vehicle, task)
@@ -420,17 +412,12 @@ class NaiveEpisode(naive.NaiveEpisode):
         """Levels that are crossed at this tick; `charged` were charging during the last one."""
         for vehicle in charged:
             battery = vehicle.battery
-            # levels that do something: a tick ago, and now
-            levels = [(battery.resume, battery.resume)] if self._pool else []
-            levels += [
-                (self._need(vehicle, task, ticks_ago=1), self._need(vehicle, task))
-                for task in self._pool
-                if vehicle.can_carry(task)
-            ]
+            reached = [battery.resume] if self._pool else []
+            reached += [self._need(vehicle, task) for task in self._pool if vehicle.can_carry(task)]
             # what it could do before, it could do only if it was free
             could = vehicle.level_before if vehicle.level_before >= battery.resume else -1
             if vehicle.level >= battery.resume and any(
-                could < before and now <= vehicle.level for before, now in levels
+                could < level <= vehicle.level for level in reached
             ):
                 self._happened = self._opens_round = True
         for vehicle in self._vehicles:

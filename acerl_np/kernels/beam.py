@@ -109,7 +109,7 @@ def estimate_rest(problem, state, b, guide, most_delay):
             finish = np.float64(state.vehicle[b, v, S.VEHICLE_EVENT_TICK])
         else:
             finish = np.float64(state.task[b, task, S.TASK_FINISH])
-        delay += max(0.0, finish - find_due(problem, i, task))
+        delay += max(0.0, finish - find_due(problem, state, b, task))
     return np.inf if delay >= most_delay else estimate + guide.delay_weight * delay
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.energy import set_level
-from acerl_np.kernels.state import find_weight
-from acerl_np.kernels.trips import find_turn, finish_edge, set_out
+from acerl_np.kernels.state import find_pause, find_ready, find_weight
+from acerl_np.kernels.trips import count_busy, find_turn, finish_edge, leave_pickup, set_out
 from acerl_np.kernels.ways import count_errand, count_trip
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -71,9 +71,7 @@ def undo_rest(problem, state, b, v):
     if task >= 0:
         end = np.int64(problem.ends[i, task, S.ENDS_PICKUP])
         loaded = distance[end, problem.ends[i, task, S.ENDS_DELIVERY]]
-        usage[S.USAGE_BUSY] -= np.float64(
-            vehicle[S.VEHICLE_EVENT_TICK] - state.episode[b, S.EPISODE_TIME]
-        )
+        usage[S.USAGE_BUSY] -= count_busy(state, b, v)
         usage[S.USAGE_WAITING] -= usage[S.USAGE_LAST_WAITING]
     usage[S.USAGE_EMPTY] = max(0.0, usage[S.USAGE_EMPTY] - distance[stand, end])
     driven = usage[S.USAGE_DRIVEN] - distance[stand, end] - loaded
@@ -146,10 +144,15 @@ def assign_task(problem, state, b, v, position):
     usage[S.USAGE_DRIVEN] += approach + problem.distance[layout, pickup, delivery]
     usage[S.USAGE_EMPTY] += approach
     to_pickup, duration = count_trip(problem, i, v, task, approach, slowdown, not halted)
-    vehicle[S.VEHICLE_LOADED_TICK] = leaves + to_pickup
-    vehicle[S.VEHICLE_EVENT_TICK] = leaves + duration
+    pause = find_pause(problem, state, b, task, leaves + to_pickup)
+    vehicle[S.VEHICLE_PAUSE] = pause
+    vehicle[S.VEHICLE_LOADED_TICK] = leaves + to_pickup + pause
+    vehicle[S.VEHICLE_EVENT_TICK] = leaves + duration + pause
+    if pause > 0 and vehicle[S.VEHICLE_LEG] not in (S.JOINING, S.TO_PICKUP):
+        leave_pickup(problem, state, b, v)
     usage[S.USAGE_BUSY] += leaves - now + duration
-    waiting = np.float64(leaves + to_pickup) - problem.record[i, task, S.RECORD_ARRIVAL]
+    loaded = np.float64(leaves + to_pickup + pause)
+    waiting = loaded - find_ready(problem, state, b, task)
     usage[S.USAGE_LAST_WAITING] = find_weight(problem, i, task) * waiting
     usage[S.USAGE_WAITING] += usage[S.USAGE_LAST_WAITING]
 

@@ -13,7 +13,7 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.energy import divide_up, find_level
 from acerl_np.kernels.offers import is_free
-from acerl_np.kernels.state import find_due, find_weight, may_carry, round_sum
+from acerl_np.kernels.state import find_due, find_ready_in, find_weight, may_carry, round_sum
 from acerl_np.kernels.ways import find_slowdown, time_loaded, time_way
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -47,7 +47,7 @@ class Completion(NamedTuple):
     position : ndarray(int64, (K,)), places in the pool, ascending
     vehicle : ndarray(int64, (W,)), ascending
     pickup, delivery : ndarray(int64, (K,)), sites
-    due : ndarray(float64, (K,)), s
+    due, ready : ndarray(float64, (K,)), s, until it should be delivered, and until it may be loaded
     weight : ndarray(float64, (K,)); urgent : ndarray(float64, (K,)), s, by how much priority leads
     free : ndarray(float64, (W,)), s, until each vehicle is free
     halt, back : ndarray(float64, (W,)), s, until its next planned breakdown, inf without, and its repair
@@ -81,6 +81,7 @@ class Completion(NamedTuple):
     pickup: np.ndarray
     delivery: np.ndarray
     due: np.ndarray
+    ready: np.ndarray
     weight: np.ndarray
     urgent: np.ndarray
     free: np.ndarray
@@ -114,7 +115,7 @@ def allocate_completion(n_vehicles: int, n_tasks: int) -> Completion:
     largest = max(n_vehicles, n_tasks)
     whole = {"n": 2, "position": k, "vehicle": w, "pickup": k, "delivery": k, "left": k}
     whole |= dict.fromkeys(("first", "site", "row", "best"), w)
-    real: dict[str, int | tuple[int, ...]] = dict.fromkeys(("due", "weight", "urgent"), k)
+    real: dict[str, int | tuple[int, ...]] = dict.fromkeys(("due", "ready", "weight", "urgent"), k)
     real |= dict.fromkeys(("free", "halt", "back", "pace", "slowdown"), w)
     real |= dict.fromkeys(("first_key", "rest", "bound"), w)
     real |= dict.fromkeys(("reach", "loaded", "offset"), (w, k))
@@ -226,8 +227,9 @@ def rate_task(problem, state, b, v, free, site, task, urgent):
     i = state.episode[b, S.EPISODE_INSTANCE]
     loaded = time_loaded(problem, i, v, task)
     pickup = problem.ends[i, task, S.ENDS_PICKUP]
-    end = free + time_way(problem, state, b, v, site, pickup) + loaded
-    due = find_due(problem, i, task) - np.float64(state.episode[b, S.EPISODE_TIME])
+    reach = free + time_way(problem, state, b, v, site, pickup)
+    end = max(reach, find_ready_in(problem, state, b, task)) + loaded
+    due = find_due(problem, state, b, task) - np.float64(state.episode[b, S.EPISODE_TIME])
     most_slack = MOST_SLACK * problem.unit[i, S.UNIT_SECONDS]
     return rate_end(end, due, most_slack, -FAVOUR_LOADED * loaded - urgent)
 
@@ -280,7 +282,8 @@ def gather(problem, state, b, planned_breakdowns, own):
         task = state.pool[b, own.position[k]]
         own.pickup[k] = problem.ends[i, task, S.ENDS_PICKUP]
         own.delivery[k] = problem.ends[i, task, S.ENDS_DELIVERY]
-        own.due[k] = find_due(problem, i, task) - now
+        own.due[k] = find_due(problem, state, b, task) - now
+        own.ready[k] = find_ready_in(problem, state, b, task)
         own.weight[k] = find_weight(problem, i, task)
         own.urgent[k] = 0.0
         if problem.instance[i, S.INSTANCE_HAS_PRIORITIES]:
@@ -307,7 +310,8 @@ def gather(problem, state, b, planned_breakdowns, own):
             own.reach[w, k] = time_way(problem, state, b, v, site, own.pickup[k])
             if not may_carry(problem, i, v, task):
                 own.offset[w, k] = np.inf
-            rate_next(own, 0, w, k, own.free[w] + own.reach[w, k] + own.loaded[w, k])
+            there = max(own.free[w] + own.reach[w, k], own.ready[k])
+            rate_next(own, 0, w, k, there + own.loaded[w, k])
         find_next(own, 0, w, own.n[0])
         own.first[w], own.first_key[w] = own.best[w], own.bound[w]
 
@@ -349,7 +353,8 @@ def follow(distance, problem, own, w, n_left):
         way = distance[site, own.pickup[k]] * own.pace[w]
         if row >= 0.0:
             way += find_slowdown(problem, row, site, own.pickup[k])
-        key = rate_next(own, 1, w, k, own.rest[w] + way + own.loaded[w, k])
+        there = max(own.rest[w] + way, own.ready[k])
+        key = rate_next(own, 1, w, k, there + own.loaded[w, k])
         if key < least or (key == least and k < best):
             best, least = k, key
     own.row[w] = 1
@@ -386,7 +391,7 @@ def complete(problem, i, own, w, u):
         own.row[x] = 0
         own.best[x], own.bound[x] = own.first[x], own.first_key[x]
     total_late, n_late, empty = 0.0, 0.0, own.reach[w, u]
-    end = own.reach[w, u] + own.loaded[w, u]
+    end = max(own.reach[w, u], own.ready[u]) + own.loaded[w, u]
     task = u
     if own.halt[w] <= end + NOISE:  # the task waits on, and whoever wanted it still does
         own.rest[w] = own.back[w]

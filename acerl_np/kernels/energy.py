@@ -38,7 +38,8 @@ def find_level(problem, state, b, v, tick):
     if status == S.WORKING:
         loaded = min(tick, max(since, vehicle[S.VEHICLE_LOADED_TICK]))
         level -= battery[S.BATTERY_LOADED] * (tick - loaded)
-        tick = loaded
+        tick = min(loaded, max(since, vehicle[S.VEHICLE_LOADED_TICK] - vehicle[S.VEHICLE_PAUSE]))
+        level -= battery[S.BATTERY_IDLE] * (loaded - tick)
     return max(np.int64(0), level - find_rate(battery, status) * (tick - since))
 
 
@@ -70,9 +71,16 @@ def find_exhaustion(problem, state, b, v):
     if vehicle[S.VEHICLE_STATUS] != S.WORKING:
         return tick
     loaded = max(since, vehicle[S.VEHICLE_LOADED_TICK])
-    if tick <= loaded:
+    waits = max(since, loaded - vehicle[S.VEHICLE_PAUSE])
+    if tick <= waits:
         return tick
-    level -= rate * (loaded - since)
+    level -= rate * (waits - since)
+    rate = battery[S.BATTERY_IDLE]
+    if waits < loaded and rate > 0:
+        tick = max(since + 1, waits + divide_up(level, rate))
+        if tick <= loaded:
+            return tick
+        level -= rate * (loaded - waits)
     rate = battery[S.BATTERY_LOADED]
     return max(since + 1, loaded + divide_up(level, rate)) if rate > 0 else S.NEVER
 

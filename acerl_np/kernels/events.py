@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.chains import find_chain_tick, queue_task, release_tasks, run_machines
 from acerl_np.kernels.commitment import append_waiting, close_round, open_round
 from acerl_np.kernels.energy import find_exhaustion, has_battery, set_level
 from acerl_np.kernels.errands import (
@@ -22,10 +23,11 @@ from acerl_np.kernels.random import draw_waiting_time
 from acerl_np.kernels.state import (
     count_ticks,
     find_due,
+    find_ready,
     find_weight,
     weigh_measures,
 )
-from acerl_np.kernels.trips import drives, locate_vehicle
+from acerl_np.kernels.trips import count_busy, drives, locate_vehicle
 from acerl_np.kernels.ways import find_pace
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -45,9 +47,7 @@ def undo_usage(problem, state, b, v, length, moved):
             usage[S.USAGE_DRIVEN] = max(usage[S.USAGE_EMPTY], usage[S.USAGE_DRIVEN] - rest)
         return
     pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
-    usage[S.USAGE_BUSY] -= np.float64(
-        vehicle[S.VEHICLE_EVENT_TICK] - state.episode[b, S.EPISODE_TIME]
-    )
+    usage[S.USAGE_BUSY] -= count_busy(state, b, v)
     usage[S.USAGE_WAITING] -= usage[S.USAGE_LAST_WAITING]
     if vehicle[S.VEHICLE_LEG] == S.ARRIVED:
         return
@@ -76,7 +76,8 @@ def break_vehicle(problem, state, b, v, ticks):
         origin, target = vehicle[S.VEHICLE_EDGE_FROM], vehicle[S.VEHICLE_EDGE_TO]
         if vehicle[S.VEHICLE_LEG] == S.ARRIVED:
             target = origin
-        moved = np.float64(now - 1 - vehicle[S.VEHICLE_EDGE_TICK])
+        # Where it waits for its task, the edge after the pickup is still to come.
+        moved = np.float64(max(np.int64(0), now - 1 - vehicle[S.VEHICLE_EDGE_TICK]))
         moved *= find_pace(problem, i, v, origin, target)
         if vehicle[S.VEHICLE_REVERSED]:
             # Driven backwards the site behind is the one ahead: measure from the one truly passed.
@@ -94,7 +95,8 @@ def break_vehicle(problem, state, b, v, ticks):
         task = vehicle[S.VEHICLE_TASK]
         if task >= 0:
             vehicle[S.VEHICLE_TASK] = -1
-            state.waiting_since[b, task] = np.float64(now - 1)
+            ready = find_ready(problem, state, b, task)
+            state.waiting_since[b, task] = max(ready, np.float64(now - 1))
             append_waiting(state, b, task)
     vehicle[S.VEHICLE_STATUS] = S.BROKEN
     vehicle[S.VEHICLE_STAND_SITE] = -1
@@ -143,6 +145,8 @@ def find_next_tick(problem, state, b):
     tick = S.NEVER
     if n_arrived < problem.instance[i, S.INSTANCE_N_TASKS]:
         tick = problem.arrival_tick[i, n_arrived]
+    if problem.instance[i, S.INSTANCE_CHAINED]:
+        tick = min(tick, find_chain_tick(state, b))
     if problem.instance[i, S.INSTANCE_ERRANDS]:
         tick = min(tick, find_errand_tick(problem, state, b))
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
@@ -181,6 +185,7 @@ def process_tick(problem, state, b, tick):
     """Let everything happen that happens at `tick`: breakdowns and repairs, finishes, arrivals."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     errands = problem.instance[i, S.INSTANCE_ERRANDS]
+    chained = problem.instance[i, S.INSTANCE_CHAINED]
     opens = False
     state.episode[b, S.EPISODE_TIME] = tick
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
@@ -207,8 +212,13 @@ def process_tick(problem, state, b, tick):
             state.task[b, task, S.TASK_FINISH] = tick
             state.episode[b, S.EPISODE_N_FINISHED] += 1
             opens = True
+            if chained:
+                queue_task(problem, state, b, task, tick)
     if errands:
         opens |= end_errands(problem, state, b, tick)
+    if chained:
+        run_machines(problem, state, b, tick)
+        opens |= release_tasks(problem, state, b, tick)
     n = state.episode[b, S.EPISODE_N_ARRIVED]
     while n < problem.instance[i, S.INSTANCE_N_TASKS] and problem.arrival_tick[i, n] <= tick:
         append_waiting(state, b, n)
@@ -248,7 +258,9 @@ def finish_episode(problem, state, b):
         finish = np.float64(state.task[b, task, S.TASK_FINISH])
         weight = find_weight(problem, i, task)
         makespan = max(makespan, finish)
-        own = finish - find_due(problem, i, task)
+        if problem.instance[i, S.INSTANCE_CHAINED]:
+            makespan = max(makespan, np.float64(state.job[b, task, S.JOB_DONE]))
+        own = finish - find_due(problem, state, b, task)
         total += weight
         delay += weight * max(0.0, own)
         # Finishes are whole seconds; due times may be off by rounding.
@@ -277,7 +289,8 @@ def pass_tick(problem, state, b, due):
     No decision is to be taken now; the caller wants to be asked again at `due`, `NEVER` for none.
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
-    if state.episode[b, S.EPISODE_N_FINISHED] == problem.instance[i, S.INSTANCE_N_TASKS]:
+    is_over = state.episode[b, S.EPISODE_N_FINISHED] == problem.instance[i, S.INSTANCE_N_TASKS]
+    if is_over and state.episode[b, S.EPISODE_N_PROCESSED] == 0:
         finish_episode(problem, state, b)
         return
     if problem.instance[i, S.INSTANCE_ERRANDS]:

@@ -16,7 +16,14 @@ from acerl_np.kernels import state as S
 from acerl_np.kernels.completion import find_free
 from acerl_np.kernels.offers import count_free, find_priority, is_free, is_offered
 from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.state import find_due, find_weight, measure_distance, round_sum
+from acerl_np.kernels.state import (
+    find_due,
+    find_ready,
+    find_ready_in,
+    find_weight,
+    measure_distance,
+    round_sum,
+)
 from acerl_np.kernels.ways import find_approach, find_rest, find_stand, time_loaded, time_way
 from acerl_np.support.compiled import compile_inner, inner_kernel
 from acerl_np.support.methods import add_methods
@@ -49,6 +56,7 @@ class Rows(NamedTuple):
     episode: np.ndarray
     pool: np.ndarray
     waiting_since: np.ndarray
+    ready: np.ndarray
     vehicle: np.ndarray
     place: np.ndarray
 
@@ -125,16 +133,20 @@ class Floor(NamedTuple):
         return self.problem.ends[self.i, task, S.ENDS_DELIVERY]
 
     def arrival(self, task: int) -> float:
-        """Time when a task arrived, s."""
-        return self.problem.record[self.i, task, S.RECORD_ARRIVAL]
+        """Time when a task arrived, s; of a chain, from when on it may be loaded."""
+        return find_ready(self.problem, self.state, self.b, task)
 
     def due(self, task: int) -> float:
         """Time when a task should be delivered, s."""
-        return find_due(self.problem, self.i, task)
+        return find_due(self.problem, self.state, self.b, task)
 
     def waiting(self, task: int) -> float:
         """Time that a task has waited, s; since a breakdown if one handed it back."""
-        return round_sum(self.time() - self.state.waiting_since[self.b, task])
+        return round_sum(max(0.0, self.time() - self.state.waiting_since[self.b, task]))
+
+    def ready(self, task: int) -> float:
+        """Time until a task may be loaded, s: 0 but for one that was announced."""
+        return find_ready_in(self.problem, self.state, self.b, task)
 
     def handling(self, task: int) -> float:
         """Time that loading and unloading take, s."""
@@ -246,7 +258,9 @@ def list_tables(problem):
 @inner_kernel
 def list_rows(state):
     """Return what a floor shows of a `State`."""
-    return Rows(state.episode, state.pool, state.waiting_since, state.vehicle, state.place)
+    return Rows(
+        state.episode, state.pool, state.waiting_since, state.ready, state.vehicle, state.place
+    )
 
 
 def guard(method: Callable[..., float]) -> Callable[..., float]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.chains import find_known, plan_arrivals
 from acerl_np.kernels.deciders import Decider
 from acerl_np.kernels.events import plan_breakdown
 from acerl_np.kernels.index import Pairs
@@ -287,6 +288,8 @@ def write_present(problem, state, b, ahead):
                 task = copy_open_task(problem, state, b, ahead, state.vehicle[b, v, S.VEHICLE_TASK])
                 states.vehicle[PRESENT, v, S.VEHICLE_TASK] = task
                 usage[S.USAGE_WAITING] = usage[S.USAGE_LAST_WAITING] = waited
+        if problem.instance[i, S.INSTANCE_CHAINED]:
+            copy_chains(problem, state, b, ahead)
     states.episode[PRESENT, S.EPISODE_INSTANCE] = 0
 
 
@@ -298,8 +301,54 @@ def copy_open_task(problem, state, b, ahead, task):
     copy_task(problem, state.episode[b, S.EPISODE_INSTANCE], task, ahead.future, 0, n)
     states.waiting_since[PRESENT, n] = state.waiting_since[b, task]
     copy_fields(state.task[b], task, states.task[PRESENT], n)
+    if problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_CHAINED]:
+        copy_fields(state.job[b], task, states.job[PRESENT], n)
+        states.ready[PRESENT, n] = state.ready[b, task]
+        ahead.future.arrival_tick[0, n] = task  # nobody asks any more when it arrived
     states.episode[PRESENT, S.EPISODE_N_ARRIVED] = n + 1
     return n
+
+
+@kernel
+def copy_chains(problem, state, b, ahead):
+    """Copy what is at machines or expected, too, and let tasks follow each other by their new rows."""
+    future, states = ahead.future, ahead.states
+    for k in range(state.episode[b, S.EPISODE_N_PROCESSED]):
+        task = np.int64(state.processed[b, k])
+        states.processed[PRESENT, k] = copy_open_task(problem, state, b, ahead, task)
+    states.episode[PRESENT, S.EPISODE_N_FINISHED] = state.episode[b, S.EPISODE_N_PROCESSED]
+    for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
+        task = np.int64(state.expected[b, k])
+        states.expected[PRESENT, k] = copy_open_task(problem, state, b, ahead, task)
+    for n in range(states.episode[PRESENT, S.EPISODE_N_ARRIVED]):
+        end = states.episode[PRESENT, S.EPISODE_N_ARRIVED]
+        after = future.chain[0, n, S.CHAIN_AFTER]
+        future.chain[0, n, S.CHAIN_AFTER] = find_origin(future, 0, end, after)
+
+
+@inner_kernel
+def find_origin(future, first, end, origin):
+    """Return which of some rows of a future was copied from a row, as `arrival_tick` says; -1 for none."""
+    for n in range(end - 1, first - 1, -1):
+        if origin >= 0 and future.arrival_tick[0, n] == origin:
+            return np.int64(n)
+    return np.int64(-1)
+
+
+@kernel
+def link_task(future, task, first, n, arrival, now):
+    """Give row n of a future, a task of history, its arrival and what it follows, from row `first` on.
+
+    Return whether it may come: what it follows does, or nobody had to announce it by now.
+    """
+    chain = future.chain[0, n]
+    after = chain[S.CHAIN_AFTER]
+    future.record[0, n, S.RECORD_ARRIVAL] = arrival
+    future.arrival_tick[0, n] = task
+    chain[S.CHAIN_AFTER] = find_origin(future, first, n, after)
+    if after >= 0:
+        return chain[S.CHAIN_AFTER] >= 0
+    return find_known(future, 0, n, arrival) > now or future.lead[0, n, S.LEAD_ANNOUNCED] == np.inf
 
 
 @inner_kernel
@@ -317,13 +366,17 @@ def write_future(state, b, ahead, f, h):
     is_copy = ahead.agreement[h] > 0.5
     unit = np.floor(future.unit[0, S.UNIT_SECONDS])
     moved = ahead.deviation[h] if is_copy else unit
-    n_tasks = history.instance[h, S.INSTANCE_N_TASKS]
+    n_tasks, n_present = history.instance[h, S.INSTANCE_N_TASKS], n
+    chained = future.instance[0, S.INSTANCE_CHAINED]
+    has_chains = chained and history.instance[h, S.INSTANCE_CHAINED]
     for task in range(find_first(history.record[h], n_tasks, now + clock - moved), n_tasks):
         arrival = history.record[h, task, S.RECORD_ARRIVAL]
         if arrival - moved > now + clock + reach:
             break
         uniform = draw_uniform(ahead.key, task, f + 1)
-        if is_copy:
+        if has_chains and history.chain[h, task, S.CHAIN_AFTER] >= 0:
+            arrival = min(arrival - clock, now + reach)  # comes if what it follows does
+        elif is_copy:
             if ahead.matched[h, task]:
                 continue
             arrival = perturb_arrival(arrival, ahead.deviation[h], uniform) - clock
@@ -335,9 +388,14 @@ def write_future(state, b, ahead, f, h):
         if arrival > now + reach:
             continue
         copy_task(history, h, task, future, 0, n)
-        place_task(future, 0, n, arrival)
-        n += 1
+        if chained:
+            n += link_task(future, task, n_present, n, arrival, now)
+        else:
+            place_task(future, 0, n, arrival)
+            n += 1
     future.instance[0, S.INSTANCE_N_TASKS] = n
+    if chained:
+        plan_arrivals(future, 0, n_present)
     # The true episode's horizon may have been found from the tasks that are still to come.
     future.instance[0, S.INSTANCE_HORIZON] = history.instance[h, S.INSTANCE_HORIZON]
     for v in range(future.breakdown.shape[1]):

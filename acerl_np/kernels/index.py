@@ -114,12 +114,13 @@ def write_features(problem, state, b, index, own, w, k, x):
     i = state.episode[b, S.EPISODE_INSTANCE]
     per_second = 1.0 / problem.unit[i, S.UNIT_SECONDS]
     since = state.waiting_since[b, state.pool[b, own.position[k]]]
-    slack = (own.due[k] - own.reach[w, k] - own.loaded[w, k]) * per_second
-    x[APPROACH] = own.reach[w, k] * per_second
+    reach = max(own.reach[w, k], own.ready[k])
+    slack = (own.due[k] - reach - own.loaded[w, k]) * per_second
+    x[APPROACH] = reach * per_second
     x[LOADED] = own.loaded[w, k] * per_second
     x[SLACK] = min(max(slack, 0.0), FAR)
     x[LATENESS] = max(0.0, -slack)
-    x[WAITING] = (np.float64(state.episode[b, S.EPISODE_TIME]) - since) * per_second
+    x[WAITING] = max(0.0, np.float64(state.episode[b, S.EPISODE_TIME]) - since) * per_second
     last = len(index.used) - 1 - len(index.own)
     if last < 0 or index.used[last] < COMPLETED:
         return

@@ -7,7 +7,7 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.energy import has_energy
 from acerl_np.kernels.state import may_carry
-from acerl_np.support.compiled import inner_kernel
+from acerl_np.support.compiled import inner_kernel, kernel
 
 
 @inner_kernel
@@ -85,12 +85,27 @@ def is_decision_due(problem, state, b):
     return False
 
 
+@kernel
+def comes_unasked(problem, state, b, task):
+    """Whether an expected task will be known without any decision: what it follows is delivered."""
+    if state.job[b, task, S.JOB_KNOWN] < S.NEVER:
+        return True
+    after = problem.chain[state.episode[b, S.EPISODE_INSTANCE], task, S.CHAIN_AFTER]
+    for k in range(state.episode[b, S.EPISODE_N_PROCESSED]):
+        if state.processed[b, k] == after:
+            return True
+    return False
+
+
 @inner_kernel
 def may_wait(problem, state, b):
     """Whether something is to come that ends a wait: an arrival, a delivery, a repair, a listed breakdown."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     if state.episode[b, S.EPISODE_N_ARRIVED] < problem.instance[i, S.INSTANCE_N_TASKS]:
         return True
+    for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
+        if comes_unasked(problem, state, b, np.int64(state.expected[b, k])):
+            return True
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         if state.vehicle[b, v, S.VEHICLE_STATUS] in (S.WORKING, S.BROKEN):
             return True

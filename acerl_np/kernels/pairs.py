@@ -6,7 +6,7 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.offers import find_priority, is_free, is_offered
-from acerl_np.kernels.state import find_due, round_sum
+from acerl_np.kernels.state import find_due, find_ready, find_ready_in, round_sum
 from acerl_np.kernels.ways import time_loaded, time_way
 from acerl_np.support.compiled import kernel
 
@@ -46,14 +46,15 @@ def list_possible(problem, state, rows, origin, highest, place, value):
                     continue
                 pickup = problem.ends[i, task, S.ENDS_PICKUP]
                 approach = round_sum(time_way(problem, state, b, v, np.int64(-1), pickup))
+                approach = max(approach, find_ready_in(problem, state, b, task))
                 loaded = round_sum(time_loaded(problem, i, v, task))
-                due = find_due(problem, i, task)
+                due = find_due(problem, state, b, task)
                 place[0, n], place[1, n], place[2, n] = b, v, task
                 value[APPROACH, n] = approach
                 value[LOADED, n] = loaded
                 value[SLACK, n] = round_sum(due - now - approach - loaded)
-                value[WAITING, n] = round_sum(now - state.waiting_since[b, task])
-                value[ARRIVAL, n] = origin + problem.record[i, task, S.RECORD_ARRIVAL]
+                value[WAITING, n] = round_sum(max(0.0, now - state.waiting_since[b, task]))
+                value[ARRIVAL, n] = origin + find_ready(problem, state, b, task)
                 value[DUE, n] = origin + due
                 n += 1
     return n

@@ -37,7 +37,7 @@ def weigh_ahp(problem, state, b, v, rule):
         task = state.pool[b, k]
         if is_offered(problem, state, b, v, task, priority):
             count += 1
-            due_weight += find_due(problem, i, task)
+            due_weight += find_due(problem, state, b, task)
             distance_weight += distance[
                 problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
             ]
@@ -61,15 +61,15 @@ def edd(floor, vehicle, task):
 @inner_kernel
 def nvf(floor, vehicle, task):
     """Nearest vehicle first: the shortest way to the pickup."""
-    return floor.whole(
-        floor.rest(vehicle) + floor.distance(floor.site(vehicle), floor.pickup(task))
-    )
+    way = floor.rest(vehicle) + floor.distance(floor.site(vehicle), floor.pickup(task))
+    return floor.whole(max(way, floor.ready(task) * floor.speed(vehicle)))
 
 
 @inner_kernel
 def std(floor, vehicle, task):
     """Shortest travel distance: to the pickup and on to the delivery."""
     way = floor.rest(vehicle) + floor.distance(floor.site(vehicle), floor.pickup(task))
+    way = max(way, floor.ready(task) * floor.speed(vehicle))
     return floor.whole(way + floor.trip(task))
 
 

@@ -34,7 +34,7 @@ RUNNING, FINISHED, STUCK, STOPPED = 0, 1, 2, 3
 N_WAY_FIELDS = 2
 WAY_NEXT_SITE, WAY_NAMED_ROUTE = range(N_WAY_FIELDS)
 
-N_INSTANCE_FIELDS = 11
+N_INSTANCE_FIELDS = 12
 (
     INSTANCE_LAYOUT,
     INSTANCE_TRUNCATES,
@@ -47,6 +47,7 @@ N_INSTANCE_FIELDS = 11
     INSTANCE_ERRANDS,
     INSTANCE_MAX_CHANGES,
     INSTANCE_PARK_AFTER,
+    INSTANCE_CHAINED,
 ) = range(N_INSTANCE_FIELDS)
 
 N_ENDS_FIELDS = 2
@@ -62,6 +63,12 @@ N_RECORD_FIELDS = 7
     RECORD_PRIORITY,
     RECORD_SLOT,
 ) = range(N_RECORD_FIELDS)
+
+N_CHAIN_FIELDS = 4
+CHAIN_AFTER, CHAIN_MACHINE, CHAIN_PROCESSING, CHAIN_KNOWN = range(N_CHAIN_FIELDS)
+
+N_LEAD_FIELDS = 2
+LEAD_ANNOUNCED, LEAD_WORK_LEFT = range(N_LEAD_FIELDS)
 
 N_FLEET_FIELDS = 5
 FLEET_SPEED, FLEET_CAPACITY, FLEET_MEAN_UPTIME, FLEET_MEAN_REPAIR, FLEET_SLOWDOWN = range(
@@ -109,7 +116,7 @@ N_UNIT_FIELDS = 2
 UNIT_METRES, UNIT_SECONDS = range(N_UNIT_FIELDS)
 
 # Fields of State.
-N_EPISODE_FIELDS = 10
+N_EPISODE_FIELDS = 12
 (
     EPISODE_INSTANCE,
     EPISODE_PHASE,
@@ -121,6 +128,8 @@ N_EPISODE_FIELDS = 10
     EPISODE_WAITS,
     EPISODE_SETTLED,
     EPISODE_FREED,
+    EPISODE_N_EXPECTED,
+    EPISODE_N_PROCESSED,
 ) = range(N_EPISODE_FIELDS)
 
 # The measures that an objective may weigh come first.
@@ -142,7 +151,10 @@ GOAL_OBJECTIVE, GOAL_COST = range(N_GOAL_ROWS)
 N_TASK_FIELDS = 4
 TASK_VEHICLE, TASK_START, TASK_FINISH, TASK_CHANGES = range(N_TASK_FIELDS)
 
-N_VEHICLE_FIELDS = 30
+N_JOB_FIELDS = 2
+JOB_KNOWN, JOB_DONE = range(N_JOB_FIELDS)
+
+N_VEHICLE_FIELDS = 31
 (
     VEHICLE_STATUS,
     VEHICLE_SITE,
@@ -165,6 +177,7 @@ N_VEHICLE_FIELDS = 30
     VEHICLE_TRIP_SITE,
     VEHICLE_TRIP_FROM,
     VEHICLE_LOADED_TICK,
+    VEHICLE_PAUSE,
     VEHICLE_STAND_SITE,
     VEHICLE_STAND_FROM,
     VEHICLE_STAND_TICK,
@@ -217,6 +230,7 @@ class Problem(NamedTuple):
         INSTANCE_ERRANDS : whether vehicles may drive without a task or be called back, 0 or 1
         INSTANCE_MAX_CHANGES : how often a task may be called back before it is loaded, -1 for never
         INSTANCE_PARK_AFTER : ticks after which an idle vehicle drives to a parking place, `NEVER` for none
+        INSTANCE_CHAINED : whether tasks follow others, are processed, or announced, 0 or 1
     ends : ndarray(int32, (I, M, N_ENDS_FIELDS)), the sites of each task
         ENDS_PICKUP, ENDS_DELIVERY
     record : ndarray(float64, (I, M, N_RECORD_FIELDS)), the tasks as they are given
@@ -226,6 +240,15 @@ class Problem(NamedTuple):
         RECORD_PRIORITY : a vehicle is offered those waiting tasks that have the highest, of all it may carry
         RECORD_SLOT : the task's own slot of the observation, from 1; 0: its place in the pool is its slot
     arrival_tick : ndarray(int64, (I, M)), non-decreasing along a row
+    chain : ndarray(int64, (I, M, N_CHAIN_FIELDS)); as `lead`, without tasks if no instance is chained
+        CHAIN_AFTER : the task that it follows, -1 for none
+        CHAIN_MACHINE : what processes it once it is delivered, -1 for none
+        CHAIN_PROCESSING : ticks that this takes
+        CHAIN_KNOWN : tick from which a task that follows none may be given
+    lead : ndarray(float64, (I, M, N_LEAD_FIELDS)), s
+        LEAD_ANNOUNCED : how long before it is ready a task may be given; inf: once that is known
+        LEAD_WORK_LEFT : its processing, and what the longest chain after it takes
+    servers : ndarray(int64, (I, K)), how many tasks each machine processes at once
     fleet : ndarray(float64, (I, V, N_FLEET_FIELDS)), the vehicles as they are given
         FLEET_SPEED : m/s
         FLEET_CAPACITY : units of load, 0 is unlimited
@@ -269,6 +292,9 @@ class Problem(NamedTuple):
     ends: np.ndarray
     record: np.ndarray
     arrival_tick: np.ndarray
+    chain: np.ndarray
+    lead: np.ndarray
+    servers: np.ndarray
     fleet: np.ndarray
     battery: np.ndarray
     berth: np.ndarray
@@ -295,6 +321,7 @@ class State(NamedTuple):
         EPISODE_SETTLED : 1 once vehicles without a task were sent to charge or park at this tick, 0 before,
             -1 before the first tick
         EPISODE_FREED : the last tick at which a vehicle left its place
+        EPISODE_N_EXPECTED, EPISODE_N_PROCESSED : entries of `expected` and `processed`
     outcome : ndarray(float64, (B, N_OUTCOME_FIELDS)), nan until finished, see `Outcome`
         OUTCOME_MAKESPAN, OUTCOME_TARDINESS, OUTCOME_WAITING : s
         OUTCOME_LATE, OUTCOME_EMPTY : shares
@@ -305,6 +332,12 @@ class State(NamedTuple):
         TASK_VEHICLE : -1 while unassigned
         TASK_START, TASK_FINISH : ticks of the last assignment and of the finish
         TASK_CHANGES : how often it was called back
+    job : ndarray(int64, (B, M, N_JOB_FIELDS)); as the next three, without tasks if no instance is chained
+        JOB_KNOWN : tick from which an expected task may be given, `NEVER` while nobody knows
+        JOB_DONE : tick at which its processing ends, `NEVER` in the queue
+    ready : ndarray(float64, (B, M)), s, when each task that is known may be loaded
+    expected : ndarray(int32, (B, M)), tasks of chains that have begun, or announced, which are not known yet
+    processed : ndarray(int32, (B, M)), tasks at machines, by delivery
     vehicle : ndarray(int64, (B, V, N_VEHICLE_FIELDS))
         VEHICLE_STATUS : IDLE, WORKING or BROKEN; without a task ROAMING (to its next site), PARKING (to a
             place), TO_CHARGER, QUEUED or CHARGING
@@ -327,6 +360,7 @@ class State(NamedTuple):
         VEHICLE_TRIP_TICK, VEHICLE_TRIP_SITE, VEHICLE_TRIP_FROM : when the present way begins, its first site,
             and the one before where it begins on the edge between
         VEHICLE_LOADED_TICK : when its task is loaded
+        VEHICLE_PAUSE : ticks that it waits before, at the pickup
         VEHICLE_STAND_SITE, VEHICLE_STAND_FROM, VEHICLE_STAND_TICK : of a vehicle that is free, yet not idle,
             where it sets out to a task, -1 of any other; from where it comes, and when it is there
         VEHICLE_SINCE : when it became idle, or came to a charger
@@ -355,6 +389,10 @@ class State(NamedTuple):
     pool: np.ndarray
     waiting_since: np.ndarray
     task: np.ndarray
+    job: np.ndarray
+    ready: np.ndarray
+    expected: np.ndarray
+    processed: np.ndarray
     vehicle: np.ndarray
     place: np.ndarray
     usage: np.ndarray
@@ -364,13 +402,17 @@ class State(NamedTuple):
 def allocate_state(problem: Problem, n_episodes: int) -> State:
     """Return a `State` of `n_episodes` rows for any instance of `problem`; nothing is started yet."""
     n_tasks = problem.record.shape[1]
-    n_vehicles = problem.fleet.shape[1]
+    n_jobs, n_vehicles = problem.chain.shape[1], problem.fleet.shape[1]
     return State(
         episode=np.zeros((n_episodes, N_EPISODE_FIELDS), np.int64),
         outcome=np.zeros((n_episodes, N_OUTCOME_FIELDS)),
         pool=np.zeros((n_episodes, n_tasks), np.int32),
         waiting_since=np.zeros((n_episodes, n_tasks)),
         task=np.zeros((n_episodes, n_tasks, N_TASK_FIELDS), np.int64),
+        job=np.zeros((n_episodes, n_jobs, N_JOB_FIELDS), np.int64),
+        ready=np.zeros((n_episodes, n_jobs)),
+        expected=np.zeros((n_episodes, n_jobs), np.int32),
+        processed=np.zeros((n_episodes, n_jobs), np.int32),
         vehicle=np.zeros((n_episodes, n_vehicles, N_VEHICLE_FIELDS), np.int64),
         place=np.zeros((n_episodes, n_vehicles, N_PLACE_FIELDS)),
         usage=np.zeros((n_episodes, n_vehicles, N_USAGE_FIELDS)),
@@ -469,9 +511,37 @@ def count_ticks(seconds):
 
 
 @inner_kernel
-def find_due(problem, i, task):
-    """Return when a task of instance i should be delivered, s."""
-    return problem.record[i, task, RECORD_ARRIVAL] + problem.record[i, task, RECORD_EXPIRY]
+def find_ready(problem, state, b, task):
+    """Return from when on a task that is known may be loaded, s: its arrival, or after the one before it."""
+    i = state.episode[b, EPISODE_INSTANCE]
+    if problem.instance[i, INSTANCE_CHAINED]:
+        return state.ready[b, task]
+    return problem.record[i, task, RECORD_ARRIVAL]
+
+
+@inner_kernel
+def find_ready_in(problem, state, b, task):
+    """Return the seconds until a task that is known may be loaded."""
+    if not problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_CHAINED]:
+        return 0.0
+    ready = find_ready(problem, state, b, task)
+    return max(0.0, ready - np.float64(state.episode[b, EPISODE_TIME]))
+
+
+@inner_kernel
+def find_pause(problem, state, b, task, tick):
+    """Return how many ticks a vehicle that is at the pickup of a task at a tick waits until it is ready."""
+    i = state.episode[b, EPISODE_INSTANCE]
+    if not problem.instance[i, INSTANCE_CHAINED]:
+        return np.int64(0)
+    return max(np.int64(0), np.int64(np.ceil(state.ready[b, task])) - tick)
+
+
+@inner_kernel
+def find_due(problem, state, b, task):
+    """Return when a task that is known should be delivered, s; inf for never."""
+    i = state.episode[b, EPISODE_INSTANCE]
+    return find_ready(problem, state, b, task) + problem.record[i, task, RECORD_EXPIRY]
 
 
 @inner_kernel
@@ -530,6 +600,12 @@ def copy_row(source, i, target, j):
     for task in range(n_tasks):
         target.waiting_since[j, task] = source.waiting_since[i, task]
     copy_table(source.task, i, target.task, j, n_tasks)
+    if source.job.shape[1] > 0:
+        copy_table(source.job, i, target.job, j, n_tasks)
+        for task in range(n_tasks):
+            target.ready[j, task] = source.ready[i, task]
+            target.expected[j, task] = source.expected[i, task]
+            target.processed[j, task] = source.processed[i, task]
 
 
 @inner_kernel
@@ -550,6 +626,7 @@ def copy_floor(source, i, target, k):
     n_vehicles = source.fleet.shape[1]
     copy_fields(source.instance, i, target.instance, k)
     copy_table(source.fleet, i, target.fleet, k, n_vehicles)
+    copy_fields(source.servers, i, target.servers, k)
     copy_fields(source.start_site, i, target.start_site, k)
     copy_fields(source.scaling, i, target.scaling, k)
     copy_fields(source.unit, i, target.unit, k)

@@ -17,6 +17,14 @@ def drives(status):
 
 
 @inner_kernel
+def count_busy(state, b, v):
+    """Return the seconds that the working vehicle v is still busy for its task, a wait for it left out."""
+    vehicle, now = state.vehicle[b, v], state.episode[b, S.EPISODE_TIME]
+    idle = min(vehicle[S.VEHICLE_PAUSE], max(np.int64(0), vehicle[S.VEHICLE_LOADED_TICK] - now))
+    return np.float64(vehicle[S.VEHICLE_EVENT_TICK] - now - idle)
+
+
+@inner_kernel
 def find_target(problem, state, b, v):
     """Return the site at the end of the leg that vehicle v is on."""
     if state.vehicle[b, v, S.VEHICLE_LEG] == S.JOINING or state.vehicle[b, v, S.VEHICLE_TASK] < 0:
@@ -70,6 +78,16 @@ def start_leg(problem, state, b, v, leg, site, tick):
     enter_edge(problem, state, b, v, site, way[S.WAY_NAMED_ROUTE], tick)
 
 
+@kernel
+def leave_pickup(problem, state, b, v):
+    """Set vehicle v, which waits for its task at the pickup, on the way that begins once it is loaded."""
+    vehicle = state.vehicle[b, v]
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    pickup = np.int64(problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_PICKUP])
+    vehicle[S.VEHICLE_HIDDEN] = vehicle[S.VEHICLE_REVERSED] = False
+    start_leg(problem, state, b, v, S.TO_DELIVERY, pickup, vehicle[S.VEHICLE_LOADED_TICK])
+
+
 @inner_kernel
 def locate_vehicle(problem, state, b, v, tick):
     """Move a vehicle that drives along its route to where it is at `tick`.
@@ -78,6 +96,10 @@ def locate_vehicle(problem, state, b, v, tick):
     here and not by events of its own.
     """
     vehicle = state.vehicle[b, v]
+    waits = vehicle[S.VEHICLE_PAUSE] > 0 and vehicle[S.VEHICLE_STATUS] == S.WORKING
+    comes = vehicle[S.VEHICLE_LEG] in (S.JOINING, S.TO_PICKUP)
+    if waits and comes and tick >= vehicle[S.VEHICLE_LOADED_TICK] - vehicle[S.VEHICLE_PAUSE]:
+        leave_pickup(problem, state, b, v)
     while vehicle[S.VEHICLE_LEG] != S.ARRIVED and vehicle[S.VEHICLE_EDGE_END_TICK] <= tick:
         site, reached = vehicle[S.VEHICLE_EDGE_TO], vehicle[S.VEHICLE_EDGE_END_TICK]
         vehicle[S.VEHICLE_REVERSED] = False
@@ -196,6 +218,10 @@ def find_turn(problem, state, b, v):
     end = vehicle[S.VEHICLE_DESTINATION]
     if vehicle[S.VEHICLE_TASK] >= 0:
         end = np.int64(problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_PICKUP])
+        pause = vehicle[S.VEHICLE_PAUSE]
+        if pause > 0 and now >= vehicle[S.VEHICLE_LOADED_TICK] - pause:
+            set_stand(state, b, v, end, end, now, np.float64(now), 0.0)
+            return
     start, site = vehicle[S.VEHICLE_TRIP_TICK], vehicle[S.VEHICLE_TRIP_SITE]
     origin = vehicle[S.VEHICLE_TRIP_FROM]
     metres, slowdown = place[S.PLACE_TRIP_METRES], place[S.PLACE_TRIP_SLOWDOWN]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.chains import plan_arrivals
 from acerl_np.kernels.random import RECORD, derive_key, draw_uniform
 from acerl_np.kernels.state import copy_floor, copy_table
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -18,6 +19,16 @@ def copy_task(source, i, task, target, k, position):
     for field in range(S.N_ENDS_FIELDS):
         target.ends[k, position, field] = source.ends[i, task, field]
     target.arrival_tick[k, position] = source.arrival_tick[i, task]
+    if target.chain.shape[1] == 0:
+        return
+    if source.chain.shape[1] == 0:
+        target.chain[k, position, S.CHAIN_AFTER] = target.chain[k, position, S.CHAIN_MACHINE] = -1
+        target.lead[k, position, S.LEAD_ANNOUNCED] = 0.0
+        return
+    for field in range(S.N_CHAIN_FIELDS):
+        target.chain[k, position, field] = source.chain[i, task, field]
+    for field in range(S.N_LEAD_FIELDS):
+        target.lead[k, position, field] = source.lead[i, task, field]
 
 
 @inner_kernel
@@ -86,7 +97,8 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
     Row k is record bases[k], every arrival moved by whole seconds within +-m, m drawn from 0 to
     `magnitude`; arrivals of 0 stay. Or it is a synthetic day on its floor: as many tasks, each with the
     pickup and delivery of one, the arrival of another and the expiry of a third task of its relatives, in
-    the slots of the record's own tasks.
+    the slots of the record's own tasks. Of a chained record those tasks move that follow none, and it is
+    never synthetic.
     Draws are keyed by (seed, generation, k).
 
     Parameters
@@ -107,11 +119,12 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
         n_tasks = source.instance[i, S.INSTANCE_N_TASKS]
         own = np.floor(draw_uniform(key, 0, 1) * (magnitude + 1))
         is_synthetic = draw_uniform(key, 0, 2) < synthetic
+        chained = source.instance[i, S.INSTANCE_CHAINED]
         for task in range(target.record.shape[1]):
             if task >= n_tasks:
                 target.arrival_tick[k, task] = S.NEVER
                 continue
-            if is_synthetic:
+            if is_synthetic and not chained:
                 other, its = draw_relative(source, i, key, task, np.int64(3))
                 copy_task(source, other, its, target, k, task)
                 if source.instance[other, S.INSTANCE_HAS_PRIORITIES]:
@@ -124,5 +137,10 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
             else:
                 copy_task(source, i, task, target, k, task)
                 arrival = source.record[i, task, S.RECORD_ARRIVAL]
-            uniform = draw_uniform(key, task, 0)
-            place_task(target, k, task, perturb_arrival(arrival, own, uniform))
+            arrival = perturb_arrival(arrival, own, draw_uniform(key, task, 0))
+            if not chained:
+                place_task(target, k, task, arrival)
+            elif source.chain[i, task, S.CHAIN_AFTER] < 0:
+                target.record[k, task, S.RECORD_ARRIVAL] = arrival
+        if chained:
+            plan_arrivals(target, k, 0)

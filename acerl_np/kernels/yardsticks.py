@@ -12,7 +12,7 @@ from acerl_np.kernels import state as S
 from acerl_np.kernels.baselines import RANDOM
 from acerl_np.kernels.matching import match_rows
 from acerl_np.kernels.offers import count_free, find_priority, is_free, is_offered
-from acerl_np.kernels.state import find_due, round_sum
+from acerl_np.kernels.state import find_due, find_ready, find_ready_in, round_sum
 from acerl_np.kernels.ways import find_approach, find_delay, find_rest
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -36,11 +36,13 @@ def rate_pair(problem, state, b, rule, v, task, metres, approach, slowdown):
     if rule == NEAREST:
         return metres
     if rule == FCFS_NEAREST:
-        return problem.record[i, task, S.RECORD_ARRIVAL]
+        return find_ready(problem, state, b, task)
     if rule != ASSIGNMENT:
-        return find_due(problem, i, task)
+        return find_due(problem, state, b, task)
     waited = np.float64(state.episode[b, S.EPISODE_TIME]) - state.waiting_since[b, task]
+    waited = max(0.0, waited)
     seconds = find_delay(state, b, v) + (approach / problem.fleet[i, v, S.FLEET_SPEED] + slowdown)
+    seconds = max(seconds, find_ready_in(problem, state, b, task))
     return round_sum(seconds - WAITING_WEIGHT * waited)
 
 
@@ -83,10 +85,12 @@ def compare_pairs(problem, state, b, decider):
             if approach == np.inf:
                 continue
             approach = round_sum(approach)
-            metres = round_sum(find_rest(state, b, v) + approach)
+            # As if it came from so far that it is there when the task is ready.
+            until = find_ready_in(problem, state, b, task) * problem.fleet[i, v, S.FLEET_SPEED]
+            metres = max(round_sum(find_rest(state, b, v) + approach), until)
             value = rate_pair(problem, state, b, rule, v, task, metres, approach, slowdown)
             decider.value[v, k] = value
-            arrival = problem.record[i, task, S.RECORD_ARRIVAL]
+            arrival = find_ready(problem, state, b, task)
             own = order_pair(rule, scarce, v, k, value, arrival, metres)
             if own < best:
                 best_v, best_k, best = np.int64(v), np.int64(k), own

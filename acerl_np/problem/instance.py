@@ -17,7 +17,14 @@ from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.source import refuse_faults
 from acerl_np.problem.stations import show_site
-from acerl_np.problem.task_rows import CHAIN, START, find_repeated, find_roots, read_tasks
+from acerl_np.problem.task_rows import (
+    CHAIN,
+    START,
+    find_depths,
+    find_repeated,
+    find_roots,
+    read_tasks,
+)
 from acerl_np.support.errors import InputError, RecordError, describe
 
 COLUMNS = {
@@ -265,7 +272,7 @@ def make_instance(
         raise RecordError(
             f"task '{task}': after: follows itself; expected a chain with a first task"
         )
-    order = np.argsort(np.array(columns["arrival"])[roots], kind="stable")
+    order = np.lexsort((find_depths(after), roots, np.array(columns["arrival"])[roots]))
     place = np.append(np.argsort(order), -1)
     arrays = {}
     for column in COLUMNS:

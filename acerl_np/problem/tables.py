@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels import state
+from acerl_np.kernels.chains import plan_arrivals
 from acerl_np.kernels.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
 from acerl_np.kernels.state import NEVER, Problem
 from acerl_np.problem.breakdown_limits import MAX_HORIZON as MAX_HORIZON
@@ -84,7 +85,9 @@ def build_problem(
     if task_slots is None:
         task_slots = max(len(slots.ids), *(layout.task_slots for layout in floors.layouts))
     n_berths = max(len(_list_berths(instance.layout)) for instance in instances)
-    room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns, n_berths)
+    machines = [len(item.layout.machines) for item in instances if not item.is_plain]
+    n_machines = max(machines, default=-1)
+    room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns, n_berths, n_machines)
     problem = _stack_layouts(floors, room, scaling, task_slots, goal)
     if horizon is not None:
         problem.instance[:, state.INSTANCE_HORIZON] = int(horizon)
@@ -148,14 +151,21 @@ def _check_size(floors: _Floors, n: int, n_tasks: int, fleet: int, n_breakdowns:
 
 
 def _allocate_rows(
-    n: int, n_tasks: int, fleet: int, n_breakdowns: int, n_berths: int = 0
+    n: int, n_tasks: int, fleet: int, n_breakdowns: int, n_berths: int = 0, n_machines: int = -1
 ) -> dict[str, np.ndarray]:
-    """Return room for instances by the names of `Problem`, with no task in it yet."""
+    """Return room for instances by the names of `Problem`, with no task in it yet.
+
+    Without chained ones `n_machines` is -1.
+    """
+    n_jobs = n_tasks if n_machines >= 0 else 0
     room: dict[str, np.ndarray] = {
         "instance": np.zeros((n, state.N_INSTANCE_FIELDS), np.int64),
         "ends": np.zeros((n, n_tasks, state.N_ENDS_FIELDS), np.int32),
         "record": np.zeros((n, n_tasks, state.N_RECORD_FIELDS)),
         "arrival_tick": np.full((n, n_tasks), NEVER),
+        "chain": np.zeros((n, n_jobs, state.N_CHAIN_FIELDS), np.int64),
+        "lead": np.zeros((n, n_jobs, state.N_LEAD_FIELDS)),
+        "servers": np.zeros((n, max(0, n_machines)), np.int64),
         "fleet": np.zeros((n, fleet, state.N_FLEET_FIELDS)),
         "battery": np.zeros((n, fleet, state.N_BATTERY_FIELDS), np.int64),
         "berth": np.zeros((n, n_berths, state.N_BERTH_FIELDS), np.int64),
@@ -168,6 +178,7 @@ def _allocate_rows(
         NEVER
     )
     room["instance"][:, state.INSTANCE_MAX_CHANGES] = -1
+    room["chain"][..., [state.CHAIN_AFTER, state.CHAIN_MACHINE]] = -1
     room["breakdown"][..., state.BREAKDOWN_TICK] = NEVER
     room["fleet"][..., state.FLEET_SPEED] = 1.0
     room["fleet"][..., state.FLEET_SLOWDOWN] = -1.0
@@ -233,6 +244,7 @@ def allocate_variants(
         problem.fleet.shape[1],
         n_breakdowns or problem.breakdown.shape[2],
         problem.berth.shape[1],
+        problem.servers.shape[1] if problem.chain.shape[1] else -1,
     )
     return problem._replace(**room)
 
@@ -294,7 +306,41 @@ def _fill_instance(
     }.items():
         problem.record[i, :n, column] = values
     problem.arrival_tick[i, :n] = np.ceil(instance.arrival)
+    if not instance.is_plain:
+        _fill_chains(problem, i, instance)
     _fill_fleet(problem, i, instance.layout, rows)
+
+
+def _fill_chains(problem: Problem, i: int, instance: Instance) -> None:
+    n, layout = instance.n_tasks, instance.layout
+    problem.instance[i, state.INSTANCE_CHAINED] = True
+    problem.servers[i, : len(layout.machines)] = [machine.servers for machine in layout.machines]
+    machine_at = {layout.site_index[item.site]: k for k, item in enumerate(layout.machines)}
+    chain, lead = problem.chain[i], problem.lead[i]
+    chain[:n, state.CHAIN_AFTER] = instance.after
+    chain[:n, state.CHAIN_PROCESSING] = np.ceil(instance.processing)
+    for task in np.flatnonzero(instance.processing > 0.0):
+        chain[task, state.CHAIN_MACHINE] = machine_at[int(instance.delivery[task])]
+    lead[:n, state.LEAD_ANNOUNCED] = instance.announced
+    lead[:n, state.LEAD_WORK_LEFT] = _find_work_left(instance)
+    plan_arrivals(problem, i, 0)
+
+
+def _find_work_left(instance: Instance) -> np.ndarray:
+    """Return what is left of each chain after the delivery of each task, s: processing and the longest rest.
+
+    Ways are driven at the fleet's mean speed; those to a pickup are left out.
+    """
+    layout = instance.layout
+    speed = float(np.mean([vehicle.speed for vehicle in layout.vehicles]))
+    metres = layout.routes.distance[instance.pickup, instance.delivery]
+    own = metres / speed + instance.handling_time
+    left = instance.processing.copy()
+    for k in range(instance.n_tasks - 1, -1, -1):
+        before = instance.after[k]
+        if before >= 0:  # which stands before it
+            left[before] = max(left[before], instance.processing[before] + own[k] + left[k])
+    return left
 
 
 def _fill_fleet(

@@ -223,6 +223,17 @@ def find_roots(after: np.ndarray) -> np.ndarray:
     return np.where(after[root] < 0, root, -1)
 
 
+def find_depths(after: np.ndarray) -> np.ndarray:
+    """Return how many tasks stand before each in its chain, int64 (n,); in a circle anything."""
+    depth, before = np.zeros(len(after), np.int64), after
+    for _ in range(len(after)):
+        if (before < 0).all():
+            break
+        depth += before >= 0
+        before = np.where(before >= 0, after[before], -1)
+    return depth
+
+
 def _find_before(tasks: Sequence[str], after: Sequence[str]) -> np.ndarray:
     """Return the row of the task that each goes after, int64 (n,): -1 of none, itself where it is unknown.
 
