@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from acerl_np.problem.chains import find_roots
 from acerl_np.problem.energy import find_shortfalls
 from acerl_np.problem.fields import make_date_format
 from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.source import refuse_faults
 from acerl_np.problem.stations import show_site
-from acerl_np.problem.task_rows import CHAIN, START, find_repeated, find_roots, read_tasks
+from acerl_np.problem.task_rows import CHAIN, START, find_repeated, read_tasks
 from acerl_np.support.errors import InputError, RecordError, describe
 
 COLUMNS = {
