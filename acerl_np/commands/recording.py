@@ -465,9 +465,56 @@ def score_replay(played: Replay) -> dict[str, float]:
     }
 
 
+def import_records(arguments: argparse.Namespace) -> None:
+    """Write the records of a yardstick, and their floors.
+
+    Build the records of a published yardstick from its numbers, each in the folder of its floor, beside a
+    layout.json. bilge-ulusoy: the job shop with two vehicles of Bilge and Ulusoy (1995) and those of its
+    form, such as instances/bilge-ulusoy/bilge-ulusoy.json, whose own are bundled (--suite bu-all). An
+    operation is a task: the ride from the machine before, and processing; nobody drives back.
+
+    Examples
+    --------
+      acerl-np records import bilge-ulusoy numbers.json --out yardstick
+      acerl-np records import bilge-ulusoy numbers.json --announced start --out announced
+      acerl-np evaluate NVF yardstick/*/EX*.csv
+    """
+    from acerl_np.commands.floor import format_layout
+    from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
+    from acerl_np.problem.records import format_record
+
+    made = import_bilge_ulusoy(arguments.file, announced=arguments.announced == "start")
+    contents: dict[Path, str] = {}
+    for instance in made:
+        folder = Path(arguments.out) / instance.layout.name
+        contents[folder / "layout.json"] = format_layout(instance.layout)
+        contents[folder / f"{instance.name}.csv"] = format_record(instance)
+    declare_outputs(arguments, list(contents))
+    for path, content in contents.items():
+        make_folder(str(path.parent))
+        write_atomically(path, content.encode())
+        print(path)
+
+
 ACTIONS = {
     "perturb": PERTURB,
     "generate": GENERATE,
+    "import": opt.Action(
+        "build the records of a yardstick",
+        import_records,
+        (
+            opt.CommandOption("kind", "whose form the file has", choices=("bilge-ulusoy",)),
+            opt.CommandOption("file FILE", "the numbers (JSON)"),
+            opt.CommandOption(
+                "--announced",
+                "when a task is known: once it is ready, or when the processing before it begins",
+                default="ready",
+                choices=("ready", "start"),
+            ),
+            opt.CommandOption("--out DIR", "folder for the floors and records", required=True),
+            opt.FORCE,
+        ),
+    ),
     "convert": opt.Action(
         "show how a record is understood, write it plainly",
         convert,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from acerl_np.problem.export import Export, read_mapping
-from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
+from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy, name_instance
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.records import (
@@ -23,7 +23,6 @@ from acerl_np.problem.records import (
 )
 from acerl_np.support.errors import InputError, LayoutError, RecordError
 from acerl_np.support.files import STDIN, path_exists
-
 
 YARDSTICK = Path("bilge-ulusoy", "bilge-ulusoy.json")
 """The published numbers of the instances EX11 to EX104, in the folder of the bundled ones."""
@@ -43,7 +42,9 @@ def bundled_instances() -> dict[str, Path]:
     found = {path.stem: path for path in files if path.name != BREAKDOWNS_FILE}
     numbers = instances_folder() / YARDSTICK
     if numbers.is_file():
-        found |= dict.fromkeys(_load_yardstick(), numbers)
+        data = json.loads(numbers.read_text(encoding="utf-8"))
+        names = (name_instance(x, y) for x in data["job_sets"] for y in data["layouts"])
+        found |= dict.fromkeys(names, numbers)
     return found
 
 
@@ -193,7 +194,8 @@ def _load(
         breakdowns = find_breakdowns(instance)
     source, floor = find_record(instance, layout)
     if source == str(instances_folder() / YARDSTICK):
-        found = [replace(_load_yardstick()[os.fspath(instance)], layout=floor)]
+        rows = _load_yardstick()[os.fspath(instance)].rows()
+        found = [Instance.from_rows(os.fspath(instance), floor, rows, servable=servable)]
     else:
         # Warnings are of the line that called load_instance or load_records.
         found, _ = examine_record(source, floor, export, servable=servable, stacklevel=5)

@@ -290,6 +290,16 @@ def list_instances(instances: Any) -> list[Instance]:
     return found
 
 
+def refuse_chains(places: Iterable[Instance | Layout], kind: type[InputError] = InputError) -> None:
+    """Refuse records that an observation cannot show, by an error of this kind."""
+    for place in places:
+        if isinstance(place, Instance) and not place.is_plain:
+            raise kind(
+                f"{place.name}: has tasks that follow others, are processed or announced, or are never due, "
+                "which no observation shows; expected another record, or a rule or an index policy"
+            )
+
+
 def find_layout(place: Instance | Layout) -> Layout:
     """Return the floor and fleet of an instance, or the layout itself."""
     return place.layout if isinstance(place, Instance) else place

@@ -287,12 +287,15 @@ def check_record(instance: Instance) -> RecordCheck:
 
     first, last = float(arrival.min()), float(arrival.max())
     broken = sum(item.time <= last for vehicle in layout.vehicles for item in vehicle.breakdowns)
-    _, group, sizes = np.unique(arrival, return_inverse=True, return_counts=True)
+    firsts = instance.after < 0
+    _, group, sizes = np.unique(arrival[firsts], return_inverse=True, return_counts=True)
+    equal = np.zeros(n, bool)
+    equal[firsts] = sizes[group] > 1
 
     def name(which: np.ndarray) -> tuple[str, ...]:
         return tuple(instance.tasks[k] for k in np.flatnonzero(which))
 
-    equal, load = name(sizes[group] > 1), measure_load(instance)
+    load = measure_load(instance)
     drained = name(find_shortfalls(instance) > 0.0)
     lists = (name(too_heavy), name(unreached), name(dead_ends), drained, name(hopeless))
     chains = np.unique(instance.root[instance.after >= 0]).size
@@ -302,4 +305,4 @@ def check_record(instance: Instance) -> RecordCheck:
         machine.site: _divide(work[[layout.site_index[machine.site]]], load.span * machine.servers)
         for machine in layout.machines
     }
-    return RecordCheck(n, first, last, equal, *lists, broken, load, chains, longest, machines)
+    return RecordCheck(n, first, last, name(equal), *lists, broken, load, chains, longest, machines)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from typing import Any
 
 import numpy as np
 
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import Instance, check_names
 from acerl_np.problem.json_tree import Field, items, names, number, parse_json, refuse, table
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.task_rows import START
-from acerl_np.support.errors import LayoutError, RecordError
+from acerl_np.support.errors import InputError, LayoutError, RecordError
 from acerl_np.support.files import read_text
 
 STATION = "lu"
@@ -55,15 +56,24 @@ def import_bilge_ulusoy(path: str | os.PathLike[str], *, announced: bool = False
     """
     try:
         data = NUMBERS.read(parse_json(read_text(path, LayoutError)), "")
+        for key in (*data["layouts"], *data["job_sets"]):
+            if re.fullmatch("[A-Za-z0-9]+", key) is None:
+                refuse("layouts, job_sets", key, "names of letters and digits")
         floors = {key: make_floor(key, times) for key, times in data["layouts"].items()}
         found = []
         for name, jobs in data["job_sets"].items():
             for key, floor in floors.items():
                 rows = list_operations(f"job_sets.{name}", jobs, floor, announced)
-                found.append(Instance.from_rows(f"EX{name}{key}", floor, rows))
-    except (LayoutError, RecordError) as error:
+                found.append(Instance.from_rows(name_instance(name, key), floor, rows))
+        check_names(found)
+    except InputError as error:
         raise type(error)(f"{path}: {error}") from error
     return found
+
+
+def name_instance(job_set: str, layout: str) -> str:
+    """Return what the literature calls a job set on a layout."""
+    return f"EX{job_set}{layout}"
 
 
 def make_floor(key: str, times: list[list[float]]) -> Layout:
