@@ -52,10 +52,14 @@ def test_a_chain_stands_where_its_first_task_arrives(tmp_path):
     assert again.content_hash == instance.content_hash
     [again] = unpack_instances(pack_instances([instance]))
     assert again.content_hash == instance.content_hash
-    # Ready at 0, 24, 41 at the earliest: rides of 20 and 10 s, processing of 4 and 7 s.
+    # b is ready at 24 at the earliest, after 20 s of way and 4 s of processing; c at 41, and done at 51.
     found = check_record(instance)
     assert (found.chains, found.longest, found.load.span) == (1, 3, 105)
     assert found.machines == {"b": pytest.approx(10 / 105), "c": pytest.approx(4 / 210)}
+    alone, _ = read(tmp_path, lines.replace("5,100", "5,20").replace(",30,a", ",13,a"))
+    assert check_record(alone).load.span == 51 and not check_record(alone).hopeless
+    early, _ = read(tmp_path, lines.replace(",30,a", ",9,a"))
+    assert check_record(early).hopeless == ("b",)
 
 
 def test_unused_columns_change_nothing(tmp_path):
