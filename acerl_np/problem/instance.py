@@ -266,7 +266,9 @@ def make_instance(
         raise RecordError(
             f"task '{task}': after: follows itself; expected a chain with a first task"
         )
-    order = np.argsort(np.array(columns["arrival"])[roots], kind="stable")
+    arrival = np.array(columns["arrival"])
+    order = np.argsort(arrival[roots], kind="stable")
+    columns = {**columns, "arrival": np.maximum(arrival, arrival[roots])}
     place = np.append(np.argsort(order), -1)
     arrays = {}
     for column in COLUMNS:

@@ -185,7 +185,7 @@ def read_tasks(
                 expected = "none of a task that follows another: arrival_time holds it back"
                 refuse(f"{place}: earliest_start", shown, expected, RecordError)
             if arrivals[k] is None:
-                arrivals[k] = 0.0
+                arrivals[k] = 0.0  # at least that of the first, see `make_instance`
             else:
                 times = _count_times(arrivals[k], expiries[k], epoch, place)
                 arrivals[k], expiries[k] = _hold_back(*times, starts[k], epoch, place)
@@ -202,10 +202,6 @@ def read_tasks(
         left = np.flatnonzero(roots >= 0).tolist()
         columns = {name: [column[k] for k in left] for name, column in columns.items()}
         kept, roots = [kept[k] for k in left], np.searchsorted(left, roots[left])
-    arrivals = columns["arrival"]
-    columns["arrival"] = [
-        max(x, arrivals[k]) for x, k in zip(arrivals, roots.tolist(), strict=True)
-    ]
     return Tasks(columns, kept, epoch, faults, roots)
 
 
