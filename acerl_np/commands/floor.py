@@ -364,7 +364,7 @@ def check(arguments: argparse.Namespace) -> None:
 
 
 def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
-    """Return a line on the floor's chargers, one on its parking places, one for each kind of battery."""
+    """Return lines on the floor's machines, chargers, parking places, and each kind of battery."""
     from acerl_np.problem.importers.common import list_first
     from acerl_np.problem.parts import THRESHOLDS
     from acerl_np.problem.stations import CHARGER
@@ -372,6 +372,9 @@ def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
     slots = {charger.site: charger.slots for charger in layout.chargers}
     slots = slots or {site.id: 1 for site in layout.sites if site.kind == CHARGER}
     lines = []
+    if layout.machines:
+        named = [x.site + f" ({x.servers} servers)" * (x.servers > 1) for x in layout.machines]
+        lines.append(f"{count(len(named), 'machine')}: {list_first(named, most)}")
     if slots:
         named = [site + f" ({n} slots)" * (n > 1) for site, n in slots.items()]
         unused = "" if any(layout.batteries) else "; no vehicle has a battery"

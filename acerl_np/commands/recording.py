@@ -74,6 +74,9 @@ CHECKS = (
     Column("span_s", "first arrival to last due time, s", "g"),
     Column("fleet_time_s", "fleet's time without repairs, s", "g"),
     Column("offered_load", "offered load", ".2f"),
+    Column("chains", "chains of tasks"),
+    Column("longest_chain", "tasks of the longest chain"),
+    Column("machine_load", "largest load of a machine", ".2f"),
     Column("charging_share", "share of its time that a vehicle must charge", ".0%"),
     Column("slots_needed", "slots of chargers needed for that", ".1f"),
     Column("usable", "usable"),
@@ -82,6 +85,9 @@ CHECKS = (
 
 OF_BATTERIES = ("beyond_battery", "charging_share", "slots_needed")
 """What people are shown of fleets with batteries alone."""
+
+OF_CHAINS = ("chains", "longest_chain", "machine_load")
+"""What is shown of records with chains, or processing, alone."""
 
 MOST_NAMES = 5
 """Tasks that a table names before it says only how many there are."""
@@ -140,13 +146,19 @@ def check(arguments: argparse.Namespace) -> None:
             warnings.warn(warning, stacklevel=1)
     checked = [(item, faults, check_record(item)) for item, faults in found]
     if is_data and checked:
-        print(render_data([list_check(*one) for one in checked], arguments.format), end="")
+        rows = [list_check(*one) for one in checked]
+        if all(item.is_plain for item, *_ in checked):
+            rows = [{key: row[key] for key in row if key not in OF_CHAINS} for row in rows]
+        print(render_data(rows, arguments.format), end="")
     for k, (instance, faults, result) in enumerate(() if is_data else checked):
         if k:
             print()
         data, notes = list_check(instance, faults, result), note_check(instance, result)
         data["usable"] = "yes" if result.servable else "no"
-        columns = [x for x in CHECKS if result.load.slots or x.name not in OF_BATTERIES]
+        hidden = (() if result.load.slots else OF_BATTERIES) + (
+            OF_CHAINS if instance.is_plain else ()
+        )
+        columns = [x for x in CHECKS if x.name not in hidden]
         lines = [[x.title, x.show(data[x.name]), notes.get(x.name, "")] for x in columns]
         header = [instance.name, "value", "which"]
         print(render_table(header, lines, arguments.format), end="")
@@ -178,6 +190,9 @@ def list_check(
         "fleet_time_s": found.load.fleet_time,
         "offered_load": found.load.offered,
         "offered_load_without_approaches": found.load.loaded,
+        "chains": found.chains,
+        "longest_chain": found.longest,
+        "machine_load": max(found.machines.values(), default=0.0),
         "charging_share": found.load.charging,
         "slots_needed": found.load.slots,
         "slots": sum(charger.slots for charger in instance.layout.chargers),
@@ -195,6 +210,7 @@ def note_check(instance: Instance, found: RecordCheck) -> dict[str, str]:
     notes = {
         "fleet_time_s": count(len(instance.layout.vehicles), "vehicle"),
         "offered_load": f"{found.load.loaded:.2f} without approaches",
+        "machine_load": " ".join(f"{site} {load:.2f}" for site, load in found.machines.items()),
     }
     if found.load.slots:
         share, slots, *said = describe_charging(found.load, instance.layout)
@@ -266,8 +282,8 @@ def convert(arguments: argparse.Namespace) -> None:
             "record": instances[0].name,
             **{name.replace(" ", "_"): x for name, x in found.items() if name not in NUMBERS},
             "tasks": sum(instance.n_tasks for instance in instances),
-            "first_arrival_s": instances[0].arrival[0],
-            "last_arrival_s": instances[-1].arrival[-1],
+            "first_arrival_s": instances[0].arrival.min(),
+            "last_arrival_s": instances[-1].arrival.max(),
         }
         print(render_data([row], arguments.format), end="")
     else:
@@ -313,10 +329,12 @@ def describe_reading(instances: Sequence[Instance], reading: Reading) -> dict[st
         "columns used": ", ".join(named),
         "columns ignored": list_names(columns.ignored) or "none",
         "arrivals": f"{reading.arrivals}; task {task}: {arrival} -> {arrival_read:g} s",
-        "expiries": f"{reading.expiries}; task {task}: {expiry} -> {expiry_read:g} s{due}",
+        "expiries": f"{reading.expiries}; task {task}: {expiry} -> {expiry_read:g} s{due}"
+        if reading.expiries
+        else "none, never due",
         "tasks": str(sum(instance.n_tasks for instance in instances)),
-        "first arrival": f"{first.arrival[0]:g} s",
-        "last arrival": f"{last.arrival[-1]:g} s",
+        "first arrival": f"{first.arrival.min():g} s",
+        "last arrival": f"{last.arrival.max():g} s",
         "time zero": "second 0" if first.epoch is None else show_moment(first.epoch),
     }
     if instances[1:]:
@@ -447,9 +465,56 @@ def score_replay(played: Replay) -> dict[str, float]:
     }
 
 
+def import_records(arguments: argparse.Namespace) -> None:
+    """Write the records of a yardstick, and their floors.
+
+    Build the records of a published yardstick from its numbers, each in the folder of its floor, beside a
+    layout.json. bilge-ulusoy: the job shop with two vehicles of Bilge and Ulusoy (1995) and those of its
+    form, such as instances/bilge-ulusoy/bilge-ulusoy.json, whose own are bundled (--suite bu-all). An
+    operation is a task: the ride from the machine before, and processing; nobody drives back.
+
+    Examples
+    --------
+      acerl-np records import bilge-ulusoy numbers.json --out yardstick
+      acerl-np records import bilge-ulusoy numbers.json --announced start --out announced
+      acerl-np evaluate NVF yardstick/*/EX*.csv
+    """
+    from acerl_np.commands.floor import format_layout
+    from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
+    from acerl_np.problem.records import format_record
+
+    made = import_bilge_ulusoy(arguments.file, announced=arguments.announced == "start")
+    contents: dict[Path, str] = {}
+    for instance in made:
+        folder = Path(arguments.out) / instance.layout.name
+        contents[folder / "layout.json"] = format_layout(instance.layout)
+        contents[folder / f"{instance.name}.csv"] = format_record(instance)
+    declare_outputs(arguments, list(contents))
+    for path, content in contents.items():
+        make_folder(str(path.parent))
+        write_atomically(path, content.encode())
+        print(path)
+
+
 ACTIONS = {
     "perturb": PERTURB,
     "generate": GENERATE,
+    "import": opt.Action(
+        "build the records of a yardstick",
+        import_records,
+        (
+            opt.CommandOption("kind", "whose form the file has", choices=("bilge-ulusoy",)),
+            opt.CommandOption("file FILE", "the numbers (JSON)"),
+            opt.CommandOption(
+                "--announced",
+                "when a task is known: once it is ready, or when the processing before it begins",
+                default="ready",
+                choices=("ready", "start"),
+            ),
+            opt.CommandOption("--out DIR", "folder for the floors and records", required=True),
+            opt.FORCE,
+        ),
+    ),
     "convert": opt.Action(
         "show how a record is understood, write it plainly",
         convert,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
 
 OPTIONS = (
-    *opt.list_data("all bundled instances"),
+    *opt.list_data("all DMH records"),
     opt.RANDOM_BREAKDOWNS,
     *opt.GOAL,
     opt.CommandOption(
@@ -87,7 +87,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     declare_outputs(arguments, [arguments.out])
     if not names_records(arguments):
-        arguments.tasks = list(bundled_instances())
+        arguments.tasks = [x for x, path in bundled_instances().items() if path.suffix == ".csv"]
     instances = load_instances(arguments)
     for instance in instances:
         check_future(instance)

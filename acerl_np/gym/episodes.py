@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from acerl_np.gym.bounds import bound_durations, bound_observations
 from acerl_np.kernels.state import EPISODE_TIME, TASK_FINISH
 from acerl_np.problem.bundled import bundled_suites, load_instance, load_suite
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import Instance, refuse_chains
 from acerl_np.problem.slots import SlotKind
 from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.simulation.scene import Chooser, find_legal
@@ -136,6 +136,7 @@ class Episodes:
         check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         refuse_step_limit(max_episode_steps)
         loaded = _load(instances, others)
+        refuse_chains(loaded)
         self.simulator = Simulator(loaded, n_episodes=n, **simulated)
         # An instance that stands twice is drawn as often.
         position = {id(instance): k for k, instance in enumerate(self.simulator.pool)}

@@ -12,7 +12,7 @@ from acerl_np.kernels.state import INSTANCE_TASK_SLOTS
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.network import Policy
 from acerl_np.problem.goal import PAPER, Goal
-from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.instance import Instance, list_instances, refuse_chains
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.rules import PAPER_RULES, find_rules
 from acerl_np.problem.slots import POOL, SlotKind, find_slots
@@ -228,6 +228,10 @@ class Agent(OwnPolicy):
         self.scaling: np.ndarray = problem.scaling[0]
         self.task_slots = int(problem.instance[0, INSTANCE_TASK_SLOTS])
         self.n_vehicles = int(problem.fleet.shape[1])
+
+    def check_fits(self, instance: Instance) -> None:
+        """Refuse an instance that no observation shows."""
+        refuse_chains([instance], PolicyError)
 
     def __repr__(self) -> str:
         sizes = f"task_slots={self.task_slots}, n_vehicles={self.n_vehicles}"

@@ -17,7 +17,7 @@ from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import Instance, refuse_chains
 from acerl_np.problem.rules import PAPER_RULES, RULE_NAMES, number_rules
 from acerl_np.problem.scaling import check_scaling
 from acerl_np.problem.slots import SlotKind, Slots, check_slots, place_tasks
@@ -264,6 +264,7 @@ class Policy(AnyPolicy):
     def _prepare(
         self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
     ) -> tuple[Problem, Callable[[], Decider]]:
+        refuse_chains(places, PolicyError)
         instance = problem.instance.copy()
         instance[:, S.INSTANCE_TASK_SLOTS] = self.task_slots
         fitted = problem._replace(

@@ -68,6 +68,7 @@ def _measure_alone(instance: Instance) -> float:
     ways = time[:, instance.pickup]
     approach = np.where(np.isfinite(ways), ways, 0.0).max(axis=0)
     work = float((approach + time[instance.pickup, instance.delivery]).sum())
-    work += float(instance.handling_time.sum())
-    due = float((instance.arrival + instance.expiry).max())
+    work += float((instance.handling_time + instance.processing).sum())
+    expiry = np.where(np.isinf(instance.expiry), 0.0, instance.expiry)
+    due = float((instance.arrival + expiry).max())
     return due + work

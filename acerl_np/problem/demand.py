@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
-from acerl_np.problem.instance import COLUMNS, Instance
+from acerl_np.problem.instance import COLUMNS, Instance, make_instance
 from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.limits import MAX_TASKS
 from acerl_np.support.errors import InputError
@@ -33,15 +32,16 @@ def find_bursts(record: Instance) -> list[np.ndarray]:
 
     Tasks from one pickup belong together where the gap between them is at most half of the mean gap there:
     the loads of a lorry do. So do tasks to one delivery that arrive at the same moment: the parts of a kit.
+    Of a chain this is asked of its first task alone; all of it belongs together.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
     arrival, n = record.arrival, record.n_tasks
-    pairs: list[list[int]] = []
+    pairs = np.column_stack([np.arange(n), record.root])[record.after >= 0].tolist()
     for ends, share in ((record.pickup, BURST), (record.delivery, 0.0)):
         for site in np.unique(ends):
-            tasks = np.flatnonzero(ends == site)
+            tasks = np.flatnonzero((ends == site) & (record.after < 0))
             gaps = np.diff(arrival[tasks])
             near = gaps <= share * gaps.sum() / max(1, len(gaps))
             pairs += np.column_stack([tasks[:-1], tasks[1:]])[near].tolist()
@@ -104,7 +104,7 @@ def draw_shift(record: Instance, demand: float, *, seed: Whole = 0) -> Instance:
     bursts, key = find_bursts(record), np.empty(4, np.uint32)
     content = int.from_bytes(bytes.fromhex(hash_json(record.rows())[:16]), signed=True)
     derive_key(seed, GENERATION, content, 0, key)
-    starts = np.array([record.arrival[tasks[0]] for tasks in bursts])
+    starts = record.arrival[record.root[[tasks[0] for tasks in bursts]]]
     span, last = float(np.ptp(starts)), len(bursts) - 1
     reach = min(1.0, REACH / span) * last if span > 0.0 else 0.0
     knots = np.unique(np.linspace(0, last, 1 + math.ceil(span / KNOT)).astype(int))
@@ -112,6 +112,7 @@ def draw_shift(record: Instance, demand: float, *, seed: Whole = 0) -> Instance:
     taken: list[np.ndarray] = []
     arrivals: list[np.ndarray] = []
     names: list[str] = []
+    after: list[str] = []
     for k, place in enumerate(_rank_bursts(record, bursts, key)):
         for copy in range(math.ceil(demand - place)):
             moved = 0.0
@@ -124,17 +125,14 @@ def draw_shift(record: Instance, demand: float, *, seed: Whole = 0) -> Instance:
             arrivals.append(np.maximum(0.0, record.arrival[bursts[k]] + moved))
             mark = f" ({copy + 1})" if copy else ""
             names += [f"{record.tasks[task]}{mark}" for task in bursts[k]]
+            before = record.after[bursts[k]].tolist()
+            after += ["" if task < 0 else f"{record.tasks[task]}{mark}" for task in before]
     if not taken:
         raise InputError(f"{record.name}: demand {demand:g} leaves no task; expected more")
-    arrival = np.concatenate(arrivals)
-    order = np.argsort(arrival, kind="stable")
-    rows = np.concatenate(taken)[order]
-    arrays: dict[str, Any] = {name: getattr(record, name)[rows] for name in COLUMNS}
-    arrays["arrival"] = arrival[order]
-    for values in arrays.values():
-        values.setflags(write=False)
-    name = f"{record.name} x {demand:g}"
-    return replace(record, name=name, tasks=tuple(names[k] for k in order), **arrays)
+    rows = np.concatenate(taken)
+    columns: dict[str, Any] = {name: getattr(record, name)[rows] for name in COLUMNS}
+    columns |= {"tasks": names, "arrival": np.concatenate(arrivals), "after": after}
+    return make_instance(f"{record.name} x {demand:g}", record.layout, columns, record.epoch)[0]
 
 
 def _rank_bursts(record: Instance, bursts: list[np.ndarray], key: np.ndarray) -> np.ndarray:
@@ -144,7 +142,7 @@ def _rank_bursts(record: Instance, bursts: list[np.ndarray], key: np.ndarray) ->
     add up to another share of all.
     """
     draws = np.array([draw_uniform(key, k, 0) for k in range(len(bursts))])
-    pickup = np.array([record.pickup[tasks[0]] for tasks in bursts])
+    pickup = record.pickup[record.root[[tasks[0] for tasks in bursts]]]
     first = draw_uniform(key, len(bursts), 0)
     places = np.empty(len(bursts))
     for i, site in enumerate(np.unique(pickup)):

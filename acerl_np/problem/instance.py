@@ -11,20 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from acerl_np.problem.chains import find_depths, find_roots
 from acerl_np.problem.energy import find_shortfalls
 from acerl_np.problem.fields import make_date_format
 from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.source import refuse_faults
 from acerl_np.problem.stations import show_site
-from acerl_np.problem.task_rows import (
-    CHAIN,
-    START,
-    find_depths,
-    find_repeated,
-    find_roots,
-    read_tasks,
-)
+from acerl_np.problem.task_rows import CHAIN, START, find_repeated, read_tasks
 from acerl_np.support.errors import InputError, RecordError, describe
 
 COLUMNS = {
@@ -272,7 +266,9 @@ def make_instance(
         raise RecordError(
             f"task '{task}': after: follows itself; expected a chain with a first task"
         )
-    order = np.lexsort((find_depths(after), roots, np.array(columns["arrival"])[roots]))
+    arrival = np.array(columns["arrival"])
+    order = np.lexsort((find_depths(after), roots, arrival[roots]))
+    columns = {**columns, "arrival": np.maximum(arrival, arrival[roots])}
     place = np.append(np.argsort(order), -1)
     arrays = {}
     for column in COLUMNS:
@@ -294,6 +290,16 @@ def list_instances(instances: Any) -> list[Instance]:
                 f"instances: read {describe(item)}; expected what load_instance or load_suite returns"
             )
     return found
+
+
+def refuse_chains(places: Iterable[Instance | Layout], kind: type[InputError] = InputError) -> None:
+    """Refuse records that an observation cannot show, by an error of this kind."""
+    for place in places:
+        if isinstance(place, Instance) and not place.is_plain:
+            raise kind(
+                f"{place.name}: has tasks that follow others, are processed or announced, or are never due, "
+                "which no observation shows; expected another record, or a rule or an index policy"
+            )
 
 
 def find_layout(place: Instance | Layout) -> Layout:

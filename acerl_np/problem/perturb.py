@@ -26,7 +26,7 @@ def perturb(
     zeros: Zeros = "keep",
     name: str | None = None,
 ) -> Instance:
-    """Add uniform whole-number noise to the arrivals, cut at 0.
+    """Add uniform whole-number noise to the arrivals, cut at 0; a chain of tasks moves with its first.
 
     The noise is keyed by (seed, content of the instance, magnitude, task), so a record has the same
     variant wherever it is made.
@@ -70,9 +70,10 @@ def perturb(
     content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
     derive_key(seed, PERTURBATION, content, magnitude, key)
     rows = instance.rows()
-    for k, row in enumerate(rows):
-        if zeros == "move" or row["arrival_time"] > 0.0:
-            noise = int(draw_uniform(key, k, 0) * (2 * magnitude + 1)) - magnitude
-            row["arrival_time"] = max(0.0, row["arrival_time"] + noise)
+    for row, root in zip(rows, instance.root.tolist(), strict=True):
+        first = float(instance.arrival[root])
+        if zeros == "move" or first > 0.0:
+            noise = int(draw_uniform(key, root, 0) * (2 * magnitude + 1)) - magnitude
+            row["arrival_time"] += max(-first, noise)
     name = f"{instance.name}-N{magnitude}" if name is None else name
     return Instance.from_rows(name, instance.layout, rows, epoch=instance.epoch)

@@ -38,7 +38,7 @@ from acerl_np.problem.source import (
     normalise,
     refuse_faults,
 )
-from acerl_np.problem.task_rows import RECORD, TIME_ZERO_COLUMN, find_repeated, read_tasks
+from acerl_np.problem.task_rows import CHAIN, RECORD, TIME_ZERO_COLUMN, find_repeated, read_tasks
 from acerl_np.support.errors import (
     Fault,
     InputError,
@@ -69,8 +69,8 @@ class Reading(NamedTuple):
     """What was understood of a task record.
 
     `arrivals` and `expiries` are what the times were read as, such as "times of day"; `first_row` are task,
-    arrival and expiry of the first row that could be read, as they stand there, `first` its arrival and
-    expiry in seconds. `faults` are those of the rows that were left out, of `n_rows`.
+    arrival and expiry of a row that could be read, the first with both, as they stand there, `first` its
+    arrival and expiry in seconds. `faults` are those of the rows that were left out, of `n_rows`.
     """
 
     table: Table
@@ -130,14 +130,18 @@ def examine_record(
             if servable:
                 instance.check_servable([table.places[kept[own[k]]] for k in order])
             instances.append(instance)
-        row = {name: text.strip() for name, text in table.rows[kept[0]].items()}
+        # What follows another may lack an arrival, what is never due has no expiry.
+        timed = np.isinf(columns["expiry"]) + 2 * (roots != np.arange(len(roots)))
+        shown = int(timed.argmin())
+        row = {name: text.strip() for name, text in table.rows[kept[shown]].items()}
         arrivals = TimeColumn("arrival_time", form)
         expiries = TimeColumn("expiry_time", form, relative=True)
         arrivals.read(row, "")
-        expiries.read(row, "")
+        if row["expiry_time"]:
+            expiries.read(row, "")
         first_row = row["task"], row["arrival_time"], row["expiry_time"]
-        begin = next(part.zero for part in parts if part.rows[0])
-        first = float(columns["arrival"][0]) - begin, float(columns["expiry"][0])
+        begin = next(part.zero for part in parts if part.rows[shown])
+        first = float(columns["arrival"][shown]) - begin, float(columns["expiry"][shown])
         forms = arrivals.form, expiries.form
         return instances, Reading(table, *forms, first_row, first, tuple(faults), n_rows)
 
@@ -218,12 +222,15 @@ def read_breakdowns(
 def format_record(instance: Instance) -> str:
     """Return an instance's tasks as CSV, without breakdowns; optional columns only where they are used.
 
+    Of a task that follows another the arrival is empty if it is the first one's, of one never due the expiry.
     Arrivals are timestamps or times of day if the instance has an epoch, to the microsecond; expiries
     are seconds. The moment of time zero is named where no task arrives at it.
     """
     rows = instance.rows()
     columns = [*RECORD.required]
     columns += [name for name in RECORD.optional if any(row.get(name) for row in rows)]
+    if not instance.is_plain and not {*columns} & {*CHAIN}:
+        columns.append(CHAIN[0])  # so that expiries may be empty
     if instance.epoch is not None:
         zero = _fix_offset(instance.epoch)
         if instance.arrival[0] > 0.0:
@@ -237,6 +244,9 @@ def format_record(instance: Instance) -> str:
                     "moment before the year 10000"
                 ) from error
             row |= {"arrival_time": show_moment(arrival), TIME_ZERO_COLUMN: show_moment(zero)}
+    first = instance.arrival[instance.root]
+    for k in np.flatnonzero((instance.after >= 0) & (instance.arrival == first)).tolist():
+        rows[k]["arrival_time"] = None
     # The priority is left out where it is 0.
     cells = [[_plain(row.get(name, 0.0)) for name in columns] for row in rows]
     return render_table(columns, cells, "csv")
@@ -255,7 +265,7 @@ def _fix_offset(moment: datetime) -> datetime:
     return moment.astimezone(UTC if offset % timedelta(minutes=1) else timezone(offset))
 
 
-def _plain(value: str | float) -> str:
-    if isinstance(value, str):
-        return value
+def _plain(value: str | float | None) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
     return str(int(value)) if value == int(value) else repr(value)

@@ -75,7 +75,8 @@ def find_scaling(instances: Sequence[Instance]) -> np.ndarray:
             loaded, total = np.floor(loaded + 0.5e-9), np.floor(total + 0.5e-9)
         distances.append(loaded)
         totals.append(total)
-    expiries = [instance.expiry for instance in instances]
+    # What is never due is shown to no network.
+    expiries = [np.where(np.isinf(x.expiry), 0.0, x.expiry) for x in instances]
     demands = [instance.demand for instance in instances]
     waiting = [np.zeros(1), *expiries]
     fleet = [vehicle for instance in instances for vehicle in instance.layout.vehicles]

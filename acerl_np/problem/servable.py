@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.problem.chains import count_before, find_earliest
 from acerl_np.problem.energy import find_shortfalls, measure_charging
 from acerl_np.problem.importers.common import list_first
 from acerl_np.problem.instance import Instance
@@ -135,7 +136,9 @@ def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) 
     """Compare the time that a record's tasks take with the time that the fleet has.
 
     The fleet, by default that of the layout, has the time from the first arrival to the last due time,
-    repairs taken off: work may go on after the last arrival, so a burst or a single task has a load too. Ways
+    repairs taken off: work may go on after the last arrival, so a burst or a single task has a load too. Of
+    chains due times count from when a task is ready at the earliest, and what is
+    never due counts until it may be done. Ways
     are divided by the sum of the speeds and handling by the number of vehicles, each weighted with its time
     in service.
 
@@ -149,7 +152,15 @@ def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) 
     fleet = instance.layout.vehicles if vehicles is None else vehicles
     capacity = np.array([vehicle.capacity or math.inf for vehicle in fleet])
     first = float(instance.arrival.min())
-    span = float((instance.arrival + instance.expiry).max()) - first
+    due = instance.arrival + instance.expiry
+    if not instance.is_plain:
+        ways = instance.layout.routes.find_time(max(vehicle.speed for vehicle in fleet))
+        quickest = ways[instance.pickup, instance.delivery] + instance.handling_time
+        quickest = np.where(np.isinf(quickest), 0.0, quickest)
+        least = quickest + instance.processing
+        expiry = np.where(np.isinf(instance.expiry), least, instance.expiry)
+        due = find_earliest(instance, quickest) + expiry
+    span = float(due.max()) - first
     seconds = np.array([measure_service_time(vehicle, first, first + span) for vehicle in fleet])
     reach = seconds * np.array([vehicle.speed for vehicle in fleet])
     mean = float(reach.sum() / seconds.sum()) if seconds.sum() > 0.0 else 1.0
@@ -223,7 +234,8 @@ class RecordCheck(NamedTuple):
     pickup; from the delivery of `dead_ends` some task's pickup cannot be reached; those `beyond_battery` no
     vehicle that may carry them can do with a full battery from every charger; `hopeless` ones would be late
     even if a vehicle waited at the pickup. `n_breakdowns` are listed ones that fall before the last
-    arrival.
+    arrival. `longest` is the number of tasks of the longest of the `chains`; `machines` have, by site, the
+    processing at them in the record's span and per server, 1 for all of it.
     """
 
     n_tasks: int
@@ -237,6 +249,9 @@ class RecordCheck(NamedTuple):
     hopeless: tuple[str, ...]
     n_breakdowns: int
     load: Load
+    chains: int
+    longest: int
+    machines: Mapping[str, float]
 
     @property
     def servable(self) -> bool:
@@ -266,17 +281,28 @@ def check_record(instance: Instance) -> RecordCheck:
     known = ~too_heavy & np.isfinite(loaded)
     # As the simulator counts: from the tick after the arrival, at least one tick, the last one begun.
     seconds = np.where(known, quickest, 0.0) + instance.handling_time
-    finish = np.ceil(arrival) + np.maximum(1.0, np.ceil(seconds - 0.5e-9))
-    hopeless = known & (finish > arrival + instance.expiry + 1e-9)
+    ready = find_earliest(instance, seconds)
+    finish = np.ceil(ready) + np.maximum(1.0, np.ceil(seconds - 0.5e-9))
+    hopeless = known & (finish > ready + instance.expiry + 1e-9)
 
-    first, last = float(arrival[0]), float(arrival[-1])
+    first, last = float(arrival.min()), float(arrival.max())
     broken = sum(item.time <= last for vehicle in layout.vehicles for item in vehicle.breakdowns)
-    _, group, sizes = np.unique(arrival, return_inverse=True, return_counts=True)
+    firsts = instance.after < 0
+    _, group, sizes = np.unique(arrival[firsts], return_inverse=True, return_counts=True)
+    equal = np.zeros(n, bool)
+    equal[firsts] = sizes[group] > 1
 
     def name(which: np.ndarray) -> tuple[str, ...]:
         return tuple(instance.tasks[k] for k in np.flatnonzero(which))
 
-    equal, load = name(sizes[group] > 1), measure_load(instance)
+    load = measure_load(instance)
     drained = name(find_shortfalls(instance) > 0.0)
     lists = (name(too_heavy), name(unreached), name(dead_ends), drained, name(hopeless))
-    return RecordCheck(n, first, last, equal, *lists, broken, load)
+    chains = np.unique(instance.root[instance.after >= 0]).size
+    longest = int(count_before(instance.after).max()) + 1
+    work = np.bincount(delivery, instance.processing, len(layout.sites))
+    machines = {
+        machine.site: _divide(work[[layout.site_index[machine.site]]], load.span * machine.servers)
+        for machine in layout.machines
+    }
+    return RecordCheck(n, first, last, name(equal), *lists, broken, load, chains, longest, machines)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.problem.chains import find_before, find_roots, list_unlinked
 from acerl_np.problem.fields import (
     DateFormat,
     FormatError,
@@ -184,7 +185,7 @@ def read_tasks(
                 expected = "none of a task that follows another: arrival_time holds it back"
                 refuse(f"{place}: earliest_start", shown, expected, RecordError)
             if arrivals[k] is None:
-                arrivals[k] = 0.0
+                arrivals[k] = 0.0  # at least that of the first, see `make_instance`
             else:
                 times = _count_times(arrivals[k], expiries[k], epoch, place)
                 arrivals[k], expiries[k] = _hold_back(*times, starts[k], epoch, place)
@@ -193,93 +194,15 @@ def read_tasks(
             faults.append(Fault.of(error, place, row))
     columns = {name: [column[k] for k in left] for name, column in columns.items()}
     kept = [kept[k] for k in left]
-    before = _find_before(columns["tasks"], columns["after"])
+    before = find_before(columns["tasks"], columns["after"])
     roots = find_roots(before)
     if (roots < 0).any():
         lost = {str(row.get("task")).strip() for row in rows}
-        faults += _list_unlinked(columns, before, roots, [places[k] for k in kept], lost)
+        faults += list_unlinked(columns, before, roots, [places[k] for k in kept], lost)
         left = np.flatnonzero(roots >= 0).tolist()
         columns = {name: [column[k] for k in left] for name, column in columns.items()}
         kept, roots = [kept[k] for k in left], np.searchsorted(left, roots[left])
-    arrivals = columns["arrival"]
-    columns["arrival"] = [
-        max(x, arrivals[k]) for x, k in zip(arrivals, roots.tolist(), strict=True)
-    ]
     return Tasks(columns, kept, epoch, faults, roots)
-
-
-def find_roots(after: np.ndarray) -> np.ndarray:
-    """Return the row of the first task of each task's chain, int64 (n,), by the rows before, int (n,).
-
-    A first task has -1 before it. A task that follows itself, or one that does, has -1.
-    """
-    own = np.arange(len(after))
-    root = np.where(after < 0, own, after)
-    for _ in range(len(after).bit_length()):
-        further = root[root]
-        if (further == root).all():
-            break
-        root = further
-    return np.where(after[root] < 0, root, -1)
-
-
-def find_depths(after: np.ndarray) -> np.ndarray:
-    """Return how many tasks stand before each in its chain, int64 (n,); in a circle anything."""
-    depth, before = np.zeros(len(after), np.int64), after
-    for _ in range(len(after)):
-        if (before < 0).all():
-            break
-        depth += before >= 0
-        before = np.where(before >= 0, after[before], -1)
-    return depth
-
-
-def _find_before(tasks: Sequence[str], after: Sequence[str]) -> np.ndarray:
-    """Return the row of the task that each goes after, int64 (n,): -1 of none, itself where it is unknown.
-
-    Where several have the id, as in a table of several records, it is the last one above, or else the first.
-    """
-    before = np.full(len(tasks), -1)
-    if any(after):
-        first = {task: k for k, task in reversed([*enumerate(tasks)])}
-        above: dict[str, int] = {}
-        for k, task in enumerate(after):
-            if task:
-                before[k] = above.get(task, first.get(task, k))
-            above[tasks[k]] = k
-    return before
-
-
-def _list_unlinked(
-    columns: Mapping[str, Sequence[Any]],
-    before: np.ndarray,
-    roots: np.ndarray,
-    places: Sequence[str],
-    lost: Collection[str],
-) -> list[Fault]:
-    """Return the faults of tasks whose chain has no first task; `lost` are ids that stand in the table."""
-    tasks, after = columns["tasks"], columns["after"]
-    texts: dict[int, str] = {}
-    for start in np.flatnonzero(roots < 0).tolist():
-        path: dict[int, int] = {}
-        k = start
-        while k not in path and k not in texts:
-            path[k] = len(path)
-            k = int(before[k])
-        if k in path and before[k] != k:
-            ring = [*path][path[k] :]
-            way = ", ".join(f"'{tasks[x]}'" for x in ring[1:4]) + ", ..." * (len(ring) > 4)
-            text = (
-                f"'{tasks[k]}' follows itself by way of {way}; expected a chain with a first task"
-            )
-            texts |= dict.fromkeys(ring, text)
-        elif k in path and after[k] == tasks[k]:
-            texts[k] = f"'{tasks[k]}' is the task itself; expected another"
-        elif k in path and after[k] not in lost:
-            texts[k] = f"unknown task '{after[k]}'; expected a task of the record"
-        for x in path:
-            texts.setdefault(x, f"'{after[x]}' cannot be used; expected a task that can")
-    return [Fault(places[k], "after", after[k], text) for k, text in texts.items()]
 
 
 def find_repeated(tasks: Sequence[str], places: Sequence[str]) -> dict[int, Fault]:

@@ -27,7 +27,7 @@ from acerl_np.policies.index import (
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.goal import PAPER, Goal
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import Instance, refuse_chains
 from acerl_np.problem.rules import PAPER_RULES, number_rules
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import SlotKind, Slots, find_slots
@@ -81,6 +81,7 @@ def describe_network(
     rules: tuple[str, ...] = PAPER_RULES,
 ) -> dict[str, Any]:
     """Return what `Policy` takes beside its parameters, for the floors of these training records."""
+    refuse_chains(instances)
     own = find_slots(slots, instances)
     sizes = [instance.layout.task_slots for instance in instances]
     fleets = [len(instance.layout.vehicles) for instance in instances]

@@ -73,9 +73,9 @@ def search_exhaustively(instance: acerl_np.Instance, goal: Goal) -> float:
 
 
 @needs_jit
-def test_every_bundled_instance_has_a_reference_that_replays():
+def test_every_dmh_record_has_a_reference_that_replays():
     references = bundled_references()
-    for name in bundled_instances():
+    for name in (x for x in bundled_instances() if x.startswith("DMH")):
         instance = acerl_np.load_instance(name)
         reference = references[instance.content_hash]
         played = replay(instance, reference.actions)

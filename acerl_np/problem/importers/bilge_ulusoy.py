@@ -1,0 +1,136 @@
+"""The job shop with vehicles of Bilge and Ulusoy (1995), from its numbers: jobs, travel times, machines."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from typing import Any
+
+import numpy as np
+
+from acerl_np.problem.instance import Instance, check_names
+from acerl_np.problem.json_tree import Field, items, names, number, parse_json, refuse, table
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.task_rows import START
+from acerl_np.support.errors import InputError, LayoutError, RecordError
+from acerl_np.support.files import read_text
+
+STATION = "lu"
+"""Where jobs and vehicles start: the load/unload station."""
+
+MOST, N_VEHICLES = 100, 2
+
+NUMBERS = table(
+    {
+        "about": Field(lambda value, where: value, default=None),
+        "layouts": names(items(items(number(0.0), 2, MOST), 2, MOST), MOST)._replace(default=...),
+        "job_sets": names(items(items(items(number(0.0), 2, 2), 1, MOST), 1, 1_000), MOST)._replace(
+            default=...
+        ),
+    },
+    dict,
+)
+"""Travel times between stations by layout, jobs as machines and their times by set."""
+
+
+def import_bilge_ulusoy(path: str | os.PathLike[str], *, announced: bool = False) -> list[Instance]:
+    """Build an instance of each job set on each layout, EX11, EX12, ... by the names of both.
+
+    An operation is a task: the ride from the machine before, at first from the load/unload station, and the
+    machine's work. All jobs are there at 0, nothing is ever due, vehicles do not come back.
+
+    Parameters
+    ----------
+    path : path-like
+        JSON: `layouts` have a matrix of travel times, s, from row to column, the load/unload station first;
+        `job_sets` have jobs of operations [machine, processing time, s].
+    announced : bool
+        Whether a task is known when the processing before it begins, instead of when that ends.
+
+    Raises
+    ------
+    LayoutError, RecordError
+        If the file cannot be read, or the numbers cannot be those of a floor: a way by another station is
+        shorter, a machine is unknown, or an operation is on the machine of the one before. One line.
+    """
+    try:
+        data = NUMBERS.read(parse_json(read_text(path, LayoutError)), "")
+        for key in (*data["layouts"], *data["job_sets"]):
+            if re.fullmatch("[A-Za-z0-9]+", key) is None:
+                refuse("layouts, job_sets", key, "names of letters and digits")
+        floors = {key: make_floor(key, times) for key, times in data["layouts"].items()}
+        found = []
+        for name, jobs in data["job_sets"].items():
+            for key, floor in floors.items():
+                rows = list_operations(f"job_sets.{name}", jobs, floor, announced)
+                found.append(Instance.from_rows(name_instance(name, key), floor, rows))
+        check_names(found)
+    except InputError as error:
+        raise type(error)(f"{path}: {error}") from error
+    return found
+
+
+def name_instance(job_set: str, layout: str) -> str:
+    """Return what the literature calls a job set on a layout."""
+    return f"EX{job_set}{layout}"
+
+
+def make_floor(key: str, times: list[list[float]]) -> Layout:
+    """Return a floor whose edges take these times at 1 m/s, one way each; its drawing is made up."""
+    where, n = f"layouts.{key}", len(times)
+    for a, row in enumerate(times):
+        if len(row) != n:
+            raise LayoutError(f"{where}[{a}]: read {len(row)} times; expected {n}")
+        for b, time in enumerate(row):
+            if a == b and time:
+                refuse(f"{where}[{a}][{b}]", time, "0 from a station to itself")
+            detour, by = min((times[a][c] + times[c][b], c) for c in range(n))
+            if detour < time:
+                expected = f"at most {detour:g}, the time by way of station {by}"
+                refuse(f"{where}[{a}][{b}]", time, expected)
+    ids = [STATION, *(f"m{k}" for k in range(1, n))]
+    turn = 2.0 * math.pi / (n - 1)
+    places = [(0.0, 0.0), *((math.cos(k * turn), math.sin(k * turn)) for k in range(n - 1))]
+    radius = float(np.mean(times))
+    data: dict[str, Any] = {
+        "format": 1,
+        "name": f"bilge-ulusoy-{key}",
+        "sites": [
+            {"id": ids[k], "x": round(radius * x, 3), "y": round(radius * y, 3), "kind": "machine"}
+            for k, (x, y) in enumerate(places)
+        ],
+        "edges": [
+            {"a": ids[a], "b": ids[b], "length": times[a][b], "one_way": True}
+            for a in range(n)
+            for b in range(n)
+            if a != b
+        ],
+        "vehicles": [{"id": f"v{k + 1}", "start": STATION} for k in range(N_VEHICLES)],
+        "machines": [{"site": site} for site in ids[1:]],
+    }
+    data["sites"][0]["kind"] = "load/unload"
+    return Layout.from_dict(data)
+
+
+def list_operations(
+    where: str, jobs: list[list[tuple[float, float]]], floor: Layout, announced: bool
+) -> list[dict[str, Any]]:
+    """Return the tasks of jobs: "j1-1" is the first operation of the first one."""
+    rows = []
+    for j, job in enumerate(jobs):
+        at = STATION
+        for k, (machine, time) in enumerate(job):
+            site = f"m{machine:g}"
+            if site not in floor.site_index:
+                expected = f"a machine of 1 to {len(floor.machines)}"
+                refuse(f"{where}[{j}][{k}]", machine, expected, RecordError)
+            if site == at:
+                expected = "another machine than that of the operation before"
+                refuse(f"{where}[{j}][{k}]", machine, expected, RecordError)
+            row = {"task": f"j{j + 1}-{k + 1}", "pickup": at, "delivery": site, "processing": time}
+            row |= {"after": f"j{j + 1}-{k}" if k else "", "expiry_time": ""}
+            row |= {"arrival_time": 0.0, "announced": START if announced and k else 0.0}
+            rows.append(row)
+            at = site
+    return rows
