@@ -233,8 +233,8 @@ BREAKDOWNS = CommandOption(
 DATE_FORMAT = CommandOption(
     "--date-format FORMAT",
     "how the records write dates, such as '%%d.%%m.%%Y %%H:%%M' for 06.05.2024 07:30 (%%Y year, %%m month, "
-    "%%d day, %%H hour, %%M minute, %%S second; of times with AM or PM %%I hour and %%p). Seconds, seconds since "
-    "1970, times of day (07:30) and ISO 8601 timestamps need none",
+    "%%d day, %%H hour, %%M minute, %%S second; with AM or PM: %%I hour, %%p). Seconds, seconds since 1970, "
+    "times of day (07:30) and ISO 8601 timestamps need none",
 )
 RANDOM_BREAKDOWNS = CommandOption(
     "--random-breakdowns MTBF,MTTR",

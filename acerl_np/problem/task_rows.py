@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -202,11 +201,8 @@ class SiteNames:
         self._known: dict[str, tuple[int, ...]] = {}
         self._ends: dict[tuple[str, str], tuple[int, int]] = {}
         self._hints: dict[str, str] = {}
-        own = [*layout.site_index, *layout.stations, *layout.aliases]
-        squeezed = [_squeeze(name) for name in own]
-        counts = Counter(squeezed)
-        self._own = own
-        self._squeezed = {x: name for x, name in zip(squeezed, own, strict=True) if counts[x] == 1}
+        self._own = [*layout.site_index, *layout.stations, *layout.aliases]
+        self._alike: dict[str, list[str]] = {}
 
     def read(self, row: Mapping[str, Any], column: str, place: str) -> str:
         """Return the name of a station or site in a field; `RecordError` with the one it may be meant for.
@@ -219,8 +215,9 @@ class SiteNames:
         name = read_id(row, column, place)
         if name not in self._known:
             found = find_sites(self._layout, name)
-            if not found and _squeeze(name) in self._squeezed:
-                name = self._squeezed[_squeeze(name)]
+            alike = [] if found else self._find_alike(name)
+            if len({find_sites(self._layout, other) for other in alike}) == 1:
+                name = alike[0]
                 found = find_sites(self._layout, name)
             if not found:
                 raise RecordError(
@@ -250,6 +247,13 @@ class SiteNames:
                 )
             found = self._ends[pickup, delivery] = find_ends(layout, *sites)
         return found
+
+    def _find_alike(self, name: str) -> list[str]:
+        """Return the floor's names that differ from this one in case or in how accents are written."""
+        if not self._alike:
+            for own in self._own:
+                self._alike.setdefault(_squeeze(own), []).append(own)
+        return self._alike.get(_squeeze(name), [])
 
     def _hint(self, name: str) -> str:
         """Return what to ask of an unknown name; of many only the first are looked for."""

@@ -159,7 +159,7 @@ def count_rows(faults: Sequence[Fault], n_rows: int) -> str:
 def describe_left_out(faults: Sequence[Fault], n_rows: int) -> str:
     """Return how many rows were left out, with a warning where these are many."""
     share = len({fault.place for fault in faults}) / n_rows
-    many = f" ({share:.0%}: what is left may tell too little of the plant)" * (share > MANY)
+    many = f" ({100 * share:.0f} %: what is left may tell too little of the plant)" * (share > MANY)
     return f"{count_rows(faults, n_rows)} left out{many}"
 
 
