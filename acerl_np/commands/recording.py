@@ -221,6 +221,8 @@ def convert(arguments: argparse.Namespace) -> None:
       06.05.2024 07:30            anything else with --date-format, here '%d.%m.%Y %H:%M'
     Of all but seconds, time zero is the first arrival, of a shift its beginning. '-' is the standard input.
 
+    A due time of day that shares its date with the arrival and lies before it is of the next day.
+
     With --skip-bad, OUT.left-out.csv lists the rows that were left out. With --split --out is a folder.
 
     Examples

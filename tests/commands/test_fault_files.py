@@ -270,7 +270,10 @@ def test_causes_and_due_times_are_told(folder, run, capsys):
         and "\n  3 rows such as line 5: delivery: unknown site 'Z'" in told.err
     )
     assert "due = 60" in (folder / "erp.toml").read_text()
-    assert main("records check erp.csv --layout layout.json --mapping erp.toml".split()) == 2
+    assert (
+        main(["records", "check", "erp.csv", "--layout", "layout.json", "--mapping", "erp.toml"])
+        == 2
+    )
     out = capsys.readouterr().out
     assert "\n3 rows such as line 5" in out and "line 7  delivery" in out
 

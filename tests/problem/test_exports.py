@@ -643,8 +643,8 @@ def test_faults_of_one_cause_are_told_once(tmp_path):
         load(path, mapping={"skip_bad": True})
     assert str(caught[0].message) == (
         f"{path}: 4 of 13 rows left out (31 %: what is left may tell too little of the plant): 3 rows "
-        "such as line 11: pickup: unknown site 'Z'; expected a site of layout 'hall' (also read: Y), line 12: task: "
-        "'t3' stands already on line 5; expected each task once"
+        "such as line 11: pickup: unknown site 'Z'; expected a site of layout 'hall' (also read: Y), line "
+        "12: task: 't3' stands already on line 5; expected each task once"
     )
 
 
