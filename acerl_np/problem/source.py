@@ -27,6 +27,7 @@ from acerl_np.support.errors import (
     count_rows,
     describe,
     list_causes,
+    make_printable,
 )
 from acerl_np.support.files import read_bytes, show_path
 
@@ -390,7 +391,8 @@ def _read_lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
         for fields in reader:
             yield reader.line_num, fields
     except csv.Error as error:
-        raise RecordError(f"line {reader.line_num}: not CSV: {error}") from error
+        wrong = make_printable(str(error))  # it may show a tab
+        raise RecordError(f"line {reader.line_num}: not CSV: {wrong}") from error
 
 
 def _split_lines(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:

@@ -667,6 +667,8 @@ def test_what_encodings_and_sheets_are_no_use(tmp_path):
         load(path, mapping={"encoding": "utf8"})
     write(path, "nr,von,nach", "1,A,B")
     refused(path, ['sheet (--sheet): read "Mai"', "workbook"], load, path, mapping={"sheet": "Mai"})
+    write(path, HEADER.replace(",", "\t"), '"t0"x\tA\tB\t0\t9')
+    refused(path, ["line 2: not CSV: '\\t' expected after"], load, path)
     with pytest.raises(RecordError) as caught:
         load(tmp_path)
     assert str(caught.value) == f"{tmp_path}: expected a file, found a directory"
