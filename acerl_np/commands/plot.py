@@ -51,7 +51,10 @@ def _picture(arguments: argparse.Namespace, default: str | Path) -> Iterator[Pat
 
     out = Path(default if arguments.out is None else arguments.out)
     check_form(out)
-    declare_outputs(arguments, [out], own=arguments.out is None)
+    default_folder = (
+        out.parent if arguments.out is None else None
+    )  # who reads there says what lacks
+    declare_outputs(arguments, [out], folder=default_folder, own=arguments.out is None)
     check_extra()
     yield out
     print(make_printable(str(out)))

@@ -138,7 +138,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputError(f"nothing is to be another; expected some of {options}")
     if arguments.picture is not None:
         check_form(arguments.picture)
-        declare_outputs(arguments, [arguments.picture], option="--picture")
+        declare_outputs(arguments, [arguments.picture])
         check_extra()
     names = take_names(arguments, needed=False)
     policies = [find_policy(name) for name in names]
