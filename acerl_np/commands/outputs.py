@@ -34,6 +34,7 @@ def declare_outputs(
     arguments: argparse.Namespace,
     outputs: Iterable[str | os.PathLike[str] | None],
     *,
+    option: str = "--out",
     folder: str | os.PathLike[str] | None = None,
     own: bool = False,
     force: bool | None = None,
@@ -44,14 +45,14 @@ def declare_outputs(
     only a name that is read itself is refused, also with --force. All that a command writes is declared at
     once: no two of it may have one name.
 
-    Whatever the arguments name may be read; `force` stands in the place of the arguments'. `folder` is made
-    later, if need be (`make_folder`). With `own` what this package made (`has_mark`) may be replaced unasked:
-    for default names, nobody chose them.
+    Whatever the arguments name may be read; `force` stands in the place of the arguments'. `option` names
+    what is no option's value, for the error. `folder` is made later, if need be (`make_folder`). With `own`
+    what this package made (`has_mark`) may be replaced unasked: for default names, nobody chose them.
     """
     from acerl_np.problem.bundled import bundled_instances, bundled_suites
 
     force = bool(arguments.force) if force is None else force
-    options = {vars(arguments).get(key): f"--{key.replace('_', '-')}" for key in WRITTEN}
+    named = {vars(arguments).get(key): f"--{key.replace('_', '-')}" for key in WRITTEN}
     paths = [os.fspath(output) for output in outputs if output is not None]
     read = [
         name
@@ -64,21 +65,21 @@ def declare_outputs(
     for name in read.copy():
         read += [str(bundled[item]) for item in suites.get(name, [name]) if item in bundled]
     for path in paths:
-        shown, option = make_printable(path), options.get(path, "--out")
+        shown, asked = make_printable(path), named.get(path, option)
         source = next((name for name in read if _are_same(name, path)), None)
         if source is not None:
             name = make_printable(source)
             same = "is" if name == shown else f"is the same file as {name}, which is"
             raise InputError(
-                f"{option}: {shown} {same} read, and would be overwritten; expected another name"
+                f"{asked}: {shown} {same} read, and would be overwritten; expected another name"
             )
         if path == STDIN or (path_exists(path) and not Path(path).is_file()):
             what = "a folder" if Path(path).is_dir() else "no file"
             found = "read '-'" if path == STDIN else f"{shown} is {what}"
-            raise InputError(f"{option}: {found}; expected the name of a file")
+            raise InputError(f"{asked}: {found}; expected the name of a file")
         if os.path.lexists(path) and not force and not (own and has_mark(path)):
             raise InputError(
-                f"{option}: {shown} exists; expected a new name, or --force to replace it"
+                f"{asked}: {shown} exists; expected a new name, or --force to replace it"
             )
         place = Path(path)
         if folder is not None and Path(folder).is_relative_to(place.parent):
@@ -87,12 +88,12 @@ def declare_outputs(
         try:
             check_place(place)
         except InputError as error:
-            raise InputError(f"{option}: {error}") from error
+            raise InputError(f"{asked}: {error}") from error
     counts = Counter(Path(path).resolve() for path in paths)
     for path in paths:
         if counts[Path(path).resolve()] > 1:
             raise InputError(
-                f"{options.get(path, '--out')}: {make_printable(path)} is what another option writes, too; "
+                f"{named.get(path, option)}: {make_printable(path)} is what another option writes, too; "
                 "expected another name"
             )
 

@@ -148,7 +148,7 @@ def _plot_measure(axes: Axes, by_record: np.ndarray, what: str, form: str = ".1f
             continue
         text = f"{mean:,{form}}"
         if row > 0:
-            text += f" ({difference[row]:+,{form}}".replace("-", "−")
+            text += f" ({difference[row]:+z,{form}}".replace("-", "−")
             text += ")" if np.isnan(error[row]) else f" ± {error[row]:,{form}})"
         ground: Style = {**GROUND, "pad": 0.5, "alpha": 0.85}
         if far[row]:
