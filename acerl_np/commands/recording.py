@@ -250,10 +250,10 @@ def convert(arguments: argparse.Namespace) -> None:
             for item in instances
         }
     left_out = Path(f"{arguments.out.removesuffix('.csv')}{LEFT_OUT}") if reading.faults else None
-    declare_outputs(arguments, [*files, left_out])
-    declare_outputs(arguments, [arguments.write_mapping], option="--write-mapping")
-    if export.split is not None:
-        make_folder(arguments.out)
+    folder = None if export.split is None else arguments.out
+    declare_outputs(arguments, [arguments.write_mapping, *files, left_out], folder=folder)
+    if folder is not None:
+        make_folder(folder)
     for file, instance in files.items():
         write_record(instance, file)
     found = describe_reading(instances, reading)
@@ -387,7 +387,7 @@ def replay(arguments: argparse.Namespace) -> None:
         raise InputError(
             f"--schedule-csv: given with {len(paths)} files of assignments; expected one"
         )
-    declare_outputs(arguments, [arguments.schedule_csv], option="--schedule-csv")
+    declare_outputs(arguments, [arguments.schedule_csv])
     export = read_export(arguments)
     with report_ignored():
         for path, name in zip(paths, names, strict=True):
