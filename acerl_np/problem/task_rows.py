@@ -344,11 +344,13 @@ def _count_times(
         return seconds, expiry, False
     due = count_seconds(expiry, epoch, "expiry_time", place)
     left = (expiry - arrival).total_seconds() if isinstance(arrival, datetime) else due - seconds
-    rolls = share_date and isinstance(arrival, datetime) and arrival.date() == expiry.date()
-    if left < 0.0 and rolls:
-        return seconds, left + DAY.total_seconds(), True
+    shares = share_date and isinstance(arrival, datetime) and arrival.date() == expiry.date()
+    day = DAY.total_seconds()
+    if shares and left <= -day / 2:  # less was late when it came, rather than due the day after
+        return seconds, left + day, True
     if left < 0.0:
         within = ", on the same day" if is_clock(expiry) else ""
+        within += ", or at least 12 h before it for the day after" if shares else ""
         raise RecordError(
             f'{place}: expiry_time: read "{show_moment(expiry)}", {-left:g} s before the '
             f"task's arrival; expected a moment at or after it{within} (or a number of seconds after it)"
