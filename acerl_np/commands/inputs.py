@@ -15,8 +15,9 @@ from acerl_np.support.errors import (
     InputError,
     LayoutError,
     RecordWarning,
-    count_rows,
     describe,
+    describe_left_out,
+    list_causes,
     list_some,
     make_printable,
 )
@@ -33,7 +34,7 @@ TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 
 
 MOST_FAULTS = 20
-"""Faults that are listed of what was left out."""
+"""Causes that are listed of what was left out."""
 
 
 @contextmanager
@@ -64,12 +65,13 @@ def report_ignored(kept: list[RecordWarning] | None = None) -> Iterator[None]:
 
 
 def list_faults(warning: RecordWarning) -> str:
-    """Return what was left out of a table, a line for each fault."""
-    rest = len(warning.faults) - MOST_FAULTS
-    lines = [str(fault) for fault in warning.faults[:MOST_FAULTS]]
-    lines += [f"and {rest:,} faults more (acerl-np records check lists all)"] * (rest > 0)
-    shown = count_rows(warning.faults, warning.n_rows)
-    return "\n  ".join(map(make_printable, [f"{warning.path}: {shown} left out:", *lines]))
+    """Return what was left out of a table, a line for each cause."""
+    causes = list_causes(warning.faults)
+    rest = len(causes) - MOST_FAULTS
+    lines = causes[:MOST_FAULTS]
+    lines += [f"and {rest:,} causes more (acerl-np records check lists all)"] * (rest > 0)
+    shown = describe_left_out(warning.faults, warning.n_rows)
+    return "\n  ".join(map(make_printable, [f"{warning.path}: {shown}:", *lines]))
 
 
 def read_export(arguments: argparse.Namespace) -> Export:
@@ -77,7 +79,7 @@ def read_export(arguments: argparse.Namespace) -> Export:
     from acerl_np.problem.export import parse_columns, read_mapping
 
     export = read_mapping(arguments.mapping)
-    names = ("date_format", "encoding", "sheet", "split", "skip_bad")
+    names = ("date_format", "encoding", "sheet", "split", "skip_bad", "due")
     given = {name: getattr(arguments, name) for name in names if getattr(arguments, name)}
     if arguments.columns:
         given["columns"] = {**export.columns, **parse_columns(arguments.columns)}

@@ -233,8 +233,8 @@ BREAKDOWNS = CommandOption(
 DATE_FORMAT = CommandOption(
     "--date-format FORMAT",
     "how the records write dates, such as '%%d.%%m.%%Y %%H:%%M' for 06.05.2024 07:30 (%%Y year, %%m month, "
-    "%%d day, %%H hour, %%M minute, %%S second). Seconds, seconds since 1970, times of day (07:30) and ISO "
-    "8601 timestamps need none",
+    "%%d day, %%H hour, %%M minute, %%S second; with AM or PM: %%I hour, %%p). Seconds, seconds since 1970, "
+    "times of day (07:30) and ISO 8601 timestamps need none",
 )
 RANDOM_BREAKDOWNS = CommandOption(
     "--random-breakdowns MTBF,MTTR",
@@ -245,7 +245,7 @@ EXPORT = (
     CommandOption(
         "--mapping FILE.toml",
         "how another system wrote the records, as 'records convert --write-mapping' writes it: columns, "
-        "encoding, date-format, sheet, split, skip-bad; options beside it win",
+        "encoding, date-format, sheet, split, skip-bad, due; options beside it win",
         read_name,
     ),
     CommandOption(
@@ -268,6 +268,12 @@ EXPORT = (
         "--skip-bad",
         "leave out rows that cannot be read, and list them, instead of refusing the file",
         bool,
+    ),
+    CommandOption(
+        "--due SECONDS",
+        "when tasks are due whose field or column of due times is missing, after their arrival",
+        float,
+        range=(1, 1e9),
     ),
 )
 """How records are written that another system exported."""
