@@ -304,16 +304,20 @@ def copy_open_tasks(problem, state, b, ahead):
     In a round a task may both have a vehicle and wait for another one.
     """
     states = ahead.states
+    n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
     for task in range(state.episode[b, S.EPISODE_N_ARRIVED]):
-        position, v = find_waiting(state, b, task), state.task[b, task, S.TASK_VEHICLE]
-        works = v >= 0 and state.vehicle[b, v, S.VEHICLE_TASK] == task
-        if position < 0 and not works:
+        position, own = find_waiting(state, b, task), np.int64(-1)
+        for v in range(n_vehicles):
+            vehicle = state.vehicle[b, v]
+            if vehicle[S.VEHICLE_STATUS] == S.WORKING and vehicle[S.VEHICLE_TASK] == task:
+                own = np.int64(v)
+        if position < 0 and own < 0:
             continue
         row = copy_open_task(problem, state, b, ahead, np.int64(task))
         if position >= 0:
             states.pool[PRESENT, position] = row
-        if works:
-            states.vehicle[PRESENT, v, S.VEHICLE_TASK] = row
+        if own >= 0:
+            states.vehicle[PRESENT, own, S.VEHICLE_TASK] = row
 
 
 @inner_kernel

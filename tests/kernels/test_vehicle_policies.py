@@ -10,15 +10,20 @@ import naive_yardsticks
 import numpy as np
 import pytest
 import worlds
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from played import KINDS, Played
+from played import KINDS, ROW, Played
 
+from acerl_np import Lookahead
+from acerl_np.kernels import state as S
+from acerl_np.kernels.commitment import take_decision
 from acerl_np.kernels.deciders import make_index_decider, make_yardstick_decider
 from acerl_np.kernels.episodes import decide_rows
+from acerl_np.kernels.events import advance_events
 from acerl_np.kernels.index import CURRENT, N_INDEX_FEATURES
+from acerl_np.kernels.lookahead import UNFINISHED, begin_lookahead, rate_candidates
 from acerl_np.policies.index import FEATURES, KNOWN, WAITING, IndexPolicy
-from acerl_np.policies.rules import RULES
+from acerl_np.policies.rules import RULES, RulePolicy
 from acerl_np.problem.layout import Layout
 
 pytestmark = pytest.mark.oracle
@@ -214,7 +219,68 @@ def play(world, commitment, seed):
 
 @pytest.mark.parametrize("commitment", ["assignment", "pickup"])
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=15, phases=[Phase.generate])
 @given(data=st.data())
 def test_policies_see_and_choose_as_the_slow_ones(kind, commitment, data):
     play(data.draw(KINDS[kind]), commitment, data.draw(st.integers(0, 10**6)))
+
+
+# Lookahead
+
+
+def play_on(fast, base, chosen):
+    """Mean delay, s, of the tasks that are open now, and of all, if a choice is taken and a base goes on."""
+    state = S.State(*(array.copy() for array in fast.state))
+    working = fast.state.vehicle[0, :, S.VEHICLE_STATUS] == S.WORKING
+    opened = {*fast.state.vehicle[0, working, S.VEHICLE_TASK].tolist()}
+    opened |= {*fast.state.pool[0, : fast.pool_size].tolist()}
+    find, found = base.prepare(fast.problem, [fast.layout], True)[1](), np.empty((1, 3), np.int64)
+    while state.episode[0, S.EPISODE_PHASE] == S.RUNNING:
+        take_decision(fast.problem, state, ROW, *map(np.int64, chosen))
+        advance_events(fast.problem, state, ROW)
+        decide_rows(fast.problem, state, find, np.zeros((1, 4), np.uint32), found)
+        chosen = found[0, :2].tolist()
+    if state.episode[0, S.EPISODE_PHASE] != S.FINISHED:
+        return UNFINISHED, UNFINISHED
+    record = fast.problem.record[0]
+    due = record[:, S.RECORD_ARRIVAL] + record[:, S.RECORD_EXPIRY]
+    late = np.maximum(0.0, state.task[0, :, S.TASK_FINISH] - due)
+    return late[sorted(opened)].mean(), late.mean()
+
+
+def look_ahead(world, commitment, seed):
+    """Where nothing is to come, a candidate is worth what comes of it: the future goes on from what is."""
+    draws = random.Random(seed)
+    rows = [{**row, "arrival_time": 0, "earliest_start": 0} for row in world.rows]
+    fleet = [{**entry, "breakdowns": []} for entry in world.layout["vehicles"]]
+    layout = Layout.from_dict({**world.layout, "vehicles": fleet}).with_commitment(commitment)
+    fast = Played(layout, rows)
+    theta = np.random.default_rng(seed).normal(size=len(KNOWN) - 3)
+    index = IndexPolicy(theta, features=KNOWN[:-3])
+    asked = []
+    for base in (RulePolicy("nearest"), RulePolicy("assignment"), index):
+        for horizon in (np.inf, 1e9):
+            ahead = Lookahead(
+                getattr(base, "name", base), futures=0, objective="tardiness", horizon=horizon
+            )
+            problem, make = ahead.prepare(fast.problem, [layout], True)
+            asked.append((base, horizon, problem, make()))
+    while fast.phase == S.RUNNING:
+        for base, horizon, problem, own in asked:
+            found = begin_lookahead(problem, fast.state, ROW, own, np.zeros(4, np.uint32), 0)
+            assert found > 0
+            rate_candidates(problem, fast.state, ROW, own, S.NEVER)
+            for n in range(int(own.n_candidates[0])):
+                chosen = own.candidate[0, n].tolist()
+                worth = play_on(fast, base, chosen)[int(horizon == np.inf)]
+                assert own.value[0, 0, n] == pytest.approx(worth), (base, horizon, chosen)
+        *_, own = draws.choice(asked)
+        fast.decide(*draws.choice(own.candidate[0, : int(own.n_candidates[0])].tolist()))
+
+
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+@pytest.mark.parametrize("kind", ["batteries", "both"])
+@settings(max_examples=10, phases=[Phase.generate])
+@given(data=st.data())
+def test_futures_go_on_from_what_is(kind, commitment, data):
+    look_ahead(data.draw(KINDS[kind]), commitment, data.draw(st.integers(0, 10**6)))
