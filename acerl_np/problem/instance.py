@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -237,6 +237,16 @@ def list_instances(instances: Any) -> list[Instance]:
                 f"instances: read {describe(item)}; expected what load_instance or load_suite returns"
             )
     return found
+
+
+def commit_instances(
+    instances: Sequence[Instance], commitment: str, max_changes: int
+) -> list[Instance]:
+    """Return instances with `Layout.with_commitment`; those that share a layout go on sharing it."""
+    layouts = {
+        id(item.layout): item.layout.with_commitment(commitment, max_changes) for item in instances
+    }
+    return [replace(item, layout=layouts[id(item.layout)]) for item in instances]
 
 
 def find_layout(place: Instance | Layout) -> Layout:
