@@ -17,6 +17,12 @@ from acerl_np.problem.tables import build_problem
 
 ROW = np.int64(0)
 WORDS = ("idle", "working", "broken", "roaming", "parking", "to_charger", "queued", "charging")
+KINDS = {
+    "as they are": worlds.worlds(),
+    "parking": worlds.with_parking(worlds.worlds()),
+    "batteries": worlds.with_chargers(worlds.worlds()),
+    "both": worlds.with_parking(worlds.with_chargers(worlds.worlds())),
+}
 
 
 class Played:

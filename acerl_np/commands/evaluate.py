@@ -98,8 +98,7 @@ def run(arguments: argparse.Namespace) -> None:
     from acerl_np.policies.static import StaticPlan
 
     names = take_names(arguments)
-    declare_outputs(arguments, [arguments.trials_csv], option="--trials-csv")
-    declare_outputs(arguments, [arguments.tasks_csv], option="--tasks-csv")
+    declare_outputs(arguments, [arguments.trials_csv, arguments.tasks_csv])
     rows, instances = seat_named(arguments, names)
     references = gather_references(arguments, instances)
     past = [] if arguments.past is None else read_past(arguments, arguments.past, instances)

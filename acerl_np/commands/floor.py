@@ -477,7 +477,8 @@ def show(arguments: argparse.Namespace) -> None:
         print(line)
     print("edges:")
     for edge in layout.edges:
-        print(f"  {edge.a} {'->' if edge.one_way else '--'} {edge.b}  {edge.length:g} m")
+        limit = "" if edge.max_speed == math.inf else f", at most {edge.max_speed:g} m/s"
+        print(f"  {edge.a} {'->' if edge.one_way else '--'} {edge.b}  {edge.length:g} m{limit}")
     print("vehicles:")
     for vehicle in layout.vehicles:
         limit = f"capacity {vehicle.capacity:g}" if vehicle.capacity else "any load"

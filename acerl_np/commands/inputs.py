@@ -15,8 +15,9 @@ from acerl_np.support.errors import (
     InputError,
     LayoutError,
     RecordWarning,
-    count_rows,
     describe,
+    describe_left_out,
+    list_causes,
     list_some,
     make_printable,
 )
@@ -33,7 +34,7 @@ TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 
 
 MOST_FAULTS = 20
-"""Faults that are listed of what was left out."""
+"""Causes that are listed of what was left out."""
 
 
 @contextmanager
@@ -64,12 +65,13 @@ def report_ignored(kept: list[RecordWarning] | None = None) -> Iterator[None]:
 
 
 def list_faults(warning: RecordWarning) -> str:
-    """Return what was left out of a table, a line for each fault."""
-    rest = len(warning.faults) - MOST_FAULTS
-    lines = [str(fault) for fault in warning.faults[:MOST_FAULTS]]
-    lines += [f"and {rest:,} faults more (acerl-np records check lists all)"] * (rest > 0)
-    shown = count_rows(warning.faults, warning.n_rows)
-    return "\n  ".join(map(make_printable, [f"{warning.path}: {shown} left out:", *lines]))
+    """Return what was left out of a table, a line for each cause."""
+    causes = list_causes(warning.faults)
+    rest = len(causes) - MOST_FAULTS
+    lines = causes[:MOST_FAULTS]
+    lines += [f"and {rest:,} causes more (acerl-np records check lists all)"] * (rest > 0)
+    shown = describe_left_out(warning.faults, warning.n_rows)
+    return "\n  ".join(map(make_printable, [f"{warning.path}: {shown}:", *lines]))
 
 
 def read_export(arguments: argparse.Namespace) -> Export:
@@ -77,7 +79,7 @@ def read_export(arguments: argparse.Namespace) -> Export:
     from acerl_np.problem.export import parse_columns, read_mapping
 
     export = read_mapping(arguments.mapping)
-    names = ("date_format", "encoding", "sheet", "split", "skip_bad")
+    names = ("date_format", "encoding", "sheet", "split", "skip_bad", "due")
     given = {name: getattr(arguments, name) for name in names if getattr(arguments, name)}
     if arguments.columns:
         given["columns"] = {**export.columns, **parse_columns(arguments.columns)}
@@ -132,7 +134,7 @@ def load_instances(
             raise InputError(f"{given}; expected task records or --suite")
         with report_ignored():
             found = load_suite(name, breakdowns=breakdowns)
-        return vary_breakdowns(found, random)
+        return vary_commitment(vary_breakdowns(found, random), arguments)
     if suite is not None:
         raise InputError(f"--suite: read '{suite}' besides task records; expected one of the two")
     export = read_export(arguments)
@@ -142,7 +144,21 @@ def load_instances(
         found = []
         for task in drop_breakdowns(tasks):
             found += load_records(task, **how, servable=servable)
-    return vary_breakdowns(found, random)
+    return vary_commitment(vary_breakdowns(found, random), arguments)
+
+
+def vary_commitment(instances: list[Instance], arguments: argparse.Namespace) -> list[Instance]:
+    """Return instances whose tasks may change hands as --commitment and --max-changes say."""
+    from acerl_np.problem.instance import commit_instances
+    from acerl_np.problem.layout import MAX_CHANGES
+
+    commitment = getattr(arguments, "commitment", None)
+    most = getattr(arguments, "max_changes", None)
+    if commitment != "pickup":
+        if most is not None:
+            raise InputError("--max-changes: given without --commitment pickup")
+        return instances
+    return commit_instances(instances, commitment, MAX_CHANGES if most is None else most)
 
 
 def load_named(arguments: argparse.Namespace, names: Sequence[str]) -> list[Instance]:

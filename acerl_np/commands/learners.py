@@ -144,7 +144,7 @@ class AcerlLearner(Asked):
             )
         options["preset"] = preset
         stored = trainer.config.to_dict()
-        asked = Config.from_dict({**stored, **self.settings}).to_dict()
+        asked = Config.from_dict({**stored, **self.settings}).resolve(trainer.instances).to_dict()
         if "seed" in self.given or options["seed"] != 0:
             asked["seed"], stored["seed"] = options["seed"], trainer.seed
         check_same(path, asked, stored)
@@ -319,7 +319,7 @@ def count_decisions(trainer: Any) -> int:
 
 def show_means(record: Any, goal: Goal) -> str:
     """Return the means of a history's line in the words of the goal."""
-    value = f"{goal.objective} {-record.return_mean:{goal.format}}"
+    value = f"{goal.objective} {-record.return_mean:z{goal.format}}"
     text = f"return {record.return_mean:.1f}" if goal.objective == PAPER.objective else value
     text += f", {goal.cost} {record.cost_mean:.1f}" if goal.cost != goal.objective else ""
     return f"{text}, within limit {record.satisfied:.0%}" if goal.has_limit else text

@@ -318,7 +318,8 @@ def declare_records(arguments: argparse.Namespace, names: Sequence[str], fields:
         raise InputError(
             f"--names: read '{arguments.names}'; expected another name than that of {BREAKDOWNS_FILE}"
         )
-    declare_outputs(arguments, [Path(arguments.out) / f"{name}.csv" for name in names])
+    files = [Path(arguments.out) / f"{name}.csv" for name in names]
+    declare_outputs(arguments, files, folder=arguments.out)
 
 
 def write_made(made: list[Instance], out: str, breakdowns: bytes | None = None) -> None:

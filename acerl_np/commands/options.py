@@ -233,8 +233,8 @@ BREAKDOWNS = CommandOption(
 DATE_FORMAT = CommandOption(
     "--date-format FORMAT",
     "how the records write dates, such as '%%d.%%m.%%Y %%H:%%M' for 06.05.2024 07:30 (%%Y year, %%m month, "
-    "%%d day, %%H hour, %%M minute, %%S second). Seconds, seconds since 1970, times of day (07:30) and ISO "
-    "8601 timestamps need none",
+    "%%d day, %%H hour, %%M minute, %%S second; with AM or PM: %%I hour, %%p). Seconds, seconds since 1970, "
+    "times of day (07:30) and ISO 8601 timestamps need none",
 )
 RANDOM_BREAKDOWNS = CommandOption(
     "--random-breakdowns MTBF,MTTR",
@@ -245,7 +245,7 @@ EXPORT = (
     CommandOption(
         "--mapping FILE.toml",
         "how another system wrote the records, as 'records convert --write-mapping' writes it: columns, "
-        "encoding, date-format, sheet, split, skip-bad; options beside it win",
+        "encoding, date-format, sheet, split, skip-bad, due; options beside it win",
         read_name,
     ),
     CommandOption(
@@ -268,6 +268,12 @@ EXPORT = (
         "--skip-bad",
         "leave out rows that cannot be read, and list them, instead of refusing the file",
         bool,
+    ),
+    CommandOption(
+        "--due SECONDS",
+        "when tasks are due whose field or column of due times is missing, after their arrival",
+        float,
+        range=(1, 1e9),
     ),
 )
 """How records are written that another system exported."""
@@ -371,6 +377,17 @@ CLASS_WEIGHTS = CommandOption(
     parse_numbers,
 )
 GOAL = (OBJECTIVE, COST, COST_LIMIT, CLASS_WEIGHTS)
+COMMITMENT = (
+    CommandOption(
+        "--commitment",
+        "until when a task may change hands: until it is assigned, or until it is loaded, at its pickup; a "
+        "policy that was trained with pickup plays so anyhow (default: assignment)",
+        choices=("assignment", "pickup"),
+    ),
+    CommandOption(
+        "--max-changes N", "how often a task may, with --commitment pickup (default: 8)", int
+    ),
+)
 HORIZON = CommandOption(
     "--horizon SECONDS",
     "stop an episode after so many seconds, finished or not (default: never)",
@@ -379,7 +396,7 @@ HORIZON = CommandOption(
 THREADS = CommandOption(
     "--threads", "worker threads (default: one per core)", int, range=(1, MAX_THREADS)
 )
-PLAYING = (TRIALS, SEED, GREEDY, *GOAL, HORIZON, THREADS)
+PLAYING = (TRIALS, SEED, GREEDY, *GOAL, *COMMITMENT, HORIZON, THREADS)
 
 LOOKAHEAD = (
     CommandOption(

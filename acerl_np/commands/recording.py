@@ -39,10 +39,11 @@ from acerl_np.support.errors import (
     RecordError,
     RecordWarning,
     count_rows,
+    list_causes,
     list_names,
     make_printable,
 )
-from acerl_np.support.files import write_atomically
+from acerl_np.support.files import STDIN, show_path, write_atomically
 from acerl_np.support.report import DATA_FORMATS, render_csv, render_data, render_table
 
 if TYPE_CHECKING:
@@ -134,11 +135,13 @@ def check(arguments: argparse.Namespace) -> None:
             shown += f", {n_tasks:,} are fine"
             wrong.append(shown + "; --skip-bad leaves bad ones out" * bool(n_tasks))
             if not (is_data and loaded):
+                causes = list_causes(warning.faults)
+                told = [shown, *(causes if len(causes) < len(warning.faults) else ())]
                 rows = [fault._asdict() for fault in warning.faults]
                 table = render(FAULTS, rows, "text" if is_data else arguments.format)
                 # A table for programs has no row of a file without a record.
                 stream = sys.stderr if is_data else sys.stdout
-                print(f"{make_printable(shown)}\n{table}", file=stream)
+                print("\n".join(map(make_printable, told)), f"\n{table}", sep="", file=stream)
         # Those of a file stand beside the first of its records.
         found += zip(loaded, [*(x.faults for x in bad), *[()] * len(loaded)], strict=False)
     with report_ignored():
@@ -248,6 +251,8 @@ def convert(arguments: argparse.Namespace) -> None:
       06.05.2024 07:30            anything else with --date-format, here '%d.%m.%Y %H:%M'
     Of all but seconds, time zero is the first arrival, of a shift its beginning. '-' is the standard input.
 
+    A due time of day that shares its date with the arrival and lies before it is of the next day.
+
     With --skip-bad, OUT.left-out.csv lists the rows that were left out. With --split --out is a folder.
 
     Examples
@@ -263,17 +268,22 @@ def convert(arguments: argparse.Namespace) -> None:
     from acerl_np.problem.records import LEFT_OUT, examine_record, guess_export, write_record
 
     path, layout = find_record(arguments.tasks, arguments.layout)
-    export = guess_export(path, read_export(arguments))
+    export, lines = guess_export(path, read_export(arguments))
     with report_ignored():
-        instances, reading = examine_record(path, layout, export, servable=False)
+        instances, reading = examine_record(path, layout, export, lines=lines, servable=False)
     files = {arguments.out: instances[0]}
     if export.split is not None:
-        files = {str(Path(arguments.out) / f"{item.name}.csv"): item for item in instances}
+        # A file's name has no brackets: not "<stdin>-2024-05-06-0600.csv".
+        unnamed = f"{show_path(STDIN)}-"
+        files = {
+            str(Path(arguments.out) / f"{item.name.removeprefix(unnamed)}.csv"): item
+            for item in instances
+        }
     left_out = Path(f"{arguments.out.removesuffix('.csv')}{LEFT_OUT}") if reading.faults else None
-    declare_outputs(arguments, [*files, left_out])
-    declare_outputs(arguments, [arguments.write_mapping], option="--write-mapping")
-    if export.split is not None:
-        make_folder(arguments.out)
+    folder = None if export.split is None else arguments.out
+    declare_outputs(arguments, [arguments.write_mapping, *files, left_out], folder=folder)
+    if folder is not None:
+        make_folder(folder)
     for file, instance in files.items():
         write_record(instance, file)
     found = describe_reading(instances, reading)
@@ -293,8 +303,8 @@ def convert(arguments: argparse.Namespace) -> None:
     for file in files:
         print(f"record {file}", file=sys.stderr)
     if left_out is not None:
-        lines = [["place", "field", "read", "wrong"], *map(plain_cells, reading.faults)]
-        write_atomically(left_out, render_csv(lines).encode())
+        bad = [["place", "field", "read", "wrong"], *map(plain_cells, reading.faults)]
+        write_atomically(left_out, render_csv(bad).encode())
         print(f"left out {left_out}", file=sys.stderr)
     if arguments.write_mapping is not None:
         write_atomically(arguments.write_mapping, format_mapping(export).encode())
@@ -315,7 +325,7 @@ def describe_reading(instances: Sequence[Instance], reading: Reading) -> dict[st
     table, columns = reading.table, reading.table.columns
     task, arrival, expiry = reading.first_row
     arrival_read, expiry_read = reading.first
-    due = "" if reading.expiries == "seconds" else " after the arrival"
+    due = "" if reading.expiries in ("seconds", "--due") else " after the arrival"
     named = [
         name if normalise(own) == name else f"{name} ({own})"
         for name, own in zip(columns.used, columns.named, strict=True)
@@ -340,6 +350,11 @@ def describe_reading(instances: Sequence[Instance], reading: Reading) -> dict[st
     if instances[1:]:
         del found["first arrival"], found["last arrival"]
         found["records"] = f"{len(instances)}, {first.name} to {last.name}"
+    if reading.rolled:
+        found["expiries"] += (
+            f"; {count(len(reading.rolled), 'task')} due the day after, at most {max(reading.rolled):g} s "
+            "after the arrival"
+        )
     if reading.faults:
         found["left out"] = count_rows(reading.faults, reading.n_rows)
     return {what: make_printable(text) for what, text in found.items()}
@@ -404,7 +419,7 @@ def replay(arguments: argparse.Namespace) -> None:
         raise InputError(
             f"--schedule-csv: given with {len(paths)} files of assignments; expected one"
         )
-    declare_outputs(arguments, [arguments.schedule_csv], option="--schedule-csv")
+    declare_outputs(arguments, [arguments.schedule_csv])
     export = read_export(arguments)
     with report_ignored():
         for path, name in zip(paths, names, strict=True):

@@ -15,9 +15,10 @@ Values are 3:8 (each size of a fleet, five even steps of a factor), 3:9:2 (from,
 
 All settings meet the same shifts, breakdowns and draws. Means are over the records, ± standard errors;
 "change" is to the base, record by record, so its error is smaller. Without policies the best of nearest,
-fcfs-nearest, edd-nearest, opentcs and assignment plays; which one is best is told for each record by the
-others, setting by setting. It stands beside policies from a file, too, unless rules are named. An index
-policy plays any fleet; a network only those of the sizes that it was trained for.
+fcfs-nearest, edd-nearest, opentcs and assignment plays; which one is best, by the measure of --target or else
+by the objective, is told for each record by the others, setting by setting. It stands beside policies from a
+file, too, unless rules are named. An index policy plays any fleet; a network only those of the sizes that it
+was trained for.
 
 --target tells how little is enough (how much demand is possible): late<2%, waiting<120, tardiness<30,
 utilisation<85%, makespan, empty.
@@ -54,7 +55,7 @@ from acerl_np.support.errors import InputError, PolicyError, PolicyWarning, desc
 from acerl_np.support.report import DATA_FORMATS, render_data
 
 if TYPE_CHECKING:
-    from acerl_np.evaluation.whatif import Row
+    from acerl_np.evaluation.whatif import Row, Target
     from acerl_np.problem.goal import Goal
     from acerl_np.problem.instance import Instance
 
@@ -84,8 +85,8 @@ def parse_values(text: str, steps: int | None = None) -> list[int | float]:
 
 parse_factors = partial(parse_values, steps=STEPS)
 
-SHOWN = {"late": "late, %", "waiting": "waiting, s", "utilisation": "utilisation, %"}
-"""What people are shown beside the objective."""
+SHOWN = ("late", "waiting", "utilisation")
+"""What people are shown beside the objective and the measure of the target."""
 
 VALUES = (
     opt.CommandOption("--vehicles VALUES", "sizes of the fleet, such as 3:8", parse_values),
@@ -125,7 +126,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     opt.declare(parser, NAMES, *VALUES, *SHOWING, opt.SUITE, *opt.READING, opt.RANDOM_BREAKDOWNS)
     opt.declare(parser, opt.TRIALS.but(default=1), opt.SEED, opt.GREEDY, OBJECTIVE)
-    opt.declare(parser, *opt.GOAL[1:], opt.HORIZON, opt.THREADS)
+    opt.declare(parser, *opt.GOAL[1:], *opt.COMMITMENT, opt.HORIZON, opt.THREADS)
     parser.set_defaults(tasks=[], fit=None)
 
 
@@ -145,7 +146,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise InputError(f"nothing is to be another; expected some of {options}")
     if arguments.picture is not None:
         check_form(arguments.picture)
-        declare_outputs(arguments, [arguments.picture], option="--picture")
+        declare_outputs(arguments, [arguments.picture])
         check_extra()
     names = take_names(arguments, needed=False)
     policies = [find_policy(name) for name in names]
@@ -163,9 +164,18 @@ def run(arguments: argparse.Namespace) -> None:
     asked |= {seat.label: seat.policy for seat in seats}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # `seat_policies` has said it
-        rows = what_if(records, knobs, asked, playing=playing, report=make_report("settings"))
-    table, below = render_rows(rows, playing.goal, arguments.format)
+        report = make_report("settings")
+        rows = what_if(records, knobs, asked, playing=playing, target=target, report=report)
+    table, below = render_rows(rows, playing.goal, target, arguments.format)
     print(table, end="")
+    if BEST in asked:
+        measure = (
+            playing.goal.objective if target is None else f"{target.measure}, as the target is"
+        )
+        words = "for each record, on the others"
+        if len(records) == 1:
+            words = "on the record that judges it: there is no other"
+        below.append(f"{BEST}: chosen by {measure}, {words}.")
     below += list_known(seats, records)
     if target is not None:
         below += answer_target(rows, target)
@@ -191,14 +201,18 @@ def list_known(seats: Sequence[Seat], records: Sequence[Instance]) -> list[str]:
     return lines
 
 
-def render_rows(rows: Sequence[Row], goal: Goal, form: str) -> tuple[str, list[str]]:
+def render_rows(
+    rows: Sequence[Row], goal: Goal, target: Target | None, form: str
+) -> tuple[str, list[str]]:
     """Return the table of all settings, and what stands below it."""
     from acerl_np.evaluation.verdict import show_difference
-    from acerl_np.evaluation.whatif import find_varied
+    from acerl_np.evaluation.whatif import UNITS, find_varied
 
     if form in DATA_FORMATS:
         return render_data([list_row(row) for row in rows], form), []
-    shown = {"value": f"{goal.objective}{goal.unit and f', {goal.unit}'}", **SHOWN}
+    others = {*SHOWN, target.measure if target else SHOWN[0]} - {goal.objective}
+    shown = {"value": f"{goal.objective}{goal.unit and f', {goal.unit}'}"}
+    shown |= {name: f"{name}, {unit}" for name, unit in UNITS.items() if name in others}
     columns = [Column(name, name.replace("_", " "), "g") for name in find_varied(rows)]
     columns += [Column("policy", "policy", words=True), Column("tasks", "tasks", ".0f")]
     columns += [Column(name, title) for name, title in shown.items()]
@@ -217,10 +231,6 @@ def render_rows(rows: Sequence[Row], goal: Goal, form: str) -> tuple[str, list[s
         f"{means}, {over if n * trials > 1 else 'too few for a standard error'}.",
         f"change: of {goal.objective}, to the base, which is what is given, record by record.",
     ]
-    if n == 1 and any(row.rules for row in rows):
-        below.append(
-            "The best yardstick is chosen on the record that judges it: there is no other."
-        )
     return render(columns, lines, form), below
 
 

@@ -29,19 +29,21 @@ def find_little(goal: Goal, value: float) -> float:
     return max(LITTLE_SHARE * abs(value), LITTLE_SECONDS * goal.scale)
 
 
-def choose_rule(results: Mapping[str, Trials]) -> str:
+def choose_rule(results: Mapping[str, Trials], measure: str = "value") -> str:
     """Return the best rule by the rules' trials on the training records.
 
-    That of the smallest mean objective among those whose mean cost is below the limit; if none is, that of
-    the least mean cost. The first of equals; a rule that left an episode unfinished comes last.
+    That of the smallest mean `measure`, of equals objective ("value"), among those whose mean cost is below
+    the limit; if none is, that of the least mean cost. The first of equals; a rule that left an episode
+    unfinished comes last.
     """
 
-    def order(name: str) -> tuple[bool, bool, float]:
+    def order(name: str) -> tuple[bool, bool, list[float]]:
         trials = results[name]
         cost = float(trials.mean_cost().mean())
         within = cost < trials.cost_limit
-        score = float(trials.mean_value().mean()) if within else cost
-        return trials.unfinished > 0, not within, math.inf if math.isnan(score) else score
+        means = [float(getattr(trials, f"mean_{x}")().mean()) for x in (measure, "value")]
+        scores = means if within else [cost]
+        return trials.unfinished > 0, not within, [math.inf if math.isnan(x) else x for x in scores]
 
     return min(results, key=order)
 
@@ -120,6 +122,8 @@ def play_best_rule(instances: Sequence[Instance], playing: Playing) -> tuple[str
     bundled = bundled_references()
     is_paper = all(item.content_hash in bundled for item in instances)
     names = tuple(TASK_RULES) if is_paper else RULES_TO_BEAT
+    if any(item.layout.commitment == "pickup" for item in instances):
+        names = YARDSTICKS
     results = {name: play_policy(name, instances, playing) for name in names}
     rule = choose_rule(results)
     return rule, results[rule]
@@ -163,6 +167,8 @@ def compare_trials(
     makespan = np.array([trials.mean_makespan() for trials in results])
     tardiness = np.array([trials.mean_tardiness() for trials in results])
     goal = results[0].goal
+    if any(instance.layout.commitment == "pickup" for instance in instances):
+        references = {}  # of schedules in which nothing is called back
     known = find_known(instances, references, goal)
     hindsight = tuple(item for item in known if item is not None)
     above = way = np.full(len(results), np.nan)

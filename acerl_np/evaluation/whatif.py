@@ -137,7 +137,7 @@ def show_setting(setting: Setting) -> str:
 def list_settings(layout: Layout, knobs: Mapping[str, Sequence[float]]) -> list[Setting]:
     """Return every combination of the values of some knobs, the others as they are on the floor.
 
-    The floor as it is stands first if it is none of them.
+    The floor as it is stands among them, in the order of the values.
     """
     for name in knobs:
         Field(tuple(KNOBS)).read("knob", name, InputError)
@@ -149,10 +149,8 @@ def list_settings(layout: Layout, knobs: Mapping[str, Sequence[float]]) -> list[
     n = math.prod(map(len, values.values()))
     if not 1 <= n <= MAX_SETTINGS:
         raise InputError(f"{n:,} settings; expected 1 to {MAX_SETTINGS:,}")
-    found: list[Setting] = [
-        dict(zip(values, some, strict=True)) for some in itertools.product(*values.values())
-    ]
-    return found if base in found else [base, *found]
+    found = {*itertools.product(*values.values()), tuple(base.values())}
+    return [dict(zip(values, some, strict=True)) for some in sorted(found)]
 
 
 def make_shifts(records: Sequence[Instance], setting: Setting, seed: Whole) -> list[Instance]:
@@ -237,6 +235,7 @@ def what_if(
     policies: Mapping[str, Any] | None = None,
     *,
     playing: Playing | None = None,
+    target: Target | None = None,
     report: Callable[[int, int, str], object] | None = None,
 ) -> list[Row]:
     """Play every setting of a floor and its demand on the same shifts.
@@ -261,6 +260,8 @@ def what_if(
         record chooses by itself. By default the best of `YARDSTICKS`.
     playing : Playing, optional
         By default a trial of each record.
+    target : Target, optional
+        The best rule is that of the least of its measure; by default of the objective.
     report : callable, optional
         Is told how many settings are played, of how many, and which was the last.
 
@@ -327,7 +328,8 @@ def what_if(
         for label, policy in seated.items():
             rules: tuple[str, ...] = ()
             if isinstance(policy, tuple):
-                rules, trials = _play_best(policy, own, playing, keys)
+                measure = "value" if target is None else target.measure
+                rules, trials = _play_best(policy, own, playing, keys, measure)
             else:
                 trials = play_policy(policy, own, playing, keys=keys)
             played.append(Row(setting, is_base, label, rules, n_tasks, trials, trials))
@@ -338,14 +340,19 @@ def what_if(
 
 
 def _play_best(
-    names: Sequence[str], shifts: Sequence[Instance], playing: Playing, keys: np.ndarray
+    names: Sequence[str],
+    shifts: Sequence[Instance],
+    playing: Playing,
+    keys: np.ndarray,
+    measure: str,
 ) -> tuple[tuple[str, ...], Trials]:
     """Return which rules are the best, and the trials of each shift by the one that is best on the others."""
     results = {name: play_policy(name, shifts, playing, keys=keys) for name in names}
     rows = range(len(shifts))
     best = [
         choose_rule(
-            {name: x.select([k for k in rows if k != i] or [i]) for name, x in results.items()}
+            {name: x.select([k for k in rows if k != i] or [i]) for name, x in results.items()},
+            measure,
         )
         for i in rows
     ]
@@ -435,8 +442,9 @@ def _answer(rows: Sequence[Row], asked: str, target: Target) -> str:
     reached = np.flatnonzero(means < target.limit).tolist()
     if reached:
         k = reached[0]
-        told = [k - 1, k] if k else [k]
-        text = f"reached with {show(rows[k])}" + (f", not with {show(rows[k - 1])}" if k else "")
+        told = [x for x in range(len(rows)) if x in (k - 1, k) or (x > k and x not in reached)]
+        missed = " and not with ".join(show(rows[x]) for x in told if x != k)
+        text = f"reached with {show(rows[k])}" + (f", not with {missed}" if missed else "")
     else:  # a mean of nan, as of an episode that did not finish, is the farthest
         told = [int(np.argmin(np.nan_to_num(means, nan=np.inf)))]
         text = f"not reached; closest with {show(rows[told[0]])}"

@@ -95,6 +95,16 @@ def find_charged(problem, state, b, v, level):
 
 
 @inner_kernel
+def find_back(problem, i, v, site):
+    """Return the ticks of vehicle v from a site to the nearest charger, `NEVER` where no way leads."""
+    back = S.NEVER
+    for k in range(problem.berth.shape[1]):
+        if problem.berth[i, k, S.BERTH_CHARGES]:
+            back = min(back, count_way(problem, i, v, site, problem.berth[i, k, S.BERTH_SITE]))
+    return back
+
+
+@inner_kernel
 def find_need(problem, i, v, task, delay, metres, slowdown, truncates):
     """Return what vehicle v must hold to take a task, `NEVER` where no way leads.
 
@@ -105,11 +115,7 @@ def find_need(problem, i, v, task, delay, metres, slowdown, truncates):
         return S.NEVER
     battery = problem.battery[i, v]
     to_pickup, duration = count_trip(problem, i, v, task, metres, slowdown, truncates)
-    back = S.NEVER
-    for k in range(problem.berth.shape[1]):
-        if problem.berth[i, k, S.BERTH_CHARGES]:
-            delivery = problem.ends[i, task, S.ENDS_DELIVERY]
-            back = min(back, count_way(problem, i, v, delivery, problem.berth[i, k, S.BERTH_SITE]))
+    back = find_back(problem, i, v, problem.ends[i, task, S.ENDS_DELIVERY])
     if back == S.NEVER:
         return S.NEVER
     need = battery[S.BATTERY_CRITICAL] + battery[S.BATTERY_EMPTY] * (delay + to_pickup + back)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.commitment import assign_task, take_decision
+from acerl_np.kernels.commitment import take_decision
 from acerl_np.kernels.deciders import NO_RULE, NOTHING, decide
 from acerl_np.kernels.events import advance_events
 from acerl_np.kernels.futures import (
@@ -169,7 +169,7 @@ def play_candidates(ahead, h, n_steps):
             if not progress[PROGRESS_PLAYS]:
                 copy_row(states, PRESENT, states, PLAYED)
                 v, position = ahead.candidate[row, k, 0], ahead.candidate[row, k, 1]
-                assign_task(future, states, PLAYED, v, position)
+                take_decision(future, states, PLAYED, v, position)
                 progress[PROGRESS_PLAYS] = 1
             key = states.breakdown_key[PLAYED]
             while True:

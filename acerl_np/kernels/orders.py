@@ -63,9 +63,10 @@ def allocate_orders(problem: S.Problem) -> Orders:
     """Return scratch for orders of the instances of `problem`."""
     n, n_vehicles = problem.record.shape[1], problem.fleet.shape[1]
     n_machines, n_servers = problem.servers.shape[1], int(problem.servers.max(initial=1))
-    tasks, vehicles = [np.zeros(n, np.int64) for _ in range(5)], np.zeros((3, n_vehicles), np.int64)
-    servers = np.zeros((n_machines, n_servers), np.int64)
-    return Orders(*tasks, *vehicles, servers, np.zeros(S.N_OUTCOME_FIELDS))
+    sequence, vehicle, known, ready, done = np.zeros((5, n), np.int64)
+    place, site, free = np.zeros((3, n_vehicles), np.int64)
+    server, outcome = np.zeros((n_machines, n_servers), np.int64), np.zeros(S.N_OUTCOME_FIELDS)
+    return Orders(sequence, vehicle, known, ready, done, place, site, free, server, outcome)
 
 
 @inner_kernel

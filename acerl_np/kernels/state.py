@@ -16,6 +16,7 @@ Times are seconds, ticks whole seconds, lengths metres.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -491,6 +492,11 @@ def read_outcome(state: State) -> Outcome:
     return outcome
 
 
+def join_outcomes(parts: Sequence[Outcome]) -> Outcome:
+    """Return the outcome of lists of episodes as that of one list."""
+    return Outcome(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+
 @inner_kernel
 def round_sum(x):
     """Round to 1e-9, so that the noise of a floating-point sum moves neither a tick nor a tie."""
@@ -627,6 +633,8 @@ def copy_floor(source, i, target, k):
     copy_fields(source.instance, i, target.instance, k)
     copy_table(source.fleet, i, target.fleet, k, n_vehicles)
     copy_fields(source.servers, i, target.servers, k)
+    copy_table(source.battery, i, target.battery, k, n_vehicles)
+    copy_table(source.berth, i, target.berth, k, source.berth.shape[1])
     copy_fields(source.start_site, i, target.start_site, k)
     copy_fields(source.scaling, i, target.scaling, k)
     copy_fields(source.unit, i, target.unit, k)

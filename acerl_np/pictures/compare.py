@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,37 +85,48 @@ def find_far(by_record: np.ndarray) -> np.ndarray:
 def draw_comparison(
     path: str | os.PathLike[str], labels: Sequence[str], results: Sequence[Trials]
 ) -> None:
-    """Draw makespan and tardiness of policies on the same records, a row for each policy."""
+    """Draw objective and cost of policies on the same records, a row for each policy.
+
+    Where both are the same, the makespan stands in the objective's place.
+    """
     if not 1 <= len(results) <= MAX_LINES:
         raise InputError(f"{len(results)} policies; expected 1 to {MAX_LINES}")
     names = [wrap(cut_path(x, 80), LETTERS, LINES) for x in labels]
     row = ROW + 0.14 * max(0, max(name.count("\n") for name in names) - 1)
     with open_figure(path, WIDTH, AROUND + row * len(results)) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
-        _plot_measure(left, np.array([x.mean_makespan() for x in results]), "makespan (s)")
-        tardiness = np.array([x.mean_tardiness() for x in results])
-        _plot_measure(right, tardiness, "tardiness (s)")
-        limit = results[0].cost_limit
-        if np.isfinite(limit) and (limit < right.get_xlim()[1] or not find_far(tardiness).any()):
+        goal, values = results[0].goal, np.array([x.mean_value() for x in results])
+        costs = np.array([x.mean_cost() for x in results])
+        _plot_measure(right, costs, f"{goal.cost}{goal.cost_unit and f' ({goal.cost_unit})'}")
+        if goal.objective == goal.cost:
+            goal = replace(goal, objective="makespan")
+            values = np.array([x.mean_makespan() for x in results])
+        what = f"{goal.objective}{goal.unit and f' ({goal.unit})'}"
+        _plot_measure(left, values, what, goal.format)
+        limit = goal.cost_limit
+        if goal.has_limit and (limit < right.get_xlim()[1] or not find_far(costs).any()):
             right.axvline(limit, color=BLACK, linewidth=1.2, linestyle="--", zorder=1)
             above: Style = {
                 "transform": right.get_xaxis_transform(),
                 "ha": "center",
                 "va": "bottom",
             }
-            right.text(limit, 1.01, f"limit {limit:g} s", fontsize=8, **above)
+            right.text(limit, 1.01, f"limit {goal.limit}", fontsize=8, **above)
         n, trials = results[0].makespan.shape
-        within = [
-            f"{x}\n{y.satisfied:.0%} within limit" for x, y in zip(names, results, strict=True)
-        ]
-        left.set_yticks(range(len(labels)), within)
+        if goal.has_limit:
+            names = [
+                f"{x}\n{y.satisfied:.0%} within limit" for x, y in zip(names, results, strict=True)
+            ]
+        left.set_yticks(range(len(labels)), names)
         left.set_ylim(len(labels) - 0.45, -0.6)
-        records = f"{n} record{'s' if n > 1 else ''}, means over {trials} trials of each"
+        records = (
+            f"{n} record{'s' * (n > 1)}, means over {trials} trial{'s' * (trials > 1)} of each"
+        )
         write_title(figure, f"{len(labels)} policies on {records}")
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2)
 
 
-def _plot_measure(axes: Axes, by_record: np.ndarray, what: str) -> None:
+def _plot_measure(axes: Axes, by_record: np.ndarray, what: str, form: str = ".1f") -> None:
     """Draw one measure: a thin line for each record, a large marker for the mean."""
     means, rows = by_record.mean(axis=1), np.arange(len(by_record))
     difference, error = compare_records(by_record)
@@ -134,10 +146,10 @@ def _plot_measure(axes: Axes, by_record: np.ndarray, what: str) -> None:
     for row, mean in enumerate(means):
         if np.isnan(mean):
             continue
-        text = f"{mean:,.1f}"
+        text = f"{mean:,{form}}"
         if row > 0:
-            text += f" ({difference[row]:+,.1f}".replace("-", "−")
-            text += ")" if np.isnan(error[row]) else f" ± {error[row]:,.1f})"
+            text += f" ({difference[row]:+z,{form}}".replace("-", "−")
+            text += ")" if np.isnan(error[row]) else f" ± {error[row]:,{form}})"
         ground: Style = {**GROUND, "pad": 0.5, "alpha": 0.85}
         if far[row]:
             edge: Style = {"transform": axes.get_yaxis_transform(), "clip_on": False, "zorder": 5}

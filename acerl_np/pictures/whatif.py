@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT, LEGEND_ROW = 9.0, 5.4, 0.2
 """Inches of the picture, and of a line of its legend."""
 
-SHOWN = ("value", "late", "waiting", "utilisation")
+SHOWN = ("utilisation", "waiting", "late", "empty")
+"""What is drawn beside the objective and the measure of the target: as many as there is room for."""
+
 LETTERS = 40
 WIDE = 20.0
 """Times the smallest mean from which on a linear axis shows little."""
@@ -52,9 +54,9 @@ def draw_settings(
     if not 1 <= len(groups) <= MAX_LINES:
         raise InputError(f"{len(groups)} lines to draw; expected 1 to {MAX_LINES}")
     asked, goal = varied[0], rows[0].trials.goal
-    names = list(SHOWN)
-    if target is not None and target.measure not in names:
-        names[names.index("late")] = target.measure
+    own = goal.objective if goal.objective in UNITS else "value"
+    more = dict.fromkeys([target.measure if target else SHOWN[0], *SHOWN])
+    names = [own, *sorted([x for x in more if x != own][:3], key=list(UNITS).index)]
     with open_figure(path, WIDTH, HEIGHT + LEGEND_ROW * len(groups)) as figure:
         for name, axes in zip(names, figure.subplots(2, 2, sharex=True).flat, strict=True):
             for k, ((policy, others), group) in enumerate(groups.items()):

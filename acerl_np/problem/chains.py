@@ -94,12 +94,3 @@ def find_earliest(instance: Instance, seconds: np.ndarray) -> np.ndarray:
         if after[k] >= 0:
             ready[k] = max(ready[k], ready[after[k]] + ends[after[k]])
     return ready
-
-
-def find_depths(after: np.ndarray) -> np.ndarray:
-    """Return how many tasks stand before each in its chain, int64 (n,); no chain may be a circle."""
-    depth, before = np.zeros(len(after), np.int64), after
-    while (before >= 0).any():
-        depth += before >= 0
-        before = np.where(before >= 0, after[before], -1)
-    return depth

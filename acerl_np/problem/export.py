@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from acerl_np.problem.fields import make_date_format
-from acerl_np.problem.json_tree import flag, is_name, names, shorten, table, text
-from acerl_np.problem.limits import MAX_NAME
+from acerl_np.problem.json_tree import flag, is_name, names, number, shorten, table, text
+from acerl_np.problem.limits import MAX_NAME, MAX_NUMBER
 from acerl_np.problem.parting import find_parting
 from acerl_np.problem.task_rows import PAST, RECORD
 from acerl_np.support.errors import InputError, LayoutError
 from acerl_np.support.files import read_text, show_path
+from acerl_np.support.numbers import is_real
 
 KNOWN = tuple(dict.fromkeys(RECORD.known + PAST.known))
 """Columns that a mapping may name."""
@@ -43,11 +44,13 @@ class Export:
         without arrivals of more than so many seconds.
     skip_bad : bool
         Leave out rows that cannot be read instead of refusing the table.
+    due : float, optional
+        When tasks are due that say nothing of it, s after their arrival.
 
     Raises
     ------
     InputError
-        If a column, an encoding, a date format or a split is none.
+        If a column, an encoding, a date format, a split or a due time is none.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -56,6 +59,7 @@ class Export:
     sheet: str | None = None
     split: str | None = None
     skip_bad: bool = False
+    due: float | None = None
 
     def __post_init__(self) -> None:
         """Look at what can be looked at without a file."""
@@ -65,6 +69,9 @@ class Export:
                     f"columns (--columns): read {shorten(f'{name}={column}')}; expected KNOWN=COLUMN with "
                     f"one of {', '.join(KNOWN)}"
                 )
+        if self.due is not None and not (is_real(self.due) and 1.0 <= self.due <= MAX_NUMBER):
+            expected = f"expected a number of seconds from 1 to {MAX_NUMBER:g}"
+            raise InputError(f"due (--due): read {shorten(self.due)}; {expected}")
         make_date_format(self.date_format)
         find_parting(self.split)
         if self.encoding is not None:
@@ -84,6 +91,7 @@ FORM = table(
         "columns": names(text(), len(KNOWN)),
         **{name: text(None) for name in ("encoding", "date_format", "sheet", "split")},
         "skip_bad": flag(),
+        "due": number(1.0, default=None),
     },
     Export,
 )

@@ -243,11 +243,13 @@ class TimeColumn:
 
 def _suggest(mark: str, raw: str) -> str:
     """Return formats that dates of this look may have."""
-    seconds = ":%S" if raw.count(":") == 2 else ""
+    clock = "%H:%M:%S" if raw.count(":") == 2 else "%H:%M"
+    if re.search(r"[AP]M\s*$", raw, re.IGNORECASE):
+        clock = f"{clock.replace('H', 'I')} %p"
     if re.match(r"\s*[0-9]{3,4}\b", raw):
-        return f'"%Y{mark}%m{mark}%d %H:%M{seconds}"'
-    first = f'"%d{mark}%m{mark}%Y %H:%M{seconds}"'
-    return first if mark == "." else f'{first} or "%m{mark}%d{mark}%Y %H:%M{seconds}"'
+        return f'"%Y{mark}%m{mark}%d {clock}"'
+    first = f'"%d{mark}%m{mark}%Y {clock}"'
+    return first if mark == "." else f'{first} or "%m{mark}%d{mark}%Y {clock}"'
 
 
 def is_clock(moment: datetime) -> bool:

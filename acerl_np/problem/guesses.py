@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
-AT = r"( ?(location|station|point|node|site|place|bin|(lager)?ort|(lager)?platz|stelle|punkt|id|name))*"
+from acerl_np.problem.json_tree import is_name
+
+PLACE = "location|station|point|node|site|place|bin|(lager)?ort|(lager)?platz|stelle|punkt|id|name"
+AT = rf"( ?({PLACE}))*"
 WORDS = {
-    "pickup": rf"(pick ?up|abhol(ung)?|aufnahme|quelle?|source|origin|von|from|vlpla|load|start){AT}"
-    r"|(from|von) .+",
-    "delivery": rf"(delivery|drop ?(off)?|abgabe|anlieferung|liefer|ziel|senke|dest(ination)?|target|sink"
-    rf"|nach|to|nlpla|unload){AT}|(to|nach) .+",
+    "pickup": rf"(({PLACE}) )?(pick ?up|abhol(ung)?|aufnahme|entnahme|bereitstell(ung)?|(be)?lade|quelle?"
+    rf"|source|origin|absender|sender|von|from|vlpla|load|start){AT}|(from|von) .+",
+    "delivery": rf"(({PLACE}) )?(delivery|drop ?(off)?|abgabe|(an|aus)?liefer(ung)?|(ab|ent)lade|ziel|senke"
+    rf"|empfanger|dest(ination)?|target|sink|receiver|nach|to|nlpla|unload){AT}|(to|nach) .+",
     "expiry_time": (
         r".*(fallig|termin|deadline|expir|latest|spatest).*|soll ?(zeit|uhrzeit|datum|ende)?|due.*"
         r"|.* due( .*)?|liefer ?(zeit|datum|uhrzeit)|bis( .*)?"
@@ -35,7 +39,7 @@ DATE = re.compile(r"\b(datum|date|tag|day)|(datum|date|tag)\b")
 CLOCK = re.compile(r"\b(uhrzeit|zeit|time|clock)|(uhrzeit|zeit|time)\b")
 STAMP = re.compile(r"date ?time|time ?stamp|zeitstempel|zeitpunkt")
 
-CLOCK_TEXT = re.compile(r"\s*[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9])?\s*")
+CLOCK_TEXT = re.compile(r"\s*[0-2]?[0-9]:[0-5][0-9](:[0-5][0-9])?( ?[AP]M)?\s*", re.IGNORECASE)
 DATE_TEXT = re.compile(
     r"\s*([0-9]{1,2}\.[0-9]{1,2}\.[0-9]{2,4}|[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]{1,2}/[0-9]{1,2}/[0-9]{2,4})"
     r"([T ]0?0:00(:00)?)?\s*"
@@ -43,7 +47,7 @@ DATE_TEXT = re.compile(
 
 DATES = ("%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y%m%d")
 CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%H%M%S", "%H%M", "%H:%M:%S.%f")
-FORMATS = tuple(f"{date} {clock}" for date in DATES for clock in CLOCKS)
+FORMATS = (*(f"{date} {clock}" for date in DATES for clock in CLOCKS), *CLOCKS[2:4])
 
 
 def guess_columns(header: Sequence[str], below: Sequence[Sequence[str]]) -> dict[str, str]:
@@ -90,18 +94,22 @@ def _name(header: Sequence[str], k: int) -> str:
     """Return a column as a mapping names it: by its place where its name does not tell."""
     name = header[k].strip()
     alike = [other for other in header if other.strip().lower() == name.lower()]
-    return name if name and len(alike) == 1 and "+" not in name else f"column {k + 1}"
+    return name if is_name(name) and len(alike) == 1 and "+" not in name else f"column {k + 1}"
 
 
 def _squeeze(name: str) -> str:
     """Return a column's name in plain small letters, words apart: "Fällig-Datum" is "fallig datum"."""
-    apart = re.sub(r"(?<=[a-zäöü])(?=[A-ZÄÖÜ])", " ", name.strip("\ufeff \t"))
+    name = unicodedata.normalize("NFC", name).strip("\ufeff \t")
+    apart = re.sub(r"(?<=[a-zäöü])(?=[A-ZÄÖÜ])", " ", name)
     plain = apart.lower().translate(str.maketrans("äöü", "aou")).replace("ae", "a")
     return re.sub(r"[\W_]+", " ", plain).strip()
 
 
 def guess_format(texts: Sequence[str]) -> str | None:
-    """Return the date format that reads all but a few of these texts; None if it is none, or several."""
+    """Return the date format that reads all but a few of these texts; None if it is none, or several.
+
+    Where days and months may be swapped, the one is meant by which the texts lie closer together.
+    """
     texts = [text.strip() for text in texts if text.strip()]
     if not texts:
         return None
@@ -113,7 +121,15 @@ def guess_format(texts: Sequence[str]) -> str | None:
             found.append((read, form))
     most = max((read for read, _ in found), default=0)
     best = [form for read, form in found if read == most]
+    if len(best) == 2 and best[0] == best[1].translate(str.maketrans("dm", "md")):
+        first, last = (_measure_span(texts, form) for form in best)
+        best = [best[first > last]] if first != last else []
     return best[0] if len(best) == 1 and most >= 0.8 * len(texts) else None
+
+
+def _measure_span(texts: Sequence[str], form: str) -> timedelta:
+    read = [datetime.strptime(text, form) for text in texts if _fits(text, form)]
+    return max(read) - min(read)
 
 
 def _fits(text: str, form: str) -> bool:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from acerl_np.problem.chains import find_depths, find_roots
+from acerl_np.problem.chains import count_before, find_roots
 from acerl_np.problem.energy import find_shortfalls
 from acerl_np.problem.fields import make_date_format
 from acerl_np.problem.json_tree import hash_json
@@ -267,7 +267,7 @@ def make_instance(
             f"task '{task}': after: follows itself; expected a chain with a first task"
         )
     arrival = np.array(columns["arrival"])
-    order = np.lexsort((find_depths(after), roots, arrival[roots]))
+    order = np.lexsort((count_before(after), roots, arrival[roots]))
     columns = {**columns, "arrival": np.maximum(arrival, arrival[roots])}
     place = np.append(np.argsort(order), -1)
     arrays = {}
@@ -300,6 +300,16 @@ def refuse_chains(places: Iterable[Instance | Layout], kind: type[InputError] = 
                 f"{place.name}: has tasks that follow others, are processed or announced, or are never due, "
                 "which no observation shows; expected another record, or a rule or an index policy"
             )
+
+
+def commit_instances(
+    instances: Sequence[Instance], commitment: str, max_changes: int
+) -> list[Instance]:
+    """Return instances with `Layout.with_commitment`; those that share a layout go on sharing it."""
+    layouts = {
+        id(item.layout): item.layout.with_commitment(commitment, max_changes) for item in instances
+    }
+    return [replace(item, layout=layouts[id(item.layout)]) for item in instances]
 
 
 def find_layout(place: Instance | Layout) -> Layout:

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from acerl_np.problem.json_tree import hash_json, parse_json, refuse
+from acerl_np.problem.json_tree import hash_json, parse_json
 from acerl_np.problem.limits import MAX_NAME, MAX_TASK_SLOTS, MAX_VEHICLES
 from acerl_np.problem.parts import (
     LAYOUT,
@@ -36,8 +36,8 @@ from acerl_np.problem.parts import (
 )
 from acerl_np.problem.routes import TOLERANCE, Routes, find_routes
 from acerl_np.support.errors import LayoutError, describe, make_printable
+from acerl_np.support.fields import Field
 from acerl_np.support.files import read_text
-from acerl_np.support.numbers import is_whole
 
 __all__ = [
     "MAX_TASK_SLOTS",
@@ -58,8 +58,11 @@ __all__ = [
 ]
 
 
-COMMITMENTS = ("assignment", "pickup")
-MAX_CHANGES, MAX_CHANGES_LIMIT = 8, 1_000
+Commitment = Literal["assignment", "pickup"]
+
+MAX_CHANGES = 8
+COMMITMENT, CHANGES = Field(get_args(Commitment)), Field(int, 0, 1_000)
+"""Until when a task may change hands, and how often it may at most."""
 
 
 @dataclass(frozen=True)
@@ -341,13 +344,11 @@ class Layout:
         LayoutError
             If a value is none of these.
         """
-        if commitment not in COMMITMENTS:
-            refuse("commitment", commitment, " or ".join(map(repr, COMMITMENTS)))
-        if not is_whole(max_changes) or not 0 <= max_changes <= MAX_CHANGES_LIMIT:
-            refuse("max_changes", max_changes, f"a whole number from 0 to {MAX_CHANGES_LIMIT}")
+        COMMITMENT.read("commitment", commitment, LayoutError)
+        most = CHANGES.read("max_changes", max_changes, LayoutError)
         other = self._with_vehicles(self.vehicles)
         object.__setattr__(other, "commitment", commitment)
-        object.__setattr__(other, "max_changes", int(max_changes))
+        object.__setattr__(other, "max_changes", most)
         return other
 
     def with_breakdowns(self, breakdowns: Mapping[str, Sequence[Breakdown]]) -> Layout:

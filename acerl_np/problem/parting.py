@@ -32,11 +32,15 @@ class Parting(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One record of several: what its name ends in, its time zero, s, and its rows, bool (n_rows,)."""
+    """One record of several: what its name ends in, its time zero, s, and its rows, bool (n_rows,).
+
+    `ahead` is by how much its first row's clock is ahead of that of time zero, s.
+    """
 
     name: str
     zero: float
     rows: np.ndarray
+    ahead: float = 0.0
 
 
 def find_parting(text: str | None) -> Parting | None:
@@ -60,32 +64,39 @@ def find_parting(text: str | None) -> Parting | None:
     return Parting(gap=gap)
 
 
-def part_rows(arrival: np.ndarray, epoch: datetime | None, parting: Parting) -> list[Part]:
-    """Return the records that tasks fall into by their arrivals, float64 (n_rows,), s from `epoch`."""
+def part_rows(
+    arrival: np.ndarray, epoch: datetime | None, parting: Parting, ahead: np.ndarray
+) -> list[Part]:
+    """Return the records that tasks fall into by their arrivals, float64 (n_rows,), s from `epoch`.
+
+    Shifts begin by the clock of their tasks, which is `ahead` of that of `epoch`, float64 (n_rows,), s.
+    """
     if parting.gap:
         order = np.argsort(arrival, kind="stable")
         key = np.empty(arrival.size)
         key[order] = np.cumsum(np.diff(arrival[order], prepend=arrival[order[0]]) > parting.gap)
     else:
-        key = _find_beginnings(arrival, epoch, parting)
+        key = _find_beginnings(arrival + ahead, epoch, parting)
     found = []
     keys = np.unique(key)
     for k, own in enumerate(keys.tolist()):
         rows = key == own
-        first = float(arrival[rows].min())
-        zero = first if parting.gap or parting.day else own
+        # The clock may change within a shift: it began by that of its first task.
+        first = np.flatnonzero(rows)[np.argmin(arrival[rows])]
+        by_first = parting.gap or parting.day
+        zero = float(arrival[first] if by_first else own - ahead[first])
         name = f"{k + 1:0{len(str(keys.size))}d}"
         if epoch is not None and not parting.gap:
             day = "" if is_clock(epoch) else "%Y-%m-%d"
             clock = "" if parting.day else "%H%M"
             form = "-".join(filter(None, (day, clock)))
             name = (epoch + timedelta(seconds=own)).strftime(form) or name
-        found.append(Part(name, zero, rows))
+        found.append(Part(name, zero, rows, float(ahead[first])))
     return found
 
 
 def _find_beginnings(arrival: np.ndarray, epoch: datetime | None, parting: Parting) -> np.ndarray:
-    """Return when each task's shift or day began, s from `epoch`."""
+    """Return when each task's shift or day began, s from `epoch` by the clock on the wall."""
     if epoch is None and not parting.day:
         raise InputError(
             "split (--split): read a calendar of shifts, but arrivals are in seconds; expected timestamps, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import warnings
 from dataclasses import replace
@@ -30,11 +29,12 @@ from acerl_np.problem.limits import MAX_BREAKDOWNS
 from acerl_np.problem.parting import Part, find_parting, part_rows
 from acerl_np.problem.parts import Breakdown
 from acerl_np.problem.source import (
-    HEAD,
     SAMPLE,
+    Lines,
     Source,
     Table,
     find_line,
+    name_file,
     normalise,
     refuse_faults,
 )
@@ -70,7 +70,8 @@ class Reading(NamedTuple):
 
     `arrivals` and `expiries` are what the times were read as, such as "times of day"; `first_row` are task,
     arrival and expiry of a row that could be read, the first with both, as they stand there, `first` its
-    arrival and expiry in seconds. `faults` are those of the rows that were left out, of `n_rows`.
+    arrival and expiry in seconds. `faults` are those of the rows that were left out, of `n_rows`. `rolled`
+    are the expiries of those whose due time of day is of the day after their arrival.
     """
 
     table: Table
@@ -80,6 +81,14 @@ class Reading(NamedTuple):
     first: tuple[float, float]
     faults: tuple[Fault, ...]
     n_rows: int
+    rolled: tuple[float, ...]
+
+
+def _make_source(export: Export) -> Source:
+    """Return what a record must hold; where it is said when tasks are due, it need not tell."""
+    optional = ("expiry_time",) if export.due is not None else ()
+    required = tuple(name for name in RECORD.required if name not in optional)
+    return RECORD._replace(required=required, optional=(*optional, *RECORD.optional))
 
 
 def examine_record(
@@ -87,12 +96,14 @@ def examine_record(
     layout: Layout,
     export: Export = PLAIN,
     *,
+    lines: Lines | None = None,
     servable: bool = True,
     stacklevel: int = 4,
 ) -> tuple[list[Instance], Reading]:
     """Read a table of tasks that belongs to `layout`: one record, or those it is split into; and how.
 
-    Warnings are of the line `stacklevel` calls above `Source.read`.
+    `lines` are those of the file if it was opened. Warnings are of the line `stacklevel` calls above
+    `Source.read`.
     """
     parting = find_parting(export.split)
     # Names of files need not be text; a backslash could not stand in another name.
@@ -105,11 +116,15 @@ def examine_record(
             refuse_faults(table.faults, len(table.faults))
             raise RecordError("no tasks below the header; expected one line per task")
         form, n_rows = make_date_format(export.date_format), len(table.rows) + len(table.faults)
-        found = read_tasks(table.rows, table.places, layout, None, form)
-        columns, kept, epoch, faults, roots = found
+        columns, kept, epoch, faults, roots, ahead, rolled = read_tasks(
+            *(table.rows, table.places, layout, None, form),
+            due=export.due,
+            share_date=table.columns.share_date,
+        )
         parts = [Part("", 0.0, np.ones(len(kept), bool))]
         if parting is not None and kept:
-            parts = part_rows(np.array(columns["arrival"])[roots], epoch, parting)
+            begins = np.array(columns["arrival"])[roots]
+            parts = part_rows(begins, epoch, parting, np.array(ahead))
         instances, repeated = [], {}
         for part in parts:
             own = np.flatnonzero(part.rows).tolist()
@@ -125,6 +140,9 @@ def examine_record(
             if part.zero:  # to the microsecond, as moments are
                 tasks["arrival"] = np.round(np.array(tasks["arrival"]) - part.zero, 6) + 0.0
             zero = None if epoch is None else epoch + timedelta(seconds=part.zero)
+            if zero is not None and part.ahead:
+                clock = zero.utcoffset() or timedelta()
+                zero = zero.astimezone(timezone(clock + timedelta(seconds=part.ahead)))
             called = "-".join(filter(None, (name, part.name)))
             instance, order = make_instance(called, layout, tasks, zero)
             if servable:
@@ -139,44 +157,51 @@ def examine_record(
         arrivals.read(row, "")
         if row["expiry_time"]:
             expiries.read(row, "")
+        elif export.due is not None:
+            row["expiry_time"], expiries.form = f"{export.due:g}", "--due"
         first_row = row["task"], row["arrival_time"], row["expiry_time"]
         begin = next(part.zero for part in parts if part.rows[shown])
         first = float(columns["arrival"][shown]) - begin, float(columns["expiry"][shown])
         forms = arrivals.form, expiries.form
-        return instances, Reading(table, *forms, first_row, first, tuple(faults), n_rows)
+        left_out = tuple(faults), n_rows
+        return instances, Reading(table, *forms, first_row, first, *left_out, tuple(rolled))
 
-    found = RECORD.read(path, collect, export, stacklevel=stacklevel)
+    found = _make_source(export).read(path, collect, export, lines=lines, stacklevel=stacklevel)
     if found[1].faults:
         warning = RecordWarning(shown, (), found[1].faults, found[1].n_rows)
         warnings.warn(warning, stacklevel=stacklevel - 1)
     return found
 
 
-def guess_export(path: str | os.PathLike[str], export: Export) -> Export:
-    """Return an export with what a file tells of itself: encoding, sheet, dates, columns not named yet."""
-    columns = dict(export.columns)
-    try:
-        lines = RECORD.open(path, export)
-        head = [fields for _, fields in itertools.islice(lines.rows, HEAD)]
-        named = {normalise(field) for field in lines.header}
-        for name, column in guess_columns(lines.header, head).items():
-            if name not in named:
-                columns.setdefault(name, column)
-        export = replace(export, columns=columns)
-        if lines.delimiter and not lines.form.startswith("utf"):
-            export = replace(export, encoding=lines.form)
-        elif not lines.delimiter:
-            export = replace(export, sheet=lines.form)
-        rows = RECORD.parse(path, export).rows
-    except RecordError as error:
-        raise RecordError(f"{show_path(path)}: {error}") from error
+def guess_export(path: str | os.PathLike[str], export: Export) -> tuple[Export, Lines]:
+    """Return an export with what a file tells of itself, and the file's lines.
+
+    It tells its encoding, sheet, dates, and the columns that are not named yet.
+    """
+    columns, source = dict(export.columns), _make_source(export)
+    lines = source.open(path, export)
+    named = {normalise(field) for field in lines.header}
+    for name, column in guess_columns(
+        lines.header, [fields for _, fields in lines.rows[:1]]
+    ).items():
+        if name not in named:
+            columns.setdefault(name, column)
+    export = replace(export, columns=columns)
+    if lines.delimiter and not lines.form.startswith("utf"):
+        export = replace(export, encoding=lines.form)
+    elif not lines.delimiter:
+        export = replace(export, sheet=lines.form)
     if export.date_format is None:
+        with name_file(path):
+            rows = source.parse(lines, export).rows
         for name in ("arrival_time", "expiry_time"):
-            texts = [row[name] for row in rows[:: len(rows) // SAMPLE + 1]]
-            found = guess_format([x for x in texts if not is_blank(x) and is_no_time(x)])
+            texts = [row.get(name) for row in rows[:: len(rows) // SAMPLE + 1]]
+            found = guess_format(
+                [x for x in texts if x is not None and not is_blank(x) and is_no_time(x)]
+            )
             if found is not None:
-                return replace(export, date_format=found)
-    return export
+                return replace(export, date_format=found), lines
+    return export, lines
 
 
 def read_breakdowns(

@@ -8,8 +8,10 @@ import io
 import itertools
 import os
 import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -24,6 +26,8 @@ from acerl_np.support.errors import (
     RecordWarning,
     count_rows,
     describe,
+    list_causes,
+    make_printable,
 )
 from acerl_np.support.files import read_bytes, show_path
 
@@ -46,6 +50,9 @@ LOOKALIKE = 0.83
 
 HEAD = 20
 """Rows among which the header is looked for."""
+
+MAX_HEADER = 600
+"""Characters of a header that an error shows."""
 
 SAMPLE = 2000
 """Bytes or rows that tell of what form a table is."""
@@ -78,6 +85,13 @@ class Columns(NamedTuple):
     n_fields: int
     line: int
 
+    @property
+    def share_date(self) -> bool:
+        """Whether arrivals and due times are two times of day beside one date."""
+        at = dict(zip(self.used, self.positions, strict=True))
+        arrival, expiry = at["arrival_time"], at.get("expiry_time", ())
+        return arrival != expiry and bool({*arrival} & {*expiry})
+
 
 class Table(NamedTuple):
     """A table as it was read: texts by known column, where each row stands, and what is no row.
@@ -99,7 +113,7 @@ class Lines(NamedTuple):
     line: int
     header: list[str]
     rate: int
-    rows: Iterator[tuple[int, list[str]]]
+    rows: list[tuple[int, list[str]]]
     delimiter: str
     form: str
 
@@ -128,25 +142,29 @@ class Source(NamedTuple):
         collect: Callable[[Table], T],
         export: Export,
         *,
+        lines: Lines | None = None,
         stacklevel: int = 4,
     ) -> T:
-        """Return what `collect` makes of a file's table; errors name the file.
+        """Return what `collect` makes of a file's table, or of its `lines`; errors name the file.
 
         A `RecordWarning` names columns that are not read, for the line `stacklevel` calls above.
         """
-        shown = show_path(path)
-        try:
-            table = self.parse(path, export)
+        lines = lines or self.open(path, export)
+        with name_file(path):
+            table = self.parse(lines, export)
             result = collect(table)
-        except RecordError as error:
-            raise RecordError(f"{shown}: {error}", error.faults, error.n_rows) from error
         if table.columns.ignored:
-            warnings.warn(RecordWarning(shown, table.columns.ignored), stacklevel=stacklevel)
+            ignored = RecordWarning(show_path(path), table.columns.ignored)
+            warnings.warn(ignored, stacklevel=stacklevel)
         return result
 
     def open(self, path: str | os.PathLike[str], export: Export) -> Lines:
-        """Return a file's header and rows, and of what form it is."""
+        """Return a file's header and rows, and of what form it is; errors name the file."""
         data = read_bytes(path, RecordError, streams=True)
+        with name_file(path):
+            return self._open(data, path, export)
+
+    def _open(self, data: bytes, path: str | os.PathLike[str], export: Export) -> Lines:
         found: list[Lines] = []
         if is_workbook(data):
             for sheet, sheet_rows in read_workbook(data, export.sheet, show_path(path)):
@@ -160,6 +178,13 @@ class Source(NamedTuple):
             reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
             rows = itertools.islice(_read_lines(reader), int(stated is not None), None)
             found.append(self._find_header(rows, export.columns, delimiter, encoding))
+            # A mapping that names a sheet also reads what was converted.
+            plain = {normalise(field) for field in found[0].header}
+            if export.sheet is not None and not plain.issuperset(self.required):
+                raise RecordError(
+                    f"sheet (--sheet): read {shorten(export.sheet)}, but the file is text; "
+                    "expected a workbook (.xlsx), or no sheet"
+                )
         if not (found and found[0].header):
             raise RecordError(f"the file is empty; expected a header and one line per {self.noun}")
         return found[0]
@@ -176,19 +201,16 @@ class Source(NamedTuple):
         Or else with most that can be guessed, as titles may stand above; if these are less than two, the
         first row of all.
         """
-        filled = (item for item in rows if any(field.strip() for field in item[1]))
-        head = list(itertools.islice(filled, HEAD)) or [(0, [])]
+        filled = [item for item in rows if any(field.strip() for field in item[1])]
+        head = filled[:HEAD] or [(0, [])]
         known, guessed = zip(*(self._rate(fields, mapping) for _, fields in head), strict=True)
         rates = known if max(known) > 1 else guessed
         k = rates.index(max(rates)) if max(rates) > 1 else 0
-        below = itertools.chain(head[k + 1 :], filled)
-        return Lines(*head[k], rates[k], below, delimiter, form)
+        return Lines(*head[k], rates[k], filled[k + 1 :], delimiter, form)
 
-    def parse(self, path: str | os.PathLike[str], export: Export) -> Table:
-        """Split a file into rows by the names in its header; blank lines are passed over."""
-        lines = self.open(path, export)
-        below = list(itertools.islice(lines.rows, HEAD))
-        columns = self._match_columns(lines, export.columns, [fields for _, fields in below])
+    def parse(self, lines: Lines, export: Export) -> Table:
+        """Tell the columns of a file's rows by the names in its header."""
+        columns = self._match_columns(lines, export.columns)
         used = list(zip(columns.used, columns.positions, strict=True))
         n = columns.n_fields
         # Spreadsheets that separate by semicolons or tabs write decimals with a comma.
@@ -196,7 +218,7 @@ class Source(NamedTuple):
         rows: list[dict[str, str]] = []
         places: list[str] = []
         faults: list[Fault] = []
-        for line, fields in itertools.chain(below, lines.rows):
+        for line, fields in lines.rows:
             if len(fields) != n:
                 if not lines.delimiter:  # a workbook leaves out empty cells at the end of a row
                     fields = [*fields, *[""] * (n - len(fields))]
@@ -226,9 +248,7 @@ class Source(NamedTuple):
                 )
         return Table(rows, places, columns, lines.delimiter, lines.form, faults)
 
-    def _match_columns(
-        self, lines: Lines, mapping: Mapping[str, str], below: Sequence[Sequence[str]]
-    ) -> Columns:
+    def _match_columns(self, lines: Lines, mapping: Mapping[str, str]) -> Columns:
         """Find the known columns; case does not matter, and blanks count as underscores.
 
         Other columns are passed over, unless one looks like a known column that the header lacks and no
@@ -258,26 +278,32 @@ class Source(NamedTuple):
                     raise RecordError(f"line {line}: {error}") from error
         if lost:
             told = "; ".join(lost.values())
-            raise RecordError(f"line {line}: {told} (read {shorten(','.join(header))})")
+            shown = shorten(",".join(header), MAX_HEADER)
+            raise RecordError(f"line {line}: {told} (read {shown})")
         taken = {k for positions in found.values() for k in positions}
         others = [k for k in range(len(header)) if k not in taken]
         lacking = [name for name in self.known if name not in found]
+        missing = [name for name in self.required if name in lacking]
         for k in others if not mapping else ():
-            lookalike = find_lookalike(header[k], lacking)
+            lookalike = find_lookalike(header[k], missing or lacking)
             if lookalike is not None:
                 raise RecordError(
                     f"line {line}: column '{describe(header[k].strip())}': looks like '{lookalike}'; "
                     "expected that name, or a more different one for a column that is not read"
                 )
-        missing = [name for name in self.required if name in lacking]
         if missing:
             names = ", ".join(f"'{name}'" for name in missing)
-            guessed = guess_columns(header, below)
-            advice = ",".join(f"{x}={guessed[x]}" for x in missing if x in guessed)
-            advice = f', or --columns (mapping=) such as "{advice}"' if advice else ""
+            guessed = guess_columns(header, [fields for _, fields in lines.rows[:1]])
+            advice = ",".join(f"{x}={guessed.get(x, 'COLUMN')}" for x in missing)
+            advice = f', or --columns (mapping=) such as "{advice}"'
+            if "expiry_time" in missing:
+                advice += ", or --due SECONDS for tasks that are all due so long after they arrive"
+            if missing[1:]:
+                advice += "; acerl-np records convert guesses columns"
             raise RecordError(
                 f"line {line}: missing column{'s' * bool(missing[1:])} {names}; read "
-                f"{shorten(','.join(header))}, expected columns {','.join(self.required)}{advice}"
+                f"{shorten(','.join(header), MAX_HEADER)}, expected columns "
+                f"{','.join(self.required)}{advice if 'task' in self.known else ''}"
             )
         found = dict(sorted(found.items(), key=itemgetter(1)))
         named = tuple(
@@ -321,6 +347,15 @@ class Source(NamedTuple):
         return known, 0 if known > 1 or len(row) > MAX_COLUMNS else len(guess_columns(row, ()))
 
 
+@contextmanager
+def name_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Begin the errors of a table with its file's name."""
+    try:
+        yield
+    except RecordError as error:
+        raise RecordError(f"{show_path(path)}: {error}", error.faults, error.n_rows) from error
+
+
 def decode(data: bytes, encoding: str | None) -> tuple[str, str]:
     """Return a text and its encoding: UTF-8 and UTF-16 as the bytes tell, else what is said, or Windows-1252.
 
@@ -332,7 +367,7 @@ def decode(data: bytes, encoding: str | None) -> tuple[str, str]:
     elif head.count(0) > 0.3 * len(head):
         # Of most letters one byte is zero: the second, or the first.
         tried = ["utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"]
-    elif encoding is not None and data.isascii():
+    elif encoding is not None and data.isascii() and "a".encode(encoding) == b"a":
         tried = [encoding]
     else:
         tried = ["utf-8-sig", encoding or "cp1252"]
@@ -341,7 +376,8 @@ def decode(data: bytes, encoding: str | None) -> tuple[str, str]:
             return data.decode(name).removeprefix("\ufeff"), name.removesuffix("-sig")
         except UnicodeError as error:
             at = getattr(error, "start", 0)
-    names = " or ".join(name.upper().removesuffix("-SIG") for name in tried)
+    known = (codecs.lookup(name).name.upper().removesuffix("-SIG") for name in tried)
+    names = " or ".join(dict.fromkeys(known))
     line = data.count(b"\n", 0, at) + 1
     raise RecordError(
         f"line {line}: byte 0x{data[at]:02x} is not {names}; expected text in "
@@ -355,7 +391,8 @@ def _read_lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
         for fields in reader:
             yield reader.line_num, fields
     except csv.Error as error:
-        raise RecordError(f"line {reader.line_num}: not CSV: {error}") from error
+        wrong = make_printable(str(error))  # it may show a tab
+        raise RecordError(f"line {reader.line_num}: not CSV: {wrong}") from error
 
 
 def _split_lines(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
@@ -402,11 +439,14 @@ def refuse_faults(faults: Sequence[Fault], n_rows: int, advice: str = "") -> Non
     """Refuse a table with bad rows, by the first of them; `advice` says what helps."""
     if not faults:
         return
-    first = min(faults, key=find_line)
-    n_bad = len({fault.place for fault in faults})
+    faults = sorted(faults, key=find_line)
+    n_bad, causes = len({fault.place for fault in faults}), list_causes(faults)
     advice = advice if n_bad < n_rows else ""
-    several = f" ({count_rows(faults, n_rows)} are bad{advice})" if advice or n_bad > 1 else ""
-    raise RecordError(f"{first}{several}", sorted(faults, key=find_line), n_rows)
+    several = ""
+    if advice or n_bad > 1:
+        shared = f", of {len(causes):,} causes" * (1 < len(causes) < len(faults))
+        several = f" ({count_rows(faults, n_rows)} are bad{shared}{advice})"
+    raise RecordError(f"{faults[0]}{several}", faults, n_rows)
 
 
 def find_line(fault: Fault) -> int:
@@ -415,8 +455,8 @@ def find_line(fault: Fault) -> int:
 
 
 def normalise(name: str) -> str:
-    """Return a column's name in small letters, its blanks as underscores."""
-    return "_".join(name.strip("\ufeff \t").lower().split())
+    """Return a column's name in small letters, its blanks as underscores, accents composed."""
+    return "_".join(unicodedata.normalize("NFC", name).strip("\ufeff \t").lower().split())
 
 
 def find_lookalike(name: str, known: Sequence[str]) -> str | None:

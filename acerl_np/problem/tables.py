@@ -391,6 +391,14 @@ def _fill_errands(problem: Problem, i: int, layout: Layout) -> None:
     instance[state.INSTANCE_ERRANDS] = bool(layout.parking or calls_back or any(layout.batteries))
 
 
+def set_commitment(problem: Problem, commitment: str, max_changes: int) -> Problem:
+    """Return tables in which tasks may change hands as `Layout.with_commitment` says."""
+    instance, is_late = problem.instance.copy(), commitment == "pickup"
+    instance[:, state.INSTANCE_MAX_CHANGES] = max_changes if is_late else -1
+    instance[:, state.INSTANCE_ERRANDS] |= is_late
+    return problem._replace(instance=instance)
+
+
 def _fill_breakdowns(breakdown: np.ndarray, layout: Layout) -> None:
     """Write the breakdowns that a layout lists, ndarray(int64, (V, K, N_BREAKDOWN_FIELDS))."""
     for v, vehicle in enumerate(layout.vehicles):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -58,7 +59,7 @@ PAST = Source(
 MOST_HINTS = 30
 """Unknown sites of a record for which one of a like name is sought."""
 
-HALF_A_DAY = timedelta(hours=12)
+DAY = timedelta(days=1)
 
 
 class Tasks(NamedTuple):
@@ -66,7 +67,8 @@ class Tasks(NamedTuple):
 
     `columns` go by the attributes of `Instance`, `after` by ids; `kept` are the positions of their rows,
     `roots` the places in the columns of the first of each task's chain. `epoch` is the moment of time zero,
-    None if the record counts seconds.
+    None if the record counts seconds. `ahead` is by how much the clock of each row is ahead of that of time
+    zero, s, as after a clock change; `rolled` the expiries of those due the day after.
     """
 
     columns: dict[str, list[Any]]
@@ -74,6 +76,8 @@ class Tasks(NamedTuple):
     epoch: datetime | None
     faults: list[Fault]
     roots: np.ndarray
+    ahead: list[float]
+    rolled: list[float]
 
 
 def read_tasks(
@@ -82,11 +86,15 @@ def read_tasks(
     layout: Layout,
     epoch: datetime | None,
     date_format: DateFormat | None = None,
+    *,
+    due: float | None = None,
+    share_date: bool = False,
 ) -> Tasks:
     """Return the rows of a record as columns; each row that cannot be read has its faults, every one of them.
 
     By default time zero is that of the rows, else the first arrival if arrivals are timestamps. Tasks that
-    stand twice are left to `find_repeated`.
+    stand twice are left to `find_repeated`. `due` is the expiry of rows without one. Where arrivals and due
+    times `share_date`, a due time of day before the arrival's is of the next day.
     """
     if not rows:
         raise RecordError("no tasks; expected at least one")
@@ -104,8 +112,11 @@ def read_tasks(
         return None if follows and is_blank(row.get("arrival_time")) else arrival.read(row, place)
 
     def read_expiry(row: Mapping[str, Any], place: str) -> float | datetime:
-        if not is_plain and is_blank(row.get("expiry_time")):
-            return math.inf
+        if is_blank(row.get("expiry_time")):
+            if due is not None:
+                return due
+            if not is_plain:
+                return math.inf
         if is_blank(row.get("after")):
             return expiry.read(row, place)
         return read_number(row, "expiry_time", place, unit=" of seconds after the task is ready,")
@@ -167,7 +178,7 @@ def read_tasks(
             column.append(value)
     starts = columns.pop("start")
     if not kept:
-        return Tasks(columns, kept, epoch, faults, np.zeros(0, np.int64))
+        return Tasks(columns, kept, epoch, faults, np.zeros(0, np.int64), [], [])
     arrivals, expiries = columns["arrival"], columns["expiry"]
     own = [rows[k] for k in kept], [places[k] for k in kept]
     firsts = [k for k, task in enumerate(columns["after"]) if not task]
@@ -177,21 +188,26 @@ def read_tasks(
         moments = [arrivals[k] for k in firsts]
         _refuse_midnight(moments, [own[1][k] for k in firsts])
         epoch = min(moments)
-    left = []
+    left, ahead, rolled = [], [], []
     for k, (row, place) in enumerate(zip(*own, strict=True)):
+        clock = _find_offset(arrivals[k])
         try:
             if columns["after"][k] and starts[k] is not None:
                 shown = describe(row["earliest_start"])
                 expected = "none of a task that follows another: arrival_time holds it back"
                 refuse(f"{place}: earliest_start", shown, expected, RecordError)
+            due_in, rolls = 0.0, False
             if arrivals[k] is None:
                 arrivals[k] = 0.0  # at least that of the first, see `make_instance`
             else:
-                times = _count_times(arrivals[k], expiries[k], epoch, place)
-                arrivals[k], expiries[k] = _hold_back(*times, starts[k], epoch, place)
-            left.append(k)
+                at, due_in, rolls = _count_times(arrivals[k], expiries[k], epoch, place, share_date)
+                arrivals[k], expiries[k] = _hold_back(at, due_in, starts[k], epoch, place)
         except RecordError as error:
             faults.append(Fault.of(error, place, row))
+            continue
+        left.append(k)
+        rolled += [due_in] * rolls
+        ahead.append(clock - _find_offset(epoch))
     columns = {name: [column[k] for k in left] for name, column in columns.items()}
     kept = [kept[k] for k in left]
     before = find_before(columns["tasks"], columns["after"])
@@ -202,7 +218,14 @@ def read_tasks(
         left = np.flatnonzero(roots >= 0).tolist()
         columns = {name: [column[k] for k in left] for name, column in columns.items()}
         kept, roots = [kept[k] for k in left], np.searchsorted(left, roots[left])
-    return Tasks(columns, kept, epoch, faults, roots)
+        ahead = [ahead[k] for k in left]
+    return Tasks(columns, kept, epoch, faults, roots, ahead, rolled)
+
+
+def _find_offset(moment: float | datetime | None) -> float:
+    """Return by how many seconds a moment's clock is ahead of UTC, 0 if it does not say."""
+    offset = moment.utcoffset() if isinstance(moment, datetime) else None
+    return 0.0 if offset is None else offset.total_seconds()
 
 
 def find_repeated(tasks: Sequence[str], places: Sequence[str]) -> dict[int, Fault]:
@@ -239,15 +262,24 @@ class SiteNames:
         self._known: dict[str, tuple[int, ...]] = {}
         self._ends: dict[tuple[str, str], tuple[int, int]] = {}
         self._hints: dict[str, str] = {}
+        self._own = [*layout.site_index, *layout.stations, *layout.aliases]
+        self._alike: dict[str, list[str]] = {}
 
     def read(self, row: Mapping[str, Any], column: str, place: str) -> str:
-        """Return the name of a station or site in a field; `RecordError` with the one it may be meant for."""
+        """Return the name of a station or site in a field; `RecordError` with the one it may be meant for.
+
+        Case does not matter where only one name of the floor is meant.
+        """
         raw = row.get(column)
         if isinstance(raw, str) and raw in self._names:
             return self._names[raw]
         name = read_id(row, column, place)
         if name not in self._known:
             found = find_sites(self._layout, name)
+            alike = [] if found else self._find_alike(name)
+            if len({find_sites(self._layout, other) for other in alike}) == 1:
+                name = alike[0]
+                found = find_sites(self._layout, name)
             if not found:
                 raise RecordError(
                     f"{place}: {column}: unknown site '{name}'; expected a site of layout "
@@ -277,13 +309,24 @@ class SiteNames:
             found = self._ends[pickup, delivery] = find_ends(layout, *sites)
         return found
 
+    def _find_alike(self, name: str) -> list[str]:
+        """Return the floor's names that differ from this one in case or in how accents are written."""
+        if not self._alike:
+            for own in self._own:
+                self._alike.setdefault(_squeeze(own), []).append(own)
+        return self._alike.get(_squeeze(name), [])
+
     def _hint(self, name: str) -> str:
         """Return what to ask of an unknown name; of many only the first are looked for."""
         if name not in self._hints and len(self._hints) < MOST_HINTS:
-            known = [*self._layout.site_index, *self._layout.stations, *self._layout.aliases]
-            close = find_lookalike(name, known)
+            close = find_lookalike(name, self._own)
             self._hints[name] = f"; did you mean '{close}'?" if close else ""
         return self._hints.get(name, "")
+
+
+def _squeeze(name: str) -> str:
+    """Return a name without case, its accents as one with their letters."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _refuse_midnight(arrivals: Sequence[datetime], places: Sequence[str]) -> None:
@@ -291,7 +334,7 @@ def _refuse_midnight(arrivals: Sequence[datetime], places: Sequence[str]) -> Non
     if not is_clock(arrivals[0]):
         return
     falls = [k for k in range(1, len(arrivals)) if arrivals[k] < arrivals[k - 1]]
-    if len(falls) == 1 and arrivals[falls[0] - 1] - arrivals[falls[0]] > HALF_A_DAY:
+    if len(falls) == 1 and arrivals[falls[0] - 1] - arrivals[falls[0]] > DAY / 2:
         k = falls[0]
         raise RecordError(
             f"{places[k]}: arrival_time: read {show_moment(arrivals[k])} after "
@@ -347,21 +390,30 @@ def _hold_back(
 
 
 def _count_times(
-    arrival: float | datetime, expiry: float | datetime, epoch: datetime | None, place: str
-) -> tuple[float, float]:
-    """Return an arrival in seconds from time zero, and an expiry in seconds from the arrival."""
+    arrival: float | datetime,
+    expiry: float | datetime,
+    epoch: datetime | None,
+    place: str,
+    share_date: bool,
+) -> tuple[float, float, bool]:
+    """Return an arrival in seconds from time zero, an expiry in seconds from it, whether of the day after."""
     seconds = count_seconds(arrival, epoch, "arrival_time", place)
     if isinstance(arrival, datetime) and seconds < 0.0:
         expected = f"a moment not before time zero ({show_moment(epoch) if epoch else epoch})"
         refuse(f"{place}: arrival_time", show_moment(arrival), expected, RecordError)
     if not isinstance(expiry, datetime):
-        return seconds, expiry
+        return seconds, expiry, False
     due = count_seconds(expiry, epoch, "expiry_time", place)
     left = (expiry - arrival).total_seconds() if isinstance(arrival, datetime) else due - seconds
+    shares = share_date and isinstance(arrival, datetime) and arrival.date() == expiry.date()
+    day = DAY.total_seconds()
+    if shares and left <= -day / 2:  # less was late when it came, rather than due the day after
+        return seconds, left + day, True
     if left < 0.0:
         within = ", on the same day" if is_clock(expiry) else ""
+        within += ", or at least 12 h before it for the day after" if shares else ""
         raise RecordError(
             f'{place}: expiry_time: read "{show_moment(expiry)}", {-left:g} s before the '
             f"task's arrival; expected a moment at or after it{within} (or a number of seconds after it)"
         )
-    return seconds, left
+    return seconds, left, False

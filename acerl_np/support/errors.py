@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 MAX_SHOWN = 60
 """Characters of a value that an error's line shows."""
+
+MANY = 0.05
+"""Share of rows left out above which a record may not be what the plant does."""
+
+OWN_WORDS = re.compile(r"""; did you mean .*|(?<!\w)'[^']*'|"(\\.|[^"\\])*"|[0-9]+""")
+"""What a fault's text says of its row alone."""
 
 
 def make_printable(text: str) -> str:
@@ -135,7 +142,7 @@ class RecordWarning(UserWarning):
         self.n_rows = n_rows
         told = "columns ignored", list_names(self.columns)
         if faults:
-            told = f"{count_rows(faults, n_rows)} left out", list_some([str(x) for x in faults], 3)
+            told = describe_left_out(faults, n_rows), list_some(list_causes(faults), 3)
         super().__init__(f"{make_printable(path)}: {': '.join(told)}")
 
 
@@ -147,6 +154,29 @@ def list_names(columns: Sequence[str]) -> str:
 def count_rows(faults: Sequence[Fault], n_rows: int) -> str:
     """Return how many rows have faults: "3 of 100 rows"."""
     return f"{len({fault.place for fault in faults}):,} of {n_rows:,} rows"
+
+
+def describe_left_out(faults: Sequence[Fault], n_rows: int) -> str:
+    """Return how many rows were left out, with a warning where these are many."""
+    share = len({fault.place for fault in faults}) / n_rows
+    many = f" ({100 * share:.0f} %: what is left may tell too little of the plant)" * (share > MANY)
+    return f"{count_rows(faults, n_rows)} left out{many}"
+
+
+def list_causes(faults: Sequence[Fault]) -> list[str]:
+    """Return the faults of a table, those of one cause as one, the most frequent first.
+
+    Faults have one cause if their texts differ in names and numbers alone.
+    """
+    alike: dict[tuple[str, str], list[Fault]] = {}
+    for fault in faults:
+        alike.setdefault((fault.field, OWN_WORDS.sub("", fault.text)), []).append(fault)
+    found = []
+    for some in sorted(alike.values(), key=len, reverse=True):
+        others = list_some(list(dict.fromkeys(x.read for x in some if x.read != some[0].read)), 3)
+        also = f" (also read: {others})" if others else ""
+        found.append(f"{len(some):,} rows such as {some[0]}{also}" if some[1:] else str(some[0]))
+    return found
 
 
 class CheckpointError(InputError):

@@ -107,7 +107,7 @@ CASES = {
         ("line 2: arrival_time", "--date-format (date_format=)"),
     ),
     "unknown sites": Case(
-        lines(HEADER, "t0,A,B,0,60", "t1,a,Z,30,60"),
+        lines(HEADER, "t0,A,B,0,60", "t1,A-,Z,30,60"),
         (
             "line 3  pickup",
             "did you mean 'A'?",
@@ -232,6 +232,50 @@ def test_a_week_falls_into_records(folder, run, split):
     ).out
     assert out.count("EDD") == len(own) + 1
     run("replay EDD week.csv --layout layout.json --mapping erp.toml", 2)
+
+
+def test_a_file_is_parsed_once(folder, run, monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    (folder / "erp.xlsx").write_bytes(workbook([GERMAN.split(";"), *cells()]))
+    opened, load = [], openpyxl.load_workbook
+    monkeypatch.setattr(
+        openpyxl, "load_workbook", lambda *x, **y: opened.append(x) or load(*x, **y)
+    )
+    run("records convert erp.xlsx --layout layout.json --out new.csv")
+    assert len(opened) == 1
+
+
+def test_shifts_of_the_standard_input_have_plain_names(folder, run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines(*WEEK))))
+    run("records convert - --layout layout.json --split day --out days")
+    assert sorted(x.name for x in (folder / "days").iterdir()) == [
+        "2024-05-06.csv",
+        "2024-05-07.csv",
+    ]
+
+
+def test_causes_and_due_times_are_told(folder, run, capsys):
+    rows = [f"t{k};A;B;06.05.2024;23:5{k};00:10" for k in range(3)]
+    rows += [f"u{k};A;Z;06.05.2024;23:5{k};00:10" for k in range(3)]
+    (folder / "erp.csv").write_bytes(
+        lines("TA-Nr;Von-Platz;Nach-Platz;Datum;Uhrzeit;Termin", *rows)
+    )
+    words = (
+        "erp.csv --layout layout.json --write-mapping erp.toml --due 60 --skip-bad --out new.csv"
+    )
+    told = run(f"records convert {words}")
+    assert "3 tasks due the day after, at most 1200 s after the arrival" in told.out
+    assert (
+        "(50 %: " in told.err
+        and "\n  3 rows such as line 5: delivery: unknown site 'Z'" in told.err
+    )
+    assert "due = 60" in (folder / "erp.toml").read_text()
+    assert (
+        main(["records", "check", "erp.csv", "--layout", "layout.json", "--mapping", "erp.toml"])
+        == 2
+    )
+    out = capsys.readouterr().out
+    assert "\n3 rows such as line 5" in out and "line 7  delivery" in out
 
 
 def test_shifts_need_a_clock(folder, run):

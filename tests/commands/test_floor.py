@@ -236,15 +236,17 @@ def test_breakdowns_are_shown(empty, run):
     ]
 
 
-def test_one_way_edges_capacities_and_crowded_sites_are_shown(empty, run):
+def test_one_way_edges_limits_capacities_and_crowded_sites_are_shown(empty, run):
     vehicles = [{"id": "v", "start": "a", "capacity": 4}]
     data = make_layout([("a", "b", True), ("b", "c", False)], vehicles)
     for site, x in zip(data["sites"], (500, 500.001, 1000), strict=True):
         site["x"] = x
     data["sites"].append({"id": "d", "x": 0, "y": 0})
+    data["edges"][1]["max_speed"] = 0.8
     write("l.json", data)
     out = run("floor show l.json").out
-    assert "  a -> b  0.001 m\n" in out and "  v at a, 1 m/s, capacity 4\n" in out
+    assert "  a -> b  0.001 m\n  b -- c  499.999 m, at most 0.8 m/s\n" in out
+    assert "  v at a, 1 m/s, capacity 4\n" in out
     assert "without room for their names:\n  b at (500.001, 0)\n" in out
 
 

@@ -4,6 +4,7 @@ import argparse
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -53,8 +54,32 @@ def test_the_table_holds_the_base_and_the_answer(folder, run):
     assert [line.endswith(" base") for line in lines[2:6]] == [False, True, False, False]
     assert "best yardstick (nearest" in lines[3]
     assert "Means over 2 records, 1 trial of each, ± standard error over the records." in lines[6]
+    assert (
+        lines[-2]
+        == "best yardstick: chosen by late, as the target is, for each record, on the others."
+    )
     assert lines[-1].startswith("late below 2 %, best yardstick: reached with 1 vehicle (nearest)")
     assert "4/4 settings" in found.err.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("words", "titles"),
+    [
+        ("--objective waiting", ["waiting, s", "late, %", "utilisation, %"]),
+        (
+            "--objective makespan --target empty<40",
+            ["makespan, s", "late, %", "waiting, s", "empty, %", "utilisation, %"],
+        ),
+    ],
+)
+def test_each_measure_has_one_column(folder, run, words, titles):
+    header, _, first, *lines = run(f"whatif week.csv --vehicles 4 {words}").out.splitlines()
+    assert re.split(r"\s{2,}", header)[3:-1] == titles
+    # The base has two vehicles and stands where it belongs.
+    assert [first.split()[0], lines[0].split()[0]] == ["2", "4"] and first.endswith(" base")
+    measure = "empty, as the target is" if "target" in words else "waiting"
+    expected = f"chosen by {measure}, on the record that judges it: there is no other."
+    assert f"best yardstick: {expected}" in lines
 
 
 def test_tables_for_programs_say_what_evaluate_says(folder, run):
@@ -85,7 +110,7 @@ def test_shifts_are_judged_by_late_tasks(folder, run):
     assert "late+0.05*tardiness" in run("whatif hour.csv --speed 0.5,2").out
     assert "makespan, s" in run("whatif week.csv --speed 0.5,2").out
     out = run("whatif week.csv --speed 0.5,2").out
-    assert "too few for a standard error" in out and "chosen on the record that judges it" in out
+    assert "too few for a standard error" in out and "makespan, on the record that judges it" in out
 
 
 def test_a_picture_of_fleets_and_demands(folder, run):

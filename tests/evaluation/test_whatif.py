@@ -32,22 +32,22 @@ def test_the_base_is_what_evaluate_says_and_threads_change_nothing(shifts):
     policies = {"NVF": "NVF", "mine": index}  # NVF draws vehicles
     one, two = (what_if(shifts, knobs, policies, playing=Playing(3, 7, threads=n)) for n in (1, 2))
     assert [(row.setting["vehicles"], row.setting["demand"]) for row in one[::2]] == [
-        *((4, 1.0), (2, 1.3), (5, 1.3))
+        *((2, 1.3), (4, 1.0), (5, 1.3))
     ]
     for row, same in zip(one, two, strict=True):
         for name in METRICS:
             assert getattr(row.trials, name).tobytes() == getattr(same.trials, name).tobytes()
-    assert [row.is_base for row in one] == [True, True, False, False, False, False]
-    for row in one[:2]:
+    assert [row.is_base for row in one] == [False, False, True, True, False, False]
+    for row in one[2:4]:
         expected = acerl_np.evaluate_policy(policies[row.policy], shifts, trials=3, seed=7)
         for name in METRICS:
             assert getattr(row.trials, name).tobytes() == getattr(expected, name).tobytes()
         assert row.compare("late") == (0.0, 0.0)
-    change, error = one[2].compare("waiting")
-    paired = one[2].trials.mean_waiting() - one[0].trials.mean_waiting()
+    change, error = one[0].compare("waiting")
+    paired = one[0].trials.mean_waiting() - one[2].trials.mean_waiting()
     assert change == pytest.approx(paired.mean()) and change > 0.0
     assert error == pytest.approx(paired.std(ddof=1) / np.sqrt(3))
-    assert one[2].measure("late")[0] == pytest.approx(100 * one[2].trials.late.mean())
+    assert one[0].measure("late")[0] == pytest.approx(100 * one[0].trials.late.mean())
 
 
 def test_all_settings_meet_the_same_shifts_and_draws(shifts, monkeypatch):
@@ -61,11 +61,13 @@ def test_all_settings_meet_the_same_shifts_and_draws(shifts, monkeypatch):
     knobs = {"vehicles": [3, 5], "demand": [1.3], "speed": [0.9, 1.1], "breakdown_rate": [0, 2]}
     rows = what_if(shifts, knobs, {"NVF": "NVF"}, playing=Playing(2))
     assert len(met) == len(rows) == 9
-    for keys, instances in met[1:]:
-        assert np.array_equal(keys, met[0][0])
-        for record, drawn, first in zip(shifts, instances, met[1][1], strict=True):
+    assert [row.is_base for row in rows].index(True) == 4
+    base = met.pop(4)
+    for keys, instances in met:
+        assert np.array_equal(keys, base[0])
+        for record, drawn, first in zip(shifts, instances, met[0][1], strict=True):
             assert drawn.rows() == first.rows() and drawn.n_tasks > record.n_tasks
-    layouts = [instances[0].layout for _, instances in met]
+    layouts = [instances[0].layout for _, instances in [base, *met]]
     assert {len(x.vehicles) for x in layouts[1:]} == {3, 5}
     speed = shifts[0].layout.vehicles[0].speed
     assert {x.vehicles[-1].speed for x in layouts} == {speed, 0.9 * speed, 1.1 * speed}
@@ -105,11 +107,30 @@ def test_the_best_rule_is_told_by_the_other_records(monkeypatch, shifts):
     assert row.trials.value[0, 0] == 0.0
 
 
-def make_trials(values, late=None):
+@pytest.mark.parametrize(("waiting", "rule"), [(7.0, "other"), (9.0, "one")])
+def test_the_best_rule_is_that_of_the_least_of_what_the_target_measures(
+    monkeypatch, shifts, waiting, rule
+):
+    """Equals in it are told apart by the objective."""
+    values = {"one": (1.0, 9.0), "other": (5.0, waiting)}
+
+    def play(policy, instances, playing, *, keys):
+        value, waited = values[policy]
+        return make_trials([value] * 3, waiting=[waited] * 3)
+
+    monkeypatch.setattr(whatif, "play_policy", play)
+    rules = {"best": ("one", "other")}
+    assert what_if(shifts, {}, rules)[0].rules == ("one",)
+    [row] = what_if(shifts, {}, rules, target=Target("waiting", 120.0))
+    assert row.rules == (rule,) and row.measure("waiting")[0] == waiting
+
+
+def make_trials(values, late=None, **more):
     """Trials of one episode a record, with these objectives and shares of late tasks."""
     value = np.array(values, np.float64)[:, None]
     figures = dict.fromkeys(METRICS, np.ones_like(value))
     figures |= {"value": value, "late": value if late is None else np.array(late)[:, None]}
+    figures |= {name: np.array(x)[:, None] for name, x in more.items()}
     return Trials(
         tuple(f"s{k}" for k in range(len(value))), decisions=1, goal=Goal("late"), **figures
     )
@@ -144,6 +165,12 @@ def test_answers_name_the_smallest_fleet_and_the_one_that_misses():
     assert answer_target(make_rows({1: [0.001, 0.02], 2: [0.0, 0.0]}), target) == [
         "late below 2 %, mine: reached with 1 vehicle, 1.1 ± 0.9 % (1 vehicle: within two standard errors of "
         "the limit, more records would tell)."
+    ]
+    # Of a larger fleet that misses again the smaller one's answer is not all.
+    again = {3: [0.2, 0.2], 4: [0.01, 0.01], 5: [0.05, 0.05], 6: [0.0, 0.0], 7: [0.3, 0.3]}
+    assert answer_target(make_rows(again), target) == [
+        "late below 2 %, mine: reached with 4 vehicles, 1.0 ± 0.0 %, not with 3 vehicles, 20.0 ± 0.0 % "
+        "and not with 5 vehicles, 5.0 ± 0.0 % and not with 7 vehicles, 30.0 ± 0.0 %."
     ]
     # Of demand it is the most, and a rule that was chosen is named.
     rows = [

@@ -1,20 +1,12 @@
 """Vehicles that wait, park, charge and are called back: the kernels beside the slow simulator."""
 
 import pytest
-import worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_vehicles import NaiveEpisode
-from played import compare
+from played import KINDS, compare
 
 pytestmark = pytest.mark.oracle
-
-KINDS = {
-    "as they are": worlds.worlds(),
-    "parking": worlds.with_parking(worlds.worlds()),
-    "batteries": worlds.with_chargers(worlds.worlds()),
-    "both": worlds.with_parking(worlds.with_chargers(worlds.worlds())),
-}
 
 
 @pytest.mark.parametrize("commitment", ["assignment", "pickup"])

@@ -77,7 +77,7 @@ def test_what_is_far_worse_ends_the_axis():
 
 def test_one_bad_policy_hides_no_other():
     results = [make_trials(seed) for seed in range(4)]
-    bad = replace(results[0], tardiness=results[0].tardiness + 5000.0)
+    bad = replace(results[0], cost=results[0].cost + 5000.0)
     figure = draw_figure(draw_comparison, list("ABCDE"), [*results, bad])
     left, right = figure.axes
     assert left.get_xlabel() == "makespan (s)"
@@ -85,8 +85,31 @@ def test_one_bad_policy_hides_no_other():
     assert right.get_xlim()[1] < 150.0
     [marks] = [line for line in right.lines if line.get_marker() == "D"]
     assert np.isnan(marks.get_xdata()).tolist() == [False] * 4 + [True]
-    value = f"{bad.tardiness.mean():,.1f} (+5,000.0 ± 0.0)"
+    value = f"{bad.cost.mean():,.1f} (+5,000.0 ± 0.0)"
     assert [text.get_text() for text in right.texts if text.get_text() == value] == [value]
+
+
+@pytest.mark.parametrize(
+    ("goal", "left", "right"),
+    [
+        (Goal("late+0.05*tardiness"), "late+0.05*tardiness", "tardiness (s)"),
+        (Goal("waiting", "late", 5.0), "waiting (s)", "late (%)"),
+        (Goal("tardiness"), "makespan (s)", "tardiness (s)"),
+    ],
+)
+def test_a_comparison_is_of_the_objective_that_was_played_for(goal, left, right):
+    results = [make_trials(seed) for seed in range(2)]
+    results = [replace(x, goal=goal, value=x.tardiness / 9, cost=x.tardiness) for x in results]
+    figure = draw_figure(draw_comparison, ["A", "B"], results)
+    assert [axes.get_xlabel() for axes in figure.axes] == [left, right]
+    values = [x.makespan if left == "makespan (s)" else x.value for x in results]
+    [marks] = [line for line in figure.axes[0].lines if line.get_marker() == "D"]
+    np.testing.assert_allclose(marks.get_xdata(), [x.mean() for x in values])
+    rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert ["within limit" in row for row in rows] == [goal.has_limit] * 2
+    assert [x.get_text() for x in figure.axes[1].texts if "limit" in x.get_text()] == [
+        "limit 5 %"
+    ] * goal.has_limit
 
 
 def test_shares_are_counts_by_their_sum():

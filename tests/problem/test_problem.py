@@ -328,7 +328,6 @@ MALFORMED_RECORDS = {
     "duplicate task": (rows_of("t0,A,B,0,1", "", "t0,B,C,0,1"), ["line 4", "'t0'", "line 2"]),
     "unknown pickup": (rows_of("t0,X,B,0,1"), ["line 2", "pickup", "'X'", "'small'"]),
     "unknown delivery": (rows_of("t0,A,X,0,1"), ["line 2", "delivery", "'X'", "'small'"]),
-    "site in another case": (rows_of("t0,a,B,0,1"), ["line 2", "pickup", "'a'"]),
     "no pickup": (rows_of("t0,,B,0,1"), ["line 2", "pickup", 'read ""']),
     "delivery is the pickup": (rows_of("t0,A,A,0,1"), ["line 2", "delivery", "'A'"]),
     "demand above all capacities": (
