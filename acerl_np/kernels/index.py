@@ -3,7 +3,7 @@
 A pair is described by features in units of the floor, so that one function serves any floor and fleet:
 times are divided by the time that a vehicle takes for the mean distance between two sites. Some of them say
 what becomes of all the tasks that wait already, see `completion`; those of call-backs and of batteries come
-after these, and features of users last.
+after these, then those of chains, and features of users last.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 
 from acerl_np.kernels import completion as C
 from acerl_np.kernels import state as S
+from acerl_np.kernels.chains import find_machine_busy
 from acerl_np.kernels.completion import (
     Completion,
     allocate_completion,
@@ -33,9 +34,10 @@ from acerl_np.support.compiled import inner_kernel, kernel
 F = np.float32
 
 # Those of a completion are in the order of its results.
-N_INDEX_FEATURES = 15
+N_INDEX_FEATURES = 18
 APPROACH, LOADED, SLACK, LATENESS, WAITING, COMPLETED = range(6)
-CURRENT, GAIN, LEVEL, RESERVE, CHARGER_NEAR = range(COMPLETED + C.N_RESULTS, N_INDEX_FEATURES)
+CURRENT, GAIN, LEVEL, RESERVE, CHARGER_NEAR = range(COMPLETED + C.N_RESULTS, N_INDEX_FEATURES - 3)
+WORK_LEFT, MACHINE_BUSY, READY_IN = range(CHARGER_NEAR + 1, N_INDEX_FEATURES)
 
 N_WAIT_FEATURES = 6
 WAIT, IDLE_SHARE, CROWD, NEXT_FREE, NEXT_DUE, CHARGING_SHARE = range(N_WAIT_FEATURES)
@@ -150,7 +152,7 @@ def write_features(problem, state, b, index, own, w, k, x):
 
 @kernel
 def write_vehicle_features(problem, state, b, own, w, k, x):
-    """Write what a pair has of call-backs and of the battery; a vehicle without one counts as full."""
+    """Write what a pair has of call-backs, of the battery and of its chain; without one a battery is full."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     per_second = 1.0 / problem.unit[i, S.UNIT_SECONDS]
     now = state.episode[b, S.EPISODE_TIME]
@@ -168,6 +170,11 @@ def write_vehicle_features(problem, state, b, own, w, k, x):
         x[LEVEL] = level / capacity
         x[RESERVE] = (level - find_own_need(problem, state, b, v, task)) / capacity
         x[CHARGER_NEAR] = find_back(problem, i, v, np.int64(own.delivery[k])) * per_second
+    x[WORK_LEFT] = x[MACHINE_BUSY] = x[READY_IN] = 0.0
+    if problem.instance[i, S.INSTANCE_CHAINED]:
+        x[WORK_LEFT] = problem.lead[i, task, S.LEAD_WORK_LEFT] * per_second
+        x[MACHINE_BUSY] = find_machine_busy(problem, state, b, task) * per_second
+        x[READY_IN] = own.ready[k] * per_second
 
 
 @kernel

@@ -80,6 +80,9 @@ FEATURES = (
     Feature("level", 0.3, "", "level of the battery"),
     Feature("reserve", 0.3, "", "level beyond what the task needs"),
     Feature("charger_near", 0.3, "s", "way from the delivery to the nearest charger"),
+    Feature("work_left", 0.5, "s", "processing after it, and the rest of its chain"),
+    Feature("machine_busy", 0.5, "s", "time until the machine at the delivery is free"),
+    Feature("ready_in", 0.4, "s", "time until it may be loaded"),
     Feature("wait", 1.0, "", "waiting", of="wait"),
     Feature("idle_share", 0.3, "", "waiting with many free vehicles", of="wait"),
     Feature("crowd", 0.5, "", "waiting with many tasks for each vehicle", of="wait"),
@@ -93,7 +96,7 @@ FEATURES = (
 KNOWN = tuple(feature.name for feature in FEATURES)
 NAMES = KNOWN[:10]
 """Those that every policy has unless told otherwise."""
-RECALLING, ENERGY = KNOWN[10:12], KNOWN[12:15]
+RECALLING, ENERGY, CHAINED = KNOWN[10:12], KNOWN[12:15], KNOWN[15:18]
 WAITING = tuple(feature.name for feature in FEATURES if feature.of == "wait")
 CHARGING = tuple(feature.name for feature in FEATURES if feature.of == "charging")
 
@@ -153,10 +156,12 @@ def check_features(given: object) -> tuple[str, ...]:
     return (*(name for name in KNOWN if name in names), *own)
 
 
-def suggest_features(layouts: Iterable[Layout], commitment: str) -> tuple[str, ...]:
-    """Return the features that floors ask for: of batteries where there are any, and of call-backs."""
-    energy = ENERGY if any(any(layout.batteries) for layout in layouts) else ()
-    return (*NAMES, *(RECALLING if commitment == "pickup" else ()), *energy)
+def suggest_features(instances: Iterable[Instance], commitment: str) -> tuple[str, ...]:
+    """Return the features that records ask for: of batteries and chains if there are any, of call-backs."""
+    recalling = RECALLING if commitment == "pickup" else ()
+    energy = ENERGY if any(any(item.layout.batteries) for item in instances) else ()
+    chained = () if all(item.is_plain for item in instances) else CHAINED
+    return (*NAMES, *recalling, *energy, *chained)
 
 
 def start_weights(features: Sequence[str]) -> np.ndarray:

@@ -292,7 +292,7 @@ class Config(Options):
         if self.objective is None:
             changes["objective"] = SHIFT if are_shifts(instances) else Goal.objective
         if self.form == "index":
-            features = self.features or suggest_features(layouts, self.commitment)
+            features = self.features or suggest_features(instances, self.commitment)
             features = (*features, *(WAITING if self.may_wait else ()))
             changes["features"] = (*features, *(CHARGING if self.tune_charging else ()))
         return replace(self, **changes) if changes else self
