@@ -20,6 +20,14 @@ def find_known(problem, i, task, ready):
     return np.int64(np.ceil(ready - lead)) if lead < np.inf else np.int64(0)
 
 
+@inner_kernel
+def find_root(problem, i, task):
+    """Return the first task of a task's chain."""
+    while problem.chain[i, task, S.CHAIN_AFTER] >= 0:
+        task = problem.chain[i, task, S.CHAIN_AFTER]
+    return task
+
+
 @kernel
 def plan_arrivals(problem, i, first):
     """Write from when on the tasks of instance i may be given that follow none, and when rows are looked at.
@@ -28,9 +36,7 @@ def plan_arrivals(problem, i, first):
     """
     tick = S.NEVER
     for task in range(problem.instance[i, S.INSTANCE_N_TASKS] - 1, first - 1, -1):
-        root = np.int64(task)
-        while problem.chain[i, root, S.CHAIN_AFTER] >= 0:
-            root = problem.chain[i, root, S.CHAIN_AFTER]
+        root = find_root(problem, i, np.int64(task))
         arrival = problem.record[i, root, S.RECORD_ARRIVAL]
         known = np.int64(np.ceil(arrival))
         if problem.lead[i, root, S.LEAD_ANNOUNCED] < np.inf:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.chains import plan_arrivals
+from acerl_np.kernels.chains import find_root, plan_arrivals
 from acerl_np.kernels.random import RECORD, derive_key, draw_uniform
 from acerl_np.kernels.state import copy_floor, copy_table
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -91,14 +91,45 @@ def draw_relative(source, i, key, task, draw):
 
 
 @kernel
+def draw_chains(source, i, key, target, k):
+    """Fill row k of `target` with as many tasks as instance i has, or a few less: whole chains of relatives.
+
+    The first task of each has the arrival of another one's.
+    """
+    n, n_tasks, draw = np.int64(0), source.instance[i, S.INSTANCE_N_TASKS], np.int64(0)
+    while True:
+        other, first = draw_relative(source, i, key, draw, np.int64(3))
+        first = find_root(source, other, first)
+        end = first + 1
+        while (
+            end < source.instance[other, S.INSTANCE_N_TASKS]
+            and source.chain[other, end, S.CHAIN_AFTER] >= 0
+        ):
+            end += 1
+        if n > 0 and n + end - first > n_tasks:
+            break
+        end = min(end, first + n_tasks)
+        for task in range(first, end):
+            copy_task(source, other, task, target, k, n + task - first)
+            if task > first:
+                target.chain[k, n + task - first, S.CHAIN_AFTER] += n - first
+        other, task = draw_relative(source, i, key, draw, np.int64(4))
+        task = find_root(source, other, task)
+        target.record[k, n, S.RECORD_ARRIVAL] = source.record[other, task, S.RECORD_ARRIVAL]
+        n += end - first
+        draw += 1
+    target.instance[k, S.INSTANCE_N_TASKS] = n
+
+
+@kernel
 def draw_records(source, target, bases, magnitude, synthetic, seed, generation, key):
     """Fill rows of `target` with variants of records of `source`.
 
     Row k is record bases[k], every arrival moved by whole seconds within +-m, m drawn from 0 to
     `magnitude`; arrivals of 0 stay. Or it is a synthetic day on its floor: as many tasks, each with the
     pickup and delivery of one, the arrival of another and the expiry of a third task of its relatives, in
-    the slots of the record's own tasks. Of a chained record those tasks move that follow none, and it is
-    never synthetic.
+    the slots of the record's own tasks. Of a chained record those tasks move that follow none, and a
+    synthetic one is made of whole chains.
     Draws are keyed by (seed, generation, k).
 
     Parameters
@@ -120,11 +151,14 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
         own = np.floor(draw_uniform(key, 0, 1) * (magnitude + 1))
         is_synthetic = draw_uniform(key, 0, 2) < synthetic
         chained = source.instance[i, S.INSTANCE_CHAINED]
+        if chained and is_synthetic:
+            draw_chains(source, i, key, target, k)
+            n_tasks = 0
         for task in range(target.record.shape[1]):
             if task >= n_tasks:
                 target.arrival_tick[k, task] = S.NEVER
                 continue
-            if is_synthetic and not chained:
+            if is_synthetic:
                 other, its = draw_relative(source, i, key, task, np.int64(3))
                 copy_task(source, other, its, target, k, task)
                 if source.instance[other, S.INSTANCE_HAS_PRIORITIES]:
@@ -144,3 +178,5 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
                 target.record[k, task, S.RECORD_ARRIVAL] = arrival
         if chained:
             plan_arrivals(target, k, 0)
+            for task in range(target.instance[k, S.INSTANCE_N_TASKS], target.record.shape[1]):
+                target.arrival_tick[k, task] = S.NEVER
