@@ -302,9 +302,11 @@ class Trace:
             for step in way.steps:
                 if step.start <= time:
                     place = (step.origin, step.target, find_part(step, time))
-            is_trip = isinstance(way, Trip)
-            if (way.delivered if is_trip else way.arrived) and way.end <= time:
-                at = int(self.instance.delivery[way.task]) if is_trip else way.site
+            if isinstance(way, Errand):
+                arrived, at = way.arrived, way.site
+            else:
+                arrived, at = way.delivered, int(self.instance.delivery[way.task])
+            if arrived and way.end <= time:
                 place = (at, at, 0.0)
         return place_on(layout, *place)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 
 import naive
 import naive_vehicles
@@ -107,6 +108,12 @@ def test_a_trace_shows_what_the_slow_simulator_does(world, commitment, max_chang
     assert trace.status == "finished" and trace.end == slow.time
     changes = [sum(t.task == k and t.recall is not None for t in trace.trips) for k in range(len(slow.changes))]
     assert changes == slow.changes
+    for v in range(len(layout.vehicles)):
+        ways = [way for way in trace.list_ways() if way.vehicle == v and way.steps]
+        for way, then in pairwise(ways):
+            last, next_one = way.steps[-1], then.steps[0]
+            if way.end == then.start and last[2:4] == next_one[2:4]:
+                assert last.last == next_one.first  # what it leaves off it takes up
     length = layout.routes.edge_length
     first = slow.time - len(slow.film) + 1
     for k, vehicles in enumerate(slow.film):
