@@ -277,7 +277,11 @@ class Scene:
         vehicles = range(len(self.instances[b].layout.vehicles))
         own, now = state.vehicle[row, : len(vehicles)], state.episode[row, S.EPISODE_TIME]
         capacity = problem.battery[state.episode[row, S.EPISODE_INSTANCE], :, S.BATTERY_CAPACITY]
-        stand, moment, level = np.full(len(own), -1), np.full(len(own), np.nan), np.full(len(own), np.nan)
+        stand, moment, level = (
+            np.full(len(own), -1),
+            np.full(len(own), np.nan),
+            np.full(len(own), np.nan),
+        )
         for v in map(np.int64, vehicles):
             if is_free(state, row, v):
                 stand[v] = find_stand(state, row, v)

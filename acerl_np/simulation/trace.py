@@ -566,9 +566,7 @@ class _Notes:
             trips=tuple(sorted(self.trips, key=lambda trip: trip.decision)),
             errands=tuple(sorted(self.errands, key=lambda own: (own.start, own.vehicle))),
             stops=tuple(sorted(self.stops, key=lambda stop: (stop.start, stop.vehicle))),
-            levels=tuple(
-                tuple(level for level in own if level.time <= now) for own in self.levels
-            ),
+            levels=tuple(tuple(level for level in own if level.time <= now) for own in self.levels),
             makespan=float(outcome[S.OUTCOME_MAKESPAN]),
             tardiness=float(outcome[S.OUTCOME_TARDINESS]),
             late=float(outcome[S.OUTCOME_LATE]),

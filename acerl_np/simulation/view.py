@@ -50,7 +50,9 @@ def describe_episode(simulator: Simulator, b: int) -> str:
         )
     fleet = simulator.fleet(b)
     for v, vehicle in enumerate(instance.layout.vehicles):
-        line = f"  {vehicle.id}: {fleet.status[v]} at {sites[state.vehicle[b, v, S.VEHICLE_SITE]].id}"
+        line = (
+            f"  {vehicle.id}: {fleet.status[v]} at {sites[state.vehicle[b, v, S.VEHICLE_SITE]].id}"
+        )
         if fleet.task[v] >= 0:
             line += f", task {instance.tasks[fleet.task[v]]}"
         if not np.isnan(fleet.level[v]):
