@@ -293,8 +293,8 @@ VEHICLE_COLUMNS = (
     *("policy", "record", "trial", "vehicle", "tasks", "loaded_share", "empty_share"),
     *("queue_share", "charging_share", "broken_share", "lowest_level_share", "called_back"),
 )
-"""Of a vehicle in a trial: tasks delivered; shares of the episode's time carrying a task, driving without one,
-in a charger's queue, charging and broken down; its lowest level, as a share of the capacity, empty without a
+"""Of a vehicle in a trial: tasks delivered; shares of the episode's time loaded, driving without a load, in a
+charger's queue, charging and broken down; its lowest level, as a share of the capacity, empty without a
 battery; how often it lost a task to a call-back."""
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels.state import CHARGING, QUEUED
 from acerl_np.pictures.drawing import (
     BLACK,
     BLUE,
@@ -26,7 +27,6 @@ from acerl_np.pictures.drawing import (
     open_figure,
     wrap,
 )
-from acerl_np.kernels.state import CHARGING, QUEUED
 from acerl_np.simulation.trace import Trace
 
 if TYPE_CHECKING:

@@ -28,7 +28,6 @@ from acerl_np.kernels.trips import drives
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.simulation.scene import STATUSES
 from acerl_np.simulation.simulator import STATUS_NAMES
 
 PLAYED, SPARE = 0, 1

@@ -13,12 +13,11 @@ import worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acerl_np import Instance, Layout, Simulator
+from acerl_np import Instance, Layout
 from acerl_np.kernels.commitment import find_waiting, take_decision
 from acerl_np.kernels.offers import is_decision_due
 from acerl_np.kernels.state import NEVER
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.scene import STATUSES
 from acerl_np.simulation.trace import PLAYED, Reason, place_on, trace_episode
 
 WORDS = ("idle", "working", "broken", "roaming", "parking", "to_charger", "queued", "charging")
