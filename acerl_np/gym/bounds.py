@@ -43,8 +43,8 @@ def bound_time(
 ) -> float:
     """Return when an episode is over at the latest, whatever is decided, s.
 
-    After the last arrival, and the last breakdown if decisions may wait for it, some vehicle works, or all that
-    could are broken or charge. So an episode takes at most the tasks one after the other, and for each
+    After the last arrival, and the last breakdown if decisions may wait for it, some vehicle works, or all
+    that could are broken or charge. So an episode takes at most the tasks one after the other, and for each
     breakdown its repair and a task done in vain; a task that may change hands as often again, and charging
     before each. Where vehicles break down at random, the horizon ends it.
     """
@@ -80,7 +80,8 @@ def bound_observations(
     """Return the least and the largest value of each feature, in any episode of the simulator's pool.
 
     Zero is within: what is not there is seen as 0. A feature that is always 0 has the bounds 0 and 1, so
-    that every range can be rescaled. `durations` are those of `bound_durations`, for each instance; `may_wait` says whether decisions may wait.
+    that every range can be rescaled. `durations` are those of `bound_durations`, for each instance;
+    `may_wait` says whether decisions may wait.
     """
     low, high = np.zeros(simulator.n_features), np.zeros(simulator.n_features)
     for i, instance in enumerate(simulator.pool):

@@ -1,4 +1,4 @@
-"""What an action means: a vehicle and a rule, or a vehicle and one of the waiting tasks that are seen; to wait."""
+"""What an action means: a vehicle and a rule, or a vehicle and one of the tasks that are seen; or to wait."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def add_waits(scene: Scene, mask: np.ndarray, may_wait: bool) -> np.ndarray:
     return np.column_stack((mask, scene.may_wait())) if may_wait else mask
 
 
-def make_actions(kind: str, simulator: Simulator, may_wait: bool) -> Actions:
+def make_actions(kind: str, simulator: Simulator, may_wait: bool = False) -> Actions:
     """Return the actions that one of `ACTIONS` names."""
     return (PairActions if kind == "pairs" else Actions)(simulator, may_wait)
 

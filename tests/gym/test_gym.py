@@ -145,7 +145,7 @@ def test_waiting_is_an_action_only_where_asked_for():
 
 
 def test_an_agent_waits_as_it_did_in_its_environment():
-    """It waits whenever it may, so that every task but the last of a moment finds a whole fleet."""
+    """It waits whenever it may."""
     instance, asked = make_powered(), []
 
     def wait(observation, mask):
@@ -389,8 +389,8 @@ def test_seeds_of_numpys_kinds(instances, seed):
     assert type(envs.num_envs) is int
     env.reset(seed=seed)
     assert env.np_random_seed == 3
-    for given in (seed, [seed, 4, np.int64(5)], np.array([3, 4, 5]), (3, 4, 5)):
-        envs.reset(seed=given)
+    for seeds in (seed, [seed, 4, np.int64(5)], np.array([3, 4, 5]), (3, 4, 5)):
+        envs.reset(seed=seeds)
         assert envs.np_random_seed == (3, 4, 5)
 
 

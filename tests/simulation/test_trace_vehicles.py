@@ -13,11 +13,12 @@ import worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acerl_np import Instance, Layout
+from acerl_np import Instance, Layout, Simulator
 from acerl_np.kernels.commitment import find_waiting, take_decision
 from acerl_np.kernels.offers import is_decision_due
 from acerl_np.kernels.state import NEVER
 from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.scene import STATUSES
 from acerl_np.simulation.trace import PLAYED, Reason, place_on, trace_episode
 
 WORDS = ("idle", "working", "broken", "roaming", "parking", "to_charger", "queued", "charging")
@@ -125,3 +126,45 @@ def test_a_trace_shows_what_the_slow_simulator_does(world, commitment, max_chang
             a, b = layout.site_index[standing.last], layout.site_index[standing.next]
             part = standing.offset / length[a, b] if a != b else 0.0
             assert trace.locate(v, time) == pytest.approx(place_on(layout, a, b, part), abs=1e-6)
+
+
+@pytest.mark.oracle
+@settings(max_examples=60)
+@given(
+    world=KINDS, commitment=st.sampled_from(["assignment", "pickup"]), seed=st.integers(0, 10**6)
+)
+def test_a_policy_in_python_is_told_what_the_slow_simulator_has(world, commitment, seed):
+    draws = random.Random(seed)
+    layout = Layout.from_dict(world.layout).with_commitment(commitment)
+    instance = Instance.from_rows("random", layout, world.rows)
+    simulator = Simulator(instance)
+    slow = naive_vehicles.NaiveEpisode(
+        world.layout, world.rows, commitment=commitment, scaling=worlds.RAW
+    )
+    rows = {name: k for k, name in enumerate(instance.tasks)}
+    while not slow.done:
+        fleet = simulator.fleet(0)
+        assert simulator.time[0] == slow.time
+        assert [STATUSES.index(status) for status in fleet.status] == [
+            WORDS.index(word) for word in slow.statuses()
+        ]
+        for v, (battery, level) in enumerate(zip(layout.batteries, slow.levels(), strict=True)):
+            share = np.nan if battery is None else level / battery.capacity
+            assert fleet.level[v] == pytest.approx(share, nan_ok=True)
+            stand = None if v in slow._settled else slow.stand(v)
+            if stand is None:
+                assert (fleet.stand[v], str(fleet.stand_time[v])) == (-1, "nan")
+            else:
+                assert (layout.sites[fleet.stand[v]].id, fleet.stand_time[v]) == stand[:2]
+            task = slow._vehicles[v].task
+            assert fleet.task[v] == (-1 if task is None else rows[task.name])
+        assert bool(simulator.may_wait()[0]) == slow.may_wait()
+        if draws.random() < 0.15 and slow.may_wait():
+            slow.wait()
+            simulator.assign([-1], [-1])
+        else:
+            v, task = draws.choice(slow.candidates())
+            slow.assign(v, task)
+            simulator.assign([v], [rows[task]])
+    assert simulator.done[0] and simulator.makespan[0] == slow.makespan
+    assert not simulator.may_wait()[0]
