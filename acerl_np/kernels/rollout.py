@@ -47,7 +47,8 @@ def find_impossible(problem, state, rows, vehicles, tasks):
     Parameters
     ----------
     rows : ndarray(int64, (n,)), the rows concerned
-    vehicles, tasks : ndarray(int64, (n,)), -1 both lets all wait; those of rows that are over are ignored
+    vehicles, tasks : ndarray(int64, (n,))
+        -1 both lets all wait; those of rows that are over are ignored.
     """
     for k in range(len(rows)):
         b, v, task = rows[k], vehicles[k], tasks[k]

@@ -72,6 +72,7 @@ class PairActions(Actions):
     Parameters
     ----------
     simulator : Simulator
+    may_wait : bool
     """
 
     def __init__(self, simulator: Simulator, may_wait: bool = False) -> None:
