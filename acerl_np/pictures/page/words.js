@@ -79,7 +79,7 @@ function describeVehicle(episode, run, v, time) {
 
 function formatLevel(run, v, time) {
   const level = run.findLevel(v, time);
-  return level === null ? "" : `, ${formatNumber(100 * level)} %`;
+  return level === null ? "" : `, ${formatNumber(100 * level)}\u00a0%`;
 }
 
 /** Who lost a task: it went to another vehicle, or the vehicle took another task. */
