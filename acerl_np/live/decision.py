@@ -209,6 +209,8 @@ class LiveDecider:
             return NOTHING
         vehicles, tasks = policy.choose(scene)
         scene.check_possible(np.zeros(1, np.int64), vehicles, tasks)
+        if vehicles[0] < 0:  # it waits
+            return NOTHING
         position = int(board.state.pool[0, : len(board.pool)].tolist().index(tasks[0]))
         return Decision(int(vehicles[0]), position, policy.form, 0)
 

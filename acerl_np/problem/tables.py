@@ -341,8 +341,7 @@ def _fill_errands(problem: Problem, i: int, layout: Layout) -> None:
         instance[state.INSTANCE_PARK_AFTER] = layout.parking.after
     if layout.commitment == "pickup":
         instance[state.INSTANCE_MAX_CHANGES] = layout.max_changes
-    calls_back = layout.commitment == "pickup"
-    instance[state.INSTANCE_ERRANDS] = bool(layout.parking or calls_back or any(layout.batteries))
+    instance[state.INSTANCE_ERRANDS] = layout.has_errands
 
 
 def set_commitment(problem: Problem, commitment: str, max_changes: int) -> Problem:
