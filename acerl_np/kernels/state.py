@@ -550,6 +550,8 @@ def copy_floor(source, i, target, k):
     n_vehicles = source.fleet.shape[1]
     copy_fields(source.instance, i, target.instance, k)
     copy_table(source.fleet, i, target.fleet, k, n_vehicles)
+    copy_table(source.battery, i, target.battery, k, n_vehicles)
+    copy_table(source.berth, i, target.berth, k, source.berth.shape[1])
     copy_fields(source.start_site, i, target.start_site, k)
     copy_fields(source.scaling, i, target.scaling, k)
     copy_fields(source.unit, i, target.unit, k)
