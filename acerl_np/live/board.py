@@ -99,14 +99,6 @@ class LiveVehicle(NamedTuple):
     way: Way | None = None
 
     @property
-    def loaded(self) -> float:
-        """When its task should be loaded, s: as kernels count it, whole seconds from where its way begins."""
-        if self.way is None:
-            return self.finish
-        seconds = min(self.way.loaded, self.finish) - self.way.began
-        return self.way.began + math.ceil(seconds - 0.5e-9)
-
-    @property
     def is_ready(self) -> bool:
         """Whether it is idle and in service."""
         return self.status == S.IDLE and self.service == SERVING
@@ -373,9 +365,11 @@ class Board:
         origin = vehicle.way.site if vehicle.way else vehicle.site
         driven = self._estimate(v, origin, task)
         if vehicle.way is not None:
-            loaded = finish + self._measure_way(v, origin, pickup)
-            vehicle = vehicle._replace(way=vehicle.way._replace(end=pickup, loaded=loaded))
             driven = max(1.0, driven)
+            # As kernels count it: whole seconds from where the way begins.
+            seconds = min(driven, self._measure_way(v, origin, pickup))
+            loaded = finish + math.ceil(seconds - 0.5e-9)
+            vehicle = vehicle._replace(way=vehicle.way._replace(end=pickup, loaded=loaded))
         carrying = vehicle._replace(
             status=S.WORKING,
             origin=origin,
@@ -416,8 +410,8 @@ class Board:
             return own.level
         rate = battery.idle if own.status in (S.IDLE, S.QUEUED) else battery.empty
         used = rate * (now - own.level_time)
-        if own.status == S.WORKING:
-            loaded = min(now, max(own.level_time, own.loaded))
+        if own.status == S.WORKING and own.way is not None:
+            loaded = min(now, max(own.level_time, own.way.loaded))
             used += (battery.loaded - rate) * (now - loaded)
         return max(0.0, own.level - used)
 
@@ -501,8 +495,8 @@ class Board:
         for v, vehicle in enumerate(self.vehicles):
             if vehicle.status != S.WORKING or vehicle.service != SERVING or vehicle.has_fetched:
                 continue
-            assert vehicle.task is not None
-            is_loaded = now >= vehicle.loaded
+            assert vehicle.task is not None and vehicle.way is not None
+            is_loaded = now >= vehicle.way.loaded
             if is_loaded or self.tasks[vehicle.task].changes >= self.layout.max_changes:
                 continue
             names.insert(self._find_place_of(names, vehicle.task), vehicle.task)

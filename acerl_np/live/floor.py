@@ -475,9 +475,11 @@ class Floor(Board):
         """Return the way on from a site that a vehicle has reached."""
         # A way that begins there does so at a whole second after it was joined.
         began = max(now, way.began) if site == way.site and way.began < now + 1.0 else now
-        loaded = way.loaded
-        if now < loaded:
-            loaded = began + self._measure_way(v, site, way.end)
+        loaded = began + self._measure_way(v, site, way.end)
+        if (
+            now >= way.loaded or loaded <= way.loaded + 0.5e-9 < loaded + 1.0
+        ):  # it is as was reckoned
+            loaded = way.loaded
         return way._replace(site=site, began=began, before=site, reached=began, loaded=loaded)
 
     def _park(self, event: VehicleParked) -> None:
