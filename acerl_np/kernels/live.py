@@ -181,11 +181,11 @@ def is_opened(problem, state, clock, now, day, relative, asked):
     b, after = np.int64(0), count_ticks(asked - now)
     for k in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
         v = np.int64(k)
-        status = state.vehicle[0, v, S.VEHICLE_STATUS]
-        if status == S.CHARGING and find_offer(problem, state, b, v, after) <= 0:
+        status, since = state.vehicle[0, v, S.VEHICLE_STATUS], state.vehicle[0, v, S.VEHICLE_SINCE]
+        # What it could take when it began to charge it could take before.
+        if status == S.CHARGING and find_offer(problem, state, b, v, max(after, since)) <= 0:
             return True
-        ended = status == S.IDLE and state.vehicle[0, v, S.VEHICLE_SINCE] > after
-        if ended and has_choice(problem, state, b, v):
+        if status == S.IDLE and since > after and has_choice(problem, state, b, v):
             return True
     return False
 

@@ -116,6 +116,7 @@ class Plant(naive_vehicles.NaiveEpisode):
         due = self.next_time is not None and self.next_time <= self.time
         if not self.events and self.asked >= 0 and not due and self.asked != self.time:
             return
+        self.fed = list(self.events)
         for event in sorted(self.events, key=lambda event: event.time):
             self.dispatcher.feed(event)
         self.events.clear()
@@ -126,7 +127,7 @@ class Plant(naive_vehicles.NaiveEpisode):
 
     def _send_idle_vehicles(self):
         self.ask()
-        assert not self.decided
+        assert not self.decided, (self.time, self.decided, self.statuses(), self.fed, self.pool)
         before = self.statuses()
         super()._send_idle_vehicles()
         sent = [
