@@ -390,7 +390,8 @@ class Floor(Board):
         v = self._find_vehicle(event.vehicle, what)
         vehicle = self.vehicles[v]
         if vehicle.status not in statuses:
-            expected = " or ".join(STATUS_NAMES[status] for status in statuses)
+            known = [STATUS_NAMES[status] for status in statuses if status not in ERRANDS]
+            expected = " or ".join(known or [STATUS_NAMES[CHARGING]])
             raise EventError(
                 f"{what}: vehicle '{event.vehicle}' is {STATUS_NAMES[vehicle.status]}; "
                 f"expected it to be {expected}"
