@@ -49,12 +49,15 @@ def stands_at(state, b, v, site):
 
 @inner_kernel
 def note_leaving(state, b, v):
-    """Note the site that vehicle v, which does not work, leaves at this tick or was under way to."""
+    """Note the site that vehicle v leaves first at this tick or was under way to, -1 for none."""
     vehicle, now = state.vehicle[b, v], state.episode[b, S.EPISODE_TIME]
+    if vehicle[S.VEHICLE_LEFT_TICK] == now:
+        return
     site = vehicle[S.VEHICLE_SITE]
     if vehicle[S.VEHICLE_STATUS] in (S.PARKING, S.TO_CHARGER):
         site = vehicle[S.VEHICLE_DESTINATION]
     elif not stands_at(state, b, v, site):
+        vehicle[S.VEHICLE_LEFT_SITE], vehicle[S.VEHICLE_LEFT_TICK] = -1, now
         return
     vehicle[S.VEHICLE_LEFT_SITE], vehicle[S.VEHICLE_LEFT_TICK] = site, now
     state.episode[b, S.EPISODE_FREED] = now
