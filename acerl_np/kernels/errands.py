@@ -101,7 +101,9 @@ def find_errand_tick(problem, state, b):
         if has_battery(problem, state, b, v):
             battery = problem.battery[i, v]
             if status != S.BROKEN:
-                tick = min(tick, find_exhaustion(problem, state, b, v))
+                exhausted = find_exhaustion(problem, state, b, v)
+                # Of a live vehicle the level may have come to 0 before, as far as is known.
+                tick = min(tick, exhausted) if exhausted > now else tick
             if status == S.CHARGING:
                 tick = min(tick, find_offer(problem, state, b, v, now))
             elif status == S.IDLE and battery[S.BATTERY_IDLE] > 0:
@@ -301,23 +303,38 @@ def find_parking(problem, state, b, v):
     return best
 
 
+@inner_kernel
+def find_refill(problem, state, b, v):
+    """Return the charger's site to which the idle vehicle v shall drive now, -1 for none."""
+    if not has_battery(problem, state, b, v):
+        return np.int64(-1)
+    level = find_level(problem, state, b, v, state.episode[b, S.EPISODE_TIME])
+    low = level < problem.battery[state.episode[b, S.EPISODE_INSTANCE], v, S.BATTERY_GOOD]
+    if low or lacks_energy(problem, state, b, v):
+        return find_charger(problem, state, b, v, not low)
+    return np.int64(-1)
+
+
+@inner_kernel
+def find_rest_site(problem, state, b, v):
+    """Return the site at which the idle vehicle v shall park now, -1 for none."""
+    idle = state.episode[b, S.EPISODE_TIME] - state.vehicle[b, v, S.VEHICLE_SINCE]
+    if idle < problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_PARK_AFTER]:
+        return np.int64(-1)
+    return find_parking(problem, state, b, v)
+
+
 @kernel
 def settle_idle(problem, state, b):
     """Send idle vehicles to charge or to park, once nobody decides any more at this tick."""
-    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     state.episode[b, S.EPISODE_SETTLED] = 1
-    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-        vehicle = state.vehicle[b, v]
-        if vehicle[S.VEHICLE_STATUS] != S.IDLE:
+    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
+        if state.vehicle[b, v, S.VEHICLE_STATUS] != S.IDLE:
             continue
-        if has_battery(problem, state, b, v):
-            low = find_level(problem, state, b, v, now) < problem.battery[i, v, S.BATTERY_GOOD]
-            if low or lacks_energy(problem, state, b, v):
-                site = find_charger(problem, state, b, v, not low)
-                if site >= 0:
-                    send_vehicle(problem, state, b, v, S.TO_CHARGER, site)
-                    continue
-        if now - vehicle[S.VEHICLE_SINCE] >= problem.instance[i, S.INSTANCE_PARK_AFTER]:
-            site = find_parking(problem, state, b, v)
-            if site >= 0:
-                send_vehicle(problem, state, b, v, S.PARKING, site)
+        site = find_refill(problem, state, b, v)
+        if site >= 0:
+            send_vehicle(problem, state, b, v, S.TO_CHARGER, site)
+            continue
+        site = find_rest_site(problem, state, b, v)
+        if site >= 0:
+            send_vehicle(problem, state, b, v, S.PARKING, site)

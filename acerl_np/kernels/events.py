@@ -283,6 +283,16 @@ def finish_episode(problem, state, b):
 
 
 @inner_kernel
+def settle_tick(problem, state, b):
+    """Let tasks that nobody took go on with their vehicles, and idle vehicles charge or park."""
+    if problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_MAX_CHANGES] >= 0:
+        close_round(problem, state, b)
+    state.episode[b, S.EPISODE_WAITS] = 1
+    if state.episode[b, S.EPISODE_SETTLED] == 0:
+        settle_idle(problem, state, b)
+
+
+@inner_kernel
 def pass_tick(problem, state, b, due):
     """Advance running episode b to its next tick with an event, or to `due` if that is sooner; or close it.
 
@@ -294,11 +304,7 @@ def pass_tick(problem, state, b, due):
         finish_episode(problem, state, b)
         return
     if problem.instance[i, S.INSTANCE_ERRANDS]:
-        if problem.instance[i, S.INSTANCE_MAX_CHANGES] >= 0:
-            close_round(problem, state, b)
-        state.episode[b, S.EPISODE_WAITS] = 1
-        if state.episode[b, S.EPISODE_SETTLED] == 0:
-            settle_idle(problem, state, b)
+        settle_tick(problem, state, b)
     tick = min(due, find_next_tick(problem, state, b))
     if tick == S.NEVER:
         state.episode[b, S.EPISODE_PHASE] = S.STUCK

@@ -110,8 +110,8 @@ def count_traffic(trace: Trace) -> np.ndarray:
     for position, edge in enumerate(layout.edges):
         place.setdefault(frozenset((index[edge.a], index[edge.b])), position)
     passes = np.zeros((2, len(layout.edges)))
-    for trip in trace.trips:
-        for step in trip.steps:
+    for way in trace.list_ways():
+        for step in way.steps:
             k = place.get(frozenset((step.origin, step.target)))
             if step.origin != step.target and k is not None:
                 passes[int(not step.loaded), k] += step.last - step.first

@@ -198,6 +198,11 @@ class Layout:
         """The battery of each vehicle, None where it has none."""
         return tuple(vehicle.battery or self.battery for vehicle in self.vehicles)
 
+    @property
+    def has_errands(self) -> bool:
+        """Whether vehicles may drive without a task, or be called back."""
+        return bool(self.parking or self.commitment == "pickup" or any(self.batteries))
+
     def count_ways_to_chargers(self, speed: float) -> np.ndarray:
         """Return the whole seconds from each site to the nearest charger, (n_sites,), inf without a way."""
         where = [self.site_index[charger.site] for charger in self.chargers]

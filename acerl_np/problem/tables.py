@@ -274,7 +274,9 @@ def build_live_problem(
     """Return tables of one floor and its fleet, without breakdowns, with room for tasks as they come."""
     layout = layout.with_breakdowns({}).with_random_breakdowns(None)
     floors = _list_floors([layout])
-    room = _allocate_rows(1, n_tasks, max(n_vehicles or 1, len(layout.vehicles)), 1)
+    n_berths = len(_list_berths(layout))
+    fleet = max(n_vehicles or 1, len(layout.vehicles))
+    room = _allocate_rows(1, n_tasks, fleet, 1, n_berths)
     problem = _stack_layouts(floors, room, scaling, task_slots or layout.task_slots, PAPER)
     _fill_fleet(problem, 0, layout, floors.rows)
     return problem
@@ -387,8 +389,7 @@ def _fill_errands(problem: Problem, i: int, layout: Layout) -> None:
         instance[state.INSTANCE_PARK_AFTER] = layout.parking.after
     if layout.commitment == "pickup":
         instance[state.INSTANCE_MAX_CHANGES] = layout.max_changes
-    calls_back = layout.commitment == "pickup"
-    instance[state.INSTANCE_ERRANDS] = bool(layout.parking or calls_back or any(layout.batteries))
+    instance[state.INSTANCE_ERRANDS] = layout.has_errands
 
 
 def set_commitment(problem: Problem, commitment: str, max_changes: int) -> Problem:
