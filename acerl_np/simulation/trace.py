@@ -453,6 +453,8 @@ class _Notes:
             ready = find_ready(self.problem, self.state, PLAYED, np.int64(task))
             pickup = round(float(ready + waited / self.weight[task]))
             steps, pause = self._list_steps(v, end), int(after[v, S.VEHICLE_PAUSE])
+            if pause > 0:
+                steps = _stand_at(int(self.instance.pickup[task]), pickup - pause, pickup, steps)
             self.open[v] = Trip(k, v, task, self.now, end, pickup, True, steps, pause=pause)
 
     def _note_recalls(self, first: int) -> None:
@@ -467,7 +469,9 @@ class _Notes:
 
     def add_errands(self) -> None:
         """Let vehicles that nobody assigned charge or park, and note it."""
-        if self.state.episode[PLAYED, S.EPISODE_N_FINISHED] < self.instance.n_tasks:
+        episode = self.state.episode[PLAYED]
+        is_over = episode[S.EPISODE_N_FINISHED] == self.instance.n_tasks
+        if not is_over or episode[S.EPISODE_N_PROCESSED] > 0:
             settle_tick(self.problem, self.state, PLAYED)
         self._note_errands()
         self._note_levels()
@@ -631,6 +635,13 @@ class _Notes:
             status=str(STATUS_NAMES[self.state.episode[PLAYED, S.EPISODE_PHASE]]),
             end=now,
         )
+
+
+def _stand_at(site: int, start: int, end: int, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return a way on which the vehicle stands at the pickup for a while; there all edges are behind it."""
+    ways = [step._replace(end=min(step.end, start)) for step in steps if step.start < start]
+    stand = Step(start, end, site, site, 1.0, 1.0, False, 1.0)
+    return (*ways, stand, *(step for step in steps if step.start >= end))
 
 
 def _cut_trip(trip: Trip, end: int, last: int, stop: Stop | None = None) -> Trip:
