@@ -51,6 +51,7 @@ class Clock(NamedTuple):
     since : ndarray(float64, (M,)), s, since when each task waits
     arrival : ndarray(float64, (M,)), s
     used : ndarray(bool, (M,)), rows of the tables that hold a task
+    machine : ndarray(float64, (K,)), s, until when each machine is busy; its row of the tables holds no task
     finish : ndarray(float64, (V,)), s, when each working vehicle should have delivered
     broke : ndarray(float64, (V,)), s, when each broken vehicle broke down
     planned : ndarray(float64, (V, K, N_PLAN_FIELDS)), breakdowns that the layout lists
@@ -67,6 +68,7 @@ class Clock(NamedTuple):
     since: np.ndarray
     arrival: np.ndarray
     used: np.ndarray
+    machine: np.ndarray
     finish: np.ndarray
     broke: np.ndarray
     planned: np.ndarray
@@ -88,6 +90,8 @@ def count_from(problem, state, clock, now, day, relative):
     for k in range(state.episode[0, S.EPISODE_POOL_SIZE]):
         task = state.pool[0, k]
         state.waiting_since[0, task] = clock.since[task] - now
+    if problem.instance[0, S.INSTANCE_CHAINED]:
+        count_chains_from(problem, state, clock, now)
     if relative:
         count_all_from(problem, state, clock, now, day)
     if problem.instance[0, S.INSTANCE_ERRANDS]:
@@ -96,6 +100,23 @@ def count_from(problem, state, clock, now, day, relative):
             count_errand_from(problem, state, clock, now, v)
             if state.vehicle[0, v, S.VEHICLE_STATUS] != S.WORKING:
                 mark_free(problem, state, np.int64(0), np.int64(v))
+
+
+@inner_kernel
+def count_chains_from(problem, state, clock, now):
+    """Write when tasks are ready, and what machines still have to do, as counted from `now`."""
+    for task in range(len(clock.used)):
+        if clock.used[task]:
+            state.ready[0, task] = clock.arrival[task] - now
+    n = 0
+    for k in range(len(clock.machine)):
+        servers = np.float64(problem.servers[0, k])
+        ticks = np.int64(np.ceil(max(0.0, clock.machine[k] - now) * servers - 0.5e-9))
+        if ticks > 0:
+            state.processed[0, n] = k
+            state.job[0, k, S.JOB_DONE] = ticks
+            n += 1
+    state.episode[0, S.EPISODE_N_PROCESSED] = n
 
 
 @inner_kernel

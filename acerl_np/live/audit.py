@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import weakref
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from acerl_np.live.events import (
     EVENTS,
     Event,
     RecallAnswered,
+    TaskAnnounced,
     TaskArrived,
     TaskCancelled,
     TaskChanged,
@@ -198,6 +200,8 @@ class _LoggedDay:
         self.tasks: dict[str, TaskArrived] = {}
         """By its name in the record: names may be used again once a task is served."""
         self.names: dict[str, str] = {}
+        self.announced: dict[str, float] = {}
+        """How long before it was ready a task was known, s."""
         self.given: dict[str, tuple[str, float]] = {}
         self.finish_of: dict[str, float] = {}
         self.carried: dict[str, str] = {}
@@ -232,9 +236,15 @@ class _LoggedDay:
                 while name in self.tasks:
                     n += 1
                     name = f"{event.task} ({n})"
-                numbers = "time", "expiry", "handling_time", "demand", "priority"
+                numbers = ["time", "handling_time", "demand", "priority", "processing"]
+                numbers += ["expiry"] if event.expiry != math.inf else []
                 _check_numbers(event, *numbers, optional=["earliest_start"])
+                if event.after in self.names:
+                    event = replace(event, after=self.names[event.after])
                 self.names[event.task], self.tasks[name] = name, event
+            case TaskAnnounced():
+                _check_numbers(event, "time", "ready", optional=[])
+                self.announced.setdefault(self.names[event.task], event.ready - event.time)
             case TaskChanged():
                 name = self.names[event.task]
                 _check_numbers(event, optional=["due", "priority"])
@@ -313,6 +323,19 @@ class _LoggedDay:
             }
             for task, event in served.items()
         ]
+        for row, (task, event) in zip(rows, served.items(), strict=True):
+            if (
+                event.after
+                or event.processing
+                or task in self.announced
+                or event.expiry == math.inf
+            ):
+                row["after"] = event.after if event.after in served else ""
+                row["processing"], row["announced"] = (
+                    event.processing,
+                    self.announced.get(task, 0.0),
+                )
+                row["expiry_time"] = None if event.expiry == math.inf else event.expiry
         try:
             layout = self.layout.with_fleet(self.fleet.values())
         except LayoutError as error:

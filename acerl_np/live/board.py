@@ -49,6 +49,19 @@ class LiveTask(NamedTuple):
     """The event as it came, if it is another now."""
     changes: int = 0
     """How often it was called back."""
+    ready: float | None = None
+    """s, when it may be loaded; None: at its arrival."""
+
+    @property
+    def arrival(self) -> float:
+        """When it begins to wait, s: once it is ready."""
+        return find_arrival(self.event) if self.ready is None else self.ready
+
+    @property
+    def due(self) -> float:
+        """When it should be delivered, s."""
+        event = self.event
+        return (event.time if self.ready is None else self.ready) + event.expiry
 
 
 class Way(NamedTuple):
@@ -68,6 +81,8 @@ class Way(NamedTuple):
     """The pickup, or the end of a way without a task."""
     loaded: float = 0.0
     """s, when the task should be loaded."""
+    pause: float = 0.0
+    """s that the vehicle waits before, at the pickup."""
 
 
 class LiveVehicle(NamedTuple):
@@ -142,6 +157,7 @@ class Situation(NamedTuple):
     tasks: dict[str, LiveTask]
     pool: list[str]
     planned: dict[str, LiveTask]
+    machines: list[float]
     day: Day
     mark: tuple[int, float, int]
 
@@ -178,6 +194,9 @@ class Board:
         back until their earliest starts.
     n_ready : int
         Idle vehicles in service.
+    machines : list of float, s, until when each of the layout's machines is busy
+    has_chains : bool
+        Whether tasks may follow others or be announced.
     has_errands, calls_back : bool
         Whether vehicles charge, park or are called back; whether they are called back.
     """
@@ -225,11 +244,14 @@ class Board:
             for k, item in enumerate(vehicle.breakdowns):
                 planned[v, k, PLAN_TIME] = item.time
                 planned[v, k, PLAN_REPAIR_TIME] = item.repair_time
-        since, arrival = np.zeros((2, FIRST_ROOM))
-        used = np.zeros(FIRST_ROOM, np.bool_)
+        self.has_chains = bool(self.problem.instance[0, S.INSTANCE_CHAINED])
+        self.machines = [-np.inf] * (len(layout.machines) if self.has_chains else 0)
+        self._machine_at = {layout.site_index[m.site]: k for k, m in enumerate(layout.machines)}
+        since, arrival = np.zeros((2, self.room))
+        used, machine = np.zeros(self.room, np.bool_), np.array(self.machines)
         errand = np.zeros((n, N_ERRAND_FIELDS))
         errand[:, ERRAND_LEFT] = -1e12
-        self.clock = Clock(since, arrival, used, np.zeros(n), np.zeros(n), planned, errand)
+        self.clock = Clock(since, arrival, used, machine, np.zeros(n), np.zeros(n), planned, errand)
         self.has_errands = bool(self.problem.instance[0, S.INSTANCE_ERRANDS])
         self.calls_back = layout.commitment == "pickup"
         places = layout.parking.places if layout.parking else ()
@@ -240,7 +262,7 @@ class Board:
         self.pool: list[str] = []
         self.n_ready = 0
         self._n_ranked = 0
-        self._free = list(range(FIRST_ROOM - 1, -1, -1))
+        self._free = list(range(self.room - 1, len(self.machines) - 1, -1))
 
     @property
     def room(self) -> int:
@@ -262,6 +284,7 @@ class Board:
             if vehicle.way is not None:
                 way = vehicle.way
                 began, reached, loaded = way.began, way.reached, way.loaded
+                row[S.VEHICLE_PAUSE] = way.pause
                 row[[S.VEHICLE_TRIP_SITE, S.VEHICLE_TRIP_FROM, S.VEHICLE_DESTINATION]] = (
                     way.site,
                     way.before,
@@ -286,8 +309,7 @@ class Board:
             taken = {*self._task_slots.values(), *(other.slot for other in self.tasks.values())}
             named = self._task_slots.get(task.event.task)
             slot = named or next(k for k in count(1) if k not in taken)
-        arrival = find_arrival(task.event)
-        task = task._replace(row=self._free.pop(), since=arrival, slot=slot)
+        task = task._replace(row=self._free.pop(), since=task.arrival, slot=slot)
         self._write(task)
         self.wait(task)
 
@@ -297,19 +319,38 @@ class Board:
         self.fill_row(task, self.problem.ends[0, row], self.problem.record[0, row])
         self.state.task[0, row] = 0
         self.state.task[0, row, [S.TASK_VEHICLE, S.TASK_CHANGES]] = task.vehicle, task.changes
-        self.clock.since[row], self.clock.arrival[row] = task.since, find_arrival(event)
+        self.clock.since[row], self.clock.arrival[row] = task.since, task.arrival
         self.clock.used[row] = True
+        if self.has_chains:
+            machine = self._machine_at.get(self.layout.site_index[event.delivery], -1)
+            chain = self.problem.chain[0, row]
+            chain[S.CHAIN_AFTER] = -1
+            chain[S.CHAIN_MACHINE] = machine if event.processing > 0.0 else -1
+            self.problem.lead[0, row, S.LEAD_WORK_LEFT] = self._find_work_left(event)
         self._count_ranked(event, 1)
         self.tasks[event.task] = task
+
+    def _find_work_left(self, event: TaskArrived) -> float:
+        """Return what is left after a task's delivery, s: its processing, and the longest of what follows."""
+        speed = float(np.mean([vehicle.speed for vehicle in self.layout.vehicles]))
+        left = event.processing
+        for other in self.planned.values():
+            own, index = other.event, self.layout.site_index
+            if own.after == event.task:
+                metres = self.problem.distance[0, index[own.pickup], index[own.delivery]]
+                way = float(metres) / speed + own.handling_time
+                left = max(left, event.processing + way + self._find_work_left(own))
+        return left
 
     def fill_row(self, task: LiveTask, ends: np.ndarray, values: np.ndarray) -> None:
         """Write what kernels read of a task: its sites, and its record."""
         event, index = task.event, self.layout.site_index
         pickup, delivery = index[event.pickup], index[event.delivery]
         ends[S.ENDS_PICKUP], ends[S.ENDS_DELIVERY] = pickup, delivery
-        arrival = find_arrival(event)
+        arrival = task.arrival
         values[S.RECORD_ARRIVAL] = arrival
-        values[S.RECORD_EXPIRY] = event.expiry - (arrival - event.time)
+        late = 0.0 if task.ready is not None else arrival - event.time
+        values[S.RECORD_EXPIRY] = event.expiry - late
         values[S.RECORD_HANDLING], values[S.RECORD_DEMAND] = event.handling_time, event.demand
         values[S.RECORD_PRIORITY], values[S.RECORD_SLOT] = event.priority, task.slot
         loaded = self.problem.distance[0, pickup, delivery]
@@ -340,6 +381,11 @@ class Board:
             self._count_ranked(task.event, -1)
             self._write(new)
 
+    def set_machines(self, machines: Sequence[float]) -> None:
+        """Write until when machines are busy."""
+        self.machines = list(machines)
+        self.clock.machine[:] = machines
+
     def wait(self, task: LiveTask) -> None:
         """Put a task at the end of the pool."""
         self.state.pool[0, len(self.pool)] = task.row
@@ -363,19 +409,22 @@ class Board:
         vehicle = self._leave_place(v, now)
         finish = vehicle.way.began if vehicle.way else now
         origin = vehicle.way.site if vehicle.way else vehicle.site
-        driven = self._estimate(v, origin, task)
-        if vehicle.way is not None:
+        driven, pause = self._estimate(v, origin, task), 0.0
+        if vehicle.way is not None or self.has_chains:
             driven = max(1.0, driven)
             # As kernels count it: whole seconds from where the way begins.
             seconds = min(driven, self._measure_way(v, origin, pickup))
             loaded = finish + math.ceil(seconds - 0.5e-9)
-            vehicle = vehicle._replace(way=vehicle.way._replace(end=pickup, loaded=loaded))
+            pause = max(0.0, math.ceil(task.arrival - loaded)) if self.has_chains else 0.0
+            if vehicle.way is not None:
+                way = vehicle.way._replace(end=pickup, loaded=loaded + pause, pause=pause)
+                vehicle = vehicle._replace(way=way)
         carrying = vehicle._replace(
             status=S.WORKING,
             origin=origin,
             has_fetched=origin == pickup and finish <= now,
             task=name,
-            finish=finish + driven,
+            finish=finish + driven + pause,
             is_confirmed=False,
         )
         self.put(v, carrying)
@@ -413,6 +462,8 @@ class Board:
         if own.status == S.WORKING and own.way is not None:
             loaded = min(now, max(own.level_time, own.way.loaded))
             used += (battery.loaded - rate) * (now - loaded)
+            there = min(loaded, max(own.level_time, own.way.loaded - own.way.pause))
+            used += (battery.idle - rate) * (loaded - there)
         return max(0.0, own.level - used)
 
     def _find_stand(self, v: int, now: float) -> Way:
@@ -493,10 +544,10 @@ class Board:
         """Return the tasks that may be given to a vehicle: those that wait or are not loaded yet."""
         names = self.pool.copy()
         for v, vehicle in enumerate(self.vehicles):
-            if vehicle.status != S.WORKING or vehicle.service != SERVING or vehicle.has_fetched:
+            if vehicle.status != S.WORKING or vehicle.service != SERVING:
                 continue
             assert vehicle.task is not None and vehicle.way is not None
-            is_loaded = now >= vehicle.way.loaded
+            is_loaded = now >= vehicle.way.loaded or (vehicle.has_fetched and not vehicle.way.pause)
             if is_loaded or self.tasks[vehicle.task].changes >= self.layout.max_changes:
                 continue
             names.insert(self._find_place_of(names, vehicle.task), vehicle.task)
@@ -527,6 +578,7 @@ class Board:
             self.tasks.copy(),
             self.pool.copy(),
             self.planned.copy(),
+            self.machines.copy(),
             self.day,
             self.day.mark,
         )
@@ -541,7 +593,9 @@ class Board:
             self._make_room()
         for task in situation.tasks.values():
             self._write(task)
-        self._free = [row for row in range(self.room - 1, -1, -1) if not self.clock.used[row]]
+        self.set_machines(situation.machines)
+        last = len(self.machines) - 1
+        self._free = [row for row in range(self.room - 1, last, -1) if not self.clock.used[row]]
         self.pool = []
         for name in situation.pool:
             self.wait(self.tasks[name])
@@ -577,11 +631,17 @@ class Board:
             ends=_double(problem.ends, 1),
             record=_double(problem.record, 1),
             arrival_tick=_double(problem.arrival_tick, 1),
+            chain=_double(problem.chain, 1),
+            lead=_double(problem.lead, 1),
         )
         self.state = state._replace(
             pool=_double(state.pool, 1),
             waiting_since=_double(state.waiting_since, 1),
             task=_double(state.task, 1),
+            job=_double(state.job, 1),
+            ready=_double(state.ready, 1),
+            expected=_double(state.expected, 1),
+            processed=_double(state.processed, 1),
         )
         self.clock = clock._replace(
             since=_double(clock.since), arrival=_double(clock.arrival), used=_double(clock.used)

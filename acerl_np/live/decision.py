@@ -159,7 +159,9 @@ class LiveDecider:
         """Return empty tables for this policy's boards of a layout."""
         own, scaling = self._shown, np.ones(N_SCALING_FIELDS)
         if own is None:
-            return build_live_problem(layout, FIRST_ROOM, scaling=scaling)
+            # What a lookahead plays is not told what follows.
+            chained = bool(layout.machines) and not isinstance(self.policy, Lookahead)
+            return build_live_problem(layout, FIRST_ROOM, scaling=scaling, chained=chained)
         known = scaling_of(layout) if own.scaling is None else own.scaling
         return build_live_problem(
             layout,

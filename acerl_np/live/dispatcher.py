@@ -35,10 +35,12 @@ from acerl_np.live.events import (
     Event,
     Explanation,
     Forecast,
+    MachineBusy,
     Order,
     Park,
     Recall,
     RecallAnswered,
+    TaskArrived,
     VehicleBroke,
     VehicleCharging,
     VehicleIdle,
@@ -441,7 +443,9 @@ class Dispatcher(CopiedWhole):
         elif isinstance(event, VehiclePassed | VehicleParked | VehicleCharging):
             # It opens decisions if what has ended then makes one possible.
             self._asked = min(self._asked, float(event.time) - 1.0)
-        else:
+        elif isinstance(event, TaskArrived):
+            self._opens |= not event.after
+        elif not isinstance(event, MachineBusy):
             self._opens |= not isinstance(event, RecallAnswered) or not event.done
         if number is not None:
             self._numbers.add(int(number))

@@ -78,6 +78,11 @@ class Forecaster:
         self, board: Board, decisions: int, now: float, futures: int, budget: float | None
     ) -> list[Forecast]:
         """Return what is to be expected of all tasks of a board, after so many decisions."""
+        known = [*board.tasks.values(), *board.planned.values()]
+        if any(task.event.after or task.ready is not None for task in known):
+            raise PolicyError(
+                "forecast: tasks that follow others, or are announced, are not foreseen; expected none"
+            )
         started = time.perf_counter()
         working = [vehicle.task for vehicle in board.vehicles if vehicle.status == S.WORKING]
         names = [*board.pool, *filter(None, working)]

@@ -108,11 +108,13 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
                 "vehicle": task.vehicle,
                 "slot": task.slot,
                 **({"changes": task.changes} if task.changes else {}),
+                **({} if task.ready is None else {"ready": task.ready}),
             }
             for task in base.tasks.values()
         ],
         "pool": base.pool,
         "planned": [_pack_task(task) for task in base.planned.values()],
+        "machines": [_pack_time(time) for time in base.machines],
         "vehicles": [
             {
                 **{
@@ -152,7 +154,8 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
     tasks = {}
     for row, entry in enumerate(data["tasks"]):
         tasks[entry["task"]] = _unpack_task(entry)._replace(
-            row=row,
+            row=row + len(layout.machines),
+            ready=None if entry.get("ready") is None else float(entry["ready"]),
             since=float(entry["since"]),
             vehicle=int(entry["vehicle"]),
             slot=int(entry.get("slot", 0)),
@@ -178,7 +181,11 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
     planned = {entry["task"]: _unpack_task(entry) for entry in data.get("planned", [])}
     day = _unpack_day(data.get("day", {}))
     pool = [str(name) for name in data["pool"]]
-    base = Situation(layout, vehicles, tasks, pool, planned, day, day.mark)
+    n = len(feed.floor.machines)
+    machines = [read_time(time) for time in data.get("machines", [None] * n)]
+    if len(machines) != n:
+        raise ValueError(f"machines: read {len(machines)}; expected {n}")
+    base = Situation(layout, vehicles, tasks, pool, planned, machines, day, day.mark)
     entries = [
         Entry(read_time(entry["at"]), n, _unpack_item(entry["item"]), bool(entry["holds"]))
         for n, entry in enumerate(data.get("entries", []))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import naive_chains
 import naive_vehicles
 import numba
 import pytest
@@ -20,10 +21,13 @@ from acerl_np import (
     IndexPolicy,
     Instance,
     Layout,
+    MachineBusy,
     Park,
     Recall,
     RecallAnswered,
+    TaskAnnounced,
     TaskArrived,
+    TaskReady,
     VehicleBroke,
     VehicleCharging,
     VehicleIdle,
@@ -88,6 +92,9 @@ class Plant(naive_vehicles.NaiveEpisode):
                 self.events.append(VehicleCharging(now, name, vehicle.site, begins=False))
             elif word != "charging" == vehicle.word:
                 self.events.append(VehicleCharging(now, name, vehicle.site))
+        self._tell_tasks(waiting)
+
+    def _tell_tasks(self, waiting):
         arrived = self._tasks[len(self._tasks) - waiting : len(self._tasks) - len(self._to_arrive)]
         for task in arrived:
             own = task.expiry, task.handling, task.demand
@@ -148,11 +155,48 @@ class Plant(naive_vehicles.NaiveEpisode):
         return self
 
 
-def play(instance, policy, commitment, changes, passes):
+class ChainPlant(Plant, naive_chains.NaiveEpisode):
+    """A plant with machines: it tells of all tasks of a chain with the first, and when each is ready."""
+
+    def __init__(self, *args, **options):
+        self.told, self.known, self.work = set(), set(), {}
+        super().__init__(*args, **options)
+
+    def _tell_task(self, time, task):
+        self.told.add(task.name)
+        own = task.expiry, task.handling, task.demand, task.priority, None
+        chain = task.after or "", task.processing
+        ends = task.pickup, task.delivery
+        self.events.append(TaskArrived(time, task.name, *ends, *own, *chain))
+        for other in self._tasks:
+            if other.after == task.name:
+                self._tell_task(time, other)
+
+    def _tell_tasks(self, waiting):
+        now = float(self.time)
+        for task in self._pool:
+            if task.name not in self.known:
+                self.known.add(task.name)
+                if task.name not in self.told:
+                    self._tell_task(min(now, task.arrival), task)
+                if task.arrival == now and task.after:
+                    self.events.append(TaskReady(now, task.name))
+                elif task.after or task.arrival > now:
+                    self.events.append(TaskAnnounced(now, task.name, task.arrival))
+        for site, machine in self._machines.items():
+            names = [task.name for task in (*machine.in_service, *machine.queue)]
+            if names != self.work.get(site, []):
+                self.work[site] = names
+                left = sum(task.processed - self.time for task in machine.in_service)
+                left += sum(map(naive_chains.count_ticks, machine.queue))
+                self.events.append(MachineBusy(now, site, float(left)))
+
+
+def play(instance, policy, commitment, changes, passes, kind=Plant):
     layout = instance.layout.with_commitment(commitment, changes)
     instance = Instance.from_rows("random", layout, instance.rows())
     dispatcher = Dispatcher(layout, policy)
-    plant = Plant(instance, dispatcher, passes, commitment=commitment, max_changes=changes)
+    plant = kind(instance, dispatcher, passes, commitment=commitment, max_changes=changes)
     plant.play()
     # The simulator was told of pairs that leave a task with its vehicle; what they changed is told in orders.
     n_recalls = sum(isinstance(order, Recall) for order in plant.orders)
@@ -176,6 +220,25 @@ def test_a_perfect_plant_goes_as_the_simulator(kind, commitment, data):
     policy = data.draw(st.sampled_from(["nearest", "assignment", INDEX]))
     changes = data.draw(st.sampled_from([0, 1, 8]))
     play(instance, policy, commitment, changes, data.draw(st.booleans()))
+
+
+CHAINS = IndexPolicy.of_weights(
+    approach=-1.0, lateness=0.6, work_left=0.3, machine_busy=-0.4, ready_in=-0.8
+)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_perfect_plant_with_chains_goes_as_the_simulator(commitment, seed):
+    world = worlds.chained_world(seed)
+    floor = {**world.layout, "machines": [{"site": m["site"]} for m in world.layout["machines"]]}
+    layout = Layout.from_dict(floor).with_breakdowns({})
+    instance = Instance.from_rows("random", layout, world.rows)
+    policy = ["nearest", CHAINS, "EDD", "assignment"][seed % 4]
+    if policy == "EDD" and commitment == "pickup":
+        policy = CHAINS
+    play(instance, policy, commitment, seed % 3, seed % 2 == 0, ChainPlant)
 
 
 BATTERY = {
