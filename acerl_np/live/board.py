@@ -330,6 +330,11 @@ class Board:
         self._count_ranked(event, 1)
         self.tasks[event.task] = task
 
+    def note_work_left(self) -> None:
+        """Write what is left after each task that waits or is under way."""
+        for task in self.tasks.values():
+            self.problem.lead[0, task.row, S.LEAD_WORK_LEFT] = self._find_work_left(task.event)
+
     def _find_work_left(self, event: TaskArrived) -> float:
         """Return what is left after a task's delivery, s: its processing, and the longest of what follows."""
         speed = float(np.mean([vehicle.speed for vehicle in self.layout.vehicles]))
@@ -589,6 +594,7 @@ class Board:
             self._lay_out(situation.layout)
         for task in list(self.tasks.values()):
             self.leave(task)
+        self.planned = situation.planned.copy()
         while max((task.row for task in situation.tasks.values()), default=-1) >= self.room:
             self._make_room()
         for task in situation.tasks.values():
@@ -600,7 +606,6 @@ class Board:
         for name in situation.pool:
             self.wait(self.tasks[name])
         self.state.episode[0, S.EPISODE_POOL_SIZE] = len(self.pool)
-        self.planned = situation.planned.copy()
         self.day = situation.day
         self.day.n_tasks, self.day.delay, self.day.delivered = situation.mark
         for v, vehicle in enumerate(situation.vehicles):

@@ -306,6 +306,8 @@ class Floor(Board):
         if own.after or find_arrival(own) > own.time:
             self.planned[event.task] = task
             self._plan_release()
+            if own.after:
+                self.note_work_left()
         else:
             self._begin_waiting(task)
 
