@@ -10,14 +10,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterator
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from acerl_np.evaluation.bounds import bound_objective
-from acerl_np.evaluation.hindsight import check_future, play, play_orders
+from acerl_np.evaluation.hindsight import (
+    check_future,
+    make_reference,
+    play,
+    play_orders,
+)
 from acerl_np.evaluation.references import Reference
 from acerl_np.kernels import state as S
 from acerl_np.kernels.state import may_carry
@@ -47,6 +52,8 @@ class Proof(NamedTuple):
         Those of that schedule when the simulator plays it; inf where it does not finish.
     actions : tuple of int
         vehicle * n_tasks + task by turn, see `hindsight.play_orders`.
+    best : float
+        The least makespan within the limit that the simulator has played, of this or the schedule given, s.
     seconds : float
         What the solver took.
     """
@@ -56,7 +63,19 @@ class Proof(NamedTuple):
     makespan: float
     tardiness: float
     actions: tuple[int, ...]
+    best: float
     seconds: float
+
+    @property
+    def gap(self) -> float:
+        """Share by which the best schedule is above the bound; nan without one."""
+        return math.nan if math.isinf(self.best) else self.best / self.bound - 1.0
+
+    def describe(self) -> str:
+        """Return in a few words what is proven."""
+        if math.isinf(self.bound):
+            return "none within the limit"
+        return "optimal" if self.best <= self.bound else "open"
 
 
 def check_extra() -> None:
@@ -311,7 +330,7 @@ class _Model:
                 stops = [(int(state.task[0, x, S.TASK_START]), 1 + x) for x in own]
                 stops += [(a, 1 + self.n + k) for k, (a, _) in enumerate(group.windows)]
                 nodes = [0, *(node for _, node in sorted(stops)), 0]
-                steps |= set(zip(nodes[:-1], nodes[1:], strict=True)) if stops else set()
+                steps |= set(pairwise(nodes)) if stops else set()
             rounds.append(steps)
         return rounds
 
@@ -331,11 +350,14 @@ class _Model:
         return tuple(vehicle[task] * self.n + task for task in order)
 
 
-def _find_most(instance: Instance, problem: S.Problem) -> int:
-    """Return a makespan within which any schedule without waits ends: one task after the other."""
+def _find_most(instance: Instance) -> int:
+    """Return a makespan within which some best schedule ends: that of one task after the other."""
+    problem = build_problem([instance])
     n, metres = instance.n_tasks, instance.layout.routes.distance
     slowest = float(problem.fleet[0, :, S.FLEET_SPEED].min())
-    longest = float(metres[np.isfinite(metres)].max()) / slowest + float(problem.slowdown.max(initial=0))
+    longest = float(metres[np.isfinite(metres)].max()) / slowest + float(
+        problem.slowdown.max(initial=0)
+    )
     total = n * (2 * longest + 4) + float(instance.handling_time.sum() + instance.processing.sum())
     events = problem.breakdown[0].reshape(-1, 2)
     repairs = events[events[:, 0] < S.NEVER].sum()
@@ -376,9 +398,8 @@ def prove_makespan(
 
     check_provable(instance, goal)
     has_known = known is not None and known.within
-    problem = build_problem([instance], goal=goal)
-    most = int(known.makespan) if known is not None and has_known else _find_most(instance, problem)
-    model = _Model(instance, goal, most)
+    best = known.makespan if known is not None and has_known else math.inf
+    model = _Model(instance, goal, int(best) if has_known else _find_most(instance))
     if known is not None and has_known:
         model.hint(play(instance, known.actions, goal))
     solver = cp_model.CpSolver()
@@ -387,21 +408,30 @@ def prove_makespan(
     started = time.perf_counter()
     status = solver.solve(model.cp)
     took = time.perf_counter() - started
+    none = math.inf, math.inf, math.inf, ()
     if status == cp_model.INFEASIBLE:
-        return Proof(math.inf, math.inf, math.inf, math.inf, (), took)
+        return Proof(math.inf, *none, best, took)
     bound = float(max(model.least, math.ceil(solver.best_objective_bound - 1e-6)))
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Proof(bound, math.inf, math.inf, math.inf, (), took)
-    actions = model.read(solver)
-    return Proof(bound, solver.objective_value, *_play_makespan(instance, actions, goal), actions, took)
-
-
-def _play_makespan(
-    instance: Instance, actions: Sequence[int], goal: Goal
-) -> tuple[float, float]:
-    """Return makespan and tardiness of an order; inf where it does not finish."""
+        return Proof(bound, *none, best, took)
+    planned, actions = float(round(solver.objective_value)), model.read(solver)
     state = play_orders(instance, actions, goal)
     if state.episode[0, S.EPISODE_PHASE] != S.FINISHED:
-        return math.inf, math.inf
-    outcome = state.outcome[0]
-    return float(outcome[S.OUTCOME_MAKESPAN]), float(outcome[S.OUTCOME_TARDINESS])
+        return Proof(bound, planned, math.inf, math.inf, actions, best, took)
+    makespan, tardiness = state.outcome[0, [S.OUTCOME_MAKESPAN, S.OUTCOME_TARDINESS]].tolist()
+    if tardiness < goal.cost_limit:
+        best = min(best, makespan)
+    return Proof(bound, planned, makespan, tardiness, actions, best, took)
+
+
+def take_proven(
+    instance: Instance, goal: Goal, known: Reference | None, proof: Proof
+) -> Reference | None:
+    """Return the reference of the model's schedule where it is the better one, else the one that is known.
+
+    Rules cannot tell an order of a plain instance, so there it is always the one that is known.
+    """
+    is_best = proof.makespan == proof.best and (known is None or known.makespan > proof.best)
+    if instance.is_plain or not proof.actions or not is_best:
+        return known
+    return make_reference(instance, proof.actions, goal)

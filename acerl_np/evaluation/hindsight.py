@@ -222,10 +222,9 @@ def find_hindsight(
 
     Where none is found below the limit, it is that of the least cost, `within` false; None only where no
     sequence finishes. Beams over partial schedules, then annealing of whole sequences, beside the best static
-    plan for this record, so that none is better. Where tasks follow others, are processed or announced, orders
-    are annealed instead. The same arguments give the same sequence. `effort` is a factor on the work: 1 takes
-    about seven seconds of a core for a DMH record or a larger one. Objective and limit are those of
-    `evaluate_policy`.
+    plan for this record, so that none is better; of an instance that is not plain, annealing of orders alone.
+    The same arguments give the same sequence. `effort` is a factor on the work: 1 takes about seven seconds
+    of a core for a DMH record or a larger one. Objective and limit are those of `evaluate_policy`.
     """
     goal = find_goal(objective, cost_limit)
     goal.refuse_own("hindsight")
@@ -236,13 +235,20 @@ def find_hindsight(
         best = _search_orders(instance, goal, effort, seed)
     if not best.actions:
         return None
-    played = replay(instance, best.actions, goal)
+    found = make_reference(instance, best.actions, goal)
+    if (found.value, found.cost) != best[:2]:
+        read = found.value, found.cost
+        raise InputError(f"{instance.name}: the replay gives {read}, not {best[:2]}")
+    return found
+
+
+def make_reference(instance: Instance, actions: tuple[int, ...], goal: Goal) -> Reference:
+    """Return the reference of an action sequence, which is played."""
+    played = replay(instance, actions, goal)
     value, cost = float(played.value[0]), float(played.cost[0])
-    if (value, cost) != best[:2]:
-        raise InputError(f"{instance.name}: the replay gives {value}, {cost}, not {best[:2]}")
     makespan, tardiness = float(played.makespan[0]), float(played.tardiness[0])
     own = instance.name, instance.content_hash, goal
-    return Reference(*own, makespan, tardiness, value, cost, best.actions)
+    return Reference(*own, makespan, tardiness, value, cost, actions)
 
 
 def find_references(
