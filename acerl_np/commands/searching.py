@@ -136,9 +136,9 @@ def run(arguments: argparse.Namespace) -> None:
     proofs: list[Proof | None] = [None] * len(instances)
     if arguments.exact:
         for k, instance in enumerate(instances):
-            proof = prove_makespan(instance, goal, references[k], seconds=arguments.time_limit)
-            proofs[k], references[k] = proof, take_proven(instance, goal, references[k], proof)
-            line = f"{instance.name}: at least {proof.bound:.0f} s, {proof.describe()}"
+            own = prove_makespan(instance, goal, references[k], seconds=arguments.time_limit)
+            proofs[k], references[k] = own, take_proven(instance, goal, references[k], own)
+            line = f"{instance.name}: at least {own.bound:.0f} s, {own.describe()}"
             print(f"{k + 1}/{len(instances)} {line}", file=sys.stderr, flush=True)
     known = compare_references(instances, references, goal)
     playing = Playing(seed=seed, goal=goal, threads=arguments.threads)

@@ -116,7 +116,8 @@ class _Group(NamedTuple):
 class _Arc(NamedTuple):
     """A step on a vehicle's round: nodes, task by task, and what the trip to the second one takes, ticks.
 
-    Node 0 is the start and the end, 1 + task a task, those after them breakdowns.
+    Node 0 is the start and the end, 1 + task a task, those after them breakdowns. A step from a task to
+    itself leaves it to others.
     """
 
     literal: Any
@@ -162,6 +163,9 @@ class _Model:
         chain = self.problem.chain[0]
         self.processing = chain[:, S.CHAIN_PROCESSING].tolist() if self.chained else [0] * self.n
         self.groups = _list_groups(self.problem)
+        self.sizes: list[Any] = []
+        self.delays: list[tuple[int, Any]] = []
+        self.first: list[tuple[int, int, Any]] = []
         self.arcs = [self._add_round(group) for group in self.groups]
         self._add_trips()
         self._add_known()
@@ -175,6 +179,7 @@ class _Model:
         """Yield the nodes of each possible step, and the ticks to the pickup and of the trip."""
         problem, v, n = self.problem, group.vehicles[0], self.n
         able = [task for task in range(n) if may_carry(problem, 0, v, task)]
+        yield from ((1 + task, 1 + task, 0, 0) for task in range(n))
         distance, ends = problem.distance[0], problem.ends[0]
         row = problem.fleet[0, v, S.FLEET_SLOWDOWN]
         for tail in (0, *(1 + task for task in able)):
@@ -198,13 +203,12 @@ class _Model:
         """Let the vehicles of a group go round; each of its breakdowns is a stop at its time."""
         cp, n = self.cp, self.n
         arcs = [_Arc(cp.new_bool_var(""), *step) for step in self._list_steps(group)]
-        loops = [(1 + task, 1 + task, cp.new_bool_var("")) for task in range(n)]
-        cp.add_multiple_circuit([*((arc.tail, arc.head, arc.literal) for arc in arcs), *loops])
+        cp.add_multiple_circuit([(arc.tail, arc.head, arc.literal) for arc in arcs])
         cp.add(sum(arc.literal for arc in arcs if arc.tail == 0) <= len(group.vehicles))
         for arc in arcs:
             after = arc.tail - 1 - n
             breaks = arc.head - 1 - n
-            if arc.head == 0 or (arc.tail == 0 and breaks < 0):
+            if arc.head in (0, arc.tail) or (arc.tail == 0 and breaks < 0):
                 continue
             if breaks >= 0:
                 if 0 < arc.tail <= n:  # what is delivered at the tick of a breakdown is not
@@ -221,7 +225,7 @@ class _Model:
         into: list[list[_Arc]] = [[] for _ in range(n)]
         for arcs in self.arcs:
             for arc in arcs:
-                if 0 < arc.head <= n:
+                if 0 < arc.head <= n and arc.tail != arc.head:
                     into[arc.head - 1].append(arc)
         trips = []
         for task, arcs in enumerate(into):
@@ -233,8 +237,8 @@ class _Model:
             cp.add(self.begins[task] >= self.finish[task])
             cp.add(self.makespan >= self.begins[task] + self.processing[task])
             least, most = min(arc.duration for arc in arcs), self.most
-            size = cp.new_int_var(least, most, "")
-            ends = self.leaves[task], size, self.finish[task]
+            self.sizes.append(cp.new_int_var(least, most, ""))
+            ends = self.leaves[task], self.sizes[task], self.finish[task]
             trips.append(cp.new_interval_var(*ends, ""))
         for group in self.groups:
             for tick, repaired in group.windows:
@@ -284,6 +288,7 @@ class _Model:
                 cp.add_cumulative(works, [1] * len(works), servers)
             for a, b in combinations(own, 2):
                 is_first = cp.new_bool_var("")
+                self.first.append((a, b, is_first))
                 for x, y, holds in ((a, b, is_first), (b, a, is_first.negated())):
                     cp.add(self.finish[x] <= self.finish[y]).only_enforce_if(holds)
                     until = self.begins[x] + (self.processing[x] if servers == 1 else 0)
@@ -291,46 +296,60 @@ class _Model:
 
     def _limit_tardiness(self, limit: float) -> None:
         """Keep the sum of delays, due moments rounded up, below what the limit allows."""
-        cp, instance, delays = self.cp, self.instance, []
-        for task, expiry in enumerate(instance.expiry.tolist()):
-            if expiry == math.inf:
-                continue
-            arrival, before = float(instance.arrival[task]), int(instance.after[task])
-            due = math.ceil(arrival + expiry)
+        cp, instance = self.cp, self.instance
+        for task in np.flatnonzero(instance.expiry < math.inf).tolist():
+            arrival, expiry = float(instance.arrival[task]), float(instance.expiry[task])
+            before, due = int(instance.after[task]), math.ceil(arrival + expiry)
             if before >= 0:
                 ready = cp.new_int_var(0, self.most, "")
                 done = self.begins[before] + self.processing[before]
                 cp.add_max_equality(ready, [done, math.ceil(arrival)])
                 due = ready + math.ceil(expiry)
-            delays.append(cp.new_int_var(0, self.most, ""))
-            cp.add(delays[-1] >= self.finish[task] - due)
-        if delays:
-            cp.add(sum(delays) <= math.ceil(limit * self.n) - 1)
+            delay = cp.new_int_var(0, self.most, "")
+            cp.add(delay >= self.finish[task] - due)
+            self.delays.append((task, delay))
+        cp.add(sum(delay for _, delay in self.delays) <= math.ceil(limit * self.n) - 1)
 
     def hint(self, state: S.State) -> None:
         """Begin from an episode that was played to its end."""
-        cp, n, rounds = self.cp, self.n, self._read_rounds(state)
+        cp, n = self.cp, self.n
+        start = state.task[0, :n, S.TASK_START].tolist()
+        finish = state.task[0, :n, S.TASK_FINISH].tolist()
+        done = state.job[0, :n, S.JOB_DONE].tolist() if self.chained else finish
+        cp.add_hint(self.makespan, max(finish + done))
         for task in range(n):
-            start, finish = state.task[0, task, [S.TASK_START, S.TASK_FINISH]].tolist()
-            done = state.job[0, task, S.JOB_DONE] if self.chained else finish
-            cp.add_hint(self.leaves[task], start)
-            cp.add_hint(self.finish[task], finish)
-            cp.add_hint(self.begins[task], int(done) - self.processing[task])
-        for arcs, steps in zip(self.arcs, rounds, strict=True):
+            cp.add_hint(self.leaves[task], start[task])
+            cp.add_hint(self.finish[task], finish[task])
+            cp.add_hint(self.sizes[task], finish[task] - start[task])
+            cp.add_hint(self.begins[task], done[task] - self.processing[task])
+        arrival, expiry = self.instance.arrival, self.instance.expiry
+        for task, delay in self.delays:
+            before = int(self.instance.after[task])
+            due = math.ceil(arrival[task] + expiry[task])
+            if before >= 0:
+                due = max(done[before], math.ceil(arrival[task])) + math.ceil(expiry[task])
+            cp.add_hint(delay, max(0, finish[task] - due))
+        for a, b, is_first in self.first:
+            cp.add_hint(is_first, int((finish[a], done[a]) < (finish[b], done[b])))
+        for arcs, steps in zip(self.arcs, self._read_rounds(state), strict=True):
             for arc in arcs:
                 cp.add_hint(arc.literal, int((arc.tail, arc.head) in steps))
+                if (arc.tail, arc.head) in steps and arc.duration:
+                    task = arc.head - 1
+                    cp.add_hint(self.loads[task], finish[task] - arc.duration + arc.approach)
 
     def _read_rounds(self, state: S.State) -> list[set[tuple[int, int]]]:
         """Return the steps of each group in an episode."""
         rounds = []
         for group in self.groups:
-            steps = set()
+            steps = {(1 + task, 1 + task) for task in range(self.n)}
             for v in group.vehicles:
                 own = np.flatnonzero(state.task[0, : self.n, S.TASK_VEHICLE] == v).tolist()
                 stops = [(int(state.task[0, x, S.TASK_START]), 1 + x) for x in own]
                 stops += [(a, 1 + self.n + k) for k, (a, _) in enumerate(group.windows)]
                 nodes = [0, *(node for _, node in sorted(stops)), 0]
                 steps |= set(pairwise(nodes)) if stops else set()
+                steps -= {(1 + task, 1 + task) for task in own}
             rounds.append(steps)
         return rounds
 

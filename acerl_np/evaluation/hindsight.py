@@ -57,7 +57,7 @@ ANNEALING_STEPS = 20_000
 DMH record."""
 
 ORDER_CHAINS = 16
-ORDER_STEPS = 40_000
+ORDER_STEPS = 350_000
 """The same of orders, where tasks follow others: for 20 tasks and two vehicles."""
 
 
