@@ -8,16 +8,23 @@ The simulator is deterministic, so such a schedule can be replayed: it is a refe
 is to win. Each is verified by replay. The column "bound" is proven: no schedule's objective is below it.
 Beside it stands the best static plan for the record (a fixed order of vehicles and a rule for each);
 hindsight is never worse. Where the best rule is nearly as good, a line says that there is little to win.
-Where tasks follow others, are processed or announced, orders are searched: each vehicle takes its tasks in
-turn, as soon as they are known.
+Where tasks follow others, are processed or announced, or are never due, orders are searched, and no static
+plan is among them: each vehicle takes its tasks in turn, as soon as they are known.
 
---exact proves a bound by a constraint model (needs the extra: pip install 'acerl_np[exact]'), for the
-makespan, and searches a schedule that reaches it, for at most --time-limit seconds a record; then a schedule
-is "optimal", or a gap is left. Machines serve in the order of delivery, as in the simulator. Vehicles may
-wait, which rules do not do, and after a listed breakdown go on from anywhere: the bound holds all the same.
+--exact proves a bound on the makespan by a constraint model (needs the extra: pip install 'acerl_np[exact]'),
+and searches a schedule that reaches it, for at most --time-limit seconds a record: it is optimal, or a gap is
+left open. In the model machines serve in the order of delivery, as in the simulator. Vehicles may wait, which
+rules do not do, and go on from anywhere after a listed breakdown, so the bound holds but may be out of reach.
 The simulator plays the model's schedule; a line says where that takes another time.
+
 Where vehicles break down at random no future is known: give --random-breakdowns none to leave those
 breakdowns out.
+
+Examples
+--------
+  acerl-np hindsight week1.csv --layout floor.json --out best.json
+  acerl-np hindsight --suite bu-all
+  acerl-np hindsight EX11 EX52 --exact --time-limit 60
 """
 
 from __future__ import annotations
