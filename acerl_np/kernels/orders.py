@@ -150,9 +150,12 @@ def play_orders(problem, i, orders):
         orders.free[first], orders.site[first] = tick, site
         process_task(problem, i, orders, task, tick)
         weight = find_weight(problem, i, task)
-        ready = max(problem.record[i, task, S.RECORD_ARRIVAL], np.float64(orders.ready[task]))
-        if problem.chain[i, task, S.CHAIN_AFTER] < 0:
-            ready = problem.record[i, task, S.RECORD_ARRIVAL]
+        ready, after = (
+            problem.record[i, task, S.RECORD_ARRIVAL],
+            problem.chain[i, task, S.CHAIN_AFTER],
+        )
+        if after >= 0:
+            ready = max(ready, np.float64(orders.done[after]))
         delay = np.float64(tick) - ready - problem.record[i, task, S.RECORD_EXPIRY]
         weights += weight
         total += np.float64(orders.done[task])

@@ -14,11 +14,12 @@ import worlds
 import acerl_np
 from acerl_np.commands.main import main
 from acerl_np.evaluation import hindsight
+from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.hindsight import find_hindsight, find_references, play_orders, replay
 from acerl_np.evaluation.references import bundled_references, load_references
 from acerl_np.kernels import state as S
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
-from acerl_np.problem.goal import PAPER, Goal
+from acerl_np.problem.goal import MEASURES, PAPER, Goal
 from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many thousands of orders")
@@ -53,6 +54,26 @@ def list_outcomes(instance: acerl_np.Instance) -> list[tuple[float, float]]:
                 pair = state.outcome[0, [S.OUTCOME_MAKESPAN, S.OUTCOME_TARDINESS]]
                 found.append(tuple(pair.tolist()))
     return found
+
+
+@needs_jit
+@pytest.mark.parametrize("seed", range(0, 40, 4))
+@pytest.mark.parametrize("objective", MEASURES)
+def test_no_order_is_below_the_bound(seed, objective):
+    instance = chained(seed)
+    goal = Goal(objective, cost_limit=float("inf"))
+    found = find_hindsight(instance, objective=goal, effort=0.001)
+    assert bound_objective(instance, goal) <= found.value + 1e-9
+
+
+def test_a_bound_of_a_chain_by_hand():
+    instance = acerl_np.load_instance("EX11")
+    distance = instance.layout.routes.distance
+    ends = [0.0] * instance.n_tasks
+    for task, before in enumerate(instance.after.tolist()):
+        ride = distance[instance.pickup[task], instance.delivery[task]]
+        ends[task] = (ends[before] if before >= 0 else 0.0) + ride + instance.processing[task]
+    assert bound_objective(instance, NO_LIMIT) == max(ends)
 
 
 @needs_jit
