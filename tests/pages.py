@@ -50,3 +50,13 @@ def make_powered():
     layout["parking"] = {"after": 5, "places": [{"site": "p3"}, {"site": "p2"}]}
     layout = Layout.from_dict(layout).with_commitment("pickup")
     return Instance.from_rows("powered", layout, record.rows())
+
+
+def make_chained():
+    """EX11, whose tasks are never due, known when the processing before them begins; m1 has two servers."""
+    record = load_instance("EX11")
+    layout = record.layout.to_dict()
+    layout["machines"][0]["servers"] = 2
+    rows = [{**row, "announced": "start"} for row in record.rows()]
+    rows[-1]["expiry_time"] = 5.0
+    return Instance.from_rows("chained", Layout.from_dict(layout), rows)

@@ -6,6 +6,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acerl_np.problem.goal import PAPER, Goal
@@ -286,8 +287,9 @@ TASK_COLUMNS = (
 )
 """Of a task in a trial, times in s from the record's time zero; the rest stays empty if nobody served it."""
 
-CHANGES = "changes"
-"""A further column where tasks may change hands: how often this one was called back."""
+CHANGES, READY = "changes", "ready_s"
+"""Further columns: how often it was called back, where tasks may change hands; when it could be loaded, where
+some task follows another or is announced. Waiting and lateness then count from there."""
 
 VEHICLE_COLUMNS = (
     *("policy", "record", "trial", "vehicle", "tasks", "loaded_share", "empty_share"),
@@ -306,16 +308,18 @@ def write_tables(
     `played` are labels, trials' numbers and what happened in them.
     """
     lines: list[list[list[object]]] = [[], []]
-    recalls = False
+    recalls = chained = False
     for label, k, trace in played:
         recalls |= trace.instance.layout.commitment == "pickup"
+        chained |= not trace.instance.is_plain
         if tasks is not None:
             lines[0] += list_tasks(label, k, trace)
         if vehicles is not None:
             lines[1] += list_vehicles(label, k, trace)
     if tasks is not None:
-        head = [*TASK_COLUMNS, *([CHANGES] if recalls else [])]
-        text = render_csv([head, *(line[: len(head)] for line in lines[0])])
+        head: list[object] = [*TASK_COLUMNS, CHANGES, READY]
+        shown = [True] * len(TASK_COLUMNS) + [recalls, chained]
+        text = render_csv([list(compress(line, shown)) for line in [head, *lines[0]]])
         write_atomically(tasks, text.encode())
     if vehicles is not None:
         write_atomically(vehicles, render_csv([VEHICLE_COLUMNS, *lines[1]]).encode())
@@ -331,7 +335,7 @@ def list_vehicles(label: str, trial: int, trace: Trace) -> Iterator[list[object]
         errands = [own for own in trace.errands if own.vehicle == v]
         pickups = [trip.end if trip.pickup is None else trip.pickup for trip in trips]
         loaded = sum(trip.end - at for trip, at in zip(trips, pickups, strict=True))
-        empty = sum(at - trip.start for trip, at in zip(trips, pickups, strict=True))
+        empty = sum(at - trip.start - trip.pause for trip, at in zip(trips, pickups, strict=True))
         stood = dict.fromkeys((QUEUED, CHARGING), 0)
         for own in errands:
             if own.status in stood:
@@ -355,7 +359,7 @@ def list_vehicles(label: str, trial: int, trace: Trace) -> Iterator[list[object]
 
 
 def list_tasks(label: str, trial: int, trace: Trace) -> Iterator[list[object]]:
-    """Give the cells of `TASK_COLUMNS`, and `CHANGES`, of each task."""
+    """Give the cells of `TASK_COLUMNS`, `CHANGES` and `READY` of each task; what is not known is empty."""
     from acerl_np.problem.fields import show_moment
 
     instance, sites = trace.instance, trace.instance.layout.sites
@@ -363,8 +367,8 @@ def list_tasks(label: str, trial: int, trace: Trace) -> Iterator[list[object]]:
     trips = {trip.task: trip for trip in trace.trips if trip.delivered}
     changes = Counter(trip.task for trip in trace.trips if trip.recall is not None)
     for k, task in enumerate(instance.tasks):
-        arrival = float(instance.arrival[k])
-        due = arrival + float(instance.expiry[k])
+        ready = float(trace.ready[k])
+        due = ready + float(instance.expiry[k])
         ends = [sites[instance.pickup[k]].id, sites[instance.delivery[k]].id]
         own = [label, instance.name, trial, task, *ends, int(instance.priority[k]), zero]
         cells: list[object] = [""] * 6
@@ -372,9 +376,11 @@ def list_tasks(label: str, trial: int, trace: Trace) -> Iterator[list[object]]:
             trip = trips[k]
             pickup = trip.end if trip.pickup is None else trip.pickup
             late = max(0.0, trip.end - due)
-            times = [trip.start, pickup, trip.end, round(pickup - arrival, 6), round(late, 6)]
+            times = [trip.start, pickup, trip.end, round(pickup - ready, 6), round(late, 6)]
             cells = [*times, instance.layout.vehicles[trip.vehicle].id]
-        yield [*own, round(arrival, 6), round(due, 6), *cells, changes[k]]
+        known = [float(instance.arrival[k]), due, ready]
+        arrival, *rest = (round(x, 6) if math.isfinite(x) else "" for x in known)
+        yield [*own, arrival, rest[0], *cells, changes[k], rest[1]]
 
 
 # What a training has achieved

@@ -31,9 +31,9 @@ def play_past(past: Sequence[Assignments], playing: Playing) -> Trials:
 
 def count_late(replay: Replay) -> int:
     """Return how many tasks of a replay were finished after they were due."""
-    instance = replay.assignments.instance
+    due = replay.ready + replay.assignments.instance.expiry
     # Finishes are whole seconds; due times may be off by rounding.
-    return int(np.count_nonzero(replay.finish > instance.arrival + instance.expiry + 1e-9))
+    return int(np.count_nonzero(replay.finish > due + 1e-9))
 
 
 def measure_utilisation(replay: Replay) -> float:

@@ -94,7 +94,8 @@ def rate_task(problem, state, b, v, rule, task, weights):
         return std(floor, v, task)
     if rule == LWT:
         return lwt(floor, v, task)
-    return -round_sum(weights[0] * floor.due(task) + weights[1] * floor.trip(task))
+    due = weights[0] * floor.due(task) if weights[0] > 0.0 else 0.0
+    return -round_sum(due + weights[1] * floor.trip(task))
 
 
 @inner_kernel
@@ -111,7 +112,7 @@ def select_task(problem, state, b, v, rule):
         if not is_offered(problem, state, b, v, task, priority):
             continue
         key = rate_task(problem, state, b, v, rule, task, weights)
-        if key < best_key:
+        if best < 0 or key < best_key:  # inf: never due
             best_key = key
             best = k
     return best

@@ -1,4 +1,4 @@
-"""What each vehicle did in an episode, as a row of bars: ways, loaded ways, charging, breakdowns."""
+"""What each vehicle, and each machine, did in an episode, as a row of bars."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from acerl_np.pictures.drawing import (
     GROUND,
     ORANGE,
     PALE,
+    PURPLE,
     SKY,
     Style,
     clear_rows,
@@ -39,7 +40,7 @@ NARROW, WIDE, PER_TASK = 10.0, 24.0, 0.34
 ROW, AROUND = 0.42, 1.5
 """Inches of a row, and of what stands above and below."""
 
-THICK, THIN = 0.62, 0.26
+THICK, THIN, LINE = 0.62, 0.26, 0.1
 """Heights of bars, as shares of a row."""
 
 MOST_BESIDE = 5
@@ -73,22 +74,28 @@ LOOKS = {
     "errand": Look("way to charge or park", "white", "", THIN),
     "queue": Look("in a charger's queue", PALE, "||||", THIN),
     "charging": Look("charging", GREEN, "", THICK),
+    "pause": Look("stands until a task is ready", PALE, "....", THIN),
+    "queued": Look("a task in a machine's queue", BLACK, "", LINE),
+    "processed": Look("processing", PURPLE, "----", THICK),
 }
 """Kinds of bars, no two of the same brightness and pattern."""
 
 
 class Bar(NamedTuple):
-    """What a vehicle did for a while: a kind of `LOOKS`, positions in fleet and record, times in s."""
+    """What stands in a row for a while: a kind of `LOOKS`, the task's position in the record, times in s."""
 
     kind: str
-    vehicle: int
+    row: int
     start: float
     end: float
     task: int | None = None
 
 
 def list_bars(trace: Trace) -> list[Bar]:
-    """Return what each vehicle did: of a trip the ways to and from its pickup, errands, and breakdowns."""
+    """Return what each vehicle did: of a trip the ways to and from its pickup, errands, and breakdowns.
+
+    And what machines did, each server in a row as `Trace.servers` has them, below those of the fleet.
+    """
     delay = trace.delay
     bars = []
     for trip in trace.trips:
@@ -99,7 +106,9 @@ def list_bars(trace: Trace) -> list[Bar]:
             continue
         pickup = trip.end if trip.pickup is None else trip.pickup
         kind = "late" if delay[task] > 0.0 else "loaded"
-        bars += [Bar("way", own, trip.start, pickup, task), Bar(kind, own, pickup, trip.end, task)]
+        there = pickup - trip.pause
+        bars += [Bar("way", own, trip.start, there, task), Bar(kind, own, pickup, trip.end, task)]
+        bars.append(Bar("pause", own, there, pickup, task))
     bars += [
         Bar("broken", stop.vehicle, stop.start, min(stop.end, trace.end)) for stop in trace.stops
     ]
@@ -108,12 +117,19 @@ def list_bars(trace: Trace) -> list[Bar]:
         Bar(kinds.get(own.status, "errand"), own.vehicle, own.start, own.end)
         for own in trace.errands
     ]
+    rows = {place: k for k, place in enumerate(trace.servers, len(trace.instance.layout.vehicles))}
+    for item in trace.processing:
+        row = rows[item.machine, item.server]
+        bars.append(Bar("queued", row, item.queued, item.start))
+        bars.append(Bar("processed", row, item.start, item.end, item.task))
     return [bar for bar in bars if bar.end > bar.start]
 
 
 def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
-    """Draw a row of bars for each vehicle; empty stretches of a row are idle, parked or not."""
-    names = [cut(vehicle.id, LONGEST_ID) for vehicle in trace.instance.layout.vehicles]
+    """Draw a row of bars for each vehicle, then machine; empty stretches of a row are idle, parked or not."""
+    layout = trace.instance.layout
+    names = [cut(vehicle.id, LONGEST_ID) for vehicle in layout.vehicles]
+    names += [cut(layout.machines[k].site, LONGEST_ID) for k, _ in trace.servers]
     trips = Counter(trip.vehicle for trip in trace.trips)
     width = min(WIDE, max(NARROW, PER_TASK * max(trips.values(), default=0)))
     # The letters of a title of 10 points are about 0.08 inches wide.
@@ -138,10 +154,11 @@ def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
             axes.axhline(v, color=PALE, linewidth=1.0, zorder=0)
         for kind, look in LOOKS.items():
             for v in range(len(names)):
-                own = [bar for bar in bars if bar.kind == kind and bar.vehicle == v]
+                own = [bar for bar in bars if bar.kind == kind and bar.row == v]
                 if own:
                     spans = [(bar.start, bar.end - bar.start) for bar in own]
-                    rows = (v - look.height / 2, look.height)
+                    low = v + THICK / 2 if look.height == LINE else v - look.height / 2
+                    rows = (low, look.height)
                     axes.broken_barh(spans, rows, **look.style(), zorder=2, gid=kind)
         _write_ids(figure, axes, trace, bars)
         axes.set_yticks(range(len(names)), names)
@@ -162,7 +179,7 @@ def _write_ids(figure: Figure, axes: Axes, trace: Trace, bars: list[Bar]) -> Non
     low, high = axes.get_xlim()
     inches = figure.get_figwidth() * axes.get_position().width / (high - low)
     for bar in bars:
-        if bar.task is None or LOOKS[bar.kind].height == THIN:
+        if bar.task is None or LOOKS[bar.kind].height < THICK:
             continue
         text = cut(trace.instance.tasks[bar.task], LONGEST_ID)
         # Letters of DejaVu Sans are at most about 0.65 of their size wide on average.
@@ -173,7 +190,7 @@ def _write_ids(figure: Figure, axes: Axes, trace: Trace, bars: list[Bar]) -> Non
         if LOOKS[bar.kind].hatch:
             look = {"color": BLACK, "bbox": {**GROUND, "pad": 0.6}}
         centre: Style = {"ha": "center", "va": "center", "fontsize": ID_SIZE}
-        axes.text(middle, bar.vehicle, text, **centre, **look, zorder=3, gid="id")
+        axes.text(middle, bar.row, text, **centre, **look, zorder=3, gid="id")
 
 
 def _describe(trace: Trace) -> str:

@@ -23,8 +23,8 @@ from acerl_np.support.files import MARK, write_atomically
 MOST = 2
 """Episodes that a page shows side by side."""
 
-SCRIPTS = ("episode.js", "words.js", "drawing.js", "times.js", "page.js")
-"""Files of `page/` that make the page's one script, in this order."""
+SCRIPTS = ("episode.js", "words.js", "drawing.js", "times.js", "page.js", "chains.js", "start.js")
+"""Files of `page/` that make the page's one script, in this order; `chains.js` where there are such alone."""
 
 ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 """What could end a script element or a line of one; JSON reads the escapes as the same letters."""
@@ -54,9 +54,10 @@ def make_replay(traces: Trace | Sequence[Trace]) -> str:
                 f"traces: read episodes of '{first.name}' and '{other.name}'; "
                 "expected the same tasks, floor and breakdowns"
             )
+    scripts = [name for name in SCRIPTS if name != "chains.js" or not first.is_plain]
     style, script = (
         "".join(line.lstrip() for name in names for line in _read(name).splitlines(keepends=True))
-        for names in (("replay.css",), SCRIPTS)
+        for names in (("replay.css",), scripts)
     )
     rules = {
         "default-src": "'none'",
@@ -123,10 +124,15 @@ def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
             for v, own in zip(layout.vehicles, layout.batteries, strict=True)
         ],
         # The tick from which a task waits, and when it is due: rounding must not make it late, which counts
-        # from 1e-9 s on.
+        # from 1e-9 s on. Where tasks follow others, both are of a run.
         "tasks": [
-            [name, int(a), int(b), math.ceil(arrival), _round(arrival + expiry, 9)]
-            for name, a, b, arrival, expiry in zip(*columns, instance.expiry, strict=True)
+            [
+                name,
+                int(a),
+                int(b),
+                *([math.ceil(c), _round(c + expiry, 9)] if instance.is_plain else []),
+            ]
+            for name, a, b, c, expiry in zip(*columns, instance.expiry, strict=True)
         ],
         "runs": [_describe_run(trace) for trace in traces],
     }
@@ -176,11 +182,13 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
     trips: list[list[Any] | None] = [None] * len(decisions)
     for trip in trace.trips:
         own = [trip.end, trip.pickup, int(trip.delivered), list_way(trip)]
-        trips[trip.decision] = own if trip.recall is None else [*own, trip.recall]
+        more = [trip.recall, *([trip.pause] if trip.pause else [])]
+        trips[trip.decision] = own if more == [None] else [*own, *more]
     errands = [
         [number(STATUSES[own.status]), *own[1:5], int(own.arrived), list_way(own)]
         for own in trace.errands
     ]
+    chained = {} if trace.instance.is_plain else _describe_chains(trace)
     return {
         "label": trace.label,
         "status": trace.status,
@@ -199,7 +207,36 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
         "levels": [[x for level in own for x in level] for own in trace.levels if own],
         "legs": list(legs),
         "stops": [[stop.vehicle, stop.start, stop.end] for stop in trace.stops],
+        **chained,
     }
+
+
+def _describe_chains(trace: Trace) -> dict[str, Any]:
+    """Return of each task from when on it waits, when it is due, and the one before; and machines' work.
+
+    A task waits once it is ready, or given before that. None: never. Of a machine each server is one row.
+    """
+    instance = trace.instance
+    first: dict[int, int] = {}
+    for trip in trace.trips:
+        first.setdefault(trip.task, trip.start)
+    jobs = []
+    for task, (ready, due) in enumerate(
+        zip(trace.ready.tolist(), (trace.ready + instance.expiry).tolist(), strict=True)
+    ):
+        begin = None if math.isnan(ready) else min(math.ceil(ready), first.get(task, math.inf))
+        jobs.append(
+            [begin, _round(due, 9) if math.isfinite(due) else None, int(instance.after[task])]
+        )
+    layout = instance.layout
+    machines = [
+        [
+            layout.site_index[layout.machines[k].site],
+            [own[2:] for own in trace.processing if own[:2] == (k, server)],
+        ]
+        for k, server in trace.servers
+    ]
+    return {"jobs": jobs, "machines": machines}
 
 
 def _describe_objective(trace: Trace) -> str:

@@ -443,7 +443,7 @@ def find_same(places: Sequence[Instance | Layout], history: Sequence[Instance]) 
 
     def read(instance: Instance) -> list[tuple[Any, ...]]:
         ids = [site.id for site in instance.layout.sites]
-        columns = (instance.arrival, instance.expiry, instance.demand)
+        columns = (instance.arrival, instance.expiry, instance.demand, instance.processing)
         pickup, delivery = (
             [ids[site] for site in ends] for ends in (instance.pickup, instance.delivery)
         )

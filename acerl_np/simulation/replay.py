@@ -16,7 +16,7 @@ from acerl_np.kernels.state import Outcome, allocate_state, read_outcome
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.simulator import find_served
+from acerl_np.simulation.simulator import find_served, list_ready
 from acerl_np.support.files import write_atomically
 
 SCHEDULE_COLUMNS = (
@@ -34,6 +34,9 @@ class Replay:
     makespan, tardiness : float, s, nan if the episode was stopped at its horizon
     start, finish : ndarray(float64, (n_tasks,)), s
         Per task, of the assignment that was carried through; nan where there is none.
+    ready : ndarray(float64, (n_tasks,)), s
+        When each task could be loaded: its arrival, or when the one before it had been processed; nan if
+        that never was.
     decisions : int, assignments in all, those that a breakdown undid included
     outcome : Outcome, the same and more of this one episode, as `kernels.state.Outcome` has it
     """
@@ -43,6 +46,7 @@ class Replay:
     tardiness: float
     start: np.ndarray
     finish: np.ndarray
+    ready: np.ndarray
     decisions: int
     outcome: Outcome
 
@@ -105,13 +109,14 @@ def replay_assignments(
         tardiness=float(state.outcome[0, S.OUTCOME_TARDINESS]),
         start=np.where(served, state.task[0, :n, S.TASK_START], np.nan),
         finish=np.where(served, state.task[0, :n, S.TASK_FINISH], np.nan),
+        ready=list_ready(state, 0, instance),
         decisions=int(state.episode[0, S.EPISODE_N_DECISIONS]),
         outcome=read_outcome(state),
     )
 
 
 def write_schedule(path: str | os.PathLike[str], replay: Replay) -> None:
-    """Write a replay task by task as CSV; s, empty where unknown.
+    """Write a replay task by task as CSV; s, empty where unknown; due, too, of a task that never is.
 
     `planned_start` and `planned_finish` are recorded, `start` and `finish` simulated.
     """
@@ -120,7 +125,7 @@ def write_schedule(path: str | os.PathLike[str], replay: Replay) -> None:
     writer.writerow(SCHEDULE_COLUMNS)
     planned = replay.assignments
     instance = planned.instance
-    due = instance.arrival + instance.expiry
+    due = replay.ready + instance.expiry
     for k in planned.order:
         times = [
             instance.arrival[k],
@@ -131,7 +136,7 @@ def write_schedule(path: str | os.PathLike[str], replay: Replay) -> None:
             replay.finish[k],
             np.maximum(0.0, replay.finish[k] - due[k]),
         ]
-        cells = ["" if np.isnan(time) else repr(round(float(time), 6)) for time in times]
+        cells = [repr(round(float(time), 6)) if np.isfinite(time) else "" for time in times]
         vehicle = instance.layout.vehicles[planned.vehicle[k]].id
         writer.writerow([instance.tasks[k], vehicle, *cells])
     write_atomically(path, text.getvalue().encode())

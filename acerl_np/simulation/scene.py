@@ -89,6 +89,7 @@ class Pairs(NamedTuple):
     slack : ndarray(float64, (P,)), s to spare at the delivery if taken now, below 0 if late
     waiting : ndarray(float64, (P,)), s that the task has waited, since a breakdown if that gave it back
     arrival, due : ndarray(float64, (P,)), s, moments of the clock that `time` shows
+        Of a task of a chain, when it is ready, and so long after that; inf: never.
     """
 
     episode: np.ndarray

@@ -54,6 +54,18 @@ def find_served(state: State, b: int, instance: Instance) -> np.ndarray:
     return served
 
 
+def list_ready(state: State, b: int, instance: Instance) -> np.ndarray:
+    """Return when each task of episode b may be loaded, s (ndarray(float64)), nan while that is not known."""
+    ready = np.array(instance.arrival)
+    later = instance.after >= 0
+    if later.any():
+        before = instance.after[later]
+        ends = state.job[b, before, S.JOB_DONE].astype(np.float64)
+        ends[~find_served(state, b, instance)[before] | (ends == S.NEVER)] = np.nan
+        ready[later] = np.maximum(ready[later], ends)
+    return ready
+
+
 class Simulator(Scene, CopiedWhole):
     """B episodes in lockstep, one per entry of `instances`.
 

@@ -13,7 +13,7 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.energy import find_level
 from acerl_np.kernels.events import open_episode, pass_tick, settle_tick
-from acerl_np.kernels.state import Problem, State, allocate_state, read_outcome
+from acerl_np.kernels.state import Problem, State, allocate_state, find_ready, read_outcome
 from acerl_np.kernels.trace import (
     N_STEP_FIELDS,
     STEP_END,
@@ -28,7 +28,7 @@ from acerl_np.kernels.trips import drives
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.simulation.simulator import STATUS_NAMES
+from acerl_np.simulation.simulator import STATUS_NAMES, find_served, list_ready
 
 PLAYED, SPARE = 0, 1
 """Rows of the state: the episode, and scratch."""
@@ -165,6 +165,7 @@ class Trip(NamedTuple):
     recall : int or None
         Position of the decision that called it back: it gave the task to another vehicle, or the vehicle
         another task.
+    pause : int, s, for which it stood at the pickup before that, or before the end, as the task was not ready
     """
 
     decision: int
@@ -176,6 +177,7 @@ class Trip(NamedTuple):
     delivered: bool
     steps: tuple[Step, ...]
     recall: int | None = None
+    pause: int = 0
 
 
 class Errand(NamedTuple):
@@ -214,6 +216,26 @@ class Level(NamedTuple):
     rate: int
 
 
+class Processing(NamedTuple):
+    """What a machine did with a task.
+
+    Attributes
+    ----------
+    machine, server : int, position in `layout.machines`, and which of its servers, from 0 on
+    task : int, position in the record
+    queued, start, end : int, s
+        When it was delivered, and when its processing began and ended; both at the latest at the end of the
+        episode.
+    """
+
+    machine: int
+    server: int
+    task: int
+    queued: int
+    start: int
+    end: int
+
+
 class Stop(NamedTuple):
     """A breakdown.
 
@@ -245,6 +267,10 @@ class Trace:
     trips : tuple of Trip, by decision
     errands : tuple of Errand, by their starts
     stops : tuple of Stop, by their starts
+    processing : tuple of Processing, by machine and start
+    ready : ndarray(float64, (n_tasks,)), s
+        When each task could be loaded: its arrival, or when the one before it had been processed; nan if
+        that never was.
     levels : tuple of tuple of Level, by vehicle and time; empty of a vehicle without a battery
     makespan, tardiness : float, s, nan if the episode did not finish
     late : float, share of the tasks that were late
@@ -261,6 +287,8 @@ class Trace:
     trips: tuple[Trip, ...]
     errands: tuple[Errand, ...]
     stops: tuple[Stop, ...]
+    processing: tuple[Processing, ...]
+    ready: np.ndarray
     levels: tuple[tuple[Level, ...], ...]
     makespan: float
     tardiness: float
@@ -283,8 +311,16 @@ class Trace:
     @property
     def delay(self) -> np.ndarray:
         """By how much each task was late, float64 (n_tasks,), s; 0 in time, nan if not delivered."""
-        due = self.instance.arrival + self.instance.expiry
+        due = self.ready + self.instance.expiry
         return np.asarray(np.maximum(0.0, self.finish - due))
+
+    @property
+    def servers(self) -> list[tuple[int, int]]:
+        """Machines and their servers, from 0 on: of each machine the first, and others that did something."""
+        if self.instance.is_plain:
+            return []
+        firsts = {(k, 0) for k in range(len(self.instance.layout.machines))}
+        return sorted(firsts | {own[:2] for own in self.processing})
 
     def list_ways(self) -> list[Trip | Errand]:
         """Return trips and errands by their starts."""
@@ -400,7 +436,7 @@ class _Notes:
         return int(self.state.episode[PLAYED, S.EPISODE_TIME])
 
     def add_trips(self, given: Sequence[tuple[int, Reason]]) -> None:
-        after, instance = self.state.vehicle[PLAYED], self.instance
+        after = self.state.vehicle[PLAYED]
         first = len(self.decisions)
         for v, reason in given:
             task = int(after[v, S.VEHICLE_TASK]) if v >= 0 else -1
@@ -414,9 +450,12 @@ class _Notes:
                 continue
             end = int(after[v, S.VEHICLE_EVENT_TICK])
             waited = self.state.usage[PLAYED, v, S.USAGE_LAST_WAITING]
-            pickup = round(float(instance.arrival[task] + waited / self.weight[task]))
-            steps = self._list_steps(v, end)
-            self.open[v] = Trip(k, v, task, self.now, end, pickup, True, steps)
+            ready = find_ready(self.problem, self.state, PLAYED, np.int64(task))
+            pickup = round(float(ready + waited / self.weight[task]))
+            steps, pause = self._list_steps(v, end), int(after[v, S.VEHICLE_PAUSE])
+            if pause > 0:
+                steps = _stand_at(int(self.instance.pickup[task]), pickup - pause, pickup, steps)
+            self.open[v] = Trip(k, v, task, self.now, end, pickup, True, steps, pause=pause)
 
     def _note_recalls(self, first: int) -> None:
         """Note the trips that decisions from `first` on called back."""
@@ -424,16 +463,15 @@ class _Notes:
             for v, trip in list(self.open.items()):
                 if (decision.vehicle == v) != (decision.task == trip.task):
                     steps = self._break_off(v, trip.steps)
-                    self.trips.append(
-                        trip._replace(
-                            end=self.now, pickup=None, delivered=False, steps=steps, recall=k
-                        )
-                    )
+                    own = _cut_trip(trip, self.now, self.now)
+                    self.trips.append(own._replace(pickup=None, steps=steps, recall=k))
                     del self.open[v]
 
     def add_errands(self) -> None:
         """Let vehicles that nobody assigned charge or park, and note it."""
-        if self.state.episode[PLAYED, S.EPISODE_N_FINISHED] < self.instance.n_tasks:
+        episode = self.state.episode[PLAYED]
+        is_over = episode[S.EPISODE_N_FINISHED] == self.instance.n_tasks
+        if not is_over or episode[S.EPISODE_N_PROCESSED] > 0:
             settle_tick(self.problem, self.state, PLAYED)
         self._note_errands()
         self._note_levels()
@@ -486,8 +524,10 @@ class _Notes:
                 continue
             self.courses[v] = course
             bends = [max(0, tick)]
-            if status == S.WORKING and course[-1] > tick:
-                bends.append(course[-1])
+            if status == S.WORKING:
+                pause = int(row[S.VEHICLE_PAUSE])
+                turns = [course[-1] - pause, course[-1]] if pause > 0 else [course[-1]]
+                bends += [turn for turn in turns if turn > tick]
             known = [own for own in self.levels[v] if own.time < bends[0]]
             for bend in bends:
                 level, then = (
@@ -544,6 +584,24 @@ class _Notes:
         end = int(row[S.VEHICLE_EVENT_TICK])
         return Stop(v, self.now, end, origin, target, part)
 
+    def _list_processing(self, served: np.ndarray) -> tuple[Processing, ...]:
+        """Return what machines did; of servers that are free the first is taken."""
+        own = []
+        for task in np.flatnonzero(self.instance.processing * served > 0.0).tolist():
+            _, machine, ticks, _ = self.problem.chain[0, task].tolist()
+            queued = int(self.state.task[PLAYED, task, S.TASK_FINISH])
+            end = int(self.state.job[PLAYED, task, S.JOB_DONE])
+            times = queued, min(end - ticks, self.now), min(end, self.now)
+            own.append(Processing(machine, 0, task, *times))
+        own.sort(key=lambda item: (item.machine, item.start, item.queued))
+        until: dict[tuple[int, int], int] = {}
+        for k, (machine, server, _, _, start, end) in enumerate(own):
+            while until.get((machine, server), 0) > start:
+                server += 1
+            until[machine, server] = end
+            own[k] = own[k]._replace(server=server)
+        return tuple(own)
+
     def close(self, label: str, goal: Goal) -> Trace:
         now = self.now
         # What an episode that was stopped leaves behind.
@@ -565,6 +623,8 @@ class _Notes:
             trips=tuple(sorted(self.trips, key=lambda trip: trip.decision)),
             errands=tuple(sorted(self.errands, key=lambda own: (own.start, own.vehicle))),
             stops=tuple(sorted(self.stops, key=lambda stop: (stop.start, stop.vehicle))),
+            processing=self._list_processing(find_served(self.state, PLAYED, self.instance)),
+            ready=list_ready(self.state, PLAYED, self.instance),
             levels=tuple(tuple(level for level in own if level.time <= now) for own in self.levels),
             makespan=float(outcome[S.OUTCOME_MAKESPAN]),
             tardiness=float(outcome[S.OUTCOME_TARDINESS]),
@@ -577,11 +637,20 @@ class _Notes:
         )
 
 
+def _stand_at(site: int, start: int, end: int, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return a way on which the vehicle stands at the pickup for a while; there all edges are behind it."""
+    ways = [step._replace(end=min(step.end, start)) for step in steps if step.start < start]
+    stand = Step(start, end, site, site, 1.0, 1.0, False, 1.0)
+    return (*ways, stand, *(step for step in steps if step.start >= end))
+
+
 def _cut_trip(trip: Trip, end: int, last: int, stop: Stop | None = None) -> Trip:
     """Return a trip that ends early, `last` the last moment of its way, where it comes to a stop if any."""
     steps = _cut_steps(trip.steps, last, stop)
-    pickup = trip.pickup if trip.pickup is not None and trip.pickup <= last else None
-    return trip._replace(end=end, pickup=pickup, delivered=False, steps=steps)
+    there = trip.pickup is not None and trip.pickup <= last
+    pause = trip.pause if there else max(0, end - (trip.pickup or 0) + trip.pause)
+    pickup = trip.pickup if there else None
+    return trip._replace(end=end, pickup=pickup, delivered=False, steps=steps, pause=pause)
 
 
 def _cut_steps(steps: Sequence[Step], last: int, stop: Stop | None = None) -> tuple[Step, ...]:

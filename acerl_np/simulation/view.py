@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.state import find_due, find_ready
 from acerl_np.kernels.trips import drives
 from acerl_np.problem.layout import Layout
 from acerl_np.simulation.simulator import Simulator
@@ -29,7 +30,7 @@ COLOURS = (
 
 
 def describe_episode(simulator: Simulator, b: int) -> str:
-    """Return an episode as text: clock, each vehicle's status, site, level and task, the waiting tasks.
+    """Return an episode as text: clock, each vehicle's status, site, level and task, and the tasks.
 
     Returns
     -------
@@ -59,11 +60,18 @@ def describe_episode(simulator: Simulator, b: int) -> str:
             line += f", level {fleet.level[v]:.0%}"
         lines.append(line)
     for task in state.pool[b, : state.episode[b, S.EPISODE_POOL_SIZE]]:
-        due = instance.arrival[task] + instance.expiry[task]
+        due = find_due(simulator.problem, state, b, task)
+        ready = find_ready(simulator.problem, state, b, task)
         lines.append(
             f"  waiting: {instance.tasks[task]} from {sites[instance.pickup[task]].id} "
-            f"to {sites[instance.delivery[task]].id}, due at {due:g} s"
+            f"to {sites[instance.delivery[task]].id}, "
+            + (f"ready at {ready:g} s, " if ready > simulator.time[b] else "")
+            + (f"due at {due:g} s" if due < np.inf else "never due")
         )
+    for task in state.processed[b, : state.episode[b, S.EPISODE_N_PROCESSED]]:
+        done = state.job[b, task, S.JOB_DONE]
+        what = "in the queue" if done == S.NEVER else f"until {done} s"
+        lines.append(f"  at {sites[instance.delivery[task]].id}: {instance.tasks[task]}, {what}")
     return "\n".join(lines)
 
 

@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 from naive_chains import NaiveEpisode
 from played import compare
 
+import acerl_np
+from acerl_np.evaluation.tracing import trace_policy
+
 pytestmark = pytest.mark.oracle
 
 PLAIN = worlds.with_chains(worlds.worlds())
@@ -37,6 +40,12 @@ def test_the_kernels_equal_the_slow_simulator(kind, commitment, data):
     world = data.draw(KINDS[kind])
     max_changes, seed = data.draw(st.integers(0, 8)), data.draw(st.integers(0, 10**6))
     compare(NaiveEpisode, world, commitment, max_changes, seed)
+
+
+@pytest.mark.parametrize("rule", ["FCFS", "EDD", "NVF", "STD", "LWT", "AHP"])
+def test_rules_serve_tasks_that_are_never_due(rule):
+    trace = trace_policy(rule, acerl_np.load_instance("EX11"))
+    assert sorted(decision.task for decision in trace.decisions) == list(range(13))
 
 
 @pytest.mark.slow

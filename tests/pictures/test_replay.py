@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pages import EVIL, HOSTILE, make_instance
+from pages import EVIL, HOSTILE, make_chained, make_instance
 
 import acerl_np
 from acerl_np import IndexPolicy, Instance, evaluate_policy
 from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.pictures.gantt import list_bars
 from acerl_np.pictures.replay import _read, format_data, make_replay, write_replay
 
 
@@ -242,3 +243,26 @@ def test_texts_stand_out_from_their_ground(theme):
     # Marks are told apart in grey, too: by their lightness beside their shapes.
     assert contrast(colours["fetch"], colours["load"]) > 1.1
     assert contrast(colours["mark"], colours["panel"]) >= 3.0
+
+
+def test_a_page_of_chains_has_machines_and_when_tasks_are_ready(dmh):
+    trace = trace_policy("edd-nearest", make_chained())
+    page = make_replay(trace)
+    [run], tasks = read_data(page)["runs"], read_data(page)["tasks"]
+    assert "describeWork" in page and "describeWork" not in make_replay(dmh)
+    assert all(len(task) == 3 for task in tasks) and "machines" not in read_data(make_replay(dmh))
+    after, due = trace.instance.after.tolist(), trace.ready + trace.instance.expiry
+    assert [job[2] for job in run["jobs"]] == after
+    assert [job[1] for job in run["jobs"]] == [x if np.isfinite(x) else None for x in due]
+    for (begin, *_), ready, task in zip(run["jobs"], trace.ready, range(len(after)), strict=True):
+        assert begin == min(ready, next(trip.start for trip in trace.trips if trip.task == task))
+    assert sum(len(work) for _, work in run["machines"]) == len(trace.processing) == len(tasks)
+    sites = [data[0] for data in read_data(page)["sites"]]
+    assert [sites[site] for site, _ in run["machines"]] == ["m1", "m1", "m2", "m3", "m4"]
+    pauses = [trip[5] for trip in run["trips"] if len(trip) > 5]
+    assert pauses == [trip.pause for trip in trace.trips if trip.pause] != []
+    bars = list_bars(trace)
+    kinds = {bar.kind for bar in bars}
+    assert kinds == {"way", "loaded", "late", "pause", "queued", "processed"}
+    spans = sorted((bar.start, bar.end, bar.task) for bar in bars if bar.kind == "processed")
+    assert spans == sorted((own.start, own.end, own.task) for own in trace.processing)

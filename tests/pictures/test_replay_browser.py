@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from browser import emulate, open_browser, skip_without_browser
 from episodes import list_waiting
-from pages import EVIL, make_instance, make_powered
+from pages import EVIL, make_chained, make_instance, make_powered
 
 import acerl_np
 from acerl_np import Simulator
@@ -579,3 +579,24 @@ def test_an_episode_that_was_stopped(show):
     chrome.execute_script("player.seek(1e9)")
     assert read_figures(chrome)["outcome"] == "– (stopped)"
     assert read_time(chrome) == 40
+
+
+def test_machines_and_vehicles_that_wait_for_a_task(show):
+    trace = trace_policy("edd-nearest", make_chained())
+    chrome = show([trace])
+    trip = next(trip for trip in trace.trips if trip.pause)
+    time = trip.pickup - trip.pause
+    state, words = chrome.execute_script(
+        "const [v, t] = arguments, { run } = player.panels[0]; player.seek(t);"
+        "return [run.findState(v, t).state, player.panels[0].describe(t)]",
+        trip.vehicle,
+        time,
+    )
+    assert state == "waits until the task is ready"
+    tasks, sites = trace.instance.tasks, [item.site for item in trace.instance.layout.machines]
+    for own in trace.processing:
+        if own.start <= time < own.end:
+            assert f"{sites[own.machine]}: processes {tasks[own.task]} until {own.end} s" in words
+    assert "processing" in read_texts(chrome, "#legend span")
+    rows = "player.panels[0].gantt.episode.vehicles.map(({ id }) => id)"
+    assert chrome.execute_script(f"return {rows}") == ["v1", "v2", "m1", "m1", "m2", "m3", "m4"]

@@ -1,4 +1,4 @@
-"""Traces of floors where vehicles wait, park, charge and are called back, beside the slow simulator."""
+"""Traces where vehicles wait, park, charge and are called back, and of chains, beside the slow simulator."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import random
 from itertools import pairwise
 
 import naive
+import naive_chains
 import naive_vehicles
 import numpy as np
 import pytest
@@ -40,7 +41,7 @@ class Given:
         return given, int(NEVER)
 
 
-class Filmed(naive_vehicles.NaiveEpisode):
+class Filmed:
     """The slow simulator, with status, place and level of every vehicle at the end of every tick."""
 
     def __init__(self, *args, **kwargs):
@@ -61,13 +62,21 @@ class Filmed(naive_vehicles.NaiveEpisode):
         return vehicle.standing or naive.Standing(vehicle.site, vehicle.site, 0.0)
 
 
-def play(world, commitment, max_changes, seed):
+class FilmedVehicles(Filmed, naive_vehicles.NaiveEpisode):
+    pass
+
+
+class FilmedChains(Filmed, naive_chains.NaiveEpisode):
+    pass
+
+
+def play(world, commitment, max_changes, seed, episode=FilmedVehicles):
     """The slow simulator after an episode of drawn decisions, these, and the trace of them."""
     draws = random.Random(seed)
     layout = Layout.from_dict(world.layout).with_commitment(commitment, max_changes)
     instance = Instance.from_rows("random", layout, world.rows)
     how = {"commitment": commitment, "max_changes": max_changes, "scaling": worlds.RAW}
-    slow = Filmed(world.layout, world.rows, **how)
+    slow = episode(world.layout, world.rows, **how)
     rows = {name: k for k, name in enumerate(instance.tasks)}
     decisions = []
     while not slow.done:
@@ -102,7 +111,11 @@ KINDS = worlds.with_parking(worlds.with_chargers(worlds.worlds())) | worlds.worl
 @settings(max_examples=60)
 @given(world=KINDS, max_changes=st.integers(0, 8), seed=st.integers(0, 10**6))
 def test_a_trace_shows_what_the_slow_simulator_does(world, commitment, max_changes, seed):
-    slow, decisions, trace = play(world, commitment, max_changes, seed)
+    compare_trace(*play(world, commitment, max_changes, seed))
+
+
+def compare_trace(slow, decisions, trace):
+    """What the vehicles do in the slow simulator, and in the trace of the same decisions."""
     layout = trace.instance.layout
     assert [(d.time, d.vehicle, d.task) for d in trace.decisions] == decisions
     assert trace.status == "finished" and trace.end == slow.time
@@ -126,6 +139,33 @@ def test_a_trace_shows_what_the_slow_simulator_does(world, commitment, max_chang
             a, b = layout.site_index[standing.last], layout.site_index[standing.next]
             part = standing.offset / length[a, b] if a != b else 0.0
             assert trace.locate(v, time) == pytest.approx(place_on(layout, a, b, part), abs=1e-6)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+@pytest.mark.parametrize("seed", range(40))
+def test_a_trace_of_chains_shows_what_the_slow_simulator_does(commitment, seed):
+    world = worlds.chained_world(seed)
+    slow, decisions, trace = play(world, commitment, seed % 9, seed, FilmedChains)
+    compare_trace(slow, decisions, trace)
+    record = trace.instance
+    delivered = {trip.task: trip for trip in trace.trips if trip.delivered}
+    work = {item.task: item for item in trace.processing}
+    for name, ready, loaded, finish, processed in slow.times:
+        task = record.tasks.index(name)
+        trip, item = delivered[task], work.get(task)
+        assert (trace.ready[task], trip.pickup, trip.end) == (ready, loaded, finish)
+        assert (item.queued, item.end) == (finish, processed) if item else processed == finish
+    log = [(item.end, "end", item.task) for item in trace.processing]
+    log += [(item.start, "begin", item.task) for item in trace.processing]
+    assert sorted(log) == sorted(
+        (tick, what, record.tasks.index(name)) for tick, _, what, name in slow.machine_log
+    )
+    servers = [machine.servers for machine in record.layout.machines]
+    for machine, server in trace.servers:
+        assert server < servers[machine]
+        own = [item for item in trace.processing if item[:2] == (machine, server)]
+        assert all(item.end <= then.start for item, then in pairwise(own))
 
 
 @pytest.mark.oracle
