@@ -70,7 +70,10 @@ def list_options(study: str) -> tuple[opt.CommandOption, ...]:
     options = [seeds, opt.CommandOption("--generations", what, int, range=(1, 1_000_000))]
     if study == YARDSTICK:
         file = "other instances in the form of bilge-ulusoy.json; gaps are then to what hindsight finds"
-        options += [opt.CommandOption("--file FILE.json", file), opt.EFFORT.but(help=opt.EFFORT.help.replace("the work", "the work of hindsight"))]
+        options += [
+            opt.CommandOption("--file FILE.json", file),
+            opt.EFFORT.but(help=opt.EFFORT.help.replace("the work", "the work of hindsight")),
+        ]
     else:
         trials = opt.TRIALS.but(help="episodes per instance and seed", range=(1, 100_000))
         options.insert(1, trials)

@@ -5,10 +5,10 @@ it begins (announced). Policies are trained on half of the job sets and judged o
 
 Sources: Ü. Bilge and G. Ulusoy, "A time window approach to simultaneous scheduling of machines and material
 handling system in an FMS", Operations Research 43(6) (1995) 1058-1070. `bilge-ulusoy-optima.csv`: optima
-proven by constraint programming, with the machines' queues in any order and with FIFO queues, of EX71 and EX74
-the best known; and what the genetic algorithm of Abdelmaguid, Nassef, Kamal and Hassan found, "A hybrid GA/heuristic
-approach to the simultaneous scheduling of machines and automated guided vehicles", International Journal of
-Production Research 42(2) (2004) 267-281.
+proven by constraint programming, with the machines' queues in any order and with FIFO queues, of EX71 and
+EX74 the best known; and those of a published genetic algorithm: T. F. Abdelmaguid, A. O. Nassef, B. A. Kamal
+and M. F. Hassan, "A hybrid GA/heuristic approach to the simultaneous scheduling of machines and automated
+guided vehicles", International Journal of Production Research 42(2) (2004) 267-281.
 """
 
 from __future__ import annotations
@@ -120,16 +120,12 @@ def list_parts(path: Path | None, seeds: int, config: Config, effort: float) -> 
     parts = []
     for regime in REGIMES:
         announced = regime == REGIMES[1]
-        instances = import_bilge_ulusoy(
-            path or instances_folder() / YARDSTICK, announced=announced
-        )
+        instances = import_bilge_ulusoy(path or instances_folder() / YARDSTICK, announced=announced)
         n_layouts = len({id(instance.layout) for instance in instances})
         middle = -(-len(instances) // n_layouts // 2) * n_layouts
         halves = instances[:middle], instances[middle:]
         if announced:  # as early as anybody may set out, which a plan from the start needs
-            parts += [
-                Part(HINDSIGHT, OFFLINE, 0, [one], (), config, effort) for one in instances
-            ]
+            parts += [Part(HINDSIGHT, OFFLINE, 0, [one], (), config, effort) for one in instances]
         parts += [Part(rule, regime, 0, instances, (), config, effort) for rule in RULES]
         parts += [
             Part(INDEX, regime, seed, judging, training, config, effort)
@@ -225,7 +221,7 @@ def read_runs(path: Path) -> list[Run]:
 
 
 def tables(name: str, runs: Sequence[Run], *, known: bool) -> list[StudyTable]:
-    """Return the tables: offline, online, and by instance; `known` if these are the forty with known optima."""
+    """Return `TABLES` of runs; `known` if these are the forty instances, whose optima are."""
     offline = next(run for run in runs if run.policy == HINDSIGHT)
     optima = read_optima() if known else {}
     goal = {x: optima[x]["makespan_s"] for x in optima} or offline.makespan
@@ -264,8 +260,8 @@ def _tabulate_offline(
             )
     seconds = np.array([*offline.milliseconds.values()]) / 1000.0
     note = (
-        f"Hindsight: the best of {ORDER_CHAINS} annealings, {seconds.mean():.1f} s of a core an instance, at most "
-        f"{seconds.max():.1f} s."
+        f"Hindsight: the best of {ORDER_CHAINS} annealings, {seconds.mean():.1f} s of a core an "
+        f"instance, at most {seconds.max():.1f} s."
     )
     header = ["", "gap %", "worst %", "met"]
     return StudyTable.of(name, "All is known from the start", header, lines, note)
