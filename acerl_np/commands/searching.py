@@ -52,13 +52,7 @@ OPTIONS = (
     *opt.list_data("all DMH records"),
     opt.RANDOM_BREAKDOWNS,
     *opt.GOAL,
-    opt.CommandOption(
-        "--effort",
-        "factor on the work; 1 is about seven seconds of a core a record, and 150 MB a thread",
-        float,
-        1.0,
-        (0.001, 10.0),
-    ),
+    opt.EFFORT,
     opt.CommandOption("--exact", "prove bounds with OR-Tools, one record after the other", bool),
     opt.CommandOption(
         "--time-limit SECONDS", "of --exact, for a record", float, 600.0, (0.1, 10.0**6)
