@@ -286,7 +286,7 @@ def test_levels_that_are_told_correct_what_is_believed():
     for level in (-1, 1001, "full"):
         with pytest.raises(EventError, match=r"level: read .*; expected a number from 0 to 1,000"):
             dispatcher.feed(VehicleLevel(6.0, "v0", level))
-    with pytest.raises(EventError, match="vehicle 'v0' is working; expected it to be idle$"):
+    with pytest.raises(EventError, match=r"vehicle 'v0' is working; expected it to be idle$"):
         dispatcher.feed(VehicleCharging(90.0, "v0", "C"))
     dispatcher.feed(VehicleIdle(90.0, "v0", "C"))
     with pytest.raises(EventError, match="site 'A' is no charger; expected one"):
