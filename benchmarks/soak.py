@@ -4,9 +4,9 @@ python benchmarks/soak.py --minutes 60
 python benchmarks/soak.py --live
 
 With --live a dispatcher is fed with 100,000 events of 50 vehicles, late and repeated ones among them, and
-asked after each moment; at other sizes of the fleet with fewer, and at 50 also where vehicles charge, park and
-are called back until they have loaded. It prints how long decisions and events take,
-and fails if memory grows or a time is beyond its limit. Processor time is printed beside time by the clock:
+asked after each moment; at other sizes of the fleet with fewer, and at 50 also where vehicles charge, park
+and are called back until they have loaded. It prints how long decisions and events take, and fails if memory
+grows or a time is beyond its limit. Processor time is printed beside time by the clock:
 on a shared machine the second shows others' work, too.
 
 Otherwise it trains with a large population, saves a checkpoint every ten seconds, and notes the process's
@@ -54,7 +54,7 @@ def fingerprint(trainer: acerl_np.ACERL) -> str:
 
 FLEETS = (3, 10, 50, 200)
 MEDIAN_LIMIT, TAIL_LIMIT, ERRAND_LIMIT = 50.0, 2000.0, 200.0
-"""us at 50 vehicles: half of the decisions, 99.9 % of them, and half of those where all is done that can be."""
+"""us at 50 vehicles: half of the decisions, 99.9 % of them, and half where they also charge and so on."""
 
 BATTERY = {
     "capacity": 10000,
