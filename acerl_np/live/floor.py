@@ -526,10 +526,11 @@ class Floor(Board):
             raise EventError(
                 f"{what}: task '{describe(event.task)}' is {found}; expected one that was called back"
             )
-        if task.vehicle != v:
-            for other in (task.vehicle, v):
-                if other >= 0 and self.vehicles[other].task is not None:
-                    self.turn(other, now)
+        other = task.vehicle
+        if other != v:
+            for loser in (other, v):
+                if loser >= 0 and self.vehicles[loser].task is not None:
+                    self.turn(loser, now)
             self.carry(v, self.pool.index(event.task), now)
         vehicle = self.vehicles[v]
         assert vehicle.way is not None
@@ -537,6 +538,8 @@ class Floor(Board):
         way = vehicle.way._replace(site=ends[0], began=now, before=ends[0], reached=now, loaded=now)
         finish = max(now + 1.0, now + self._estimate(v, ends[0], task))
         self.put(v, vehicle._replace(site=ends[0], way=way, finish=finish, has_fetched=True))
+        if other not in (-1, v) and self.vehicles[other].service != SERVING:
+            self._end_work(other, self.vehicles[other].site, now)
 
     def _break(self, event: VehicleBroke) -> None:
         v, vehicle = self._expect(event, WORKING, IDLE, *ERRANDS)
