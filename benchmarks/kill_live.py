@@ -1,12 +1,14 @@
 """A live day whose dispatcher is killed now and then: no task may be lost, none carried by two vehicles.
 
-    python benchmarks/kill_live.py [--tasks 800] [--kills 20] [--seed 0]
+    python benchmarks/kill_live.py [--tasks 800] [--kills 20] [--seed 0] [--plain]
 
-This process is the plant: its vehicles drive, and its events go to a dispatcher in another process, which
-dies by SIGKILL at random moments: while it works, and while it starts. A new one recovers from the log alone.
-The plant keeps what it has sent, tells it again from the last number that the log has, with a few known
-events before, and begins no assignment whose number it has. It fails if a task is not delivered, or is given
-to a second vehicle while one has it or afterwards.
+This process is the plant: its vehicles drive, park, charge, break down and are called back, with batteries
+that use a little more than the dispatcher reckons, and messages that come up to 4 s late. Its events go to a
+dispatcher in another process, which dies by SIGKILL at random moments: while it works, and while it starts. A
+new one recovers from the log alone. The plant keeps what it has sent, tells it again from the last number
+that the log has, with a few known events before, and does no order whose number it has. It fails if a task is
+not delivered, or is given to a second vehicle while one has it or afterwards. With --plain vehicles only
+drive.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ import tempfile
 import threading
 import time
 import warnings
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,31 +35,51 @@ import acerl_np
 N_VEHICLES = 6
 
 
-def make_layout() -> acerl_np.Layout:
-    """Return the bundled floor with more vehicles."""
+BATTERY = {
+    "capacity": 10000,
+    "idle": 1,
+    "empty": 3,
+    "loaded": 7,
+    "charge": 30,
+    "critical": 1500,
+    "resume": 4000,
+    "good": 5000,
+    "full": 9500,
+}
+TRUE_RATE, LATEST = 3.6, 4.0
+"""What vehicles truly use a second as they drive; s that a message is late at most."""
+
+
+def make_layout(plain: bool) -> acerl_np.Layout:
+    """Return the bundled floor with more vehicles, by default with batteries and parking places."""
     data = acerl_np.load_layout("dmh").to_dict()
     stations = [site["id"] for site in data["sites"] if site["id"].startswith("st")]
     data["vehicles"] = [
         {"id": f"v{k}", "start": stations[k], "speed": 1.0} for k in range(N_VEHICLES)
     ]
+    if not plain:
+        data["battery"] = BATTERY
+        data["chargers"] = [{"site": "st2"}, {"site": "st6", "slots": 2}]
+        data["parking"] = {"after": 20, "places": [{"site": "carport", "places": 3}]}
     return acerl_np.Layout.from_dict(data)
 
 
-def serve(log: Path) -> None:
+def serve(log: Path, plain: bool) -> None:
     """Be the dispatcher: a line of JSON is an event or a question, whose answer is one."""
-    policy = "nearest"
+    layout, policy = make_layout(plain), "nearest"
     warnings.simplefilter("ignore", acerl_np.LogWarning)
     if log.exists():
-        dispatcher = acerl_np.Dispatcher.recover(make_layout(), policy, audit=log)
+        dispatcher = acerl_np.Dispatcher.recover(layout, policy, audit=log)
     else:
-        dispatcher = acerl_np.Dispatcher(make_layout(), policy, audit=log)
+        commitment = "assignment" if plain else "pickup"
+        dispatcher = acerl_np.Dispatcher(layout, policy, audit=log, commitment=commitment)
     print(json.dumps({"last": dispatcher.last_number}), flush=True)
     for row in sys.stdin:
         message = json.loads(row)
         if "now" in message:
             made = dispatcher.decide(message["now"])
-            told = [[item.number, item.vehicle, item.task, item.repeated] for item in made]
-            print(json.dumps(told), flush=True)
+            told = [[type(item).__name__, item.number, *item[:2], item.repeated] for item in made]
+            print(json.dumps([told, dispatcher.next_time]), flush=True)
         else:
             event = getattr(acerl_np, message["kind"])(**message["event"])
             dispatcher.feed(event, number=message["number"])
@@ -65,35 +89,58 @@ class KilledError(Exception):
     """The dispatcher is gone."""
 
 
-class Plant:
-    """Tasks, vehicles that drive as told, and what it has sent."""
+class Vehicle:
+    """What a vehicle does: `way` are the moments at which it comes to its next sites."""
 
-    def __init__(self, n_tasks: int, n_kills: int, seed: int, log: Path) -> None:
-        self.draw, self.log, self.layout = random.Random(seed), log, make_layout()
-        self.sites = {vehicle.id: vehicle.start for vehicle in self.layout.vehicles}
+    def __init__(self, site: str) -> None:
+        self.site, self.task = site, ""
+        self.is_loaded = self.is_charging = self.is_broken = False
+        self.level, self.since = float(BATTERY["capacity"]), 0.0
+        self.trip = 0
+        self.way: list[tuple[float, str]] = []
+
+
+class Plant:
+    """Tasks, vehicles that do as told, and what it has sent."""
+
+    def __init__(self, n_tasks: int, n_kills: int, seed: int, log: Path, plain: bool) -> None:
+        self.draw, self.log, self.plain = random.Random(seed), log, plain
+        self.layout, self.n_tasks = make_layout(plain), n_tasks
+        self.fleet = {vehicle.id: Vehicle(vehicle.start) for vehicle in self.layout.vehicles}
+        self.slots = {item.site: item.slots for item in self.layout.chargers}
+        self.queue: list[str] = []
         self.sent: list[dict[str, Any]] = []
+        self.due: list[dict[str, Any]] = []
         self.known: set[int] = set()
-        self.carried: dict[str, str] = {}
+        self.refused: set[str] = set()
         self.delivered: set[str] = set()
-        self.twice = self.kills = self.repeats = 0
+        self.twice = self.kills = self.repeats = self.n_plans = 0
+        self.counts = dict.fromkeys(("Recall", "refused", "Charge", "Park", "broken"), 0)
         self.ends: dict[str, tuple[str, str]] = {}
-        self.plan: list[tuple[float, int, str, dict[str, Any]]] = []
+        self.plan: list[tuple[float, int, Callable[[float], None]]] = []
         stations, now = [site for site in self.layout.site_index if site.startswith("st")], 0.0
         for k in range(n_tasks):
             pickup, delivery = self.draw.sample(stations, 2)
             self.ends[f"t{k}"] = pickup, delivery
             event = {"task": f"t{k}", "pickup": pickup, "delivery": delivery, "expiry": 400.0}
-            self.add(now, "TaskArrived", event)
-            now += round(self.draw.expovariate(N_VEHICLES / 130.0), 1)
+            self.add(now, partial(self.tell, "TaskArrived", **event))
+            now += round(self.draw.expovariate(N_VEHICLES / (130.0 if plain else 200.0)), 1)
         # About three moments a task: it comes, is picked up, is delivered.
         moments = range(3 * n_tasks)
         self.kill_at = set(self.draw.sample(moments[: int(0.9 * len(moments))], n_kills))
         self.process: subprocess.Popen[str] | None = None
 
-    def add(self, at: float, kind: str, event: dict[str, Any]) -> None:
-        heapq.heappush(
-            self.plan, (at, len(self.plan) + len(self.sent), kind, {"time": at, **event})
-        )
+    def add(self, at: float, what: Callable[[float], None]) -> None:
+        self.n_plans += 1
+        heapq.heappush(self.plan, (at, self.n_plans, what))
+
+    def tell(self, kind: str, now: float, **event: Any) -> None:
+        self.due.append({"kind": kind, "event": {"time": now, **event}})
+
+    def tell_late(self, kind: str, now: float, **event: Any) -> None:
+        """Tell an event of now, sometimes later."""
+        late = self.draw.choice((0.0, 0.0, LATEST)) if not self.plain else 0.0
+        self.add(now + late, lambda _: self.tell(kind, now, **event))
 
     def write(self, message: dict[str, Any]) -> None:
         assert self.process is not None and self.process.stdin is not None
@@ -128,6 +175,7 @@ class Plant:
             if self.process is not None:
                 self.process.wait()
             words = [sys.executable, __file__, "--serve", str(self.log)]
+            words += ["--plain"] * self.plain
             self.process = subprocess.Popen(
                 words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
@@ -151,18 +199,13 @@ class Plant:
         """Run the day; return its last moment, s."""
         self.start()
         moment, now = 0, 0.0
-        while self.plan:
+        while self.plan and len(self.delivered) < self.n_tasks:
             now = self.plan[0][0]
-            due: list[dict[str, Any]] = []
             while self.plan and self.plan[0][0] == now:
-                _, _, kind, event = heapq.heappop(self.plan)
-                if kind == "VehicleIdle":
-                    task = next(t for t, v in self.carried.items() if v == event["vehicle"])
-                    del self.carried[task]
-                    self.delivered.add(task)
-                    self.sites[event["vehicle"]] = event["site"]
-                self.sent.append({"kind": kind, "event": event, "number": len(self.sent)})
-                due.append(self.sent[-1])
+                heapq.heappop(self.plan)[2](now)
+            due = [{**item, "number": len(self.sent) + k} for k, item in enumerate(self.due)]
+            self.sent += due
+            self.due.clear()
             if moment in self.kill_at:
                 self.kill_at.discard(moment)
                 self.kill_after(0.002)
@@ -170,39 +213,173 @@ class Plant:
             try:
                 for message in due:
                     self.write(message)
-                made = self.ask(now)
+                answer = self.ask(now)
             except KilledError:
-                made = None
-            while made is None:
+                answer = None
+            while answer is None:
                 self.start()
                 try:
-                    made = self.ask(now)
+                    answer = self.ask(now)
                 except KilledError:
                     continue
-            for number, vehicle, task, repeated in made:
-                self.begin(now, number, vehicle, task, repeated)
+            made, next_time = answer
+            for order in made:
+                self.obey(now, *order)
+            if next_time is not None:
+                self.add(max(now + 0.5, next_time), lambda _: None)
         assert self.process is not None and self.process.stdin is not None
         self.process.stdin.close()
         self.process.wait()
         return now
 
-    def begin(self, now: float, number: int, vehicle: str, task: str, repeated: bool) -> None:
-        """Let a vehicle begin, unless the plant has the assignment's number."""
+    def obey(
+        self, now: float, kind: str, number: int, vehicle: str, what: str, repeated: bool
+    ) -> None:
+        """Do an order, unless the plant has its number."""
         self.repeats += repeated
         if number in self.known:
             self.twice += not repeated
             return
         self.known.add(number)
-        if task in self.delivered or task in self.carried or vehicle in self.carried.values():
-            self.twice += 1
+        own = self.fleet[vehicle]
+        if kind == "Recall":
+            self.give_back(now, vehicle, what)
+        elif kind == "Assignment":
+            carriers = [name for name, other in self.fleet.items() if other.task == what]
+            if what in self.delivered or carriers or own.task:
+                # Only what a recall that was refused has been followed by is to be expected.
+                self.twice += what not in self.refused and own.task not in self.refused
+            elif not own.is_broken:
+                own.task = what
+                self.leave_charger(now, vehicle)
+                self.drive(now, vehicle, *self.ends[what])
+        elif not own.task and not own.is_broken:
+            self.counts[kind] += 1
+            self.drive(now, vehicle, what, kind=kind)
+
+    def give_back(self, now: float, vehicle: str, task: str) -> None:
+        """Take a task off a vehicle, which drives on to its next site, unless it has loaded it."""
+        own = self.fleet[vehicle]
+        if own.task == task and own.is_loaded:
+            self.refused.add(task)
+            self.counts["refused"] += 1
+            self.tell_late("RecallAnswered", now, vehicle=vehicle, task=task, done=False)
             return
-        self.carried[task] = vehicle
-        distance, index = self.layout.routes.distance, self.layout.site_index
-        pickup, delivery = self.ends[task]
-        at = now + 1.0 + float(distance[index[self.sites[vehicle]], index[pickup]])
-        self.add(at, "VehiclePassed", {"vehicle": vehicle, "site": pickup})
-        at += 1.0 + float(distance[index[pickup], index[delivery]])
-        self.add(at, "VehicleIdle", {"vehicle": vehicle, "site": delivery})
+        self.counts["Recall"] += 1
+        if own.task == task:
+            own.task = ""
+            ahead = [site for at, site in own.way if at >= now]
+            self.drive(now, vehicle, ahead[0] if ahead else own.site)
+        self.tell_late("RecallAnswered", now, vehicle=vehicle, task=task)
+
+    def use(self, now: float, own: Vehicle) -> None:
+        """Reckon what a battery holds."""
+        rate = TRUE_RATE if own.way else float(BATTERY["idle"])
+        if own.is_charging:
+            rate = -float(BATTERY["charge"])
+        own.level = min(BATTERY["full"], max(1.0, own.level - rate * (now - own.since)))
+        own.since = now
+
+    def drive(self, now: float, vehicle: str, *ends: str, kind: str = "") -> None:
+        """Let a vehicle drive to sites, from the next one on its way; it forgets its way of before."""
+        own, index = self.fleet[vehicle], self.layout.site_index
+        self.use(now, own)
+        ahead = [item for item in own.way if item[0] >= now]
+        at, site = ahead[0] if ahead else (now, own.site)
+        own.way = ahead[:1]
+        own.trip += 1
+        # Some are at a pickup earlier than was reckoned: a recall may cross that.
+        haste = 1.0 if self.plain else self.draw.choice((1.0, 1.0, 0.6))
+        for end in ends:
+            while site != end:
+                following = int(self.layout.routes.next_site[index[site], index[end]])
+                length = self.layout.routes.edge_length[index[site], following]
+                at, site = at + haste * float(length), self.layout.sites[following].id
+                own.way.append((at, site))
+            if len(ends) == 2 and end == ends[0]:
+                at += 0.5 if haste == 1.0 else 0.0
+                self.add(at, partial(self.load, vehicle, own.trip))
+            own.way.append((at, site))
+        for moment, place in dict.fromkeys(own.way[:-1]):
+            self.add(max(now, moment), partial(self.reach, vehicle, own.trip, place))
+        self.add(max(now, at) + 1.0, partial(self.arrive, vehicle, own.trip, kind))
+        if not self.plain and self.draw.random() < 0.02:
+            self.add(self.draw.uniform(now, at), partial(self.fail, vehicle, own.trip))
+
+    def reach(self, vehicle: str, trip: int, site: str, now: float) -> None:
+        if self.fleet[vehicle].trip == trip:
+            self.fleet[vehicle].site = site
+            self.tell_late("VehiclePassed", now, vehicle=vehicle, site=site)
+
+    def load(self, vehicle: str, trip: int, now: float) -> None:
+        self.fleet[vehicle].is_loaded |= self.fleet[vehicle].trip == trip
+
+    def arrive(self, vehicle: str, trip: int, kind: str, now: float) -> None:
+        """End a way: with a delivery, in a queue, at a parking place, or where a task was given back."""
+        own = self.fleet[vehicle]
+        if own.trip != trip:
+            return
+        self.use(now, own)
+        own.site, own.way = own.way[-1][1], []
+        if own.task:
+            self.delivered.add(own.task)
+            self.refused.discard(own.task)
+            own.task, own.is_loaded = "", False
+            self.tell("VehicleIdle", now, vehicle=vehicle, site=own.site)
+        else:
+            told = "VehicleParked" if kind == "Park" else "VehiclePassed"
+            self.tell(told, now, vehicle=vehicle, site=own.site)
+        if not self.plain:
+            self.tell_late("VehicleLevel", now, vehicle=vehicle, level=own.level)
+        if kind == "Charge":
+            self.queue.append(vehicle)
+            self.plug_in(now)
+
+    def plug_in(self, now: float) -> None:
+        """Let those begin to charge for whom there is a slot."""
+        for vehicle in self.queue.copy():
+            own = self.fleet[vehicle]
+            if self.slots[own.site] > 0:
+                self.queue.remove(vehicle)
+                self.slots[own.site] -= 1
+                self.use(now, own)
+                own.is_charging = True
+                self.tell("VehicleCharging", now, vehicle=vehicle, site=own.site)
+                full = now + 1.0 + (BATTERY["full"] - own.level) / BATTERY["charge"]
+                self.add(full, partial(self.unplug, vehicle, own.trip))
+
+    def unplug(self, vehicle: str, trip: int, now: float) -> None:
+        own = self.fleet[vehicle]
+        if own.trip == trip and own.is_charging:
+            self.leave_charger(now, vehicle)
+            self.tell("VehicleCharging", now, vehicle=vehicle, site=own.site, begins=False)
+
+    def leave_charger(self, now: float, vehicle: str) -> None:
+        own = self.fleet[vehicle]
+        if vehicle in self.queue:
+            self.queue.remove(vehicle)
+        if own.is_charging:
+            self.use(now, own)
+            own.is_charging = False
+            self.slots[own.site] += 1
+            self.plug_in(now)
+
+    def fail(self, vehicle: str, trip: int, now: float) -> None:
+        """Let a vehicle break down on its way; it is repaired where it was last."""
+        own = self.fleet[vehicle]
+        if own.trip != trip or not own.way:
+            return
+        self.use(now, own)
+        self.counts["broken"] += 1
+        own.trip += 1
+        own.way, own.task, own.is_loaded, own.is_broken = [], "", False, True
+        self.tell("VehicleBroke", now, vehicle=vehicle)
+        self.add(now + 60.0, partial(self.repair, vehicle))
+
+    def repair(self, vehicle: str, now: float) -> None:
+        own = self.fleet[vehicle]
+        own.is_broken, own.since = False, now
+        self.tell("VehicleRepaired", now, vehicle=vehicle, site=own.site)
 
 
 def main() -> None:
@@ -212,24 +389,26 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=800)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--plain", action="store_true", help="no batteries, nobody is called back")
     parser.add_argument("--quick", action="store_true", help="60 tasks, 3 kills")
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve is not None:
-        serve(arguments.serve)
+        serve(arguments.serve, arguments.plain)
         return
     if arguments.quick:
         arguments.tasks, arguments.kills = 60, 3
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "day.jsonl"
-        plant = Plant(arguments.tasks, arguments.kills, arguments.seed, log)
+        plant = Plant(arguments.tasks, arguments.kills, arguments.seed, log, arguments.plain)
         end = plant.run()
         n_lines = log.read_bytes().count(b"\n")
     lost = arguments.tasks - len(plant.delivered)
     print(
         f"{arguments.tasks} tasks in {end:,.0f} s of the plant, {plant.kills} kills, "
-        f"{plant.repeats} assignments repeated, {n_lines:,} lines: {lost} lost, {plant.twice} carried twice; "
+        f"{plant.repeats} orders repeated, {n_lines:,} lines, {plant.counts}: {lost} lost, "
+        f"{plant.twice} carried twice; "
         f"{time.perf_counter() - started:.0f} s"
     )
     sys.exit(lost > 0 or plant.twice > 0 or plant.kills < arguments.kills)

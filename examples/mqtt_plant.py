@@ -343,8 +343,9 @@ class Control:
                 self._take_task(message)
             else:
                 self._take_state(message)
-        for assignment in self.dispatcher.decide(now):
-            self._send_order(now, assignment.vehicle, assignment.task)
+        for order in self.dispatcher.decide(now):
+            if isinstance(order, acerl_np.Assignment):
+                self._send_order(now, order.vehicle, order.task)
         self._station.send(ANSWER, {"orders": self.orders})
 
     def leave(self) -> None:

@@ -117,8 +117,9 @@ class Bridge:
         self._end_tasks(now, orders)
         self._place_vehicles(now, vehicles, orders)
         self._take_orders(now, orders)
-        for assignment in self.dispatcher.decide(now):
-            say(f"{assignment.vehicle} takes {assignment.task} by {assignment.rule}")
+        for order in self.dispatcher.decide(now):
+            if isinstance(order, acerl_np.Assignment):
+                say(f"{order.vehicle} takes {order.task} by {order.rule}")
         self._tell(now, orders)
 
     def _end_tasks(self, now: float, orders: dict[str, Item]) -> None:

@@ -105,6 +105,15 @@ RANDOM_FLOOR = {
     **FLOOR,
     "vehicles": [{**vehicle, "random_breakdowns": MODEL} for vehicle in FLOOR["vehicles"]],
 }
+BATTERY = {"capacity": 9000, "start": 8000, "idle": 1, "empty": 3, "loaded": 7, "charge": 30}
+BATTERY |= {"critical": 2000, "resume": 4500, "good": 6000, "full": 8500, "tow": 60}
+CHARGED_FLOOR = {
+    **FLOOR,
+    "vehicles": [{**FLOOR["vehicles"][0], "battery": BATTERY}, *FLOOR["vehicles"][1:]],
+    "battery": BATTERY,
+    "chargers": [{"site": site["id"], "slots": 1 + k} for k, site in enumerate(FLOOR["sites"][:2])],
+    "parking": {"after": 9, "places": [{"site": FLOOR["sites"][1]["id"], "places": 2}]},
+}
 ORIGINS = read_tree("fuzz/origins.json")
 TABLE = read_table("week")
 OPTIONS = dict(line.split(" = ") for line in (VALID / "options.toml").read_text().splitlines())
@@ -301,7 +310,7 @@ def of_tables(*samples: str) -> Maker:
 def make_layout(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     if rng.random() < 0.2:
         return encode(rng, dump_json(tiny_floor(rng), rng))
-    data = make_json(rng, rng.choice([FLOOR, RANDOM_FLOOR, PLAIN_FLOOR]))
+    data = make_json(rng, rng.choice([FLOOR, RANDOM_FLOOR, PLAIN_FLOOR, CHARGED_FLOOR]))
     return data.replace(b'"x"', b'"y"', 1) if rng.random() < 0.03 else data
 
 
@@ -332,7 +341,18 @@ def tiny_floor(rng: random.Random) -> dict[str, Any]:
             model = {"mean_time_between_failures": uptime, "mean_time_to_repair": repair}
             vehicle["random_breakdowns"] = model
         vehicles.append(vehicle)
+    energy: dict[str, Any] = {}
+    if rng.random() < 0.3:
+        rates = {key: rng.choice([0, 1, 7, 10**9]) for key in ("idle", "empty", "loaded")}
+        levels = sorted(rng.choice([0, 1, 50, 10**6, 10**12]) for _ in range(5))
+        keys = ("critical", "resume", "good", "full", "capacity")
+        energy["battery"] = {**rates, "charge": rng.choice([1, 30, 10**9])}
+        energy["battery"] |= dict(zip(keys, levels, strict=True))
+        energy["chargers"] = [{"site": rng.choice(names)}]
+    if rng.random() < 0.3:
+        energy["parking"] = {"after": rng.choice([0, 60]), "places": [{"site": rng.choice(names)}]}
     return {
+        **energy,
         "format": 1,
         "task_slots": rng.choice([1, 2, 30]),
         "truncate_distances": rng.random() < 0.3,
@@ -383,7 +403,7 @@ def make_plant(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     if rng.random() < 0.3:
         return mutate_bytes(rng, text, [text, b"<!DOCTYPE a><!ENTITY b 'c'>"])
     root = ElementTree.fromstring(text)
-    names = sorted({name for item in root.iter() for name in item.attrib})
+    names = sorted({name for item in root.iter() for name in item.attrib} | {"energyLevelGood"})
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         items = list(root.iter())
         item, other = rng.choice(items), rng.choice(items)
@@ -923,6 +943,8 @@ def check_import(path: Path) -> None:
         require(len(err.splitlines()) == 1, f"an error of several lines: {err[:200]!r}")
         require(not made.exists(), "a layout although the import was refused")
         raise
+    with suppress(InputError):
+        import_floor(path, battery={"capacity": 100})
     for note in notes:
         require(note.isprintable() and len(note) < 2000, f"a warning {note[:200]!r}")
     status, _, err = run_main(words)

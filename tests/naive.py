@@ -153,6 +153,7 @@ class Task:
     demand: float
     waiting_since: float  # the arrival, or the tick before the breakdown that put it back
     priority: float = 0.0
+    changes: int = 0  # how often it was taken from a vehicle that was on its way
     vehicle: int = -1
     start: int = -1
     finish: int = -1
@@ -205,6 +206,7 @@ class Vehicle:
     standing: Standing | None = None  # where it broke down while working, until it sets out again
     # the trip, while working
     task: Task | None = None
+    destination: str = ""
     finish: int = -1
     legs: list[Leg] = field(default_factory=list)  # what is left of the way, the current leg first
     elapsed: int = 0  # ticks since the current leg began
@@ -213,9 +215,10 @@ class Vehicle:
     def can_carry(self, task: Task) -> bool:
         return self.capacity == 0 or task.demand <= self.capacity
 
-    def begin_trip(self, task: Task, legs: list[Leg], finish: int) -> None:
+    def begin_trip(self, task: Task | None, destination: str, legs: list[Leg], finish: int) -> None:
         self.status = WORKING
         self.task = task
+        self.destination = destination
         self.finish = finish
         self.legs = legs
         self.elapsed = 0
@@ -238,15 +241,13 @@ class Vehicle:
     def place(self) -> Standing:
         """Where a working vehicle truly is."""
         if not self.legs:
-            assert self.task is not None
-            return Standing(self.task.delivery, self.task.delivery, 0.0)
+            return Standing(self.destination, self.destination, 0.0)
         leg = self.legs[0]
         return Standing(leg.last, leg.next, leg.offset + self.elapsed * leg.step)
 
-    def end_trip(self, site: str, standing: Standing | None) -> Task:
+    def end_trip(self, site: str, standing: Standing | None) -> Task | None:
         """Leave the trip, standing where told; returns the task of the trip."""
         task = self.task
-        assert task is not None
         self.site = site
         self.standing = standing
         self.task = None
@@ -290,7 +291,7 @@ class NaiveEpisode:
         self._truncate = bool(layout.get("truncate_distances", False))
         self._scaling = layout.get("scaling") if scaling is None else scaling
         self._task_slots = int(layout["task_slots"] if task_slots is None else task_slots)
-        self._vehicles = [read_vehicle(entry) for entry in layout["vehicles"]]
+        self._vehicles = self._read_vehicles(layout)
         self._n_vehicles = len(self._vehicles) if n_vehicles is None else n_vehicles
         self._tasks = sorted((read_task(entry) for entry in tasks), key=lambda task: task.arrival)
         if self._n_vehicles < len(self._vehicles):
@@ -378,16 +379,17 @@ class NaiveEpisode:
                 ]
             )
         for vehicle in self._vehicles:
+            status, site = self._shown(vehicle)
             features += [
                 vehicle.speed / scaling["speed"],
-                vehicle.status / 2,
+                status / 2,
                 vehicle.capacity / scaling["capacity"],
             ]
             for task in seen:
                 if task is None:
                     features.append(0.0)
                     continue
-                total = self._compared(self._total_distance(vehicle, task))
+                total = self._compared(self._total_distance(site, task))
                 features.append(scaled(total, "total_distance"))
         n_absent = self._n_vehicles - len(self._vehicles)
         features += [0.0] * ((3 + self._task_slots) * n_absent)
@@ -429,7 +431,7 @@ class NaiveEpisode:
 
     def offered(self, vehicle: Vehicle) -> list[Task]:
         """The waiting tasks that a vehicle may take: of those it can carry those of the highest priority."""
-        able = [task for task in self._pool if vehicle.can_carry(task)]
+        able = [task for task in self._pool if self._is_able(vehicle, task)]
         highest = max((task.priority for task in able), default=0.0)
         return [task for task in able if task.priority == highest]
 
@@ -439,10 +441,11 @@ class NaiveEpisode:
             return task.arrival
         if rule == "EDD":
             return task.due
+        site, _, left = self._stand(vehicle)
         if rule == "NVF":
-            return self._compared(self._distance(vehicle.site, task.pickup))
+            return self._compared(left + self._distance(site, task.pickup))
         if rule == "STD":
-            return self._compared(self._total_distance(vehicle, task))
+            return self._compared(left + self._total_distance(site, task))
         if rule == "LWT":
             return -round9(self.time - task.waiting_since)
         mean_due = sum(other.due for other in visible) / len(visible)
@@ -461,14 +464,30 @@ class NaiveEpisode:
     def _distance(self, a: str, b: str) -> float:
         return self._floor.distances[a, b]
 
-    def _total_distance(self, vehicle: Vehicle, task: Task) -> float:
-        to_pickup = self._distance(vehicle.site, task.pickup)
+    def _total_distance(self, site: str, task: Task) -> float:
+        to_pickup = self._distance(site, task.pickup)
         return to_pickup + self._distance(task.pickup, task.delivery)
 
     def _compared(self, distance: float) -> float:
         """A distance as rules, observation and durations use it."""
         rounded = round9(distance)
         return float(math.trunc(rounded)) if self._truncate else rounded
+
+    # What a simulator of more than the reference's vehicles tells otherwise
+
+    def _read_vehicles(self, layout: dict[str, Any]) -> list[Vehicle]:
+        return [read_vehicle(entry) for entry in layout["vehicles"]]
+
+    def _is_able(self, vehicle: Vehicle, task: Task) -> bool:
+        return vehicle.can_carry(task)
+
+    def _stand(self, vehicle: Vehicle) -> tuple[str, int, float]:
+        """Site, tick and metres left to it, from which a vehicle may be given a task."""
+        return vehicle.site, self.time, 0.0
+
+    def _shown(self, vehicle: Vehicle) -> tuple[int, str]:
+        """Status and site of a vehicle in the observation."""
+        return vehicle.status, vehicle.site
 
     # An assignment
 
@@ -482,7 +501,7 @@ class NaiveEpisode:
         vehicle = self._vehicles[index]
         lost = self._floor.lost(task.pickup, task.delivery, vehicle.speed)
         if vehicle.standing is None:
-            metres = self._compared(self._total_distance(vehicle, task))
+            metres = self._compared(self._total_distance(vehicle.site, task))
             lost += self._floor.lost(vehicle.site, task.pickup, vehicle.speed)
             legs = self._legs(vehicle, self._floor.route(vehicle.site, task.pickup))
         else:
@@ -495,27 +514,33 @@ class NaiveEpisode:
         task.finish = self.time + max(1, math.ceil(duration))
         # by identity: two tasks of equal content are still two tasks
         self._pool = [other for other in self._pool if other is not task]
-        vehicle.begin_trip(task, legs, task.finish)
+        vehicle.begin_trip(task, task.delivery, legs, task.finish)
 
     def _way_after_breakdown(
         self, vehicle: Vehicle, standing: Standing, task: Task
     ) -> tuple[float, float, list[Leg]]:
         """Metres of the whole trip from where it broke down, seconds lost to limits on the way to the pickup,
         and the legs to it."""
+        metres, lost, legs = self._way_onwards(vehicle, standing, task.pickup)
+        return metres + self._distance(task.pickup, task.delivery), lost, legs
+
+    def _way_onwards(
+        self, vehicle: Vehicle, standing: Standing, site: str
+    ) -> tuple[float, float, list[Leg]]:
+        """Metres from where it broke down to a site, seconds lost to limits on that way, and its legs."""
         a, b, offset = standing.last, standing.next, standing.offset
         if offset == 0.0:  # at the site: it may start from there, whatever the edges
-            metres = round9(self._distance(a, task.pickup))
-            metres += self._distance(task.pickup, task.delivery)
-            lost = self._floor.lost(a, task.pickup, vehicle.speed)
-            return metres, lost, self._legs(vehicle, self._floor.route(a, task.pickup))
+            metres = round9(self._distance(a, site))
+            lost = self._floor.lost(a, site, vehicle.speed)
+            return metres, lost, self._legs(vehicle, self._floor.route(a, site))
         rest = self._floor.arcs[a, b] - offset
         speed, floor = vehicle.speed, self._floor
         back, lost_back = math.inf, 0.0
         if (b, a) in floor.arcs:
-            back = round9(offset + self._distance(a, task.pickup))
-            lost_back = floor.lost_on((b, a), offset, speed) + floor.lost(a, task.pickup, speed)
-        forward = round9(rest + self._distance(b, task.pickup))
-        lost = floor.lost_on((a, b), rest, speed) + floor.lost(b, task.pickup, speed)
+            back = round9(offset + self._distance(a, site))
+            lost_back = floor.lost_on((b, a), offset, speed) + floor.lost(a, site, speed)
+        forward = round9(rest + self._distance(b, site))
+        lost = floor.lost_on((a, b), rest, speed) + floor.lost(b, site, speed)
         turns = back <= forward
         if floor.is_quickest:
             turns = round9(back / speed + lost_back) <= round9(forward / speed + lost)
@@ -525,9 +550,10 @@ class NaiveEpisode:
         else:
             pace = min(speed, floor.limits[a, b])
             first = Leg(a, b, offset, pace, self._ticks(rest, pace), end=b)
-        onwards = self._legs(vehicle, floor.route(first.end, task.pickup))
-        metres = (back if turns else forward) + self._distance(task.pickup, task.delivery)
-        return metres, lost_back if turns else lost, [first, *onwards]
+        onwards = self._legs(vehicle, floor.route(first.end, site))
+        if turns:
+            return back, lost_back, [first, *onwards]
+        return forward, lost, [first, *onwards]
 
     def _legs(self, vehicle: Vehicle, sites: list[str]) -> list[Leg]:
         legs = []
@@ -556,17 +582,11 @@ class NaiveEpisode:
             if vehicle.status == BROKEN:
                 # a breakdown listed for this tick is skipped, also when the repair ends now
                 if self.time == vehicle.repaired_at:
-                    vehicle.status = IDLE
-                    vehicle.n_repairs += 1
-                    self._plan_failure(vehicle)
+                    self._repair(vehicle)
             else:
-                for tick, repair_ticks in vehicle.breakdowns:
-                    if tick == self.time:
-                        self._break_down(vehicle, repair_ticks)
-                        break  # broken already for the others of this tick
-                else:
-                    if self.time == vehicle.fails_at:
-                        self._break_down(vehicle, self._random_ticks(vehicle, 1))
+                repair_ticks = self._find_breakdown(vehicle)
+                if repair_ticks is not None:
+                    self._break_down(vehicle, repair_ticks)
         # 2. Movement and deliveries.
         for vehicle in self._vehicles:
             if vehicle.status == WORKING:
@@ -577,8 +597,25 @@ class NaiveEpisode:
             self._end()
             return
         # 3. Arrivals.
+        self._join_pool()
+
+    def _join_pool(self) -> None:
         while self._to_arrive and self._to_arrive[0].arrival <= self.time:
             self._pool.append(self._to_arrive.pop(0))
+
+    def _repair(self, vehicle: Vehicle) -> None:
+        vehicle.status = IDLE
+        vehicle.n_repairs += 1
+        self._plan_failure(vehicle)
+
+    def _find_breakdown(self, vehicle: Vehicle) -> int | None:
+        """How many ticks the repair of a breakdown at this tick takes: of those listed the first counts."""
+        for tick, repair_ticks in vehicle.breakdowns:
+            if tick == self.time:
+                return repair_ticks
+        if self.time == vehicle.fails_at:
+            return self._random_ticks(vehicle, 1)
+        return None
 
     def _plan_failure(self, vehicle: Vehicle) -> None:
         if vehicle.mean_times is not None:
@@ -595,17 +632,18 @@ class NaiveEpisode:
         if vehicle.status == WORKING:
             standing = vehicle.place()
             task = vehicle.end_trip(standing.last, standing)
-            task.vehicle = task.start = task.finish = -1
-            task.waiting_since = self.time - 1
-            self._pool.append(task)
+            if task is not None:
+                task.vehicle = task.start = task.finish = -1
+                task.waiting_since = self.time - 1
+                self._pool.append(task)
         vehicle.status = BROKEN
         vehicle.repaired_at = self.time + repair_ticks + 1  # this tick repairs nothing
 
     def _deliver(self, vehicle: Vehicle) -> None:
-        assert vehicle.task is not None
         # At the delivery site, wherever tick-wise movement has brought it: each edge is rounded up
         # to whole ticks, but the duration of the service only once.
-        task = vehicle.end_trip(vehicle.task.delivery, None)
+        task = vehicle.end_trip(vehicle.destination, None)
+        assert task is not None
         task.finished = True
         vehicle.status = IDLE
 

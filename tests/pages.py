@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from acerl_np import Instance, Layout
+from acerl_np import Instance, Layout, load_instance
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
 EVIL = ("<!-- put script -->", "&lt;b&gt;\"'`${1}", "<!--<script>", HOSTILE)
@@ -34,3 +34,19 @@ def make_instance(names=("a", "b", "c", "d"), **more):
         for k in range(9)
     ]
     return Instance.from_rows("small", Layout.from_dict(layout), rows, **more)
+
+
+BATTERY = {
+    **{"capacity": 4000, "idle": 1, "empty": 3, "loaded": 7, "charge": 20},
+    **{"critical": 700, "resume": 1200, "good": 2300, "full": 3700},
+}
+
+
+def make_powered():
+    """DMH-01 with a charger, two parking places and batteries, whose tasks may be called back."""
+    record = load_instance("DMH-01")
+    layout = record.layout.to_dict()
+    layout |= {"battery": BATTERY, "chargers": [{"site": "p1"}]}
+    layout["parking"] = {"after": 5, "places": [{"site": "p3"}, {"site": "p2"}]}
+    layout = Layout.from_dict(layout).with_commitment("pickup")
+    return Instance.from_rows("powered", layout, record.rows())

@@ -1,10 +1,12 @@
 """Floors, fleets and task records for tests: drawn at random by Hypothesis, or made by hand."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import naive
 from hypothesis import strategies as st
+from naive_vehicles import ticks_to_charger
 
 from acerl_np import Instance, Layout
 
@@ -170,6 +172,82 @@ def worlds(draw, floor=None):
             latest = int(rows[-1]["arrival_time"] + rows[-1]["expiry_time"])
             rows[-1]["earliest_start"] = draw(st.integers(0, latest))
     return World(layout, rows, draw(st.lists(st.integers(0, 999), min_size=1, max_size=20)))
+
+
+@st.composite
+def batteries(draw, layout, rows, chargers):
+    """A battery for every vehicle of a layout, with which it charges within a few hundred ticks.
+
+    Each vehicle reaches a charger with `critical`, and does each task from any charger with `full`:
+    where two chargers are too far apart it may else never reach the one from which a task fits.
+    """
+    floor = naive.Floor(layout)
+    vehicles = [naive.read_vehicle(entry) for entry in layout["vehicles"]]
+    idle, empty, loaded = (draw(st.integers(0, most)) for most in (1, 3, 5))
+
+    def home(site, vehicle):
+        return ticks_to_charger(floor, chargers, site, vehicle)
+
+    def ticks(a, b, vehicle):
+        return math.ceil(floor.distances[a, b] / vehicle.speed + floor.lost(a, b, vehicle.speed))
+
+    # With a few ticks more a vehicle that was towed in mid-edge gets on.
+    way = max(home(site, vehicle) for site in floor.order for vehicle in vehicles)
+    critical = 1 + max(empty * way, 2 * empty, 2 * idle, 2 * loaded) + draw(st.integers(0, 9))
+    most = max(
+        empty * (ticks(site, row["pickup"], vehicle) + home(row["delivery"], vehicle))
+        + loaded * (2 + ticks(row["pickup"], row["delivery"], vehicle) + row["handling_time"])
+        for site, _ in chargers
+        for row in rows
+        for vehicle in vehicles
+    )
+    full = math.ceil(critical + most) + draw(st.integers(0, 30))
+    resume = draw(st.integers(critical, full))
+    battery = {
+        "capacity": full + draw(st.integers(0, 20)),
+        "idle": idle,
+        "empty": empty,
+        "loaded": loaded,
+        "charge": max(1, full // draw(st.integers(3, 40))),
+        "critical": critical,
+        "resume": resume,
+        "good": draw(st.integers(resume, full)),
+        "full": full,
+        "tow": draw(st.integers(0, 20)),
+    }
+    if draw(st.booleans()):
+        battery["start"] = draw(st.integers(0, battery["capacity"]))
+    return battery
+
+
+@st.composite
+def with_chargers(draw, some_worlds):
+    """Worlds with chargers, and with a battery for the fleet or for each vehicle."""
+    world = draw(some_worlds)
+    ids = [site["id"] for site in world.layout["sites"]]
+    sites = draw(st.lists(st.sampled_from(ids), min_size=1, max_size=3, unique=True))
+    chargers = [(site, draw(st.integers(1, 2))) for site in sites]
+    layout = {
+        **world.layout,
+        "chargers": [{"site": site, "slots": slots} for site, slots in chargers],
+    }
+    battery = batteries(layout, world.rows, chargers)
+    if draw(st.booleans()):
+        layout["battery"] = draw(battery)
+    else:
+        layout["vehicles"] = [{**entry, "battery": draw(battery)} for entry in layout["vehicles"]]
+    return replace(world, layout=layout)
+
+
+@st.composite
+def with_parking(draw, some_worlds):
+    """Worlds with parking places, on which a vehicle may start."""
+    world = draw(some_worlds)
+    ids = [site["id"] for site in world.layout["sites"]]
+    sites = draw(st.lists(st.sampled_from(ids), min_size=1, max_size=3, unique=True))
+    places = [{"site": site, "places": draw(st.integers(1, 2))} for site in sites]
+    parking = {"after": draw(st.sampled_from([0, 1, 3, 10])), "places": places}
+    return replace(world, layout={**world.layout, "parking": parking})
 
 
 def straight_floor(vehicles, **keys):

@@ -54,7 +54,7 @@ from acerl_np.commands.tables import (
     list_standings,
     render_standings,
     show_below,
-    write_tasks,
+    write_tables,
     write_trials,
 )
 from acerl_np.commands.teams import open_team
@@ -80,6 +80,11 @@ OWN = (
         "write every task of every trial: waited, vehicle, picked up, delivered, late; of a record "
         "whose trials are all the same, the first",
     ),
+    opt.CommandOption(
+        "--vehicles-csv FILE.csv",
+        "write every vehicle of these trials: shares of time loaded, driving empty, in a charger's queue, "
+        "charging and broken down, lowest level, tasks called back",
+    ),
     opt.FORCE,
 )
 
@@ -98,7 +103,8 @@ def run(arguments: argparse.Namespace) -> None:
     from acerl_np.policies.static import StaticPlan
 
     names = take_names(arguments)
-    declare_outputs(arguments, [arguments.trials_csv, arguments.tasks_csv])
+    outputs = [arguments.trials_csv, arguments.tasks_csv, arguments.vehicles_csv]
+    declare_outputs(arguments, outputs)
     rows, instances = seat_named(arguments, names)
     references = gather_references(arguments, instances)
     past = [] if arguments.past is None else read_past(arguments, arguments.past, instances)
@@ -113,8 +119,9 @@ def run(arguments: argparse.Namespace) -> None:
         results.append(play_past(past, playing))
     if arguments.trials_csv is not None:
         write_trials(arguments.trials_csv, labels, results)
-    if arguments.tasks_csv is not None:
-        write_tasks(arguments.tasks_csv, trace_all(playing, rows, past, instances, results))
+    tables = arguments.tasks_csv, arguments.vehicles_csv
+    if tables != (None, None):
+        write_tables(*tables, trace_all(playing, rows, past, instances, results))
     comparison = compare_trials(instances, results, references)
     figures = list_standings(labels, results, comparison, plans)
     table, below = render_standings(

@@ -30,12 +30,12 @@ from acerl_np.commands.inputs import drop_breakdowns, read_export, report_ignore
 from acerl_np.commands.outputs import declare_outputs
 from acerl_np.commands.tables import count
 from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
-from acerl_np.support.errors import InputError, LayoutError, make_printable
+from acerl_np.support.errors import InputError, LayoutError, describe, make_printable
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
-    from acerl_np.problem.parts import Vehicle
+    from acerl_np.problem.parts import Battery, Vehicle
 
 SHOWN = 5
 """Examples that are listed of what was found."""
@@ -48,6 +48,9 @@ MOST_TIMES = 5
 
 MARK = "*"
 
+RATES = {"idle": 100, "empty": 300, "loaded": 700}
+"""Typical use of a battery per second, for --battery-hours."""
+
 
 def import_layout(arguments: argparse.Namespace) -> None:
     """Write the layout that a file of another system describes.
@@ -57,7 +60,8 @@ def import_layout(arguments: argparse.Namespace) -> None:
     Nodes or points become sites; a station or location alone on its only node gives that site its name, and
     records may go on using the node's. Records may name a station with several nodes, too.
     The levels of a LIF file become one floor by --join, with --lift between nodes of two of them.
-    A layout needs a fleet: the plant model's vehicles, or --vehicles with --start. Vehicles that cannot
+    A layout needs a fleet: the plant model's vehicles, or --vehicles with --start. Vehicles have batteries
+    if the command says what these hold and use; their levels are then the model's. Vehicles that cannot
     leave their starts, a floor in parts, and what could not be carried over are said on the standard error
     stream, one line each.
     """
@@ -72,6 +76,7 @@ def import_layout(arguments: argparse.Namespace) -> None:
         kind=vars(arguments)["from"],
         layout_id=arguments.layout_id,
         join=arguments.join,
+        battery=_read_battery(arguments),
     )
     edges = data["edges"]
     if arguments.two_way:
@@ -80,12 +85,15 @@ def import_layout(arguments: argparse.Namespace) -> None:
             edge["one_way"] = edge["one_way"] and (edge["b"], edge["a"]) in ways
     edges += [_read_lift(text, data) for text in arguments.lift]
     _demand_fleet(arguments, data)
+    # Whether batteries reach a charger is looked at once the vehicles stand where they start.
+    own = [vehicle.pop("battery", None) for vehicle in data["vehicles"]]
     try:
         layout = Layout.from_dict(data)
         _ = layout.routes  # refuses lengths that routes cannot be told by
     except LayoutError as error:
         raise LayoutError(f"{arguments.file}: {error}") from error
     layout = layout.with_fleet(_set_out(arguments, layout, layout.vehicles))
+    layout = _equip(arguments, layout, own)
     write_atomically(arguments.out, format_layout(layout).encode())
     for line in filter(None, (describe_parts(layout), *warnings)):
         print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
@@ -148,6 +156,89 @@ def _set_out(
     return [replace(vehicle, start=starts[k % len(starts)]) for k, vehicle in enumerate(fleet)]
 
 
+def parse_pairs(text: str) -> dict[str, int]:
+    """Parse "capacity=1000,idle=1"."""
+    found = {}
+    for part in text.split(","):
+        key, _, number = part.partition("=")
+        try:
+            found[key.strip()] = int(number)
+        except ValueError:
+            raise argparse.ArgumentTypeError(
+                f"read {describe(part)}; expected KEY=N, N a whole number, separated by commas"
+            ) from None
+    return found
+
+
+def _read_battery(arguments: argparse.Namespace) -> dict[str, int] | None:
+    """Return what the arguments say of a battery, levels only if they say them; None for no battery."""
+    from acerl_np.problem.importers.common import complete_battery
+    from acerl_np.problem.json_tree import table
+    from acerl_np.problem.parts import BATTERY, make_battery
+
+    given: dict[str, int] | None = arguments.battery
+    hours, minutes = arguments.battery_hours, arguments.charge_minutes
+    if (hours is None) != (minutes is None):
+        raise InputError("--battery-hours: expected --charge-minutes beside it, or neither")
+    if hours is not None and given is not None:
+        raise InputError("--battery-hours: given beside --battery; expected one of them")
+    if hours is not None:
+        capacity = round(1800.0 * hours * (RATES["empty"] + RATES["loaded"]))
+        given = {**RATES, "capacity": capacity, "charge": math.ceil(capacity / (60.0 * minutes))}
+    if given is not None:
+        whole = complete_battery(given) if "capacity" in given else given
+        table(BATTERY, make_battery).read(whole, "--battery")  # refuses what is none
+    return given
+
+
+def _equip(
+    arguments: argparse.Namespace, layout: Layout, own: Sequence[dict[str, int] | None]
+) -> Layout:
+    """Return a floor with the batteries, chargers and parking places that the arguments give.
+
+    `own` is the battery of each vehicle that has one of its own.
+    """
+    from acerl_np.problem.importers.common import complete_battery
+    from acerl_np.problem.json_tree import table
+    from acerl_np.problem.parts import PARKING, VEHICLE, Charger, Parking, ParkingPlace
+    from acerl_np.problem.stations import CHARGER, find_sites
+    from acerl_np.problem.stations import PARKING as PARKS
+
+    changes: dict[str, Any] = {}
+    given = _read_battery(arguments)
+    if given is not None:
+        read = VEHICLE["battery"].read
+        batteries = [None if x is None else read(x, "--battery") for x in own]
+        fleet = zip(layout.vehicles, batteries, strict=True)
+        changes["vehicles"] = tuple(replace(vehicle, battery=x) for vehicle, x in fleet)
+        if not all(batteries):
+            changes["battery"] = read(complete_battery(given), "--battery")
+        if not layout.chargers:
+            plugs = (site.id for site in layout.sites if site.kind == CHARGER)
+            changes["chargers"] = tuple(map(Charger, plugs))
+    if arguments.chargers is not None:
+        changes["chargers"] = ()
+    for word in arguments.chargers or ():
+        name, _, slots = word.rpartition(":")
+        whole = find_sites(layout, word)
+        sites = whole or (find_sites(layout, name) if slots.isdecimal() else ())
+        if not sites or not (whole or 1 <= int(slots) <= MAX_VEHICLES):
+            raise InputError(
+                f"--chargers: read '{word}'; expected sites, nodes or stations, each with SITE:SLOTS of 1 to "
+                f"{MAX_VEHICLES} or for one slot without"
+            )
+        changes["chargers"] += tuple(
+            Charger(layout.sites[k].id, 1 if whole else int(slots)) for k in sites
+        )
+    if arguments.parking is not None:
+        after = table({"after": PARKING["after"]}, dict).read(arguments.parking, "--parking")
+        places = [ParkingPlace(site.id) for site in layout.sites if site.kind == PARKS]
+        if not places:
+            raise InputError(f"--parking: no site of kind '{PARKS}'; expected at least one")
+        changes["parking"] = Parking(tuple(places), **after)
+    return replace(layout, **changes) if changes else layout
+
+
 def _find_starts(layout: Layout, word: str) -> list[str]:
     """Return the sites that a word of --start stands for."""
     from acerl_np.problem.importers.common import list_first
@@ -203,12 +294,13 @@ def check(arguments: argparse.Namespace) -> None:
     from acerl_np.problem.bundled import load_layout, load_records
     from acerl_np.problem.importers.common import list_first
     from acerl_np.problem.servable import (
+        describe_charging,
         describe_parts,
         find_no_return,
         find_unreachable,
         measure_load,
     )
-    from acerl_np.problem.stations import CHARGER, find_stations, find_type
+    from acerl_np.problem.stations import find_stations, find_type
 
     layout, tasks = load_layout(arguments.layout), arguments.tasks
     # Too large demands are counted here, not refused.
@@ -229,9 +321,8 @@ def check(arguments: argparse.Namespace) -> None:
         types.setdefault(find_type(layout, served), []).append(name)
     for kind, own in types.items():
         print(f"{count(len(own), 'station')} of type {kind}: {list_first(own)}")
-    chargers = [site.id for site in layout.sites if site.kind == CHARGER]
-    if chargers:
-        print(f"{count(len(chargers), 'charger')}: {list_first(chargers)}")
+    for line in _list_energy(layout):
+        print(line)
     n_pairs, pairs = find_unreachable(floor, SHOWN + 1)
     if n_pairs:
         print(f"unreachable pairs: {n_pairs} ({list_first([f'{a} -> {b}' for a, b in pairs])})")
@@ -250,6 +341,14 @@ def check(arguments: argparse.Namespace) -> None:
             f"{instance.name}: {instance.n_tasks} tasks in {load.span:g} s, "
             f"offered load {load.offered:.2f} ({load.loaded:.2f} without approaches)"
         )
+        if load.slots:
+            share, slots, *said = describe_charging(load, layout)
+            print(
+                f"{instance.name}: a vehicle must charge {load.charging:.0%} of its time, {share}; slots: "
+                f"{load.slots:.1f} {slots}"
+            )
+            for sentence in said:
+                print(f"{instance.name}: {sentence}")
         if load.too_heavy:
             heavy = [f"{instance.tasks[k]} ({instance.demand[k]:g})" for k in load.too_heavy]
             print(
@@ -262,6 +361,45 @@ def check(arguments: argparse.Namespace) -> None:
             print(
                 f"{instance.name}: this fleet keeps up only with approaches shorter than the mean"
             )
+
+
+def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
+    """Return a line on the floor's chargers, one on its parking places, one for each kind of battery."""
+    from acerl_np.problem.importers.common import list_first
+    from acerl_np.problem.parts import THRESHOLDS
+    from acerl_np.problem.stations import CHARGER
+
+    slots = {charger.site: charger.slots for charger in layout.chargers}
+    slots = slots or {site.id: 1 for site in layout.sites if site.kind == CHARGER}
+    lines = []
+    if slots:
+        named = [site + f" ({n} slots)" * (n > 1) for site, n in slots.items()]
+        unused = "" if any(layout.batteries) else "; no vehicle has a battery"
+        lines.append(f"{count(len(slots), 'charger')}: {list_first(named, most)}{unused}")
+    if layout.parking is not None:
+        places = [
+            place.site + f" ({place.places} places)" * (place.places > 1)
+            for place in layout.parking.places
+        ]
+        after = f"parking after {layout.parking.after} s without a task"
+        lines.append(f"{after}: {count(len(places), 'site')}: {list_first(places, most)}")
+    owners: dict[Battery, list[str]] = {}
+    for vehicle, battery in zip(layout.vehicles, layout.batteries, strict=True):
+        if battery is not None:
+            owners.setdefault(battery, []).append(vehicle.id)
+    for battery, names in owners.items():
+        hours = [
+            f"{battery.capacity / rate / 3600:.1f} h {key}" if rate else f"for ever {key}"
+            for key, rate in (("empty", battery.empty), ("loaded", battery.loaded))
+        ]
+        levels = ", ".join(
+            f"{key} {getattr(battery, key) / battery.capacity:.0%}" for key in THRESHOLDS
+        )
+        lines.append(
+            f"battery of {list_first(names, most)}: lasts {hours[0]} or {hours[1]}, charged in "
+            f"{battery.capacity / battery.charge / 3600:.1f} h; {levels}"
+        )
+    return lines
 
 
 def _show_stations(layout: Layout) -> None:
@@ -287,11 +425,14 @@ def change_fleet(arguments: argparse.Namespace) -> None:
     """Write a layout with another fleet.
 
     Write a floor with another fleet of N vehicles: v1, v2, ... are like the layout's own, in turn, where
-    --start, --speed and --capacity do not say otherwise. Listed breakdowns are not repeated.
+    --start, --speed and --capacity do not say otherwise. Listed breakdowns are not repeated; batteries are,
+    unless another one is given for all.
 
     Examples
     --------
       acerl-np floor fleet supply-loop --vehicles 6 --out loop6.json
+      acerl-np floor fleet supply-loop --vehicles 6 --battery-hours 2 --charge-minutes 40 \
+          --chargers park:2 rack-7 --parking after=60 --out loop6.json
     """
     from acerl_np.problem.bundled import load_layout
     from acerl_np.problem.layout import resize_fleet
@@ -300,6 +441,7 @@ def change_fleet(arguments: argparse.Namespace) -> None:
     declare_outputs(arguments, [arguments.out])
     layout = resize_fleet(load_layout(arguments.layout), arguments.vehicles)
     layout = layout.with_fleet(_set_out(arguments, layout, layout.vehicles))
+    layout = _equip(arguments, layout, [None] * arguments.vehicles)
     write_atomically(arguments.out, format_layout(layout).encode())
     print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
 
@@ -328,6 +470,8 @@ def show(arguments: argparse.Namespace) -> None:
             site = layout.sites[k]
             print(f"  {site.id} at ({site.x:g}, {site.y:g})")
     _show_stations(layout)
+    for line in _list_energy(layout, most=len(layout.sites)):
+        print(line)
     print("edges:")
     for edge in layout.edges:
         limit = "" if edge.max_speed == math.inf else f", at most {edge.max_speed:g} m/s"
@@ -412,6 +556,37 @@ FLEET = (
 )
 """A fleet in the place of another."""
 
+ENERGY = (
+    opt.CommandOption(
+        "--battery KEY=N,...",
+        "a battery for every vehicle: capacity; idle, empty, loaded, charge (used or charged in a second); "
+        "start, critical, resume, good, full and tow may be added (default: charged, then the levels of the "
+        "model imported, then 20, 45, 60 and 95 %% of the capacity)",
+        parse_pairs,
+    ),
+    opt.CommandOption(
+        "--battery-hours H",
+        "instead: a battery for so many hours of driving, half of them loaded, with 7 : 3 : 1 used loaded, "
+        "empty and idle",
+        float,
+        range=(0.01, 1000.0),
+    ),
+    opt.CommandOption(
+        "--charge-minutes M", "and so many minutes to charge it", float, range=(0.1, 10000.0)
+    ),
+    opt.CommandOption(
+        "--chargers SITE[:SLOTS]+",
+        "where vehicles charge, one slot each or so many (default: the layout's; without any the sites of "
+        "kind charger)",
+    ),
+    opt.CommandOption(
+        "--parking after=N",
+        "vehicles without a task drive to a free site of kind parking after N seconds",
+        parse_pairs,
+    ),
+)
+"""Batteries, chargers and parking places."""
+
 IMPORT = (
     opt.CommandOption("file FILE", "a LIF file or an openTCS plant model"),
     opt.CommandOption("--out LAYOUT.json", "layout to write", required=True),
@@ -443,6 +618,7 @@ IMPORT = (
         bool,
     ),
     *FLEET,
+    *ENERGY,
 )
 CHECK = (
     FLOOR,
@@ -459,6 +635,7 @@ CHANGE = (
     FLEET[3].but(
         help="capacity of every vehicle in units of load, 0 for unlimited (default: the layout's, in turn)"
     ),
+    *ENERGY,
 )
 PICTURE = opt.CommandOption("--out FILE", "picture to write: png, svg or pdf")
 ACTIONS = {

@@ -134,7 +134,7 @@ def load_instances(
             raise InputError(f"{given}; expected task records or --suite")
         with report_ignored():
             found = load_suite(name, breakdowns=breakdowns)
-        return vary_breakdowns(found, random)
+        return vary_commitment(vary_breakdowns(found, random), arguments)
     if suite is not None:
         raise InputError(f"--suite: read '{suite}' besides task records; expected one of the two")
     export = read_export(arguments)
@@ -144,7 +144,21 @@ def load_instances(
         found = []
         for task in drop_breakdowns(tasks):
             found += load_records(task, **how, servable=servable)
-    return vary_breakdowns(found, random)
+    return vary_commitment(vary_breakdowns(found, random), arguments)
+
+
+def vary_commitment(instances: list[Instance], arguments: argparse.Namespace) -> list[Instance]:
+    """Return instances whose tasks may change hands as --commitment and --max-changes say."""
+    from acerl_np.problem.instance import commit_instances
+    from acerl_np.problem.layout import MAX_CHANGES
+
+    commitment = getattr(arguments, "commitment", None)
+    most = getattr(arguments, "max_changes", None)
+    if commitment != "pickup":
+        if most is not None:
+            raise InputError("--max-changes: given without --commitment pickup")
+        return instances
+    return commit_instances(instances, commitment, MAX_CHANGES if most is None else most)
 
 
 def load_named(arguments: argparse.Namespace, names: Sequence[str]) -> list[Instance]:

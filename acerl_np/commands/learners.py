@@ -144,7 +144,7 @@ class AcerlLearner(Asked):
             )
         options["preset"] = preset
         stored = trainer.config.to_dict()
-        asked = Config.from_dict({**stored, **self.settings}).to_dict()
+        asked = Config.from_dict({**stored, **self.settings}).resolve(trainer.instances).to_dict()
         if "seed" in self.given or options["seed"] != 0:
             asked["seed"], stored["seed"] = options["seed"], trainer.seed
         check_same(path, asked, stored)

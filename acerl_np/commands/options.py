@@ -377,6 +377,17 @@ CLASS_WEIGHTS = CommandOption(
     parse_numbers,
 )
 GOAL = (OBJECTIVE, COST, COST_LIMIT, CLASS_WEIGHTS)
+COMMITMENT = (
+    CommandOption(
+        "--commitment",
+        "until when a task may change hands: until it is assigned, or until it is loaded, at its pickup; a "
+        "policy that was trained with pickup plays so anyhow (default: assignment)",
+        choices=("assignment", "pickup"),
+    ),
+    CommandOption(
+        "--max-changes N", "how often a task may, with --commitment pickup (default: 8)", int
+    ),
+)
 HORIZON = CommandOption(
     "--horizon SECONDS",
     "stop an episode after so many seconds, finished or not (default: never)",
@@ -385,7 +396,7 @@ HORIZON = CommandOption(
 THREADS = CommandOption(
     "--threads", "worker threads (default: one per core)", int, range=(1, MAX_THREADS)
 )
-PLAYING = (TRIALS, SEED, GREEDY, *GOAL, HORIZON, THREADS)
+PLAYING = (TRIALS, SEED, GREEDY, *GOAL, *COMMITMENT, HORIZON, THREADS)
 
 LOOKAHEAD = (
     CommandOption(

@@ -20,7 +20,15 @@ from acerl_np.support.files import (
     path_exists,
 )
 
-WRITTEN = ("out", "picture", "schedule_csv", "tasks_csv", "trials_csv", "write_mapping")
+WRITTEN = (
+    "out",
+    "picture",
+    "schedule_csv",
+    "tasks_csv",
+    "trials_csv",
+    "vehicles_csv",
+    "write_mapping",
+)
 """Options that name what is written; all others may name what is read."""
 
 RUN_FILES = (

@@ -82,7 +82,8 @@ def draw_curves(arguments: argparse.Namespace) -> None:
 def draw_vehicles(arguments: argparse.Namespace) -> None:
     """Draw what each vehicle did in an episode.
 
-    Draw a row of bars for each vehicle: ways to pickups, loaded ways, those of late tasks, breakdowns.
+    Draw a row of bars for each vehicle: ways to pickups, loaded ways, those of late tasks, breakdowns; on
+    floors that have them charging, queues for it, ways to charge or park, and call-backs, too.
     The episode is a trial of acerl-np evaluate, or with --past what past assignments led to.
     """
     from acerl_np.pictures.gantt import draw_gantt

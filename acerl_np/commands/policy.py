@@ -119,6 +119,8 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
     facts = [("form", policy.form)]
     if isinstance(policy, IndexPolicy):
         facts.append(("function", f"linear, {len(policy.features)} features"))
+        if policy.commitment == "pickup":
+            facts.append(("commitment", f"pickup, at most {policy.max_changes} changes of a task"))
         looks = "looked at" if policy.planned_breakdowns else "not looked at"
         facts.append(("planned breakdowns", looks))
     elif isinstance(policy, Policy):

@@ -61,6 +61,7 @@ LISTS = (
     Column("too_heavy", "no vehicle may carry"),
     Column("unreached", "cannot be reached"),
     Column("dead_ends", "lead into a dead end"),
+    Column("beyond_battery", "need more than a full battery"),
     Column("hopeless", "due too early for any vehicle"),
 )
 """What tasks are listed for."""
@@ -74,9 +75,14 @@ CHECKS = (
     Column("span_s", "first arrival to last due time, s", "g"),
     Column("fleet_time_s", "fleet's time without repairs, s", "g"),
     Column("offered_load", "offered load", ".2f"),
+    Column("charging_share", "share of its time that a vehicle must charge", ".0%"),
+    Column("slots_needed", "slots of chargers needed for that", ".1f"),
     Column("usable", "usable"),
 )
 """What stands below each other in a table for people."""
+
+OF_BATTERIES = ("beyond_battery", "charging_share", "slots_needed")
+"""What people are shown of fleets with batteries alone."""
 
 MOST_NAMES = 5
 """Tasks that a table names before it says only how many there are."""
@@ -143,7 +149,8 @@ def check(arguments: argparse.Namespace) -> None:
             print()
         data, notes = list_check(instance, faults, result), note_check(instance, result)
         data["usable"] = "yes" if result.servable else "no"
-        lines = [[x.title, x.show(data[x.name]), notes.get(x.name, "")] for x in CHECKS]
+        columns = [x for x in CHECKS if result.load.slots or x.name not in OF_BATTERIES]
+        lines = [[x.title, x.show(data[x.name]), notes.get(x.name, "")] for x in columns]
         header = [instance.name, "value", "which"]
         print(render_table(header, lines, arguments.format), end="")
     if len(wrong) > 1:
@@ -174,6 +181,9 @@ def list_check(
         "fleet_time_s": found.load.fleet_time,
         "offered_load": found.load.offered,
         "offered_load_without_approaches": found.load.loaded,
+        "charging_share": found.load.charging,
+        "slots_needed": found.load.slots,
+        "slots": sum(charger.slots for charger in instance.layout.chargers),
         "usable": bool(found.servable),
         "bad_rows": len({fault.place for fault in faults}),
         "faults": "\n".join(map(str, faults)) or None,
@@ -183,11 +193,15 @@ def list_check(
 def note_check(instance: Instance, found: RecordCheck) -> dict[str, str]:
     """Return what a table for people says beside values: which tasks, above all."""
     from acerl_np.problem.fields import show_moment
+    from acerl_np.problem.servable import describe_charging
 
     notes = {
         "fleet_time_s": count(len(instance.layout.vehicles), "vehicle"),
         "offered_load": f"{found.load.loaded:.2f} without approaches",
     }
+    if found.load.slots:
+        share, slots, *said = describe_charging(found.load, instance.layout)
+        notes |= {"charging_share": share, "slots_needed": "; ".join([slots, *said])}
     if instance.epoch is not None:
         notes["first_arrival_s"] = f"from {show_moment(instance.epoch).replace('T', ' ')}"
     for item in LISTS:

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.declare(parser, opt.EPISODE, AGAINST, opt.ONE_PAST, OUT, opt.FORCE, *opt.READING)
     opt.declare(parser, opt.FIT, opt.RANDOM_BREAKDOWNS)
     opt.declare(parser.add_argument_group("lookahead"), *opt.LOOKAHEAD)
-    opt.declare(parser, opt.TRIAL, opt.SEED, opt.GREEDY, *opt.GOAL, opt.HORIZON)
+    opt.declare(parser, opt.TRIAL, opt.SEED, opt.GREEDY, *opt.GOAL, *opt.COMMITMENT, opt.HORIZON)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -285,20 +286,82 @@ TASK_COLUMNS = (
 )
 """Of a task in a trial, times in s from the record's time zero; the rest stays empty if nobody served it."""
 
+CHANGES = "changes"
+"""A further column where tasks may change hands: how often this one was called back."""
 
-def write_tasks(path: str, played: Iterable[tuple[str, int, Trace]]) -> None:
-    """Write every task of every trial as CSV: of labels, trials' numbers and what happened in them."""
-    lines = (line for label, k, trace in played for line in list_tasks(label, k, trace))
-    write_atomically(path, render_csv([TASK_COLUMNS, *lines]).encode())
+VEHICLE_COLUMNS = (
+    *("policy", "record", "trial", "vehicle", "tasks", "loaded_share", "empty_share"),
+    *("queue_share", "charging_share", "broken_share", "lowest_level_share", "called_back"),
+)
+"""Of a vehicle in a trial: tasks delivered; shares of the episode's time loaded, driving without a load, in a
+charger's queue, charging and broken down; its lowest level, as a share of the capacity, empty without a
+battery; how often it lost a task to a call-back."""
+
+
+def write_tables(
+    tasks: str | None, vehicles: str | None, played: Iterable[tuple[str, int, Trace]]
+) -> None:
+    """Write every task, and every vehicle, of every trial as CSV files, if named.
+
+    `played` are labels, trials' numbers and what happened in them.
+    """
+    lines: list[list[list[object]]] = [[], []]
+    recalls = False
+    for label, k, trace in played:
+        recalls |= trace.instance.layout.commitment == "pickup"
+        if tasks is not None:
+            lines[0] += list_tasks(label, k, trace)
+        if vehicles is not None:
+            lines[1] += list_vehicles(label, k, trace)
+    if tasks is not None:
+        head = [*TASK_COLUMNS, *([CHANGES] if recalls else [])]
+        text = render_csv([head, *(line[: len(head)] for line in lines[0])])
+        write_atomically(tasks, text.encode())
+    if vehicles is not None:
+        write_atomically(vehicles, render_csv([VEHICLE_COLUMNS, *lines[1]]).encode())
+
+
+def list_vehicles(label: str, trial: int, trace: Trace) -> Iterator[list[object]]:
+    """Give the cells of `VEHICLE_COLUMNS` of each vehicle."""
+    from acerl_np.kernels.state import CHARGING, QUEUED
+
+    layout, end = trace.instance.layout, max(trace.end, 1)
+    for v, vehicle in enumerate(layout.vehicles):
+        trips = [trip for trip in trace.trips if trip.vehicle == v]
+        errands = [own for own in trace.errands if own.vehicle == v]
+        pickups = [trip.end if trip.pickup is None else trip.pickup for trip in trips]
+        loaded = sum(trip.end - at for trip, at in zip(trips, pickups, strict=True))
+        empty = sum(at - trip.start for trip, at in zip(trips, pickups, strict=True))
+        stood = dict.fromkeys((QUEUED, CHARGING), 0)
+        for own in errands:
+            if own.status in stood:
+                stood[own.status] += own.end - own.start
+            else:
+                empty += own.end - own.start
+        broken = sum(stop.end - stop.start for stop in trace.stops if stop.vehicle == v)
+        shares = [x / end for x in (loaded, empty, stood[QUEUED], stood[CHARGING], broken)]
+        battery, lowest = layout.batteries[v], ""
+        if battery is not None:
+            times = [*(own.time for own in trace.levels[v]), trace.end]
+            least = min(trace.find_level(v, time) for time in times)
+            lowest = f"{least / battery.capacity:.6g}"
+        delivered = sum(trip.delivered for trip in trips)
+        recalled = sum(trip.recall is not None for trip in trips)
+        yield [
+            *(label, trace.instance.name, trial, vehicle.id, delivered),
+            *(round(share, 6) for share in shares),
+            *(lowest, recalled),
+        ]
 
 
 def list_tasks(label: str, trial: int, trace: Trace) -> Iterator[list[object]]:
-    """Give the cells of `TASK_COLUMNS` of each task."""
+    """Give the cells of `TASK_COLUMNS`, and `CHANGES`, of each task."""
     from acerl_np.problem.fields import show_moment
 
     instance, sites = trace.instance, trace.instance.layout.sites
     zero = "" if instance.epoch is None else show_moment(instance.epoch)
     trips = {trip.task: trip for trip in trace.trips if trip.delivered}
+    changes = Counter(trip.task for trip in trace.trips if trip.recall is not None)
     for k, task in enumerate(instance.tasks):
         arrival = float(instance.arrival[k])
         due = arrival + float(instance.expiry[k])
@@ -311,7 +374,7 @@ def list_tasks(label: str, trial: int, trace: Trace) -> Iterator[list[object]]:
             late = max(0.0, trip.end - due)
             times = [trip.start, pickup, trip.end, round(pickup - arrival, 6), round(late, 6)]
             cells = [*times, instance.layout.vehicles[trip.vehicle].id]
-        yield [*own, round(arrival, 6), round(due, 6), *cells]
+        yield [*own, round(arrival, 6), round(due, 6), *cells, changes[k]]
 
 
 # What a training has achieved

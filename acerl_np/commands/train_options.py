@@ -24,7 +24,6 @@ from acerl_np.commands.options import (
     list_team,
     parse_numbers,
 )
-from acerl_np.policies.index import NAMES
 from acerl_np.support.errors import ConfigError, InputError, describe, list_some
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real
@@ -213,6 +212,7 @@ UNSET = {
     "records_per_member": "by the budget",
     "objective": "makespan, of index policies by the records",
     "cost_limit": "50 with objective makespan",
+    "features": "by the floor",
 }
 """What a default of None means where it is not "none"."""
 
@@ -247,8 +247,6 @@ def show_default(name: str, value: object) -> str:
     """Return a field's value as the help shows it."""
     if isinstance(value, bool):
         return "on" if value else "off"
-    if value == NAMES:
-        return "all"
     if isinstance(value, tuple):
         return ",".join(map(str, value)) or "none"
     return UNSET.get(name, "none") if value is None else str(value)

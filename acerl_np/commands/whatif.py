@@ -7,7 +7,9 @@ smallest fleet for a target. Every combination of the values is played, and what
 record is played with F times its tasks, drawn from its own: what comes in a burst stays together, sites, due
 times and handling stay with their tasks, hours and breaks keep their share; at 1 it is the record itself.
 --speed F: all vehicles drive F times as fast, up to the limits of the floor's edges. --breakdown-rate F:
-vehicles break down F times as often at random; 0: never, listed breakdowns left out, too.
+vehicles break down F times as often at random; 0: never, listed breakdowns left out, too. --chargers N: the
+chargers have N slots, dealt over their sites in the layout's order: 5 on two sites are 3 and 2, and with
+fewer than sites the last have none.
 
 Values are 3:8 (each size of a fleet, five even steps of a factor), 3:9:2 (from, to, step) or 3,5,8.
 
@@ -29,6 +31,7 @@ Examples
   acerl-np whatif policy.npz nearest days/*.csv --layout floor.json --demand 0.8:1.4
   acerl-np whatif days/*.csv --layout floor.json --demand 0.8:1.4:0.1 --target 'waiting<120'
   acerl-np whatif days/*.csv --layout floor.json --speed 0.8:1.2 --format csv
+  acerl-np whatif days/*.csv --layout floor.json --chargers 1:4 --target 'waiting<120'
   acerl-np whatif days/*.csv --layout floor.json --random-breakdowns 3600,300 --breakdown-rate 0,1,2
 """
 
@@ -94,6 +97,11 @@ VALUES = (
         "factors of how often vehicles break down at random, such as 0,1,2 (see --random-breakdowns)",
         parse_factors,
     ),
+    opt.CommandOption(
+        "--chargers VALUES",
+        "slots of all chargers, such as 1:4, dealt over their sites",
+        parse_values,
+    ),
 )
 """One for each of `evaluation.whatif.KNOBS`, by its name."""
 
@@ -118,7 +126,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     opt.declare(parser, NAMES, *VALUES, *SHOWING, opt.SUITE, *opt.READING, opt.RANDOM_BREAKDOWNS)
     opt.declare(parser, opt.TRIALS.but(default=1), opt.SEED, opt.GREEDY, OBJECTIVE)
-    opt.declare(parser, *opt.GOAL[1:], opt.HORIZON, opt.THREADS)
+    opt.declare(parser, *opt.GOAL[1:], *opt.COMMITMENT, opt.HORIZON, opt.THREADS)
     parser.set_defaults(tasks=[], fit=None)
 
 

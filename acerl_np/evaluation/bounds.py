@@ -14,9 +14,9 @@ def bound_objective(instance: Instance, goal: Goal) -> float:
     """Return a value of the objective that no schedule of this record goes below.
 
     Each task is taken to be served at once, by the fastest vehicle that may carry it, from the nearest place
-    where one can stand: a start, or the delivery of another task; where vehicles break down, the pickup
-    itself. The makespan is also that of all work from some arrival on, shared evenly by the fleet. Empty
-    metres are taken to be none.
+    where one can stand: a start, or the delivery of another task; where vehicles break down, park, charge or
+    are called back, the pickup itself. Charging is taken to cost no time. The makespan is also that of all
+    work from some arrival on, shared evenly by the fleet. Empty metres are taken to be none.
     """
     problem = build_problem([instance], goal=goal)
     fleet, distance, record = problem.fleet[0], problem.distance[0], problem.record[0]
@@ -25,7 +25,7 @@ def bound_objective(instance: Instance, goal: Goal) -> float:
     layout = instance.layout
     breaks = layout.has_random_breakdowns or any(x.breakdowns for x in layout.vehicles)
     approach = np.zeros(len(record))
-    if not breaks:
+    if not breaks and not problem.instance[0, S.INSTANCE_ERRANDS]:
         places = np.union1d(problem.start_site[0], delivery)
         approach = distance[np.ix_(places, pickup)].min(axis=0)
     capacity = fleet[:, S.FLEET_CAPACITY]

@@ -68,7 +68,11 @@ def replay(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> Ou
 
 
 def check_future(instance: Instance) -> None:
-    """Refuse an instance whose vehicles break down at random: its future is not known."""
+    """Refuse an instance whose future is not known, or whose tasks may change hands: no search plays that."""
+    if instance.layout.commitment != "assignment":
+        raise InputError(
+            f"{instance.name}: tasks may change hands; expected commitment='assignment'"
+        )
     if instance.layout.has_random_breakdowns:
         raise InputError(
             f"{instance.name}: vehicles break down at random, so the future is not known; "

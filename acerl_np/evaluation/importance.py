@@ -24,6 +24,8 @@ RANDOM_TRIALS = 10
 EFFECTS = {
     ("way ",): ("prefers a short", "prefers a long"),
     ("time ", "lateness "): ("prefers little", "prefers much"),
+    ("waiting", "keeping "): ("avoids", "favours"),
+    ("level from ", "level below ", "level up "): ("lowers the", "raises the"),
     ("",): ("prefers a small", "prefers a large"),
 }
 """What a negative and a positive weight do, by how the words of their feature begin."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels.baselines import assign_due
+from acerl_np.kernels.commitment import find_waiting, take_decision
 from acerl_np.kernels.deciders import Decider
 from acerl_np.kernels.episodes import decide_rows
-from acerl_np.kernels.events import assign_task, find_waiting, is_decision_due
 from acerl_np.kernels.futures import Ahead
+from acerl_np.kernels.offers import is_decision_due
 from acerl_np.kernels.state import IDLE, NEVER, VEHICLE_STATUS, Problem, State
 from acerl_np.policies.agent import AgentFunction, Chooses, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
@@ -102,7 +103,7 @@ class _Policy:
         self.chosen = np.empty((1, 3), np.int64)
 
     def assign(self, problem: Problem, state: State) -> tuple[list[tuple[int, Reason]], int]:
-        """Give one assignment after the other while a vehicle has a choice."""
+        """Take one decision after the other while one is due."""
         given = []
         # Only the row that is played; the other is scratch.
         row = State(*(array[: PLAYED + 1] for array in state))
@@ -111,7 +112,7 @@ class _Policy:
             v, position, rule = (int(x) for x in self.chosen[PLAYED])
             reason = explain_choice(self.decider, problem, state, PLAYED, (v, position, rule))
             given.append((v, reason))
-            assign_task(problem, state, PLAYED, v, position)
+            take_decision(problem, state, PLAYED, v, position)
         return given, int(NEVER)
 
 
@@ -122,12 +123,12 @@ class _Own:
         self.policy, self.simulator = policy, simulator
 
     def assign(self, problem: Problem, state: State) -> tuple[list[tuple[int, Reason]], int]:
-        """Give one assignment after the other while a vehicle has a choice."""
+        """Take one decision after the other while one is due."""
         given = []
         while is_decision_due(problem, state, PLAYED):
             [v], [task] = chosen = self.policy.choose(self.simulator)
             self.simulator.assign(*chosen)
-            assign_task(problem, state, PLAYED, v, find_waiting(state, PLAYED, task))
+            take_decision(problem, state, PLAYED, v, find_waiting(state, PLAYED, task))
             given.append((int(v), Reason(self.policy.form)))
         return given, int(NEVER)
 

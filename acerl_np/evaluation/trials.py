@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
-from acerl_np.kernels.state import Outcome, allocate_outcome, read_outcome
+from acerl_np.kernels.state import Outcome, allocate_outcome, join_outcomes, read_outcome
 from acerl_np.policies.agent import AgentFunction, Chooses, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.origin import warn_of_difference
@@ -290,9 +290,9 @@ def play_policy(
     elif training is not None:
         raise PolicyError(f"training: given with a policy that needs none; expected '{STATIC}'")
     policy = seat_policy(policy, chosen)
+    for instance in chosen:
+        (RulePolicy(policy) if isinstance(policy, str) else policy).check_fits(instance)
     if not isinstance(policy, str):
-        for instance in chosen:
-            policy.check_fits(instance)
         places = [(item.name, item.layout) for item in chosen]
         warn_of_difference(policy, places, stacklevel=4)  # the line that calls `evaluate_policy`
     if keys is None:
@@ -339,11 +339,6 @@ def _play_anywhere(episodes: Episodes) -> Outcome:
         for whole, part in zip(outcome, found, strict=True):
             whole[places[k]] = part
     return outcome
-
-
-def join_outcomes(parts: Sequence[Outcome]) -> Outcome:
-    """Return the outcome of lists of episodes as that of one list."""
-    return Outcome(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 
 def _play_own(

@@ -21,7 +21,7 @@ from acerl_np.policies.lookahead import WHOLE, Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.policies.static import StaticPlan, fit_static
 from acerl_np.problem.goal import PAPER, Goal, find_goal
-from acerl_np.problem.instance import Instance, list_instances
+from acerl_np.problem.instance import Instance, commit_instances, list_instances
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.numbers import Whole
 
@@ -332,6 +332,9 @@ def judge(
     kind: Kind = "unseen" if judges else "folds" if folds else "noised"
     goal = find_goal(objective, cost_limit)
     playing = Playing(trials, seed, None, goal, horizon, threads)
+    if policy.commitment is not None:  # the others play as the policy does
+        late = policy.commitment, policy.max_changes
+        known, judges = commit_instances(known, *late), commit_instances(judges, *late)
     groups = [(policy, known, judges or make_noised(known, seed=seed))]
     if kind == "folds":
         groups = [(fold.policy, *_part(known, fold.unseen)) for fold in folds]
@@ -413,7 +416,9 @@ def _find_margin(
     if margin.is_proven:
         return margin, ""
     chosen = [records[k] for k in some]
-    if any(item.layout.has_random_breakdowns for item in chosen):
+    if any(
+        item.layout.has_random_breakdowns or item.layout.commitment == "pickup" for item in chosen
+    ):
         return None, ""
     size = sum(map(measure_size, chosen))
     if size > MAX_MARGIN_SIZE:

@@ -68,6 +68,18 @@ def scale_breakdowns(layout: Layout, factor: float) -> Layout:
     )
 
 
+def deal_slots(layout: Layout, n: int) -> Layout:
+    """Return a floor whose chargers have n slots, dealt over their sites in order; the last may get none."""
+    if n == 0 or not layout.chargers:
+        raise InputError(
+            f"chargers: read {n:g} slots on a floor with {len(layout.chargers)} chargers; expected at least "
+            "one of both"
+        )
+    each, more = divmod(n, len(layout.chargers))
+    dealt = [replace(x, slots=each + (k < more)) for k, x in enumerate(layout.chargers)]
+    return replace(layout, chargers=tuple(x for x in dealt if x.slots))
+
+
 class Knob(NamedTuple):
     """What may be another than it is.
 
@@ -102,8 +114,15 @@ KNOBS = {
     "breakdown_rate": Knob(
         Field(float, 0.0, 1000.0), False, "breakdown rate {:g}", lambda _: 1.0, scale_breakdowns
     ),
+    "chargers": Knob(
+        Field(int, 0, MAX_VEHICLES),
+        True,
+        "{:g} slots",
+        lambda x: sum(charger.slots for charger in x.chargers),
+        deal_slots,
+    ),
 }
-"""Vehicles are counted; the others are factors, 1 as it is."""
+"""Vehicles and slots of chargers are counted; the others are factors, 1 as it is."""
 
 Setting = Mapping[str, float]
 """A value of each of `KNOBS`."""
@@ -112,7 +131,7 @@ Setting = Mapping[str, float]
 def show_setting(setting: Setting) -> str:
     """Return some values of `KNOBS` in words."""
     words = ", ".join(KNOBS[name].words.format(value) for name, value in setting.items())
-    return re.sub(r"\b1 vehicles", "1 vehicle", words)
+    return re.sub(r"\b1 (vehicle|slot)s", r"1 \1", words)
 
 
 def list_settings(layout: Layout, knobs: Mapping[str, Sequence[float]]) -> list[Setting]:
@@ -231,9 +250,10 @@ def what_if(
     records : Instance or sequence of Instance
         Of one floor and fleet.
     knobs : mapping of sequences of float
-        Values of some of `KNOBS`: "vehicles" (see `problem.layout.resize_fleet`), and as factors "demand",
-        "speed" and "breakdown_rate" (how often vehicles break down at random; 0: listed breakdowns are left
-        out, too). Every combination is played, and the base: what is given.
+        Values of some of `KNOBS`: "vehicles" (see `problem.layout.resize_fleet`), "chargers" (slots, dealt
+        over their sites in order), and as factors "demand", "speed" and "breakdown_rate" (how often vehicles
+        break down at random; 0: listed breakdowns are left out, too). Every combination is played, and the
+        base: what is given.
     policies : mapping, optional
         What `evaluate_policy` takes, by labels; or several rules' names, of which the best is played. Whether
         one is best is told for each record by the others alone, so none is chosen by what judges it; a single

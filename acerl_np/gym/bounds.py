@@ -7,6 +7,7 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
 from acerl_np.simulation.simulator import Simulator
 
 ROUNDING = 1e-6
@@ -22,6 +23,8 @@ def bound_durations(instance: Instance) -> np.ndarray:
     layout, routes = instance.layout, instance.layout.routes
     lengths = routes.edge_length[np.isfinite(routes.edge_length)]
     halts = layout.has_random_breakdowns or any(vehicle.breakdowns for vehicle in layout.vehicles)
+    # On an errand, or called back, it drives on to its next site.
+    halts |= layout.has_errands
     least = np.inf if routes.edge_speed is None else float(routes.edge_speed.min(initial=np.inf))
     longest = np.zeros(instance.n_tasks)
     for speed, capacity in sorted({(item.speed, item.capacity) for item in layout.vehicles}):
@@ -35,36 +38,55 @@ def bound_durations(instance: Instance) -> np.ndarray:
     return np.asarray(np.maximum(1.0, np.ceil(longest + instance.handling_time + ROUNDING)))
 
 
-def bound_time(instance: Instance, durations: np.ndarray, horizon: float) -> float:
+def bound_time(
+    instance: Instance, durations: np.ndarray, horizon: float, may_wait: bool = False
+) -> float:
     """Return when an episode is over at the latest, whatever is decided, s.
 
-    After the last arrival some vehicle works, or all that could are broken: no decision is put off. So an
-    episode takes at most the tasks one after the other, and for each breakdown its repair and a task done
-    in vain. Where vehicles break down at random, the horizon ends it.
+    After the last arrival, and the last breakdown if decisions may wait for it, some vehicle works, or all
+    that could are broken or charge. So an episode takes at most the tasks one after the other, and for each
+    breakdown its repair and a task done in vain; a task that may change hands as often again, and charging
+    before each. Where vehicles break down at random, the horizon ends it.
     """
-    if instance.layout.has_random_breakdowns:
+    layout = instance.layout
+    if layout.has_random_breakdowns:
         return horizon
-    repairs = [
-        np.ceil(item.repair_time) + 2.0 + durations.max()
-        for vehicle in instance.layout.vehicles
-        for item in vehicle.breakdowns
-    ]
-    latest = np.ceil(instance.arrival.max()) + durations.sum() + sum(repairs)
+    breakdowns = [item for vehicle in layout.vehicles for item in vehicle.breakdowns]
+    repairs = [np.ceil(item.repair_time) + 2.0 + durations.max() for item in breakdowns]
+    times = 1.0 + (layout.max_changes if layout.commitment == "pickup" else 0.0)
+    last = max([instance.arrival.max(), *(item.time for item in breakdowns if may_wait)])
+    pauses = (len(repairs) + times * instance.n_tasks) * _bound_charging(layout)
+    latest = np.ceil(last) + times * durations.sum() + sum(repairs) + pauses
     return float(min(latest, horizon))
 
 
+def _bound_charging(layout: Layout) -> float:
+    """Return how long no vehicle may serve a task at most, as all must charge, s.
+
+    Each runs empty, is towed, drives to a charger and waits there until all others are full.
+    """
+    total = 0.0
+    for vehicle, battery in zip(layout.vehicles, layout.batteries, strict=True):
+        if battery is not None:
+            ways = layout.routes.find_time(vehicle.speed)
+            total += 2.0 * (np.where(np.isfinite(ways), ways, 0.0).max() + battery.tow + 3.0)
+            total += battery.full / battery.charge
+    return total
+
+
 def bound_observations(
-    simulator: Simulator, durations: list[np.ndarray]
+    simulator: Simulator, durations: list[np.ndarray], may_wait: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the largest value of each feature, in any episode of the simulator's pool.
 
     Zero is within: what is not there is seen as 0. A feature that is always 0 has the bounds 0 and 1, so
-    that every range can be rescaled. `durations` are those of `bound_durations`, for each instance.
+    that every range can be rescaled. `durations` are those of `bound_durations`, for each instance;
+    `may_wait` says whether decisions may wait.
     """
     low, high = np.zeros(simulator.n_features), np.zeros(simulator.n_features)
     for i, instance in enumerate(simulator.pool):
         horizon = float(simulator.problem.instance[i, S.INSTANCE_HORIZON])
-        _widen(low, high, simulator, i, bound_time(instance, durations[i], horizon))
+        _widen(low, high, simulator, i, bound_time(instance, durations[i], horizon, may_wait))
     # Outwards by a rounding of the kernels' float32.
     narrow = np.nextafter(low.astype(np.float32), np.float32(-np.inf))
     wide = np.nextafter(high.astype(np.float32), np.float32(np.inf))

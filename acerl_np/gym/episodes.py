@@ -15,10 +15,7 @@ from gymnasium.wrappers import TimeLimit
 from numpy.typing import ArrayLike
 
 from acerl_np.gym.bounds import bound_durations, bound_observations
-from acerl_np.kernels.state import (
-    EPISODE_TIME,
-    TASK_FINISH,
-)
+from acerl_np.kernels.state import EPISODE_TIME, TASK_FINISH
 from acerl_np.problem.bundled import bundled_suites, load_instance, load_suite
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.slots import SlotKind
@@ -50,6 +47,7 @@ class Settings(TypedDict, total=False):
     observation_space: gymnasium.Space[Any] | None
     slots: SlotKind | Chooser
     rules: Sequence[str] | Chooser
+    may_wait: bool
 
 
 def check_choice(name: str, value: Any, expected: Sequence[Any]) -> None:
@@ -130,11 +128,13 @@ class Episodes:
         illegal: str,
         render_mode: str | None,
         actions: str,
+        may_wait: bool,
         observation_space: gymnasium.Space[Any] | None,
         max_episode_steps: None,
         **simulated: Any,
     ) -> None:
         check_choice("actions", actions, ACTIONS)
+        check_choice("may_wait", may_wait, (False, True))
         check_choice("illegal", illegal, ("error", "redraw"))
         check_choice("render_mode", render_mode, (None, *RENDER_MODES))
         refuse_step_limit(max_episode_steps)
@@ -148,16 +148,18 @@ class Episodes:
         self.is_started = False
         self.over = np.zeros(n, np.bool_)
         """Ended, and the end has been reported."""
-        self.actions = make_actions(actions, self.simulator)
+        self.actions = make_actions(actions, self.simulator, may_wait)
         self.action_space = gymnasium.spaces.Discrete(self.actions.n)
         self._durations = [bound_durations(instance) for instance in self.simulator.pool]
-        self.observation_space = self._find_space(observation_space)
+        self.observation_space = self._find_space(observation_space, may_wait)
 
-    def _find_space(self, given: gymnasium.Space[Any] | None) -> gymnasium.spaces.Box:
+    def _find_space(
+        self, given: gymnasium.Space[Any] | None, may_wait: bool
+    ) -> gymnasium.spaces.Box:
         """Return the space of one observation: the given one, or bounds that hold for the instances."""
         shape = (self.simulator.n_features,)
         if given is None:
-            low, high = bound_observations(self.simulator, self._durations)
+            low, high = bound_observations(self.simulator, self._durations, may_wait)
             return gymnasium.spaces.Box(low, high, shape, np.float32)
         if (
             not isinstance(given, gymnasium.spaces.Box)

@@ -81,6 +81,9 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         place in the pool.
     rules : sequence of str or a policy
         Rules that an action names, as in `Simulator`.
+    may_wait : bool
+        Whether a further action, the last, lets all wait until something happens. It is legal while an
+        arrival, a delivery, a repair or a listed breakdown is to come.
 
     Raises
     ------
@@ -118,6 +121,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         max_episode_steps: None = None,
         slots: SlotKind | Chooser = "task",
         rules: Sequence[str] | Chooser = PAPER_RULES,
+        may_wait: bool = False,
     ) -> None:
         self._episodes = Episodes(
             1,
@@ -134,6 +138,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
             max_episode_steps=max_episode_steps,
             slots=slots,
             rules=rules,
+            may_wait=may_wait,
         )
         self._is_limit_checked = False  # wrappers are put around it before its first reset
         self._seeded = False  # whether the simulator has this environment's seed

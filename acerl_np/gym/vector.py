@@ -50,7 +50,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         "final_info". DISABLED leaves it to reset(options={"reset_mask": ...}).
     instance : optional
         The same as `instances`, as the single environment calls it.
-    task_slots, n_vehicles, scaling, actions, observation_space, max_episode_steps, slots, rules
+    task_slots, n_vehicles, scaling, actions, observation_space, max_episode_steps, slots, rules, may_wait
         As in `DMHEnv`; the space is that of one environment.
 
     Raises
@@ -86,6 +86,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         max_episode_steps: None = None,
         slots: SlotKind | Chooser = "task",
         rules: Sequence[str] | Chooser = PAPER_RULES,
+        may_wait: bool = False,
     ) -> None:
         if not is_whole(num_envs) or num_envs < 1:
             raise InputError(f"num_envs: read {describe(num_envs)}; expected at least 1")
@@ -110,6 +111,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
             max_episode_steps=max_episode_steps,
             slots=slots,
             rules=rules,
+            may_wait=may_wait,
         )
         pool = self._episodes.simulator.pool
         self._names = np.array([item.name for item in pool], object)

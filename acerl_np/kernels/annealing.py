@@ -8,7 +8,8 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.baselines import count_choices
-from acerl_np.kernels.events import has_choice, start_episode
+from acerl_np.kernels.events import start_episode
+from acerl_np.kernels.offers import has_choice
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rollout import apply_rule
 from acerl_np.kernels.rules import N_RULES

@@ -5,16 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.events import (
-    assign_task,
-    find_waiting,
-    has_choice,
-    pass_tick,
-    start_episode,
-)
+from acerl_np.kernels.commitment import assign_task, find_waiting
+from acerl_np.kernels.events import pass_tick, start_episode
+from acerl_np.kernels.offers import find_priority, has_choice, is_offered
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.state import find_priority, is_offered
 from acerl_np.support.compiled import inner_kernel, kernel
 
 MIX, RANDOM = 6, 7
@@ -46,14 +41,13 @@ def choose_vehicle(problem, state, b, uniform):
 @inner_kernel
 def choose_task(problem, state, b, v, uniform):
     """Return the position of one of the waiting tasks that v is offered, each equally probable."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
     priority = find_priority(problem, state, b, v)
     n = 0
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
-        n += is_offered(problem, i, v, state.pool[b, k], priority)
+        n += is_offered(problem, state, b, v, state.pool[b, k], priority)
     k = int(uniform * n)
     for position in range(state.episode[b, S.EPISODE_POOL_SIZE]):
-        if is_offered(problem, i, v, state.pool[b, position], priority):
+        if is_offered(problem, state, b, v, state.pool[b, position], priority):
             if k == 0:
                 return position
             k -= 1

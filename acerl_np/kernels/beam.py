@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.events import advance_events, assign_task, has_choice, start_episode
+from acerl_np.kernels.commitment import assign_task
+from acerl_np.kernels.events import advance_events, start_episode
+from acerl_np.kernels.offers import has_choice
 from acerl_np.kernels.rollout import apply_rule
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.kernels.search import clear_found, copy_outcome, is_better

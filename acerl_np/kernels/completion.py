@@ -11,9 +11,11 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.energy import divide_up, find_level
+from acerl_np.kernels.offers import is_free
 from acerl_np.kernels.state import find_due, find_weight, may_carry, round_sum
-from acerl_np.kernels.ways import find_approach, find_slowdown
-from acerl_np.support.compiled import inner_kernel
+from acerl_np.kernels.ways import find_slowdown, time_loaded, time_way
+from acerl_np.support.compiled import inner_kernel, kernel
 
 MOST_TASKS, MOST_VEHICLES, MOST_STEPS = 24, 12, 12
 """Tasks and vehicles that are looked at, those of the least keys, and tasks that are completed."""
@@ -138,6 +140,18 @@ def find_halt(problem, state, b, v, planned_breakdowns):
     return np.inf, np.inf
 
 
+@kernel
+def find_charging(problem, state, b, v):
+    """Return the seconds until vehicle v, which charges or is about to, may go, if it need not queue."""
+    battery = problem.battery[state.episode[b, S.EPISODE_INSTANCE], v]
+    vehicle, now = state.vehicle[b, v], state.episode[b, S.EPISODE_TIME]
+    begins = now
+    if vehicle[S.VEHICLE_STATUS] == S.TO_CHARGER:
+        begins = max(now, vehicle[S.VEHICLE_EVENT_TICK])
+    missing = battery[S.BATTERY_RESUME] - find_level(problem, state, b, v, begins)
+    return np.float64(begins - now + divide_up(missing, battery[S.BATTERY_CHARGE]))
+
+
 @inner_kernel
 def find_free(problem, state, b, v, planned_breakdowns):
     """Return the seconds until vehicle v is free, inf if nobody knows, and where, -1 for where it stands."""
@@ -146,7 +160,7 @@ def find_free(problem, state, b, v, planned_breakdowns):
     status = vehicle[S.VEHICLE_STATUS]
     if problem.fleet[i, v, S.FLEET_CAPACITY] < 0.0:  # out of service, or about to be
         return np.inf, np.int64(-1)
-    if status == S.IDLE:
+    if is_free(state, b, v):
         return 0.0, np.int64(-1)
     free = np.float64(vehicle[S.VEHICLE_EVENT_TICK] - state.episode[b, S.EPISODE_TIME])
     if status == S.WORKING:
@@ -155,35 +169,14 @@ def find_free(problem, state, b, v, planned_breakdowns):
             return back, np.int64(vehicle[S.VEHICLE_SITE])
         delivery = problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_DELIVERY]
         return max(0.0, free), np.int64(delivery)
+    if status != S.BROKEN:
+        return find_charging(problem, state, b, v), np.int64(vehicle[S.VEHICLE_DESTINATION])
     if problem.fleet[i, v, S.FLEET_MEAN_UPTIME] > 0.0:
         # Repairs of random failures have no memory: what is left is what they last in the mean.
         return problem.fleet[i, v, S.FLEET_MEAN_REPAIR], np.int64(-1)
     if not planned_breakdowns or free > UNKNOWN:
         return np.inf, np.int64(-1)
     return free, np.int64(-1)
-
-
-@inner_kernel
-def time_way(problem, state, b, v, site, pickup):
-    """Return the seconds of vehicle v from a site, -1 for where it truly stands, to a pickup."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    speed = problem.fleet[i, v, S.FLEET_SPEED]
-    if site < 0:
-        metres, slowdown, _ = find_approach(problem, state, b, v, pickup)
-        return metres / speed + slowdown
-    row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
-    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], site, pickup]
-    return metres / speed + find_slowdown(problem, row, site, pickup)
-
-
-@inner_kernel
-def time_loaded(problem, i, v, task):
-    """Return the seconds of vehicle v from the pickup of a task to its delivery, handling included."""
-    pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
-    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], pickup, delivery]
-    seconds = metres / problem.fleet[i, v, S.FLEET_SPEED]
-    seconds += find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], pickup, delivery)
-    return seconds + problem.record[i, task, S.RECORD_HANDLING]
 
 
 @inner_kernel
@@ -248,7 +241,7 @@ def keep_tasks(problem, state, b, own):
         for k in range(size):
             own.lead[k], own.least[k] = -np.inf, np.inf
         for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-            if state.vehicle[b, v, S.VEHICLE_STATUS] != S.IDLE:
+            if not is_free(state, b, v):
                 continue
             for k in range(size):
                 task = state.pool[b, k]
@@ -273,8 +266,7 @@ def keep_vehicles(problem, state, b, planned_breakdowns, own):
                 if free < np.inf and may_carry(problem, i, v, task):
                     key = rate_task(problem, state, b, v, free, site, task, own.urgent[k])
                     own.least[v] = min(own.least[v], key)
-            is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
-            own.lead[v] = 1.0 if is_idle and own.least[v] < np.inf else 0.0
+            own.lead[v] = 1.0 if is_free(state, b, v) and own.least[v] < np.inf else 0.0
     own.n[1] = keep_least(own.lead, own.least, n_vehicles, MOST_VEHICLES, own.vehicle)
 
 

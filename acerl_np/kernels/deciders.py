@@ -13,7 +13,6 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.baselines import decide_by_rule
-from acerl_np.kernels.events import has_choice, is_decision_due
 from acerl_np.kernels.index import Index, Pairs, allocate_pairs, choose_pair
 from acerl_np.kernels.matching import Matching, allocate_matching
 from acerl_np.kernels.network import (
@@ -29,6 +28,7 @@ from acerl_np.kernels.network import (
     sum_columns,
 )
 from acerl_np.kernels.observation import N_SEEN_FIELDS, list_actions, list_features
+from acerl_np.kernels.offers import has_choice, is_decision_due
 from acerl_np.kernels.own import OwnDecider, decide_by_own
 from acerl_np.kernels.random import LANES, derive_key, draw_uniform
 from acerl_np.kernels.rules import PAPER_RULES, select_task

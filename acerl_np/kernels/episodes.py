@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.commitment import take_decision
 from acerl_np.kernels.deciders import KINDS, find_kind
-from acerl_np.kernels.events import advance_events, assign_task, open_episode
+from acerl_np.kernels.events import advance_events, open_episode
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.lookahead import decide_ahead
 from acerl_np.kernels.state import write_outcome
@@ -70,7 +71,7 @@ def play_episodes(problem, state, decider, episodes, piece, begins, n_rounds, ou
                 row, key = episodes.rows[first + b], state.breakdown_key[b]
                 decision = state.episode[b, S.EPISODE_N_DECISIONS]
                 v, position, _ = choose(problem, state, b, decider, row, key, decision)
-                assign_task(problem, state, b, v, position)
+                take_decision(problem, state, b, v, position)
                 running = True
         for b in range(n_tile):
             write_outcome(state, b, outcome, first + b)

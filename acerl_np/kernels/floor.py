@@ -13,18 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.completion import find_free, time_loaded, time_way
+from acerl_np.kernels.completion import find_free
+from acerl_np.kernels.offers import count_free, find_priority, is_free, is_offered
 from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.state import (
-    count_idle,
-    find_due,
-    find_priority,
-    find_weight,
-    is_offered,
-    measure_distance,
-    round_sum,
-)
-from acerl_np.kernels.ways import find_approach
+from acerl_np.kernels.state import find_due, find_weight, measure_distance, round_sum
+from acerl_np.kernels.ways import find_approach, find_rest, find_stand, time_loaded, time_way
 from acerl_np.support.compiled import compile_inner, inner_kernel
 from acerl_np.support.methods import add_methods
 
@@ -43,6 +36,8 @@ class Tables(NamedTuple):
     ends: np.ndarray
     record: np.ndarray
     fleet: np.ndarray
+    battery: np.ndarray
+    berth: np.ndarray
     breakdown: np.ndarray
     unit: np.ndarray
     class_weight: np.ndarray
@@ -86,8 +81,8 @@ class Floor(NamedTuple):
         return self.state.episode[self.b, S.EPISODE_POOL_SIZE]
 
     def idle(self) -> int:
-        """How many vehicles are idle."""
-        return count_idle(self.problem, self.state, self.b)
+        """How many vehicles are free."""
+        return count_free(self.problem, self.state, self.b)
 
     def n_vehicles(self) -> int:
         """How many vehicles the fleet has."""
@@ -101,7 +96,7 @@ class Floor(NamedTuple):
         """Time until the next vehicle that is not idle is free, s; inf if there is none."""
         least = np.inf
         for v in range(self.n_vehicles()):
-            if self.state.vehicle[self.b, v, S.VEHICLE_STATUS] != S.IDLE:
+            if not is_free(self.state, self.b, v):
                 least = min(least, self.free(v))
         return least
 
@@ -114,8 +109,12 @@ class Floor(NamedTuple):
         return self.problem.fleet[self.i, vehicle, S.FLEET_CAPACITY]
 
     def site(self, vehicle: int) -> int:
-        """Site that a vehicle has passed last, by its place in the layout."""
-        return self.state.vehicle[self.b, vehicle, S.VEHICLE_SITE]
+        """Site from which a vehicle sets out: the last one, or the next if it drives and is free."""
+        return find_stand(self.state, self.b, vehicle)
+
+    def rest(self, vehicle: int) -> float:
+        """Way of a vehicle that drives and is free to the site from which it sets out, m; else 0."""
+        return find_rest(self.state, self.b, vehicle)
 
     def pickup(self, task: int) -> int:
         """Site where a task is picked up."""
@@ -168,7 +167,7 @@ class Floor(NamedTuple):
     def metres(self, vehicle: int, task: int) -> float:
         """Way from where a vehicle truly stands to the pickup, m."""
         way = find_approach(self.problem, self.state, self.b, vehicle, self.pickup(task))
-        return round_sum(way[0])
+        return round_sum(self.rest(vehicle) + way[0])
 
     def approach(self, vehicle: int, task: int) -> float:
         """Time from where a vehicle truly stands to the pickup, s."""
@@ -213,7 +212,7 @@ def make_mean(measure: Callable[..., float], of_pair: bool) -> Callable[..., flo
         total, n = 0.0, 0
         for k in range(self.queue()):
             task = self.state.pool[self.b, k]
-            if is_offered(self.problem, self.i, vehicle, task, priority):
+            if is_offered(self.problem, self.state, self.b, vehicle, task, priority):
                 n += 1
                 if of_pair:
                     total += measure(self, vehicle, task)
@@ -236,6 +235,8 @@ def list_tables(problem):
         problem.ends,
         problem.record,
         problem.fleet,
+        problem.battery,
+        problem.berth,
         problem.breakdown,
         problem.unit,
         problem.class_weight,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.commitment import take_decision
 from acerl_np.kernels.deciders import decide
-from acerl_np.kernels.events import advance_events, assign_task
+from acerl_np.kernels.events import advance_events
 from acerl_np.kernels.futures import (
     PLAYED,
     PRESENT,
@@ -107,7 +108,7 @@ def play_forecast(problem, state, b, ahead, f, record, ends, rows, finish):
             break
         decision = states.episode[PLAYED, S.EPISODE_N_DECISIONS]
         v, position, _ = decide(future, states, PLAYED, ahead.decider, 0, key, decision)
-        assign_task(future, states, PLAYED, v, position)
+        take_decision(future, states, PLAYED, v, position)
     for k in range(len(rows)):
         tick = find_finish(states, rows[k])
         finish[k] = np.float64(tick) if tick < S.NEVER else np.inf

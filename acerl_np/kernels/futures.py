@@ -12,7 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.commitment import find_waiting
 from acerl_np.kernels.deciders import Decider
+from acerl_np.kernels.energy import has_battery
 from acerl_np.kernels.events import plan_breakdown
 from acerl_np.kernels.index import Pairs
 from acerl_np.kernels.random import draw_uniform, draw_waiting_time
@@ -275,7 +277,10 @@ def write_present(problem, state, b, ahead):
         copy_fleet(state, b, states, PRESENT)
         states.episode[PRESENT, S.EPISODE_N_ARRIVED] = 0
         states.episode[PRESENT, S.EPISODE_N_FINISHED] = 0
-        for position in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+        recalls = problem.instance[i, S.INSTANCE_MAX_CHANGES] >= 0
+        if recalls:
+            copy_open_tasks(problem, state, b, ahead)
+        for position in range(0 if recalls else state.episode[b, S.EPISODE_POOL_SIZE]):
             waiting = np.int64(state.pool[b, position])
             states.pool[PRESENT, position] = copy_open_task(problem, state, b, ahead, waiting)
         for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
@@ -284,10 +289,35 @@ def write_present(problem, state, b, ahead):
             for k in range(S.N_USAGE_FIELDS):
                 usage[k] = 0.0
             if state.vehicle[b, v, S.VEHICLE_STATUS] == S.WORKING:
-                task = copy_open_task(problem, state, b, ahead, state.vehicle[b, v, S.VEHICLE_TASK])
+                task = states.vehicle[PRESENT, v, S.VEHICLE_TASK]
+                if not recalls:
+                    task = copy_open_task(problem, state, b, ahead, task)
                 states.vehicle[PRESENT, v, S.VEHICLE_TASK] = task
                 usage[S.USAGE_WAITING] = usage[S.USAGE_LAST_WAITING] = waited
     states.episode[PRESENT, S.EPISODE_INSTANCE] = 0
+
+
+@kernel
+def copy_open_tasks(problem, state, b, ahead):
+    """Copy all open tasks in the order of their rows, by which those that are called back wait again.
+
+    In a round a task may both have a vehicle and wait for another one.
+    """
+    states = ahead.states
+    n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
+    for task in range(state.episode[b, S.EPISODE_N_ARRIVED]):
+        position, own = find_waiting(state, b, task), np.int64(-1)
+        for v in range(n_vehicles):
+            vehicle = state.vehicle[b, v]
+            if vehicle[S.VEHICLE_STATUS] == S.WORKING and vehicle[S.VEHICLE_TASK] == task:
+                own = np.int64(v)
+        if position < 0 and own < 0:
+            continue
+        row = copy_open_task(problem, state, b, ahead, np.int64(task))
+        if position >= 0:
+            states.pool[PRESENT, position] = row
+        if own >= 0:
+            states.vehicle[PRESENT, own, S.VEHICLE_TASK] = row
 
 
 @inner_kernel
@@ -355,11 +385,15 @@ def find_repair_end(problem, state, b, v, ahead, f, h):
     """Return the tick at which the broken vehicle v may be back, as history knows it.
 
     Listed breakdowns last as long as the same vehicle's in record h, or as the history's in the mean;
-    random ones are drawn.
+    random ones are drawn. Of an empty battery the battery says it.
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     now = state.episode[b, S.EPISODE_TIME]
     mean = problem.fleet[i, v, S.FLEET_MEAN_REPAIR]
+    vehicle = state.vehicle[b, v]
+    if has_battery(problem, state, b, v) and vehicle[S.VEHICLE_LEVEL] == 0:
+        tow = problem.battery[i, v, S.BATTERY_TOW]
+        return max(now + 1, vehicle[S.VEHICLE_LEVEL_TICK] + tow + 1)
     if problem.fleet[i, v, S.FLEET_MEAN_UPTIME] > 0.0:
         seconds = mean * draw_waiting_time(ahead.key, f, 2 * v + 1)
         return now + max(np.int64(1), count_ticks(seconds))

@@ -1,8 +1,9 @@
-"""Index policies: one small function scores every pair of an idle vehicle and a waiting task.
+"""Index policies: one small function scores every pair of a free vehicle and a waiting task, and waiting.
 
 A pair is described by features in units of the floor, so that one function serves any floor and fleet:
-times are divided by the time that a vehicle takes for the mean distance between two sites. Half of them say
-what becomes of all the tasks that wait already, see `completion`. Features of users come after these.
+times are divided by the time that a vehicle takes for the mean distance between two sites. Some of them say
+what becomes of all the tasks that wait already, see `completion`; those of call-backs and of batteries come
+after these, and features of users last.
 """
 
 from __future__ import annotations
@@ -17,27 +18,33 @@ from acerl_np.kernels.completion import (
     Completion,
     allocate_completion,
     complete,
+    find_free,
     gather,
     keep_least,
 )
-from acerl_np.kernels.events import has_choice
+from acerl_np.kernels.energy import find_back, find_level, find_own_need
 from acerl_np.kernels.network import draw_softmax
+from acerl_np.kernels.offers import find_priority, has_choice, is_free, is_offered, may_wait
 from acerl_np.kernels.own import OwnPairs, allocate_asked, rate_pairs
 from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.state import find_priority, is_offered
-from acerl_np.support.compiled import inner_kernel
+from acerl_np.kernels.state import find_due
+from acerl_np.support.compiled import inner_kernel, kernel
 
 F = np.float32
 
-# Those of a completion come last, in the order of its results.
-N_INDEX_FEATURES = 10
+# Those of a completion are in the order of its results.
+N_INDEX_FEATURES = 15
 APPROACH, LOADED, SLACK, LATENESS, WAITING, COMPLETED = range(6)
+CURRENT, GAIN, LEVEL, RESERVE, CHARGER_NEAR = range(COMPLETED + C.N_RESULTS, N_INDEX_FEATURES)
+
+N_WAIT_FEATURES = 6
+WAIT, IDLE_SHARE, CROWD, NEXT_FREE, NEXT_DUE, CHARGING_SHARE = range(N_WAIT_FEATURES)
 
 MOST_PAIRS = 24
 """Pairs that are compared, those of the least keys."""
 
 FAR = 4.0
-"""Units of time at which the time to spare is cut."""
+"""Units of time at which the time to spare, and that of waiting, is cut."""
 
 
 class Index(NamedTuple):
@@ -45,8 +52,9 @@ class Index(NamedTuple):
 
     Attributes
     ----------
-    parameters : ndarray(float32, (N, n_used)), a weight per feature that is used
+    parameters : ndarray(float32, (N, n_used)), a weight per feature that is used, then those of waiting
     used : ndarray(int32, (n_used,)), features, ascending; N_INDEX_FEATURES and above are users'
+    waits : bool, whether waiting is a choice
     planned_breakdowns : bool, whether planned breakdowns are looked at
     own : ndarray(uint64, (G,)), users' features, see `compile_own`
     in_units : ndarray(bool, (G,)), which of them are times
@@ -54,20 +62,22 @@ class Index(NamedTuple):
 
     parameters: np.ndarray
     used: np.ndarray
+    waits: bool
     planned_breakdowns: bool
     own: np.ndarray
     in_units: np.ndarray
 
 
 class Pairs(NamedTuple):
-    """Scratch of one decision, and the pairs that it is between.
+    """Scratch of one decision, and the pairs that it is between; waiting, if it is a choice, is the last.
 
     Attributes
     ----------
     n : ndarray(int64, (1,)), number of pairs
-    vehicle, position : ndarray(int32, (P,)), idle vehicle, and position of the task in the pool
+    vehicle, position : ndarray(int32, (P,)), free vehicle, and position of the task in the pool; -1 to wait
     score : ndarray(float64, (P,))
     x : ndarray(float32, (P, N_INDEX_FEATURES + G)), features of each pair
+    wait : ndarray(float32, (N_WAIT_FEATURES,)), features of waiting
     place : ndarray(int64, (W * K, 2)), vehicle and task of all that are possible, by the completion's numbers
     lead, weight : ndarray(float64, (W * K,)), by how much their priority leads, -1 where no way leads, and
         their keys; `weight` is also scratch of a draw
@@ -81,6 +91,7 @@ class Pairs(NamedTuple):
     position: np.ndarray
     score: np.ndarray
     x: np.ndarray
+    wait: np.ndarray
     place: np.ndarray
     lead: np.ndarray
     weight: np.ndarray
@@ -96,13 +107,14 @@ def allocate_pairs(n_vehicles: int, n_tasks: int, n_own: int = 0) -> Pairs:
     n = min(MOST_PAIRS, possible)
     return Pairs(
         n=np.zeros(1, np.int64),
-        vehicle=np.empty(n, np.int32),
-        position=np.empty(n, np.int32),
-        score=np.empty(n),
+        vehicle=np.empty(n + 1, np.int32),
+        position=np.empty(n + 1, np.int32),
+        score=np.empty(n + 1),
         x=np.empty((n, N_INDEX_FEATURES + n_own), np.float32),
+        wait=np.empty(N_WAIT_FEATURES, np.float32),
         place=np.empty((possible, 2), np.int64),
         lead=np.empty(possible),
-        weight=np.empty(possible),
+        weight=np.empty(possible + 1),
         kept=np.empty(n, np.int64),
         completion=completion,
         asked=allocate_asked(n if n_own else 0),
@@ -124,9 +136,76 @@ def write_features(problem, state, b, index, own, w, k, x):
     last = len(index.used) - 1 - len(index.own)
     if last < 0 or index.used[last] < COMPLETED:
         return
+    if index.used[last] >= CURRENT:
+        write_vehicle_features(problem, state, b, own, w, k, x)
+        while last >= 0 and index.used[last] >= CURRENT:
+            last -= 1
+        if last < 0 or index.used[last] < COMPLETED:
+            return
     complete(problem, i, own, w, k)
     for n in range(C.N_RESULTS):
         x[COMPLETED + n] = own.result[n] * (1.0 if n == C.N_LATE else per_second)
+
+
+@kernel
+def write_vehicle_features(problem, state, b, own, w, k, x):
+    """Write what a pair has of call-backs and of the battery; a vehicle without one counts as full."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    per_second = 1.0 / problem.unit[i, S.UNIT_SECONDS]
+    now = state.episode[b, S.EPISODE_TIME]
+    v, task = own.vehicle[w], np.int64(state.pool[b, own.position[k]])
+    present = state.task[b, task, S.TASK_VEHICLE]
+    x[CURRENT] = present == v
+    x[GAIN] = 0.0
+    if present >= 0 and present != v and own.reach[w, k] < np.inf:
+        loaded = np.float64(state.vehicle[b, present, S.VEHICLE_LOADED_TICK] - now)
+        x[GAIN] = (loaded - own.reach[w, k]) * per_second
+    capacity = problem.battery[i, v, S.BATTERY_CAPACITY]
+    x[LEVEL], x[RESERVE], x[CHARGER_NEAR] = 1.0, 1.0, 0.0
+    if capacity > 0:
+        level = find_level(problem, state, b, v, now)
+        x[LEVEL] = level / capacity
+        x[RESERVE] = (level - find_own_need(problem, state, b, v, task)) / capacity
+        x[CHARGER_NEAR] = find_back(problem, i, v, np.int64(own.delivery[k])) * per_second
+
+
+@kernel
+def write_waiting(problem, state, b, planned_breakdowns, x):
+    """Write the features of waiting: what the fleet does, and how soon something is free or due."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    per_second = 1.0 / problem.unit[i, S.UNIT_SECONDS]
+    now = np.float64(state.episode[b, S.EPISODE_TIME])
+    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+    n_free, n_charging, soonest, due = 0, 0, np.inf, np.inf
+    for v in range(n_vehicles):
+        status = state.vehicle[b, v, S.VEHICLE_STATUS]
+        n_charging += status in (S.TO_CHARGER, S.QUEUED, S.CHARGING)
+        if is_free(state, b, v):
+            n_free += 1
+        else:
+            soonest = min(soonest, find_free(problem, state, b, v, planned_breakdowns)[0])
+    size = state.episode[b, S.EPISODE_POOL_SIZE]
+    for k in range(size):
+        due = min(due, find_due(problem, i, state.pool[b, k]) - now)
+    x[WAIT] = 1.0
+    x[IDLE_SHARE] = n_free / n_vehicles
+    x[CROWD] = size / n_vehicles
+    x[NEXT_FREE] = min(soonest * per_second, FAR)
+    x[NEXT_DUE] = max(-FAR, min(due * per_second, FAR))
+    x[CHARGING_SHARE] = n_charging / n_vehicles
+
+
+@inner_kernel
+def score_waiting(problem, state, b, index, row, pairs):
+    """Add waiting to the pairs, with its score."""
+    write_waiting(problem, state, b, index.planned_breakdowns, pairs.wait)
+    n, first = pairs.n[0], len(index.used)
+    score = F(0.0)
+    for j in range(N_WAIT_FEATURES):
+        score += index.parameters[row, first + j] * pairs.wait[j]
+    pairs.vehicle[n] = pairs.position[n] = -1
+    pairs.score[n] = score
+    pairs.n[0] = n + 1
 
 
 @inner_kernel
@@ -151,7 +230,6 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
 
     On a large floor those that `gather` looks at.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
     own, n = pairs.completion, 0
     gather(problem, state, b, index.planned_breakdowns, own)
     for w in range(own.n[1]):
@@ -160,7 +238,7 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
             continue
         priority = find_priority(problem, state, b, v)
         for k in range(own.n[0]):
-            if is_offered(problem, i, v, state.pool[b, own.position[k]], priority):
+            if is_offered(problem, state, b, v, state.pool[b, own.position[k]], priority):
                 pairs.place[n, 0], pairs.place[n, 1] = w, k
                 # Where no way leads from one part of a floor to another, others come first.
                 pairs.lead[n] = own.urgent[k] if own.reach[w, k] < np.inf else -1.0
@@ -180,13 +258,16 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
         for j in range(len(index.used)):
             score += index.parameters[row, j] * pairs.x[n, index.used[j]]
         pairs.score[n] = score if own.reach[w, k] < np.inf else -np.inf
+    if index.waits and pairs.n[0] > 0 and may_wait(problem, state, b):
+        score_waiting(problem, state, b, index, row, pairs)
 
 
 @inner_kernel
 def choose_pair(problem, state, b, index, row, greedy, key, decision, pairs):
     """Return vehicle and pool position of the pair of largest score, or one drawn from the softmax.
 
-    The first of equals wins. Draw (decision, 0) of the stream of `key` samples; -1 twice without a pair.
+    The first of equals wins. Draw (decision, 0) of the stream of `key` samples; -1 twice to wait, or without
+    a pair.
     """
     score_pairs(problem, state, b, index, row, pairs, key, decision)
     n = pairs.n[0]

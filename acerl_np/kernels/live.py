@@ -12,13 +12,35 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import decide
-from acerl_np.support.compiled import kernel
+from acerl_np.kernels.energy import find_charged, has_battery
+from acerl_np.kernels.errands import (
+    find_errand_tick,
+    find_offer,
+    find_refill,
+    find_rest_site,
+    mark_free,
+)
+from acerl_np.kernels.offers import has_choice
+from acerl_np.kernels.state import count_ticks
+from acerl_np.kernels.trips import drives, find_turn, set_stand
+from acerl_np.support.compiled import inner_kernel, kernel
 
 FAR_TICK = np.int64(2**40)
 """In place of a tick that nobody knows."""
 
 N_PLAN_FIELDS = 2
 PLAN_TIME, PLAN_REPAIR_TIME = range(N_PLAN_FIELDS)
+
+N_ERRAND_FIELDS = 7
+(
+    ERRAND_SINCE,
+    ERRAND_BEGAN,
+    ERRAND_REACHED,
+    ERRAND_LOADED,
+    ERRAND_LEVEL,
+    ERRAND_LEVEL_TIME,
+    ERRAND_LEFT,
+) = range(N_ERRAND_FIELDS)
 
 
 class Clock(NamedTuple):
@@ -34,6 +56,12 @@ class Clock(NamedTuple):
     planned : ndarray(float64, (V, K, N_PLAN_FIELDS)), breakdowns that the layout lists
         PLAN_TIME : s since the day's start, inf after the last
         PLAN_REPAIR_TIME : s
+    errand : ndarray(float64, (V, N_ERRAND_FIELDS)), of floors where vehicles park, charge or are called back
+        ERRAND_SINCE : s, since when it is idle, or at a charger
+        ERRAND_BEGAN, ERRAND_REACHED : s, when its way begins at VEHICLE_TRIP_SITE, and when that is reached
+        ERRAND_LOADED : s, when it should have loaded its task
+        ERRAND_LEVEL, ERRAND_LEVEL_TIME : energy, and s, when it had that
+        ERRAND_LEFT : s, when it left VEHICLE_LEFT_SITE, a parking place
     """
 
     since: np.ndarray
@@ -42,6 +70,7 @@ class Clock(NamedTuple):
     finish: np.ndarray
     broke: np.ndarray
     planned: np.ndarray
+    errand: np.ndarray
 
 
 @kernel
@@ -59,8 +88,19 @@ def count_from(problem, state, clock, now, day, relative):
     for k in range(state.episode[0, S.EPISODE_POOL_SIZE]):
         task = state.pool[0, k]
         state.waiting_since[0, task] = clock.since[task] - now
-    if not relative:
-        return
+    if relative:
+        count_all_from(problem, state, clock, now, day)
+    if problem.instance[0, S.INSTANCE_ERRANDS]:
+        state.episode[0, S.EPISODE_FREED] = -1
+        for v in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
+            count_errand_from(problem, state, clock, now, v)
+            if state.vehicle[0, v, S.VEHICLE_STATUS] != S.WORKING:
+                mark_free(problem, state, np.int64(0), np.int64(v))
+
+
+@inner_kernel
+def count_all_from(problem, state, clock, now, day):
+    """Write also arrivals, finishes and breakdowns as counted from `now`."""
     room = len(clock.used)
     n_open = 0
     for task in range(room):
@@ -90,6 +130,94 @@ def count_from(problem, state, clock, now, day, relative):
                         ticks = np.int64(np.ceil(clock.planned[v, k, PLAN_REPAIR_TIME]))
         problem.breakdown[0, v, 0, S.BREAKDOWN_TICK] = first
         problem.breakdown[0, v, 0, S.BREAKDOWN_REPAIR_TICKS] = ticks
+
+
+@inner_kernel
+def count_errand_from(problem, state, clock, now, v):
+    """Write vehicle v's way, level and places as counted from `now`."""
+    vehicle, place, own = state.vehicle[0, v], state.place[0, v], clock.errand[v]
+    vehicle[S.VEHICLE_SINCE] = count_ticks(own[ERRAND_SINCE] - now)
+    vehicle[S.VEHICLE_LEVEL] = np.int64(np.floor(own[ERRAND_LEVEL] + 0.5e-9))
+    vehicle[S.VEHICLE_LEVEL_TICK] = count_ticks(own[ERRAND_LEVEL_TIME] - now)
+    vehicle[S.VEHICLE_LEFT_TICK] = count_ticks(own[ERRAND_LEFT] - now)
+    if vehicle[S.VEHICLE_LEFT_TICK] == 0:
+        state.episode[0, S.EPISODE_FREED] = 0
+    status = vehicle[S.VEHICLE_STATUS]
+    if drives(status):
+        end = max(np.int64(1), count_ticks(clock.finish[v] - now))
+        vehicle[S.VEHICLE_EVENT_TICK] = end
+        vehicle[S.VEHICLE_LOADED_TICK] = min(end, count_ticks(own[ERRAND_LOADED] - now))
+        # Ways that do not begin at a whole second from now are that much longer.
+        began = own[ERRAND_BEGAN] - now
+        tick = np.int64(np.floor(began + 0.5e-9))
+        vehicle[S.VEHICLE_TRIP_TICK] = tick
+        place[S.PLACE_TRIP_METRES] = 0.0
+        place[S.PLACE_TRIP_SLOWDOWN] = max(0.0, began - np.float64(tick))
+        place[S.PLACE_TRIP_REACHED] = own[ERRAND_REACHED] - now
+    elif status == S.QUEUED:
+        vehicle[S.VEHICLE_EVENT_TICK] = S.NEVER
+    elif status == S.CHARGING and has_battery(problem, state, np.int64(0), v):
+        full = problem.battery[0, v, S.BATTERY_FULL]
+        charged = find_charged(problem, state, np.int64(0), v, full)
+        vehicle[S.VEHICLE_EVENT_TICK] = max(np.int64(1), charged)
+
+
+@kernel
+def find_live_turn(problem, state, clock, now, v):
+    """Write where vehicle v could turn to something else at `now`, s, where it stands if it stands."""
+    vehicle = state.vehicle[0, v]
+    count_errand_from(problem, state, clock, now, v)
+    if drives(vehicle[S.VEHICLE_STATUS]):
+        find_turn(problem, state, np.int64(0), v)
+    else:
+        site = vehicle[S.VEHICLE_SITE]
+        set_stand(state, np.int64(0), v, site, site, np.int64(0), 0.0, 0.0)
+
+
+@kernel
+def is_opened(problem, state, clock, now, day, relative, asked):
+    """Whether since `asked`, s, a level or the end of a way has made an assignment possible."""
+    count_from(problem, state, clock, now, day, relative)
+    b, after = np.int64(0), count_ticks(asked - now)
+    for k in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
+        v = np.int64(k)
+        status, since = state.vehicle[0, v, S.VEHICLE_STATUS], state.vehicle[0, v, S.VEHICLE_SINCE]
+        # What it could take when it began to charge it could take before.
+        if status == S.CHARGING and find_offer(problem, state, b, v, max(after, since)) <= 0:
+            return True
+        if status == S.IDLE and since > after and has_choice(problem, state, b, v):
+            return True
+    return False
+
+
+@kernel
+def find_errand(problem, state, clock, now, day, relative, first, charges, parks):
+    """Return the first idle vehicle from `first` on that shall charge or park, how, and at which site.
+
+    Parameters
+    ----------
+    charges, parks : bool
+        Whether it may be sent to charge, and to park.
+
+    Returns
+    -------
+    tuple of int
+        Vehicle, TO_CHARGER or PARKING, site; if there is none -1, -1 and the tick from now at which something
+        may come of levels and parking, `NEVER` for none.
+    """
+    count_from(problem, state, clock, now, day, relative)
+    b = np.int64(0)
+    for k in range(first, problem.instance[0, S.INSTANCE_N_VEHICLES]):
+        v = np.int64(k)
+        if state.vehicle[0, v, S.VEHICLE_STATUS] != S.IDLE:
+            continue
+        site = find_refill(problem, state, b, v) if charges else np.int64(-1)
+        if site >= 0:
+            return v, np.int64(S.TO_CHARGER), site
+        site = find_rest_site(problem, state, b, v) if parks else np.int64(-1)
+        if site >= 0:
+            return v, np.int64(S.PARKING), site
+    return np.int64(-1), np.int64(-1), find_errand_tick(problem, state, b)
 
 
 @kernel

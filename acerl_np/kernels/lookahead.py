@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.commitment import take_decision
 from acerl_np.kernels.deciders import NO_RULE, NOTHING, decide
-from acerl_np.kernels.events import advance_events, assign_task, has_choice, is_decision_due
+from acerl_np.kernels.events import advance_events
 from acerl_np.kernels.futures import (
     PAST_DELAY,
     PAST_TASKS,
@@ -25,6 +26,7 @@ from acerl_np.kernels.futures import (
     weigh_history,
     write_present,
 )
+from acerl_np.kernels.offers import has_choice, is_decision_due
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rules import select_task
 from acerl_np.kernels.state import copy_row, weigh_measures
@@ -167,7 +169,7 @@ def play_candidates(ahead, h, n_steps):
             if not progress[PROGRESS_PLAYS]:
                 copy_row(states, PRESENT, states, PLAYED)
                 v, position = ahead.candidate[row, k, 0], ahead.candidate[row, k, 1]
-                assign_task(future, states, PLAYED, v, position)
+                take_decision(future, states, PLAYED, v, position)
                 progress[PROGRESS_PLAYS] = 1
             key = states.breakdown_key[PLAYED]
             while True:
@@ -179,7 +181,7 @@ def play_candidates(ahead, h, n_steps):
                 n_steps -= 1
                 decision = states.episode[PLAYED, S.EPISODE_N_DECISIONS]
                 v, position, _ = decide(future, states, PLAYED, ahead.decider, row, key, decision)
-                assign_task(future, states, PLAYED, v, position)
+                take_decision(future, states, PLAYED, v, position)
             ahead.value[h, row, k] = read_value(ahead)
             progress[PROGRESS_PLAYS] = 0
         progress[PROGRESS_CANDIDATE] += 1

@@ -10,9 +10,11 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.events import has_choice, locate_vehicle
 from acerl_np.kernels.network import Features, allocate_features
+from acerl_np.kernels.offers import has_choice, is_free
 from acerl_np.kernels.state import measure_distance
+from acerl_np.kernels.trips import drives, locate_vehicle
+from acerl_np.kernels.ways import find_stand
 from acerl_np.support.compiled import inner_kernel
 
 N_TASK_FEATURES = 4
@@ -143,16 +145,19 @@ def list_features(problem, state, b, features, seen):
         x = (demand - scale[S.SCALING_DEMAND_MID]) / scale[S.SCALING_DEMAND_HALF]
         n = append_feature(features, n, first + 3, x)
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-        if state.vehicle[b, v, S.VEHICLE_STATUS] == S.WORKING:
+        status = state.vehicle[b, v, S.VEHICLE_STATUS]
+        if drives(status):
             locate_vehicle(problem, state, b, v, now)
+        # The reference knows three: idle, working, broken.
+        status = S.IDLE if is_free(state, b, v) else S.BROKEN if status == S.BROKEN else S.WORKING
         first = N_TASK_FEATURES * slots + v * (N_VEHICLE_FEATURES + slots)
         x = problem.fleet[i, v, S.FLEET_SPEED] / scale[S.SCALING_SPEED]
         n = append_feature(features, n, first, x)
-        x = state.vehicle[b, v, S.VEHICLE_STATUS] / np.float64(S.BROKEN)
+        x = status / np.float64(S.BROKEN)
         n = append_feature(features, n, first + 1, x)
         x = problem.fleet[i, v, S.FLEET_CAPACITY] / scale[S.SCALING_CAPACITY]
         n = append_feature(features, n, first + 2, x)
-        site = state.vehicle[b, v, S.VEHICLE_SITE]
+        site = find_stand(state, b, v)
         for k in range(n_seen):
             task = seen[k, SEEN_TASK]
             pickup = problem.ends[i, task, S.ENDS_PICKUP]

@@ -10,9 +10,10 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.baselines import RANDOM, choose_vehicle
 from acerl_np.kernels.floor import Floor, Rows, Tables, list_rows, list_tables, with_guards
+from acerl_np.kernels.offers import find_priority, is_free, is_offered
 from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.state import Problem, find_priority, is_offered
-from acerl_np.kernels.ways import find_approach
+from acerl_np.kernels.state import Problem
+from acerl_np.kernels.ways import find_approach, find_stand
 from acerl_np.support.callbacks import N_WORDS, call_own
 from acerl_np.support.compiled import compile_inner, inner_kernel
 
@@ -103,13 +104,13 @@ def rate_pairs(problem, state, b, rate, pairs, key, decision):
 @inner_kernel
 def list_pairs(problem, state, b, v, needs_way, pairs):
     """Add the pairs of vehicle v, if it is idle, and the tasks that it is offered; those with a way alone."""
-    if state.vehicle[b, v, S.VEHICLE_STATUS] != S.IDLE:
+    if not is_free(state, b, v):
         return
     i = state.episode[b, S.EPISODE_INSTANCE]
     priority = find_priority(problem, state, b, v)
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
-        if not is_offered(problem, i, v, task, priority):
+        if not is_offered(problem, state, b, v, task, priority):
             continue
         if needs_way and not has_way(problem, state, b, v, problem.ends[i, task, S.ENDS_PICKUP]):
             continue
@@ -122,7 +123,7 @@ def list_pairs(problem, state, b, v, needs_way, pairs):
 def has_way(problem, state, b, v, pickup):
     """Whether a vehicle can come to a pickup."""
     i = state.episode[b, S.EPISODE_INSTANCE]
-    site = state.vehicle[b, v, S.VEHICLE_SITE]
+    site = find_stand(state, b, v)
     if problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], site, pickup] < np.inf:
         return True
     # One that is halted before its next site may reach what its last one does not.

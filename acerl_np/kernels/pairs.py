@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.completion import time_loaded, time_way
-from acerl_np.kernels.state import find_due, find_priority, is_offered, round_sum
+from acerl_np.kernels.offers import find_priority, is_free, is_offered
+from acerl_np.kernels.state import find_due, round_sum
+from acerl_np.kernels.ways import time_loaded, time_way
 from acerl_np.support.compiled import kernel
 
 N_PLACES = 3
@@ -40,8 +41,8 @@ def list_possible(problem, state, rows, origin, highest, place, value):
         for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
             task = state.pool[b, k]
             for v in range(n_vehicles):
-                is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
-                if not is_idle or not is_offered(problem, i, v, task, highest[v]):
+                free = is_free(state, b, v)
+                if not free or not is_offered(problem, state, b, v, task, highest[v]):
                     continue
                 pickup = problem.ends[i, task, S.ENDS_PICKUP]
                 approach = round_sum(time_way(problem, state, b, v, np.int64(-1), pickup))

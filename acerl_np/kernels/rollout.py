@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.events import advance_events, assign_task, find_waiting, start_episode
+from acerl_np.kernels.commitment import assign_task, find_waiting, take_decision
+from acerl_np.kernels.events import advance_events, start_episode
 from acerl_np.kernels.observation import write_view
+from acerl_np.kernels.offers import find_priority, is_free, is_offered, may_wait
 from acerl_np.kernels.rules import select_task
-from acerl_np.kernels.state import find_priority, is_offered
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -46,11 +47,14 @@ def find_impossible(problem, state, rows, vehicles, tasks):
     Parameters
     ----------
     rows : ndarray(int64, (n,)), the rows concerned
-    vehicles, tasks : ndarray(int64, (n,)), those of rows that are over are ignored
+    vehicles, tasks : ndarray(int64, (n,))
+        -1 both lets all wait; those of rows that are over are ignored.
     """
     for k in range(len(rows)):
         b, v, task = rows[k], vehicles[k], tasks[k]
         if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+            continue
+        if v == -1 and task == -1 and may_wait(problem, state, b):
             continue
         i = state.episode[b, S.EPISODE_INSTANCE]
         if (
@@ -58,25 +62,27 @@ def find_impossible(problem, state, rows, vehicles, tasks):
             or find_waiting(state, b, task) < 0
         ):
             return k
-        is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
-        if not is_idle or not is_offered(problem, i, v, task, find_priority(problem, state, b, v)):
+        free = is_free(state, b, v)
+        if not free or not is_offered(
+            problem, state, b, v, task, find_priority(problem, state, b, v)
+        ):
             return k
     return -1
 
 
 @kernel
 def assign_batch(problem, state, rows, vehicles, tasks, view):
-    """Carry out a possible assignment in each of some rows that runs, and write what is seen then.
+    """Carry out a possible assignment, or wait, in each of some rows that runs; write what is seen then.
 
     Parameters
     ----------
     rows : ndarray(int64, (n,)), the rows concerned, all else stays as it is
-    vehicles, tasks : ndarray(int64, (n,)), those of rows that are over are ignored
+    vehicles, tasks : ndarray(int64, (n,)), as of `find_impossible`
     """
     for k in range(len(rows)):
         b = rows[k]
         if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
-            assign_task(problem, state, b, vehicles[k], find_waiting(state, b, tasks[k]))
+            take_decision(problem, state, b, vehicles[k], find_waiting(state, b, tasks[k]))
             advance_events(problem, state, b)
             write_view(problem, state, b, view)
 
@@ -98,7 +104,7 @@ def list_pairs(problem, state, tasks, pairs):
         if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
             continue
         for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-            is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
+            free = is_free(state, b, v)
             priority = find_priority(problem, state, b, v)
             for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
                 task = state.pool[b, k]
@@ -106,4 +112,12 @@ def list_pairs(problem, state, tasks, pairs):
                 slot = own - 1 if own > 0 else k
                 if slot < n_slots:
                     tasks[b, slot] = task
-                    pairs[b, v, slot] = is_idle and is_offered(problem, i, v, task, priority)
+                    pairs[b, v, slot] = free and is_offered(problem, state, b, v, task, priority)
+
+
+@kernel
+def list_waits(problem, state, waits):
+    """Write which rows may wait (ndarray(bool, (B,)), output): a decision is due, and may be left open."""
+    for b in range(len(waits)):
+        runs = state.episode[b, S.EPISODE_PHASE] == S.RUNNING
+        waits[b] = runs and may_wait(problem, state, b)

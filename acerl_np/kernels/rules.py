@@ -10,7 +10,8 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.floor import Floor, list_rows, list_tables, with_methods
-from acerl_np.kernels.state import find_due, find_priority, is_offered, round_sum
+from acerl_np.kernels.offers import find_priority, is_offered
+from acerl_np.kernels.state import find_due, round_sum
 from acerl_np.support.compiled import inner_kernel
 
 FCFS, EDD, NVF, STD, LWT, AHP = 0, 1, 2, 3, 4, 5
@@ -34,7 +35,7 @@ def weigh_ahp(problem, state, b, v, rule):
     count = 0
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
-        if is_offered(problem, i, v, task, priority):
+        if is_offered(problem, state, b, v, task, priority):
             count += 1
             due_weight += find_due(problem, i, task)
             distance_weight += distance[
@@ -60,13 +61,16 @@ def edd(floor, vehicle, task):
 @inner_kernel
 def nvf(floor, vehicle, task):
     """Nearest vehicle first: the shortest way to the pickup."""
-    return floor.whole(floor.distance(floor.site(vehicle), floor.pickup(task)))
+    return floor.whole(
+        floor.rest(vehicle) + floor.distance(floor.site(vehicle), floor.pickup(task))
+    )
 
 
 @inner_kernel
 def std(floor, vehicle, task):
     """Shortest travel distance: to the pickup and on to the delivery."""
-    return floor.whole(floor.distance(floor.site(vehicle), floor.pickup(task)) + floor.trip(task))
+    way = floor.rest(vehicle) + floor.distance(floor.site(vehicle), floor.pickup(task))
+    return floor.whole(way + floor.trip(task))
 
 
 @inner_kernel
@@ -99,13 +103,12 @@ def select_task(problem, state, b, v, rule):
 
     Returns -1 when the vehicle may carry none of the waiting tasks.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
     weights = weigh_ahp(problem, state, b, v, rule)
     priority = find_priority(problem, state, b, v)
     best, best_key = -1, np.inf
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
-        if not is_offered(problem, i, v, task, priority):
+        if not is_offered(problem, state, b, v, task, priority):
             continue
         key = rate_task(problem, state, b, v, rule, task, weights)
         if key < best_key:

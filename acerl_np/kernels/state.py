@@ -16,6 +16,7 @@ Times are seconds, ticks whole seconds, lengths metres.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -25,16 +26,16 @@ from acerl_np.support.compiled import inner_kernel
 NEVER = np.int64(2**62)
 """A tick that is never reached."""
 
-# Values of VEHICLE_STATUS, VEHICLE_LEG and EPISODE_PHASE.
-IDLE, WORKING, BROKEN = 0, 1, 2
-TO_PICKUP, TO_DELIVERY, ARRIVED = 0, 1, 2
+# Values of VEHICLE_STATUS, VEHICLE_LEG and EPISODE_PHASE. Those that drive without a task come in a row.
+IDLE, WORKING, BROKEN, ROAMING, PARKING, TO_CHARGER, QUEUED, CHARGING = range(8)
+TO_PICKUP, TO_DELIVERY, ARRIVED, JOINING = 0, 1, 2, 3
 RUNNING, FINISHED, STUCK, STOPPED = 0, 1, 2, 3
 
 # Fields of Problem.
 N_WAY_FIELDS = 2
 WAY_NEXT_SITE, WAY_NAMED_ROUTE = range(N_WAY_FIELDS)
 
-N_INSTANCE_FIELDS = 8
+N_INSTANCE_FIELDS = 11
 (
     INSTANCE_LAYOUT,
     INSTANCE_TRUNCATES,
@@ -44,6 +45,9 @@ N_INSTANCE_FIELDS = 8
     INSTANCE_HORIZON,
     INSTANCE_QUICKEST,
     INSTANCE_HAS_PRIORITIES,
+    INSTANCE_ERRANDS,
+    INSTANCE_MAX_CHANGES,
+    INSTANCE_PARK_AFTER,
 ) = range(N_INSTANCE_FIELDS)
 
 N_ENDS_FIELDS = 2
@@ -64,6 +68,24 @@ N_FLEET_FIELDS = 5
 FLEET_SPEED, FLEET_CAPACITY, FLEET_MEAN_UPTIME, FLEET_MEAN_REPAIR, FLEET_SLOWDOWN = range(
     N_FLEET_FIELDS
 )
+
+N_BATTERY_FIELDS = 11
+(
+    BATTERY_CAPACITY,
+    BATTERY_START,
+    BATTERY_IDLE,
+    BATTERY_EMPTY,
+    BATTERY_LOADED,
+    BATTERY_CHARGE,
+    BATTERY_CRITICAL,
+    BATTERY_RESUME,
+    BATTERY_GOOD,
+    BATTERY_FULL,
+    BATTERY_TOW,
+) = range(N_BATTERY_FIELDS)
+
+N_BERTH_FIELDS = 3
+BERTH_SITE, BERTH_PLACES, BERTH_CHARGES = range(N_BERTH_FIELDS)
 
 N_BREAKDOWN_FIELDS = 2
 BREAKDOWN_TICK, BREAKDOWN_REPAIR_TICKS = range(N_BREAKDOWN_FIELDS)
@@ -88,7 +110,7 @@ N_UNIT_FIELDS = 2
 UNIT_METRES, UNIT_SECONDS = range(N_UNIT_FIELDS)
 
 # Fields of State.
-N_EPISODE_FIELDS = 7
+N_EPISODE_FIELDS = 10
 (
     EPISODE_INSTANCE,
     EPISODE_PHASE,
@@ -97,6 +119,9 @@ N_EPISODE_FIELDS = 7
     EPISODE_N_FINISHED,
     EPISODE_N_DECISIONS,
     EPISODE_POOL_SIZE,
+    EPISODE_WAITS,
+    EPISODE_SETTLED,
+    EPISODE_FREED,
 ) = range(N_EPISODE_FIELDS)
 
 # The measures that an objective may weigh come first.
@@ -115,10 +140,10 @@ N_MEASURES, N_OUTCOME_FIELDS = 5, 7
 N_GOAL_ROWS = 2
 GOAL_OBJECTIVE, GOAL_COST = range(N_GOAL_ROWS)
 
-N_TASK_FIELDS = 3
-TASK_VEHICLE, TASK_START, TASK_FINISH = range(N_TASK_FIELDS)
+N_TASK_FIELDS = 4
+TASK_VEHICLE, TASK_START, TASK_FINISH, TASK_CHANGES = range(N_TASK_FIELDS)
 
-N_VEHICLE_FIELDS = 16
+N_VEHICLE_FIELDS = 30
 (
     VEHICLE_STATUS,
     VEHICLE_SITE,
@@ -136,10 +161,33 @@ N_VEHICLE_FIELDS = 16
     VEHICLE_EDGE_TICK,
     VEHICLE_EDGE_END_TICK,
     VEHICLE_ROUTE_INDEX,
+    VEHICLE_DESTINATION,
+    VEHICLE_TRIP_TICK,
+    VEHICLE_TRIP_SITE,
+    VEHICLE_TRIP_FROM,
+    VEHICLE_LOADED_TICK,
+    VEHICLE_STAND_SITE,
+    VEHICLE_STAND_FROM,
+    VEHICLE_STAND_TICK,
+    VEHICLE_SINCE,
+    VEHICLE_LEFT_SITE,
+    VEHICLE_LEFT_TICK,
+    VEHICLE_LEVEL,
+    VEHICLE_LEVEL_TICK,
+    VEHICLE_ESTIMATE,
 ) = range(N_VEHICLE_FIELDS)
 
-N_PLACE_FIELDS = 2
-PLACE_HALTED_AT, PLACE_EDGE_OFFSET = range(N_PLACE_FIELDS)
+N_PLACE_FIELDS = 8
+(
+    PLACE_HALTED_AT,
+    PLACE_EDGE_OFFSET,
+    PLACE_TRIP_METRES,
+    PLACE_TRIP_SLOWDOWN,
+    PLACE_TRIP_REACHED,
+    PLACE_TRIP_PACE,
+    PLACE_STAND_REACHED,
+    PLACE_STAND_PACE,
+) = range(N_PLACE_FIELDS)
 
 N_USAGE_FIELDS = 5
 USAGE_BUSY, USAGE_DRIVEN, USAGE_EMPTY, USAGE_WAITING, USAGE_LAST_WAITING = range(N_USAGE_FIELDS)
@@ -167,6 +215,9 @@ class Problem(NamedTuple):
         INSTANCE_HORIZON : tick after which an episode is stopped, `NEVER` for none
         INSTANCE_QUICKEST : whether routes are the quickest instead of the shortest, 0 or 1
         INSTANCE_HAS_PRIORITIES : whether some task has a priority above 0, 0 or 1
+        INSTANCE_ERRANDS : whether vehicles may drive without a task or be called back, 0 or 1
+        INSTANCE_MAX_CHANGES : how often a task may be called back before it is loaded, -1 for never
+        INSTANCE_PARK_AFTER : ticks after which an idle vehicle drives to a parking place, `NEVER` for none
     ends : ndarray(int32, (I, M, N_ENDS_FIELDS)), the sites of each task
         ENDS_PICKUP, ENDS_DELIVERY
     record : ndarray(float64, (I, M, N_RECORD_FIELDS)), the tasks as they are given
@@ -182,6 +233,15 @@ class Problem(NamedTuple):
         FLEET_MEAN_UPTIME : s, mean time between random failures, 0 for none
         FLEET_MEAN_REPAIR : s, mean time to repair them
         FLEET_SLOWDOWN : row of `slowdown`, -1 where no speed limit matters
+    battery : ndarray(int64, (I, V, N_BATTERY_FIELDS)), in units of energy
+        BATTERY_CAPACITY : 0 for a vehicle without a battery
+        BATTERY_START : level at the start
+        BATTERY_IDLE, BATTERY_EMPTY, BATTERY_LOADED, BATTERY_CHARGE : used, or charged, a tick
+        BATTERY_CRITICAL, BATTERY_RESUME, BATTERY_GOOD, BATTERY_FULL : thresholds of the level, ascending
+        BATTERY_TOW : ticks until a vehicle that stands with an empty battery may go on
+    berth : ndarray(int64, (I, N, N_BERTH_FIELDS)), chargers and parking places
+        BERTH_SITE, BERTH_PLACES : how many vehicles charge, or park, there at once
+        BERTH_CHARGES : 1 for a charger, 0 for a parking place
     start_site : ndarray(int32, (I, V))
     breakdown : ndarray(int64, (I, V, K, N_BREAKDOWN_FIELDS)), listed ones by time
         BREAKDOWN_TICK : `NEVER` after the last
@@ -211,6 +271,8 @@ class Problem(NamedTuple):
     record: np.ndarray
     arrival_tick: np.ndarray
     fleet: np.ndarray
+    battery: np.ndarray
+    berth: np.ndarray
     start_site: np.ndarray
     breakdown: np.ndarray
     scaling: np.ndarray
@@ -230,6 +292,10 @@ class State(NamedTuple):
         EPISODE_TIME : tick
         EPISODE_N_ARRIVED, EPISODE_N_FINISHED, EPISODE_N_DECISIONS
         EPISODE_POOL_SIZE : waiting tasks
+        EPISODE_WAITS : 1 while no decision is due before something happens
+        EPISODE_SETTLED : 1 once vehicles without a task were sent to charge or park at this tick, 0 before,
+            -1 before the first tick
+        EPISODE_FREED : the last tick at which a vehicle left its place
     outcome : ndarray(float64, (B, N_OUTCOME_FIELDS)), nan until finished, see `Outcome`
         OUTCOME_MAKESPAN, OUTCOME_TARDINESS, OUTCOME_WAITING : s
         OUTCOME_LATE, OUTCOME_EMPTY : shares
@@ -239,11 +305,13 @@ class State(NamedTuple):
     task : ndarray(int64, (B, M, N_TASK_FIELDS))
         TASK_VEHICLE : -1 while unassigned
         TASK_START, TASK_FINISH : ticks of the last assignment and of the finish
+        TASK_CHANGES : how often it was called back
     vehicle : ndarray(int64, (B, V, N_VEHICLE_FIELDS))
-        VEHICLE_STATUS : IDLE, WORKING or BROKEN
+        VEHICLE_STATUS : IDLE, WORKING or BROKEN; without a task ROAMING (to its next site), PARKING (to a
+            place), TO_CHARGER, QUEUED or CHARGING
         VEHICLE_SITE : the last visited site as rules and observation see it
         VEHICLE_TASK : -1 when not working
-        VEHICLE_EVENT_TICK : finish of a working, repair of a broken vehicle
+        VEHICLE_EVENT_TICK : end of its work, its repair, its way or its charging
         VEHICLE_BREAKDOWN_AT : tick of the next breakdown, listed or random, of a vehicle that is not broken
         VEHICLE_NEXT_BREAKDOWN : index into `Problem.breakdown`
         VEHICLE_N_REPAIRS : repairs so far
@@ -251,13 +319,28 @@ class State(NamedTuple):
             since, VEHICLE_SITE itself at the end of its way; else -1
         VEHICLE_HIDDEN : 1 on the first trip after such a halt: VEHICLE_SITE stays
         VEHICLE_REVERSED : 1 on that trip's first edge if it is driven backwards
-        VEHICLE_LEG : TO_PICKUP, TO_DELIVERY or ARRIVED
+        VEHICLE_LEG : TO_PICKUP, TO_DELIVERY (or to its destination), ARRIVED, or JOINING: still on the way of
+            before, to VEHICLE_DESTINATION
         VEHICLE_EDGE_FROM, VEHICLE_EDGE_TO : the edge that a working vehicle is on
         VEHICLE_EDGE_TICK, VEHICLE_EDGE_END_TICK : when it entered and when it leaves that edge
         VEHICLE_ROUTE_INDEX : index of VEHICLE_EDGE_TO in `Problem.route_sites`, or -1
+        VEHICLE_DESTINATION : end of a way without a task
+        VEHICLE_TRIP_TICK, VEHICLE_TRIP_SITE, VEHICLE_TRIP_FROM : when the present way begins, its first site,
+            and the one before where it begins on the edge between
+        VEHICLE_LOADED_TICK : when its task is loaded
+        VEHICLE_STAND_SITE, VEHICLE_STAND_FROM, VEHICLE_STAND_TICK : of a vehicle that is free, yet not idle,
+            where it sets out to a task, -1 of any other; from where it comes, and when it is there
+        VEHICLE_SINCE : when it became idle, or came to a charger
+        VEHICLE_LEFT_SITE, VEHICLE_LEFT_TICK : the place that it left last, and when
+        VEHICLE_LEVEL, VEHICLE_LEVEL_TICK : energy when that last changed course
+        VEHICLE_ESTIMATE : scratch: when it will have charged, -1 if it does not count
     place : ndarray(float64, (B, V, N_PLACE_FIELDS))
         PLACE_HALTED_AT : m that a halted vehicle stands past VEHICLE_SITE, 0 at the site
         PLACE_EDGE_OFFSET : m past VEHICLE_EDGE_FROM at VEHICLE_EDGE_TICK
+        PLACE_TRIP_METRES, PLACE_TRIP_SLOWDOWN : m and s of speed limits from where the way begins to
+            VEHICLE_TRIP_SITE
+        PLACE_TRIP_REACHED, PLACE_TRIP_PACE : s, when exactly that is reached, and m/s, how fast
+        PLACE_STAND_REACHED, PLACE_STAND_PACE : the same of VEHICLE_STAND_SITE
     usage : ndarray(float64, (B, V, N_USAGE_FIELDS)), what a vehicle has done, its present trip to the end;
         trips that a breakdown undid count for what they were
         USAGE_BUSY : s with a task
@@ -367,6 +450,11 @@ def read_outcome(state: State) -> Outcome:
     return outcome
 
 
+def join_outcomes(parts: Sequence[Outcome]) -> Outcome:
+    """Return the outcome of lists of episodes as that of one list."""
+    return Outcome(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+
 @inner_kernel
 def round_sum(x):
     """Round to 1e-9, so that the noise of a floating-point sum moves neither a tick nor a tie."""
@@ -421,34 +509,6 @@ def may_carry(problem, i, v, task):
 
 
 @inner_kernel
-def count_idle(problem, state, b):
-    """Return the number of idle vehicles of episode b."""
-    n = 0
-    for v in range(problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_N_VEHICLES]):
-        n += 1 if state.vehicle[b, v, VEHICLE_STATUS] == IDLE else 0
-    return n
-
-
-@inner_kernel
-def find_priority(problem, state, b, v):
-    """Return the highest priority of the waiting tasks that vehicle v may carry; -inf where none has any."""
-    i = state.episode[b, EPISODE_INSTANCE]
-    highest = -np.inf
-    if problem.instance[i, INSTANCE_HAS_PRIORITIES]:
-        for k in range(state.episode[b, EPISODE_POOL_SIZE]):
-            task = state.pool[b, k]
-            if may_carry(problem, i, v, task):
-                highest = max(highest, problem.record[i, task, RECORD_PRIORITY])
-    return highest
-
-
-@inner_kernel
-def is_offered(problem, i, v, task, priority):
-    """Whether vehicle v of instance i may take a waiting task; `priority` is that of `find_priority`."""
-    return may_carry(problem, i, v, task) and problem.record[i, task, RECORD_PRIORITY] >= priority
-
-
-@inner_kernel
 def copy_fields(source, i, target, j):
     """Copy row i of an array (ndarray((n, k))) to row j of another."""
     for k in range(source.shape[1]):
@@ -496,6 +556,8 @@ def copy_floor(source, i, target, k):
     n_vehicles = source.fleet.shape[1]
     copy_fields(source.instance, i, target.instance, k)
     copy_table(source.fleet, i, target.fleet, k, n_vehicles)
+    copy_table(source.battery, i, target.battery, k, n_vehicles)
+    copy_table(source.berth, i, target.berth, k, source.berth.shape[1])
     copy_fields(source.start_site, i, target.start_site, k)
     copy_fields(source.scaling, i, target.scaling, k)
     copy_fields(source.unit, i, target.unit, k)

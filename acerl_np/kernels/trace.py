@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.events import locate_vehicle
+from acerl_np.kernels.offers import find_priority, is_offered
 from acerl_np.kernels.rules import rate_task, weigh_ahp
-from acerl_np.kernels.state import copy_row, find_priority, is_offered
+from acerl_np.kernels.state import copy_row
+from acerl_np.kernels.trips import locate_vehicle
 from acerl_np.support.compiled import kernel
 
 N_STEP_FIELDS = 6
@@ -57,11 +58,10 @@ def rate_tasks(problem, state, b, v, rule, keys):
         FCFS to AHP of `rules.py`.
     keys : ndarray(float64, (at least the pool's size,)), output: the rule picks the first of the smallest
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
     weights = weigh_ahp(problem, state, b, v, rule)
     priority = find_priority(problem, state, b, v)
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
         keys[k] = np.inf
-        if is_offered(problem, i, v, task, priority):
+        if is_offered(problem, state, b, v, task, priority):
             keys[k] = rate_task(problem, state, b, v, rule, task, weights)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.state import round_sum
+from acerl_np.kernels.state import count_ticks, measure_distance, round_sum
 from acerl_np.support.compiled import inner_kernel
 
 
@@ -33,8 +33,34 @@ def slow_part(problem, i, v, a, b, metres):
 
 
 @inner_kernel
+def find_stand(state, b, v):
+    """Return the site from which vehicle v sets out: the next one if it drives and is free, else its own."""
+    site = state.vehicle[b, v, S.VEHICLE_STAND_SITE]
+    return site if site >= 0 else state.vehicle[b, v, S.VEHICLE_SITE]
+
+
+@inner_kernel
+def find_delay(state, b, v):
+    """Return in how many seconds a free vehicle is where it sets out."""
+    if state.vehicle[b, v, S.VEHICLE_STAND_SITE] < 0:
+        return 0.0
+    return np.float64(state.vehicle[b, v, S.VEHICLE_STAND_TICK] - state.episode[b, S.EPISODE_TIME])
+
+
+@inner_kernel
+def find_rest(state, b, v):
+    """Return how many metres a free vehicle still drives to where it sets out."""
+    if state.vehicle[b, v, S.VEHICLE_STAND_SITE] < 0:
+        return 0.0
+    seconds = state.place[b, v, S.PLACE_STAND_REACHED] - np.float64(
+        state.episode[b, S.EPISODE_TIME]
+    )
+    return max(0.0, seconds) * state.place[b, v, S.PLACE_STAND_PACE]
+
+
+@inner_kernel
 def find_approach(problem, state, b, v, pickup):
-    """Return how a vehicle that does not work comes from where it truly stands to a pickup.
+    """Return how a free vehicle comes from where it stands to a site; one that drives, from its next site.
 
     From mid-edge it turns back or goes on, whichever is shorter, or quicker where routes are the quickest.
 
@@ -46,7 +72,7 @@ def find_approach(problem, state, b, v, pickup):
     i = state.episode[b, S.EPISODE_INSTANCE]
     layout = problem.instance[i, S.INSTANCE_LAYOUT]
     row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
-    site = state.vehicle[b, v, S.VEHICLE_SITE]
+    site = find_stand(state, b, v)
     ahead = state.vehicle[b, v, S.VEHICLE_HALTED_TOWARDS]
     done = state.place[b, v, S.PLACE_HALTED_AT]
     metres = problem.distance[layout, site, pickup]
@@ -68,3 +94,60 @@ def find_approach(problem, state, b, v, pickup):
         speed = problem.fleet[i, v, S.FLEET_SPEED]
         turns = round_sum(back / speed + slow_back) <= round_sum(onward / speed + slow_onward)
     return (back, slow_back, True) if turns else (onward, slow_onward, False)
+
+
+@inner_kernel
+def time_way(problem, state, b, v, site, pickup):
+    """Return the seconds of vehicle v from a site, -1 for where it is free, to a pickup."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    speed = problem.fleet[i, v, S.FLEET_SPEED]
+    if site < 0:
+        metres, slowdown, _ = find_approach(problem, state, b, v, pickup)
+        return find_delay(state, b, v) + (metres / speed + slowdown)
+    row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
+    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], site, pickup]
+    return metres / speed + find_slowdown(problem, row, site, pickup)
+
+
+@inner_kernel
+def time_loaded(problem, i, v, task):
+    """Return the seconds of vehicle v from the pickup of a task to its delivery, handling included."""
+    pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
+    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], pickup, delivery]
+    seconds = metres / problem.fleet[i, v, S.FLEET_SPEED]
+    seconds += find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], pickup, delivery)
+    return seconds + problem.record[i, task, S.RECORD_HANDLING]
+
+
+@inner_kernel
+def count_trip(problem, i, v, task, metres, slowdown, truncates):
+    """Return the ticks of vehicle v to a pickup, by so many metres and slowed down, and to the delivery."""
+    pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
+    speed = problem.fleet[i, v, S.FLEET_SPEED]
+    to_pickup = count_ticks(metres / speed + slowdown)
+    metres += problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], pickup, delivery]
+    if truncates:
+        metres = measure_distance(metres, problem.instance[i, S.INSTANCE_TRUNCATES])
+    slowdown += find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], pickup, delivery)
+    # Without a limit the sum is that of the two times alone, to the last bit.
+    handling = problem.record[i, task, S.RECORD_HANDLING]
+    duration = max(np.int64(1), count_ticks(metres / speed + slowdown + handling))
+    return min(to_pickup, duration), duration
+
+
+@inner_kernel
+def count_errand(problem, i, v, metres, slowdown, truncates):
+    """Return the ticks of vehicle v on a way without a task, of so many metres and slowed down."""
+    if truncates:
+        metres = measure_distance(metres, problem.instance[i, S.INSTANCE_TRUNCATES])
+    return max(np.int64(1), count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown))
+
+
+@inner_kernel
+def count_way(problem, i, v, a, b):
+    """Return the ticks of vehicle v without a load from site a to site b, `NEVER` where no way leads."""
+    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], a, b]
+    if metres == np.inf:
+        return S.NEVER
+    slowdown = find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], a, b)
+    return count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown)

@@ -10,9 +10,12 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.baselines import RANDOM
+from acerl_np.kernels.energy import find_level, has_battery
+from acerl_np.kernels.errands import find_site_need
 from acerl_np.kernels.matching import match_rows
-from acerl_np.kernels.state import count_idle, find_due, find_priority, is_offered, round_sum
-from acerl_np.kernels.ways import find_approach
+from acerl_np.kernels.offers import count_free, find_priority, is_free, is_offered
+from acerl_np.kernels.state import find_due, may_carry, round_sum
+from acerl_np.kernels.ways import find_approach, find_delay, find_rest, time_way
 from acerl_np.support.compiled import inner_kernel, kernel
 
 NEAREST, FCFS_NEAREST, EDD_NEAREST, OPENTCS, ASSIGNMENT = range(RANDOM + 1, RANDOM + 6)
@@ -26,8 +29,11 @@ NO_PAIR = np.int64(2**50)
 
 
 @inner_kernel
-def rate_pair(problem, state, b, rule, v, task, metres, slowdown):
-    """Return what a yardstick compares first, the least is the best: m, or s; `metres` are the approach."""
+def rate_pair(problem, state, b, rule, v, task, metres, approach, slowdown):
+    """Return what a yardstick compares first, the least is the best: m, or s.
+
+    `metres` are the way to the pickup, `approach` those of them from where the vehicle sets out.
+    """
     i = state.episode[b, S.EPISODE_INSTANCE]
     if rule == NEAREST:
         return metres
@@ -36,7 +42,7 @@ def rate_pair(problem, state, b, rule, v, task, metres, slowdown):
     if rule != ASSIGNMENT:
         return find_due(problem, i, task)
     waited = np.float64(state.episode[b, S.EPISODE_TIME]) - state.waiting_since[b, task]
-    seconds = metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown
+    seconds = find_delay(state, b, v) + (approach / problem.fleet[i, v, S.FLEET_SPEED] + slowdown)
     return round_sum(seconds - WAITING_WEIGHT * waited)
 
 
@@ -64,22 +70,23 @@ def compare_pairs(problem, state, b, decider):
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     rule = decider.rule
-    scarce = count_idle(problem, state, b) < state.episode[b, S.EPISODE_POOL_SIZE]
+    scarce = count_free(problem, state, b) < state.episode[b, S.EPISODE_POOL_SIZE]
     best_v, best_k, best = np.int64(-1), np.int64(-1), (np.inf, np.inf, np.inf, np.inf)
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-        is_idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
-        priority = find_priority(problem, state, b, v) if is_idle else 0.0
+        free = is_free(state, b, v)
+        priority = find_priority(problem, state, b, v) if free else 0.0
         for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
             task = state.pool[b, k]
             decider.value[v, k] = np.inf
-            if not is_idle or not is_offered(problem, i, v, task, priority):
+            if not free or not is_offered(problem, state, b, v, task, priority):
                 continue
             pickup = problem.ends[i, task, S.ENDS_PICKUP]
-            metres, slowdown, _ = find_approach(problem, state, b, v, pickup)
-            if metres == np.inf:
+            approach, slowdown, _ = find_approach(problem, state, b, v, pickup)
+            if approach == np.inf:
                 continue
-            metres = round_sum(metres)
-            value = rate_pair(problem, state, b, rule, v, task, metres, slowdown)
+            approach = round_sum(approach)
+            metres = round_sum(find_rest(state, b, v) + approach)
+            value = rate_pair(problem, state, b, rule, v, task, metres, approach, slowdown)
             decider.value[v, k] = value
             arrival = problem.record[i, task, S.RECORD_ARRIVAL]
             own = order_pair(rule, scarce, v, k, value, arrival, metres)
@@ -89,13 +96,46 @@ def compare_pairs(problem, state, b, decider):
 
 
 @kernel
-def choose_assigned(decider, n_vehicles, n_waiting):
-    """Return the first vehicle of the best assignment and its task's position; -1 twice without a pair.
+def add_later(problem, state, b, decider):
+    """Write the values of vehicles with a task, free at their deliveries, beside those of free ones."""
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    size = state.episode[b, S.EPISODE_POOL_SIZE]
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        vehicle = state.vehicle[b, v]
+        if is_free(state, b, v) or vehicle[S.VEHICLE_STATUS] != S.WORKING:
+            continue
+        end = vehicle[S.VEHICLE_EVENT_TICK]
+        site = np.int64(problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_DELIVERY])
+        highest = -np.inf
+        for k in range(size):
+            task = np.int64(state.pool[b, k])
+            decider.value[v, k] = np.inf
+            takes = may_carry(problem, i, v, task)
+            if takes and has_battery(problem, state, b, v):
+                level = find_level(problem, state, b, v, end)
+                takes = level >= find_site_need(problem, i, v, task, site)
+            if takes:
+                way = time_way(problem, state, b, v, site, problem.ends[i, task, S.ENDS_PICKUP])
+                waited = np.float64(now) - state.waiting_since[b, task]
+                seconds = np.float64(end - now) + way
+                decider.value[v, k] = round_sum(seconds - WAITING_WEIGHT * waited)
+                highest = max(highest, problem.record[i, task, S.RECORD_PRIORITY])
+        for k in range(size):
+            if problem.record[i, state.pool[b, k], S.RECORD_PRIORITY] < highest:
+                decider.value[v, k] = np.inf
+
+
+@kernel
+def choose_assigned(problem, state, b, decider):
+    """Return the first free vehicle of the best assignment and its task's position; -1 twice without a pair.
 
     The assignment has as many pairs as can be, and of those the least sum of values, in whole milliseconds.
+    Where tasks may change hands, vehicles with a task are partners, too: what they shall take waits for them.
     Without the pair it is still the best of the others, so a next decision at the same time goes on with
     it, or with one of the same sum.
     """
+    n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
+    n_waiting = state.episode[b, S.EPISODE_POOL_SIZE]
     matching, n = decider.matching, 0
     for v in range(n_vehicles):
         for k in range(n_waiting):
@@ -121,7 +161,7 @@ def choose_assigned(decider, n_vehicles, n_waiting):
         if row < 0 or matching.cost[row, c] == NO_PAIR:
             continue
         own, place = (row, np.int64(c)) if by_vehicle else (np.int64(c), row)
-        if own < first:
+        if own < first and is_free(state, b, decider.vehicle[own]):
             first, position = own, place
     if position < 0:
         return np.int64(-1), position
@@ -133,6 +173,7 @@ def decide_by_yardstick(problem, state, b, decider, row, key, decision):
     """Decide as `deciders.decide`, by a yardstick; `decider.value` holds what it compared after it."""
     v, k = compare_pairs(problem, state, b, decider)
     if decider.rule == ASSIGNMENT:
-        n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
-        v, k = choose_assigned(decider, n_vehicles, state.episode[b, S.EPISODE_POOL_SIZE])
+        if problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_MAX_CHANGES] >= 0:
+            add_later(problem, state, b, decider)
+        v, k = choose_assigned(problem, state, b, decider)
     return v, k, np.int64(decider.rule if v >= 0 else -1)

@@ -15,6 +15,7 @@ import numpy as np
 from acerl_np.live.events import (
     EVENTS,
     Event,
+    RecallAnswered,
     TaskArrived,
     TaskCancelled,
     TaskChanged,
@@ -44,7 +45,10 @@ from acerl_np.support.files import describe_os_error, read_text
 from acerl_np.support.numbers import is_real
 
 STARTED, ASSIGNED, DAY_BEGAN = "Started", "Assigned", "DayBegan"
+RECALL, PARK, CHARGE = "Recall", "Park", "Charge"
 """Lines of a log besides events."""
+
+ORDERS = (ASSIGNED, RECALL, PARK, CHARGE)
 
 BEGINNING = '{"kind": "'
 """Of each line."""
@@ -148,7 +152,7 @@ def parse_log(text: str) -> tuple[list[tuple[str, dict[str, Any]]], str]:
         kind = line.get("kind") if isinstance(line, dict) else None
         if torn and kind != STARTED:  # before a restart a line may have been cut
             raise RecordError(f"{torn}: not JSON; expected a line of a log")
-        if kind not in (*EVENTS, STARTED, ASSIGNED, DAY_BEGAN):
+        if kind not in (*EVENTS, STARTED, *ORDERS, DAY_BEGAN):
             raise RecordError(f"{place}: kind: read '{describe(kind)}'; expected a line of a log")
         torn = ""
         found.append((place, line))
@@ -197,6 +201,8 @@ class _LoggedDay:
         self.given: dict[str, tuple[str, float]] = {}
         self.finish_of: dict[str, float] = {}
         self.carried: dict[str, str] = {}
+        self.recalled: dict[tuple[str, str], tuple[str, float] | None] = {}
+        """What was given of a vehicle's task that it was told to give back."""
         self.broke: dict[str, float] = {}
         self.breakdowns: dict[str, list[tuple[float, float]]] = {}
         """Begins and ends, s."""
@@ -212,7 +218,11 @@ class _LoggedDay:
             name = self.names[line["task"]]
             self.given[name] = line["vehicle"], float(line["time"])
             self.carried[line["vehicle"]] = name
-        elif kind != DAY_BEGAN:
+        elif kind == RECALL:
+            name = self.names[line["task"]]
+            self.recalled[line["vehicle"], name] = self.given.get(name)
+            self._drop(line["vehicle"])
+        elif kind not in (DAY_BEGAN, *ORDERS):
             self._take_event(read_event(EVENTS[kind], line))
 
     def _take_event(self, event: Event) -> None:
@@ -240,6 +250,14 @@ class _LoggedDay:
                     self.carried.pop(self.given.pop(name)[0], None)
                 if isinstance(event, TaskCancelled) or event.cancel:
                     del self.tasks[name], self.names[event.task]
+            case RecallAnswered():
+                name = self.names[event.task]
+                before = self.recalled.pop((event.vehicle, name), None)
+                if not event.done and before is not None:
+                    self._drop(event.vehicle)
+                    if name in self.given:
+                        self._drop(self.given[name][0])
+                    self.given[name], self.carried[event.vehicle] = before, name
             case VehicleAdded():
                 # One that comes again was here since it came first.
                 if self.left.pop(event.vehicle, None) is None:

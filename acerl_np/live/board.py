@@ -10,7 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.live import N_PLAN_FIELDS, PLAN_REPAIR_TIME, PLAN_TIME, Clock
+from acerl_np.kernels.live import (
+    ERRAND_LEFT,
+    N_ERRAND_FIELDS,
+    N_PLAN_FIELDS,
+    PLAN_REPAIR_TIME,
+    PLAN_TIME,
+    Clock,
+    find_live_turn,
+)
 from acerl_np.live.events import TaskArrived
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import measure_loaded
@@ -39,13 +47,34 @@ class LiveTask(NamedTuple):
     """Its own slot of the observation, from 1; 0 where its place in the pool is its slot."""
     told: TaskArrived | None = None
     """The event as it came, if it is another now."""
+    changes: int = 0
+    """How often it was called back."""
+
+
+class Way(NamedTuple):
+    """Where a vehicle drives to a pickup, or without a task, on floors where it may be given another one."""
+
+    site: int
+    """Where the way begins."""
+    began: float
+    """s, when it does: later than now where the vehicle is on an edge that it has to finish first."""
+    before: int
+    """The site from which it comes then."""
+    reached: float
+    """s, when exactly it is at `site`."""
+    pace: float
+    """m/s, on its way there."""
+    end: int = -1
+    """The pickup, or the end of a way without a task."""
+    loaded: float = 0.0
+    """s, when the task should be loaded."""
 
 
 class LiveVehicle(NamedTuple):
     """What a board holds of a vehicle."""
 
     status: int
-    """IDLE, WORKING or BROKEN."""
+    """One of `VEHICLE_STATUS`."""
     service: int
     """SERVING, LEAVING, OUT or REMOVING."""
     site: int
@@ -60,7 +89,14 @@ class LiveVehicle(NamedTuple):
     broke: float = 0.0
     """s, when it broke down or went out of service."""
     is_confirmed: bool = False
-    """Whether it has come to its task's pickup since it was given it, which only an order makes it do."""
+    """Whether it has come to its task's pickup, or its errand's end, since it was given that."""
+    since: float = 0.0
+    """s, since when it is idle, or at a charger; as all below only on floors with errands."""
+    level: float = 0.0
+    """Energy at `level_time`."""
+    level_time: float = 0.0
+    """s"""
+    way: Way | None = None
 
     @property
     def is_ready(self) -> bool:
@@ -142,6 +178,8 @@ class Board:
         back until their earliest starts.
     n_ready : int
         Idle vehicles in service.
+    has_errands, calls_back : bool
+        Whether vehicles charge, park or are called back; whether they are called back.
     """
 
     def __init__(
@@ -162,7 +200,16 @@ class Board:
         self._lay_out(layout)
         for v, vehicle in enumerate(layout.vehicles):
             site = layout.site_index[vehicle.start]
-            self.put(v, LiveVehicle(S.IDLE, SERVING, site, site))
+            self.put(v, self._make_vehicle(v, site, 0.0))
+
+    def _make_vehicle(self, v: int, site: int, now: float) -> LiveVehicle:
+        """Return a vehicle that is idle at a site from now on."""
+        vehicle = LiveVehicle(S.IDLE, SERVING, site, site)
+        if not self.has_errands:
+            return vehicle
+        battery = self.layout.batteries[v]
+        level = 0.0 if battery is None else float(battery.start)
+        return vehicle._replace(since=now, level=level, level_time=now)
 
     def _lay_out(self, layout: Layout) -> None:
         """Make empty tables."""
@@ -180,7 +227,14 @@ class Board:
                 planned[v, k, PLAN_REPAIR_TIME] = item.repair_time
         since, arrival = np.zeros((2, FIRST_ROOM))
         used = np.zeros(FIRST_ROOM, np.bool_)
-        self.clock = Clock(since, arrival, used, np.zeros(n), np.zeros(n), planned)
+        errand = np.zeros((n, N_ERRAND_FIELDS))
+        errand[:, ERRAND_LEFT] = -1e12
+        self.clock = Clock(since, arrival, used, np.zeros(n), np.zeros(n), planned, errand)
+        self.has_errands = bool(self.problem.instance[0, S.INSTANCE_ERRANDS])
+        self.calls_back = layout.commitment == "pickup"
+        places = layout.parking.places if layout.parking else ()
+        self._parking = {layout.site_index[item.site] for item in places}
+        self._chargers = {layout.site_index[item.site] for item in layout.chargers}
         self.vehicles = [LiveVehicle(S.BROKEN, SERVING, 0, 0)] * n
         self.tasks: dict[str, LiveTask] = {}
         self.pool: list[str] = []
@@ -197,11 +251,25 @@ class Board:
         """Write all of a vehicle but its task."""
         before = self.vehicles[v]
         self.vehicles[v] = vehicle
-        is_out = vehicle.service == OUT and vehicle.status == S.IDLE
+        is_out = vehicle.service == OUT
         row = self.state.vehicle[0, v]
         row[S.VEHICLE_STATUS] = S.BROKEN if is_out else vehicle.status
+        row[S.VEHICLE_STAND_SITE] = -1
         row[S.VEHICLE_SITE] = row[S.VEHICLE_EDGE_FROM] = vehicle.site
         self.clock.finish[v], self.clock.broke[v] = vehicle.finish, vehicle.broke
+        if self.has_errands:
+            began = reached = loaded = 0.0
+            if vehicle.way is not None:
+                way = vehicle.way
+                began, reached, loaded = way.began, way.reached, way.loaded
+                row[[S.VEHICLE_TRIP_SITE, S.VEHICLE_TRIP_FROM, S.VEHICLE_DESTINATION]] = (
+                    way.site,
+                    way.before,
+                    way.end,
+                )
+                self.state.place[0, v, S.PLACE_TRIP_PACE] = way.pace
+            told = vehicle.since, began, reached, loaded, vehicle.level, vehicle.level_time
+            self.clock.errand[v, :ERRAND_LEFT] = told
         self.n_ready += vehicle.is_ready - before.is_ready
         if self._hides_out and vehicle.service != before.service:
             is_hidden = vehicle.service != SERVING
@@ -228,7 +296,7 @@ class Board:
         event, row = task.event, task.row
         self.fill_row(task, self.problem.ends[0, row], self.problem.record[0, row])
         self.state.task[0, row] = 0
-        self.state.task[0, row, S.TASK_VEHICLE] = task.vehicle
+        self.state.task[0, row, [S.TASK_VEHICLE, S.TASK_CHANGES]] = task.vehicle, task.changes
         self.clock.since[row], self.clock.arrival[row] = task.since, find_arrival(event)
         self.clock.used[row] = True
         self._count_ranked(event, 1)
@@ -291,16 +359,24 @@ class Board:
         """Give a waiting task to a vehicle; return its name."""
         name = self._pull(position)
         task = self.tasks[name] = self.tasks[name]._replace(vehicle=v)
-        vehicle = self.vehicles[v]
-        carrying = LiveVehicle(
-            S.WORKING,
-            vehicle.service,
-            vehicle.site,
-            origin=vehicle.site,
-            has_fetched=vehicle.site == self.layout.site_index[task.event.pickup],
+        pickup = self.layout.site_index[task.event.pickup]
+        vehicle = self._leave_place(v, now)
+        finish = vehicle.way.began if vehicle.way else now
+        origin = vehicle.way.site if vehicle.way else vehicle.site
+        driven = self._estimate(v, origin, task)
+        if vehicle.way is not None:
+            driven = max(1.0, driven)
+            # As kernels count it: whole seconds from where the way begins.
+            seconds = min(driven, self._measure_way(v, origin, pickup))
+            loaded = finish + math.ceil(seconds - 0.5e-9)
+            vehicle = vehicle._replace(way=vehicle.way._replace(end=pickup, loaded=loaded))
+        carrying = vehicle._replace(
+            status=S.WORKING,
+            origin=origin,
+            has_fetched=origin == pickup and finish <= now,
             task=name,
-            finish=now + self._estimate(v, task),
-            broke=vehicle.broke,
+            finish=finish + driven,
+            is_confirmed=False,
         )
         self.put(v, carrying)
         self.state.vehicle[0, v, S.VEHICLE_TASK] = task.row
@@ -320,6 +396,128 @@ class Board:
         self.state.task[0, task.row, S.TASK_VEHICLE] = -1
         self.clock.since[task.row] = task.since
         return task
+
+    # Vehicles that charge, park or are called back
+
+    def find_level(self, v: int, now: float) -> float:
+        """Return the energy that a vehicle has at `now`, as far as is known; 0 without a battery."""
+        battery, own = self.layout.batteries[v], self.vehicles[v]
+        if battery is None:
+            return 0.0
+        if own.status == S.CHARGING:
+            return min(battery.capacity, own.level + battery.charge * (now - own.level_time))
+        if own.status == S.BROKEN:
+            return own.level
+        rate = battery.idle if own.status in (S.IDLE, S.QUEUED) else battery.empty
+        used = rate * (now - own.level_time)
+        if own.status == S.WORKING and own.way is not None:
+            loaded = min(now, max(own.level_time, own.way.loaded))
+            used += (battery.loaded - rate) * (now - loaded)
+        return max(0.0, own.level - used)
+
+    def _find_stand(self, v: int, now: float) -> Way:
+        """Return the beginning of any way on which a vehicle is sent at `now`."""
+        find_live_turn(self.problem, self.state, self.clock, now, v)
+        row, place = self.state.vehicle[0, v], self.state.place[0, v]
+        site, tick = int(row[S.VEHICLE_STAND_SITE]), int(row[S.VEHICLE_STAND_TICK])
+        if tick == 0:
+            return Way(site, now, site, now, 0.0)
+        reached = now + float(place[S.PLACE_STAND_REACHED])
+        before, pace = int(row[S.VEHICLE_STAND_FROM]), float(place[S.PLACE_STAND_PACE])
+        return Way(site, now + tick, before, reached, pace)
+
+    def _leave_place(self, v: int, now: float) -> LiveVehicle:
+        """Return a vehicle that leaves what it does, with the beginning of its next way."""
+        vehicle = self.vehicles[v]
+        if not self.has_errands:
+            return vehicle
+        place = vehicle.way.end if vehicle.way is not None else vehicle.site
+        if vehicle.status != S.WORKING and place in self._parking:
+            self.state.vehicle[0, v, S.VEHICLE_LEFT_SITE] = place
+            self.clock.errand[v, ERRAND_LEFT] = now
+        level, way = self.find_level(v, now), self._find_stand(v, now)
+        site = vehicle.site if way.began > now else way.site
+        return vehicle._replace(site=site, level=level, level_time=now, way=way)
+
+    def _measure_way(self, v: int, a: int, b: int) -> float:
+        """Return how long a way without a load takes, s."""
+        slowdown = self.layout.routes.find_slowdown(self.layout.vehicles[v].speed)
+        slow = 0.0 if slowdown is None else float(slowdown[a, b])
+        return (
+            float(self.problem.distance[0, a, b] / self.problem.fleet[0, v, S.FLEET_SPEED]) + slow
+        )
+
+    def send(self, v: int, status: int, site: int, now: float) -> None:
+        """Send a vehicle without a task to a place where it parks or charges."""
+        vehicle = self._leave_place(v, now)
+        assert vehicle.way is not None
+        origin = vehicle.way.site
+        seconds = self._measure_way(v, origin, site)
+        metres = float(self.problem.distance[0, origin, site])
+        if self.problem.instance[0, S.INSTANCE_TRUNCATES]:
+            rest = metres - math.floor(metres + 0.5e-9)
+            seconds -= rest / float(self.problem.fleet[0, v, S.FLEET_SPEED])
+        way = vehicle.way._replace(end=site)
+        finish = way.began + max(1.0, seconds)
+        vehicle = vehicle._replace(status=status, way=way, finish=finish, is_confirmed=False)
+        self.put(v, vehicle)
+
+    def turn(self, v: int, now: float) -> None:
+        """Take the task off a vehicle, which is idle from the next site of its way on."""
+        vehicle = self._leave_place(v, now)
+        assert vehicle.way is not None
+        task = self.drop(v)
+        if task is not None:
+            task = self.tasks[task.event.task] = task._replace(changes=task.changes + 1)
+            self.state.task[0, task.row, S.TASK_CHANGES] = task.changes
+            self.pool.insert(self._find_place_of(self.pool, task.event.task), task.event.task)
+            self.offer(self.pool)
+        way = vehicle.way._replace(end=vehicle.way.site)
+        is_under_way = way.began > now
+        vehicle = vehicle._replace(
+            status=S.ROAMING if is_under_way else S.IDLE,
+            since=way.began,
+            finish=way.began,
+            task=None,
+            way=way if is_under_way else None,
+        )
+        self.put(v, vehicle)
+
+    def _find_place_of(self, names: list[str], name: str) -> int:
+        """Return where a task that was called back belongs between others: before the first later one."""
+        order = {other: k for k, other in enumerate(self.tasks)}
+        own = order[name]
+        return next((k for k, other in enumerate(names) if order[other] > own), len(names))
+
+    def open_round(self, now: float) -> list[str]:
+        """Return the tasks that may be given to a vehicle: those that wait or are not loaded yet."""
+        names = self.pool.copy()
+        for v, vehicle in enumerate(self.vehicles):
+            if vehicle.status != S.WORKING or vehicle.service != SERVING or vehicle.has_fetched:
+                continue
+            assert vehicle.task is not None and vehicle.way is not None
+            is_loaded = now >= vehicle.way.loaded
+            if is_loaded or self.tasks[vehicle.task].changes >= self.layout.max_changes:
+                continue
+            names.insert(self._find_place_of(names, vehicle.task), vehicle.task)
+            find_live_turn(self.problem, self.state, self.clock, now, v)
+        return names
+
+    def offer(self, names: list[str]) -> None:
+        """Show kernels these tasks as the pool."""
+        self.state.pool[0, : len(names)] = [self.tasks[name].row for name in names]
+        self.state.episode[0, S.EPISODE_POOL_SIZE] = len(names)
+
+    def settle(self, v: int) -> None:
+        """Let a vehicle take part in the round no more."""
+        self.state.vehicle[0, v, S.VEHICLE_STAND_SITE] = -1
+
+    def close_round(self) -> None:
+        """Show kernels the waiting tasks alone, and that nobody else may be called back."""
+        self.offer(self.pool)
+        for v, vehicle in enumerate(self.vehicles):
+            if vehicle.status == S.WORKING:
+                self.settle(v)
 
     def snapshot(self) -> Situation:
         """Return the situation, to come back to it with `restore`."""
@@ -356,12 +554,11 @@ class Board:
             row = -1 if vehicle.task is None else self.tasks[vehicle.task].row
             self.state.vehicle[0, v, S.VEHICLE_TASK] = row
 
-    def _estimate(self, v: int, task: LiveTask) -> float:
-        """Return how long a trip takes, s."""
+    def _estimate(self, v: int, site: int, task: LiveTask) -> float:
+        """Return how long a trip from a site takes, s."""
         distance = self.problem.distance[0]
         row = self.problem.ends[0, task.row]
         pickup, delivery = int(row[S.ENDS_PICKUP]), int(row[S.ENDS_DELIVERY])
-        site = self.vehicles[v].site
         metres = float(distance[site, pickup] + distance[pickup, delivery])
         if self.problem.instance[0, S.INSTANCE_TRUNCATES]:
             metres = math.floor(metres + 0.5e-9)

@@ -17,7 +17,7 @@ from acerl_np.kernels.futures import (
     PROGRESS_FUTURE,
     Ahead,
 )
-from acerl_np.kernels.live import count_from, decide_live
+from acerl_np.kernels.live import count_from, decide_live, find_errand, is_opened
 from acerl_np.kernels.lookahead import begin_lookahead, pick_candidate, rate_candidates
 from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.random import ACTION, derive_key
@@ -173,6 +173,22 @@ class LiveDecider:
         """Count a board's times from now, as an observation reads them."""
         count_from(board.problem, board.state, board.clock, now, board.day.start, self._is_relative)
 
+    def _clock(self, board: Board, now: float) -> tuple[Any, ...]:
+        """Return what kernels take to count a board's times from now."""
+        start = board.day.start
+        return board.problem, board.state, board.clock, now, start, self._is_relative
+
+    def is_opened(self, board: Board, now: float, asked: float) -> bool:
+        """Whether since `asked`, s, a level or the end of a way has made an assignment possible."""
+        return bool(is_opened(*self._clock(board, now), asked))
+
+    def find_errand(
+        self, board: Board, now: float, first: int, charges: bool, parks: bool
+    ) -> tuple[int, int, int]:
+        """Return who shall charge or park, as `kernels.live.find_errand`."""
+        v, status, site = find_errand(*self._clock(board, now), first, charges, parks)
+        return int(v), int(status), int(site)
+
     def show(self, board: Board, policy: OwnPolicy, now: float) -> LiveScene:
         """Return what a policy in plain Python is asked about."""
         self.tell(board, now)
@@ -209,6 +225,8 @@ class LiveDecider:
             return NOTHING
         vehicles, tasks = policy.choose(scene)
         scene.check_possible(np.zeros(1, np.int64), vehicles, tasks)
+        if vehicles[0] < 0:  # it waits
+            return NOTHING
         position = int(board.state.pool[0, : len(board.pool)].tolist().index(tasks[0]))
         return Decision(int(vehicles[0]), position, policy.form, 0)
 

@@ -15,16 +15,50 @@ from typing import Any
 import numpy as np
 
 from acerl_np.kernels.observation import allocate_view, write_view
-from acerl_np.kernels.state import INSTANCE_TASK_SLOTS
-from acerl_np.live.audit import ASSIGNED, DAY_BEGAN, STARTED, AuditLog
+from acerl_np.kernels.state import INSTANCE_TASK_SLOTS, NEVER, PARKING, TO_CHARGER
+from acerl_np.live.audit import (
+    ASSIGNED,
+    CHARGE,
+    DAY_BEGAN,
+    ORDERS,
+    PARK,
+    RECALL,
+    STARTED,
+    AuditLog,
+)
 from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
-from acerl_np.live.events import Assignment, Event, Explanation, Forecast
+from acerl_np.live.events import (
+    EVENTS,
+    Assignment,
+    Charge,
+    Event,
+    Explanation,
+    Forecast,
+    Order,
+    Park,
+    Recall,
+    RecallAnswered,
+    VehicleBroke,
+    VehicleCharging,
+    VehicleIdle,
+    VehicleLevel,
+    VehicleParked,
+    VehiclePassed,
+    VehicleRemoved,
+)
 from acerl_np.live.feed import LATE, Feed, Numbers
-from acerl_np.live.floor import DayBegan, Floor
+from acerl_np.live.floor import DayBegan, Floor, Given, Recalled, Sent
 from acerl_np.live.forecast import Forecaster, find_player
 from acerl_np.live.recovery import read_log, redo_line
-from acerl_np.live.saving import describe_unusable, read_dispatcher, unpack_feed, write_dispatcher
+from acerl_np.live.saving import (
+    describe_unusable,
+    read_dispatcher,
+    read_event,
+    read_time,
+    unpack_feed,
+    write_dispatcher,
+)
 from acerl_np.policies.agent import Chooses, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import MAX_FUTURES, Lookahead
@@ -54,6 +88,9 @@ MANUAL = "manual"
 OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness")
 """Arguments that are saved, and stand in the log."""
 
+ERRAND_OPTIONS = ("commitment", "max_changes", "parks", "charges")
+"""Besides, where vehicles park, charge or are called back."""
+
 FORECAST_BUDGET = 0.012
 """s per forecast, after which no further future is begun."""
 
@@ -65,7 +102,7 @@ BUDGET = 0.002
 
 
 class Dispatcher(CopiedWhole):
-    """Assign waiting tasks to idle vehicles as events come in.
+    """Assign waiting tasks to free vehicles as events come in, and send others to charge or park.
 
     One thread at a time may use it: a call raises `SharingError` while another thread is in one.
     It can be copied and pickled; a copy has no log, which goes on with the original.
@@ -87,8 +124,8 @@ class Dispatcher(CopiedWhole):
     budget : float or None
         s per decision of a lookahead: the best answer known by then is taken. None: all its futures.
     start : float
-        Time zero of the day, from which planned breakdowns and a lookahead's historical records count; see
-        `begin_day`.
+        Time zero of the day, from which planned breakdowns and a lookahead's historical records count, and at
+        which batteries are as the layout says; see `begin_day`.
     explain : bool
         Whether each assignment has its reason; that takes time.
     audit : path-like, optional
@@ -102,6 +139,13 @@ class Dispatcher(CopiedWhole):
     fsync : bool
         Whether each line of the log is on the disk before the call returns, so that also a power cut loses
         none. It takes as long as the disk does.
+    commitment : {"assignment", "pickup"}, optional
+        Until when a task may be taken from its vehicle and given to another one; by default the layout's.
+    max_changes : int, optional
+        How often a task may be; by default the layout's.
+    parks, charges : bool
+        Whether idle vehicles are sent to the layout's parking places, and to its chargers. If not, the plant
+        does that: `send` says so.
 
     Raises
     ------
@@ -141,6 +185,10 @@ class Dispatcher(CopiedWhole):
         task_ids: Sequence[str] | None = None,
         lateness: float = LATE,
         fsync: bool = False,
+        commitment: str | None = None,
+        max_changes: int | None = None,
+        parks: bool = True,
+        charges: bool = True,
     ) -> None:
         self._use = Exclusive("dispatcher")
         if isinstance(layout, str | os.PathLike):
@@ -163,12 +211,27 @@ class Dispatcher(CopiedWhole):
                 f"lateness: read {describe(lateness)}; expected seconds from 0 to {LATEST:,}"
             )
         self.lateness = float(lateness)
-        self._decisions = self._lines = 0
+        if commitment is not None or max_changes is not None:
+            layout = layout.with_commitment(
+                layout.commitment if commitment is None else commitment,
+                layout.max_changes if max_changes is None else max_changes,
+            )
+        self.commitment, self.max_changes = layout.commitment, layout.max_changes
+        self.parks, self.charges = bool(parks), bool(charges)
+        self._decisions = self._lines = self._last_order = 0
         self._numbers = Numbers()
-        self._given: dict[str, Assignment] = {}
-        """The last assignment of each vehicle."""
+        self._given: dict[str, Assignment | Park | Charge] = {}
+        """The last order of each vehicle, but for what it is to give back."""
+        self._recalls: dict[str, list[Recall]] = {}
+        """By vehicle, those that the plant has not answered."""
         self._owed: set[int] = set()
         """Numbers of those that are to be returned by the next decision if they still hold."""
+        self._opens = True
+        """Whether something has happened since the last decision that opens another one."""
+        self._asked = -math.inf
+        """When decisions were last made, s."""
+        self._next_errand = math.inf
+        """When something may come of levels or parking, s."""
         check = _accept_any
         if not isinstance(policy, str):
             check = policy.check_layout
@@ -215,11 +278,15 @@ class Dispatcher(CopiedWhole):
         self._note(
             STARTED,
             start=self._floor.day.start,
-            options={name: getattr(self, name) for name in OPTIONS},
+            options=self._list_options(),
             policy=self.policy if isinstance(self.policy, str) else type(self.policy).__name__,
             layout=self.layout.name,
             vehicles=[vehicle.id for vehicle in self.layout.vehicles],
         )
+
+    def _list_options(self) -> dict[str, Any]:
+        names = (*OPTIONS, *ERRAND_OPTIONS) if self._floor.has_errands else OPTIONS
+        return {name: getattr(self, name) for name in names}
 
     def _note(self, kind: str, **values: Any) -> None:
         """Add a line to the log, and count it; lines are counted without a log, too.
@@ -248,8 +315,13 @@ class Dispatcher(CopiedWhole):
 
     @property
     def next_time(self) -> float | None:
-        """When to ask next though nothing happens, s: a task may begin then. None if there is none."""
-        return self._floor.next_release
+        """When to ask next though nothing happens, s. None if there is no need to.
+
+        A task may begin then, or a vehicle may be sent to park or charge, or have charged enough for a task.
+        """
+        release = self._floor.next_release
+        time = min(math.inf if release is None else release, self._next_errand)
+        return None if math.isinf(time) else time
 
     @property
     def _fleet(self) -> Iterator[tuple[str, LiveVehicle]]:
@@ -264,6 +336,16 @@ class Dispatcher(CopiedWhole):
     def idle(self) -> tuple[str, ...]:
         """Names of the idle vehicles in service."""
         return tuple(name for name, own in self._fleet if own.is_ready)
+
+    @property
+    def levels(self) -> dict[str, float]:
+        """Energy of each vehicle that has a battery, as far as is known at the time of the last event."""
+        floor, batteries = self._floor, self.layout.batteries
+        return {
+            name: floor.find_level(v, max(self._feed.time, own.level_time))
+            for v, (name, own) in enumerate(self._fleet)
+            if batteries[v] is not None
+        }
 
     @property
     def sites(self) -> dict[str, str]:
@@ -348,8 +430,19 @@ class Dispatcher(CopiedWhole):
                 )
             if number in self._numbers:
                 return
+        if isinstance(event, VehicleLevel):
+            before = self.levels.get(event.vehicle, 0.0) if isinstance(event.vehicle, str) else 0.0
         if not self._feed.take(event, holds=hold):
             return
+        self._settle_recalls(event)
+        if isinstance(event, VehicleLevel):
+            under_way = event.vehicle in self.under_way.values()
+            self._opens |= event.level > before and not under_way
+        elif isinstance(event, VehiclePassed | VehicleParked | VehicleCharging):
+            # It opens decisions if what has ended then makes one possible.
+            self._asked = min(self._asked, float(event.time) - 1.0)
+        else:
+            self._opens |= not isinstance(event, RecallAnswered) or not event.done
         if number is not None:
             self._numbers.add(int(number))
         if self._audit is None:
@@ -363,8 +456,11 @@ class Dispatcher(CopiedWhole):
         self._note(type(event).__name__, **vars(event), **more)
 
     @exclusive
-    def decide(self, now: float) -> list[Assignment]:
-        """Assign waiting tasks as long as an idle vehicle may carry one.
+    def decide(self, now: float) -> list[Order]:
+        """Assign waiting tasks as long as a free vehicle may carry one; then send idle ones to charge, park.
+
+        With `commitment="pickup"`, once something has happened, tasks that are not loaded yet are given anew
+        with those that wait: a `Recall` comes before what its vehicle, or its task, has instead.
 
         Parameters
         ----------
@@ -373,9 +469,11 @@ class Dispatcher(CopiedWhole):
 
         Returns
         -------
-        list of Assignment
+        list of Order
             In the order in which they were decided; empty if there is nothing to decide. After `recover`, and
             after a call that raised, those come first that may not have reached the plant, as `repeated`.
+            All are of type `Assignment` unless the layout has batteries or parking places or tasks change
+            hands.
 
         Raises
         ------
@@ -389,31 +487,140 @@ class Dispatcher(CopiedWhole):
         """
         now = self._check_time(now, "decide")
         self._feed.move_to(now)
-        assignments = self._take_owed() if self._owed else []
+        orders = self._take_owed() if self._owed else []
+        floor, decider = self._floor, self._decider
         try:
-            while self._floor.pool and self._floor.n_ready:
-                found = self._decider.decide(self._floor, self._decisions, now)
+            if self._is_opened(now):
+                if floor.calls_back:
+                    self._decide_round(now, orders)
+                else:
+                    while floor.pool and (floor.n_ready or floor.has_errands):
+                        found = decider.decide(floor, self._decisions, now)
+                        if found.vehicle < 0:
+                            break
+                        orders.append(self._assign(now, found))
+            self._opens, self._asked = False, now
+            if floor.has_errands:
+                self._send_idle(now, orders)
+        except BaseException:
+            self._owed.update(made.number for made in orders)
+            raise
+        return orders
+
+    def _is_opened(self, now: float) -> bool:
+        """Whether something has happened since the last decision at which tasks may be given."""
+        released = self._asked < self._floor.last_release
+        if self._opens or released or not self._floor.has_errands:
+            return True
+        return self._decider.is_opened(self._floor, now, self._asked)
+
+    def _decide_round(self, now: float, orders: list[Order]) -> None:
+        """Give the tasks that wait or are not loaded yet; each vehicle and each task takes part once."""
+        self._opens = True  # also if this fails
+        floor = self._floor
+        offer = floor.open_round(now)
+        try:
+            while offer:
+                floor.offer(offer)
+                found = self._decider.decide(floor, self._decisions, now)
                 if found.vehicle < 0:
                     break
-                assignments.append(self._assign(now, found))
-        except BaseException:
-            self._owed.update(made.number for made in assignments)
-            raise
-        return assignments
+                reason = self._find_reason(found, now)
+                name = offer.pop(found.position)
+                taker = self.layout.vehicles[found.vehicle].id
+                holder, own = floor.tasks[name].vehicle, floor.vehicles[found.vehicle].task
+                if holder == found.vehicle:
+                    floor.settle(holder)
+                    continue
+                floor.offer(floor.pool)
+                if holder >= 0:
+                    orders.append(self._recall(now, holder, f"{taker} takes {name}"))
+                if own is not None:
+                    orders.append(self._recall(now, found.vehicle, f"it takes {name}"))
+                found = found._replace(position=floor.pool.index(name))
+                orders.append(self._assign(now, found, reason))
+        finally:
+            floor.close_round()
 
-    def _take_owed(self) -> list[Assignment]:
-        """Return, as repeated, those of the assignments owed that hold and that nobody has confirmed."""
+    def _recall(self, now: float, v: int, reason: str) -> Recall:
+        """Let a vehicle give its task back."""
+        vehicle, task = self.layout.vehicles[v].id, self._floor.vehicles[v].task
+        assert task is not None
+        self._floor.turn(v, now)
+        self._feed.give(Recalled(now, vehicle, task))
+        order = Recall(vehicle, task, reason, self._count_order())
+        self._given.pop(vehicle, None)
+        self._recalls.setdefault(vehicle, []).append(order)
+        self._note_order(RECALL, now, order)
+        return order
+
+    def _send_idle(self, now: float, orders: list[Order]) -> None:
+        """Send idle vehicles to charge or park, and find when to look again."""
+        v = -1
+        while True:
+            v, status, site = self._decider.find_errand(
+                self._floor, now, v + 1, self.charges, self.parks
+            )
+            if v < 0:
+                self._next_errand = math.inf if site == NEVER else now + site
+                return
+            place = self.layout.sites[site].id
+            if status == TO_CHARGER:
+                level, battery = self._floor.find_level(v, now), self.layout.batteries[v]
+                low = battery is not None and level < battery.good
+                reason = f"level {level:.0f}: {'low' if low else 'no waiting task fits it'}"
+            else:
+                reason = f"idle for {now - self._floor.vehicles[v].since:.0f} s"
+            orders.append(self._send(now, v, place, status == TO_CHARGER, reason))
+
+    def _send(self, now: float, v: int, site: str, charges: bool, reason: str) -> Park | Charge:
+        """Send a vehicle to a place."""
+        vehicle, index = self.layout.vehicles[v].id, self.layout.site_index[site]
+        self._floor.send(v, TO_CHARGER if charges else PARKING, index, now)
+        self._feed.give(Sent(now, vehicle, site, charges))
+        kind = Charge if charges else Park
+        order = self._given[vehicle] = kind(vehicle, site, reason, self._count_order())
+        self._note_order(CHARGE if charges else PARK, now, order)
+        return order
+
+    def _count_order(self) -> int:
+        self._last_order += 1
+        return self._last_order
+
+    def _note_order(self, kind: str, now: float, order: Order, **more: Any) -> None:
+        """Add an order to the log; it is owed until that is done."""
+        self._owed.add(order.number)
+        self._note(kind, time=now, **order._asdict(), **more)
+        self._owed.discard(order.number)
+
+    def _settle_recalls(self, event: Event) -> None:
+        """Forget the recalls that an event answers, or that have nothing to say any more."""
+        if isinstance(event, RecallAnswered):
+            left = [
+                item for item in self._recalls.get(event.vehicle, ()) if item.task != event.task
+            ]
+            self._recalls[event.vehicle] = left
+        elif isinstance(event, VehicleIdle | VehicleBroke | VehicleRemoved):
+            self._recalls.pop(event.vehicle, None)
+
+    def _take_owed(self) -> list[Order]:
+        """Return, as repeated, those of the orders owed that hold and that nobody has confirmed."""
         if self._audit is not None:
             self._audit.flush()
-        owed = []
+        owed: list[Order] = []
         for name, own in self._fleet:
+            recalls = self._recalls.get(name, ())
+            owed += [made._replace(repeated=True) for made in recalls if made.number in self._owed]
             made = self._given.get(name)
-            if made is None or made.number not in self._owed or own.task != made.task:
+            if made is None or made.number not in self._owed or own.is_confirmed:
                 continue
-            if not own.is_confirmed:
-                again = copy(made)
-                again.repeated = True
-                owed.append(again)
+            if isinstance(made, Assignment):
+                if own.task == made.task:
+                    again = copy(made)
+                    again.repeated = True
+                    owed.append(again)
+            elif own.way is not None and self.layout.sites[own.way.end].id == made.site:
+                owed.append(made._replace(repeated=True))
         self._owed.clear()
         return sorted(owed, key=lambda made: made.number)
 
@@ -534,18 +741,50 @@ class Dispatcher(CopiedWhole):
         self._feed.move_to(now)
         return self._assign(now, Decision(v, position, MANUAL, 0))
 
-    def _assign(self, now: float, found: Decision) -> Assignment:
+    @exclusive
+    def send(self, now: float, vehicle: str, site: str) -> Park | Charge:
+        """Record that somebody else sends a vehicle without a task to a charger or a parking place.
+
+        Parameters
+        ----------
+        now : float
+            s, not before the last event.
+        vehicle : str
+        site : str
+            With a charger, if the vehicle has a battery, or a parking place.
+
+        Returns
+        -------
+        Park or Charge
+            With the reason "manual".
+
+        Raises
+        ------
+        EventError
+            If it cannot be; nothing is changed then.
+        """
+        now = self._check_time(now, "send")
+        charges = self._floor.check_errand(f"send at {now} s", vehicle, site).charges
+        self._feed.move_to(now)
+        v = [item.id for item in self.layout.vehicles].index(vehicle)
+        return self._send(now, v, site, charges, MANUAL)
+
+    def _find_reason(self, found: Decision, now: float) -> Explanation | None:
+        """Return why a decision was taken, before it is carried out, if that is wanted."""
+        if self.explain and found.rule != MANUAL:
+            return self._decider.explain(self._floor, found, now)
+        return None
+
+    def _assign(self, now: float, found: Decision, reason: Explanation | None = None) -> Assignment:
         """Carry out what has been decided."""
         floor = self._floor
-        reason: Explanation | None = None
-        if self.explain and found.rule != MANUAL:
-            reason = self._decider.explain(floor, found, now)
+        reason = reason or self._find_reason(found, now)
         task = floor.carry(found.vehicle, found.position, now)
         self._decisions += 1
         vehicle = floor.layout.vehicles[found.vehicle].id
-        self._feed.give(now, vehicle, task)
+        self._feed.give(Given(now, vehicle, task))
         finish = floor.vehicles[found.vehicle].finish
-        number = self._decisions
+        number = self._count_order()
         assignment = Assignment(vehicle, task, found.rule, found.futures, finish, reason, number)
         self._given[vehicle] = assignment
         if self._audit is None:
@@ -555,9 +794,7 @@ class Dispatcher(CopiedWhole):
         if reason is not None:
             options = [option._asdict() for option in reason.options]
             told["reason"] = {**reason._asdict(), "options": options}
-        self._owed.add(number)
-        self._note(ASSIGNED, time=now, **assignment._asdict(), **told)
-        self._owed.discard(number)
+        self._note_order(ASSIGNED, now, assignment, **told)
         return assignment
 
     def _check_time(self, time: float, what: str) -> float:
@@ -589,7 +826,7 @@ class Dispatcher(CopiedWhole):
             self._audit.flush()
         options = {
             "rule": self.policy if isinstance(self.policy, str) else None,
-            **{name: getattr(self, name) for name in OPTIONS},
+            **self._list_options(),
             "decisions": self._decisions,
             "lines": self._lines,
             "numbers": self._numbers.ends,
@@ -602,9 +839,19 @@ class Dispatcher(CopiedWhole):
                     "owed": made.number in self._owed,
                 }
                 for made in self._given.values()
-                if self.under_way.get(made.task) == made.vehicle
+                if isinstance(made, Assignment) and self.under_way.get(made.task) == made.vehicle
             ],
         }
+        if self._floor.has_errands:
+            kept = [*(made for made in self._given.values() if not isinstance(made, Assignment))]
+            recalls = [made for items in self._recalls.values() for made in items]
+            options["orders"] = [
+                {"kind": type(made).__name__, **made._asdict(), "owed": made.number in self._owed}
+                for made in (*kept, *recalls)
+            ]
+            options["last_order"] = self._last_order
+            options["opens"] = self._opens
+            options["asked"] = None if math.isinf(self._asked) else self._asked
         write_dispatcher(path, self.policy, options, self._feed)
 
     @classmethod
@@ -652,17 +899,20 @@ class Dispatcher(CopiedWhole):
         data, own = read_dispatcher(path)
         try:
             layout = Layout.from_dict(data["layout"])
-            kept = {name: data[name] for name in OPTIONS if name in data}
+            kept = {name: data[name] for name in (*OPTIONS, *ERRAND_OPTIONS) if name in data}
             dispatcher = cls(layout, own if policy is None else policy, **{**kept, **options})
             dispatcher._decisions = int(data["decisions"])
             unpack_feed(dispatcher._feed, data, dispatcher.layout)
             # An older file does not say; its log does not begin with the first line then, either.
             dispatcher._lines = int(data.get("lines", 1))
             dispatcher._numbers = Numbers(int(end) for end in data.get("numbers", ()))
-            for made in data.get("given", ()):
-                dispatcher._keep(made)
+            dispatcher._last_order = int(data.get("last_order", dispatcher._decisions))
+            for made in (*data.get("given", ()), *data.get("orders", ())):
+                dispatcher._keep(made.get("kind", ASSIGNED), made)
                 if made["owed"]:
                     dispatcher._owed.add(int(made["number"]))
+            dispatcher._opens = bool(data.get("opens", True))
+            dispatcher._asked = read_time(data.get("asked"))
         except UNUSABLE as error:
             raise InputError(describe_unusable(path, error)) from error
         return dispatcher
@@ -729,7 +979,8 @@ class Dispatcher(CopiedWhole):
                 )
         elif lines:
             logged = lines[0][1]
-            kept = {name: value for name, value in logged["options"].items() if name in OPTIONS}
+            known = (*OPTIONS, *ERRAND_OPTIONS)
+            kept = {name: value for name, value in logged["options"].items() if name in known}
             given = {**kept, **options, "start": logged["start"]}
             dispatcher = cls(layout, policy, **given)
             fleet = [vehicle.id for vehicle in dispatcher.layout.vehicles]
@@ -761,11 +1012,14 @@ class Dispatcher(CopiedWhole):
                 continue
             try:
                 redo_line(self._feed, line)
-                if line["kind"] == ASSIGNED:
-                    self._decisions = int(line["number"])
-                    self._keep(line)
+                if line["kind"] in ORDERS:
+                    self._decisions += line["kind"] == ASSIGNED
+                    self._last_order = int(line["number"])
+                    self._keep(line["kind"], line)
                 elif "number" in line:
                     self._numbers.add(int(line["number"]))
+                if line["kind"] in EVENTS:
+                    self._settle_recalls(read_event(EVENTS[line["kind"]], line))
             except KeyError as error:
                 raise RecordError(
                     f"{path}: {place}: {line['kind']}: {error} is missing or unknown"
@@ -775,13 +1029,22 @@ class Dispatcher(CopiedWhole):
                 raise RecordError(f"{path}: {place}: {line['kind']}: {reason}") from error
             self._lines += 1
         self._owed = {made.number for made in self._given.values()}
+        self._owed.update(made.number for items in self._recalls.values() for made in items)
 
-    def _keep(self, made: dict[str, Any]) -> None:
-        """Note an assignment that a log or a saved state tells."""
-        vehicle, task, rule = (str(made[name]) for name in ("vehicle", "task", "rule"))
-        futures, finish = int(made["futures"]), float(made["finish"])
-        told = Assignment(vehicle, task, rule, futures, finish, number=int(made["number"]))
-        self._given[vehicle] = told
+    def _keep(self, kind: str, made: dict[str, Any]) -> None:
+        """Note an order that a log or a saved state tells."""
+        vehicle, number = str(made["vehicle"]), int(made["number"])
+        if kind == ASSIGNED:
+            futures, finish = int(made["futures"]), float(made["finish"])
+            task, rule = str(made["task"]), str(made["rule"])
+            self._given[vehicle] = Assignment(vehicle, task, rule, futures, finish, number=number)
+        elif kind == RECALL:
+            self._given.pop(vehicle, None)
+            recall = Recall(vehicle, str(made["task"]), str(made["reason"]), number)
+            self._recalls.setdefault(vehicle, []).append(recall)
+        else:
+            own = Charge if kind == CHARGE else Park
+            self._given[vehicle] = own(vehicle, str(made["site"]), str(made["reason"]), number)
 
 
 def check_budget(budget: float | None) -> None:

@@ -121,7 +121,9 @@ class VehicleIdle:
 
 @dataclass(frozen=True)
 class VehiclePassed:
-    """A vehicle that works, or that somebody moves while it is idle, has reached a site.
+    """A vehicle that works or is sent somewhere, or that somebody moves while it is idle, has reached a site.
+
+    At the charger to which it was sent it waits from then on until `VehicleCharging`.
 
     Attributes
     ----------
@@ -133,6 +135,78 @@ class VehiclePassed:
     time: float
     vehicle: str
     site: str
+
+
+@dataclass(frozen=True)
+class VehicleParked:
+    """A vehicle without a task stands where it parks: one that was sent there, or that somebody moved.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    vehicle, site : str
+    """
+
+    time: float
+    vehicle: str
+    site: str
+
+
+@dataclass(frozen=True)
+class VehicleCharging:
+    """A vehicle begins to charge at a charger's site, or ends and is idle there.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    vehicle, site : str
+    begins : bool
+    """
+
+    time: float
+    vehicle: str
+    site: str
+    begins: bool = True
+
+
+@dataclass(frozen=True)
+class VehicleLevel:
+    """What a vehicle's battery holds; it corrects what has been reckoned.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    vehicle : str
+    level : float
+        In the layout's unit, from 0 to the battery's capacity.
+    """
+
+    time: float
+    vehicle: str
+    level: float
+
+
+@dataclass(frozen=True)
+class RecallAnswered:
+    """A vehicle was told to give a task back: it has, or it has loaded it before.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    vehicle, task : str
+    done : bool
+        With False the vehicle keeps the task: another one that has it meanwhile loses it, and a task that
+        the vehicle was given instead waits again.
+    """
+
+    time: float
+    vehicle: str
+    task: str
+    done: bool = True
 
 
 @dataclass(frozen=True)
@@ -253,6 +327,10 @@ Event = (
     | TaskRecalled
     | VehicleIdle
     | VehiclePassed
+    | VehicleParked
+    | VehicleCharging
+    | VehicleLevel
+    | RecallAnswered
     | VehicleBroke
     | VehicleRepaired
     | VehicleAdded
@@ -403,3 +481,67 @@ class Assignment(_Assigned):
             return text
         told = filter(None, (self.reason.outlook, *self.reason.parts))
         return f"{text} rather than {other.vehicle} {other.task}: {'; '.join(told)}"
+
+
+class Recall(NamedTuple):
+    """A vehicle on its way to a pickup is to give its task back; the plant answers by `RecallAnswered`.
+
+    Attributes
+    ----------
+    vehicle, task : str
+    reason : str
+    number : int
+        Of all orders, as `Assignment.number`.
+    repeated : bool
+        As `Assignment.repeated`.
+    """
+
+    vehicle: str
+    task: str
+    reason: str = ""
+    number: int = 0
+    repeated: bool = False
+
+
+class Park(NamedTuple):
+    """An idle vehicle is to drive to a parking place.
+
+    Attributes
+    ----------
+    vehicle, site : str
+    reason : str
+    number : int
+        Of all orders, as `Assignment.number`.
+    repeated : bool
+        As `Assignment.repeated`.
+    """
+
+    vehicle: str
+    site: str
+    reason: str = ""
+    number: int = 0
+    repeated: bool = False
+
+
+class Charge(NamedTuple):
+    """An idle vehicle is to drive to a charger and to charge there until its battery is at `full`.
+
+    Attributes
+    ----------
+    vehicle, site : str
+    reason : str
+    number : int
+        Of all orders, as `Assignment.number`.
+    repeated : bool
+        As `Assignment.repeated`.
+    """
+
+    vehicle: str
+    site: str
+    reason: str = ""
+    number: int = 0
+    repeated: bool = False
+
+
+Order = Assignment | Recall | Park | Charge
+"""What a dispatcher tells the plant."""

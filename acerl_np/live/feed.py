@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from acerl_np.live.board import Situation
-from acerl_np.live.events import Event, TaskArrived, VehiclePassed
-from acerl_np.live.floor import DayBegan, Floor, Given, Item
+from acerl_np.live.events import Event, TaskArrived, VehicleLevel, VehiclePassed
+from acerl_np.live.floor import DayBegan, Floor, Item, NoEvent, Ordered
 from acerl_np.support.errors import EventError
 
 LATE = 5.0
@@ -21,7 +21,7 @@ class Entry:
     """What happened, at its place in the order: by its time, and of equal times what came first."""
 
     time: float
-    """s; of an event that came after an assignment to its vehicle or of its task, that of the assignment."""
+    """s; of an event that came after an order to its vehicle or of its task, that of the order."""
     number: int
     item: Item
     holds: bool = False
@@ -84,22 +84,22 @@ class Feed:
 
     def _note_seen(self) -> None:
         items = (entry.item for entry in self.entries)
-        self._seen = {item for item in items if not isinstance(item, Given | DayBegan)}
+        self._seen = {item for item in items if not isinstance(item, NoEvent)}
 
     @property
     def held(self) -> tuple[Event, ...]:
         """Events that cannot have happened yet, kept in case that what makes them possible comes late."""
         items = (entry.item for entry in self.entries if not entry.is_settled)
-        return tuple(item for item in items if not isinstance(item, Given | DayBegan))
+        return tuple(item for item in items if not isinstance(item, NoEvent))
 
     def move_to(self, now: float) -> None:
         """Let time pass."""
         self.time = now
         self.floor.advance(now)
 
-    def give(self, now: float, vehicle: str, task: str) -> None:
-        """Note an assignment that the floor knows already."""
-        self._append(Entry(now, self._count(), Given(now, vehicle, task)))
+    def give(self, order: Ordered) -> None:
+        """Note an order that the floor knows already."""
+        self._append(Entry(order.time, self._count(), order))
 
     def begin_day(self, start: float) -> None:
         """Begin a day."""
@@ -156,15 +156,15 @@ class Feed:
         return self._number - 1
 
     def _place(self, event: Event, time: float) -> float:
-        """Return where an event belongs: no assignment that was given after it is undone."""
-        if isinstance(event, TaskArrived | VehiclePassed):
+        """Return where an event belongs: no order that was given after it is undone."""
+        if isinstance(event, TaskArrived | VehiclePassed | VehicleLevel):
             return time
-        field = "vehicle" if hasattr(event, "vehicle") else "task"
-        name = getattr(event, field)
+        own = [(name, getattr(event, name)) for name in ("vehicle", "task") if hasattr(event, name)]
         for entry in reversed(self.entries):
             if entry.time < time:
                 break
-            if isinstance(entry.item, Given) and getattr(entry.item, field) == name:
+            item = entry.item
+            if isinstance(item, Ordered) and any(getattr(item, k, None) == v for k, v in own):
                 return entry.time
         return time
 

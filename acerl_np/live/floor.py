@@ -8,7 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.state import BROKEN, IDLE, WORKING, Problem
+from acerl_np.kernels.state import (
+    BROKEN,
+    CHARGING,
+    IDLE,
+    PARKING,
+    QUEUED,
+    ROAMING,
+    TO_CHARGER,
+    WORKING,
+    Problem,
+)
 from acerl_np.live.board import (
     LEAVING,
     OUT,
@@ -19,10 +29,12 @@ from acerl_np.live.board import (
     LiveTask,
     LiveVehicle,
     Situation,
+    Way,
     find_arrival,
 )
 from acerl_np.live.events import (
     Event,
+    RecallAnswered,
     TaskArrived,
     TaskCancelled,
     TaskChanged,
@@ -30,15 +42,18 @@ from acerl_np.live.events import (
     VehicleAdded,
     VehicleBack,
     VehicleBroke,
+    VehicleCharging,
     VehicleIdle,
+    VehicleLevel,
     VehicleOutOfService,
+    VehicleParked,
     VehiclePassed,
     VehicleRemoved,
     VehicleRepaired,
 )
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_VEHICLES
-from acerl_np.problem.parts import Vehicle
+from acerl_np.problem.parts import Battery, Vehicle
 from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.support.errors import EventError, LayoutError, PolicyError, describe, list_some
 from acerl_np.support.numbers import is_real
@@ -49,7 +64,19 @@ MOST = 1e12
 NUMBERS = ("time", "expiry", "handling_time", "demand", "priority", "earliest_start")
 """Fields of a task that hold one."""
 
-STATUS_NAMES = {IDLE: "idle", WORKING: "working", BROKEN: "broken"}
+STATUS_NAMES = {
+    IDLE: "idle",
+    WORKING: "working",
+    BROKEN: "broken",
+    ROAMING: "under way",
+    PARKING: "on its way to park",
+    TO_CHARGER: "on its way to a charger",
+    QUEUED: "at a charger",
+    CHARGING: "charging",
+}
+
+ERRANDS = (ROAMING, PARKING, TO_CHARGER, QUEUED, CHARGING)
+"""What a vehicle without a task may do besides being idle or broken."""
 
 
 class Given(NamedTuple):
@@ -60,6 +87,23 @@ class Given(NamedTuple):
     task: str
 
 
+class Recalled(NamedTuple):
+    """A task that a vehicle has been told to give back."""
+
+    time: float
+    vehicle: str
+    task: str
+
+
+class Sent(NamedTuple):
+    """A vehicle that has been sent to a place, to charge or to park."""
+
+    time: float
+    vehicle: str
+    site: str
+    charges: bool
+
+
 class DayBegan(NamedTuple):
     """A new day from `start` on: what has arrived and been delivered before is forgotten."""
 
@@ -67,7 +111,9 @@ class DayBegan(NamedTuple):
     start: float
 
 
-Item = Event | Given | DayBegan
+Ordered = Given | Recalled | Sent
+NoEvent = Ordered | DayBegan
+Item = Event | NoEvent
 
 
 class Floor(Board):
@@ -138,7 +184,7 @@ class Floor(Board):
     def check_assignment(self, what: str, vehicle: str, task: str) -> tuple[int, int]:
         """Return the vehicle's position, and the task's in the pool; an EventError if it cannot be."""
         v = self._find_vehicle(vehicle, what)
-        if self.vehicles[v].status != IDLE:
+        if self.vehicles[v].status not in (IDLE, *ERRANDS):
             raise EventError(f"{what}: vehicle '{vehicle}' is not idle")
         if self.vehicles[v].service != SERVING:
             raise EventError(f"{what}: vehicle '{vehicle}' is out of service")
@@ -156,8 +202,37 @@ class Floor(Board):
         what = f"assignment at {given.time} s"
         self.carry(*self.check_assignment(what, given.vehicle, given.task), given.time)
 
+    def check_errand(self, what: str, vehicle: str, site: str) -> Sent:
+        """Return how a vehicle is sent to a place, no moment yet; an EventError if it cannot be."""
+        v, place = self._find_vehicle(vehicle, what), self._find_site(site, what)
+        status = self.vehicles[v].status
+        if status not in (IDLE, *ERRANDS):
+            raise EventError(f"{what}: vehicle '{vehicle}' is {STATUS_NAMES[status]}")
+        charges = place in self._chargers and self.layout.batteries[v] is not None
+        if not charges and place not in self._parking:
+            raise EventError(f"{what}: site '{site}' is no charger and no parking place for it")
+        own = self.vehicles[v].site
+        if not np.isfinite(self.problem.distance[0, own, place]):
+            raise EventError(f"{what}: no way for vehicle '{vehicle}' to '{site}'")
+        return Sent(0.0, vehicle, site, charges)
+
+    def _send(self, sent: Sent) -> None:
+        self.check_errand(f"order at {sent.time} s", sent.vehicle, sent.site)
+        site = self.layout.site_index[sent.site]
+        status = TO_CHARGER if sent.charges else PARKING
+        self.send(self._positions[sent.vehicle], status, site, sent.time)
+
+    def _turn_back(self, order: Recalled) -> None:
+        v = self._find_vehicle(order.vehicle, what := f"recall at {order.time} s")
+        if not self.has_errands or self.vehicles[v].task != order.task:
+            raise EventError(f"{what}: task '{order.task}' is not on vehicle '{order.vehicle}'")
+        self.turn(v, order.time)
+
     def _begin_day(self, item: DayBegan) -> None:
         self.day = Day(item.start)
+        if np.isinf(item.time) and self.has_errands:
+            for v, vehicle in enumerate(self.vehicles):
+                self.put(v, self._make_vehicle(v, vehicle.site, item.start))
 
     # Sites
 
@@ -315,7 +390,8 @@ class Floor(Board):
         v = self._find_vehicle(event.vehicle, what)
         vehicle = self.vehicles[v]
         if vehicle.status not in statuses:
-            expected = " or ".join(STATUS_NAMES[status] for status in statuses)
+            known = [STATUS_NAMES[status] for status in statuses if status not in ERRANDS]
+            expected = " or ".join(known or [STATUS_NAMES[CHARGING]])
             raise EventError(
                 f"{what}: vehicle '{event.vehicle}' is {STATUS_NAMES[vehicle.status]}; "
                 f"expected it to be {expected}"
@@ -345,6 +421,9 @@ class Floor(Board):
             return
         service = OUT if vehicle.service == LEAVING else vehicle.service
         broke = float(now) if service == OUT or status == BROKEN else vehicle.broke
+        if self.has_errands:
+            level = self.find_level(v, now)
+            vehicle = vehicle._replace(since=now, level=level, level_time=now, way=None)
         self.put(
             v, vehicle._replace(status=status, service=service, site=site, broke=broke, task=None)
         )
@@ -372,9 +451,20 @@ class Floor(Board):
         self._end_work(v, site, event.time)
 
     def _pass(self, event: VehiclePassed) -> None:
-        v, vehicle = self._expect(event, WORKING, IDLE)
-        site = self._find_site(event.site, name_event(event))
+        v, vehicle = self._expect(event, WORKING, IDLE, *ERRANDS)
+        site, now = self._find_site(event.site, name_event(event)), float(event.time)
+        way = vehicle.way
+        if vehicle.status in ERRANDS and (way is None or site == way.end):
+            # It is where it was sent, or it is moved away from a charger.
+            if way is not None or site != vehicle.site:
+                waits = vehicle.status == TO_CHARGER
+                self._end_work(v, site, now, QUEUED if waits else IDLE)
+            return
+        if way is not None:
+            vehicle = vehicle._replace(way=self._follow(v, way, site, now))
         has_fetched, is_confirmed = vehicle.has_fetched, vehicle.is_confirmed
+        if vehicle.status in ERRANDS:
+            is_confirmed = is_confirmed or site != vehicle.site
         if vehicle.task is not None and not is_confirmed:
             pickup = self.layout.site_index[self.tasks[vehicle.task].event.pickup]
             has_fetched = has_fetched or site == pickup
@@ -382,15 +472,91 @@ class Floor(Board):
             is_confirmed = site == pickup != vehicle.site
         self.put(v, vehicle._replace(site=site, has_fetched=has_fetched, is_confirmed=is_confirmed))
 
+    def _follow(self, v: int, way: Way, site: int, now: float) -> Way:
+        """Return the way on from a site that a vehicle has reached."""
+        # A way that begins there does so at a whole second after it was joined.
+        began = max(now, way.began) if site == way.site and way.began < now + 1.0 else now
+        loaded = began + self._measure_way(v, site, way.end)
+        if (
+            now >= way.loaded or loaded <= way.loaded + 0.5e-9 < loaded + 1.0
+        ):  # it is as was reckoned
+            loaded = way.loaded
+        return way._replace(site=site, began=began, before=site, reached=began, loaded=loaded)
+
+    def _park(self, event: VehicleParked) -> None:
+        v, _ = self._expect(event, IDLE, *ERRANDS)
+        self._end_work(v, self._find_site(event.site, name_event(event)), float(event.time))
+
+    def _charge(self, event: VehicleCharging) -> None:
+        what, statuses = name_event(event), (IDLE, *ERRANDS) if event.begins else (CHARGING,)
+        v, _ = self._expect(event, *statuses)
+        self._expect_battery(v, what)
+        site = self._find_site(event.site, what)
+        if site not in self._chargers:
+            raise EventError(f"{what}: site '{event.site}' is no charger; expected one")
+        self._end_work(v, site, float(event.time), CHARGING if event.begins else IDLE)
+
+    def _expect_battery(self, v: int, what: str) -> Battery:
+        battery = self.layout.batteries[v]
+        if battery is None:
+            own = self.layout.vehicles[v].id
+            raise EventError(f"{what}: vehicle '{own}' has no battery in the layout")
+        return battery
+
+    def _level(self, event: VehicleLevel) -> None:
+        what = name_event(event)
+        v = self._find_vehicle(event.vehicle, what)
+        most = self._expect_battery(v, what).capacity
+        if not is_real(event.level) or not 0 <= event.level <= most:
+            raise EventError(
+                f"{what}: level: read {describe(event.level)}; expected a number from 0 to {most:,}, the "
+                "battery's capacity"
+            )
+        told = float(event.level), float(event.time)
+        self.put(v, self.vehicles[v]._replace(level=told[0], level_time=told[1]))
+
+    def _answer(self, event: RecallAnswered) -> None:
+        what, now = name_event(event), float(event.time)
+        v, vehicle = self._expect(event, IDLE, WORKING, BROKEN, *ERRANDS)
+        if event.done or not self.has_errands:
+            return
+        task = self.tasks.get(event.task) if isinstance(event.task, str) else None
+        if task is None or vehicle.status == BROKEN:
+            found = "unknown" if task is None else "not on a vehicle that is broken"
+            raise EventError(
+                f"{what}: task '{describe(event.task)}' is {found}; expected one that was called back"
+            )
+        other = task.vehicle
+        if other != v:
+            for loser in (other, v):
+                if loser >= 0 and self.vehicles[loser].task is not None:
+                    self.turn(loser, now)
+            self.carry(v, self.pool.index(event.task), now)
+        vehicle = self.vehicles[v]
+        assert vehicle.way is not None
+        ends = self.problem.ends[0, task.row].tolist()
+        way = vehicle.way._replace(site=ends[0], began=now, before=ends[0], reached=now, loaded=now)
+        finish = max(now + 1.0, now + self._estimate(v, ends[0], task))
+        self.put(v, vehicle._replace(site=ends[0], way=way, finish=finish, has_fetched=True))
+        if other not in (-1, v) and self.vehicles[other].service != SERVING:
+            self._end_work(other, self.vehicles[other].site, now)
+
     def _break(self, event: VehicleBroke) -> None:
-        v, vehicle = self._expect(event, WORKING, IDLE)
+        v, vehicle = self._expect(event, WORKING, IDLE, *ERRANDS)
         # As in the simulator: the waiting of its task begins anew a second before.
         self._drop(v, float(event.time) - 1.0)
         self._end_work(v, vehicle.site, event.time, BROKEN)
 
     def _repair(self, event: VehicleRepaired) -> None:
         v, vehicle = self._expect(event, BROKEN)
-        self.put(v, vehicle._replace(status=IDLE, site=self._find_place(event, vehicle)))
+        vehicle = vehicle._replace(status=IDLE, site=self._find_place(event, vehicle))
+        battery = self.layout.batteries[v]
+        if self.has_errands:
+            now, level = float(event.time), vehicle.level
+            if battery is not None and level == 0.0:
+                level = float(battery.critical)
+            vehicle = vehicle._replace(since=now, level=level, level_time=now)
+        self.put(v, vehicle)
 
     # The fleet
 
@@ -408,9 +574,11 @@ class Floor(Board):
             self._set_fleet([*self.layout.vehicles, added], what)
         except LayoutError as error:
             raise EventError(f"{what}: {error}") from error
+        v = len(self.vehicles) - 1
+        self.put(v, self._make_vehicle(v, self.vehicles[v].site, float(event.time)))
 
     def _withdraw(self, event: VehicleOutOfService | VehicleRemoved) -> None:
-        v, vehicle = self._expect(event, IDLE, WORKING, BROKEN)
+        v, vehicle = self._expect(event, IDLE, WORKING, BROKEN, *ERRANDS)
         what, is_removal = name_event(event), isinstance(event, VehicleRemoved)
         if not is_removal and vehicle.service != SERVING:
             raise EventError(
@@ -432,7 +600,7 @@ class Floor(Board):
             self._end_work(v, vehicle.site, event.time, status)
 
     def _come_back(self, event: VehicleBack) -> None:
-        v, vehicle = self._expect(event, IDLE, WORKING, BROKEN)
+        v, vehicle = self._expect(event, IDLE, WORKING, BROKEN, *ERRANDS)
         if vehicle.service not in (OUT, LEAVING):
             raise EventError(
                 f"{name_event(event)}: vehicle '{event.vehicle}' is not out of service; "
@@ -483,6 +651,10 @@ HANDLERS: dict[type, Callable[[Floor, Any], None]] = {
     TaskRecalled: Floor._recall,
     VehicleIdle: Floor._become_idle,
     VehiclePassed: Floor._pass,
+    VehicleParked: Floor._park,
+    VehicleCharging: Floor._charge,
+    VehicleLevel: Floor._level,
+    RecallAnswered: Floor._answer,
     VehicleBroke: Floor._break,
     VehicleRepaired: Floor._repair,
     VehicleAdded: Floor._add,
@@ -490,6 +662,8 @@ HANDLERS: dict[type, Callable[[Floor, Any], None]] = {
     VehicleOutOfService: Floor._withdraw,
     VehicleBack: Floor._come_back,
     Given: Floor._give,
+    Recalled: Floor._turn_back,
+    Sent: Floor._send,
     DayBegan: Floor._begin_day,
 }
 

@@ -115,6 +115,7 @@ class Forecaster:
             episode=state.episode.copy(),
             waiting_since=state.waiting_since.copy(),
             vehicle=state.vehicle.copy(),
+            place=state.place.copy(),
         )
         count_from(problem, state, board.clock, now, board.day.start, True)
         for v, vehicle in enumerate(board.vehicles):

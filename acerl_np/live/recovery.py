@@ -6,9 +6,10 @@ import os
 from pathlib import Path
 from typing import Any
 
-from acerl_np.live.audit import ASSIGNED, DAY_BEGAN, STARTED, parse_log
+from acerl_np.live.audit import ASSIGNED, CHARGE, DAY_BEGAN, ORDERS, RECALL, STARTED, parse_log
 from acerl_np.live.events import EVENTS
 from acerl_np.live.feed import Feed
+from acerl_np.live.floor import Given, Ordered, Recalled, Sent
 from acerl_np.live.saving import read_event, read_time
 from acerl_np.support.errors import RecordError, make_printable
 from acerl_np.support.files import describe_os_error
@@ -51,17 +52,27 @@ def read_log(path: str | os.PathLike[str]) -> tuple[list[tuple[str, dict[str, An
     return held, torn
 
 
+def read_order(now: float, line: dict[str, Any]) -> Ordered:
+    """Return the order of a line; a KeyError if it lacks a field."""
+    vehicle = line["vehicle"]
+    if line["kind"] == ASSIGNED:
+        return Given(now, vehicle, line["task"])
+    if line["kind"] == RECALL:
+        return Recalled(now, vehicle, line["task"])
+    return Sent(now, vehicle, line["site"], line["kind"] == CHARGE)
+
+
 def redo_line(feed: Feed, line: dict[str, Any]) -> None:
     """Let happen again what a line says; an EventError, KeyError, TypeError or ValueError if it cannot be."""
     kind, floor = line["kind"], feed.floor
     # It says how far the time had come where that is not the event's own.
     feed.move_to(max(feed.time, read_time(line.get("clock"))))
-    if kind == ASSIGNED:
+    if kind in ORDERS:
         now = read_time(line["time"])
         feed.move_to(now)
-        what = f"assignment at {now} s"
-        floor.carry(*floor.check_assignment(what, line["vehicle"], line["task"]), now)
-        feed.give(now, line["vehicle"], line["task"])
+        order = read_order(now, line)
+        floor.apply(order)
+        feed.give(order)
     elif kind == DAY_BEGAN:
         feed.begin_day(read_time(line["start"]))
     elif kind != STARTED:

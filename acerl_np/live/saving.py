@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from acerl_np.kernels.state import WORKING
-from acerl_np.live.board import DAY_FIELDS, SERVING, Day, LiveTask, LiveVehicle, Situation
+from acerl_np.live.board import DAY_FIELDS, SERVING, Day, LiveTask, LiveVehicle, Situation, Way
 from acerl_np.live.events import EVENTS, Event, TaskArrived
 from acerl_np.live.feed import Entry, Feed
-from acerl_np.live.floor import DayBegan, Given, Item
+from acerl_np.live.floor import DayBegan, Given, Item, NoEvent, Recalled, Sent
 from acerl_np.policies.files import AnyPolicy, BasePolicy, pack_policy, unpack_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.layout import Layout
@@ -28,7 +28,10 @@ FORMAT = 3
 OLD_FORMATS = (1, 2)
 """Without a day; without the last events. Still read."""
 
-KINDS = {**EVENTS, "Given": Given, "DayBegan": DayBegan}
+ERRAND_FIELDS = ("since", "level", "level_time", "way")
+"""Fields of vehicles that are only written where there is something in them."""
+
+KINDS = {**EVENTS, "Given": Given, "Recalled": Recalled, "Sent": Sent, "DayBegan": DayBegan}
 
 
 def write_dispatcher(
@@ -99,14 +102,24 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
     return {
         "time": _pack_time(feed.time),
         "tasks": [
-            {**_pack_task(task), "since": task.since, "vehicle": task.vehicle, "slot": task.slot}
+            {
+                **_pack_task(task),
+                "since": task.since,
+                "vehicle": task.vehicle,
+                "slot": task.slot,
+                **({"changes": task.changes} if task.changes else {}),
+            }
             for task in base.tasks.values()
         ],
         "pool": base.pool,
         "planned": [_pack_task(task) for task in base.planned.values()],
         "vehicles": [
             {
-                **vehicle._asdict(),
+                **{
+                    name: value
+                    for name, value in vehicle._asdict().items()
+                    if name not in ERRAND_FIELDS or value
+                },
                 "site": sites[vehicle.site].id,
                 "origin": sites[vehicle.origin].id,
             }
@@ -143,6 +156,7 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
             since=float(entry["since"]),
             vehicle=int(entry["vehicle"]),
             slot=int(entry.get("slot", 0)),
+            changes=int(entry.get("changes", 0)),
         )
     carried = {task.vehicle: name for name, task in tasks.items()}
     vehicles = [
@@ -156,6 +170,8 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
             finish=float(entry.get("finish", 0.0)),
             broke=float(entry.get("broke", 0.0)),
             is_confirmed=bool(entry.get("is_confirmed", False)),
+            **{name: float(entry.get(name, 0.0)) for name in ("since", "level", "level_time")},
+            way=_unpack_way(entry["way"], layout) if "way" in entry else None,
         )
         for v, entry in enumerate(data["vehicles"])
     ]
@@ -180,6 +196,14 @@ def _unpack_task(data: dict[str, Any]) -> LiveTask:
     return LiveTask(read_event(TaskArrived, data), told=told and read_event(TaskArrived, told))
 
 
+def _unpack_way(values: list[Any], layout: Layout) -> Way:
+    """Return a way, whose sites stand as positions: the floor is the same, whatever the fleet."""
+    way = Way(*values)
+    if not all(0 <= place < len(layout.sites) for place in (way.site, way.before, way.end)):
+        raise ValueError(f"way: read {describe(values)}; expected sites of the layout")
+    return way
+
+
 def _unpack_day(data: dict[str, Any]) -> Day:
     """Return a day; of nothing the first moment of one."""
     day = Day(float(data.get("start", 0.0)))
@@ -193,7 +217,7 @@ def _unpack_day(data: dict[str, Any]) -> Day:
 
 
 def _pack_item(item: Item) -> dict[str, Any]:
-    values = item._asdict() if isinstance(item, Given | DayBegan) else vars(item)
+    values = item._asdict() if isinstance(item, NoEvent) else vars(item)
     return {"kind": type(item).__name__, **values, "time": _pack_time(item.time)}
 
 

@@ -1,4 +1,4 @@
-"""What each vehicle did in an episode, as a row of bars: ways to pickups, loaded ways, breakdowns."""
+"""What each vehicle did in an episode, as a row of bars: ways, loaded ways, charging, breakdowns."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels.state import CHARGING, QUEUED
 from acerl_np.pictures.drawing import (
     BLACK,
     BLUE,
+    GREEN,
     GREY,
     GROUND,
     ORANGE,
@@ -40,6 +42,9 @@ ROW, AROUND = 0.42, 1.5
 THICK, THIN = 0.62, 0.26
 """Heights of bars, as shares of a row."""
 
+MOST_BESIDE = 5
+"""Kinds of bars beside each other in the legend."""
+
 ID_SIZE = 8.0
 LONGEST_ID, LONGEST_NAME = 40, 90
 
@@ -64,6 +69,10 @@ LOOKS = {
     "late": Look("loaded, late", ORANGE, "////", THICK),
     "undone": Look("undone by a breakdown", "white", "....", THICK),
     "broken": Look("broken down", GREY, "xxxx", THICK),
+    "recalled": Look("way, called back", "white", "////", THIN),
+    "errand": Look("way to charge or park", "white", "", THIN),
+    "queue": Look("in a charger's queue", PALE, "||||", THIN),
+    "charging": Look("charging", GREEN, "", THICK),
 }
 """Kinds of bars, no two of the same brightness and pattern."""
 
@@ -79,13 +88,14 @@ class Bar(NamedTuple):
 
 
 def list_bars(trace: Trace) -> list[Bar]:
-    """Return what each vehicle did: of a trip the ways to and from its pickup, and breakdowns."""
+    """Return what each vehicle did: of a trip the ways to and from its pickup, errands, and breakdowns."""
     delay = trace.delay
     bars = []
     for trip in trace.trips:
         own, task = trip.vehicle, trip.task
         if not trip.delivered:
-            bars.append(Bar("undone", own, trip.start, trip.end, task))
+            kind = "undone" if trip.recall is None else "recalled"
+            bars.append(Bar(kind, own, trip.start, trip.end, task))
             continue
         pickup = trip.end if trip.pickup is None else trip.pickup
         kind = "late" if delay[task] > 0.0 else "loaded"
@@ -93,11 +103,16 @@ def list_bars(trace: Trace) -> list[Bar]:
     bars += [
         Bar("broken", stop.vehicle, stop.start, min(stop.end, trace.end)) for stop in trace.stops
     ]
+    kinds = {QUEUED: "queue", CHARGING: "charging"}
+    bars += [
+        Bar(kinds.get(own.status, "errand"), own.vehicle, own.start, own.end)
+        for own in trace.errands
+    ]
     return [bar for bar in bars if bar.end > bar.start]
 
 
 def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
-    """Draw a row of bars for each vehicle; empty stretches of a row are idle."""
+    """Draw a row of bars for each vehicle; empty stretches of a row are idle, parked or not."""
     names = [cut(vehicle.id, LONGEST_ID) for vehicle in trace.instance.layout.vehicles]
     trips = Counter(trip.vehicle for trip in trace.trips)
     width = min(WIDE, max(NARROW, PER_TASK * max(trips.values(), default=0)))
@@ -106,13 +121,16 @@ def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
     above = 0.45 + 0.17 * heading.count("\n")
     height = AROUND + above - 0.45 + ROW * len(names)
     bars = list_bars(trace)
+    used = [look for kind, look in LOOKS.items() if any(bar.kind == kind for bar in bars)]
+    below = 0.85 + 0.2 * ((len(used) - 1) // MOST_BESIDE)
+    height += below - 0.85
     with open_figure(path, width, height, tidy=False) as figure:
         from matplotlib.patches import Patch
         from matplotlib.ticker import FuncFormatter, MaxNLocator
 
         left = 0.25 + 0.085 * max(map(count_letters, names))
-        wide, tall = 1.0 - (left + 0.2) / width, 1.0 - (0.85 + above) / height
-        axes = figure.add_axes((left / width, 0.85 / height, wide, tall))
+        wide, tall = 1.0 - (left + 0.2) / width, 1.0 - (below + above) / height
+        axes = figure.add_axes((left / width, below / height, wide, tall))
         end = max(1.0, float(trace.end))
         axes.set_xlim(0.0, end)
         axes.set_ylim(len(names) - 0.5, -0.5)
@@ -133,10 +151,9 @@ def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
         axes.set_xlabel("time (s)")
         title: Style = {"va": "top", "fontsize": 10, "gid": "title"}
         figure.text(0.1 / width, 1.0 - 0.12 / height, heading, **title)
-        used = [LOOKS[kind] for kind in LOOKS if any(bar.kind == kind for bar in bars)]
         handles = [Patch(label=look.label, **look.style()) for look in used]
         place: Style = {"loc": "lower left", "bbox_to_anchor": (0.1 / width, 0.04 / height)}
-        spaces: Style = {"ncols": len(LOOKS), "borderaxespad": 0.0, "columnspacing": 1.4}
+        spaces: Style = {"ncols": MOST_BESIDE, "borderaxespad": 0.0, "columnspacing": 1.4}
         figure.legend(handles=handles, **place, **spaces)
 
 
@@ -145,7 +162,7 @@ def _write_ids(figure: Figure, axes: Axes, trace: Trace, bars: list[Bar]) -> Non
     low, high = axes.get_xlim()
     inches = figure.get_figwidth() * axes.get_position().width / (high - low)
     for bar in bars:
-        if bar.task is None or bar.kind == "way":
+        if bar.task is None or LOOKS[bar.kind].height == THIN:
             continue
         text = cut(trace.instance.tasks[bar.task], LONGEST_ID)
         # Letters of DejaVu Sans are at most about 0.65 of their size wide on average.

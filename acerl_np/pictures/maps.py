@@ -110,8 +110,8 @@ def count_traffic(trace: Trace) -> np.ndarray:
     for position, edge in enumerate(layout.edges):
         place.setdefault(frozenset((index[edge.a], index[edge.b])), position)
     passes = np.zeros((2, len(layout.edges)))
-    for trip in trace.trips:
-        for step in trip.steps:
+    for way in trace.list_ways():
+        for step in way.steps:
             k = place.get(frozenset((step.origin, step.target)))
             if step.origin != step.target and k is not None:
                 passes[int(not step.loaded), k] += step.last - step.first
@@ -223,6 +223,16 @@ def _plot_sites(axes: Axes, layout: Layout) -> None:
     look = {"marker": "s", "facecolors": "none", "edgecolors": RED, "linewidths": 1.5}
     places = [site.x for site in starts], [site.y for site in starts]
     axes.scatter(*places, s=220 if small else 70, **look, zorder=4, label="start of a vehicle")
+    marks = [("P", 120, "vehicles charge here", [item.site for item in layout.chargers])]
+    if layout.parking is not None:
+        parked = [place.site for place in layout.parking.places]
+        marks.append(("X", 40, "vehicles park here", parked))
+    for marker, size, label, names in marks:
+        sites = [layout.sites[layout.site_index[name]] for name in names]
+        look = {"marker": marker, "color": "white", "edgecolors": "black", "linewidths": 0.8}
+        places = [site.x for site in sites], [site.y for site in sites]
+        if sites:
+            axes.scatter(*places, s=size if small else size // 3, **look, zorder=4.5, label=label)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.09)
     axes.set(xlabel="x (m)", ylabel="y (m)")

@@ -15,7 +15,8 @@ from typing import Any
 
 from acerl_np.problem.goal import PAPER
 from acerl_np.problem.stations import name_stations
-from acerl_np.simulation.trace import Decision, Step, Trace, Trip
+from acerl_np.simulation.scene import STATUSES
+from acerl_np.simulation.trace import Decision, Errand, Step, Trace, Trip
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import MARK, write_atomically
 
@@ -53,8 +54,10 @@ def make_replay(traces: Trace | Sequence[Trace]) -> str:
                 f"traces: read episodes of '{first.name}' and '{other.name}'; "
                 "expected the same tasks, floor and breakdowns"
             )
-    style = _read("replay.css")
-    script = "".join(_read(name) for name in SCRIPTS)
+    style, script = (
+        "".join(line.lstrip() for name in names for line in _read(name).splitlines(keepends=True))
+        for names in (("replay.css",), SCRIPTS)
+    )
     rules = {
         "default-src": "'none'",
         "script-src": f"'sha256-{_digest(script)}'",
@@ -98,6 +101,9 @@ def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
     # Clocks show the record's own zone, wherever the page is read.
     zone = instance.epoch and instance.epoch.replace(tzinfo=None)
     names = name_stations(layout)
+    berths = {item.site: [item.slots, 0] for item in layout.chargers}
+    for place in layout.parking.places if layout.parking else ():
+        berths.setdefault(place.site, [0, 0])[1] = place.places
     columns = (instance.tasks, instance.pickup, instance.delivery, instance.arrival)
     return {
         "name": instance.name,
@@ -109,7 +115,13 @@ def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
             for k, s in enumerate(layout.sites)
         ],
         "edges": [[index[e.a], index[e.b], int(e.one_way)] for e in layout.edges],
-        "vehicles": [[v.id, index[v.start]] for v in layout.vehicles],
+        # How many may charge, and park, there at once.
+        "berths": [[index[site], *numbers] for site, numbers in berths.items()],
+        # With a battery its capacity and critical level.
+        "vehicles": [
+            [v.id, index[v.start], *([own.capacity, own.critical] if own else [])]
+            for v, own in zip(layout.vehicles, layout.batteries, strict=True)
+        ],
         # The tick from which a task waits, and when it is due: rounding must not make it late, which counts
         # from 1e-9 s on.
         "tasks": [
@@ -152,16 +164,23 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
     # Vehicles drive the same ways again and again: each stands once, with times from its start on.
     legs: dict[tuple[tuple[float, ...], ...], int] = {}
 
-    def list_way(trip: Trip) -> list[int]:
-        way = []
-        for _, group in groupby(trip.steps, lambda step: step.loaded):
+    def list_way(way: Trip | Errand) -> list[int]:
+        own = []
+        for _, group in groupby(way.steps, lambda step: step.loaded):
             steps = list(group)
             leg = tuple(_list_step(step, steps[0].start) for step in steps)
-            way += [steps[0].start, legs.setdefault(leg, len(legs))]
-        return way
+            own += [steps[0].start, legs.setdefault(leg, len(legs))]
+        return own
 
     decisions = [list_decision(decision) for decision in trace.decisions]
-    trips = [[trip.end, trip.pickup, int(trip.delivered), list_way(trip)] for trip in trace.trips]
+    trips: list[list[Any] | None] = [None] * len(decisions)
+    for trip in trace.trips:
+        own = [trip.end, trip.pickup, int(trip.delivered), list_way(trip)]
+        trips[trip.decision] = own if trip.recall is None else [*own, trip.recall]
+    errands = [
+        [number(STATUSES[own.status]), *own[1:5], int(own.arrived), list_way(own)]
+        for own in trace.errands
+    ]
     return {
         "label": trace.label,
         "status": trace.status,
@@ -173,8 +192,11 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
         "objective": _describe_objective(trace),
         "texts": list(texts),
         "decisions": decisions,
-        # The trip of each decision, in their order; of its way each leg's start and position in `legs`.
+        # The trip of each decision, in their order, null where it began none; of its way each leg's start and
+        # position in `legs`; last which decision called it back.
         "trips": trips,
+        "errands": errands,
+        "levels": [[x for level in own for x in level] for own in trace.levels if own],
         "legs": list(legs),
         "stops": [[stop.vehicle, stop.start, stop.end] for stop in trace.stops],
     }

@@ -167,13 +167,14 @@ class Agent(OwnPolicy):
         The records of its training.
     actions : {"rules", "pairs"}
         What an action is, as in `acerl_np.gym.DMHEnv`.
-    task_slots, n_vehicles, scaling, slots, rules
+    task_slots, n_vehicles, scaling, slots, rules, may_wait
         As they were given to its environment; by default those of `instances`.
 
     Attributes
     ----------
     function : callable
     actions : str
+    may_wait : bool
     scaling : ndarray(float64, (12,))
         Feature constants, as `kernels.state.Problem` lists them.
     task_slots, n_vehicles : int
@@ -209,6 +210,7 @@ class Agent(OwnPolicy):
         scaling: ArrayLike | None = None,
         slots: SlotKind | Policy = "task",
         rules: Sequence[str] | Policy = PAPER_RULES,
+        may_wait: bool = False,
     ) -> None:
         if not callable(function):
             raise PolicyError(
@@ -223,6 +225,7 @@ class Agent(OwnPolicy):
         )
         self.function = function
         self.actions = actions
+        self.may_wait = may_wait
         self.slots, self.task_ids = own
         self.rules = find_rules(rules)
         self.scaling: np.ndarray = problem.scaling[0]
@@ -250,11 +253,13 @@ class Agent(OwnPolicy):
         ActionError
             If it takes an illegal action.
         """
-        chosen = read_actions(self.actions, sim, lambda mask: self.function(sim.observation, mask))
+        chosen = read_actions(
+            self.actions, sim, lambda mask: self.function(sim.observation, mask), self.may_wait
+        )
         return chosen[0], chosen[1]
 
     def play(self, simulator: Simulator) -> None:
         """Decide until all episodes of a simulator are over, as `OwnPolicy`, but quicker."""
-        actions: Actions = make_actions(self.actions, simulator)
+        actions: Actions = make_actions(self.actions, simulator, self.may_wait)
         while not simulator.done.all():
             actions.take(self.function(simulator.observation, actions.mask()))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
+from acerl_np.problem.layout import MAX_CHANGES
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 
@@ -39,6 +40,13 @@ class BasePolicy(ABC):
 
     origin: Origin | None
     """Where it comes from, if that is known."""
+
+    commitment: str | None = None
+    max_changes: int = MAX_CHANGES
+    """Until when tasks may change hands where it decides, and how often; None: as the floor says."""
+
+    recalls: bool = True
+    """Whether it can decide again about tasks that are under way."""
 
     is_greedy: ClassVar[bool] = True
     """Whether it takes what it likes best unless told otherwise."""
@@ -87,6 +95,8 @@ class BasePolicy(ABC):
         PolicyError
         """
         misfit = self._find_misfit(layout)
+        if not self.recalls and layout.commitment == "pickup":
+            misfit = "lets tasks change hands, commitment 'pickup'; expected 'assignment' for this policy"
         if misfit:
             raise PolicyError(f"{name}: the layout '{layout.name}' {misfit}")
 

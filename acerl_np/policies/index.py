@@ -1,6 +1,6 @@
-"""Index policies: a small linear function of ten features scores every possible assignment.
+"""Index policies: a small linear function of some features scores every possible assignment.
 
-A pair of an idle vehicle and a waiting task is scored from features in units of the floor; the pair of the
+A pair of a free vehicle and a waiting task is scored from features in units of the floor; the pair of the
 largest score is taken. Half of the features finish the plan: the vehicle takes the task, and all tasks that
 wait already follow greedily. Nothing depends on the number of vehicles, tasks or sites, so that one policy
 serves any fleet and floor.
@@ -19,23 +19,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import Decider, make_index_decider
-from acerl_np.kernels.index import Index
+from acerl_np.kernels.index import N_INDEX_FEATURES, N_WAIT_FEATURES, Index
 from acerl_np.kernels.state import Problem
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.own import OWNERS, PairFunction, check_function, compile_pairs
+from acerl_np.problem.layout import CHANGES, COMMITMENT, MAX_CHANGES, Layout
+from acerl_np.problem.tables import set_commitment
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.numbers import is_real
 from acerl_np.support.own import check_kept, is_own_name, load_own, name_own, write_own
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
-    from acerl_np.problem.layout import Layout
 
 
 class Feature(NamedTuple):
-    """A feature of a pair.
+    """A feature of a pair or of waiting; or a threshold of charging, which is moved.
 
     Attributes
     ----------
@@ -46,6 +48,7 @@ class Feature(NamedTuple):
     unit : str, "s" for times, which are counted in units of the floor (see `kernels.state.Problem`), else ""
     words : str, what the feature is
     function : callable or None, a user's (floor, vehicle, task) -> float; the package's come from one kernel
+    of : {"pair", "wait", "charging"}
     """
 
     name: str
@@ -53,6 +56,7 @@ class Feature(NamedTuple):
     unit: str
     words: str
     function: PairFunction | None = None
+    of: Literal["pair", "wait", "charging"] = "pair"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Go to other processes by name, which import a user's function."""
@@ -71,13 +75,35 @@ FEATURES = (
     Feature("n_late", 0.3, "", "number of them that will be late"),
     Feature("empty", 0.45, "s", "way to all their pickups"),
     Feature("imbalance", 0.4, "s", "time between the first and the last vehicle's end"),
+    Feature("current", 1.0, "", "keeping the present vehicle"),
+    Feature("gain", 0.4, "s", "time that it is earlier than the present vehicle"),
+    Feature("level", 0.3, "", "level of the battery"),
+    Feature("reserve", 0.3, "", "level beyond what the task needs"),
+    Feature("charger_near", 0.3, "s", "way from the delivery to the nearest charger"),
+    Feature("wait", 1.0, "", "waiting", of="wait"),
+    Feature("idle_share", 0.3, "", "waiting with many free vehicles", of="wait"),
+    Feature("crowd", 0.5, "", "waiting with many tasks for each vehicle", of="wait"),
+    Feature("next_free", 0.5, "s", "waiting when no vehicle is free soon", of="wait"),
+    Feature("next_due", 0.5, "s", "waiting when nothing is due soon", of="wait"),
+    Feature("charging_share", 0.3, "", "waiting with many vehicles at chargers", of="wait"),
+    Feature("resume", 1.0, "", "level from which a charging vehicle is free", of="charging"),
+    Feature("good", 1.0, "", "level below which an idle vehicle charges", of="charging"),
+    Feature("full", 1.0, "", "level up to which it charges", of="charging"),
 )
-NAMES = tuple(feature.name for feature in FEATURES)
+KNOWN = tuple(feature.name for feature in FEATURES)
+NAMES = KNOWN[:10]
+"""Those that every policy has unless told otherwise."""
+RECALLING, ENERGY = KNOWN[10:12], KNOWN[12:15]
+WAITING = tuple(feature.name for feature in FEATURES if feature.of == "wait")
+CHARGING = tuple(feature.name for feature in FEATURES if feature.of == "charging")
 
-EXPECTED = f"some of {', '.join(NAMES)}, or functions with @acerl_np.feature"
+EXPECTED = f"some of {', '.join(KNOWN)}, or functions with @acerl_np.feature"
 
-START = {"approach": -1.0}
-"""Weights of the start: about the yardstick nearest."""
+START = {"approach": -1.0, "current": 1.0, "wait": -5.0}
+"""Weights of the start: about the yardstick nearest, which seldom calls a vehicle back and hardly waits."""
+
+THRESHOLD_STEP = 0.2
+"""Share of a battery above its critical level by which a weight of 1 moves a threshold."""
 
 
 OWN: dict[str, Feature] = {}
@@ -86,8 +112,8 @@ OWN: dict[str, Feature] = {}
 
 def find_feature(name: str) -> Feature:
     """Return a feature by its name, a user's by `module:name@hash`; a `PolicyError` if there is none."""
-    if name in NAMES:
-        return FEATURES[NAMES.index(name)]
+    if name in KNOWN:
+        return FEATURES[KNOWN.index(name)]
     if name not in OWN:
         found = load_own(name, "feature", PolicyError)
         if not isinstance(found, Feature):
@@ -98,9 +124,9 @@ def find_feature(name: str) -> Feature:
 
 def find_by_number(index: Index, k: int) -> Feature:
     """Return the feature of a number in `Index.used`."""
-    if k < len(FEATURES):
+    if k < N_INDEX_FEATURES:
         return FEATURES[k]
-    owner: Feature = OWNERS[index.own[k - len(FEATURES)]]
+    owner: Feature = OWNERS[index.own[k - N_INDEX_FEATURES]]
     return owner
 
 
@@ -121,10 +147,16 @@ def check_features(given: object) -> tuple[str, ...]:
             names.append(item.name if isinstance(item, Feature) else find_feature(item).name)
         else:
             names.append(item)
-    if not names or not all(name in NAMES or is_own_name(name) for name in names):
+    if not names or not all(name in KNOWN or is_own_name(name) for name in names):
         raise PolicyError(f"features: read {describe(given)}; expected {EXPECTED}")
-    own = dict.fromkeys(name for name in names if name not in NAMES)
-    return (*(name for name in NAMES if name in names), *own)
+    own = dict.fromkeys(name for name in names if name not in KNOWN)
+    return (*(name for name in KNOWN if name in names), *own)
+
+
+def suggest_features(layouts: Iterable[Layout], commitment: str) -> tuple[str, ...]:
+    """Return the features that floors ask for: of batteries where there are any, and of call-backs."""
+    energy = ENERGY if any(any(layout.batteries) for layout in layouts) else ()
+    return (*NAMES, *(RECALLING if commitment == "pickup" else ()), *energy)
 
 
 def start_weights(features: Sequence[str]) -> np.ndarray:
@@ -136,15 +168,49 @@ def build_index(thetas: np.ndarray, features: Sequence[str], planned_breakdowns:
     """Return kernel tables of functions, one per row of `thetas` (ndarray(float, (N, n_features)))."""
     found = [find_feature(name) for name in features]
     own = [feature for feature in found if feature.function]
-    numbers = [NAMES.index(feature.name) for feature in found if not feature.function]
-    used = np.array([*numbers, *range(len(NAMES), len(NAMES) + len(own))], np.int32)
+    scaled = thetas / [feature.scale for feature in found]
+    pairs = [k for k, feature in enumerate(found) if feature.of == "pair"]
+    waits = [k for k, feature in enumerate(found) if feature.of == "wait"]
+    parameters = scaled[:, pairs]
+    if waits:
+        waiting = np.zeros((len(thetas), N_WAIT_FEATURES))
+        waiting[:, [WAITING.index(found[k].name) for k in waits]] = scaled[:, waits]
+        parameters = np.concatenate([parameters, waiting], axis=1)
+    numbers = [KNOWN.index(name) for name in features if name in KNOWN[:N_INDEX_FEATURES]]
+    used = np.array([*numbers, *range(N_INDEX_FEATURES, N_INDEX_FEATURES + len(own))], np.int32)
     return Index(
-        np.ascontiguousarray(thetas / [feature.scale for feature in found], np.float32),
+        np.ascontiguousarray(parameters, np.float32),
         used,
+        bool(waits),
         planned_breakdowns,
         np.zeros(len(own), np.uint64),
         np.array([feature.unit == "s" for feature in own], np.bool_),
     )
+
+
+def move_thresholds(problem: Problem, theta: np.ndarray, features: Sequence[str]) -> Problem:
+    """Return tables of batteries whose thresholds are moved as a policy's parameters say, in their order.
+
+    `full` stays at least what the floor says, up to which its tasks are known to be feasible.
+    """
+    moves = {name: theta[features.index(name)] for name in CHARGING if name in features}
+    if not moves:
+        return problem
+    battery = problem.battery.copy()
+    low, most = battery[..., S.BATTERY_CRITICAL], battery[..., S.BATTERY_CAPACITY]
+    for name, field, least in (
+        ("full", S.BATTERY_FULL, battery[..., S.BATTERY_FULL]),
+        ("good", S.BATTERY_GOOD, low),
+        ("resume", S.BATTERY_RESUME, low),
+    ):
+        step = (
+            THRESHOLD_STEP
+            * np.clip(moves.get(name, 0.0), -1e3, 1e3)
+            * (problem.battery[..., S.BATTERY_CAPACITY] - low)
+        )
+        moved = battery[..., field] + np.rint(step).astype(np.int64)
+        most = battery[..., field] = np.minimum(most, np.maximum(least, moved))
+    return problem._replace(battery=battery)
 
 
 def seat_index(
@@ -160,16 +226,21 @@ def seat_index(
 
 
 class IndexPolicy(AnyPolicy):
-    """A trained index function: it scores every pair of an idle vehicle and a waiting task.
+    """A trained index function: it scores every pair of a free vehicle and a waiting task.
 
     Parameters
     ----------
     theta : array_like of float, (n_features,)
         A weight per feature, in the order of `FEATURES`, users' last.
     features : sequence of str or Feature
-        What it looks at, by default all of `FEATURES`; also functions with `feature`.
+        What it looks at, by default `NAMES`, the first ten of `FEATURES`; also functions with `feature`. With
+        features of waiting it may choose to wait, and thresholds of charging are moved.
     planned_breakdowns : bool
         Whether it looks at the breakdowns that a layout lists when it finishes the plan.
+    commitment : {"assignment", "pickup"}, optional
+        Until when tasks may change hands where it decides; by default as the floor says.
+    max_changes : int
+        How often a task may, with commitment "pickup".
     origin : Origin, optional
         Where it was trained.
 
@@ -203,10 +274,15 @@ class IndexPolicy(AnyPolicy):
         *,
         features: Sequence[str | Feature] = NAMES,
         planned_breakdowns: bool = True,
+        commitment: str | None = None,
+        max_changes: int = MAX_CHANGES,
         origin: Origin | None = None,
     ) -> None:
         self.features = check_features(features)
         self.planned_breakdowns = bool(planned_breakdowns)
+        if commitment is not None:
+            self.commitment = COMMITMENT.read("commitment", commitment, PolicyError)
+        self.max_changes = CHANGES.read("max_changes", max_changes, PolicyError)
         self.theta = np.array(theta, np.float64)
         self.theta.flags.writeable = False
         if self.theta.shape != (len(self.features),):
@@ -238,6 +314,8 @@ class IndexPolicy(AnyPolicy):
             theta,
             features=self.features,
             planned_breakdowns=self.planned_breakdowns,
+            commitment=self.commitment,
+            max_changes=self.max_changes,
             origin=self.origin,
         )
 
@@ -247,13 +325,20 @@ class IndexPolicy(AnyPolicy):
     def _prepare(
         self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
     ) -> tuple[Problem, Callable[[], Decider]]:
+        problem = move_thresholds(problem, self.theta, self.features)
+        if self.commitment is not None:
+            problem = set_commitment(problem, self.commitment, self.max_changes)
         return problem, seat_index(self.index, self.features, problem, greedy)
 
     def _find_misfit(self, layout: Layout) -> str | None:
         return None
 
     def _pack(self) -> dict[str, np.ndarray]:
+        late = {} if self.commitment is None else {"commitment": np.array(self.commitment)}
+        if late:
+            late["max_changes"] = np.array(self.max_changes)
         return {
+            **late,
             "theta": self.theta,
             "features": np.frombuffer("\n".join(self.features).encode(), np.uint8),
             "planned_breakdowns": np.array(self.planned_breakdowns),
@@ -282,10 +367,14 @@ class IndexPolicy(AnyPolicy):
         except UnicodeDecodeError as error:
             text = "features: not text; the file holds no policy of this format"
             raise PolicyError(text) from error
+        late = {
+            name: arrays[name].tolist() for name in ("commitment", "max_changes") if name in arrays
+        }
         return cls(
             arrays["theta"],
             features=features,
             planned_breakdowns=bool(arrays["planned_breakdowns"]),
+            **late,
             origin=origin,
         )
 

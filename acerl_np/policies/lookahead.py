@@ -154,6 +154,8 @@ class Lookahead(BasePolicy):
         self.policy = policy
         self._base: Base = RulePolicy(policy) if isinstance(policy, str) else policy
         self.rules = find_rules(self._base)
+        self.commitment, self.max_changes = self._base.commitment, self._base.max_changes
+        self.recalls = self._base.recalls
         self.origin: Origin | None = self._base.origin
         if history is None and futures:
             kept = self.origin.history if self.origin is not None else None

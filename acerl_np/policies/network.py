@@ -107,6 +107,7 @@ class Policy(AnyPolicy):
 
     form: ClassVar[str] = "network"
     is_greedy: ClassVar[bool] = False
+    recalls = False
     kinds: ClassVar[Mapping[str, tuple[str, int]]] = {
         "theta": ("f", 1),
         "hidden": ("i", 1),

@@ -14,7 +14,7 @@ from acerl_np.kernels.deciders import (
     YardstickDecider,
 )
 from acerl_np.kernels.futures import Ahead
-from acerl_np.kernels.index import COMPLETED, N_INDEX_FEATURES
+from acerl_np.kernels.index import COMPLETED, CURRENT
 from acerl_np.kernels.own import OwnDecider
 from acerl_np.kernels.rules import AHP, LWT
 from acerl_np.kernels.state import Problem, State
@@ -54,10 +54,12 @@ def explain_choice(
 ) -> Reason:
     """Return why an assignment was chosen, before it is carried out."""
     v, position, rule = chosen
+    if v < 0:
+        return Reason("wait")
     if isinstance(decider, Ahead):
         return _compare_futures(decider, state, b, chosen)
     if isinstance(decider, IndexDecider):
-        pairs, n = decider.pairs, int(decider.pairs.n[0])
+        pairs, n = decider.pairs, _count_pairs(decider)
         tasks = state.pool[b, pairs.position[:n]]
         listed = zip(pairs.vehicle[:n].tolist(), tasks.tolist(), pairs.score[:n], strict=True)
         found = [Alternative(w, task, "", float(score)) for w, task, score in listed]
@@ -100,11 +102,17 @@ def explain_choice(
     return Reason(by, COMPARED[name], _compare_tasks(problem, state, b, v, position, rule))
 
 
+def _count_pairs(decider: IndexDecider) -> int:
+    """Return the number of pairs that were compared, without the choice to wait."""
+    n = int(decider.pairs.n[0])
+    return n - 1 if n and decider.pairs.vehicle[n - 1] < 0 else n
+
+
 def _compare_best(
     decider: IndexDecider, problem: Problem, state: State, b: int, v: int, position: int
 ) -> tuple[tuple[Part, ...], tuple[Outlook, ...]]:
     """Return what moves the chosen pair's score most beside the next best one's, and what comes of both."""
-    index, pairs, n = decider.indices, decider.pairs, int(decider.pairs.n[0])
+    index, pairs, n = decider.indices, decider.pairs, _count_pairs(decider)
     if n < 2:
         return (), ()
     score = pairs.score[:n].copy()
@@ -114,14 +122,14 @@ def _compare_best(
     own, its = pairs.x[both][:, index.used].astype(np.float64)
     second = problem.unit[state.episode[b, S.EPISODE_INSTANCE], S.UNIT_SECONDS]
     found = []
-    for k, difference, weight in zip(index.used, own - its, index.parameters[0], strict=True):
+    for k, difference, weight in zip(index.used, own - its, index.parameters[0], strict=False):
         feature = find_by_number(index, k)
         factor = second if feature.unit == "s" else 1.0
         value = float(weight * difference)
         found.append(Part(feature.words, feature.unit, float(factor * difference), value))
     found.sort(key=lambda part: -abs(part.value))
     parts = tuple(part for part in found[:MOST_PARTS] if part.value != 0.0)
-    if not parts or not any(COMPLETED <= k < N_INDEX_FEATURES for k in index.used):
+    if not parts or not any(COMPLETED <= k < CURRENT for k in index.used):
         return parts, ()
     outlooks = []
     is_cut = state.episode[b, S.EPISODE_POOL_SIZE] > MOST_STEPS

@@ -70,6 +70,7 @@ class RulePolicy(BasePolicy):
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.recalls = name in YARDSTICKS
 
     def _prepare(
         self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool

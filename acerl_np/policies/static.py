@@ -56,6 +56,7 @@ class StaticPlan(AnyPolicy):
     kinds: ClassVar[Mapping[str, tuple[str, int]]] = {"plan": ("u", 1)}
     # Vehicles go by their ids, in whatever order a layout lists them.
     ordered: ClassVar[bool] = False
+    recalls = False
 
     order: tuple[str, ...]
     rules: Mapping[str, str]
@@ -174,6 +175,11 @@ def fit_static(
     """
     goal = find_goal(objective, cost_limit)
     chosen = list_instances(instances)
+    for instance in chosen:
+        if instance.layout.commitment == "pickup":
+            raise PolicyError(
+                f"{instance.name}: tasks change hands; expected commitment 'assignment'"
+            )
     seed = check_seed(seed)
     aligned = _align_fleets(chosen)
     random = any(instance.layout.has_random_breakdowns for instance in chosen)

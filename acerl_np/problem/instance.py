@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from acerl_np.problem.energy import find_shortfalls
 from acerl_np.problem.fields import make_date_format
 from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout
@@ -110,7 +111,7 @@ class Instance:
         RecordError
             If a value is missing, malformed or out of range, a column holds both seconds and
             timestamps, a task stands twice, a site is unknown or cannot be reached, or no vehicle
-            can carry a task.
+            can carry a task, or has the battery for it.
         InputError
             If the date format is none.
         """
@@ -143,7 +144,7 @@ class Instance:
         places : sequence of str
             Where each task stands, for the error.
         loads : bool
-            Whether demands count, too.
+            Whether demands count, too. Batteries always do.
 
         Raises
         ------
@@ -156,15 +157,23 @@ class Instance:
         cut = np.isinf(distance[np.ix_(origins, pickups)])
         lost = cut.any(axis=0)[which]
         stranded = np.isinf(distance[self.pickup, self.delivery])
-        faulty = lost | stranded | (loads & (self.demand > layout.largest_load))
+        too_heavy = loads & (self.demand > layout.largest_load)
+        lacks = find_shortfalls(self)
+        faulty = lost | stranded | too_heavy | (lacks > 0.0)
         if not faulty.any():
             return
         k = int(faulty.argmax())
         place = places[k] if places else f"{self.name}: task '{self.tasks[k]}'"
-        if not lost[k] and not stranded[k]:
+        if too_heavy[k] and not lost[k] and not stranded[k]:
             raise RecordError(
                 f"{place}: demand: {self.demand[k]:g} exceeds every vehicle's capacity; "
                 f"expected at most {layout.largest_load:g}"
+            )
+        if not lost[k] and not stranded[k]:
+            a, b = (show_site(layout, ends[k]) for ends in (self.pickup, self.delivery))
+            raise RecordError(
+                f"{place}: from {a} to {b} takes {lacks[k]:g} more than 'full' of a battery, by way of the "
+                "farthest charger; expected a task that some vehicle can do from every charger"
             )
         what, a, b = "delivery", self.pickup[k], self.delivery[k]
         if lost[k]:
@@ -228,6 +237,16 @@ def list_instances(instances: Any) -> list[Instance]:
                 f"instances: read {describe(item)}; expected what load_instance or load_suite returns"
             )
     return found
+
+
+def commit_instances(
+    instances: Sequence[Instance], commitment: str, max_changes: int
+) -> list[Instance]:
+    """Return instances with `Layout.with_commitment`; those that share a layout go on sharing it."""
+    layouts = {
+        id(item.layout): item.layout.with_commitment(commitment, max_changes) for item in instances
+    }
+    return [replace(item, layout=layouts[id(item.layout)]) for item in instances]
 
 
 def find_layout(place: Instance | Layout) -> Layout:

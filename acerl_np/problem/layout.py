@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -22,8 +22,12 @@ from acerl_np.problem.parts import (
     SCALING_DIVISORS,
     SCALING_PAIRS,
     VEHICLE,
+    Battery,
     Breakdown,
+    Charger,
     Edge,
+    Parking,
+    ParkingPlace,
     RandomBreakdowns,
     Site,
     Vehicle,
@@ -31,6 +35,7 @@ from acerl_np.problem.parts import (
 )
 from acerl_np.problem.routes import TOLERANCE, Routes, find_routes
 from acerl_np.support.errors import LayoutError, describe, make_printable
+from acerl_np.support.fields import Field
 from acerl_np.support.files import read_text
 
 __all__ = [
@@ -38,13 +43,24 @@ __all__ = [
     "MAX_VEHICLES",
     "SCALING_DIVISORS",
     "SCALING_PAIRS",
+    "Battery",
     "Breakdown",
+    "Charger",
     "Edge",
     "Layout",
+    "Parking",
+    "ParkingPlace",
     "RandomBreakdowns",
     "Site",
     "Vehicle",
 ]
+
+
+Commitment = Literal["assignment", "pickup"]
+
+MAX_CHANGES = 8
+COMMITMENT, CHANGES = Field(get_args(Commitment)), Field(int, 0, 1_000)
+"""Until when a task may change hands, and how often it may at most."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +82,15 @@ class Layout:
     quickest_routes : bool
         Whether vehicles take the quickest route, as the fastest of the fleet drives it, instead of the
         shortest. Without speed limits both are the same.
+    battery : Battery or None
+        That of vehicles without one of their own.
+    chargers : tuple of Charger
+    parking : Parking or None
+        Where idle vehicles go; None: they stay.
+    commitment : {"assignment", "pickup"}
+        Until when a task may change hands; no part of the file, see `with_commitment`.
+    max_changes : int
+        How often it may, with "pickup".
     scaling : dict or None
         Feature constants: (mid, half) of each of `SCALING_PAIRS`, divisors of `SCALING_DIVISORS`.
     stations : mapping of tuples of str
@@ -88,9 +113,14 @@ class Layout:
     truncate_distances: bool = False
     named_routes: tuple[tuple[str, ...], ...] = ()
     quickest_routes: bool = False
+    battery: Battery | None = None
+    chargers: tuple[Charger, ...] = ()
+    parking: Parking | None = None
     scaling: Mapping[str, Any] | None = field(default=None, hash=False)
     stations: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
+    commitment: str = "assignment"
+    max_changes: int = MAX_CHANGES
 
     def __post_init__(self) -> None:
         _check_unique("sites", [site.id for site in self.sites])
@@ -99,6 +129,12 @@ class Layout:
             self._check_site(edge.b, f"edges[{k}].b")
             if edge.a == edge.b:
                 raise LayoutError(f"edges[{k}]: goes from '{edge.a}' to itself; expected two sites")
+        lists: dict[str, tuple[Charger | ParkingPlace, ...]] = {"chargers": self.chargers}
+        lists["parking.places"] = self.parking.places if self.parking else ()
+        for what, berths in lists.items():
+            for k, berth in enumerate(berths):
+                self._check_site(berth.site, f"{what}[{k}].site")
+            _check_unique(what, [berth.site for berth in berths], "site")
         self._check_fleet()
         self._check_routes()
         self._check_names()
@@ -108,6 +144,65 @@ class Layout:
         for k, vehicle in enumerate(self.vehicles):
             self._check_site(vehicle.start, f"vehicles[{k}].start")
             check_model(vehicle.random_breakdowns, f"vehicles[{k}].random_breakdowns")
+        self._check_chargers()
+
+    def _check_chargers(self) -> None:
+        """Refuse batteries with which a vehicle might not come to a charger."""
+        for k, battery in enumerate(self.batteries):
+            if battery is None:
+                continue
+            where = f"vehicles[{k}].battery" if self.vehicles[k].battery else "battery"
+            if not self.chargers:
+                raise LayoutError(f"{where}: no chargers; expected at least one")
+            start = self.site_index[self.vehicles[k].start]
+            sites = np.flatnonzero(np.isfinite(self.routes.distance[start]))
+            for j, charger in enumerate(self.chargers):
+                if self.site_index[charger.site] not in sites:
+                    raise LayoutError(
+                        f"chargers[{j}].site: '{charger.site}' cannot be reached from "
+                        f"'{self.vehicles[k].start}', where '{self.vehicles[k].id}' starts; expected a "
+                        "way along the edges"
+                    )
+            ticks = self.count_ways_to_chargers(self.vehicles[k].speed)[sites]
+            far = int(ticks.argmax())
+            if math.isinf(ticks[far]):
+                raise LayoutError(
+                    f"chargers: none can be reached from '{self.sites[sites[far]].id}', where "
+                    f"'{self.vehicles[k].id}' may come to; expected a way along the edges"
+                )
+            needed = 1 + battery.empty * int(ticks[far])
+            if battery.critical < needed:
+                raise LayoutError(
+                    f"{where}.critical: read {battery.critical}; expected at least {needed}, for the "
+                    f"{ticks[far]:g} s from '{self.sites[sites[far]].id}' to the nearest charger"
+                )
+            # Towed, it must come further than the tick that a breakdown takes back.
+            rates = {key: getattr(battery, key) for key in ("idle", "empty", "loaded")}
+            greedy = max(rates, key=lambda key: rates[key])
+            if battery.critical <= 2 * rates[greedy]:
+                raise LayoutError(
+                    f"{where}.critical: read {battery.critical}; expected more than 2 s of '{greedy}', "
+                    f"{2 * rates[greedy]}"
+                )
+
+    @cached_property
+    def batteries(self) -> tuple[Battery | None, ...]:
+        """The battery of each vehicle, None where it has none."""
+        return tuple(vehicle.battery or self.battery for vehicle in self.vehicles)
+
+    @property
+    def has_errands(self) -> bool:
+        """Whether vehicles may drive without a task, or be called back."""
+        return bool(self.parking or self.commitment == "pickup" or any(self.batteries))
+
+    def count_ways_to_chargers(self, speed: float) -> np.ndarray:
+        """Return the whole seconds from each site to the nearest charger, (n_sites,), inf without a way."""
+        where = [self.site_index[charger.site] for charger in self.chargers]
+        seconds = self.routes.distance[:, where] / speed
+        slowdown = self.routes.find_slowdown(speed)
+        if slowdown is not None:
+            seconds = seconds + slowdown[:, where]
+        return np.asarray(np.ceil(seconds - 0.5e-9).min(axis=1))
 
     def _check_site(self, site: str, where: str) -> None:
         if site not in self.site_index:
@@ -219,13 +314,39 @@ class Layout:
         are stations and aliases, which only say how records may name the sites.
         """
         data = self.to_dict()
-        parts = ("sites", "edges", "routes", "truncate_distances", "quickest_routes")
+        floor = ("sites", "edges", "routes", "truncate_distances", "quickest_routes")
+        parts = (*floor, "chargers", "parking")
         return hash_json({key: data[key] for key in parts if key in data})
 
     @cached_property
     def fleet_hash(self) -> str:
         """SHA-256 of the fleet in its order: ids, starts, speeds, capacities; no breakdowns."""
-        return hash_fleet(self.vehicles)
+        return hash_fleet(self.vehicles, self.batteries)
+
+    def with_commitment(self, commitment: str, max_changes: int = MAX_CHANGES) -> Layout:
+        """Return this floor and fleet where tasks may change hands until they are loaded, or not.
+
+        Parameters
+        ----------
+        commitment : {"assignment", "pickup"}
+        max_changes : int
+            How often a task may, at most.
+
+        Returns
+        -------
+        Layout
+
+        Raises
+        ------
+        LayoutError
+            If a value is none of these.
+        """
+        COMMITMENT.read("commitment", commitment, LayoutError)
+        most = CHANGES.read("max_changes", max_changes, LayoutError)
+        other = self._with_vehicles(self.vehicles)
+        object.__setattr__(other, "commitment", commitment)
+        object.__setattr__(other, "max_changes", most)
+        return other
 
     def with_breakdowns(self, breakdowns: Mapping[str, Sequence[Breakdown]]) -> Layout:
         """Return this floor and fleet with other breakdowns; the routes are shared, not found anew.
@@ -297,7 +418,12 @@ class Layout:
         _ = self.routes
         other = copy.copy(self)
         object.__setattr__(other, "vehicles", tuple(vehicles))
-        for name in ("fleet_hash", "reached", "starts"):  # what was found of the old one
+        for name in (
+            "batteries",
+            "fleet_hash",
+            "reached",
+            "starts",
+        ):  # what was found of the old one
             vars(other).pop(name, None)
         return other
 
@@ -367,10 +493,12 @@ class Layout:
         return dict(LAYOUT.write({**vars(self), "format": 1, "routes": self.named_routes}))
 
 
-def hash_fleet(vehicles: Iterable[Vehicle]) -> str:
-    """Return the SHA-256 of vehicles in this order: ids, starts, speeds, capacities."""
+def hash_fleet(vehicles: Iterable[Vehicle], batteries: Iterable[Battery | None] = ()) -> str:
+    """Return the SHA-256 of vehicles in this order: ids, starts, speeds, capacities, batteries if any."""
     # Whole numbers and minus zero count as the numbers that a file gives.
-    return hash_json([[v.id, v.start, float(v.speed), float(v.capacity) + 0.0] for v in vehicles])
+    fleet = [[v.id, v.start, float(v.speed), float(v.capacity) + 0.0] for v in vehicles]
+    levels = [battery and vars(battery) for battery in batteries]
+    return hash_json([fleet, levels] if any(levels) else fleet)
 
 
 def resize_fleet(layout: Layout, n: int) -> Layout:
@@ -381,9 +509,9 @@ def resize_fleet(layout: Layout, n: int) -> Layout:
     return layout.with_fleet(replace(vehicle, id=f"v{k}") for k, vehicle in fleet)
 
 
-def _check_unique(what: str, ids: Sequence[str]) -> None:
+def _check_unique(what: str, ids: Sequence[str], key: str = "id") -> None:
     seen: set[str] = set()
     for k, name in enumerate(ids):
         if name in seen:
-            raise LayoutError(f"{what}[{k}].id: '{name}' again; expected each id once")
+            raise LayoutError(f"{what}[{k}].{key}: '{name}' again; expected each {key} once")
         seen.add(name)

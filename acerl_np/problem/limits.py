@@ -17,6 +17,9 @@ MAX_NUMBER = 1e9
 LIFT_LENGTH = 10.0
 """Metres of an edge between two levels for which no length is known."""
 
+MAX_LEVEL, MAX_RATE, MAX_TOW = 10**12, 10**9, 10**7
+"""Largest level and rate of a battery, in its units, and longest wait of a vehicle, s."""
+
 MIN_SPEED = 1e-6
 """m/s."""
 

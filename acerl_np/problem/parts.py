@@ -22,9 +22,12 @@ from acerl_np.problem.limits import (
     MAX_ALIASES,
     MAX_BREAKDOWNS,
     MAX_EDGES,
+    MAX_LEVEL,
     MAX_NUMBER,
+    MAX_RATE,
     MAX_SITES,
     MAX_TASK_SLOTS,
+    MAX_TOW,
     MAX_VEHICLES,
     MIN_SPEED,
 )
@@ -94,10 +97,84 @@ class RandomBreakdowns:
 
 
 @dataclass(frozen=True)
+class Battery:
+    """A vehicle's battery: whole numbers of any unit of energy, rates per second.
+
+    Attributes
+    ----------
+    capacity, start : int
+        `start` at the beginning of an episode, by default all of it.
+    idle, empty, loaded, charge : int
+        Used while it stands, drives empty, drives loaded or loads; charged at a charger.
+    critical, resume, good, full : int
+        Thresholds, ascending. A task is only taken if it leaves the critical level at the nearest charger.
+        Below `good` an idle vehicle drives to a charger and charges until `full`; from `resume` on it may be
+        called away.
+    tow : int
+        s until a vehicle whose battery has run empty goes on, with the critical level.
+
+    Raises
+    ------
+    LayoutError
+        If the thresholds are out of order.
+    """
+
+    capacity: int
+    start: int
+    idle: int
+    empty: int
+    loaded: int
+    charge: int
+    critical: int
+    resume: int
+    good: int
+    full: int
+    tow: int = 1800
+
+    def __post_init__(self) -> None:
+        levels = {key: getattr(self, key) for key in (*THRESHOLDS, "capacity")}
+        if list(levels.values()) != sorted(levels.values()):
+            read = ", ".join(f"{key} {level}" for key, level in levels.items())
+            raise LayoutError(f"battery: read {read}; expected them in ascending order")
+        if self.start > self.capacity:
+            raise LayoutError(
+                f"battery.start: read {self.start}; expected at most the capacity, {self.capacity}"
+            )
+
+
+THRESHOLDS = ("critical", "resume", "good", "full")
+
+
+@dataclass(frozen=True)
+class Charger:
+    """A site where `slots` vehicles may charge at once."""
+
+    site: str
+    slots: int = 1
+
+
+@dataclass(frozen=True)
+class ParkingPlace:
+    """A site where `places` vehicles may park."""
+
+    site: str
+    places: int = 1
+
+
+@dataclass(frozen=True)
+class Parking:
+    """Where vehicles without a task drive once they have been idle for `after` seconds."""
+
+    places: tuple[ParkingPlace, ...]
+    after: int = 60
+
+
+@dataclass(frozen=True)
 class Vehicle:
     """A vehicle: start site, speed in m/s, capacity in units of load (0: unlimited), breakdowns.
 
-    `breakdowns` are listed ones, the same in every episode; `random_breakdowns` come besides.
+    `breakdowns` are listed ones, the same in every episode; `random_breakdowns` come besides. Without a
+    `battery` of its own it has the layout's, if that has one.
     """
 
     id: str
@@ -106,6 +183,7 @@ class Vehicle:
     capacity: float = 0.0
     breakdowns: tuple[Breakdown, ...] = ()
     random_breakdowns: RandomBreakdowns | None = None
+    battery: Battery | None = None
 
 
 def check_model(model: object, where: str) -> None:
@@ -126,6 +204,28 @@ EDGE = {
     "max_reverse_speed": number(MIN_SPEED, default=None, brief=True),
 }
 BREAKDOWN = {"time": number(0.0), "repair_time": number(0.0)}
+
+
+def make_battery(start: int | None, **values: int) -> Battery:
+    """Return a battery that is charged at the start unless told otherwise."""
+    return Battery(start=values["capacity"] if start is None else start, **values)
+
+
+LEVEL = whole(0, MAX_LEVEL)
+BATTERY = {
+    "capacity": whole(1, MAX_LEVEL),
+    "start": whole(0, MAX_LEVEL, None),
+    **dict.fromkeys(("idle", "empty", "loaded"), whole(0, MAX_RATE)),
+    "charge": whole(1, MAX_RATE),
+    **dict.fromkeys(THRESHOLDS, LEVEL),
+    "tow": whole(0, MAX_TOW, 1800),
+}
+CHARGER = {"site": text(), "slots": whole(1, MAX_VEHICLES, 1)}
+PLACE = {"site": text(), "places": whole(1, MAX_VEHICLES, 1)}
+PARKING = {
+    "after": whole(0, MAX_TOW, 60),
+    "places": items(table(PLACE, ParkingPlace), 1, MAX_SITES),
+}
 VEHICLE = {
     "id": text(),
     "start": text(),
@@ -133,6 +233,7 @@ VEHICLE = {
     "capacity": number(0.0, default=0.0),
     "breakdowns": items(table(BREAKDOWN, Breakdown), 0, MAX_BREAKDOWNS, ()),
     "random_breakdowns": table(MEAN_TIMES, RandomBreakdowns, None),
+    "battery": table(BATTERY, make_battery, None),
 }
 SCALING = {
     **{key: pair() for key in SCALING_PAIRS},
@@ -149,6 +250,9 @@ LAYOUT: Field = table(
         "routes": items(ids(), 0, MAX_SITES**2, ()),
         "vehicles": items(table(VEHICLE, Vehicle), 1, MAX_VEHICLES),
         "quickest_routes": flag(brief=True),
+        "battery": table(BATTERY, make_battery, None),
+        "chargers": items(table(CHARGER, Charger), 1, MAX_SITES, ())._replace(brief=True),
+        "parking": table(PARKING, Parking, None),
         "scaling": table(SCALING, dict, None),
         "stations": names(ids(), MAX_SITES),
         "aliases": names(text(), MAX_ALIASES),

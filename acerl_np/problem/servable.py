@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.problem.energy import find_shortfalls, measure_charging
 from acerl_np.problem.importers.common import list_first
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
@@ -87,7 +88,8 @@ class Load(NamedTuple):
     fleet keeps up only with approaches shorter than the mean. `loaded` is the same without approaches: above
     1 no dispatching keeps up. `span`, s, is from the first arrival to the last due time, `fleet_time`, s,
     what the vehicles have of it in all, repairs taken off. `too_heavy` are the positions of tasks with a
-    demand above every capacity, which are not counted.
+    demand above every capacity, which are not counted. `charging` is the share of its time that a vehicle
+    must charge for this work, in the mean, and `slots` how many of chargers that takes; 0 without batteries.
     """
 
     offered: float
@@ -95,6 +97,19 @@ class Load(NamedTuple):
     span: float
     fleet_time: float
     too_heavy: tuple[int, ...]
+    charging: float
+    slots: float
+
+
+def describe_charging(load: Load, layout: Layout) -> list[str]:
+    """Say what the load is with charging, how many slots there are, and what is too little."""
+    total, slots = load.offered + load.charging, sum(charger.slots for charger in layout.chargers)
+    said = [f"offered load {total:.2f} with it", f"of {slots}"]
+    if load.slots > slots:
+        said.append("the chargers cannot keep up")
+    if load.offered <= 1.0 < total:
+        said.append("this fleet cannot keep up while it charges")
+    return said
 
 
 def measure_service_time(vehicle: Vehicle, first: float, last: float) -> float:
@@ -150,16 +165,22 @@ def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) 
     too_heavy = instance.demand > capacity.max()
     counted = ~too_heavy & np.isfinite(ride)
     offered = loaded = 0.0
+    work = (0.0, 0.0)  # of all tasks: with approaches, without
     for least in (-1.0, *np.unique(capacity)[:-1]):
         group, able = counted & (instance.demand > least), capacity > least
         metres, served = float(reach[able].sum()), float(seconds[able].sum())
         handling = _divide((instance.handling_time + slow_ride)[group], served)
-        loaded = max(loaded, _divide(ride[group], metres) + handling)
+        rides = _divide(ride[group], metres) + handling
         slowed = _divide(slow_approach[group], served)
         driven = _divide((approach + ride)[group], metres)
-        offered = max(offered, driven + handling + slowed)
+        work = (driven + handling + slowed, rides) if least < 0.0 else work
+        offered, loaded = max(offered, driven + handling + slowed), max(loaded, rides)
     heavy = tuple(np.flatnonzero(too_heavy).tolist())
-    return Load(offered, loaded, span, float(seconds.sum()), heavy)
+    batteries = [vehicle.battery or instance.layout.battery for vehicle in fleet]
+    slots = sum(measure_charging(x, work[1], work[0] - work[1]) for x in batteries if x)
+    return Load(
+        offered, loaded, span, float(seconds.sum()), heavy, slots / len(fleet), float(slots)
+    )
 
 
 def _average_ways(
@@ -199,8 +220,9 @@ class RecordCheck(NamedTuple):
 
     `equal_arrivals` arrive at the same moment as another; no vehicle may carry those `too_heavy`; some
     vehicle cannot reach the pickup of those `unreached` from its start, or nobody the delivery from the
-    pickup; from the delivery of `dead_ends` some task's pickup cannot be reached; `hopeless` ones would be
-    late even if a vehicle waited at the pickup. `n_breakdowns` are listed ones that fall before the last
+    pickup; from the delivery of `dead_ends` some task's pickup cannot be reached; those `beyond_battery` no
+    vehicle that may carry them can do with a full battery from every charger; `hopeless` ones would be late
+    even if a vehicle waited at the pickup. `n_breakdowns` are listed ones that fall before the last
     arrival.
     """
 
@@ -211,6 +233,7 @@ class RecordCheck(NamedTuple):
     too_heavy: tuple[str, ...]
     unreached: tuple[str, ...]
     dead_ends: tuple[str, ...]
+    beyond_battery: tuple[str, ...]
     hopeless: tuple[str, ...]
     n_breakdowns: int
     load: Load
@@ -218,7 +241,7 @@ class RecordCheck(NamedTuple):
     @property
     def servable(self) -> bool:
         """Whether all tasks can be served; other commands refuse a record that is not."""
-        return not (self.too_heavy or self.unreached or self.dead_ends)
+        return not (self.too_heavy or self.unreached or self.dead_ends or self.beyond_battery)
 
 
 def check_record(instance: Instance) -> RecordCheck:
@@ -254,5 +277,6 @@ def check_record(instance: Instance) -> RecordCheck:
         return tuple(instance.tasks[k] for k in np.flatnonzero(which))
 
     equal, load = name(sizes[group] > 1), measure_load(instance)
-    lists = (name(too_heavy), name(unreached), name(dead_ends), name(hopeless))
+    drained = name(find_shortfalls(instance) > 0.0)
+    lists = (name(too_heavy), name(unreached), name(dead_ends), drained, name(hopeless))
     return RecordCheck(n, first, last, equal, *lists, broken, load)

@@ -17,11 +17,15 @@ from acerl_np.problem.breakdown_limits import check_tries, find_last_tick
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import MAX_TASK_SLOTS, MAX_VEHICLES, Layout
+from acerl_np.problem.parts import BATTERY
 from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.problem.scaling import check_scaling, find_scaling
 from acerl_np.problem.slots import POOL, Slots, place_tasks
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
+
+BATTERY_FIELDS = tuple(BATTERY)
+"""In the order of the kernels."""
 
 MAX_TABLE_BYTES = 4 * 2**30
 """Largest sum of the tables of one batch of instances."""
@@ -79,7 +83,8 @@ def build_problem(
     scaling = find_scaling(instances) if scaling is None else check_scaling(scaling)
     if task_slots is None:
         task_slots = max(len(slots.ids), *(layout.task_slots for layout in floors.layouts))
-    room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns)
+    n_berths = max(len(_list_berths(instance.layout)) for instance in instances)
+    room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns, n_berths)
     problem = _stack_layouts(floors, room, scaling, task_slots, goal)
     if horizon is not None:
         problem.instance[:, state.INSTANCE_HORIZON] = int(horizon)
@@ -142,7 +147,9 @@ def _check_size(floors: _Floors, n: int, n_tasks: int, fleet: int, n_breakdowns:
         )
 
 
-def _allocate_rows(n: int, n_tasks: int, fleet: int, n_breakdowns: int) -> dict[str, np.ndarray]:
+def _allocate_rows(
+    n: int, n_tasks: int, fleet: int, n_breakdowns: int, n_berths: int = 0
+) -> dict[str, np.ndarray]:
     """Return room for instances by the names of `Problem`, with no task in it yet."""
     room: dict[str, np.ndarray] = {
         "instance": np.zeros((n, state.N_INSTANCE_FIELDS), np.int64),
@@ -150,12 +157,17 @@ def _allocate_rows(n: int, n_tasks: int, fleet: int, n_breakdowns: int) -> dict[
         "record": np.zeros((n, n_tasks, state.N_RECORD_FIELDS)),
         "arrival_tick": np.full((n, n_tasks), NEVER),
         "fleet": np.zeros((n, fleet, state.N_FLEET_FIELDS)),
+        "battery": np.zeros((n, fleet, state.N_BATTERY_FIELDS), np.int64),
+        "berth": np.zeros((n, n_berths, state.N_BERTH_FIELDS), np.int64),
         "start_site": np.zeros((n, fleet), np.int32),
         "breakdown": np.zeros((n, fleet, n_breakdowns, state.N_BREAKDOWN_FIELDS), np.int64),
         "scaling": np.zeros((n, state.N_SCALING_FIELDS)),
         "unit": np.ones((n, state.N_UNIT_FIELDS)),
     }
-    room["instance"][:, state.INSTANCE_HORIZON] = NEVER
+    room["instance"][:, state.INSTANCE_HORIZON] = room["instance"][:, state.INSTANCE_PARK_AFTER] = (
+        NEVER
+    )
+    room["instance"][:, state.INSTANCE_MAX_CHANGES] = -1
     room["breakdown"][..., state.BREAKDOWN_TICK] = NEVER
     room["fleet"][..., state.FLEET_SPEED] = 1.0
     room["fleet"][..., state.FLEET_SLOWDOWN] = -1.0
@@ -216,7 +228,11 @@ def allocate_variants(
     """
     tasks = n_tasks or problem.record.shape[1]
     room = _allocate_rows(
-        n, tasks, problem.fleet.shape[1], n_breakdowns or problem.breakdown.shape[2]
+        n,
+        tasks,
+        problem.fleet.shape[1],
+        n_breakdowns or problem.breakdown.shape[2],
+        problem.berth.shape[1],
     )
     return problem._replace(**room)
 
@@ -246,7 +262,9 @@ def build_live_problem(
     """Return tables of one floor and its fleet, without breakdowns, with room for tasks as they come."""
     layout = layout.with_breakdowns({}).with_random_breakdowns(None)
     floors = _list_floors([layout])
-    room = _allocate_rows(1, n_tasks, max(n_vehicles or 1, len(layout.vehicles)), 1)
+    n_berths = len(_list_berths(layout))
+    fleet = max(n_vehicles or 1, len(layout.vehicles))
+    room = _allocate_rows(1, n_tasks, fleet, 1, n_berths)
     problem = _stack_layouts(floors, room, scaling, task_slots or layout.task_slots, PAPER)
     _fill_fleet(problem, 0, layout, floors.rows)
     return problem
@@ -303,6 +321,37 @@ def _fill_fleet(
             fleet[state.FLEET_MEAN_REPAIR] = model.mean_time_to_repair
         problem.start_site[i, v] = layout.site_index[vehicle.start]
     _fill_breakdowns(problem.breakdown[i], layout)
+    _fill_errands(problem, i, layout)
+
+
+def _list_berths(layout: Layout) -> list[tuple[int, int, int]]:
+    """Return the chargers, then the parking places in the order of the sites, as `Problem.berth` has them."""
+    index = layout.site_index
+    chargers = [(index[item.site], item.slots, 1) for item in layout.chargers]
+    places = layout.parking.places if layout.parking else ()
+    return chargers + sorted((index[item.site], item.places, 0) for item in places)
+
+
+def _fill_errands(problem: Problem, i: int, layout: Layout) -> None:
+    berths = _list_berths(layout)
+    problem.berth[i, : len(berths)] = np.array(berths, np.int64).reshape(-1, state.N_BERTH_FIELDS)
+    for v, battery in enumerate(layout.batteries):
+        if battery is not None:
+            problem.battery[i, v] = [getattr(battery, name) for name in BATTERY_FIELDS]
+    instance = problem.instance[i]
+    if layout.parking is not None:
+        instance[state.INSTANCE_PARK_AFTER] = layout.parking.after
+    if layout.commitment == "pickup":
+        instance[state.INSTANCE_MAX_CHANGES] = layout.max_changes
+    instance[state.INSTANCE_ERRANDS] = layout.has_errands
+
+
+def set_commitment(problem: Problem, commitment: str, max_changes: int) -> Problem:
+    """Return tables in which tasks may change hands as `Layout.with_commitment` says."""
+    instance, is_late = problem.instance.copy(), commitment == "pickup"
+    instance[:, state.INSTANCE_MAX_CHANGES] = max_changes if is_late else -1
+    instance[:, state.INSTANCE_ERRANDS] |= is_late
+    return problem._replace(instance=instance)
 
 
 def _fill_breakdowns(breakdown: np.ndarray, layout: Layout) -> None:

@@ -1,4 +1,4 @@
-"""What an action means: a vehicle and a rule, or a vehicle and one of the waiting tasks that are seen."""
+"""What an action means: a vehicle and a rule, or a vehicle and one of the tasks that are seen; or to wait."""
 
 from __future__ import annotations
 
@@ -20,20 +20,44 @@ ACTIONS = ("rules", "pairs")
 class Actions:
     """How the actions of B episodes are numbered, 0 to n - 1.
 
-    vehicle * number of rules + rule: one of the vehicle's favourite tasks, by the simulator's rules.
+    vehicle * number of rules + rule: one of the vehicle's favourite tasks, by the simulator's rules. With
+    `may_wait` the last one lets all wait.
     """
 
-    def __init__(self, simulator: Simulator) -> None:
+    def __init__(self, simulator: Simulator, may_wait: bool = False) -> None:
         self._simulator = simulator
-        self.n = simulator.n_actions
+        self._may_wait = may_wait
+        self.n = simulator.n_actions + may_wait
 
     def mask(self) -> np.ndarray:
         """Return the legal actions, bool (B, n)."""
-        return self._simulator.action_mask
+        return add_waits(self._simulator, self._simulator.action_mask, self._may_wait)
 
     def take(self, actions: ArrayLike, rows: np.ndarray | None = None) -> None:
         """Take one in all episodes, or those of `rows`, that are not over; an `ActionError` changes none."""
-        self._simulator.step(actions, episodes=rows)
+        if not self._may_wait:
+            self._simulator.step(actions, episodes=rows)
+            return
+        rows, chosen, _ = self._read(actions, rows)
+        waits = chosen == self.n - 1
+        self._simulator.step(chosen[~waits], episodes=rows[~waits])
+        nobody = np.full(waits.sum(), -1)
+        self._simulator.assign(nobody, nobody, episodes=rows[waits])
+
+    def _read(
+        self, actions: ArrayLike, rows: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return episodes, an action of each, and whether it runs; refuse one that is illegal."""
+        simulator, mask = self._simulator, self.mask()
+        if rows is None:
+            rows = np.arange(simulator.n_episodes)
+        chosen = read_choices("actions", actions, len(rows))
+        running = ~simulator.done[rows]
+        illegal = running & ~find_legal(mask[rows], chosen)
+        if illegal.any():
+            k = int(np.argmax(illegal))
+            raise simulator.explain_illegal(int(rows[k]), int(chosen[k]), mask)
+        return rows, chosen, running
 
     def begin(self) -> None:
         """Note that episodes were started."""
@@ -48,13 +72,15 @@ class PairActions(Actions):
     Parameters
     ----------
     simulator : Simulator
+    may_wait : bool
     """
 
-    def __init__(self, simulator: Simulator) -> None:
+    def __init__(self, simulator: Simulator, may_wait: bool = False) -> None:
         self._simulator = simulator
+        self._may_wait = may_wait
         self.slots = int(simulator.problem.instance[0, S.INSTANCE_TASK_SLOTS])
         shape = (simulator.n_episodes, simulator.problem.fleet.shape[1], self.slots)
-        self.n = shape[1] * self.slots
+        self.n = shape[1] * self.slots + may_wait
         self._pairs = np.zeros(shape, np.bool_)
         self._tasks = np.zeros((shape[0], self.slots), np.int64)
         self.begin()
@@ -65,18 +91,12 @@ class PairActions(Actions):
 
     def take(self, actions: ArrayLike, rows: np.ndarray | None = None) -> None:
         """Take one in all episodes, or those of `rows`, that are not over; an `ActionError` changes none."""
-        simulator = self._simulator
-        if rows is None:
-            rows = np.arange(simulator.n_episodes)
-        chosen = read_choices("actions", actions, len(rows))
-        running = ~simulator.done[rows]
-        illegal = running & ~find_legal(self._mask[rows], chosen)
-        if illegal.any():
-            k = int(np.argmax(illegal))
-            raise simulator.explain_illegal(int(rows[k]), int(chosen[k]), self._mask)
-        vehicles, slots = np.divmod(np.where(running, chosen, 0), self.slots)
+        rows, chosen, running = self._read(actions, rows)
+        waits = chosen == self._pairs[0].size
+        vehicles, slots = np.divmod(np.where(running & ~waits, chosen, 0), self.slots)
         tasks = self._tasks[rows, slots]
-        simulator.assign(vehicles, tasks, episodes=rows)
+        vehicles[waits] = tasks[waits] = -1
+        self._simulator.assign(vehicles, tasks, episodes=rows)
         self.begin()
 
     def begin(self) -> None:
@@ -84,19 +104,27 @@ class PairActions(Actions):
         simulator = self._simulator
         while True:
             list_pairs(simulator.problem, simulator.state, self._tasks, self._pairs)
-            self._mask = self._pairs.reshape(-1, self.n)
-            unseen = np.flatnonzero(~simulator.done & ~self._mask.any(axis=1))
+            pairs = self._pairs.reshape(len(self._pairs), -1)
+            unseen = np.flatnonzero(~simulator.done & ~pairs.any(axis=1))
             if not len(unseen):
+                self._mask = add_waits(simulator, pairs, self._may_wait)
                 return
             simulator.step(simulator.action_mask[unseen].argmax(axis=1), episodes=unseen)
 
 
-def make_actions(kind: str, simulator: Simulator) -> Actions:
+def add_waits(scene: Scene, mask: np.ndarray, may_wait: bool) -> np.ndarray:
+    """Return a mask, with `may_wait` and a last action that lets all wait."""
+    return np.column_stack((mask, scene.may_wait())) if may_wait else mask
+
+
+def make_actions(kind: str, simulator: Simulator, may_wait: bool = False) -> Actions:
     """Return the actions that one of `ACTIONS` names."""
-    return PairActions(simulator) if kind == "pairs" else Actions(simulator)
+    return (PairActions if kind == "pairs" else Actions)(simulator, may_wait)
 
 
-def read_actions(kind: str, scene: Scene, ask: Callable[[np.ndarray], ArrayLike]) -> np.ndarray:
+def read_actions(
+    kind: str, scene: Scene, ask: Callable[[np.ndarray], ArrayLike], may_wait: bool
+) -> np.ndarray:
     """Return the assignments that actions mean, vehicles and tasks (ndarray(int64, (2, B))); take none.
 
     `ask` returns an action for each row of a mask (bool, (B, n)), unless no action could say what to do.
@@ -110,15 +138,18 @@ def read_actions(kind: str, scene: Scene, ask: Callable[[np.ndarray], ArrayLike]
         pairs = np.zeros((n, problem.fleet.shape[1], slots), np.bool_)
         list_pairs(problem, state, seen, pairs)
         mask = pairs.reshape(n, -1)
-    actions = np.zeros(n, np.int64)
-    if mask.any():
+    actions, said = np.zeros(n, np.int64), [bool(row.any()) for row in mask]
+    mask = add_waits(scene, mask, may_wait)
+    if any(said):
         actions = read_choices("actions", ask(mask), n)
     chosen = np.full((2, n), -1)
     for b in np.flatnonzero(rules.any(axis=1)).tolist():
-        is_said = bool(mask[b].any())
+        is_said = said[b]
         action = int(actions[b] if is_said else rules[b].argmax())
         if is_said and not find_legal(mask[[b]], actions[[b]])[0]:
             raise scene.explain_illegal(b, action, mask)
+        if may_wait and is_said and action == mask.shape[1] - 1:
+            continue
         if is_said and kind == "pairs":
             v, slot = divmod(action, slots)
             chosen[:, b] = v, seen[b, slot]

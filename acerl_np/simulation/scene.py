@@ -9,11 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.energy import find_level, has_battery
 from acerl_np.kernels.episodes import decide_rows
 from acerl_np.kernels.observation import View
+from acerl_np.kernels.offers import is_free
 from acerl_np.kernels.pairs import N_PLACES, N_VALUES, list_possible
-from acerl_np.kernels.rollout import find_impossible
+from acerl_np.kernels.rollout import find_impossible, list_waits
 from acerl_np.kernels.state import Problem, State
+from acerl_np.kernels.ways import find_delay, find_stand
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.slots import refuse_other_slots
@@ -26,6 +29,13 @@ TASK_FEATURES = ("loaded way", "waiting time", "expiry", "demand")
 VEHICLE_FEATURES = ("speed", "status", "capacity")
 """Entries of an observation, as `kernels.observation` lists them: of each slot; of each vehicle, before its
 total ways to the tasks in the slots."""
+
+
+STATUSES = (
+    *("idle", "working", "broken", "to its next site", "to a parking place", "to a charger"),
+    *("in a charger's queue", "charging"),
+)
+"""What a vehicle does, by its status in `kernels.state`."""
 
 
 class Chooser(Protocol):
@@ -42,16 +52,39 @@ class Chooser(Protocol):
         ...
 
 
-class Pairs(NamedTuple):
-    """The possible pairs of an idle vehicle and a waiting task, by episode, in the order of the pool.
+class Fleet(NamedTuple):
+    """What the vehicles of an episode do.
 
-    The pairs of one task stand in the order of the fleet.
+    Attributes
+    ----------
+    status : tuple of str, as `STATUSES`
+    task : ndarray(int64, (V,)), position in the record of the task that it works on, or -1
+    stand : ndarray(int64, (V,))
+        Position in `layout.sites` of the site from which a free vehicle sets out to a task: where it is, or
+        the next site of its way; -1 of a vehicle that is not free.
+    stand_time : ndarray(float64, (V,)), s, when it is there, a moment of the clock that `time` shows; or nan
+    level : ndarray(float64, (V,)), energy as a share of the battery's capacity, nan without one
+    """
+
+    status: tuple[str, ...]
+    task: np.ndarray
+    stand: np.ndarray
+    stand_time: np.ndarray
+    level: np.ndarray
+
+
+class Pairs(NamedTuple):
+    """The possible pairs of a free vehicle and a waiting task, by episode, in the order of the pool.
+
+    The pairs of one task stand in the order of the fleet. A free vehicle is idle, or may turn at the next
+    site of its way; a task that may still change hands waits, too.
 
     Attributes
     ----------
     episode : ndarray(int64, (P,))
     vehicle, task : ndarray(int64, (P,)), positions in the layout's fleet and in the record
-    approach : ndarray(float64, (P,)), s, from where the vehicle truly stands to the pickup, inf without a way
+    approach : ndarray(float64, (P,))
+        s, from where the vehicle truly stands or drives to the pickup, inf without a way
     loaded : ndarray(float64, (P,)), s, from the pickup to the delivery, handling included
     slack : ndarray(float64, (P,)), s to spare at the delivery if taken now, below 0 if late
     waiting : ndarray(float64, (P,)), s that the task has waited, since a breakdown if that gave it back
@@ -187,7 +220,7 @@ class Scene:
         return np.asarray(self.state.episode[:, S.EPISODE_PHASE] != S.RUNNING)
 
     def pairs(self, b: int | None = None) -> Pairs:
-        """Return the possible pairs of an idle vehicle and a waiting task.
+        """Return the possible pairs of a free vehicle and a waiting task.
 
         Parameters
         ----------
@@ -223,6 +256,47 @@ class Scene:
         )
         return Pairs(*place[:, :n], *value[:, :n])
 
+    def fleet(self, b: int) -> Fleet:
+        """Return what the vehicles of an episode do.
+
+        Parameters
+        ----------
+        b : int
+            Index of the episode.
+
+        Returns
+        -------
+        Fleet
+
+        Raises
+        ------
+        InputError
+            If there is no such episode.
+        """
+        problem, state, row = self.problem, self.state, np.int64(self._check_episode(b))
+        vehicles = range(len(self.instances[b].layout.vehicles))
+        own, now = state.vehicle[row, : len(vehicles)], state.episode[row, S.EPISODE_TIME]
+        capacity = problem.battery[state.episode[row, S.EPISODE_INSTANCE], :, S.BATTERY_CAPACITY]
+        stand, moment, level = (
+            np.full(len(own), -1),
+            np.full(len(own), np.nan),
+            np.full(len(own), np.nan),
+        )
+        for v in map(np.int64, vehicles):
+            if is_free(state, row, v):
+                stand[v] = find_stand(state, row, v)
+                moment[v] = self.time[row] + find_delay(state, row, v)
+            if has_battery(problem, state, row, v):
+                level[v] = find_level(problem, state, row, v, now) / capacity[v]
+        status = tuple(STATUSES[k] for k in own[:, S.VEHICLE_STATUS])
+        return Fleet(status, own[:, S.VEHICLE_TASK].copy(), stand, moment, level)
+
+    def may_wait(self) -> np.ndarray:
+        """Return in which episodes nobody need be assigned now, as something is still to come, bool (B,)."""
+        waits = np.empty(self.n_episodes, np.bool_)
+        list_waits(self.problem, self.state, waits)
+        return waits
+
     def _check_episode(self, b: int) -> int:
         if not is_whole(b) or not 0 <= b < self.n_episodes:
             raise InputError(
@@ -244,7 +318,7 @@ class Scene:
         Returns
         -------
         vehicles, tasks : ndarray(int64, (B,))
-            As `assign` takes them; -1 where the episode is over.
+            As `assign` takes them; -1 where all wait or the episode is over.
 
         Raises
         ------
@@ -274,7 +348,7 @@ class Scene:
         Parameters
         ----------
         rows, vehicles, tasks : ndarray(int64, (n,))
-            Episodes, and what is chosen in each; in those that are over it is ignored.
+            Episodes, and what is chosen in each, as `Simulator.assign` takes it.
 
         Raises
         ------
@@ -286,9 +360,11 @@ class Scene:
         b, v, task = int(rows[k]), int(vehicles[k]), int(tasks[k])
         n_vehicles = len(self.instances[b].layout.vehicles)
         waiting = self.state.pool[b, : self.state.episode[b, S.EPISODE_POOL_SIZE]].tolist()
-        idle = np.flatnonzero(self.state.vehicle[b, :n_vehicles, S.VEHICLE_STATUS] == S.IDLE)
-        if v not in idle:
-            fault = f"vehicle {v} is not idle; expected one of {idle.tolist()}"
+        free = [u for u in range(n_vehicles) if is_free(self.state, np.int64(b), np.int64(u))]
+        if v == task == -1:
+            fault = "nothing is to come that would end the wait; expected a vehicle and a task"
+        elif v not in free:
+            fault = f"vehicle {v} is not idle; expected one of {free}"
         elif task not in waiting:
             fault = f"task {task} does not wait; expected one of {waiting}"
         else:

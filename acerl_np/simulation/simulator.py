@@ -307,8 +307,9 @@ class Simulator(Scene, CopiedWhole):
         Parameters
         ----------
         vehicles, tasks : array_like of int, (B,) or (n,)
-            Positions in the layout's fleet and in the record, whose tasks are sorted by arrival; entries of
-            finished episodes are ignored.
+            Positions in the layout's fleet and in the record, whose tasks are sorted by arrival. Both -1 lets
+            all wait until something happens, where `may_wait` says so. Entries of finished episodes are
+            ignored.
         episodes : array_like of int, (n,), optional
             Indices of the episodes that take one; by default all B.
 

@@ -1,7 +1,9 @@
-"""All that happens in one episode: decisions, trips edge by edge, breakdowns; for pictures and replays."""
+"""All that happens in one episode: decisions, ways edge by edge, charging, breakdowns; for pictures."""
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -9,7 +11,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.events import open_episode, pass_tick
+from acerl_np.kernels.energy import find_level
+from acerl_np.kernels.events import open_episode, pass_tick, settle_tick
 from acerl_np.kernels.state import Problem, State, allocate_state, read_outcome
 from acerl_np.kernels.trace import (
     N_STEP_FIELDS,
@@ -21,6 +24,7 @@ from acerl_np.kernels.trace import (
     STEP_TO,
     list_steps,
 )
+from acerl_np.kernels.trips import drives
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
@@ -110,12 +114,12 @@ class Reason(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """An assignment as it was given.
+    """An assignment as it was given, or that all shall wait.
 
     Attributes
     ----------
     time : int, s
-    vehicle, task : int, positions in the layout's fleet and in the record
+    vehicle, task : int, positions in the layout's fleet and in the record, -1 both if all wait
     reason : Reason
     """
 
@@ -148,16 +152,19 @@ class Step(NamedTuple):
 
 
 class Trip(NamedTuple):
-    """What became of an assignment.
+    """What became of an assignment; one of a task to the vehicle that has it already begins none.
 
     Attributes
     ----------
     decision : int, position in `Trace.decisions`
     vehicle, task : int, positions in the layout's fleet and in the record
-    start, end : int, s, from the assignment to the delivery, or to the vehicle's breakdown
+    start, end : int, s, from the assignment to the delivery, the vehicle's breakdown or the call-back
     pickup : int or None, s, when the vehicle was at the pickup, as waiting counts it; None if it never was
-    delivered : bool, whether it was carried through; else a breakdown undid it
+    delivered : bool, whether it was carried through; else a breakdown or a call-back undid it
     steps : tuple of Step
+    recall : int or None
+        Position of the decision that called it back: it gave the task to another vehicle, or the vehicle
+        another task.
     """
 
     decision: int
@@ -168,6 +175,43 @@ class Trip(NamedTuple):
     pickup: int | None
     delivered: bool
     steps: tuple[Step, ...]
+    recall: int | None = None
+
+
+class Errand(NamedTuple):
+    """What a vehicle did for a while without a task, other than to be idle.
+
+    Attributes
+    ----------
+    status : int, as `STATUSES`: a way to its next site, a parking place or a charger; a queue, or charging
+    vehicle : int
+    start, end : int, s
+    site : int, position in `layout.sites` of where the way leads, or the vehicle stands
+    arrived : bool, whether it came there, or stood there
+    steps : tuple of Step, none where it stood
+    """
+
+    status: int
+    vehicle: int
+    start: int
+    end: int
+    site: int
+    arrived: bool
+    steps: tuple[Step, ...]
+
+
+class Level(NamedTuple):
+    """What a vehicle's battery held from a moment on.
+
+    Attributes
+    ----------
+    time : int, s
+    level, rate : int, units of energy at that moment, and by how many it grows a second
+    """
+
+    time: int
+    level: int
+    rate: int
 
 
 class Stop(NamedTuple):
@@ -199,7 +243,9 @@ class Trace:
     instance : Instance
     decisions : tuple of Decision, in their order
     trips : tuple of Trip, by decision
+    errands : tuple of Errand, by their starts
     stops : tuple of Stop, by their starts
+    levels : tuple of tuple of Level, by vehicle and time; empty of a vehicle without a battery
     makespan, tardiness : float, s, nan if the episode did not finish
     late : float, share of the tasks that were late
     waiting : float, s, mean from arrival to pickup
@@ -213,7 +259,9 @@ class Trace:
     instance: Instance
     decisions: tuple[Decision, ...]
     trips: tuple[Trip, ...]
+    errands: tuple[Errand, ...]
     stops: tuple[Stop, ...]
+    levels: tuple[tuple[Level, ...], ...]
     makespan: float
     tardiness: float
     late: float
@@ -238,21 +286,37 @@ class Trace:
         due = self.instance.arrival + self.instance.expiry
         return np.asarray(np.maximum(0.0, self.finish - due))
 
+    def list_ways(self) -> list[Trip | Errand]:
+        """Return trips and errands by their starts."""
+        return sorted([*self.trips, *self.errands], key=lambda way: way.start)
+
     def locate(self, vehicle: int, time: float) -> tuple[float, float]:
         """Return where a vehicle is, as coordinates of the layout, m."""
         layout = self.instance.layout
         at = layout.site_index[layout.vehicles[vehicle].start]
         place = (at, at, 0.0)
-        for trip in self.trips:
-            if trip.vehicle != vehicle or trip.start > time:
+        for way in self.list_ways():
+            if way.vehicle != vehicle or way.start > time:
                 continue
-            for step in trip.steps:
+            for step in way.steps:
                 if step.start <= time:
                     place = (step.origin, step.target, find_part(step, time))
-            if trip.delivered and trip.end <= time:
-                at = int(self.instance.delivery[trip.task])
+            if isinstance(way, Errand):
+                arrived, at = way.arrived, way.site
+            else:
+                arrived, at = way.delivered, int(self.instance.delivery[way.task])
+            if arrived and way.end <= time:
                 place = (at, at, 0.0)
         return place_on(layout, *place)
+
+    def find_level(self, vehicle: int, time: float) -> float:
+        """Return what a vehicle's battery holds at a moment, in units of energy; nan without one."""
+        battery, known = self.instance.layout.batteries[vehicle], self.levels[vehicle]
+        if battery is None:
+            return math.nan
+        last = max(bisect_right(known, time, key=lambda own: own.time) - 1, 0)
+        level = known[last].level + known[last].rate * (time - known[last].time)
+        return min(max(level, 0.0), float(battery.capacity))
 
 
 def find_part(step: Step, time: float) -> float:
@@ -270,12 +334,13 @@ class Player(Protocol):
     """Who decides in a traced episode."""
 
     def assign(self, problem: Problem, state: State) -> tuple[Sequence[tuple[int, Reason]], int]:
-        """Give the assignments that are to be given now, in row 0 of the state.
+        """Take the decisions that are to be taken now, in row 0 of the state.
 
         Returns
         -------
         given : sequence of (int, Reason)
-            The vehicle of each assignment and its reason, in the order in which they were given.
+            The vehicle of each assignment, -1 where all wait, and its reason, in the order in which they were
+            given.
         due : int
             Tick at which to ask again though nothing has happened by then, `NEVER` for none.
         """
@@ -298,6 +363,8 @@ def trace_episode(
     while state.episode[PLAYED, S.EPISODE_PHASE] == S.RUNNING:
         given, due = player.assign(problem, state)
         notes.add_trips(given)
+        if notes.has_errands:
+            notes.add_errands()
         before = state.vehicle[PLAYED].copy()
         pass_tick(problem, state, PLAYED, due)
         notes.add_events(before)
@@ -312,14 +379,21 @@ class _Notes:
         self.fleet = range(len(instance.layout.vehicles))
         self.decisions: list[Decision] = []
         self.trips: list[Trip] = []
+        self.errands: list[Errand] = []
         self.stops: list[Stop] = []
+        self.levels: list[list[Level]] = [[] for _ in self.fleet]
+        self.has_errands = bool(problem.instance[0, S.INSTANCE_ERRANDS])
         self.open: dict[int, Trip] = {}
+        self.under_way: dict[int, Errand] = {}
+        self.powered = [v for v, own in enumerate(instance.layout.batteries) if own is not None]
+        self.courses: dict[int, tuple[int, int, int]] = {}
         self.broken: dict[int, Stop] = {}
         classes = np.minimum(instance.priority, len(problem.class_weight) - 1).astype(np.int64)
         self.weight = problem.class_weight[classes]
         n = 2 * len(instance.layout.sites) + 2
         self.steps = np.empty((n, N_STEP_FIELDS), np.int64)
         self.offsets = np.empty(n)
+        self._note_levels()
 
     @property
     def now(self) -> int:
@@ -327,19 +401,107 @@ class _Notes:
 
     def add_trips(self, given: Sequence[tuple[int, Reason]]) -> None:
         after, instance = self.state.vehicle[PLAYED], self.instance
+        first = len(self.decisions)
         for v, reason in given:
-            task = int(after[v, S.VEHICLE_TASK])
+            task = int(after[v, S.VEHICLE_TASK]) if v >= 0 else -1
+            self.decisions.append(Decision(self.now, v, task, reason))
+        if self.has_errands:
+            self._note_recalls(first)
+            self._note_errands()
+        for k in range(first, len(self.decisions)):
+            _, v, task, _ = self.decisions[k]
+            if v < 0 or v in self.open:  # nobody, or it has the task already
+                continue
             end = int(after[v, S.VEHICLE_EVENT_TICK])
             waited = self.state.usage[PLAYED, v, S.USAGE_LAST_WAITING]
             pickup = round(float(instance.arrival[task] + waited / self.weight[task]))
             steps = self._list_steps(v, end)
-            self.open[v] = Trip(len(self.decisions), v, task, self.now, end, pickup, True, steps)
-            self.decisions.append(Decision(self.now, v, task, reason))
+            self.open[v] = Trip(k, v, task, self.now, end, pickup, True, steps)
+
+    def _note_recalls(self, first: int) -> None:
+        """Note the trips that decisions from `first` on called back."""
+        for k, decision in enumerate(self.decisions[first:], first):
+            for v, trip in list(self.open.items()):
+                if (decision.vehicle == v) != (decision.task == trip.task):
+                    steps = self._break_off(v, trip.steps)
+                    self.trips.append(
+                        trip._replace(
+                            end=self.now, pickup=None, delivered=False, steps=steps, recall=k
+                        )
+                    )
+                    del self.open[v]
+
+    def add_errands(self) -> None:
+        """Let vehicles that nobody assigned charge or park, and note it."""
+        if self.state.episode[PLAYED, S.EPISODE_N_FINISHED] < self.instance.n_tasks:
+            settle_tick(self.problem, self.state, PLAYED)
+        self._note_errands()
+        self._note_levels()
+
+    def _note_errands(self) -> None:
+        """Note which errands have ended and begun by now."""
+        after = self.state.vehicle[PLAYED]
+        for v in self.fleet:
+            status, errand = int(after[v, S.VEHICLE_STATUS]), self.under_way.get(v)
+            if errand is not None and errand.status != status:
+                del self.under_way[v]
+                arrived = not errand.steps or self.now == errand.end
+                steps = errand.steps
+                if status == S.BROKEN:
+                    # As of a trip: it stands where it was a tick before.
+                    steps = _cut_steps(steps, self.now - 1, self.broken[v])
+                    arrived = not errand.steps
+                elif not arrived:
+                    steps = self._break_off(v, steps)
+                if errand.start < self.now:
+                    own = errand._replace(end=self.now, arrived=arrived, steps=steps)
+                    self.errands.append(own)
+            if status >= S.ROAMING and v not in self.under_way:
+                is_way, end = drives(status), int(after[v, S.VEHICLE_EVENT_TICK])
+                site = after[v, S.VEHICLE_DESTINATION if is_way else S.VEHICLE_SITE]
+                steps = self._list_steps(v, end) if is_way else ()
+                self.under_way[v] = Errand(status, v, self.now, end, int(site), True, steps)
+
+    def _break_off(self, v: int, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """Return the steps of a way that vehicle v leaves now; it finishes its edge on the next one."""
+        row, kept = self.state.vehicle[PLAYED, v], [step for step in steps if step.start < self.now]
+        if not kept:
+            return ()
+        step, part = kept[-1], 1.0
+        joins = drives(row[S.VEHICLE_STATUS]) and row[S.VEHICLE_LEG] == S.JOINING
+        if joins and row[S.VEHICLE_EDGE_TICK] == self.now:
+            first = self._list_steps(v, self.now)[0]
+            if (first.origin, first.target) == (step.origin, step.target):
+                part = max(step.first, first.first)
+        kept[-1] = step._replace(end=min(step.end, self.now), last=part)
+        return tuple(kept)
+
+    def _note_levels(self) -> None:
+        """Note how levels go on, of vehicles that have changed course."""
+        for v in self.powered:
+            row = self.state.vehicle[PLAYED, v]
+            status, tick = int(row[S.VEHICLE_STATUS]), int(row[S.VEHICLE_LEVEL_TICK])
+            course = status, tick, int(row[S.VEHICLE_LOADED_TICK])
+            if self.courses.get(v) == course:
+                continue
+            self.courses[v] = course
+            bends = [max(0, tick)]
+            if status == S.WORKING and course[-1] > tick:
+                bends.append(course[-1])
+            known = [own for own in self.levels[v] if own.time < bends[0]]
+            for bend in bends:
+                level, then = (
+                    int(find_level(self.problem, self.state, PLAYED, np.int64(v), np.int64(k)))
+                    for k in (bend, bend + 1)
+                )
+                known.append(Level(bend, level, then - level))
+            self.levels[v] = known
 
     def _list_steps(self, v: int, end: int) -> tuple[Step, ...]:
         """Return the way of a trip; durations round once, edges one by one, so it may seem to last longer."""
         n = list_steps(self.problem, self.state, PLAYED, SPARE, v, self.steps, self.offsets)
         length = self.instance.layout.routes.edge_length
+        has_task = bool(self.state.vehicle[PLAYED, v, S.VEHICLE_TASK] >= 0)
         steps = []
         for row, offset in zip(self.steps[:n].tolist(), self.offsets[:n].tolist(), strict=True):
             a, b = row[STEP_FROM], row[STEP_TO]
@@ -347,7 +509,7 @@ class _Notes:
             metres = float(length[b, a] if row[STEP_REVERSED] else length[a, b])
             known = a != b and 0.0 < metres < np.inf
             first = offset / metres if known else 0.0
-            loaded = row[STEP_LEG] == S.TO_DELIVERY
+            loaded = has_task and row[STEP_LEG] == S.TO_DELIVERY
             pace = self.instance.layout.find_pace(v, a, b) / metres if known else 1.0
             start, left = min(row[STEP_START], end), min(row[STEP_END], end)
             steps.append(Step(start, left, a, b, first, 1.0, loaded, pace))
@@ -367,6 +529,9 @@ class _Notes:
                 self.stops.append(self.broken.pop(v)._replace(end=self.now))
             elif was == S.WORKING and is_now != S.WORKING:
                 self.trips.append(self.open.pop(v))
+        if self.has_errands:
+            self._note_errands()
+            self._note_levels()
 
     def _note_stop(self, v: int) -> Stop:
         row, place = self.state.vehicle[PLAYED, v], self.state.place[PLAYED, v]
@@ -386,6 +551,11 @@ class _Notes:
             self.stops.append(stop._replace(vehicle=v, end=min(stop.end, now)))
         for trip in self.open.values():
             self.trips.append(_cut_trip(trip, now, now))
+        for errand in self.under_way.values():
+            if errand.start < now:
+                steps = _cut_steps(errand.steps, now)
+                own = errand._replace(end=now, arrived=not errand.steps, steps=steps)
+                self.errands.append(own)
         outcome = self.state.outcome[PLAYED]
         row = State(*(array[: PLAYED + 1] for array in self.state))
         return Trace(
@@ -393,7 +563,9 @@ class _Notes:
             instance=self.instance,
             decisions=tuple(self.decisions),
             trips=tuple(sorted(self.trips, key=lambda trip: trip.decision)),
+            errands=tuple(sorted(self.errands, key=lambda own: (own.start, own.vehicle))),
             stops=tuple(sorted(self.stops, key=lambda stop: (stop.start, stop.vehicle))),
+            levels=tuple(tuple(level for level in own if level.time <= now) for own in self.levels),
             makespan=float(outcome[S.OUTCOME_MAKESPAN]),
             tardiness=float(outcome[S.OUTCOME_TARDINESS]),
             late=float(outcome[S.OUTCOME_LATE]),
@@ -407,7 +579,14 @@ class _Notes:
 
 def _cut_trip(trip: Trip, end: int, last: int, stop: Stop | None = None) -> Trip:
     """Return a trip that ends early, `last` the last moment of its way, where it comes to a stop if any."""
-    steps = [step for step in trip.steps if step.start <= last]
+    steps = _cut_steps(trip.steps, last, stop)
+    pickup = trip.pickup if trip.pickup is not None and trip.pickup <= last else None
+    return trip._replace(end=end, pickup=pickup, delivered=False, steps=steps)
+
+
+def _cut_steps(steps: Sequence[Step], last: int, stop: Stop | None = None) -> tuple[Step, ...]:
+    """Return a way as far as it comes by its last moment, or until its vehicle comes to a stop."""
+    steps = [step for step in steps if step.start <= last]
     if steps and stop is not None and last < steps[-1].end:
         step = steps[-1]
         part = step.last
@@ -416,5 +595,4 @@ def _cut_trip(trip: Trip, end: int, last: int, stop: Stop | None = None) -> Trip
         elif (step.target, step.origin) == (stop.origin, stop.target):
             part = 1.0 - stop.part
         steps[-1] = step._replace(end=last, last=part)
-    pickup = trip.pickup if trip.pickup is not None and trip.pickup <= last else None
-    return trip._replace(end=end, pickup=pickup, delivered=False, steps=tuple(steps))
+    return tuple(steps)

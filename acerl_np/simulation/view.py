@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.trips import drives
 from acerl_np.problem.layout import Layout
 from acerl_np.simulation.simulator import Simulator
-
-STATUSES = {S.IDLE: "idle", S.WORKING: "working", S.BROKEN: "broken"}
 
 SIDE = 400
 """Longer side of a picture, pixels."""
@@ -21,11 +20,16 @@ MAX_PILE = 8
 """Waiting tasks that are drawn at a site."""
 
 WHITE, EDGE, SITE_COLOUR, WAITING = (255, 255, 255), (205, 205, 205), (120, 120, 120), (230, 140, 0)
-COLOURS = {S.IDLE: (40, 160, 70), S.WORKING: (40, 90, 200), S.BROKEN: (205, 40, 40)}
+ERRAND, CHARGING = (130, 150, 190), (0, 170, 170)
+COLOURS = (
+    *((40, 160, 70), (40, 90, 200), (205, 40, 40)),  # idle, working, broken
+    *(ERRAND, ERRAND, ERRAND, CHARGING, CHARGING),
+)
+"""Of vehicles, by their status."""
 
 
 def describe_episode(simulator: Simulator, b: int) -> str:
-    """Return an episode as text: clock, each vehicle's status, site and task, the waiting tasks.
+    """Return an episode as text: clock, each vehicle's status, site, level and task, the waiting tasks.
 
     Returns
     -------
@@ -44,11 +48,15 @@ def describe_episode(simulator: Simulator, b: int) -> str:
             f"; {simulator.status[b]}, makespan {simulator.makespan[b]:g} s, "
             f"tardiness {simulator.tardiness[b]:.1f} s"
         )
+    fleet = simulator.fleet(b)
     for v, vehicle in enumerate(instance.layout.vehicles):
-        row = state.vehicle[b, v]
-        line = f"  {vehicle.id}: {STATUSES[int(row[S.VEHICLE_STATUS])]} at {sites[row[S.VEHICLE_SITE]].id}"
-        if row[S.VEHICLE_STATUS] == S.WORKING:
-            line += f", task {instance.tasks[row[S.VEHICLE_TASK]]}"
+        line = (
+            f"  {vehicle.id}: {fleet.status[v]} at {sites[state.vehicle[b, v, S.VEHICLE_SITE]].id}"
+        )
+        if fleet.task[v] >= 0:
+            line += f", task {instance.tasks[fleet.task[v]]}"
+        if not np.isnan(fleet.level[v]):
+            line += f", level {fleet.level[v]:.0%}"
         lines.append(line)
     for task in state.pool[b, : state.episode[b, S.EPISODE_POOL_SIZE]]:
         due = instance.arrival[task] + instance.expiry[task]
@@ -63,7 +71,8 @@ def draw_episode(simulator: Simulator, b: int) -> np.ndarray:
     """Return an episode as a picture.
 
     Lines are edges, grey squares sites, orange squares above a site the tasks that wait there.
-    Vehicles are dots: green idle, blue working, red broken, with an orange centre when loaded.
+    Vehicles are dots: green idle, blue working, red broken, pale on a way without a task, cyan at a charger,
+    with an orange centre when loaded.
 
     Returns
     -------
@@ -128,11 +137,11 @@ def _locate(simulator: Simulator, b: int, v: int, places: np.ndarray) -> np.ndar
     layout = simulator.instances[b].layout
     row, place = simulator.state.vehicle[b, v], simulator.state.place[b, v]
     start, end, metres = row[S.VEHICLE_SITE], row[S.VEHICLE_SITE], 0.0
-    if row[S.VEHICLE_STATUS] == S.WORKING and row[S.VEHICLE_LEG] != S.ARRIVED:
+    if drives(row[S.VEHICLE_STATUS]) and row[S.VEHICLE_LEG] != S.ARRIVED:
         start, end = row[S.VEHICLE_EDGE_FROM], row[S.VEHICLE_EDGE_TO]
         seconds = simulator.state.episode[b, S.EPISODE_TIME] - row[S.VEHICLE_EDGE_TICK]
         metres = place[S.PLACE_EDGE_OFFSET] + seconds * layout.find_pace(v, start, end)
-    elif row[S.VEHICLE_STATUS] != S.WORKING and row[S.VEHICLE_HALTED_TOWARDS] >= 0:
+    elif not drives(row[S.VEHICLE_STATUS]) and row[S.VEHICLE_HALTED_TOWARDS] >= 0:
         end, metres = row[S.VEHICLE_HALTED_TOWARDS], place[S.PLACE_HALTED_AT]
     length = layout.routes.edge_length[start, end]
     part = min(metres / length, 1.0) if 0.0 < length < np.inf else 0.0

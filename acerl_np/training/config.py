@@ -12,10 +12,18 @@ import numpy as np
 from acerl_np.evolution.ranking import FIELDS, OwnRanking, Ranking, Shaping
 from acerl_np.evolution.sampler import SAMPLER_FIELD, Advantage, OwnSampler, Sampler
 from acerl_np.evolution.spreads import MIN_NOISE_STD
-from acerl_np.policies.index import EXPECTED, NAMES, Feature, check_features
+from acerl_np.policies.index import (
+    CHARGING,
+    EXPECTED,
+    WAITING,
+    Feature,
+    check_features,
+    suggest_features,
+)
 from acerl_np.policies.network import Initialisation
 from acerl_np.problem.goal import MAX_CLASSES, SHIFT, Goal, ObjectiveField, OwnMeasure
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import CHANGES, MAX_CHANGES, Commitment
 from acerl_np.problem.rules import PAPER_RULES, RULE_NAMES
 from acerl_np.problem.slots import SlotKind
 from acerl_np.problem.tables import MAX_HORIZON
@@ -48,6 +56,8 @@ class FeaturesField(Field):
         try:
             if isinstance(value, tuple | list):
                 return check_features(value)
+            if value is None:
+                return None
         except PolicyError as caused:
             raise error(str(caused)) from None
         refuse(name, value, EXPECTED, error)
@@ -59,7 +69,11 @@ SECONDS = Field(float, 0.0, MAX_HORIZON, above=True, optional=True, expected=TO_
 INDEX_ALONE = {
     "spread": ("one", "one"),
     "planned_breakdowns": (True, "True"),
-    "features": (NAMES, "all"),
+    "features": (None, "none"),
+    "commitment": ("assignment", "assignment"),
+    "max_changes": (MAX_CHANGES, f"{MAX_CHANGES}"),
+    "may_wait": (False, "False"),
+    "tune_charging": (False, "False"),
 }
 NETWORK_ALONE = {
     "hidden": ((128, 128), "the default"),
@@ -80,7 +94,7 @@ class Config(Options):
     ----------
     form : {"network", "index"}
         What is trained: the paper's network that sees all waiting tasks and chooses a vehicle and a rule,
-        or a function that scores every pair of an idle vehicle and a waiting task.
+        or a function that scores every pair of a free vehicle and a waiting task.
     generations : int
         G, generations to train.
     decisions : int or None
@@ -134,8 +148,18 @@ class Config(Options):
         (CMA-ES), for index policies.
     planned_breakdowns : bool
         Whether an index policy looks at the breakdowns that a layout lists.
-    features : tuple of str or Feature
-        Features that an index policy looks at; users' as they are or as module:name.
+    features : tuple of str or Feature, optional
+        Features that an index policy looks at; users' as they are or as module:name. By default ten; also
+        those of batteries where vehicles have some, and of call-backs with `commitment` pickup.
+    commitment : {"assignment", "pickup"}
+        Until when a task may change hands: until it is assigned, or until it is loaded; index policies.
+    max_changes : int
+        How often a task may at most, with `commitment` pickup.
+    may_wait : bool
+        Whether an index policy may let all wait though a vehicle is free: it has features of waiting, too.
+    tune_charging : bool
+        Whether the thresholds resume, good and full of batteries are trained with the weights of an index
+        policy, from what the floor says.
     slots : {"task", "pool"}
         Where the network sees a waiting task: in a slot of its own, by its id, which an inference says was so
         in the paper (`docs/known-differences.md`); or in that of its place in the pool.
@@ -205,7 +229,11 @@ class Config(Options):
     synthetic: float = option(0.0, Field(float, 0.0, 1.0))
     spread: SpreadName = "one"
     planned_breakdowns: bool = True
-    features: tuple[str | Feature, ...] = option(NAMES, FeaturesField(tuple))
+    features: tuple[str | Feature, ...] | None = option(None, FeaturesField(tuple, optional=True))
+    commitment: Commitment = "assignment"
+    max_changes: int = option(MAX_CHANGES, CHANGES)
+    may_wait: bool = False
+    tune_charging: bool = False
     shaping: Shaping = "standardised"
     antithetic: bool = False
     hidden: tuple[int, ...] = option((128, 128), SIZES)
@@ -242,10 +270,32 @@ class Config(Options):
         return Goal(objective, self.cost, self.cost_limit, self.class_weights)  # type: ignore[arg-type]
 
     def resolve(self, instances: Sequence[Instance]) -> Config:
-        """Return the configuration with the objective that these training records suggest if it has none."""
-        if self.objective is not None:
-            return self
-        return replace(self, objective=SHIFT if are_shifts(instances) else Goal.objective)
+        """Return the configuration with the objective and features that these training records suggest.
+
+        Raises
+        ------
+        ConfigError
+            If a floor has another commitment, or no batteries whose charging could be tuned.
+        """
+        layouts = [instance.layout for instance in instances]
+        for layout in layouts:
+            if layout.commitment not in ("assignment", self.commitment):
+                refuse(
+                    "commitment",
+                    self.commitment,
+                    f"that of the floor, {layout.commitment}",
+                    ConfigError,
+                )
+        if self.tune_charging and not any(any(layout.batteries) for layout in layouts):
+            refuse("tune_charging", True, "False, as no vehicle has a battery", ConfigError)
+        changes: dict[str, Any] = {}
+        if self.objective is None:
+            changes["objective"] = SHIFT if are_shifts(instances) else Goal.objective
+        if self.form == "index":
+            features = self.features or suggest_features(layouts, self.commitment)
+            features = (*features, *(WAITING if self.may_wait else ()))
+            changes["features"] = (*features, *(CHARGING if self.tune_charging else ()))
+        return replace(self, **changes) if changes else self
 
     @classmethod
     def preset(cls, name: Preset, **options: Any) -> Config:

@@ -15,12 +15,15 @@ from acerl_np.evolution.spreads import MIN_SIGMA
 from acerl_np.kernels.deciders import derive_keys
 from acerl_np.kernels.network import count_parameters, make_network
 from acerl_np.kernels.random import ACTION
-from acerl_np.kernels.state import Outcome, Problem
+from acerl_np.kernels.state import Outcome, Problem, join_outcomes
 from acerl_np.kernels.update import Noise
 from acerl_np.policies.index import (
+    CHARGING,
+    NAMES,
     IndexPolicy,
     build_index,
     check_features,
+    move_thresholds,
     seat_index,
     start_weights,
 )
@@ -31,7 +34,12 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.rules import PAPER_RULES, number_rules
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import SlotKind, Slots, find_slots
-from acerl_np.problem.tables import build_problem, count_actions, count_features
+from acerl_np.problem.tables import (
+    build_problem,
+    count_actions,
+    count_features,
+    set_commitment,
+)
 from acerl_np.simulation.arena import play_list, play_members
 from acerl_np.support.errors import InputError
 from acerl_np.support.workers import Workers
@@ -168,9 +176,12 @@ class IndexForm(Form):
     def __init__(self, instances: Sequence[Instance], config: Config, workers: Workers) -> None:
         self.workers = workers
         self.problem = build_problem(instances, horizon=config.horizon, goal=config.goal)
-        self.features = check_features(config.features)
-        self.planned_breakdowns = config.planned_breakdowns
-        self.n_parameters = len(config.features)
+        self.features = check_features(config.features or NAMES)
+        self.n_parameters = len(self.features)
+        self.how: dict[str, Any] = {"planned_breakdowns": config.planned_breakdowns}
+        if config.commitment == "pickup":
+            self.how |= {"commitment": "pickup", "max_changes": config.max_changes}
+            self.problem = set_commitment(self.problem, "pickup", config.max_changes)
         self.origin = Origin.of(instances, goal=config.goal)
 
     def start(self, seed: int) -> np.ndarray:
@@ -193,22 +204,25 @@ class IndexForm(Form):
         keys = np.empty((each, 4), np.uint32)
         # All members of a record meet the same random breakdowns.
         derive_keys(noise.seed, ACTION, noise.generation, 0, keys)
-        index = build_index(state[0], self.features, self.planned_breakdowns)
-        return play_list(
-            dealt.problem,
-            seat_index(index, self.features, dealt.problem, True),
-            dealt.rows[first:last].ravel(),
-            np.tile(keys, (n, 1)),
-            self.workers,
-            rows=np.repeat(np.arange(n), each),
-        )
+        index = build_index(state[0], self.features, self.how["planned_breakdowns"])
+        make = seat_index(index, self.features, dealt.problem, True)
+        rows = dealt.rows[first:last]
+        if not {*CHARGING} & {*self.features}:
+            every, own = np.tile(keys, (n, 1)), np.repeat(np.arange(n), each)
+            return play_list(dealt.problem, make, rows.ravel(), every, self.workers, rows=own)
+        parts = []
+        for k, theta in enumerate(state[0]):  # each member has batteries of its own
+            problem = move_thresholds(dealt.problem, theta, self.features)
+            own = np.full(each, k)
+            parts.append(play_list(problem, make, rows[k], keys, self.workers, rows=own))
+        return join_outcomes(parts)
 
     def make_policy(self, theta: np.ndarray) -> IndexPolicy:
         """Return the policy of these parameters."""
         return IndexPolicy(
             theta,
             features=self.features,
-            planned_breakdowns=self.planned_breakdowns,
+            **self.how,
             origin=self.origin,
         )
 

@@ -172,7 +172,11 @@ def test_evaluate_writes_every_task_of_trials_that_differ(empty, run):
     words = (
         "evaluate MIX nearest own.csv --layout dmh --past past.csv --trials 3 --class-weights 1,5"
     )
-    run(f"{words} --trials-csv trials.csv --tasks-csv tasks.csv")
+    run(f"{words} --trials-csv trials.csv --tasks-csv tasks.csv --vehicles-csv vehicles.csv")
+    with open("vehicles.csv", newline="") as file:
+        fleet = list(csv.DictReader(file))
+    assert sum(int(row["tasks"]) for row in fleet) == 8 * 5 and len(fleet) == 3 * 5
+    assert {row["lowest_level_share"] for row in fleet} == {""}
     with open("tasks.csv", newline="") as file:
         tasks = list(csv.DictReader(file))
     with open("trials.csv", newline="") as file:

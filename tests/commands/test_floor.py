@@ -280,3 +280,82 @@ def test_a_picture_is_drawn(empty, run, name):
     assert run(f"floor show l.json --out {name}").out == f"{name}\n"
     start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[name[-3:]]
     assert Path(name).read_bytes().startswith(start)
+
+
+RATES = "idle=1,empty=3,loaded=7,charge=10"
+
+
+def test_batteries_chargers_and_parking_places_are_given(empty, run, tmp_path):
+    plug = '<locationType name="Plug"><allowedOperation name="Charge"/></locationType>'
+    plug += '<location name="Dock" type="Plug"><link point="P3"/></location>'
+    text = Path(PLANT).read_text().replace("<visualLayout", plug + "<visualLayout")
+    write("m.xml", text.replace('name="Truck-2"', 'name="Truck-2" energyLevelGood="70"'))
+    run(["floor", "import", "m.xml", "--out", "bare.json"])
+    bare = acerl_np.load_layout("bare.json")
+    assert [charger.site for charger in bare.chargers] == ["Dock"] and bare.parking is None
+    assert "1 charger: Dock; no vehicle has a battery" in run("floor check bare.json").out
+    words = ["--battery", f"capacity=4000,start=999,{RATES}", "--parking", "after=9"]
+    captured = run(["floor", "import", "m.xml", "--out", "l.json", *words])
+    assert "energy levels: 1 (Truck-1) have none in the model; 20, 45, 60, 95 %" in captured.err
+    layout = acerl_np.load_layout("l.json")
+    assert [x.good for x in layout.batteries] == [2400, 2800]
+    assert [x.start for x in layout.batteries] == [999, 999]
+    assert [place.site for place in layout.parking.places] == ["Park"] and layout.parking.after == 9
+    # The fleet keeps its batteries, in turn, and gets others for all.
+    run("floor fleet l.json --vehicles 3 --out three.json")
+    assert [x.good for x in acerl_np.load_layout("three.json").batteries] == [2400, 2800, 2400]
+    words = "--battery-hours 2 --charge-minutes 40 --chargers P2:3 P1"
+    run(f"floor fleet l.json --vehicles 2 --out hours.json {words}")
+    hours = acerl_np.load_layout("hours.json")
+    assert {(x.capacity, x.charge, x.full) for x in hours.batteries} == {(3600000, 1500, 3420000)}
+    assert [(x.site, x.slots) for x in hours.chargers] == [("Inbound", 3), ("P1", 1)]
+    lines = run("floor check hours.json").out.splitlines()
+    assert "2 chargers: Inbound (3 slots), P1" in lines
+    assert "parking after 9 s without a task: 1 site: Park" in lines
+    assert (
+        "battery of v1, v2: lasts 3.3 h empty or 1.4 h loaded, charged in 0.7 h; critical 20%, resume 45%, "
+        "good 60%, full 95%"
+    ) in lines
+    assert "2 chargers: Inbound (3 slots), P1\n" in run("floor show hours.json").out
+
+
+def test_a_record_is_set_against_the_time_to_charge(empty, run):
+    words = f"--vehicles 2 --battery capacity=9000,{RATES[:-2]}4 --chargers park"
+    run(f"floor fleet supply-loop --out l.json {words}")
+    write("day.csv", RECORD + "".join(f"t{k},rack-1,line-1,{120 * k},99,0,0\n" for k in range(30)))
+    told = run("floor check l.json day.csv").out.splitlines()[-3:]
+    assert re.search(
+        r"day: a vehicle must charge \d+% of its time, .* with it; slots: 2.\d of 1", told[0]
+    )
+    assert told[1:] == [
+        "day: the chargers cannot keep up",
+        "day: this fleet cannot keep up while it charges",
+    ]
+    assert "need more than a full battery" in run("records check day.csv --layout l.json").out
+    [row] = csv.DictReader(
+        run("records check day.csv --layout l.json --format csv").out.splitlines()
+    )
+    assert float(row["charging_share"]) == float(row["slots_needed"]) / 2 > 0.5
+    assert (row["slots"], row["beyond_battery"]) == ("1", "0")
+    bare = run("records check day.csv --layout supply-loop").out
+    assert "battery" not in bare and "slots" not in bare
+
+
+def test_what_no_battery_is_is_refused_in_a_line(empty, run):
+    for words, said in (
+        ("--battery capacity=10,empt=3", "--battery"),
+        ("--battery capacity=1e3", "argument --battery: read capacity=1e3; expected KEY=N"),
+        ("--battery idle=1", "--battery.capacity: missing"),
+        (f"--battery capacity=9000,{RATES}", "battery: no chargers; expected at least one"),
+        (f"--battery capacity=9000,{RATES} --battery-hours 1 --charge-minutes 9", "given beside"),
+        ("--battery-hours 1", "expected --charge-minutes beside it"),
+        ("--chargers oven", "--chargers: read 'oven'; expected sites, nodes or stations"),
+        ("--chargers park:0", "--chargers: read 'park:0'"),
+        ("--chargers park rack-1 park", "chargers[2].site: 'park' again"),
+        ("--parking before=1", '--parking."before": unknown key; expected one of after'),
+        ("--parking after=-1", "--parking.after: read -1; expected a whole number from 0"),
+    ):
+        err = run(f"floor fleet supply-loop --vehicles 2 --out l.json {words}", 2).err
+        assert said in err.splitlines()[-1]
+    run("floor fleet supply-loop --vehicles 2 --chargers rack-1 --out l.json")
+    assert not any(acerl_np.load_layout("l.json").batteries)

@@ -69,7 +69,7 @@ BAD_TOML = {
     "rules = []": "rules: read []; expected some of FCFS",
     'form = "index"\nrules = ["STD"]': "rules: read ('STD',); expected the default with form index",
     'spread = "full"': "spread: read full; expected one with form network",
-    'features = ["approach"]': "features: read ('approach',); expected all with form network",
+    'features = ["approach"]': "features: read ('approach',); expected none with form network",
     'form = "index"\nbiases = false': "biases: read False; expected True with form index",
     "decisions = 9\ngenerations = 9": "generations: given besides decisions",
     "steps = 9": "--steps: given without --algorithm",

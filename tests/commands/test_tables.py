@@ -9,12 +9,17 @@ import re
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
+from pages import BATTERY, make_powered
 from worlds import make_task
 
 import acerl_np
+from acerl_np.commands.tables import VEHICLE_COLUMNS, list_tasks, list_vehicles
 from acerl_np.evaluation.margin import Margin
+from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.verdict import judge
+from acerl_np.kernels.state import CHARGING, QUEUED
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.records import write_record
 
@@ -129,3 +134,27 @@ def test_a_training_tells_more_and_that_there_is_little_to_win(quiet, run):
     out = run(f"{words} --out run --quiet --more").out
     assert out.count("waiting, s") == 3 and out.count("utilisation  empty") == 2
     assert "Little to win here: " in out and "static plan v" in out
+
+
+def test_vehicles_shares_are_those_of_every_second():
+    trace = trace_policy("nearest", make_powered())
+    rows = [
+        dict(zip(VEHICLE_COLUMNS, line, strict=True)) for line in list_vehicles("nearest", 0, trace)
+    ]
+    spans = {
+        "queue_share": [own for own in trace.errands if own.status == QUEUED],
+        "charging_share": [own for own in trace.errands if own.status == CHARGING],
+        "broken_share": trace.stops,
+    }
+    times = np.arange(trace.end)
+    for v, row in enumerate(rows):
+        for name, found in spans.items():
+            own = [any(x.vehicle == v and x.start <= t < x.end for x in found) for t in times]
+            assert row[name] == pytest.approx(np.mean(own), abs=1e-6)
+        busy = sum(row[name] for name in (*spans, "loaded_share", "empty_share"))
+        assert 0.0 < row["loaded_share"] < busy <= 1.0
+        lowest = min(trace.find_level(v, t) for t in times) / BATTERY["capacity"]
+        assert float(row["lowest_level_share"]) == pytest.approx(lowest, abs=1e-5)
+    changes = [line[-1] for line in list_tasks("nearest", 0, trace)]
+    assert sum(changes) == sum(row["called_back"] for row in rows) > 0
+    assert sum(row["tasks"] for row in rows) == trace.instance.n_tasks

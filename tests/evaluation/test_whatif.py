@@ -137,7 +137,14 @@ def make_trials(values, late=None, **more):
 
 
 def make_rows(lates, knob="vehicles", policy="mine", **more):
-    base = {"vehicles": 9, "demand": 1.0, "speed": 1.0, "breakdown_rate": 1.0, **more}
+    base = {
+        "vehicles": 9,
+        "demand": 1.0,
+        "speed": 1.0,
+        "breakdown_rate": 1.0,
+        "chargers": 0,
+        **more,
+    }
     return [
         Row({**base, knob: value}, False, policy, (), 1.0, trials, trials)
         for value, late in lates.items()
@@ -224,7 +231,7 @@ def test_what_cannot_be_played_is_refused_before_anything_is(shifts, monkeypatch
     many = range(1, 99)
     for records, knobs, words in (
         ([], {}, "no records; expected at least one"),
-        (shifts, {"chargers": [1]}, "knob: read 'chargers'; expected one of vehicles, demand"),
+        (shifts, {"ovens": [1]}, "knob: read 'ovens'; expected one of vehicles, demand"),
         (shifts, {"vehicles": []}, "0 settings; expected 1 to 1,000"),
         (shifts, {"vehicles": [2.5]}, "vehicles: read 2.5; expected a whole number from 1"),
         (shifts, {"demand": many, "speed": many}, "9,604 settings; expected 1 to 1,000"),

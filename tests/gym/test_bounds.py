@@ -54,6 +54,25 @@ def test_no_observation_leaves_its_bounds(world, actions, random, slots):
         assert time <= bound_time(instance, bound_durations(instance), np.inf)
 
 
+POWERED = worlds.with_parking(worlds.with_chargers(worlds.worlds()))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    POWERED | worlds.worlds(),
+    st.sampled_from(["rules", "pairs"]),
+    st.sampled_from(["assignment", "pickup"]),
+)
+def test_no_observation_leaves_its_bounds_where_vehicles_wait_and_charge(
+    world, actions, commitment
+):
+    layout = Layout.from_dict(world.layout).with_commitment(commitment, 2)
+    instance = Instance.from_rows("random", layout, world.rows)
+    env = DMHEnv(instance, actions=actions, may_wait=True)
+    _, time = play_within(env, world.choose)
+    assert time <= bound_time(instance, bound_durations(instance), np.inf, True)
+
+
 SPREAD = {
     "distance": [11.0, 4.0],
     "waiting": [9.0, 5.0],

@@ -11,9 +11,23 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_vehicles import NaiveEpisode
+from pages import make_powered
+from worlds import RAW, with_chargers, with_parking, worlds
 
 import acerl_np
-from acerl_np import ActionError, InputError, Instance, Simulator, load_instance, load_layout
+from acerl_np import (
+    ActionError,
+    InputError,
+    Instance,
+    Layout,
+    Simulator,
+    load_instance,
+    load_layout,
+)
+from acerl_np.evaluation.tracing import trace_policy
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -76,6 +90,74 @@ def test_the_checker_finds_nothing(instances, illegal, several, env_id):
     given = instances if several else "DMH-01"
     env = gymnasium.make(env_id, instance=given, illegal=illegal, render_mode="rgb_array")
     check_env(env.unwrapped)
+
+
+@pytest.mark.parametrize("env_id", [ENV_ID, PAIRS_ENV_ID])
+def test_the_checker_finds_nothing_where_vehicles_wait_and_charge(env_id):
+    env = gymnasium.make(env_id, instance=make_powered(), illegal="redraw", may_wait=True)
+    check_env(env.unwrapped, skip_render_check=True)
+
+
+@pytest.mark.oracle
+@settings(deadline=None, max_examples=60)
+@given(
+    with_parking(with_chargers(worlds())),
+    st.sampled_from(["assignment", "pickup"]),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_masks_are_those_of_the_slow_simulator(world, commitment, may_wait, draws):
+    layout = Layout.from_dict(world.layout).with_commitment(commitment, 3)
+    instance = Instance.from_rows("random", layout, world.rows)
+    env = DMHEnv(instance, actions="pairs", slots="pool", task_slots=99, may_wait=may_wait)
+    slow = NaiveEpisode(world.layout, world.rows, commitment=commitment, max_changes=3, scaling=RAW)
+    _, info = env.reset(seed=0)
+    over = False
+    while not over:
+        legal = np.flatnonzero(info["action_mask"]).tolist()
+        pairs = [99 * v + slow.pool.index(task) for v, task in slow.candidates()]
+        last = 99 * len(layout.vehicles)
+        assert env.action_space.n == last + may_wait
+        assert legal == pairs + [last] * (may_wait and slow.may_wait())
+        action = draws.choice(legal)
+        if action == last:
+            slow.wait()
+        else:
+            slow.assign(action // 99, action % 99)
+        _, _, over, _, info = env.step(action)
+        assert info["time"] == slow.time
+    assert info["makespan"] == slow.makespan
+
+
+def test_waiting_is_an_action_only_where_asked_for():
+    instance = load_instance("DMH-01")
+    plain, waiting = DMHEnv(instance), DMHEnv(instance, may_wait=True)
+    observation, info = plain.reset(seed=0)
+    same, further = waiting.reset(seed=0)
+    assert np.array_equal(observation, same)
+    assert further["action_mask"].tolist() == [*info["action_mask"].tolist(), 1]
+    _, _, _, _, later = waiting.step(12)
+    assert later["time"] > info["time"]
+    with pytest.raises(ActionError, match="action 13 is illegal"):
+        waiting.step(13)
+    with pytest.raises(InputError, match="may_wait: read 'yes'"):
+        DMHEnv(instance, may_wait="yes")
+
+
+def test_an_agent_waits_as_it_did_in_its_environment():
+    """It waits whenever it may."""
+    instance, asked = make_powered(), []
+
+    def wait(observation, mask):
+        asked.append(mask[:, -1].any())
+        return np.where(mask[:, -1], mask.shape[1] - 1, mask.argmax(axis=1))
+
+    for actions in ("rules", "pairs"):
+        agent = acerl_np.Agent(wait, instance, actions=actions, may_wait=True)
+        judged = acerl_np.evaluate_policy(agent, instance, trials=1)
+        trace = trace_policy(agent, instance)
+        assert trace.makespan == judged.makespan[0, 0]
+        assert -1 in {decision.vehicle for decision in trace.decisions} and any(asked)
 
 
 SIZES = {"task_slots": 33, "n_vehicles": 5, "scaling": np.arange(1.0, 13.0)}
@@ -307,8 +389,8 @@ def test_seeds_of_numpys_kinds(instances, seed):
     assert type(envs.num_envs) is int
     env.reset(seed=seed)
     assert env.np_random_seed == 3
-    for given in (seed, [seed, 4, np.int64(5)], np.array([3, 4, 5]), (3, 4, 5)):
-        envs.reset(seed=given)
+    for seeds in (seed, [seed, 4, np.int64(5)], np.array([3, 4, 5]), (3, 4, 5)):
+        envs.reset(seed=seeds)
         assert envs.np_random_seed == (3, 4, 5)
 
 

@@ -81,7 +81,8 @@ class Twins:
         _, scores = self.decide(decider)
         rows = decider.pairs.x[: len(scores)].tolist()
         return {
-            pair: dict(zip(NAMES, row, strict=True)) for pair, row in zip(scores, rows, strict=True)
+            pair: dict(zip(NAMES, row, strict=False))  # without those of call-backs and batteries
+            for pair, row in zip(scores, rows, strict=True)
         }
 
     def look(self, planned_breakdowns=True):

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from boxes import draw_figure, draw_texts, find_faults
+from pages import make_powered
 from worlds import make_task
 
 import acerl_np
@@ -46,13 +47,14 @@ def traces():
     return [
         trace_policy("EDD", acerl_np.load_instance("DMH-01")),
         trace_policy("STD", make_hall(n_tasks=120)),
+        trace_policy("nearest", make_powered()),
     ]
 
 
 def test_bars_are_the_steps_of_the_trace(traces):
     for trace in traces:
         bars = list_bars(trace)
-        assert {bar.kind for bar in bars} == set(LOOKS)
+        assert {bar.kind for bar in bars} == set(list(LOOKS)[: 5 if trace.errands == () else None])
         late = {k for k, delay in enumerate(trace.delay) if delay > 0}
         for trip in trace.trips:
             own = [
@@ -69,9 +71,12 @@ def test_bars_are_the_steps_of_the_trace(traces):
                 kind = "late" if trip.task in late else "loaded"
                 assert all(bar.kind == (kind if loaded else "way") for bar in ways)
             if not trip.delivered:
-                assert [bar.kind for bar in own] == ["undone"] * (trip.end > trip.start)
+                kind = "undone" if trip.recall is None else "recalled"
+                assert [bar.kind for bar in own] == [kind] * (trip.end > trip.start)
         broken = Counter(bar.vehicle for bar in bars if bar.kind == "broken")
         assert broken == Counter(stop.vehicle for stop in trace.stops)
+        drawn = Counter((bar.vehicle, bar.start, bar.end) for bar in bars if bar.task is None)
+        assert drawn >= Counter((own.vehicle, own.start, own.end) for own in trace.errands)
         # No vehicle does two things at a time.
         for v in range(len(trace.instance.layout.vehicles)):
             own = sorted((bar.start, bar.end) for bar in bars if bar.vehicle == v)
@@ -116,8 +121,8 @@ def count_slowly(trace):
     """Drives along each pair of sites, loaded and empty."""
     names = [site.id for site in trace.instance.layout.sites]
     counts = {}
-    for trip in trace.trips:
-        for step in trip.steps:
+    for way in (*trace.trips, *trace.errands):
+        for step in way.steps:
             if step.origin != step.target:
                 key = (*sorted((names[step.origin], names[step.target])), step.loaded)
                 counts[key] = counts.get(key, 0.0) + step.last - step.first

@@ -70,3 +70,17 @@ def test_a_node_is_called_by_the_stations_that_it_serves():
     data["stations"] = {"Ramp": ["p0", "p1"], "Door": ["p0"], "Gate": ["p0"]}
     names = draw_figure(draw, Layout.from_dict(data), look=list_names)
     assert {"Door, Gate, ...", "Ramp", "p2", "st1", "20 m"} <= names and "p0" not in names
+
+
+def test_chargers_and_parking_places_are_marked_where_there_are_some():
+    def list_marks(figure):
+        axes = figure.axes[0]
+        found = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
+        return {name: len(found[name].get_offsets()) for name in found if "here" in name}
+
+    data = make_grid(3, 2.0).to_dict()
+    assert draw_figure(draw, Layout.from_dict(data), look=list_marks) == {}
+    data["chargers"] = [{"site": "s1"}, {"site": "s2"}]
+    data["parking"] = {"places": [{"site": "s1"}]}
+    found = draw_figure(draw, Layout.from_dict(data), look=list_marks)
+    assert found == {"vehicles charge here": 2, "vehicles park here": 1}

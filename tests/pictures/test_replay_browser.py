@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from browser import emulate, open_browser, skip_without_browser
 from episodes import list_waiting
-from pages import EVIL, make_instance
+from pages import EVIL, make_instance, make_powered
 
 import acerl_np
 from acerl_np import Simulator
@@ -24,6 +24,7 @@ from acerl_np.kernels.state import (
     VEHICLE_STATUS,
 )
 from acerl_np.pictures.replay import write_replay
+from acerl_np.simulation.scene import STATUSES
 
 skip_without_browser()
 pytestmark = pytest.mark.browser
@@ -175,9 +176,9 @@ def test_figures_are_the_simulators_at_ten_moments(show, dmh):
     assert simulator.tardiness[0] == pytest.approx(trace.tardiness)
 
 
-@pytest.mark.parametrize("rule", ["EDD", "STD"])
+@pytest.mark.parametrize("rule", ["EDD", "STD", "nearest"])
 def test_vehicles_are_where_the_trace_has_them(show, rule):
-    trace = trace_policy(rule, make_instance())
+    trace = trace_policy(rule, make_powered() if rule == "nearest" else make_instance())
     chrome = show([trace])
     times = np.linspace(0.0, trace.end, 97).tolist()
     script = """
@@ -192,6 +193,38 @@ def test_vehicles_are_where_the_trace_has_them(show, rule):
     for time_, places in zip(times, found, strict=True):
         for v, place in enumerate(places):
             assert place == pytest.approx(trace.locate(v, time_), abs=0.02), (time_, v)
+
+
+def test_charging_parking_and_call_backs_are_those_of_the_trace(show):
+    trace = trace_policy("nearest", make_powered())
+    recalled = [trip for trip in trace.trips if trip.recall is not None]
+    assert recalled and len({own.status for own in trace.errands}) == 5
+    chrome = show([trace], prefers_color_scheme="dark")
+    script = """
+        const [run] = player.episode.runs;
+        return arguments[0].map((time) => arguments[1].map((v) =>
+            [run.findState(v, time).state, run.findLevel(v, time)]));
+    """
+    times, fleet = np.linspace(0.0, trace.end, 301).tolist(), [0, 1, 2]
+    capacity = trace.instance.layout.battery.capacity
+    seen = set()
+    for now, found in zip(times, chrome.execute_script(script, times, fleet), strict=True):
+        for v, (state, level) in zip(fleet, found, strict=True):
+            assert level == pytest.approx(trace.find_level(v, now) / capacity)
+            own = [x for x in trace.errands if x.vehicle == v and x.start <= now < x.end]
+            if own:
+                assert state == STATUSES[own[0].status]
+            seen.add(state)
+    assert seen > {"idle", "to pickup", "loaded", "broken", "parked", "charging"}
+    texts = read_texts(chrome, ".recalls td:last-child")
+    assert len(texts) == len(recalled)
+    for text, trip in zip(texts, sorted(recalled, key=lambda trip: trip.recall), strict=True):
+        assert text.startswith(f"v{trip.vehicle} l") and trace.instance.tasks[trip.task] in text
+    k = min(trip.recall for trip in recalled)
+    chrome.execute_script(f"for (let n = 0; n <= {k}; n++) player.stepDecision(1)")
+    assert texts[0] in read_texts(chrome, ".chosen")[0]
+    for now in times[::30]:  # nothing that is drawn or told complains
+        chrome.execute_script("player.seek(arguments[0])", now)
 
 
 def test_nothing_reaches_the_network(show, dmh):

@@ -24,13 +24,8 @@ from acerl_np import (
     load_policy,
     load_suite,
 )
-from acerl_np.kernels.state import (
-    EPISODE_POOL_SIZE,
-    RECORD_DEMAND,
-    RECORD_PRIORITY,
-    TASK_VEHICLE,
-)
-from acerl_np.policies.index import FEATURES, NAMES, START, start_weights
+from acerl_np.kernels.state import EPISODE_POOL_SIZE, RECORD_DEMAND, RECORD_PRIORITY, TASK_VEHICLE
+from acerl_np.policies.index import KNOWN, NAMES, START, start_weights
 from acerl_np.policies.origin import Origin
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.files import read_arrays, write_arrays
@@ -74,7 +69,7 @@ def test_weights_by_name():
     assert policy.theta.tolist() == [-1.0, 2.0, 0.5]
     assert policy.planned_breakdowns and not policy.theta.flags.writeable
     assert repr(policy) == "IndexPolicy(3 features)"
-    assert repr(draw_policy()) == f"IndexPolicy({len(FEATURES)} features)"
+    assert repr(draw_policy()) == f"IndexPolicy({len(NAMES)} features)"
     other = IndexPolicy([1, 2], features=["loaded", "approach", "loaded"], planned_breakdowns=False)
     assert other.features == ("approach", "loaded")
     again = other.replace([3, 4])
@@ -83,12 +78,12 @@ def test_weights_by_name():
 
 
 def test_the_start_is_by_name():
-    start = dict(zip(NAMES, start_weights(NAMES).tolist(), strict=True))
+    start = dict(zip(KNOWN, start_weights(KNOWN).tolist(), strict=True))
     assert {name: weight for name, weight in start.items() if weight} == START
-    assert start_weights(NAMES[::-1]).tolist() == [start[name] for name in NAMES[::-1]]
+    assert start_weights(KNOWN[::-1]).tolist() == [start[name] for name in KNOWN[::-1]]
 
 
-N = len(FEATURES)
+N = len(NAMES)
 
 
 @pytest.mark.parametrize(

@@ -87,8 +87,8 @@ WRONG = {
     "too many": (([0, 1], [0, 0]), r"vehicles: read int64 of shape \(2,\); expected integers"),
     "nobody": (
         ([-1], [-1]),
-        r"episode 0 at 0 s: vehicle -1 with task -1 is impossible: vehicle -1 is not idle; expected one of "
-        r"\[0, 1\]",
+        r"episode 0 at [01] s: vehicle -1 with task -1 is impossible: nothing is to come that would end the "
+        r"wait; expected a vehicle and a task",
     ),
     "not waiting": (([0], [5]), r".* task 5 does not wait; expected one of \[0, 1, 2\]"),
     "too heavy": (([1], [1]), r".* vehicle 1 may not carry task 1 now; expected one of \[\]"),

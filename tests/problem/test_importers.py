@@ -640,10 +640,11 @@ def test_what_a_layout_cannot_hold_is_named():
         <path name="p" sourcePoint="a" destinationPoint="b" length="3000">
         <peripheralOperation name="Open" locationName="Gate"/></path>
         <vehicle name="v" maxVelocity="1000" energyLevelCritical="20"/>"""
+    without = "no vehicle has to charge without rates of use (--battery)"
     assert import_opentcs(plant(body))[1][1:] == [
+        f"energy levels of vehicles: 1 (v) left out; {without}",
         "blocks: 2 (B1, B2) left out; vehicles do not wait for each other",
         "peripheral operations of locations and paths: 2 (Gate, p) left out; no vehicle waits for them",
-        "energy levels of vehicles: 1 (v) left out; no vehicle has to charge",
     ]
 
 

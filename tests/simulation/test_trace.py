@@ -13,7 +13,8 @@ from worlds import worlds
 
 from acerl_np import Instance, Layout, Simulator
 from acerl_np.evaluation.trials import Trials
-from acerl_np.kernels.events import assign_task, is_decision_due
+from acerl_np.kernels.commitment import assign_task
+from acerl_np.kernels.offers import is_decision_due
 from acerl_np.kernels.state import NEVER, VEHICLE_STATUS, read_outcome
 from acerl_np.kernels.trace import rate_tasks
 from acerl_np.problem.goal import MEASURES, Goal

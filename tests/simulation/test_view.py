@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from pages import make_powered
 
 import acerl_np
 from acerl_np import Instance, Layout, Simulator, load_instance
@@ -96,7 +97,7 @@ def test_pictures_of_a_whole_episode():
         for b in range(2):
             seen |= colours_of(draw_episode(simulator, b))
             assert describe_episode(simulator, b).startswith(simulator.instances[b].name)
-    assert seen >= {*COLOURS.values(), WAITING}
+    assert seen >= {*COLOURS[:3], WAITING}
     assert "stopped, makespan nan s" in describe_episode(simulator, 0)
 
 
@@ -108,3 +109,16 @@ def test_a_missing_extra_is_one_line(monkeypatch):
     assert str(caught.value).endswith("pip install 'acerl_np[gym]'")
     assert "\n" not in str(caught.value)
     assert caught.value.exit_status == 2
+
+
+def test_levels_and_errands_are_told_and_drawn():
+    simulator, seen, told = Simulator(make_powered()), set(), set()
+    assert "  v0: idle at carport, level 100%" in describe_episode(simulator, 0)
+    while not simulator.done[0]:
+        fleet = simulator.fleet(0)
+        for v, status in enumerate(fleet.status):
+            assert f"  v{v}: {status} at" in describe_episode(simulator, 0)
+        told |= set(fleet.status)
+        seen |= colours_of(draw_episode(simulator, 0))
+        simulator.step(simulator.action_mask.argmax(axis=1))
+    assert told >= {"to a charger", "charging"} and seen >= set(COLOURS)

@@ -2,7 +2,7 @@
 
 const FONT = "12px system-ui, sans-serif", SMALL_FONT = "11px system-ui, sans-serif";
 const COLOURS = ["ink", "muted", "line", "panel", "fetch", "load", "on-load", "alarm", "on-alarm", "mark",
-  "control"];
+  "control", "charge"];
 
 /** Most vehicles whose names stand beside them; those of others show under the pointer. */
 const NAMED_VEHICLES = 12;
@@ -16,6 +16,8 @@ const LONGEST_NAME = 40;
 const NAME_ROOM = 32;
 /** Least distance between sites that leaves room for the number of further tasks, px. */
 const COUNT_ROOM = 24;
+/** States in which a vehicle is no arrow. */
+const STANDING = [IDLE, LOADED, BROKEN, PARKED, QUEUED, CHARGING];
 const SITE_SHAPES = ["circle", "diamond", "square", "triangle", "cross"];
 
 /** The theme's colours by name. */
@@ -76,16 +78,48 @@ function drawSite(context, colours, shape, x, y, r) {
   context.stroke();
 }
 
+/** A flash of lightning. */
+function drawFlash(context, colour, x, y, r) {
+  tracePolygon(context, [[0.3, -1], [-0.6, 0.2], [-0.1, 0.2], [-0.3, 1], [0.6, -0.2], [0.1, -0.2]].map(
+    ([a, b]) => [x + a * r, y + b * r]));
+  context.fillStyle = colour;
+  context.fill();
+}
+
+/** The letter of a parking place. */
+function drawPark(context, colour, x, y, r) {
+  context.font = `bold ${Math.round(1.6 * r)}px system-ui, sans-serif`;
+  context.textAlign = "center";
+  context.fillStyle = colour;
+  context.fillText("P", x, y + 0.56 * r);
+}
+
+/** An arc around a vehicle, as long as its battery is full. */
+function drawLevel(context, colour, level, x, y, r) {
+  context.strokeStyle = colour;
+  context.lineWidth = 3;
+  context.beginPath();
+  context.arc(x, y, r, -0.5 * Math.PI, (2 * level - 0.5) * Math.PI);
+  context.stroke();
+}
+
+/** A charger, or a parking place. */
+function drawBerth(context, colours, charges, x, y, r) {
+  drawSite(context, colours, "square", x, y, r);
+  if (charges) drawFlash(context, colours.charge, x, y, 0.9 * r);
+  else drawPark(context, colours.muted, x, y, 0.9 * r);
+}
+
 /** A vehicle: a ring, an arrow, a parcel on a square, a cross in a disc; told apart without colours, too. */
 function drawVehicle(context, colours, state, x, y, r, angle) {
   context.lineWidth = 2;
   context.strokeStyle = colours.ink;
-  if (state === TO_PICKUP) {
+  if (state === TO_PICKUP || !STANDING.includes(state)) {
     const [c, s] = [r * Math.cos(angle), r * Math.sin(angle)];
     tracePolygon(context, [
       [x + 1.25 * c, y + 1.25 * s], [x - c - s, y - s + c], [x - 0.45 * c, y - 0.45 * s], [x - c + s, y - s - c],
     ]);
-    context.fillStyle = colours.fetch;
+    context.fillStyle = state === TO_PICKUP ? colours.fetch : colours.panel;
   } else if (state === LOADED) {
     traceSite(context, "square", x, y, 0.95 * r);
     context.fillStyle = colours.load;
@@ -103,6 +137,13 @@ function drawVehicle(context, colours, state, x, y, r, angle) {
     context.strokeStyle = colours["on-alarm"];
     const a = 0.45 * r;
     strokeLines(context, [[x - a, y - a, x + a, y + a], [x - a, y + a, x + a, y - a]]);
+  } else if (state === CHARGING) {
+    drawFlash(context, colours.charge, x, y, 0.8 * r);
+  } else if (state === QUEUED) {
+    const a = 0.4 * r;
+    strokeLines(context, [[x - a, y - a, x + a, y - a], [x + a, y - a, x - a, y + a], [x - a, y + a, x + a, y + a], [x - a, y - a, x + a, y + a]]);
+  } else if (state === PARKED) {
+    drawPark(context, colours.ink, x, y, 0.8 * r);
   }
 }
 
@@ -262,6 +303,9 @@ class FloorView {
       const own = this.isCrowded && isStation(k) ? r + 1.5 : r;
       drawSite(context, this.colours, this.shapes.get(sites[k].kind), ...this.points[k], own);
     }
+    sites.forEach(({ slots, places }, k) => {
+      if (slots + places > 0) drawBerth(context, this.colours, slots > 0, ...this.points[k], Math.max(7, r + 2));
+    });
     context.font = this.room >= 45 ? FONT : SMALL_FONT;
     context.textAlign = "left";
     // On a crowded floor names hide way-points, but never stations, whose names alone are shown.
@@ -310,15 +354,19 @@ class FloorView {
     if (decision !== null) this.drawDecision(decision);
     for (const [site, tasks] of this.standing) this.drawPile(...this.points[site], tasks);
     const r = this.radius();
-    for (const { state, x, y, angle } of this.vehicles) {
+    this.vehicles.forEach(({ state, x, y, angle }, v) => {
       drawVehicle(context, this.colours, state, x, y, r, angle);
-    }
+      const level = this.run.findLevel(v, time), { capacity, critical } = this.episode.vehicles[v];
+      if (level === null) return;
+      drawLevel(context, this.colours.line, 1, x, y, r + 4);
+      drawLevel(context, level * capacity < critical ? this.colours.alarm : this.colours.charge, level, x, y, r + 4);
+    });
     this.nameVehicles();
   }
 
   /** Names beside the vehicles, where they hide no other vehicle and no other name. */
   nameVehicles() {
-    const { context, episode } = this, r = this.radius();
+    const { context, episode } = this, r = this.outerRadius();
     context.font = "bold " + SMALL_FONT;
     context.textAlign = "left";
     const few = this.vehicles.length <= NAMED_VEHICLES;
@@ -339,6 +387,11 @@ class FloorView {
     return Math.max(4, Math.min(length <= NAMED_VEHICLES ? 9 : 7, this.room / 3.5));
   }
 
+  /** With the levels around them. */
+  outerRadius() {
+    return this.radius() + (this.episode.hasLevels ? 6 : 0);
+  }
+
   /** Screen places of the vehicles; those that stand together are stacked. */
   placeVehicles(time) {
     const stacks = new Map();
@@ -347,7 +400,7 @@ class FloorView {
       const [p, q] = this.points[a], [u, w] = this.points[b];
       const x = p + part * (u - p), y = q + part * (w - q);
       const vehicle = { state, x, y, angle: Math.atan2(w - q, u - p), stack: 1, first: true };
-      if (state === IDLE || state === BROKEN) {
+      if (state !== LOADED && STANDING.includes(state)) {
         const key = `${Math.round(x)} ${Math.round(y)}`;
         if (!stacks.has(key)) stacks.set(key, []);
         stacks.get(key).push(vehicle);
@@ -360,7 +413,7 @@ class FloorView {
 
   /** Put vehicles that stand at one place above each other, or below if the picture ends there. */
   stackUp(stack) {
-    const tall = stack.length > TALL, step = tall ? Math.min(4, 40 / stack.length) : 2 * this.radius() + 3;
+    const tall = stack.length > TALL, step = tall ? Math.min(4, 40 / stack.length) : 2 * this.outerRadius() + 3;
     stack.forEach((vehicle, k) => {
       vehicle.stack = stack.length;
       vehicle.first = k === 0;
@@ -387,6 +440,7 @@ class FloorView {
   /** A ring around the vehicle of a decision, and a line to the task that it takes. */
   drawDecision({ vehicle, task }) {
     const { context } = this;
+    if (vehicle < 0) return;
     const { x, y } = this.vehicles[vehicle], [u, w] = this.points[this.episode.tasks[task].pickup];
     context.strokeStyle = this.colours.mark;
     context.lineWidth = 2.5;
@@ -413,6 +467,8 @@ class FloorView {
     const site = this.episode.sites[k];
     const own = site.name === site.id ? site.id : `${site.name}: ${site.id}`;
     const lines = [site.kind ? `${own} (${site.kind})` : own, `x ${site.x} m, y ${site.y} m`];
+    if (site.slots > 0) lines.push(`${site.slots} may charge here`);
+    if (site.places > 0) lines.push(`${site.places} may park here`);
     for (const { task, late, fetched } of (this.standing.get(k) ?? []).slice(0, 6)) {
       const state = [fetched ? "a vehicle is on its way" : "waits", ...(late ? ["late"] : [])].join(", ");
       lines.push(`${this.episode.tasks[task].id}: ${state}`);

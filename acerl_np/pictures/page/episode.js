@@ -1,7 +1,9 @@
 "use strict";
 /* The episode as data: what holds at a moment. Nothing here draws or touches the page. */
 
-const IDLE = "idle", TO_PICKUP = "to pickup", LOADED = "loaded", BROKEN = "broken";
+const IDLE = "idle", TO_PICKUP = "to pickup", LOADED = "loaded", BROKEN = "broken", PARKED = "parked";
+/** Without a task; those of errands are all other states. */
+const QUEUED = "in a charger's queue", CHARGING = "charging", ERRAND = "to charge or park";
 const COMING = "coming", WAITING = "waiting", FETCHED = "fetched", RIDING = "riding", DONE = "done";
 
 /** Finishes are whole seconds; due times may be off by rounding. */
@@ -48,9 +50,12 @@ function readEpisode(text) {
     epoch: data.epoch === null ? null : Date.parse(data.epoch + "Z"),
     sites: data.sites.map(([id, x, y, kind, stations]) => ({ id, x, y, kind, stations, name: stations || id })),
     edges: data.edges.map(([a, b, oneWay]) => ({ a, b, oneWay: oneWay === 1 })),
-    vehicles: data.vehicles.map(([id, site]) => ({ id, site })),
+    vehicles: data.vehicles.map(([id, site, capacity, critical]) => ({ id, site, capacity, critical })),
     tasks: data.tasks.map(([id, pickup, delivery, arrival, due]) => ({ id, pickup, delivery, arrival, due })),
   };
+  for (const site of episode.sites) Object.assign(site, { slots: 0, places: 0 });
+  for (const [k, slots, places] of data.berths) Object.assign(episode.sites[k], { slots, places });
+  episode.hasLevels = episode.vehicles.some(({ capacity }) => capacity !== undefined);
   episode.runs = data.runs.map((run) => new Run(run, episode));
   episode.end = Math.max(1, ...episode.runs.map((run) => run.end));
   // How many tasks start or end at each site.
@@ -68,6 +73,10 @@ class Run {
     const { label, status, end, makespan, tardiness, late, waiting, objective } = data;
     Object.assign(this, { label, status, end, makespan, tardiness, late, waiting, objective });
     this.tasks = episode.tasks;
+    this.sites = episode.sites;
+    // Each leg's start and which it is, in turn.
+    const listLegs = (way) =>
+      way.flatMap((_, n) => (n % 2 === 0 ? [{ start: way[n], steps: data.legs[way[n + 1]] }] : []));
     this.decisions = data.decisions.map(([time, vehicle, task, by, measure, chosen, alternatives, parts = [], outlooks = []]) => ({
       time, vehicle, task, chosen,
       by: data.texts[by],
@@ -82,19 +91,30 @@ class Run {
         vehicle: v, task: k, what: data.texts[what], end: time + end, late,
       })),
     }));
-    this.trips = data.trips.map(([tripEnd, pickup, delivered, way], k) => {
-      const { time, vehicle, task } = this.decisions[k];
-      // Each leg's start and which it is, in turn.
-      const legs = way.flatMap((_, n) => (n % 2 === 0 ? [{ start: way[n], steps: data.legs[way[n + 1]] }] : []));
-      return { start: time, end: tripEnd, pickup, delivered: delivered === 1, legs, vehicle, task };
+    this.trips = data.trips.flatMap((trip, k) => {
+      if (trip === null) return [];
+      const { time, vehicle, task } = this.decisions[k], [tripEnd, pickup, delivered, way, recall = null] = trip;
+      const site = episode.tasks[task].delivery, arrived = delivered === 1;
+      return [{ start: time, end: tripEnd, pickup, delivered: arrived, arrived, site, legs: listLegs(way), vehicle, task, recall }];
     });
+    this.errands = data.errands.map(([state, vehicle, start, errandEnd, site, arrived, way]) => ({
+      state: data.texts[state], vehicle, start, end: errandEnd, site, arrived: arrived === 1, legs: listLegs(way),
+    }));
+    // What each decision called back.
+    this.recalls = this.trips.filter(({ recall }) => recall !== null).sort((a, b) => a.recall - b.recall);
     this.stops = data.stops.map(([vehicle, start, stopEnd]) => ({ vehicle, start, end: stopEnd }));
     this.decisionTimes = this.decisions.map((decision) => decision.time);
     this.finishes = this.trips.filter((trip) => trip.delivered).map((trip) => trip.end);
     this.finishes.sort((a, b) => a - b);
     const trips = groupBy(this.trips, "vehicle", episode.vehicles.length);
     const stops = groupBy(this.stops, "vehicle", episode.vehicles.length);
-    this.fleet = episode.vehicles.map(({ site }, v) => this.arrangeVehicle(site, trips[v], stops[v]));
+    const errands = groupBy(this.errands, "vehicle", episode.vehicles.length);
+    const levels = [...data.levels];
+    this.fleet = episode.vehicles.map(({ site, capacity }, v) => ({
+      capacity,
+      levels: capacity === undefined ? [] : levels.shift(),
+      ...this.arrangeVehicle(site, trips[v], errands[v], stops[v]),
+    }));
     this.tripsOfTask = groupBy(this.trips, "task", this.tasks.length);
     this.finish = this.tripsOfTask.map((trips) => {
       const last = trips.at(-1);
@@ -124,21 +144,22 @@ class Run {
   }
 
   /** All of one vehicle in the order of time, for binary search. */
-  arrangeVehicle(home, trips, stops) {
+  arrangeVehicle(home, trips, errands, stops) {
     const stand = (start, site) => ({ start, a: site, b: site, reach: start, first: 0, last: 0 });
     const places = [stand(-Infinity, home)];
-    for (const trip of trips) {
-      for (const { start, steps } of trip.legs) {
+    for (const { legs, end, site, arrived } of [...trips, ...errands].sort((a, b) => a.start - b.start)) {
+      for (const { start, steps } of legs) {
         for (const [begin, a, b, reach, first = 0, last = 1] of steps) {
           places.push({ start: start + begin, a, b, reach: start + reach, first, last });
         }
       }
-      if (trip.delivered) places.push(stand(trip.end, this.tasks[trip.task].delivery));
+      if (arrived) places.push(stand(end, site));
     }
     return {
-      places, trips, stops,
+      places, trips, errands, stops,
       placeStarts: places.map((place) => place.start),
       tripStarts: trips.map((trip) => trip.start),
+      errandStarts: errands.map((errand) => errand.start),
       stopStarts: stops.map((stop) => stop.start),
     };
   }
@@ -153,12 +174,27 @@ class Run {
 
   /** What a vehicle does, and the trip that it is on or null. */
   findState(v, time) {
-    const { trips, tripStarts, stops, stopStarts } = this.fleet[v];
+    const { trips, tripStarts, errands, errandStarts, stops, stopStarts } = this.fleet[v];
     const stop = stops[findLast(stopStarts, time)];
     if (stop !== undefined && time < stop.end) return { state: BROKEN, trip: null };
     const trip = trips[findLast(tripStarts, time)];
-    if (trip === undefined || time >= trip.end) return { state: IDLE, trip: null };
+    if (trip === undefined || time >= trip.end) {
+      const errand = errands[findLast(errandStarts, time)];
+      if (errand !== undefined && time < errand.end) return { state: errand.state, trip: null };
+      const { a, b } = this.locate(v, time);
+      return { state: a === b && this.sites[a].places > 0 ? PARKED : IDLE, trip: null };
+    }
     return { state: trip.pickup !== null && time >= trip.pickup ? LOADED : TO_PICKUP, trip };
+  }
+
+  /** What a vehicle's battery holds, as a share of its capacity; null without one. */
+  findLevel(v, time) {
+    const { levels, capacity } = this.fleet[v];
+    if (capacity === undefined) return null;
+    let k = 0;
+    while (k + 3 < levels.length && levels[k + 3] <= time) k += 3;
+    const level = levels[k + 1] + levels[k + 2] * (time - levels[k]);
+    return Math.min(1, Math.max(0, level / capacity));
   }
 
   /** What has become of a task. */

@@ -46,6 +46,7 @@ class Panel {
     this.gantt.canvas.setAttribute("aria-label", this.describeChart());
     this.curves.canvas.setAttribute("aria-label", this.curves.describe());
     this.nameBoxes();
+    this.writeRecalls();
     const figures = [...root.querySelectorAll("dd")];
     this.figures = Object.fromEntries(figures.map((node) => [node.dataset.figure, node]));
     // The decision that is shown; while it plays, the last one that has fallen.
@@ -56,7 +57,7 @@ class Panel {
 
   /** Boxes that scroll can be reached by keys, so they need names. */
   nameBoxes() {
-    const names = ["Alternatives", "Waiting tasks", "Vehicles"];
+    const names = ["Alternatives", "Waiting tasks", "Vehicles", "Called back"];
     this.root.querySelectorAll(".box").forEach((box, k) => {
       box.setAttribute("aria-label", `${names[k]}, ${this.run.label}`);
     });
@@ -64,13 +65,22 @@ class Panel {
     for (const table of [".alternatives table", ".parts", ".waiting"]) this.part(`${table} tbody`).dataset.numbers = "yes";
   }
 
+  writeRecalls() {
+    const { episode, run } = this, { recalls } = run;
+    this.part(".recalls").hidden = recalls.length === 0;
+    setText(this.part(".recalls summary"), `Called back (${formatNumber(recalls.length)})`);
+    fillRows(this.part(".recalls tbody"), recalls.map((trip) => ({
+      cells: [`${formatNumber(trip.end)} s`, describeRecall(episode, run, trip)],
+    })));
+  }
+
   describeChart() {
     const { run } = this;
     const late = run.tasks.filter((_, k) => run.findLateness(k, run.end) > 0).length;
-    const undone = run.trips.filter((trip) => !trip.delivered).length;
+    const undone = run.trips.filter((trip) => !trip.delivered && trip.recall === null).length;
     return `Chart of ${this.episode.vehicles.length} vehicles over ${formatNumber(run.end)} s: ` +
       `${run.finishes.length} tasks delivered, ${late} late, ${run.stops.length} breakdowns, ` +
-      `${undone} trips broken off`;
+      `${undone} trips broken off` + (run.recalls.length > 0 ? `, ${run.recalls.length} called back` : "");
   }
 
   resize(colours) {
@@ -163,10 +173,14 @@ class Panel {
     return this.episode.sites[k].name;
   }
 
-  describeDecision({ time, vehicle, task }) {
+  describeDecision(decision) {
+    const { time, vehicle, task } = decision, { run } = this;
+    if (vehicle < 0) return `${formatNumber(time)} s: all wait`;
+    const recalled = run.recalls.filter(({ recall }) => run.decisions[recall] === decision)
+      .map((trip) => `; ${describeRecall(this.episode, run, trip)}`);
     const { pickup, delivery } = this.episode.tasks[task];
     return `${formatNumber(time)} s: ${this.nameVehicle(vehicle)} takes ${this.nameTask(task)}, ` +
-      `${this.nameSite(pickup)} → ${this.nameSite(delivery)}`;
+      `${this.nameSite(pickup)} → ${this.nameSite(delivery)}${recalled.join("")}`;
   }
 
   writeWaiting(time) {
@@ -188,7 +202,7 @@ class Panel {
     const rows = this.episode.vehicles.map(({ id }, v) => {
       const { state, trip } = this.run.findState(v, time);
       const task = trip === null ? "–" : this.nameTask(trip.task);
-      return { cells: [id, state, describePlace(this.episode, this.run, v, time), task] };
+      return { cells: [id, state + formatLevel(this.run, v, time), describePlace(this.episode, this.run, v, time), task] };
     });
     fillRows(this.part(".vehicles tbody"), rows);
   }
@@ -201,11 +215,12 @@ class Panel {
       const lines = fleet.map((_, v) => describeVehicle(this.episode, this.run, v, time).replace("\n", " "));
       return `${when}. ${lines.join("; ")}`;
     }
-    const counts = [IDLE, TO_PICKUP, LOADED, BROKEN].map((state) => {
-      const n = fleet.filter((_, v) => this.run.findState(v, time).state === state).length;
-      return `${n} ${state}`;
+    const counts = new Map([IDLE, TO_PICKUP, LOADED, BROKEN].map((state) => [state, 0]));
+    fleet.forEach((_, v) => {
+      const { state } = this.run.findState(v, time);
+      counts.set(state, (counts.get(state) ?? 0) + 1);
     });
-    return `${when}. Vehicles: ${counts.join(", ")}`;
+    return `${when}. Vehicles: ${[...counts].map(([state, n]) => `${n} ${state}`).join(", ")}`;
   }
 }
 
@@ -410,7 +425,10 @@ function addMark(words, width, draw) {
 
 function drawLegend(episode, shapes, colours) {
   find("legend").replaceChildren();
-  for (const state of [IDLE, TO_PICKUP, LOADED, BROKEN]) {
+  const { sites } = episode, charges = sites.some(({ slots }) => slots > 0);
+  const parks = sites.some(({ places }) => places > 0);
+  const more = [...(parks ? [PARKED] : []), ...(charges ? [QUEUED, CHARGING] : []), ...(parks || charges ? [ERRAND] : [])];
+  for (const state of [IDLE, TO_PICKUP, LOADED, BROKEN, ...more]) {
     addMark(`vehicle ${state}`, 26, (context) => drawVehicle(context, colours, state, 12, 10, 8, 0));
   }
   const tasks = [
@@ -424,6 +442,11 @@ function drawLegend(episode, shapes, colours) {
       addMark(cutText(kind, LONGEST_NAME) || "site", 16, (context) => drawSite(context, colours, shape, 8, 10, 5));
     }
   }
+  if (episode.hasLevels) {
+    addMark("level of the battery", 26, (context) => drawLevel(context, colours.charge, 0.7, 12, 10, 8));
+  }
+  if (charges) addMark("charger", 18, (context) => drawBerth(context, colours, true, 9, 10, 7));
+  if (parks) addMark("parking place", 18, (context) => drawBerth(context, colours, false, 9, 10, 7));
   drawBars(episode, colours);
   addMark("tasks that wait", 26, (context) => {
     context.fillStyle = colours.control;
@@ -444,12 +467,20 @@ function drawBars(episode, colours) {
   const toy = { tasks: [{ id: "wider than its bar" }] };
   Object.assign(chart, { colours, row: 20, left: 0, right: 44, episode: toy, span: new Span(44) });
   chart.run = { findLateness: () => 0 };
-  const trip = { task: 0, start: 0, end: 44, pickup: 44, delivered: true };
+  const trip = { task: 0, start: 0, end: 44, pickup: 44, delivered: true, recall: null };
   addMark("way to the pickup", 44, (context) => chart.drawTrip(context, trip, 0));
   addMark("loaded way", 44, (context) => chart.drawTrip(context, { ...trip, pickup: 0 }, 0));
   chart.run.findLateness = () => 1;
   addMark("delivered late", 44, (context) => chart.drawTrip(context, { ...trip, pickup: 0 }, 0));
   addMark("idle", 44, (context) => chart.drawIdle(context, 44, 0));
+  for (const [words, state] of [["way to charge or park", ERRAND], [QUEUED, QUEUED], [CHARGING, CHARGING]]) {
+    const isUsed = ({ state: own }) => own === state || (state === ERRAND && own !== QUEUED && own !== CHARGING);
+    if (!episode.runs.some((run) => run.errands.some(isUsed))) continue;
+    addMark(words, 44, (context) => chart.drawErrand(context, { state, start: 0, end: 44 }, 0));
+  }
+  if (episode.runs.some((run) => run.recalls.length > 0)) {
+    addMark("called back", 44, (context) => chart.drawTrip(context, { ...trip, end: 38, pickup: null, recall: 0 }, 0));
+  }
   if (!episode.runs.some((run) => run.stops.length > 0)) return;
   addMark("broken down", 44, (context) => chart.drawStop(context, { start: 0, end: 44 }, 0));
   const undone = { ...trip, end: 38, pickup: null, delivered: false };

@@ -244,10 +244,11 @@ class GanttView extends TimeView {
         const name = cutText(id, LONGEST_NAME);
         context.fillText(name, this.left - 6, y + this.row / 2 + 4, this.left - 8);
       }
-      const { trips, stops } = this.run.fleet[v];
+      const { trips, errands, stops } = this.run.fleet[v];
       this.clip(context, () => {
         this.drawIdle(context, this.run.end, y);
         for (const trip of trips.filter(isSeen)) this.drawTrip(context, trip, y);
+        for (const errand of errands.filter(isSeen)) this.drawErrand(context, errand, y);
         for (const stop of stops.filter(isSeen)) this.drawStop(context, stop, y);
       });
     });
@@ -281,7 +282,32 @@ class GanttView extends TimeView {
       context.strokeRect(x + 0.5, y + 0.36 * row, loaded - x - 1, 0.28 * row);
     }
     if (loaded < end) this.drawLoaded(context, trip, loaded, end, y);
-    if (!trip.delivered) this.drawUndone(context, end, y);
+    if (trip.recall !== null) this.drawRecall(context, end, y);
+    else if (!trip.delivered) this.drawUndone(context, end, y);
+  }
+
+  /** A bar of charging, a row of strokes in a queue, a hollow bar on the way. */
+  drawErrand(context, { state, start, end }, y) {
+    const { colours, row } = this, x = this.toX(start), width = Math.max(1, this.toX(end) - x);
+    context.lineWidth = 1;
+    if (state === CHARGING) {
+      context.fillStyle = colours.charge;
+      context.fillRect(x, y + 0.12 * row, width, 0.76 * row);
+      return;
+    }
+    context.fillStyle = colours.panel;
+    context.fillRect(x, y + 0.36 * row, width, 0.28 * row);
+    context.strokeStyle = state === QUEUED ? colours.charge : colours.ink;
+    context.setLineDash(state === QUEUED ? [2, 2] : []);
+    context.strokeRect(x + 0.5, y + 0.36 * row, width - 1, 0.28 * row);
+    context.setLineDash([]);
+  }
+
+  /** A diamond where a vehicle was called back. */
+  drawRecall(context, x, y) {
+    traceSite(context, "diamond", x, y + this.row / 2, Math.min(4, this.row / 5));
+    context.fillStyle = this.colours.mark;
+    context.fill();
   }
 
   drawLoaded(context, trip, x, end, y) {
@@ -348,15 +374,16 @@ class GanttView extends TimeView {
     if (v < 0 || v >= this.episode.vehicles.length || x < this.left) return null;
     const time = this.toTime(x), { id } = this.episode.vehicles[v];
     const { state, trip } = this.run.findState(v, time);
-    if (trip === null) return `${id}: ${time < this.run.end ? state : this.run.status}`;
+    if (trip === null) return `${id}: ${time < this.run.end ? state : this.run.status}${formatLevel(this.run, v, time)}`;
     const { episode } = this, task = episode.tasks[trip.task];
     const lines = [
-      `${id}: ${task.id}, ${state}`,
+      `${id}: ${task.id}, ${state}${formatLevel(this.run, v, time)}`,
       `${episode.sites[task.pickup].name} to ${episode.sites[task.delivery].name}`,
       `${formatNumber(trip.start)} to ${formatNumber(trip.end)} s, due at ${formatNumber(task.due)} s`,
     ];
     const late = this.run.findLateness(trip.task, Infinity);
-    if (!trip.delivered) lines.push("broken off");
+    if (trip.recall !== null) lines.push(describeRecall(episode, this.run, trip));
+    else if (!trip.delivered) lines.push("broken off");
     else if (late > 0) lines.push(`late by ${formatNumber(late)} s`);
     return lines.join("\n");
   }

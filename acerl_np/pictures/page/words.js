@@ -74,7 +74,19 @@ function formatTick(episode, time) {
 function describeVehicle(episode, run, v, time) {
   const { state, trip } = run.findState(v, time);
   const task = trip === null ? "" : `, ${episode.tasks[trip.task].id}`;
-  return `${episode.vehicles[v].id}: ${state}${task}\n${describePlace(episode, run, v, time)}`;
+  return `${episode.vehicles[v].id}: ${state}${task}${formatLevel(run, v, time)}\n${describePlace(episode, run, v, time)}`;
+}
+
+function formatLevel(run, v, time) {
+  const level = run.findLevel(v, time);
+  return level === null ? "" : `, ${formatNumber(100 * level)}\u00a0%`;
+}
+
+/** Who lost a task: it went to another vehicle, or the vehicle took another task. */
+function describeRecall(episode, run, { vehicle, task, recall }) {
+  const [own, name] = [episode.vehicles[vehicle].id, episode.tasks[task].id], then = run.decisions[recall];
+  return then.task === task ? `${own} loses ${name} to ${episode.vehicles[then.vehicle].id}`
+    : `${own} leaves ${name} for ${episode.tasks[then.task].id}`;
 }
 
 function describePlace(episode, run, v, time) {

@@ -128,6 +128,8 @@ class Draft:
         if not self.points:
             raise LayoutError("no nodes; expected at least one")
         sites, kinds, stations, aliases = self._name_sites()
+        plugs = {node for item in self.stations if item.kind == CHARGER for node in item.nodes}
+        served = {node for item in self.stations if item.kind != CHARGER for node in item.nodes}
         self._lengthen_edges()
         layout: dict[str, Any] = {
             "format": 1,
@@ -139,6 +141,12 @@ class Draft:
             "edges": self._join_ways(sites),
             "vehicles": [{**item, "start": sites[item["start"]]} for item in self.vehicles],
         }
+        chargers = [
+            {"site": sites[node]}
+            for node in self.points
+            if node not in served and (node in plugs or self.kinds.get(node) == CHARGER)
+        ]
+        layout |= {"chargers": chargers} if chargers else {}
         layout |= {"stations": stations} if stations else {}
         layout |= {"aliases": aliases} if aliases else {}
         return layout, self.warnings.lines()
@@ -244,6 +252,18 @@ class Draft:
                 self.ways[a, b] = SHORTEST, limit
                 said = f"edge from '{a}' to '{b}': {length:g} m, made {SHORTEST} m"
                 self.warnings.add("edges of no length", said)
+
+
+SHARES = {"critical": 20.0, "resume": 45.0, "good": 60.0, "full": 95.0}
+"""Levels of a battery of which none are known, in percent of its capacity."""
+
+
+def complete_battery(
+    given: Mapping[str, int], shares: Mapping[str, float] = SHARES
+) -> dict[str, int]:
+    """Return a battery as a layout has it, with a capacity and levels in percent where none are given."""
+    levels = {key: round(given["capacity"] * share / 100.0) for key, share in shares.items()}
+    return {**levels, **given}
 
 
 def is_charging(word: str) -> bool:

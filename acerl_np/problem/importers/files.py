@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,14 @@ def import_floor(
     kind: str | None = None,
     layout_id: str | None = None,
     join: bool = False,
+    battery: Mapping[str, int] | None = None,
 ) -> tuple[dict[str, Any], list[str]]:
     """Read a floor from a LIF file or an openTCS plant model, UTF-8 of at most 64 MiB.
 
     `kind`, "lif" or "opentcs", is by default told by the first character: "{" or "<". `layout_id` and `join`
-    are those of `import_lif`. Returns the layout as `Layout.from_dict` reads it, but for a list of vehicles
-    that may be empty, and the warnings, one line each without the path: of whatever a floor can do without
-    and was left out.
+    are those of `import_lif`, `battery` that of `import_opentcs`. Returns the layout as `Layout.from_dict`
+    reads it, but for a list of vehicles that may be empty, and the warnings, one line each without the path:
+    of whatever a floor can do without and was left out.
     """
     text = read_text(path, LayoutError)
     name = Path(path).name.split(".")[0] or "layout"
@@ -46,6 +48,6 @@ def import_floor(
         for option, given in (("--layout-id", layout_id is not None), ("--join", join)):
             if given:
                 raise LayoutError(f"{option}: given for a plant model; expected it for LIF only")
-        return import_opentcs(text, name=name)
+        return import_opentcs(text, name=name, battery=battery)
     except LayoutError as error:
         raise LayoutError(f"{path}: {error}") from error

@@ -16,6 +16,7 @@ from acerl_np.problem.importers.common import (
     Warnings,
     find_class,
     is_charging,
+    list_first,
     read_entries,
     read_flag,
     read_name,
@@ -314,6 +315,11 @@ def _read_stations(
         kind = item.kind or shared
         charges = item.nodes and all(draft.kinds.get(node) == CHARGER for node in item.nodes)
         draft.stations.append(item._replace(kind=CHARGER if charges or is_charging(kind) else kind))
+    chargers = [item.id for item in draft.stations if item.kind == CHARGER]
+    if chargers:
+        said = "LIF has neither levels of energy nor rates of use (--battery)"
+        named = f"{len(chargers)} ({list_first(chargers)})"
+        draft.warnings.add("chargers", f"chargers: {named} kept as sites; {said}")
 
 
 def _read_station(

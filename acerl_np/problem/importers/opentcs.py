@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from acerl_np.problem.importers.common import (
+    SHARES,
     Draft,
     Station,
+    complete_battery,
     is_charging,
     list_first,
     read_flag,
@@ -43,7 +46,20 @@ START_PROPERTIES = (
 
 KEPT_ATTRIBUTES = {"name", "type", "xPosition", "yPosition", "positionX", "positionY"}
 KEPT_ATTRIBUTES |= {"sourcePoint", "destinationPoint", "length", "locked"}
-KEPT_ATTRIBUTES |= {"maxVelocity", "maxReverseVelocity", "energyLevelCritical"}
+KEPT_ATTRIBUTES |= {"maxVelocity", "maxReverseVelocity"}
+
+LEVELS = {
+    "critical": "energyLevelCritical",
+    "resume": "energyLevelSufficientlyRecharged",
+    "good": "energyLevelGood",
+    "full": "energyLevelFullyRecharged",
+}
+"""What the levels of a battery are called, in percent."""
+
+KEPT_ATTRIBUTES |= set(LEVELS.values())
+
+RECHARGING = "rechargeOperation"
+"""End of a vehicle's property that names its operation at chargers, such as "loopback:rechargeOperation"."""
 
 IDLE_OPERATIONS = {"NOP", "PARK", "MOVE"}
 """Operations at a location that move no load, of chargers, too."""
@@ -88,6 +104,7 @@ class _Collector:
         self.name = ""
         tags = ("point", "path", "locationType", "location", "vehicle", "block")
         self.kept: dict[str, list[_Element]] = {tag: [] for tag in tags}
+        self.recharging: set[str] = set()
         self._depth = self._count = 0
         self._current: _Element | None = None
 
@@ -124,6 +141,8 @@ class _Collector:
                 self._current.peripherals.append(attributes.get("name", ""))
             elif tag == "property" and attributes.get("name") in START_PROPERTIES:
                 self._current.starts[attributes["name"]] = attributes.get("value", "")
+            elif tag == "property" and attributes.get("name", "").endswith(RECHARGING):
+                self.recharging.add(attributes.get("value", "").strip())
 
     def end(self, tag: str) -> None:
         self._depth -= 1
@@ -156,12 +175,16 @@ def _parse(text: str) -> _Collector:
     return collector
 
 
-def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], list[str]]:
+def import_opentcs(
+    text: str, *, name: str = "layout", battery: Mapping[str, int] | None = None
+) -> tuple[dict[str, Any], list[str]]:
     """Turn an openTCS plant model into a layout with the model's vehicles.
 
     Paths are open forwards where maxVelocity is above 0 or missing, backwards where maxReverseVelocity is;
     both are speed limits. A location alone on its only point gives that site its name, the point's becomes an
     alias; a location's type is the kind of its sites, "charger" where its operations are charging only.
+    The layout's `chargers` are those, a slot each. The model holds levels of energy, but no rates: `battery`
+    gives them, with a capacity.
     A vehicle starts where the first of `START_PROPERTIES` that it has says, else on the parking points in
     turn, or on the first point, of those from which a path leads. `name` is that of a model that has none.
     What is returned is what `import_floor` says.
@@ -175,7 +198,7 @@ def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], 
     for item in model.kept["path"]:
         _read_path(draft, item)
     _read_locations(draft, model)
-    _read_vehicles(draft, model.kept["vehicle"])
+    _read_vehicles(draft, model.kept["vehicle"], battery)
     _note_left_out(draft, model)
     return draft.finish(model.name or name)
 
@@ -236,7 +259,7 @@ def _read_locations(draft: Draft, model: _Collector) -> None:
             if types[kind].peripherals and not operations:
                 continue
             useful = [word for word in operations if word.strip().upper() not in IDLE_OPERATIONS]
-            if useful and all(is_charging(word) for word in useful):
+            if useful and all(is_charging(x) or x.strip() in model.recharging for x in useful):
                 chargers.append(name)
                 kind = CHARGER
         places = [(f"{item.where}.link[{k}].point", link) for k, link in enumerate(item.links, 1)]
@@ -249,7 +272,7 @@ def _read_locations(draft: Draft, model: _Collector) -> None:
 
 
 def _note_left_out(draft: Draft, model: _Collector) -> None:
-    """Name the blocks, peripherals and levels of energy, which a layout does not hold."""
+    """Name the blocks and peripherals, which a layout does not hold."""
     kept = model.kept
     doors = {
         item.attributes.get("name", "").strip() for item in kept["locationType"] if item.peripherals
@@ -259,15 +282,16 @@ def _note_left_out(draft: Draft, model: _Collector) -> None:
         for item in (*kept["location"], *kept["path"])
         if item.peripherals or item.attributes.get("type", "").strip() in doors
     ]
-    batteries = [item for item in kept["vehicle"] if "energyLevelCritical" in item.attributes]
     for what, items, said in (
         ("blocks", kept["block"], "vehicles do not wait for each other"),
         ("peripheral operations of locations and paths", peripherals, "no vehicle waits for them"),
-        ("energy levels of vehicles", batteries, "no vehicle has to charge"),
     ):
         if items:
-            names = [shorten(item.attributes.get("name", ""))[1:-1] for item in items]
-            draft.warnings.add(what, f"{what}: {_count(names)} left out; {said}")
+            draft.warnings.add(what, f"{what}: {_count_named(items)} left out; {said}")
+
+
+def _count_named(items: list[_Element]) -> str:
+    return _count([shorten(item.attributes.get("name", ""))[1:-1] for item in items])
 
 
 def _count(names: list[str]) -> str:
@@ -275,7 +299,22 @@ def _count(names: list[str]) -> str:
     return f"{len(names)} ({list_first(names)})"
 
 
-def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
+def _read_battery(draft: Draft, item: _Element, given: Mapping[str, int]) -> dict[str, int]:
+    """Return a vehicle's battery: its levels are the model's, where none are given."""
+    shares = dict(SHARES)
+    for key, name in LEVELS.items():
+        if item.attributes.get(name, "").strip():
+            shares[key] = read_number(
+                item.attributes[name], f"{item.where}.{name}", 0.0, 100.0, "percent, 0 to 100"
+            )
+    if list(shares.values()) != sorted(shares.values()):
+        read = ", ".join(f"{LEVELS[key]} {share:g}" for key, share in shares.items())
+        shares = dict(zip(shares, sorted(shares.values()), strict=True))
+        draft.warnings.add("levels", f"{item.where}: {read}, taken in ascending order")
+    return complete_battery(given, shares)
+
+
+def _read_vehicles(draft: Draft, items: list[_Element], battery: Mapping[str, int] | None) -> None:
     if items and not draft.points:
         return
     if len(items) > MAX_VEHICLES:
@@ -303,3 +342,16 @@ def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
             start = parking[k % len(parking)] if parking else next(iter(leaving))
             draft.warnings.add("starts", f"{item.where}: {found}; '{name}' starts at '{start}'")
         draft.vehicles.append({"id": name, "start": start, "speed": speed})
+        if battery is not None and not item.attributes.keys().isdisjoint(LEVELS.values()):
+            draft.vehicles[-1]["battery"] = _read_battery(draft, item, battery)
+    told = [item for item in items if not item.attributes.keys().isdisjoint(LEVELS.values())]
+    if battery is None and told:
+        said = "left out; no vehicle has to charge without rates of use (--battery)"
+        draft.warnings.add("levels", f"energy levels of vehicles: {_count_named(told)} {said}")
+    untold = [item for item in items if item not in told]
+    if battery is not None and untold:
+        taken = ", ".join(f"{share:g}" for share in SHARES.values())
+        said = (
+            f"have none in the model; {taken} % of the capacity where --battery says nothing else"
+        )
+        draft.warnings.add("levels", f"energy levels: {_count_named(untold)} {said}")

@@ -1,0 +1,228 @@
+"""Tasks given to vehicles and called back, until they are loaded; the waiting tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels import state as S
+from acerl_np.kernels.energy import set_level
+from acerl_np.kernels.state import find_weight
+from acerl_np.kernels.trips import find_turn, finish_edge, set_out
+from acerl_np.kernels.ways import count_errand, count_trip
+from acerl_np.support.compiled import inner_kernel, kernel
+
+
+@inner_kernel
+def find_waiting(state, b, task):
+    """Return the position of `task` in the pool, -1 if it does not wait."""
+    for position in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+        if state.pool[b, position] == task:
+            return position
+    return -1
+
+
+@inner_kernel
+def append_waiting(state, b, task):
+    """Put a task at the end of the pool."""
+    state.task[b, task, S.TASK_VEHICLE] = -1
+    state.pool[b, state.episode[b, S.EPISODE_POOL_SIZE]] = task
+    state.episode[b, S.EPISODE_POOL_SIZE] += 1
+
+
+@inner_kernel
+def remove_waiting(state, b, position):
+    """Take the task at `position` out of the pool."""
+    for k in range(position, state.episode[b, S.EPISODE_POOL_SIZE] - 1):
+        state.pool[b, k] = state.pool[b, k + 1]
+    state.episode[b, S.EPISODE_POOL_SIZE] -= 1
+
+
+@inner_kernel
+def stands_at(state, b, v, site):
+    """Whether vehicle v stands at a site, idle, queued or charging."""
+    vehicle = state.vehicle[b, v]
+    if vehicle[S.VEHICLE_STATUS] not in (S.IDLE, S.QUEUED, S.CHARGING):
+        return False
+    halted = vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0 and state.place[b, v, S.PLACE_HALTED_AT] != 0.0
+    return vehicle[S.VEHICLE_SITE] == site and not halted
+
+
+@inner_kernel
+def note_leaving(state, b, v):
+    """Note the site that vehicle v leaves first at this tick or was under way to, -1 for none."""
+    vehicle, now = state.vehicle[b, v], state.episode[b, S.EPISODE_TIME]
+    if vehicle[S.VEHICLE_LEFT_TICK] == now:
+        return
+    site = vehicle[S.VEHICLE_SITE]
+    if vehicle[S.VEHICLE_STATUS] in (S.PARKING, S.TO_CHARGER):
+        site = vehicle[S.VEHICLE_DESTINATION]
+    elif not stands_at(state, b, v, site):
+        vehicle[S.VEHICLE_LEFT_SITE], vehicle[S.VEHICLE_LEFT_TICK] = -1, now
+        return
+    vehicle[S.VEHICLE_LEFT_SITE], vehicle[S.VEHICLE_LEFT_TICK] = site, now
+    state.episode[b, S.EPISODE_FREED] = now
+
+
+@inner_kernel
+def undo_rest(problem, state, b, v):
+    """Take back what vehicle v will not do of its way, as it turns at the next site."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
+    vehicle, usage = state.vehicle[b, v], state.usage[b, v]
+    task, end = vehicle[S.VEHICLE_TASK], vehicle[S.VEHICLE_DESTINATION]
+    stand, loaded = vehicle[S.VEHICLE_STAND_SITE], 0.0
+    if task >= 0:
+        end = np.int64(problem.ends[i, task, S.ENDS_PICKUP])
+        loaded = distance[end, problem.ends[i, task, S.ENDS_DELIVERY]]
+        usage[S.USAGE_BUSY] -= np.float64(
+            vehicle[S.VEHICLE_EVENT_TICK] - state.episode[b, S.EPISODE_TIME]
+        )
+        usage[S.USAGE_WAITING] -= usage[S.USAGE_LAST_WAITING]
+    usage[S.USAGE_EMPTY] = max(0.0, usage[S.USAGE_EMPTY] - distance[stand, end])
+    driven = usage[S.USAGE_DRIVEN] - distance[stand, end] - loaded
+    usage[S.USAGE_DRIVEN] = max(usage[S.USAGE_EMPTY], driven)
+
+
+@kernel
+def leave_way(problem, state, b, v):
+    """Let the free vehicle v leave what it does without a task, or with one that another shall take."""
+    vehicle = state.vehicle[b, v]
+    set_level(problem, state, b, v)
+    note_leaving(state, b, v)
+    status = vehicle[S.VEHICLE_STATUS]
+    if status == S.WORKING or S.ROAMING <= status <= S.TO_CHARGER:
+        undo_rest(problem, state, b, v)
+    task = vehicle[S.VEHICLE_TASK]
+    if task >= 0:
+        state.task[b, task, S.TASK_VEHICLE] = -1
+        state.task[b, task, S.TASK_CHANGES] += 1
+        vehicle[S.VEHICLE_TASK] = -1
+
+
+@kernel
+def recall_vehicle(problem, state, b, v):
+    """Let vehicle v lose its task to another one: it is idle from its next site on, if nothing else comes."""
+    vehicle, now = state.vehicle[b, v], state.episode[b, S.EPISODE_TIME]
+    leave_way(problem, state, b, v)
+    stand, tick = vehicle[S.VEHICLE_STAND_SITE], vehicle[S.VEHICLE_STAND_TICK]
+    vehicle[S.VEHICLE_SINCE] = tick
+    if tick > now:
+        finish_edge(problem, state, b, v)
+        vehicle[S.VEHICLE_STATUS] = S.ROAMING
+        vehicle[S.VEHICLE_EVENT_TICK] = tick
+    else:
+        vehicle[S.VEHICLE_STATUS] = S.IDLE
+        vehicle[S.VEHICLE_SITE] = stand
+        vehicle[S.VEHICLE_STAND_SITE] = -1
+
+
+@inner_kernel
+def assign_task(problem, state, b, v, position):
+    """Give the waiting task at `position` of the pool to the free vehicle v, now.
+
+    Until it is loaded, the task may be on its way already: with v, which goes on then, or with another
+    vehicle, which loses it.
+    """
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    layout = problem.instance[i, S.INSTANCE_LAYOUT]
+    now = state.episode[b, S.EPISODE_TIME]
+    task = state.pool[b, position]
+    remove_waiting(state, b, position)
+    state.episode[b, S.EPISODE_N_DECISIONS] += 1
+
+    vehicle, usage = state.vehicle[b, v], state.usage[b, v]
+    if problem.instance[i, S.INSTANCE_ERRANDS]:
+        before = state.task[b, task, S.TASK_VEHICLE]
+        if before == v:
+            vehicle[S.VEHICLE_STAND_SITE] = -1
+            return
+        if before >= 0:
+            recall_vehicle(problem, state, b, before)
+        leave_way(problem, state, b, v)
+    vehicle[S.VEHICLE_TASK] = task
+    vehicle[S.VEHICLE_STATUS] = S.WORKING
+    state.task[b, task, S.TASK_VEHICLE] = v
+    state.task[b, task, S.TASK_START] = now
+    pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
+    halted = vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0
+    approach, slowdown, leaves = set_out(problem, state, b, v, pickup)
+    usage[S.USAGE_DRIVEN] += approach + problem.distance[layout, pickup, delivery]
+    usage[S.USAGE_EMPTY] += approach
+    to_pickup, duration = count_trip(problem, i, v, task, approach, slowdown, not halted)
+    vehicle[S.VEHICLE_LOADED_TICK] = leaves + to_pickup
+    vehicle[S.VEHICLE_EVENT_TICK] = leaves + duration
+    usage[S.USAGE_BUSY] += leaves - now + duration
+    waiting = np.float64(leaves + to_pickup) - problem.record[i, task, S.RECORD_ARRIVAL]
+    usage[S.USAGE_LAST_WAITING] = find_weight(problem, i, task) * waiting
+    usage[S.USAGE_WAITING] += usage[S.USAGE_LAST_WAITING]
+
+
+@inner_kernel
+def pass_over(problem, state, b):
+    """Let all wait until something happens that decisions are made at."""
+    state.episode[b, S.EPISODE_N_DECISIONS] += 1
+    state.episode[b, S.EPISODE_WAITS] = 1
+
+
+@inner_kernel
+def take_decision(problem, state, b, v, position):
+    """Give the waiting task at `position` of the pool to vehicle v; -1 lets all wait."""
+    if v < 0:
+        pass_over(problem, state, b)
+    else:
+        assign_task(problem, state, b, v, position)
+
+
+@inner_kernel
+def send_vehicle(problem, state, b, v, status, site):
+    """Send the idle vehicle v without a task to a site, where it then parks or charges."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    vehicle, usage = state.vehicle[b, v], state.usage[b, v]
+    set_level(problem, state, b, v)
+    note_leaving(state, b, v)
+    vehicle[S.VEHICLE_STATUS] = status
+    vehicle[S.VEHICLE_DESTINATION] = site
+    halted = vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0
+    metres, slowdown, leaves = set_out(problem, state, b, v, site)
+    usage[S.USAGE_DRIVEN] += metres
+    usage[S.USAGE_EMPTY] += metres
+    ticks = count_errand(problem, i, v, metres, slowdown, not halted)
+    vehicle[S.VEHICLE_EVENT_TICK] = leaves + ticks
+
+
+@kernel
+def open_round(problem, state, b):
+    """Put tasks that are not loaded yet between the waiting ones, by their rows, so that all may change."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    now = state.episode[b, S.EPISODE_TIME]
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        vehicle = state.vehicle[b, v]
+        if vehicle[S.VEHICLE_STATUS] != S.WORKING or now >= vehicle[S.VEHICLE_LOADED_TICK]:
+            continue
+        task = vehicle[S.VEHICLE_TASK]
+        if state.task[b, task, S.TASK_CHANGES] >= problem.instance[i, S.INSTANCE_MAX_CHANGES]:
+            continue
+        find_turn(problem, state, b, v)
+        size = state.episode[b, S.EPISODE_POOL_SIZE]
+        position = 0
+        while position < size and state.pool[b, position] < task:
+            position += 1
+        for k in range(size, position, -1):
+            state.pool[b, k] = state.pool[b, k - 1]
+        state.pool[b, position] = task
+        state.episode[b, S.EPISODE_POOL_SIZE] = size + 1
+
+
+@kernel
+def close_round(problem, state, b):
+    """Let the tasks that nobody else took go on with their vehicles."""
+    kept = 0
+    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+        task = state.pool[b, k]
+        v = state.task[b, task, S.TASK_VEHICLE]
+        if v < 0:
+            state.pool[b, kept] = task
+            kept += 1
+        else:
+            state.vehicle[b, v, S.VEHICLE_STAND_SITE] = -1
+    state.episode[b, S.EPISODE_POOL_SIZE] = kept

@@ -1,0 +1,398 @@
+"""The live dispatcher where vehicles charge, park and are called back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+
+import naive_vehicles
+import numba
+import pytest
+import worlds
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+
+import acerl_np
+from acerl_np import (
+    Assignment,
+    Charge,
+    Dispatcher,
+    EventError,
+    IndexPolicy,
+    Instance,
+    Layout,
+    Park,
+    Recall,
+    RecallAnswered,
+    TaskArrived,
+    VehicleBroke,
+    VehicleCharging,
+    VehicleIdle,
+    VehicleLevel,
+    VehicleParked,
+    VehiclePassed,
+    VehicleRepaired,
+)
+
+JIT = not numba.config.DISABLE_JIT
+
+INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
+
+KINDS = {
+    "as they are": worlds.worlds(),
+    "parking": worlds.with_parking(worlds.worlds()),
+    "batteries": worlds.with_chargers(worlds.worlds()),
+    "both": worlds.with_parking(worlds.with_chargers(worlds.worlds())),
+}
+
+
+class Plant(naive_vehicles.NaiveEpisode):
+    """The slow simulator as a perfect plant: it tells what happens and does what a dispatcher decides.
+
+    With `passes` it tells the true moments at which vehicles come to sites.
+    """
+
+    def __init__(self, instance, dispatcher, passes, **options):
+        self.dispatcher, self.passes = dispatcher, passes
+        self.events, self.names = [], [vehicle.id for vehicle in instance.layout.vehicles]
+        self.sent, self.next_time, self.asked, self.orders = [], None, -1, []
+        self.decided = []
+        self._decide = dispatcher._decider.decide
+        dispatcher._decider.decide = self._watch
+        super().__init__(instance.layout.to_dict(), instance.rows(), **options)
+
+    def _watch(self, board, decisions, now):
+        """Note every pair that is chosen, also one that leaves a task with its vehicle."""
+        found = self._decide(board, decisions, now)
+        if found.vehicle >= 0:
+            rows = {task.row: name for name, task in board.tasks.items()}
+            self.decided.append((found.vehicle, rows[board.state.pool[0, found.position]]))
+        return found
+
+    def _process_tick(self):
+        before = [(vehicle.word, list(vehicle.stops)) for vehicle in self._vehicles]
+        waiting = len(self._to_arrive)
+        super()._process_tick()
+        now = float(self.time)
+        for name, vehicle, (word, stops) in zip(self.names, self._vehicles, before, strict=True):
+            self._tell_passes(name, vehicle, stops)
+            if vehicle.word == "broken":  # a dispatcher does not know where on an edge it stands
+                reject()
+            if word == "working" and vehicle.word == "idle":
+                self.events.append(VehicleIdle(now, name, vehicle.site))
+            elif word in ("parking", "roaming") and vehicle.word == "idle":
+                kind = VehicleParked if word == "parking" else VehiclePassed
+                self.events.append(kind(now, name, vehicle.site))
+            elif word == "to_charger" and vehicle.word in ("queued", "charging"):
+                self.events.append(VehiclePassed(now, name, vehicle.site))
+            if word == "charging" != vehicle.word == "idle":
+                self.events.append(VehicleCharging(now, name, vehicle.site, begins=False))
+            elif word != "charging" == vehicle.word:
+                self.events.append(VehicleCharging(now, name, vehicle.site))
+        arrived = self._tasks[len(self._tasks) - waiting : len(self._tasks) - len(self._to_arrive)]
+        for task in arrived:
+            own = task.expiry, task.handling, task.demand
+            self.events.append(
+                TaskArrived(
+                    task.arrival, task.name, task.pickup, task.delivery, *own, task.priority
+                )
+            )
+
+    def _tell_passes(self, name, vehicle, stops):
+        """The true moments at which it comes to sites, but for the end of its way."""
+        if not self.passes or vehicle.stops != stops:
+            return
+        for stop in stops[:-1]:
+            if stop.leg is not None and self.time - 1 < stop.moment <= self.time:
+                self.events.append(VehiclePassed(stop.moment, name, stop.site))
+
+    def ask(self):
+        """Feed what has happened; return what is decided, and note who is sent to charge or to park."""
+        due = self.next_time is not None and self.next_time <= self.time
+        if not self.events and self.asked >= 0 and not due and self.asked != self.time:
+            return
+        for event in sorted(self.events, key=lambda event: event.time):
+            self.dispatcher.feed(event)
+        self.events.clear()
+        made = self.dispatcher.decide(float(self.time))
+        self.asked, self.next_time = self.time, self.dispatcher.next_time
+        self.orders += made
+        self.sent += [order for order in made if isinstance(order, Charge | Park)]
+
+    def _send_idle_vehicles(self):
+        self.ask()
+        assert not self.decided
+        before = self.statuses()
+        super()._send_idle_vehicles()
+        sent = [
+            (name, vehicle.word, vehicle.destination)
+            for name, vehicle, word in zip(self.names, self._vehicles, before, strict=True)
+            if word == "idle" and vehicle.word in ("parking", "to_charger")
+        ]
+        words = {Charge: "to_charger", Park: "parking"}
+        assert [(item.vehicle, words[type(item)], item.site) for item in self.sent] == sent
+        self.sent.clear()
+        # What is believed of the levels.
+        told = [self.dispatcher.levels.get(name) for name in self.names]
+        levels = [level if level is None else float(level) for level in self.levels()]
+        assert told == pytest.approx(levels)
+
+    def play(self):
+        """Play the day by the dispatcher."""
+        while not self.done:
+            self.ask()
+            assert self.decided
+            decided, self.decided = self.decided, []
+            for v, task in decided:
+                assert not self.done
+                self.assign(v, task)
+        return self
+
+
+def play(instance, policy, commitment, changes, passes):
+    layout = instance.layout.with_commitment(commitment, changes)
+    instance = Instance.from_rows("random", layout, instance.rows())
+    dispatcher = Dispatcher(layout, policy)
+    plant = Plant(instance, dispatcher, passes, commitment=commitment, max_changes=changes)
+    plant.play()
+    # The simulator was told of pairs that leave a task with its vehicle; what they changed is told in orders.
+    n_recalls = sum(isinstance(order, Recall) for order in plant.orders)
+    assert n_recalls == sum(plant.changes)
+    trials = acerl_np.evaluate_policy(policy, instance, trials=1, threads=1)
+    assert plant.makespan == trials.makespan[0, 0]
+    assert plant.tardiness == pytest.approx(trials.tardiness[0, 0], rel=1e-12)
+    return plant
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=8 if JIT else 3, deadline=None)
+@given(data=st.data())
+def test_a_perfect_plant_goes_as_the_simulator(kind, commitment, data):
+    """Who takes what, who is called back, parks and charges, and when: as in an evaluation."""
+    world = data.draw(KINDS[kind])
+    layout = Layout.from_dict(world.layout).with_breakdowns({})
+    instance = Instance.from_rows("random", layout, world.rows)
+    policy = data.draw(st.sampled_from(["nearest", "assignment", INDEX]))
+    changes = data.draw(st.sampled_from([0, 1, 8]))
+    play(instance, policy, commitment, changes, data.draw(st.booleans()))
+
+
+BATTERY = {
+    "capacity": 1000,
+    "start": 600,
+    "idle": 0,
+    "empty": 1,
+    "loaded": 2,
+    "charge": 10,
+    "critical": 40,
+    "resume": 300,
+    "good": 400,
+    "full": 900,
+}
+
+
+def floor(n=2, **keys):
+    """Vehicles at A of A --10 m-- B --6 m-- C; a charger at C, a parking place at B."""
+    parking = {"after": 5, "places": [{"site": "B"}]}
+    vehicles = [{"id": f"v{k}", "start": "A"} for k in range(n)]
+    own = {"battery": BATTERY, "chargers": [{"site": "C"}], "parking": parking, **keys}
+    return Layout.from_dict(worlds.straight_floor(vehicles, **own))
+
+
+def say(orders):
+    return [order[:2] for order in orders]
+
+
+def recalled(**options):
+    """v0 is on its way to B for t0 when t1 comes at A, and v1, which drives from C, is nearer to B."""
+    layout = floor(parking={"after": 500, "places": [{"site": "B"}]})
+    dispatcher = Dispatcher(layout, "nearest", commitment="pickup", **options)
+    dispatcher.feed(VehiclePassed(0.0, "v1", "C"))
+    dispatcher.feed(VehicleBroke(0.0, "v1"))
+    dispatcher.feed(TaskArrived(0.0, "t0", "B", "C", 60.0))
+    assert say(dispatcher.decide(0.0)) == [("v0", "t0")]
+    dispatcher.feed(VehicleRepaired(2.0, "v1"))
+    orders = dispatcher.decide(2.0)
+    assert [type(order) for order in orders] == [Recall, Assignment]
+    assert say(orders) == [("v0", "t0"), ("v1", "t0")]
+    assert [order.number for order in orders] == [2, 3]
+    return dispatcher
+
+
+def test_a_task_is_called_back_and_the_vehicle_finishes_its_edge():
+    dispatcher = recalled()
+    assert dispatcher.under_way == {"t0": "v1"} and dispatcher.idle == ()
+    dispatcher.feed(RecallAnswered(2.5, "v0", "t0"))
+    assert dispatcher.decide(3.0) == []  # nothing opens a round
+    dispatcher.feed(VehiclePassed(10.0, "v0", "B"))
+    assert dispatcher.idle == ("v0",)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_recall_that_crosses_the_loading_is_refused(late):
+    """The task goes on with its vehicle; the one that has it meanwhile is free again."""
+    dispatcher = recalled()
+    if late:  # it had been at the pickup before
+        dispatcher.feed(VehiclePassed(1.5, "v0", "B"))
+    assert dispatcher.under_way == {"t0": "v1"}
+    dispatcher.feed(RecallAnswered(1.9 if late else 4.0, "v0", "t0", done=False))
+    assert dispatcher.under_way == {"t0": "v0"}
+    dispatcher.feed(TaskArrived(5.0, "t1", "B", "A", 60.0))
+    assert say(dispatcher.decide(5.0)) == [("v1", "t1")]  # and nobody calls t0 back
+    dispatcher.feed(VehicleIdle(6.0, "v0", "C"))
+    assert dispatcher._floor.day.delivered == 1
+    with pytest.raises(EventError, match="task 't0' is unknown; expected one that was called back"):
+        dispatcher.feed(RecallAnswered(6.0, "v0", "t0", done=False))
+
+
+def test_a_vehicle_that_breaks_down_on_its_way_to_a_charger_is_sent_again():
+    dispatcher = Dispatcher(floor(1), "nearest")
+    dispatcher.feed(VehicleLevel(0.0, "v0", 200))
+    (order,) = dispatcher.decide(0.0)
+    assert isinstance(order, Charge) and say([order]) == [("v0", "C")]
+    assert order.reason == "level 200: low"
+    dispatcher.feed(VehiclePassed(10.0, "v0", "B"))
+    assert dispatcher.levels == {"v0": 190.0}
+    dispatcher.feed(VehicleBroke(12.0, "v0"))
+    dispatcher.feed(VehicleRepaired(50.0, "v0"))
+    assert dispatcher.levels == {"v0": 188.0}  # a broken vehicle uses nothing
+    (order,) = dispatcher.decide(50.0)
+    assert isinstance(order, Charge) and order.number == 2
+    # In the queue of another charger than it was sent to there is no queue to be in.
+    dispatcher.feed(VehiclePassed(56.0, "v0", "C"))
+    dispatcher.feed(VehicleCharging(57.0, "v0", "C"))
+    assert dispatcher.decide(57.0) == []
+    dispatcher.feed(TaskArrived(58.0, "t", "C", "B", 60.0))
+    assert dispatcher.decide(58.0) == []  # it charges to `resume` first
+    assert dispatcher.next_time == 57.0 + (300 - 181) // 10 + 1
+    assert dispatcher.forecast(58.0, budget=None)[0].delivery == dispatcher.next_time + 6.0
+    assert say(dispatcher.decide(dispatcher.next_time)) == [("v0", "t")]
+
+
+def test_levels_that_are_told_correct_what_is_believed():
+    dispatcher = Dispatcher(floor(1), "nearest")
+    dispatcher.feed(VehicleLevel(0.0, "v0", 41))
+    dispatcher.feed(TaskArrived(0.0, "t", "B", "C", 60.0))
+    (order,) = dispatcher.decide(0.0)
+    assert isinstance(order, Charge)
+    dispatcher.feed(VehicleLevel(4.0, "v0", 500))
+    assert say(dispatcher.decide(4.0)) == [("v0", "t")]
+    dispatcher.feed(VehicleLevel(3.0, "v0", 77))  # a late one, before the assignment
+    assert dispatcher.levels == {"v0": 500.0}
+    dispatcher.feed(VehicleLevel(5.0, "v0", 450.5))
+    dispatcher.feed(VehicleLevel(5.0, "v0", 450.5))
+    assert dispatcher.levels == {"v0": 450.5}
+    for level in (-1, 1001, "full"):
+        with pytest.raises(EventError, match=r"level: read .*; expected a number from 0 to 1,000"):
+            dispatcher.feed(VehicleLevel(6.0, "v0", level))
+    with pytest.raises(EventError, match=r"vehicle 'v0' is working; expected it to be idle$"):
+        dispatcher.feed(VehicleCharging(90.0, "v0", "C"))
+    dispatcher.feed(VehicleIdle(90.0, "v0", "C"))
+    with pytest.raises(EventError, match="site 'A' is no charger; expected one"):
+        dispatcher.feed(VehicleCharging(90.0, "v0", "A"))
+
+
+def test_a_plant_that_parks_and_charges_itself_says_so():
+    dispatcher = Dispatcher(floor(2), "nearest", parks=False, charges=False)
+    dispatcher.feed(VehicleLevel(0.0, "v0", 100))
+    assert dispatcher.decide(9.0) == []
+    assert isinstance(dispatcher.send(9.0, "v0", "C"), Charge)
+    assert isinstance(dispatcher.send(9.0, "v1", "B"), Park)
+    with pytest.raises(EventError, match="site 'A' is no charger and no parking place for it"):
+        dispatcher.send(9.0, "v1", "A")
+    dispatcher.feed(VehicleParked(20.0, "v1", "B"))
+    dispatcher.feed(TaskArrived(21.0, "t", "C", "A", 60.0))
+    # v0 is nearer, yet below `resume`.
+    assert say(dispatcher.decide(21.0)) == [("v1", "t")]
+
+
+def test_orders_that_nobody_has_confirmed_come_again_after_a_restart(tmp_path):
+    log = tmp_path / "day.jsonl"
+    dispatcher = recalled(audit=log)
+    layout = floor(parking={"after": 500, "places": [{"site": "B"}]})
+
+    def restart():
+        return Dispatcher.recover(layout, "nearest", audit=log)
+
+    assert json.loads(log.read_text().split("\n")[0])["options"]["commitment"] == "pickup"
+    again = restart()
+    assert again._floor.vehicles == dispatcher._floor.vehicles
+    owed = [order for order in again.decide(3.0) if order.repeated]
+    assert say(owed) == [("v0", "t0"), ("v1", "t0")]
+    assert [(type(order), order.number) for order in owed] == [(Recall, 2), (Assignment, 3)]
+    again = restart()
+    again.feed(RecallAnswered(3.0, "v0", "t0"))
+    again.feed(VehiclePassed(8.0, "v1", "B"))
+    assert not [order for order in again.decide(8.0) if order.repeated]
+    again.save(tmp_path / "live.npz")
+    loaded = Dispatcher.load(tmp_path / "live.npz")
+    assert loaded._floor.vehicles == again._floor.vehicles
+    assert (loaded._opens, loaded._asked, loaded._last_order) == (False, 8.0, 3)
+    # What was done: t0 by the vehicle that has it.
+    again.feed(VehicleIdle(14.0, "v1", "C"))
+    day = acerl_np.live.audit.read_audit(log, layout)
+    assert (day.vehicle.tolist(), day.start.tolist(), day.finish.tolist()) == ([1], [2.0], [14.0])
+
+
+def test_a_refused_recall_in_the_log_leaves_the_task_with_its_vehicle(tmp_path):
+    log = tmp_path / "day.jsonl"
+    dispatcher = recalled(audit=log)
+    dispatcher.feed(RecallAnswered(4.0, "v0", "t0", done=False))
+    dispatcher.feed(VehicleIdle(16.0, "v0", "C"))
+    day = acerl_np.live.audit.read_audit(log, dispatcher.layout)
+    assert (day.vehicle.tolist(), day.start.tolist(), day.finish.tolist()) == ([0], [0.0], [16.0])
+
+
+MAKERS = (
+    lambda t, k, v, site: TaskArrived(t, f"n{k}", site, "ABCA"["ABC".index(site) + 1], 60.0),
+    lambda t, k, v, site: VehiclePassed(t, v, site),
+    lambda t, k, v, site: VehicleParked(t, v, site),
+    lambda t, k, v, site: VehicleCharging(t, v, "C", begins=k % 3 > 0),
+    lambda t, k, v, site: VehicleLevel(t, v, 40 * (k % 25)),
+    lambda t, k, v, site: RecallAnswered(t, v, f"n{k // 2}", done=k % 2 == 0),
+    lambda t, k, v, site: VehicleIdle(t, v, site, delivered=k % 4 > 0),
+    lambda t, k, v, site: VehicleBroke(t, v),
+    lambda t, k, v, site: VehicleRepaired(t, v, site),
+    lambda t, k, v, site: acerl_np.VehicleOutOfService(t, v, at_once=k % 2 == 0),
+    lambda t, k, v, site: acerl_np.VehicleBack(t, v),
+    lambda t, k, v, site: acerl_np.TaskRecalled(t, f"n{k // 2}"),
+)
+
+
+def look(dispatcher):
+    board = dispatcher._floor
+    tasks = {name: (task.since, task.vehicle, task.changes) for name, task in board.tasks.items()}
+    given = {name: order for name, order in dispatcher._given.items() if order.number}
+    recalls = {name: items for name, items in dispatcher._recalls.items() if items}
+    return board.vehicles.copy(), tasks, board.pool.copy(), given, recalls, dispatcher._last_order
+
+
+@settings(max_examples=30 if JIT else 3, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_whatever_is_told_the_log_says_the_same(tmp_path_factory, seed):
+    """Late, doubled, impossible: nobody has two tasks, levels stay in bounds, and it recovers to that."""
+    draw = random.Random(seed)
+    log = tmp_path_factory.mktemp("log") / "day.jsonl"
+    dispatcher = Dispatcher(floor(3), "nearest", audit=log, commitment="pickup", max_changes=2)
+    now, told = 0.0, []
+    for k in range(60):
+        now += draw.choice((0.0, 0.5, 2.0, 6.0))
+        maker = MAKERS[draw.choice((0, 0, 1, *range(len(MAKERS))))]
+        event = maker(
+            now - draw.choice((0.0, 0.0, 3.0)), k, f"v{draw.randrange(3)}", draw.choice("ABC")
+        )
+        told.append(draw.choice((event, draw.choice(told or [event]))))
+        with contextlib.suppress(EventError):
+            dispatcher.feed(told[-1], hold=draw.random() < 0.2)
+        if draw.random() < 0.6:
+            dispatcher.decide(now)
+        carried = [own.task for own in dispatcher._floor.vehicles if own.task is not None]
+        assert len(carried) == len(set(carried)) and not set(carried) & set(dispatcher.waiting)
+        assert all(0 <= level <= 1000 for level in dispatcher.levels.values())
+    expected = look(dispatcher)
+    assert look(Dispatcher.recover(floor(3), "nearest", audit=log)) == expected
+    dispatcher.save(log.with_name("live.npz"))
+    assert look(Dispatcher.load(log.with_name("live.npz")))[:3] == expected[:3]

@@ -1,0 +1,621 @@
+"""The slow, obvious simulator with vehicles that wait, park, charge and are called back.
+
+With the layout's keys `battery`, `chargers` and `parking` absent and `commitment="assignment"` it is
+`naive.NaiveEpisode`. One tick: 1. breakdowns and repairs, 2. trips that end, 3. charging, 4. arrivals,
+5. decisions, 6. idle vehicles set out for a charger or a parking place.
+
+Every tick is stepped, but decisions are asked for, and idle vehicles set out, only at a tick at which
+something happens: `_happened`. It is set where it happens.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import naive
+from naive import BROKEN, IDLE, WORKING, Leg, Standing, Task, round9
+
+MOST_TICKS = 20_000
+"""An episode that lasts longer never ends."""
+
+
+@dataclass(frozen=True)
+class Battery:
+    """What a vehicle has and uses, in any unit, each tick; and its thresholds."""
+
+    capacity: int
+    start: int
+    idle: int
+    empty: int
+    loaded: int
+    charge: int
+    critical: int
+    resume: int
+    good: int
+    full: int
+    tow: int
+
+
+@dataclass
+class Stop:
+    """A site of a trip: truly reached at `moment`, taken as reached at `tick`.
+
+    `leg` is the way there from the stop before or from mid-edge, None where the trip begins.
+    """
+
+    site: str
+    moment: float
+    tick: int
+    leg: Leg | None
+
+
+@dataclass
+class Plan:
+    """A trip as it would be driven: its ticks, those of them to the pickup, and the legs to the pickup."""
+
+    ticks: int
+    to_pickup: int
+    legs: list[Leg]
+
+
+@dataclass
+class Vehicle(naive.Vehicle):
+    battery: Battery | None = None
+    level: int = 0
+    level_before: int = 0  # at the tick before
+    # without a task, on a trip: "parking", "to_charger", "roaming" (to the end of its edge);
+    # standing: "queued", "charging"
+    errand: str = ""
+    since: int = 0  # tick since which it is idle, queued or charging
+    charger: int = -1  # to which it drives or at which it stands
+    stops: list[Stop] = field(default_factory=list)  # of a trip, the last one its pickup or its end
+    loaded_at: int = -1
+
+    @property
+    def word(self) -> str:
+        if self.status == BROKEN:
+            return "broken"
+        if self.task is not None:
+            return "working"
+        return self.errand or "idle"
+
+    @property
+    def is_at_site(self) -> bool:
+        """Whether a vehicle that does not move stands at its site, not in mid-edge."""
+        return self.standing is None or self.standing.offset == 0.0
+
+    def end_trip(self, site: str, standing: Standing | None) -> Task | None:
+        self.stops = []
+        self.errand = ""
+        return super().end_trip(site, standing)
+
+    def rate(self, tick: int) -> int:
+        """What the vehicle uses from this tick to the next one; below 0 while it charges."""
+        battery = self.battery
+        if battery is None or self.status == BROKEN:
+            return 0
+        if self.word == "charging":
+            return -battery.charge
+        if self.word == "working":
+            return battery.loaded if tick >= self.loaded_at else battery.empty
+        return battery.idle if self.word in ("idle", "queued") else battery.empty
+
+
+class NaiveEpisode(naive.NaiveEpisode):
+    """One episode; after construction and after each decision it stands at a decision or at its end.
+
+    layout : the parsed layout JSON
+    tasks : as for `naive.NaiveEpisode`
+    commitment : "assignment", or "pickup": until a task is loaded it may be given to another vehicle
+    max_changes : how often that may happen to a task
+    options : as for `naive.NaiveEpisode`
+
+    log : (tick, vehicle, what, where) of what vehicles do without a task: "parked", "queued" and "charging"
+        begin, "charged" ends, however it ends, "recalled" names the site at which it stands from then on
+    """
+
+    def __init__(
+        self,
+        layout: dict[str, Any],
+        tasks: list[dict[str, Any]],
+        *,
+        commitment: str = "assignment",
+        max_changes: int = 8,
+        **options: Any,
+    ) -> None:
+        self.commitment = commitment
+        self._max_changes = max_changes
+        self._chargers = [
+            (item["site"], int(item.get("slots", 1))) for item in layout.get("chargers", [])
+        ]
+        parking = layout.get("parking", {})
+        self._parks_after = int(parking.get("after", 60))
+        self._places = {
+            item["site"]: int(item.get("places", 1)) for item in parking.get("places", [])
+        }
+        self.log: list[tuple[int, int, str, str]] = []
+        self._happened = False  # at this tick
+        self._opens_round = False  # at this tick
+        self._asks = False  # whether a decision may be due
+        self._settled: set[int] = set()  # vehicles, in this round
+        self._holders: set[tuple[str, int]] = set()
+        super().__init__(layout, tasks, **options)
+
+    def _read_vehicles(self, layout: dict[str, Any]) -> list[naive.Vehicle]:
+        vehicles: list[naive.Vehicle] = []
+        for entry in layout["vehicles"]:
+            battery = read_battery(entry.get("battery", layout.get("battery")))
+            level = 0 if battery is None else battery.start
+            plain = vars(naive.read_vehicle(entry))
+            vehicles.append(Vehicle(**plain, battery=battery, level=level, level_before=level))
+            if battery is not None and not self._chargers:
+                raise ValueError("vehicles with batteries need a charger")
+        return vehicles
+
+    # What a policy sees
+
+    def levels(self) -> list[int | None]:
+        """Level of each vehicle now; None of one without a battery."""
+        return [None if vehicle.battery is None else vehicle.level for vehicle in self._vehicles]
+
+    def statuses(self) -> list[str]:
+        """What each vehicle does now."""
+        return [vehicle.word for vehicle in self._vehicles]
+
+    @property
+    def changes(self) -> list[int]:
+        """How often each task, by arrival, was taken from a vehicle."""
+        return [task.changes for task in self._tasks]
+
+    def stand(self, index: int) -> tuple[str, int, float] | None:
+        """Site, tick and metres left to it, where a vehicle may be given a task; None if it is not free."""
+        vehicle = self._vehicles[index]
+        return self._stand(vehicle) if self.is_free(vehicle) else None
+
+    def is_free(self, vehicle: Vehicle) -> bool:
+        """Whether a vehicle may be given a task now."""
+        if vehicle.word in ("to_charger", "queued", "charging"):
+            return vehicle.level >= vehicle.battery.resume
+        if vehicle.word == "working":
+            return (
+                self.commitment == "pickup"
+                and self.time < vehicle.loaded_at
+                and vehicle.task.changes < self._max_changes
+            )
+        return vehicle.word in ("idle", "parking", "roaming")
+
+    def candidates(self) -> list[tuple[int, str]]:
+        """The legal pairs of vehicle and task, by vehicle, then as in the pool."""
+        return [
+            (index, task.name)
+            for index, vehicle in enumerate(self._vehicles)
+            if self._may_be_assigned(index)
+            for task in self.offered(vehicle)
+        ]
+
+    def may_wait(self) -> bool:
+        """Whether a decision is due that may be left open: something is to come without one."""
+        return any(self.mask()) and bool(
+            self._to_arrive
+            or any(vehicle.word in ("working", "broken") for vehicle in self._vehicles)
+            or any(tick > self.time for vehicle in self._vehicles for tick, _ in vehicle.breakdowns)
+        )
+
+    def _may_be_assigned(self, index: int) -> bool:
+        if self.done or not self._asks or not 0 <= index < len(self._vehicles):
+            return False
+        vehicle = self._vehicles[index]
+        return index not in self._settled and self.is_free(vehicle) and bool(self.offered(vehicle))
+
+    def _is_able(self, vehicle: Vehicle, task: Task) -> bool:
+        return vehicle.can_carry(task) and self._fits(vehicle, task)
+
+    def _stand(self, vehicle: Vehicle) -> tuple[str, int, float]:
+        """That of a vehicle without a task, or on its way to a pickup."""
+        if not vehicle.stops:
+            return vehicle.site, self.time, 0.0
+        stop = self._next_stop(vehicle)
+        if stop.tick == self.time:
+            return stop.site, self.time, 0.0
+        assert stop.leg is not None
+        pace = abs(stop.leg.step)
+        left = max(0.0, stop.moment - self.time) * pace
+        return stop.site, stop.tick, round9(min(left, self._metres(stop.leg)))
+
+    def _next_stop(self, vehicle: Vehicle) -> Stop:
+        return next(stop for stop in vehicle.stops if stop.tick >= self.time)
+
+    def _metres(self, leg: Leg) -> float:
+        """How long a leg is."""
+        return self._floor.arcs[leg.last, leg.next] - leg.offset if leg.step > 0 else leg.offset
+
+    def _shown(self, vehicle: Vehicle) -> tuple[int, str]:
+        """A free vehicle is shown idle where it stands, one that charges and is not free is at work."""
+        if vehicle.status == BROKEN or not self.is_free(vehicle):
+            return (BROKEN if vehicle.status == BROKEN else WORKING), vehicle.site
+        return IDLE, self._stand(vehicle)[0]
+
+    # What a policy does
+
+    def assign(self, vehicle: int, task: str | int) -> None:
+        """Give a task, by its id or its index in the pool, then advance to the next decision or the end."""
+        super().assign(vehicle, self.pool.index(task) if isinstance(task, str) else task)
+
+    def wait(self) -> None:
+        """Assign nobody until something happens."""
+        if not self.may_wait():
+            raise ValueError(f"waiting is not legal at time {self.time}")
+        self._asks = False
+        self._advance()
+
+    def _begin_service(self, index: int, task: Task) -> None:
+        self._settled.add(index)
+        self._pool = [other for other in self._pool if other is not task]
+        if task.vehicle == index:
+            return  # it is on its way there
+        vehicle = self._vehicles[index]
+        if vehicle.task is not None:
+            self._take_back(index)
+        if task.vehicle >= 0:
+            self._take_back(task.vehicle)
+        finish = self._set_out(vehicle, [task.pickup, task.delivery], task)
+        task.vehicle, task.start, task.finish = index, self.time, finish
+
+    def _take_back(self, index: int) -> None:
+        """Its task waits again; the vehicle drives to the end of its edge."""
+        vehicle = self._vehicles[index]
+        task = vehicle.task
+        task.vehicle = task.start = task.finish = -1
+        task.changes += 1
+        site, tick, _ = self._stand(vehicle)
+        self._note(vehicle, "recalled", site)
+        if tick == self.time:
+            vehicle.end_trip(site, None)
+            vehicle.status, vehicle.since = IDLE, self.time
+        else:
+            stop, rest = self._rest_of_edge(vehicle)
+            vehicle.begin_trip(None, site, [rest], tick)
+            vehicle.errand, vehicle.stops = "roaming", [stop]
+
+    # Trips
+
+    def _set_out(self, vehicle: Vehicle, sites: list[str], task: Task | None = None) -> int:
+        """Begin a trip to a pickup and a delivery, or to one site; returns when it ends."""
+        site, tick, _ = self._stand(vehicle)
+        plan = self._plan(vehicle, site, vehicle.standing, sites, task.handling if task else 0.0)
+        finish = tick + plan.ticks
+        legs = [*plan.legs, *self._legs(vehicle, self._floor.route(sites[0], sites[-1]))]
+        if tick > self.time:  # it finishes the edge on which it is
+            stop, rest = self._rest_of_edge(vehicle)
+            stops, legs = [stop], [rest, *legs]
+        elif vehicle.is_at_site:
+            stops = [Stop(site, float(tick), tick, None)]
+        else:
+            stops = []
+        seconds = 0.0
+        for leg in plan.legs:
+            seconds += self._metres(leg) / abs(leg.step)
+            reached = min(finish, tick + math.ceil(round9(seconds)))
+            stops.append(Stop(leg.end, tick + seconds, reached, leg))
+        if vehicle.word == "charging":
+            self._note(vehicle, "charged", vehicle.site)
+        vehicle.begin_trip(task, sites[-1], legs, finish)
+        vehicle.errand = ""
+        vehicle.stops = stops
+        vehicle.loaded_at = tick + plan.to_pickup
+        return finish
+
+    def _rest_of_edge(self, vehicle: Vehicle) -> tuple[Stop, Leg]:
+        """The next stop of a moving vehicle, and the leg from where it is to there."""
+        stop = self._next_stop(vehicle)
+        _, tick, left = self._stand(vehicle)
+        leg = stop.leg
+        assert leg is not None
+        length = self._floor.arcs[leg.last, leg.next]
+        offset = length - left if leg.step > 0 else left
+        return stop, Leg(leg.last, leg.next, offset, leg.step, tick - self.time, leg.end)
+
+    def _plan(
+        self,
+        vehicle: Vehicle,
+        site: str,
+        standing: Standing | None,
+        sites: list[str],
+        handling: float = 0.0,
+    ) -> Plan:
+        """The trip from a site, or from where the vehicle broke down, to the first of the sites and on."""
+        floor, speed = self._floor, vehicle.speed
+        if standing is None:
+            approach, lost = self._distance(site, sites[0]), floor.lost(site, sites[0], speed)
+            legs = self._legs(vehicle, floor.route(site, sites[0]))
+        else:
+            approach, lost, legs = self._way_onwards(vehicle, standing, sites[0])
+        metres = approach + sum(self._distance(a, b) for a, b in pairwise(sites))
+        if standing is None:
+            metres = self._compared(metres)
+        all_lost = lost + sum(floor.lost(a, b, speed) for a, b in pairwise(sites))
+        ticks = max(1, math.ceil(round9(metres / speed + all_lost + handling)))
+        to_pickup = min(ticks, math.ceil(round9(approach / speed + lost)))
+        return Plan(ticks, to_pickup, legs)
+
+    def _deliver(self, vehicle: Vehicle) -> None:
+        """Any trip's end."""
+        self._happened = True
+        vehicle.since = self.time
+        if vehicle.task is not None:
+            self._opens_round = True
+            super()._deliver(vehicle)
+            vehicle.stops = []
+            return
+        errand = vehicle.errand
+        vehicle.end_trip(vehicle.destination, None)
+        vehicle.status = IDLE
+        if errand == "parking":
+            self._note(vehicle, "parked", vehicle.site)
+        elif errand == "to_charger":
+            vehicle.errand = "queued"
+            self._note(vehicle, "queued", vehicle.site)
+
+    def _note(self, vehicle: Vehicle, what: str, where: str) -> None:
+        self.log.append((self.time, self._index(vehicle), what, where))
+
+    def _index(self, vehicle: Vehicle) -> int:
+        return next(k for k, other in enumerate(self._vehicles) if other is vehicle)
+
+    # Energy
+
+    def _need(self, vehicle: Vehicle, task: Task, at: str | None = None) -> int:
+        """The level with which it may be given a task, where it stands or, idle, at a site."""
+        site, tick, _ = self._stand(vehicle) if at is None else (at, self.time, 0.0)
+        standing = vehicle.standing if at is None else None
+        plan = self._plan(vehicle, site, standing, [task.pickup, task.delivery], task.handling)
+        battery = vehicle.battery
+        return (
+            battery.critical
+            + battery.empty * (tick - self.time + plan.to_pickup)
+            + battery.loaded * (plan.ticks - plan.to_pickup)
+            + battery.empty * ticks_to_charger(self._floor, self._chargers, task.delivery, vehicle)
+        )
+
+    def _fits(self, vehicle: Vehicle, task: Task) -> bool:
+        return vehicle.battery is None or vehicle.level >= self._need(vehicle, task)
+
+    def _use_energy(self) -> None:
+        """What the tick that ends now has used."""
+        for vehicle in self._vehicles:
+            vehicle.level_before = vehicle.level
+            if vehicle.battery is not None:
+                level = vehicle.level - vehicle.rate(self.time - 1)
+                vehicle.level = min(vehicle.battery.capacity, max(0, level))
+
+    def _charge(self) -> None:
+        """Who is full ends, by vehicle; then free slots are given."""
+        for vehicle in self._vehicles:
+            if vehicle.word == "charging" and vehicle.level >= vehicle.battery.full:
+                self._note(vehicle, "charged", vehicle.site)
+                vehicle.errand, vehicle.since = "", self.time
+                self._happened = True
+        for k, (site, slots) in enumerate(self._chargers):
+            here = [vehicle for vehicle in self._vehicles if vehicle.charger == k]
+            n_charging = sum(vehicle.word == "charging" for vehicle in here)
+            queue = [vehicle for vehicle in here if vehicle.word == "queued"]
+            queue.sort(key=lambda vehicle: vehicle.since)  # of equals the first vehicle is first
+            for vehicle in queue[: slots - n_charging]:
+                vehicle.errand, vehicle.since = "charging", self.time
+                self._note(vehicle, "charging", site)
+                self._happened = True
+
+    def _look_at_levels(self, charged: list[Vehicle]) -> None:
+        """Levels that are crossed at this tick; `charged` were charging during the last one."""
+        for vehicle in charged:
+            battery = vehicle.battery
+            reached = [battery.resume] if self._pool else []
+            reached += [self._need(vehicle, task) for task in self._pool if vehicle.can_carry(task)]
+            # what it could do before, it could do only if it was free
+            could = vehicle.level_before if vehicle.level_before >= battery.resume else -1
+            if vehicle.level >= battery.resume and any(
+                could < level <= vehicle.level for level in reached
+            ):
+                self._happened = self._opens_round = True
+        for vehicle in self._vehicles:
+            if vehicle.word == "idle" and vehicle.battery is not None:
+                good = vehicle.battery.good
+                self._happened |= vehicle.level < good <= vehicle.level_before
+
+    def _find_charger(self, vehicle: Vehicle) -> int | None:
+        """The charger to which an idle vehicle shall drive now."""
+        battery = vehicle.battery
+        if battery is None:
+            return None
+        tasks = [task for task in self._pool if vehicle.can_carry(task)]
+        chargers = range(len(self._chargers))
+        if vehicle.level >= battery.good:
+            if not tasks or any(self._fits(vehicle, task) for task in tasks):
+                return None
+            chargers = [
+                k
+                for k in chargers
+                if any(self._need(vehicle, t, self._chargers[k][0]) <= battery.full for t in tasks)
+            ]
+        return min(chargers, key=lambda k: self._start_of_charging(vehicle, k), default=None)
+
+    def _start_of_charging(self, vehicle: Vehicle, k: int) -> int:
+        """When it could charge there, if those before it charge until they are full."""
+        site, slots = self._chargers[k]
+        arrival = self.time + self._plan(vehicle, vehicle.site, vehicle.standing, [site]).ticks
+        free_at = []
+        before = []  # those in the queue and under way: arrival, index, vehicle, level then
+        for index, other in enumerate(self._vehicles):
+            if other.charger != k:
+                continue
+            if other.word == "charging":
+                free_at.append(full_at(other.battery, other.level, self.time))
+            elif other.word == "queued":
+                before.append((other.since, index, other, other.level))
+            elif other.word == "to_charger":
+                level = other.level - other.battery.empty * (other.finish - self.time)
+                before.append((other.finish, index, other, level))
+        # a slot that is free now is given at the next tick
+        free_at += [self.time + 1] * (slots - len(free_at))
+        for tick, index, other, level in sorted(before, key=lambda item: item[:2]):
+            if (tick, index) > (arrival, self._index(vehicle)):
+                continue
+            slot = min(range(slots), key=free_at.__getitem__)
+            begin = max(tick, free_at[slot])
+            level = max(0, level - other.battery.idle * (begin - max(tick, self.time)))
+            free_at[slot] = full_at(other.battery, level, begin)
+        return max(arrival, min(free_at))
+
+    # Parking
+
+    def _list_holders(self) -> set[tuple[str, int]]:
+        """Each place's site with a vehicle that has one of its places or drives to it."""
+        return {
+            (site, index)
+            for index, vehicle in enumerate(self._vehicles)
+            for site in self._places
+            if (vehicle.word == "idle" and vehicle.is_at_site and vehicle.site == site)
+            or (vehicle.word == "parking" and vehicle.destination == site)
+        }
+
+    def _find_place(self, vehicle: Vehicle, holders: set[tuple[str, int]]) -> str | None:
+        """The site at which an idle vehicle shall park, if it shall now."""
+        if self.time - vehicle.since < self._parks_after:
+            return None
+        if vehicle.is_at_site and vehicle.site in self._places:
+            return None
+        found = [
+            (self._metres_to(vehicle, site), self._floor.order[site], site)
+            for site, places in self._places.items()
+            if sum(held == site for held, _ in holders) < places
+        ]
+        return min(found)[2] if found else None
+
+    def _metres_to(self, vehicle: Vehicle, site: str) -> float:
+        if vehicle.standing is not None:
+            return self._way_onwards(vehicle, vehicle.standing, site)[0]
+        return round9(self._distance(vehicle.site, site))
+
+    # The clock
+
+    def _advance(self) -> None:
+        while not self.done and not any(self.mask()):
+            # the round ends: tasks on their way stay with their vehicles
+            self._pool = [task for task in self._pool if task.vehicle < 0]
+            self._asks = False
+            if self._happened:
+                self._send_idle_vehicles()
+            self.time += 1
+            if self.time > MOST_TICKS:
+                raise RuntimeError(f"nothing ends this episode: {self.pool} wait")
+            self._process_tick()
+
+    def _process_tick(self) -> None:
+        self._happened = self.time == 0
+        self._opens_round = False
+        self._settled = set()
+        if self.time > 0:
+            self._use_energy()
+        super()._process_tick()
+        if self.done:
+            return
+        # What is left in steps 5 and 6 is taken at the next tick.
+        self._holders = self._list_holders()
+        self._happened |= any(
+            vehicle.word == "idle" and self._find_place(vehicle, self._holders) is not None
+            for vehicle in self._vehicles
+        )
+        # Nobody starves: who becomes idle, and not by a delivery or a repair, may find that a task fits
+        # which did not when the last round opened.
+        self._opens_round |= any(
+            vehicle.word == "idle" and vehicle.since == self.time and self.offered(vehicle)
+            for vehicle in self._vehicles
+        )
+        if self._opens_round:
+            self._asks = True
+            if self.commitment == "pickup":
+                self._open_round()
+
+    def _join_pool(self) -> None:
+        charged = [vehicle for vehicle in self._vehicles if vehicle.word == "charging"]
+        self._charge()
+        n_waiting = len(self._pool)
+        super()._join_pool()
+        if len(self._pool) > n_waiting:
+            self._happened = self._opens_round = True
+        self._look_at_levels(charged)
+
+    def _open_round(self) -> None:
+        """Tasks on their way join the pool, each before the first that is later in the record."""
+        self._asks = True
+        rows = {id(task): row for row, task in enumerate(self._tasks)}
+        for vehicle in self._vehicles:
+            task = vehicle.task
+            if task is not None and self.is_free(vehicle):
+                later = [rows[id(other)] > rows[id(task)] for other in self._pool]
+                self._pool.insert(later.index(True) if True in later else len(later), task)
+
+    def _send_idle_vehicles(self) -> None:
+        holders = self._holders | self._list_holders()
+        for index, vehicle in enumerate(self._vehicles):
+            if vehicle.word != "idle":
+                continue
+            charger = self._find_charger(vehicle)
+            if charger is not None:
+                self._set_out(vehicle, [self._chargers[charger][0]])
+                vehicle.errand, vehicle.charger = "to_charger", charger
+                continue
+            place = self._find_place(vehicle, holders)
+            if place is not None:
+                self._set_out(vehicle, [place])
+                vehicle.errand = "parking"
+                holders.add((place, index))
+
+    def _find_breakdown(self, vehicle: Vehicle) -> int | None:
+        repair_ticks = super()._find_breakdown(vehicle)
+        if repair_ticks is None and vehicle.level == 0 and vehicle.rate(self.time - 1) > 0:
+            return vehicle.battery.tow
+        return repair_ticks
+
+    def _break_down(self, vehicle: Vehicle, repair_ticks: int) -> None:
+        self._happened = self._opens_round = True
+        if vehicle.word == "charging":
+            self._note(vehicle, "charged", vehicle.site)
+        vehicle.errand = ""
+        super()._break_down(vehicle, repair_ticks)
+
+    def _repair(self, vehicle: Vehicle) -> None:
+        self._happened = self._opens_round = True
+        super()._repair(vehicle)
+        vehicle.since = self.time
+        if vehicle.battery is not None and vehicle.level == 0:
+            vehicle.level = vehicle.battery.critical
+
+
+def full_at(battery: Battery, level: int, tick: int) -> int:
+    """When a vehicle that charges from a level at a tick is full; never before the next tick."""
+    return tick + max(1, math.ceil((battery.full - level) / battery.charge))
+
+
+def ticks_to_charger(
+    floor: naive.Floor, chargers: list[tuple[str, int]], site: str, vehicle: naive.Vehicle
+) -> int:
+    """Ticks from a site to the charger that is the nearest by time."""
+    return min(
+        math.ceil(
+            round9(
+                floor.distances[site, charger] / vehicle.speed
+                + floor.lost(site, charger, vehicle.speed)
+            )
+        )
+        for charger, _ in chargers
+    )
+
+
+def read_battery(entry: dict[str, Any] | None) -> Battery | None:
+    if entry is None:
+        return None
+    return Battery(**{"start": entry["capacity"], "tow": 1800, **entry})

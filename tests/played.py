@@ -1,0 +1,86 @@
+"""An episode on the kernels, asked as the slow simulator is, and floors for both."""
+
+import numpy as np
+import pytest
+import worlds
+
+from acerl_np import Instance
+from acerl_np.kernels import state as S
+from acerl_np.kernels.commitment import take_decision
+from acerl_np.kernels.energy import find_level
+from acerl_np.kernels.events import advance_events, open_episode
+from acerl_np.kernels.offers import find_priority, is_free, is_offered
+from acerl_np.kernels.ways import find_delay, find_rest, find_stand
+from acerl_np.problem.tables import build_problem
+
+ROW = np.int64(0)
+WORDS = ("idle", "working", "broken", "roaming", "parking", "to_charger", "queued", "charging")
+KINDS = {
+    "as they are": worlds.worlds(),
+    "parking": worlds.with_parking(worlds.worlds()),
+    "batteries": worlds.with_chargers(worlds.worlds()),
+    "both": worlds.with_parking(worlds.with_chargers(worlds.worlds())),
+}
+
+
+class Played:
+    """An episode on the kernels, asked as the slow simulator is."""
+
+    def __init__(self, layout, rows):
+        self.layout = layout
+        self.ids = list(Instance.from_rows("random", layout, rows).tasks)
+        self.problem = build_problem([Instance.from_rows("random", layout, rows)])
+        self.state = S.allocate_state(self.problem, 1)
+        open_episode(self.problem, self.state, ROW, ROW)
+        advance_events(self.problem, self.state, ROW)
+
+    def __getattr__(self, name):
+        """A field of the episode."""
+        return int(self.state.episode[0, getattr(S, f"EPISODE_{name.upper()}")])
+
+    @property
+    def vehicles(self):
+        return [np.int64(v) for v in range(len(self.layout.vehicles))]
+
+    @property
+    def pool(self):
+        return [self.ids[task] for task in self.state.pool[0, : self.pool_size]]
+
+    def statuses(self):
+        return [WORDS[self.state.vehicle[0, v, S.VEHICLE_STATUS]] for v in self.vehicles]
+
+    def levels(self):
+        return [
+            None
+            if battery is None
+            else int(find_level(self.problem, self.state, ROW, v, np.int64(self.time)))
+            for v, battery in zip(self.vehicles, self.layout.batteries, strict=True)
+        ]
+
+    def stand(self, v):
+        if not is_free(self.state, ROW, v):
+            return None
+        site = self.layout.sites[find_stand(self.state, ROW, v)].id
+        left = find_rest(self.state, ROW, v)
+        return site, self.time + int(find_delay(self.state, ROW, v)), pytest.approx(left, abs=1e-6)
+
+    def candidates(self):
+        problem, state = self.problem, self.state
+        found = []
+        for v in self.vehicles:
+            if is_free(state, ROW, v):
+                priority = find_priority(problem, state, ROW, v)
+                for k, name in enumerate(self.pool):
+                    task = np.int64(state.pool[0, k])
+                    if is_offered(problem, state, ROW, v, task, priority):
+                        found.append((int(v), name))
+        return found
+
+    def decide(self, v, position):
+        take_decision(self.problem, self.state, ROW, np.int64(v), np.int64(position))
+        advance_events(self.problem, self.state, ROW)
+
+    def schedule(self):
+        return [
+            (name, *map(int, self.state.task[0, task, :3])) for task, name in enumerate(self.ids)
+        ]

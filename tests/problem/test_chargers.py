@@ -1,0 +1,248 @@
+"""Batteries, chargers and parking places before the simulator: what is refused, asked and imported."""
+
+import json
+from dataclasses import replace
+from types import SimpleNamespace
+
+import naive_vehicles
+import pytest
+import worlds
+from hypothesis import given, settings
+from worlds import make_task, straight_floor
+
+import acerl_np
+from acerl_np import Instance, Layout
+from acerl_np.evaluation.bounds import bound_objective
+from acerl_np.evaluation.hindsight import check_future
+from acerl_np.evaluation.trials import evaluate_policy
+from acerl_np.evaluation.whatif import deal_slots, resize_fleet
+from acerl_np.problem.energy import measure_charging, measure_needs
+from acerl_np.problem.goal import Goal
+from acerl_np.problem.importers.lif import import_lif
+from acerl_np.problem.importers.opentcs import import_opentcs
+from acerl_np.problem.parts import Battery
+from acerl_np.problem.servable import check_record, measure_load
+from acerl_np.support.errors import InputError, LayoutError, RecordError
+
+RATES = {"idle": 1, "empty": 3, "loaded": 7, "charge": 10}
+BATTERY = RATES | {"capacity": 1000, "critical": 100, "resume": 300, "good": 500, "full": 1000}
+WORLDS = worlds.with_parking(worlds.with_chargers(worlds.worlds()))
+
+
+def floor(*chargers, battery=BATTERY, vehicles=({"id": "v", "start": "A"},), **keys):
+    keys = {"battery": battery, "chargers": [{"site": site} for site in chargers], **keys}
+    return straight_floor(list(vehicles), **keys)
+
+
+FAULTS = {
+    "unknown charger": (floor("X"), "chargers[0].site: unknown site 'X'; expected the id"),
+    "charger twice": (floor("A", "B", "A"), "chargers[2].site: 'A' again; expected each site once"),
+    "place twice": (
+        floor("A", parking={"places": [{"site": "B"}, {"site": "B", "places": 2}]}),
+        "parking.places[1].site: 'B' again; expected each site once",
+    ),
+    "unknown place": (
+        floor("A", parking={"places": [{"site": "X"}]}),
+        "parking.places[0].site: unk",
+    ),
+    "no chargers": (floor() | {"chargers": []}, "chargers: read 0 entries; expected a list of 1"),
+    "no key of chargers": (
+        straight_floor([{"id": "v", "start": "A"}], battery=BATTERY),
+        "no chargers",
+    ),
+    "order": (
+        floor("A", battery=BATTERY | {"good": 200}),
+        "battery: read critical 100, resume 300, good 200, full 1000, capacity 1000; expected them",
+    ),
+    "start": (
+        floor("A", battery=BATTERY | {"start": 1001}),
+        "battery.start: read 1001; expected at most",
+    ),
+    "own battery": (
+        floor("A", vehicles=[{"id": "v", "start": "A", "battery": BATTERY | {"critical": 48}}]),
+        "vehicles[0].battery.critical: read 48; expected at least 49, for the 16 s from 'C'",
+    ),
+    "unreached charger": (
+        floor("A")
+        | {"edges": [{"a": "A", "b": "B", "one_way": True}], "chargers": [{"site": "C"}]},
+        "chargers[0].site: 'C' cannot be reached from 'A', where 'v' starts",
+    ),
+    "no way back": (
+        floor("A") | {"edges": [{"a": "A", "b": "B", "one_way": True}, {"a": "B", "b": "C"}]},
+        "chargers: none can be reached from 'B', where 'v' may come to",
+    ),
+    "half a unit": (
+        floor("A", battery=BATTERY | {"idle": 0.5}),
+        "battery.idle: read 0.5; expected a whole",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_layout_that_no_vehicle_can_charge_on_is_refused_in_a_line(name):
+    data, fragment = FAULTS[name]
+    with pytest.raises(LayoutError) as error:
+        Layout.from_dict(data)
+    assert fragment in str(error.value) and "\n" not in str(error.value)
+
+
+@settings(max_examples=60, deadline=None)
+@given(WORLDS)
+def test_needs_are_those_of_the_slow_simulator(world):
+    instance = world.instance()
+    layout = instance.layout
+    slow = naive_vehicles.NaiveEpisode(world.layout, world.rows)
+    for vehicle, own, battery in zip(
+        layout.vehicles, slow._vehicles, layout.batteries, strict=True
+    ):
+        worst = measure_needs(instance, vehicle.speed, battery)
+        for k, name in enumerate(instance.tasks):
+            row = next(row for row in world.rows if row["task"] == name)
+            task = SimpleNamespace(
+                pickup=row["pickup"], delivery=row["delivery"], handling=row["handling_time"]
+            )
+            needs = [slow._need(own, task, charger.site) for charger in layout.chargers]
+            assert worst[k] == max(needs)
+
+
+@settings(max_examples=60, deadline=None)
+@given(WORLDS)
+def test_a_layout_with_batteries_survives_the_file(world):
+    layout = Layout.from_dict(world.layout)
+    again = Layout.from_dict(json.loads(json.dumps(layout.to_dict())))
+    assert again == layout and again.to_dict() == layout.to_dict()
+    assert (again.floor_hash, again.fleet_hash) == (layout.floor_hash, layout.fleet_hash)
+    fleet = tuple(replace(vehicle, battery=None) for vehicle in layout.vehicles)
+    bare = replace(layout, vehicles=fleet, battery=None, chargers=(), parking=None)
+    assert bare.floor_hash != layout.floor_hash and bare.fleet_hash != layout.fleet_hash
+    plain = {
+        key: x for key, x in world.layout.items() if key not in ("battery", "chargers", "parking")
+    }
+    plain["vehicles"] = [{k: x for k, x in v.items() if k != "battery"} for v in plain["vehicles"]]
+    assert bare.to_dict() == Layout.from_dict(plain).to_dict()
+    assert not bare.to_dict().keys() & {"battery", "chargers", "parking"}
+
+
+def test_a_task_that_no_battery_can_do_is_refused_and_listed():
+    # From C 16 s empty to A and 16 s loaded back: 100 + 3 * 16 + 7 * (16 + 20); C is at the delivery.
+    rows = [
+        make_task("near", "B", "C", 0, 99),
+        make_task("far", "A", "C", 1, 99, handling_time=20),
+        make_task("heavy", "A", "C", 2, 99, handling_time=20, demand=1),
+    ]
+    strong = {"id": "w", "start": "A", "capacity": 1}
+    for full, vehicles, beyond in (
+        (400, [{"id": "v", "start": "A"}], ()),
+        (399, [{"id": "v", "start": "A"}], ("far", "heavy")),
+        (399, [{"id": "v", "start": "A", "capacity": 0.5}, strong | {"battery": BATTERY}], ()),
+        (399, [{"id": "v", "start": "A", "battery": BATTERY, "capacity": 0.5}, strong], ("heavy",)),
+    ):
+        battery = BATTERY | {"full": full, "good": 399}
+        layout = Layout.from_dict(floor("A", "C", battery=battery, vehicles=vehicles))
+        instance = Instance.from_rows("rows", layout, rows, servable=False)
+        found = check_record(instance)
+        assert found.beyond_battery == beyond and found.servable == (not beyond)
+        if beyond:
+            with pytest.raises(RecordError, match=r"task 'far'|task 'heavy'") as error:
+                instance.check_reachable()
+            assert "takes 1 more than 'full' of a battery" in str(error.value)
+        else:
+            instance.check_servable()
+
+
+def test_the_time_to_charge_is_what_a_hand_calculation_says():
+    battery = Battery(start=1000, **BATTERY)
+    # c = 7 l + 3 e + 1 i with 10 charged: 0.3 loaded, 0.2 empty, the rest of 0.5 idle or charging.
+    share = measure_charging(battery, 0.3, 0.2)
+    assert 10 * share == pytest.approx(7 * 0.3 + 3 * 0.2 + (0.5 - share))
+    assert measure_charging(battery, 0.6, 0.4) == pytest.approx(0.54)  # no time is idle
+    rows = [make_task(f"t{k}", "A", "C", 40 * k, 39) for k in range(10)]
+    # In 399 s 160 s are loaded, 9 approaches are of 16 s.
+    for slots, sentences in ((2, 0), (1, 1)):
+        data = floor("A", "C", vehicles=[{"id": f"v{k}", "start": "A"} for k in range(3)])
+        data["chargers"] = [{"site": "A", "slots": slots}]
+        data["battery"] = BATTERY | {"charge": 2}
+        load = measure_load(Instance.from_rows("rows", Layout.from_dict(data), rows))
+        loaded, empty = 160 / (3 * 399), load.offered - load.loaded
+        own = measure_charging(Battery(start=1000, **data["battery"]), loaded, empty)
+        assert load.charging == pytest.approx(own) and load.slots == pytest.approx(3 * own)
+        assert 1 < load.slots < 2
+        said = acerl_np.problem.servable.describe_charging(load, Layout.from_dict(data))[2:]
+        assert said == ["the chargers cannot keep up"][:sentences]
+    assert measure_load(Instance.from_rows("rows", Layout.from_dict(floor("A")), rows)).slots < 1
+
+
+def test_slots_are_dealt_and_batteries_are_copied():
+    own = [{"id": "a", "start": "A"}, {"id": "b", "start": "B", "battery": BATTERY | {"full": 900}}]
+    layout = Layout.from_dict(floor("A", "B", "C", vehicles=own))
+    for n, slots in ((1, [1]), (2, [1, 1]), (5, [2, 2, 1])):
+        assert [charger.slots for charger in deal_slots(layout, n).chargers] == slots
+    for floor_, n in ((layout, 0), (acerl_np.load_layout("dmh"), 2)):
+        with pytest.raises(InputError, match="chargers: read"):
+            deal_slots(floor_, n)
+    assert [x.full for x in resize_fleet(layout, 4).batteries] == [1000, 900, 1000, 900]
+
+
+def test_bounds_hold_where_vehicles_charge_and_park():
+    keys = {"parking": {"after": 0, "places": [{"site": "B"}]}}
+    layout = Layout.from_dict(floor("B", battery=BATTERY | {"start": 500, "good": 600}, **keys))
+    rows = [make_task(f"t{k}", "B", "A", 50 * k, 9) for k in range(6)]
+    instance = Instance.from_rows("rows", layout, rows)
+    # It waits at the pickup, which is neither a start nor a delivery.
+    waiting = evaluate_policy("nearest", instance, trials=1).waiting[0, 0]
+    assert bound_objective(instance, Goal("waiting")) <= waiting < 10.0
+    late = replace(instance, layout=layout.with_commitment("pickup"))
+    with pytest.raises(InputError, match="tasks may change hands"):
+        check_future(late)
+
+
+LEVELS = "energyLevelCritical", "energyLevelSufficientlyRecharged", "energyLevelGood"
+LEVELS += ("energyLevelFullyRecharged",)
+PLUG = """<locationType name="Plug"><allowedOperation name="Akku laden"/></locationType>
+<location name="P1" type="Plug"><link point="b"/></location>"""
+
+
+def plant(*vehicles):
+    points = "".join(f'<point name="{k}" xPosition="0" yPosition="{ord(k)}000"/>' for k in "ab")
+    way = (
+        '<path name="p" sourcePoint="a" destinationPoint="b" length="9000" maxReverseVelocity="9"/>'
+    )
+    fleet = ""
+    for k, shares in enumerate(vehicles):
+        given = "".join(f' {name}="{x}"' for name, x in zip(LEVELS, shares, strict=False))
+        inner = '<property name="x:rechargeOperation" value="Akku laden"/>'
+        inner += '<property name="loopback:initialPosition" value="a"/>'
+        fleet += f'<vehicle name="v{k}" maxVelocity="1000"{given}>{inner}</vehicle>'
+    return f"<model>{points}{way}{PLUG}{fleet}</model>"
+
+
+def test_levels_and_chargers_come_from_a_plant_model():
+    given = {"capacity": 2000, **RATES}
+    text = plant((30, 45, 90, 95), (), (30, 90, 60))
+    data, warnings = import_opentcs(text)
+    assert data["chargers"] == [{"site": "P1"}]
+    assert all("battery" not in vehicle for vehicle in data["vehicles"])
+    [said] = [line for line in warnings if "energy" in line]
+    assert said.startswith(
+        "energy levels of vehicles: 2 (v0, v2) left out; no vehicle has to charge"
+    )
+    data, warnings = import_opentcs(text, battery=given | {"full": 1999})
+    first, none, third = (vehicle.get("battery") for vehicle in data["vehicles"])
+    assert none is None
+    keys = ("critical", "resume", "good", "full")
+    assert [first[key] for key in keys] == [600, 900, 1800, 1999]
+    assert [third[key] for key in keys] == [600, 1200, 1800, 1999]
+    assert [line.partition(":")[0] for line in warnings if "evel" in line] == [
+        "vehicle[3]",
+        "energy levels",
+    ]
+    with pytest.raises(LayoutError, match=r"vehicle\[1\].energyLevelCritical: read .*percent"):
+        import_opentcs(plant(("much",)), battery=given)
+
+
+def test_chargers_of_lif_have_no_levels():
+    nodes = [{"nodeId": k, "nodePosition": {"x": ord(k), "y": 0}} for k in "ab"]
+    stations = [{"stationId": "Z", "interactionNodeIds": ["b"], "stationType": "charger"}]
+    data, warnings = import_lif(json.dumps({"layouts": [{"nodes": nodes, "stations": stations}]}))
+    assert data["chargers"] == [{"site": "Z"}]
+    assert any("chargers: 1 (Z) kept as sites; LIF has neither levels" in line for line in warnings)

@@ -1,0 +1,143 @@
+"""Trainings where vehicles wait, charge and are called back: options, files, refusals, the same bytes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np import ACERL, Config, IndexPolicy, evaluate_policy, fit_static
+from acerl_np.evaluation.hindsight import find_hindsight
+from acerl_np.evaluation.verdict import judge
+from acerl_np.kernels import state as S
+from acerl_np.policies.index import CHARGING, ENERGY, NAMES, RECALLING, WAITING, move_thresholds
+from acerl_np.problem.instance import commit_instances
+from acerl_np.problem.layout import Battery, Charger
+from acerl_np.problem.tables import build_problem
+from acerl_np.support.errors import ConfigError, InputError, PolicyError
+
+BATTERY = Battery(
+    capacity=3_600_000, start=2_000_000, idle=100, empty=300, loaded=700, charge=1700,
+    critical=720_000, resume=1_620_000, good=2_160_000, full=3_420_000, tow=1800,
+)  # fmt: skip
+
+VEHICLES = {
+    "as it is": ({}, (*NAMES, *ENERGY)),
+    "called back": ({"commitment": "pickup"}, (*NAMES, *RECALLING, *ENERGY)),
+    "waiting": ({"may_wait": True}, (*NAMES, *ENERGY, *WAITING)),
+    "tuned": ({"tune_charging": True}, (*NAMES, *ENERGY, *CHARGING)),
+    "all": (
+        {"commitment": "pickup", "max_changes": 3, "may_wait": True, "tune_charging": True},
+        (*NAMES, *RECALLING, *ENERGY, *WAITING, *CHARGING),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def records():
+    layout = acerl_np.load_layout("supply-loop")
+    layout = replace(layout, chargers=(Charger("rack-1", 1), Charger("park", 1)), battery=BATTERY)
+    return [
+        acerl_np.generate_shift(layout, hours=1, scale=0.4, seed=3, index=k, name=f"s{k}")
+        for k in range(3)
+    ]
+
+
+@pytest.mark.parametrize("kind", VEHICLES)
+def test_a_training_ends_in_the_same_bytes(kind, records, tmp_path):
+    options, features = VEHICLES[kind]
+    config = Config.preset("best", generations=6, **options)
+    one = ACERL(records, config, seed=1, threads=1)
+    one.run()
+    two = ACERL(records, config, seed=1, threads=2)
+    two.run(lambda line: line.generation == 3)
+    two.save(tmp_path / "run.npz")
+    two = ACERL.resume(tmp_path / "run.npz", threads=2)
+    two.run()
+    assert two.generation == one.generation == 6
+    assert two.policy.theta.tobytes() == one.policy.theta.tobytes()
+    policy = one.policy
+    assert isinstance(policy, IndexPolicy) and policy.features == features
+    policy.save(tmp_path / "policy.npz")
+    other = acerl_np.load_policy(tmp_path / "policy.npz")
+    assert (other.commitment, other.max_changes) == (
+        options.get("commitment"),
+        options.get("max_changes", 8),
+    )
+    mine, its = (evaluate_policy(x, records, trials=1) for x in (policy, other))
+    assert mine.value.tobytes() == its.value.tobytes() and not mine.unfinished
+    if kind == "called back":
+        # It plays so on floors that do not say it; its own number of changes goes before the floor's.
+        floors = commit_instances(records, "pickup", 1)
+        assert evaluate_policy(policy, floors, trials=1).value.tolist() == mine.value.tolist()
+        early = IndexPolicy(policy.theta, features=features)
+        assert evaluate_policy(early, records, trials=1).value.tolist() != mine.value.tolist()
+
+
+def test_features_that_are_named_stay(records):
+    config = Config.preset("best", features=["approach", "level"], commitment="pickup")
+    assert config.resolve(records).features == ("approach", "level")
+    bare = [replace(item, layout=acerl_np.load_layout("supply-loop")) for item in records]
+    assert Config.preset("best").resolve(bare).features == NAMES
+    with pytest.raises(ConfigError, match="tune_charging: read True; expected False, as no"):
+        Config.preset("best", tune_charging=True).resolve(bare)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_thresholds_move_in_their_order(seed, records):
+    problem = build_problem(records)
+    rng = np.random.default_rng(seed)
+    theta = rng.normal(scale=rng.choice([0.1, 1.0, 10.0]), size=3)
+    span = BATTERY.capacity - BATTERY.critical
+    full, good, resume = (
+        round(getattr(BATTERY, name) + 0.2 * x * span)
+        for name, x in zip(("full", "good", "resume"), theta[::-1], strict=True)
+    )
+    full = min(BATTERY.capacity, max(BATTERY.full, full))
+    good = min(full, max(BATTERY.critical, good))
+    resume = min(good, max(BATTERY.critical, resume))
+    moved = move_thresholds(problem, theta, CHARGING).battery[0, 0]
+    fields = [S.BATTERY_CRITICAL, S.BATTERY_RESUME, S.BATTERY_GOOD, S.BATTERY_FULL]
+    assert moved[fields].tolist() == [BATTERY.critical, resume, good, full]
+    assert (move_thresholds(problem, np.zeros(3), CHARGING).battery == problem.battery).all()
+
+
+def test_variants_of_records_keep_their_batteries(records):
+    """Arrivals are moved in a training; batteries, chargers and call-backs stay."""
+    options = {"generations": 1, "commitment": "pickup"}
+    trainer = ACERL(records, Config.preset("best", **options), seed=0)
+    dealt = trainer._records.deal(trainer.sampler, trainer.search.noise())
+    assert (dealt.problem.battery[0] == build_problem(records).battery[0]).all()
+    assert (dealt.problem.berth[0] == build_problem(records).berth[0]).all()
+    assert dealt.problem.instance[0, S.INSTANCE_MAX_CHANGES] == 8
+
+
+def test_who_cannot_call_back_refuses(records):
+    late = commit_instances(records, "pickup", 8)
+    network = ACERL(records, Config(generations=0, hidden=(4,)), seed=0).policy
+    plan = fit_static(acerl_np.load_suite("dmh-train"))
+    dmh = commit_instances(acerl_np.load_suite("dmh-train"), "pickup", 8)
+    for policy, played in [("STD", late), ("MIX", late), (network, late), (plan, dmh)]:
+        with pytest.raises(PolicyError, match=r"lets tasks change hands.*expected 'assignment'"):
+            evaluate_policy(policy, played, trials=1)
+    with pytest.raises(PolicyError, match="expected commitment 'assignment'"):
+        fit_static(dmh)
+    with pytest.raises(InputError, match="expected commitment='assignment'"):
+        find_hindsight(dmh[0])
+    with pytest.raises(ConfigError, match="commitment: read pickup; expected assignment with form"):
+        Config(commitment="pickup")
+    with pytest.raises(
+        ConfigError, match="commitment: read assignment; expected that of the floor"
+    ):
+        ACERL(late, Config.preset("best"), seed=0)
+    # With batteries alone all can play.
+    assert not evaluate_policy("STD", records, trials=1).unfinished
+
+
+def test_a_policy_that_calls_back_is_judged_beside_yardsticks_that_do(records):
+    policy = IndexPolicy([-1.0, 1.0], features=["approach", "current"], commitment="pickup")
+    verdict = judge(policy, records[:2], records[2:], trials=1, futures=0)
+    late = commit_instances(records[2:], "pickup", 8)
+    beside = evaluate_policy(verdict.rows[1].label, late, trials=1)
+    assert verdict.rows[1].waiting == pytest.approx(beside.waiting.mean())
+    assert "static plan left out" in verdict.notes[0]
