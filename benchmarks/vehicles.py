@@ -148,11 +148,15 @@ def list_variants(layout: Layout, battery: Battery) -> list[tuple[str, str, str,
     ]
 
 
-def draw_shifts(options: argparse.Namespace, layout: Layout, seed: int, n: int) -> list[Instance]:
+def draw_shifts(
+    options: argparse.Namespace, layout: Layout, hours: float, seed: int, n: int
+) -> list[Instance]:
     """Return shifts at the scale, or at the utilisation, that the options say."""
     roles = json.loads(Path(options.roles).read_text("utf-8")) if options.roles else None
-    plant = {"hours": options.hours, "roles": roles}
-    scale = options.scale or find_scale(layout, options.utilisation, **plant)
+    plant = {"hours": hours, "roles": roles}
+    if options.scale is None:
+        options.scale = find_scale(layout, options.utilisation, **plant)
+    scale = options.scale
     return [
         acerl_np.generate_shift(
             layout, scale=scale, seed=seed, index=k, name=f"{seed}-{k}", **plant
@@ -170,6 +174,7 @@ def train(
         "best",
         decisions=options.decisions,
         objective=options.objective,
+        curve_every=0,
         commitment=commitment,
         features=(*NAMES, *recalling, *(ENERGY if "+energy" in arm else ())),
         may_wait="+wait" in arm,
@@ -195,7 +200,7 @@ def main() -> None:
     parser.add_argument("--cells", nargs="+", default=["*"], help='such as "index*/*/stay/*"')
     parser.add_argument("--seeds", default="0:10", help="of trainings")
     parser.add_argument("--objective", default=SHIFT, help="of trainings")
-    parser.add_argument("--decisions", type=int, default=1_000_000, help="of a training")
+    parser.add_argument("--decisions", type=int, default=300_000, help="of a training")
     parser.add_argument("--records", nargs="+", help="task records, instead of drawn shifts")
     parser.add_argument("--shifts", type=int, default=20)
     parser.add_argument("--hours", type=float, default=8.0)
@@ -221,8 +226,8 @@ def main() -> None:
     if options.records:
         unseen = [acerl_np.load_instance(path, layout=layout) for path in options.records]
     else:
-        unseen = draw_shifts(options, layout, options.seed, options.shifts)
-    training = draw_shifts(options, layout, options.seed + 1, n_training)
+        unseen = draw_shifts(options, layout, options.hours, options.seed, options.shifts)
+    training = draw_shifts(options, layout, options.hours / 2, options.seed + 1, n_training)
     battery = size_battery(unseen, options.charging)
     first, last = map(int, options.seeds.split(":"))
     trained = [(arm, str(seed)) for seed in range(first, last) for arm in TRAINED]
