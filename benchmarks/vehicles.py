@@ -16,7 +16,7 @@ they use 7 : 3 : 1 loaded, empty and idle, last two hours of driving, have the t
 %, and charge so fast that a vehicle must charge `--charging` of its time for these shifts, as `records
 check` says. A shift begins with levels spread from `full` down to `good`.
 
-A line of the CSV is a shift of a cell and seed; yardsticks have neither objective nor seed. Lines are
+A line of the CSV is a shift of a cell and seed; yardsticks have neither objective nor decisions nor seed. Lines are
 written as each ends, and what is there is not played again: --out goes on with its file. `charging_share`
 is that of the fleet's time until the makespan, of sessions that a decision fell into. Means are printed.
 """
@@ -62,6 +62,7 @@ KEYS = (
     "parking",
     "battery",
     "objective",
+    "decisions",
     "seed",
     "shift",
 )
@@ -237,7 +238,7 @@ def main() -> None:
     writer = csv.writer(out, lineterminator="\n")
     if options.out:
         out.seek(0)
-        done = {tuple(line[:8]) for line in csv.reader(out)}
+        done = {tuple(line[:9]) for line in csv.reader(out)}
     if not done:
         writer.writerow([*KEYS, *FIGURES])
     variants = list_variants(layout, battery)
