@@ -16,7 +16,7 @@ they use 7 : 3 : 1 loaded, empty and idle, last two hours of driving, have the t
 %, and charge so fast that a vehicle must charge `--charging` of its time for these shifts, as `records
 check` says. A shift begins with levels spread from `full` down to `good`.
 
-A line of the CSV is a shift of a cell and seed; yardsticks have neither objective nor decisions nor seed. Lines are
+A line of the CSV is a shift of a cell and seed; yardsticks have neither objective nor seed. Lines are
 written as each ends, and what is there is not played again: --out goes on with its file. `charging_share`
 is that of the fleet's time until the makespan, of sessions that a decision fell into. Means are printed.
 """
@@ -245,13 +245,8 @@ def main() -> None:
     for policy, seed in [*((name, "") for name in POLICIES), *trained]:
         for commitment, parks, energy, floor in variants:
             cell = f"{policy}/{commitment}/{parks}/{energy}"
-            key = (
-                layout.name,
-                f"{options.utilisation:g}",
-                *cell.split("/"),
-                options.objective if seed else "",
-                seed,
-            )
+            learnt = (options.objective, str(options.decisions), seed) if seed else ("", "", "")
+            key = (layout.name, f"{options.utilisation:g}", *cell.split("/"), *learnt)
             asked = any(fnmatch(cell, pattern) for pattern in options.cells)
             if not asked or key in done or not suits(policy, energy):
                 continue
