@@ -462,7 +462,9 @@ def tabulate_batteries(folder: Path) -> str:
         "both": ("index+tuned+energy", "layout"),
     }
     lines: list[list[Cell]] = []
-    for floor in dict.fromkeys(cell[0] for cell in cells):
+    for floor, *how in cells:
+        if how != ["nearest", "assignment", "stay", "layout"]:
+            continue
         charging = cells[floor, "nearest", "assignment", "stay", "layout"]["charging_share"]
         line: list[Cell] = [floor, f"{100.0 * charging.mean():.0f}"]
         n = 0
