@@ -7,7 +7,7 @@ from dataclasses import replace
 import naive_vehicles
 import pytest
 import worlds
-from hypothesis import given, settings
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from played import KINDS, ROW, Played
 
@@ -102,6 +102,7 @@ def test_every_episode_ends_or_says_what_cannot_be_served(commitment, data):
         layout = Layout.from_dict(world.layout).with_commitment(commitment, draws.randrange(9))
         played = Played(layout, world.rows)
     except InputError as error:
+        event("refused")
         assert re.search(r"critical|tasks?\[?\b.* battery|charger", str(error)), error
         return
     while played.phase == S.RUNNING:
