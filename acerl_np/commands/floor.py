@@ -173,21 +173,18 @@ def parse_pairs(text: str) -> dict[str, int]:
 def _read_battery(arguments: argparse.Namespace) -> dict[str, int] | None:
     """Return what the arguments say of a battery, levels only if they say them; None for no battery."""
     from acerl_np.problem.importers.common import complete_battery
-    from acerl_np.problem.json_tree import table
-    from acerl_np.problem.parts import BATTERY, make_battery
+    from acerl_np.problem.parts import VEHICLE
 
     given: dict[str, int] | None = arguments.battery
     hours, minutes = arguments.battery_hours, arguments.charge_minutes
-    if (hours is None) != (minutes is None):
-        raise InputError("--battery-hours: expected --charge-minutes beside it, or neither")
-    if hours is not None and given is not None:
-        raise InputError("--battery-hours: given beside --battery; expected one of them")
+    if (hours is None) != (minutes is None) or (hours is not None and given is not None):
+        raise InputError("--battery-hours: expected --charge-minutes beside it, and no --battery")
     if hours is not None:
         capacity = round(1800.0 * hours * (RATES["empty"] + RATES["loaded"]))
         given = {**RATES, "capacity": capacity, "charge": math.ceil(capacity / (60.0 * minutes))}
     if given is not None:
         whole = complete_battery(given) if "capacity" in given else given
-        table(BATTERY, make_battery).read(whole, "--battery")  # refuses what is none
+        VEHICLE["battery"].read(whole, "--battery")  # refuses what is none
     return given
 
 
@@ -531,10 +528,7 @@ FLOOR = opt.CommandOption(
 )
 FLEET = (
     opt.CommandOption(
-        "--vehicles N",
-        "a fleet of N vehicles instead of the file's",
-        int,
-        range=(1, MAX_VEHICLES),
+        "--vehicles N", "a fleet of N vehicles instead of the file's", int, range=(1, MAX_VEHICLES)
     ),
     opt.CommandOption(
         "--start SITE+",

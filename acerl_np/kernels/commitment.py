@@ -74,9 +74,8 @@ def undo_rest(problem, state, b, v):
     if task >= 0:
         end = np.int64(problem.ends[i, task, S.ENDS_PICKUP])
         loaded = distance[end, problem.ends[i, task, S.ENDS_DELIVERY]]
-        usage[S.USAGE_BUSY] -= np.float64(
-            vehicle[S.VEHICLE_EVENT_TICK] - state.episode[b, S.EPISODE_TIME]
-        )
+        ticks = vehicle[S.VEHICLE_EVENT_TICK] - state.episode[b, S.EPISODE_TIME]
+        usage[S.USAGE_BUSY] -= np.float64(ticks)
         usage[S.USAGE_WAITING] -= usage[S.USAGE_LAST_WAITING]
     usage[S.USAGE_EMPTY] = max(0.0, usage[S.USAGE_EMPTY] - distance[stand, end])
     driven = usage[S.USAGE_DRIVEN] - distance[stand, end] - loaded

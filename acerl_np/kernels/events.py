@@ -11,20 +11,10 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.commitment import append_waiting, close_round, open_round
 from acerl_np.kernels.energy import find_exhaustion, has_battery, set_level
-from acerl_np.kernels.errands import (
-    end_errands,
-    find_errand_tick,
-    mark_free,
-    settle_idle,
-)
+from acerl_np.kernels.errands import end_errands, find_errand_tick, mark_free, settle_idle
 from acerl_np.kernels.offers import has_choice, is_decision_due
 from acerl_np.kernels.random import draw_waiting_time
-from acerl_np.kernels.state import (
-    count_ticks,
-    find_due,
-    find_weight,
-    weigh_measures,
-)
+from acerl_np.kernels.state import count_ticks, find_due, find_weight, weigh_measures
 from acerl_np.kernels.trips import drives, locate_vehicle
 from acerl_np.kernels.ways import find_pace
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -338,9 +328,7 @@ def open_episode(problem, state, b, instance):
         vehicle[S.VEHICLE_STAND_SITE] = -1
         vehicle[S.VEHICLE_LEFT_TICK] = -1
         vehicle[S.VEHICLE_LEVEL] = problem.battery[instance, v, S.BATTERY_START]
-        vehicle[S.VEHICLE_LEVEL_TICK] = (
-            -1 if problem.battery[instance, v, S.BATTERY_START] == 0 else 0
-        )
+        vehicle[S.VEHICLE_LEVEL_TICK] = -1 if vehicle[S.VEHICLE_LEVEL] == 0 else 0
         plan_breakdown(problem, state, b, v, np.int64(-1))
 
 

@@ -52,10 +52,8 @@ def find_rest(state, b, v):
     """Return how many metres a free vehicle still drives to where it sets out."""
     if state.vehicle[b, v, S.VEHICLE_STAND_SITE] < 0:
         return 0.0
-    seconds = state.place[b, v, S.PLACE_STAND_REACHED] - np.float64(
-        state.episode[b, S.EPISODE_TIME]
-    )
-    return max(0.0, seconds) * state.place[b, v, S.PLACE_STAND_PACE]
+    now, place = np.float64(state.episode[b, S.EPISODE_TIME]), state.place[b, v]
+    return max(0.0, place[S.PLACE_STAND_REACHED] - now) * place[S.PLACE_STAND_PACE]
 
 
 @inner_kernel

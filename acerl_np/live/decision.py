@@ -171,7 +171,7 @@ class LiveDecider:
 
     def tell(self, board: Board, now: float) -> None:
         """Count a board's times from now, as an observation reads them."""
-        count_from(board.problem, board.state, board.clock, now, board.day.start, self._is_relative)
+        count_from(*self._clock(board, now))
 
     def _clock(self, board: Board, now: float) -> tuple[Any, ...]:
         """Return what kernels take to count a board's times from now."""
@@ -205,17 +205,8 @@ class LiveDecider:
         if isinstance(self._decider, Ahead):
             self.tell(board, now)
             return self._look_ahead(self._decider, board, decisions, now)
-        v, position, rule = decide_live(
-            board.problem,
-            board.state,
-            board.clock,
-            now,
-            board.day.start,
-            self._is_relative,
-            self._decider,
-            self._key,
-            decisions,
-        )
+        clock = self._clock(board, now)
+        v, position, rule = decide_live(*clock, self._decider, self._key, decisions)
         own = getattr(self.policy, "name", "index")
         return Decision(v, position, RULE_NAMES.get(rule, own), 0)
 

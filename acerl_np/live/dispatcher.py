@@ -16,16 +16,7 @@ import numpy as np
 
 from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.state import INSTANCE_TASK_SLOTS, NEVER, PARKING, TO_CHARGER
-from acerl_np.live.audit import (
-    ASSIGNED,
-    CHARGE,
-    DAY_BEGAN,
-    ORDERS,
-    PARK,
-    RECALL,
-    STARTED,
-    AuditLog,
-)
+from acerl_np.live.audit import ASSIGNED, CHARGE, DAY_BEGAN, ORDERS, PARK, RECALL, STARTED, AuditLog
 from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
 from acerl_np.live.events import (
@@ -558,9 +549,8 @@ class Dispatcher(CopiedWhole):
         """Send idle vehicles to charge or park, and find when to look again."""
         v = -1
         while True:
-            v, status, site = self._decider.find_errand(
-                self._floor, now, v + 1, self.charges, self.parks
-            )
+            who = self._floor, now, v + 1
+            v, status, site = self._decider.find_errand(*who, self.charges, self.parks)
             if v < 0:
                 self._next_errand = math.inf if site == NEVER else now + site
                 return
@@ -596,10 +586,8 @@ class Dispatcher(CopiedWhole):
     def _settle_recalls(self, event: Event) -> None:
         """Forget the recalls that an event answers, or that have nothing to say any more."""
         if isinstance(event, RecallAnswered):
-            left = [
-                item for item in self._recalls.get(event.vehicle, ()) if item.task != event.task
-            ]
-            self._recalls[event.vehicle] = left
+            known = self._recalls.get(event.vehicle, ())
+            self._recalls[event.vehicle] = [made for made in known if made.task != event.task]
         elif isinstance(event, VehicleIdle | VehicleBroke | VehicleRemoved):
             self._recalls.pop(event.vehicle, None)
 
@@ -843,7 +831,7 @@ class Dispatcher(CopiedWhole):
             ],
         }
         if self._floor.has_errands:
-            kept = [*(made for made in self._given.values() if not isinstance(made, Assignment))]
+            kept = [made for made in self._given.values() if not isinstance(made, Assignment)]
             recalls = [made for items in self._recalls.values() for made in items]
             options["orders"] = [
                 {"kind": type(made).__name__, **made._asdict(), "owed": made.number in self._owed}

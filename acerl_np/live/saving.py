@@ -35,10 +35,7 @@ KINDS = {**EVENTS, "Given": Given, "Recalled": Recalled, "Sent": Sent, "DayBegan
 
 
 def write_dispatcher(
-    path: str | os.PathLike[str],
-    policy: BasePolicy | str,
-    options: dict[str, Any],
-    feed: Feed,
+    path: str | os.PathLike[str], policy: BasePolicy | str, options: dict[str, Any], feed: Feed
 ) -> None:
     """Write what makes a dispatcher to an `.npz` file, atomically.
 
@@ -133,11 +130,7 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
             "delivered": delivered,
         },
         "entries": [
-            {
-                "at": _pack_time(entry.time),
-                "holds": entry.holds,
-                "item": _pack_item(entry.item),
-            }
+            {"at": _pack_time(entry.time), "holds": entry.holds, "item": _pack_item(entry.item)}
             for entry in feed.entries
         ],
     }

@@ -198,16 +198,13 @@ def move_thresholds(problem: Problem, theta: np.ndarray, features: Sequence[str]
         return problem
     battery = problem.battery.copy()
     low, most = battery[..., S.BATTERY_CRITICAL], battery[..., S.BATTERY_CAPACITY]
+    room = most - low
     for name, field, least in (
         ("full", S.BATTERY_FULL, battery[..., S.BATTERY_FULL]),
         ("good", S.BATTERY_GOOD, low),
         ("resume", S.BATTERY_RESUME, low),
     ):
-        step = (
-            THRESHOLD_STEP
-            * np.clip(moves.get(name, 0.0), -1e3, 1e3)
-            * (problem.battery[..., S.BATTERY_CAPACITY] - low)
-        )
+        step = THRESHOLD_STEP * np.clip(moves.get(name, 0.0), -1e3, 1e3) * room
         moved = battery[..., field] + np.rint(step).astype(np.int64)
         most = battery[..., field] = np.minimum(most, np.maximum(least, moved))
     return problem._replace(battery=battery)

@@ -12,8 +12,13 @@ from numpy.typing import ArrayLike
 from acerl_np.kernels import state
 from acerl_np.kernels.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
 from acerl_np.kernels.state import NEVER, Problem
-from acerl_np.problem.breakdown_limits import MAX_HORIZON as MAX_HORIZON
-from acerl_np.problem.breakdown_limits import check_tries, find_last_tick
+from acerl_np.problem.breakdown_limits import (
+    MAX_HORIZON as MAX_HORIZON,
+)
+from acerl_np.problem.breakdown_limits import (
+    check_tries,
+    find_last_tick,
+)
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import MAX_TASK_SLOTS, MAX_VEHICLES, Layout
@@ -164,9 +169,7 @@ def _allocate_rows(
         "scaling": np.zeros((n, state.N_SCALING_FIELDS)),
         "unit": np.ones((n, state.N_UNIT_FIELDS)),
     }
-    room["instance"][:, state.INSTANCE_HORIZON] = room["instance"][:, state.INSTANCE_PARK_AFTER] = (
-        NEVER
-    )
+    room["instance"][:, [state.INSTANCE_HORIZON, state.INSTANCE_PARK_AFTER]] = NEVER
     room["instance"][:, state.INSTANCE_MAX_CHANGES] = -1
     room["breakdown"][..., state.BREAKDOWN_TICK] = NEVER
     room["fleet"][..., state.FLEET_SPEED] = 1.0
@@ -227,13 +230,8 @@ def allocate_variants(
     The most tasks, and breakdowns of a vehicle, are by default as in `problem`.
     """
     tasks = n_tasks or problem.record.shape[1]
-    room = _allocate_rows(
-        n,
-        tasks,
-        problem.fleet.shape[1],
-        n_breakdowns or problem.breakdown.shape[2],
-        problem.berth.shape[1],
-    )
+    most = n_breakdowns or problem.breakdown.shape[2]
+    room = _allocate_rows(n, tasks, problem.fleet.shape[1], most, problem.berth.shape[1])
     return problem._replace(**room)
 
 
