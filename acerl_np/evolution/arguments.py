@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+import math
+import secrets
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,9 +42,14 @@ ROUNDING = 1e-8
 """Largest asymmetry of a covariance that is taken for rounding, of its parameters' sigmas."""
 
 
-def read_options(given: dict[str, Any]) -> dict[str, Any]:
+def read_options(given: dict[str, Any], n: int) -> dict[str, Any]:
     """Return the options of `OPTIONS` among what was given, as plain values that fit together."""
-    own = read_fields(OPTIONS, {**given, "antithetic": bool(given["antithetic"])})
+    given = {**given, "antithetic": bool(given["antithetic"])}
+    if given["seed"] is None:
+        given["seed"] = secrets.randbits(63)
+    if given["population"] is None:
+        given["population"] = choose_population(n, given)
+    own = read_fields(OPTIONS, given)
     if own["noise_decay"] is None:
         own["noise_decay"] = 0.99 if own["adapt"] == "none" else 1.0
     if own["antithetic"] and own["population"] % 2:
@@ -50,15 +59,18 @@ def read_options(given: dict[str, Any]) -> dict[str, Any]:
     return own
 
 
-def can_restart(adapt: str, noise_decay: float) -> bool:
-    """Whether sigma follows no schedule, which would go on where it is."""
-    return adapt != "none" and noise_decay == 1.0
+def choose_population(n: int, options: Mapping[str, Any], *, constrained: bool = False) -> int:
+    """Return the members of a search for n parameters where none are given."""
+    least = 10 + n if constrained else 4 + int(3 * math.log(n))
+    least = 64 if options["adapt"] == "none" else least
+    return least + (least % 2 if options["antithetic"] else 0)
 
 
-def check_restart(adapt: str, noise_decay: float) -> None:
-    """Refuse a restart of a sigma that follows a schedule."""
-    if not can_restart(adapt, noise_decay):
-        refuse("restart", "a sigma that decays by a schedule", "an adapted one", ConfigError)
+def refuse_unknown(unknown: Iterable[str], known: Iterable[str]) -> NoReturn:
+    """Refuse an option by the name that it is nearest to."""
+    for name in unknown:
+        near = get_close_matches(name, known, 1) or [f"one of {', '.join(known)}"]
+        refuse(name, "an option of this name", near[0], ConfigError)
 
 
 def read_floats(
@@ -75,6 +87,16 @@ def read_floats(
         expected = " or ".join(str(shape) if shape else "a number" for shape in shapes)
         refuse(name, f"shape {array.shape}", expected, error)
     return array.astype(np.float64)
+
+
+def read_points(name: str, points: ArrayLike, n: int) -> np.ndarray:
+    """Return finite points, float64 (m, n_parameters), of one or several."""
+    x = np.atleast_2d(read_floats(name, points))
+    if x.shape[1:] != (n,):
+        refuse(name, f"shape {x.shape}", f"(n_points, {n})")
+    for k in np.flatnonzero(~np.isfinite(x).all(axis=1)):
+        refuse(name, f"{x[k].tolist()} as point {k}", "finite numbers")
+    return x
 
 
 def read_point(x0: ArrayLike, *shapes: tuple[int, ...]) -> np.ndarray:
@@ -100,23 +122,40 @@ def read_sigma(sigma: ArrayLike, n: int, adapt: str) -> np.ndarray:
     return np.array(np.broadcast_to(first, n))
 
 
-def read_bounds(
-    bounds: tuple[ArrayLike, ArrayLike] | None, shape: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray]:
+def split_bounds(bounds: Any, n: int | None = None) -> list[Any]:
+    """Return least and largest values of bounds in any form, of n parameters if that is known."""
+    sides = [None, None]
+    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # SciPy's Bounds
+        sides = [bounds.lb, bounds.ub]
+    elif bounds is not None:
+        try:
+            sides = list(bounds)
+            lengths = [len(side) if hasattr(side, "__len__") else 0 for side in sides]
+            two = lengths == [2, 2] and n in (None, 2) and all(type(s) is tuple for s in sides)
+            if two and isinstance(bounds, tuple) and all(None not in s and s[0] < s[1] for s in sides):
+                refuse("bounds", bounds, "lists: [(least, largest), ...], or two of n each")
+            if len(sides) != 2 or (two and isinstance(bounds, list)):
+                sides = [list(side) for side in zip(*sides, strict=True)]
+            low, high = sides
+        except (TypeError, ValueError):
+            refuse("bounds", bounds, "a pair: least values, largest values; or a pair for each")
+    for k, none in enumerate((-np.inf, np.inf)):
+        if sides[k] is None:
+            sides[k] = none
+        elif isinstance(sides[k], list | tuple):
+            sides[k] = [none if value is None else value for value in sides[k]]
+    return sides
+
+
+def read_bounds(bounds: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the largest value of each parameter."""
-    try:
-        low, high = (-np.inf, np.inf) if bounds is None else bounds
-    except (TypeError, ValueError):
-        refuse("bounds", bounds, "a pair: least values, largest values")
+    low, high = split_bounds(bounds, *shape)
     lower = np.broadcast_to(read_floats("bounds[0]", low, (), shape), shape)
     upper = np.broadcast_to(read_floats("bounds[1]", high, (), shape), shape)
     for k in np.flatnonzero(~(lower < upper)):
-        refuse(
-            "bounds",
-            f"{lower[k]} to {upper[k]} for parameter {k}",
-            "all least values, then all largest ones, each above its least (leave out a parameter "
-            "that is fixed)",
-        )
+        expected = "all least values, then all largest ones, each above its least"
+        expected += " (leave out a parameter that is fixed)"
+        refuse("bounds", f"{lower[k]} to {upper[k]} for parameter {k}", expected)
     return lower, upper
 
 
@@ -127,8 +166,8 @@ def read_whole(integers: ArrayLike | None, lower: np.ndarray, upper: np.ndarray)
     if array.dtype.kind == "b" and array.shape == (n,):
         whole |= array
     elif array.size:
-        if array.dtype.kind not in "iu" or array.ndim != 1 or ((array < 0) | (array >= n)).any():
-            expected = f"positions of parameters, 0 to {n - 1}, or {n} true or false"
+        if array.dtype.kind not in "iu" or array.ndim != 1 or ((array < -n) | (array >= n)).any():
+            expected = f"positions of parameters, {-n} to {n - 1}, or {n} true or false"
             refuse("integers", repr(integers), expected)
         whole[array] = True
     for k in np.flatnonzero(whole & (np.ceil(lower) > np.floor(upper))):

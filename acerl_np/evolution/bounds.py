@@ -33,7 +33,10 @@ class Box:
 
     def place(self, drawn: np.ndarray) -> np.ndarray:
         """Return the members, inside the bounds, of what was drawn, (..., n_parameters)."""
-        x = self.map(drawn)
+        return self.keep(self.map(drawn))
+
+    def keep(self, x: np.ndarray) -> np.ndarray:
+        """Return points clipped to the bounds, their whole numbers rounded."""
         return np.asarray(np.where(self.whole, np.rint(x) + 0.0, x).clip(self.least, self.most))
 
     def map(self, drawn: np.ndarray) -> np.ndarray:
@@ -47,6 +50,10 @@ class Box:
     def invert(self, placed: np.ndarray) -> np.ndarray:
         """Return what becomes these parameters, which are first clipped to the bounds."""
         return self.map(placed)
+
+    def lead(self, mean: np.ndarray, placed: np.ndarray) -> np.ndarray:
+        """Return the way from a mean, as drawn, to what becomes these parameters."""
+        return self.invert(placed) - mean
 
 
 class Smooth(Box):
@@ -78,21 +85,23 @@ class Smooth(Box):
         """Return the mean as it is: folded, it would no longer fit the path behind it."""
         return mean
 
-    def _fold(self, drawn: np.ndarray) -> np.ndarray:
-        """Return the mirror images between the vertices, which have the same places."""
+    def _fold(self, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the images between the vertices, which have the same places, and which are mirrored."""
         below = self._has_low & (drawn < self._low)
         above = self._has_high & (drawn > self._high)
-        if not (below.any() or above.any()):
-            return drawn
+        out = below | above
+        if not out.any():
+            return drawn, out
         phase = np.mod(drawn - self._low, 2 * self._period)
         closed = self._low + np.minimum(phase, 2 * self._period - phase)
         with np.errstate(over="ignore"):
             once = np.where(below, 2 * self._low - drawn, 2 * self._high - drawn)
-        return np.asarray(np.where(below | above, np.where(self._closed, closed, once), drawn))
+        folded = np.where(out, np.where(self._closed, closed, once), drawn)
+        return folded, out & (~self._closed | (phase > self._period))
 
     def map(self, drawn: np.ndarray) -> np.ndarray:
         """Return the points of the box, not rounded."""
-        y, rim = self._fold(drawn), self.rim
+        (y, _), rim = self._fold(drawn), self.rim
         above, below = y - self._low, self._high - y
         # Far from a rim its parabola is not wanted, and may be infinite.
         low = self._low + rim + np.square(np.clip(above, 0.0, 2 * rim)) / (4 * rim)
@@ -110,6 +119,11 @@ class Smooth(Box):
         high = self._high - np.sqrt(4 * rim * np.clip(below, 0.0, rim))
         y = np.where(above < rim, low, x)
         return np.asarray(np.where(below < rim, high, y))
+
+    def lead(self, mean: np.ndarray, placed: np.ndarray) -> np.ndarray:
+        """Return the way from a mean, as drawn, to the image beside it of what becomes these parameters."""
+        inside, mirrored = self._fold(mean)
+        return np.where(mirrored, -1.0, 1.0) * (self.invert(placed) - inside)
 
 
 def make_box(

@@ -31,6 +31,29 @@ MAX_GROWTH = 1.0
 """Largest growth of log sigma in a generation."""
 
 
+def take_root(matrix: np.ndarray) -> np.ndarray | None:
+    """Return A with A A^T = C, triangular; None if C is asymmetric or not positive definite by `MIN_PIVOT`."""
+    # Cholesky by hand: LAPACK's bytes depend on the number of its threads from some 60 parameters on.
+    if (matrix != matrix.T).any():
+        return None
+    n = len(matrix)
+    root = np.zeros((n, n))
+    for j in range(n):
+        column = matrix[j:, j] - np.einsum("ik,k->i", root[j:, :j], root[j, :j])
+        if not column[0] > MIN_PIVOT * matrix[j, j]:
+            return None
+        root[j:, j] = column / math.sqrt(column[0])
+    return root
+
+
+def substitute(root: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return A^(-1) y of each row."""
+    z = np.array(y)
+    for j, row in enumerate(root):
+        z[:, j] = (z[:, j] - np.einsum("ik,k->i", z[:, :j], row[:j])) / row[j]
+    return z
+
+
 class State(NamedTuple):
     """What a generation hands on to the next."""
 
@@ -258,17 +281,7 @@ class FullCovariance(Covariance):
 
     @staticmethod
     def _take_root(covariance: np.ndarray) -> np.ndarray | None:
-        # Cholesky by hand: LAPACK's bytes depend on the number of its threads from some 60 parameters on.
-        if (covariance != covariance.T).any():
-            return None
-        n = len(covariance)
-        root = np.zeros((n, n))
-        for j in range(n):
-            column = covariance[j:, j] - np.einsum("ik,k->i", root[j:, :j], root[j, :j])
-            if not column[0] > MIN_PIVOT * covariance[j, j]:
-                return None
-            root[j:, j] = column / math.sqrt(column[0])
-        return root
+        return take_root(covariance)
 
     @staticmethod
     def _sum_squares(weights: np.ndarray, steps: np.ndarray) -> np.ndarray:
@@ -277,3 +290,7 @@ class FullCovariance(Covariance):
 
     def _turn(self, normals: np.ndarray) -> np.ndarray:
         return np.asarray(np.einsum("jk,ik->ij", self._root, normals))
+
+    def unturn(self, ways: np.ndarray, generation: int) -> np.ndarray:
+        """Return A^(-1) y of each row, by substitution."""
+        return substitute(self._root, ways / (self.unit(generation) * self.state.size))

@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,11 +15,12 @@ from numpy.typing import ArrayLike
 from acerl_np.evolution.arguments import (
     OPTIONS,
     begin_with,
-    check_restart,
+    choose_population,
     make_spread,
     read_bounds,
     read_options,
     read_point,
+    read_points,
     read_sigma,
     read_whole,
 )
@@ -28,18 +29,21 @@ from acerl_np.evolution.covariance import Covariance, FullCovariance
 from acerl_np.evolution.progress import (
     Progress,
     Record,
+    Told,
     Tolerance,
     check_mapping,
     find_reasons,
     read_state,
     read_told,
 )
-from acerl_np.evolution.ranking import OwnRanking, Ranker, Ranking, Shaping
+from acerl_np.evolution.lagrangian import score_members
+from acerl_np.evolution.ranking import OwnRanking, Ranker, Shaping
 from acerl_np.evolution.records import Best, Report, Result, Stops, read_limits, summarise
 from acerl_np.evolution.sampler import Advantage, OwnSampler, Sampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import Adapt, PerParameter, Step
-from acerl_np.support.errors import InputError
+from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
 
@@ -154,10 +158,10 @@ class Evolution(CopiedWhole):
         *,
         sigma: ArrayLike,
         learning_rate: float = 1.0,
-        population: int = 64,
+        population: int | None = None,
         cost_limit: float = 0.0,
         p_f: float = 0.45,
-        ranking: Ranking | OwnRanking = "isr",
+        ranking: Literal["isr", "cf", "r", "f"] | OwnRanking = "isr",
         shaping: Shaping = "standardised",
         step: Step = "natural",
         adapt: Adapt = "none",
@@ -168,13 +172,13 @@ class Evolution(CopiedWhole):
         sampler: Sampler | OwnSampler = "ais",
         alpha_u: float = 1.0,
         advantage: Advantage = "paper",
-        bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        bounds: Any = None,
         integers: ArrayLike | None = None,
         covariance: ArrayLike | None = None,
-        seed: Whole = 0,
+        seed: Whole | None = 0,
     ) -> None:
-        options = read_options(locals())
         mean = read_point(x0)
+        options = read_options(locals(), mean.size)
         first = read_sigma(sigma, mean.size, adapt)
         lower, upper = read_bounds(bounds, mean.shape)
         whole = read_whole(integers, lower, upper)
@@ -194,6 +198,8 @@ class Evolution(CopiedWhole):
             "integers": whole,
             **{name: np.array(value) for name, value in options.items()},
         }
+        if population is None:
+            self._options["population"] = np.array(0)
         self._start = mean
         self._round = make_spread(options, first, limit_sigma(lower, upper, whole))  # of any start
         self._search: Search[PerParameter | Covariance] = Search(
@@ -207,6 +213,7 @@ class Evolution(CopiedWhole):
         )
         self._progress = Progress()
         self._warned = False
+        self._injected = np.empty((0, mean.size))
         self._asked: tuple[np.ndarray, np.ndarray] | None = None  # members and their instances
 
     def ask(self) -> tuple[np.ndarray, np.ndarray]:
@@ -228,7 +235,10 @@ class Evolution(CopiedWhole):
         """
         if self._asked is None:
             noise = self._search.noise()
-            self._asked = self._search.place(noise), self.sampler.deal(noise)
+            members = self._search.place(noise)
+            taken = self._injected[: len(members)]
+            members[: len(taken)] = self._search.keep(taken)
+            self._asked = members, self.sampler.deal(noise)
         members, dealt = self._asked
         if not self._warned and (members == members[0]).all() and self.stop():
             self._warned = True
@@ -240,11 +250,29 @@ class Evolution(CopiedWhole):
             )
         return members.copy(), dealt.copy()
 
+    def inject(self, points: ArrayLike) -> None:
+        """Have points evaluated: the next `ask` returns them in the place of its first members.
+
+        Parameters
+        ----------
+        points : array_like of float, (n_parameters,) or (n_points, n_parameters)
+            Moved into the bounds. What does not fit into a generation waits for the next one.
+
+        Raises
+        ------
+        InputError
+            If the shape does not fit, or a number is not finite.
+        """
+        x = read_points("points", points, self._start.size)
+        self._injected = np.concatenate((self._injected, x))
+
     def tell(
         self,
         returns: ArrayLike,
         costs: ArrayLike | None = None,
         instance_ids: ArrayLike | None = None,
+        *,
+        members: ArrayLike | None = None,
     ) -> Report:
         """Rank the members, take a step and begin the next generation.
 
@@ -258,6 +286,10 @@ class Evolution(CopiedWhole):
             `acerl_np.evolution.progress.Tolerance`; reported costs are the plain sums of max(0, g_j).
         instance_ids : array_like of int, (population,), optional
             The instance that each member was evaluated on, by default the one that `ask` dealt.
+        members : array_like of float, (n_members, n_parameters), optional
+            The points that were evaluated, where they are not those of `ask`: any, at least two, an even number
+            if antithetic. The others are of their length. A point farther away than members are drawn is learned
+            from as one in its direction (Hansen, arXiv:1110.4181).
 
         Returns
         -------
@@ -269,21 +301,34 @@ class Evolution(CopiedWhole):
             If there was no `ask` in this generation, a shape does not fit, an id is out of range, or
             the returns are too large to be scored by their values. Nothing is changed then.
         """
-        if self._asked is None:
-            raise InputError("tell: read no ask in this generation; expected ask before every tell")
-        members, dealt = self._asked
-        told = read_told(returns, costs, self.population, self.cost_limit, self._progress.tolerance)
-        ids = check_ids(
-            dealt if instance_ids is None else instance_ids, self.population, self.n_instances
-        )
         search, sampler, rank = copy.copy(self._search), copy.copy(self.sampler), self._rank
+        given = self._options
+        if members is not None:
+            x = search.keep(read_points("members", members, self._start.size))
+            own = {name: given[name].item() for name in OPTIONS}
+            search.population = read_options({**own, "population": len(x)}, 0)["population"]
+        elif self._asked is None:
+            raise InputError(
+                "tell: read no ask in this generation; expected ask before every tell, or members"
+            )
+        else:
+            x = self._asked[0]
         noise, sigma = search.noise(), search.sigma
+        told = read_told(returns, costs, len(x), self.cost_limit, self._progress.tolerance)
+        if instance_ids is None:
+            same = self._asked is not None and len(x) == len(self._asked[0])
+            instance_ids = self._asked[1] if self._asked and same else sampler.deal(noise)
+        ids = check_ids(instance_ids, len(x), self.n_instances)
+        if members is not None or len(self._injected):
+            moved = np.flatnonzero((x != search.place(noise)).any(axis=1))
+            search.spread = search.spread.replace(noise, search.lead(x[moved]), moved)
         # Numbers near the largest of float64 may overflow on the way to a rank or a mean.
         with np.errstate(over="ignore", invalid="ignore"):
+            scores, ranked = self._score(told, search.spread.draw(noise))
             lost = isinstance(search.spread, FullCovariance) and not told.feasible.any()
             if lost or 0.0 < told.tolerance.level < math.inf:  # a tolerance is chance enough
                 rank = replace(rank, p_f=0.0)
-            utilities = rank(told.returns, told.ranked, ids, noise)  # line 16
+            utilities = rank(scores, ranked, ids, noise)  # line 16
             if not np.isfinite(utilities).all():
                 raise InputError(
                     "returns: the step is not finite; expected smaller returns or costs"
@@ -291,9 +336,17 @@ class Evolution(CopiedWhole):
             search.tell(utilities, noise)  # line 17
             sampler.update(ids, told.returns)  # lines 11 and 13
             summary = summarise(told.returns, told.costs, told.good, told.feasible)
-            progress = self._progress.add(told, members, ids, search.generation, self.cost_limit)
+            progress = self._progress.add(told, x, ids, search.generation, self.cost_limit)
+        search.population = self.population
+        if costs is not None and not given["population"]:
+            options = {name: given[name].item() for name in ("adapt", "antithetic")}
+            least = choose_population(self._start.size, options, constrained=True)
+            search.population = max(search.population, least)
+        waiting = self._injected[0 if members is not None else self.population :]
         # All in one statement, which an interrupt cannot tear.
-        vars(self).update(_search=search, sampler=sampler, _progress=progress, _asked=None)
+        vars(self).update(
+            _search=search, sampler=sampler, _progress=progress, _injected=waiting, _asked=None
+        )
         return Report(
             generation=search.generation,
             noise_std=float(sigma.max()),
@@ -301,6 +354,17 @@ class Evolution(CopiedWhole):
             best_return=math.nan if progress.best is None else progress.best.return_,
             **summary,
         )
+
+    def _score(self, told: Told, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the returns and costs that are ranked: of constraints, the Lagrangian once they are kept."""
+        adapted = self._options["adapt"] != "none" and not self._options["integers"].any()
+        good, g = told.good, told.constraints
+        near = told.tolerance.level == 0.0 and told.feasible.any() and self.n_instances == 1
+        if g is None or not (adapted and near and self._rank.ranking == "isr"):
+            return told.returns, told.ranked
+        scores = np.full(len(good), np.nan)
+        scores[good] = score_members(told.returns[good], g[good], z[good].astype(np.float64))
+        return scores, np.zeros(len(good))
 
     def restart(self, x0: ArrayLike | None = None, population: int | None = None) -> None:
         """Begin again elsewhere, with the first sigma and more members; what was found is kept.
@@ -321,7 +385,8 @@ class Evolution(CopiedWhole):
             If sigma follows a schedule, or a value is unusable. Nothing is changed then.
         """
         given = self._options
-        check_restart(str(given["adapt"]), float(given["noise_decay"]))
+        if not self.can_restart:
+            refuse("restart", "a sigma that decays by a schedule", "an adapted one", ConfigError)
         lower, upper = given["bounds[0]"], given["bounds[1]"]
         if x0 is not None:
             mean = read_point(x0, self._start.shape)
@@ -333,7 +398,7 @@ class Evolution(CopiedWhole):
         members = 2 * self.population if population is None else population
         plain = {name: given[name].item() for name in OPTIONS}
         search = copy.copy(self._search)
-        search.population = read_options({**plain, "population": members})["population"]
+        search.population = read_options({**plain, "population": members}, 0)["population"]
         search.mean = mean.copy() if search.box is None else search.box.invert(mean)
         search.spread = self._round
         again = self._progress._replace(
@@ -354,6 +419,7 @@ class Evolution(CopiedWhole):
             "population": np.array(self.population, np.int64),
             "generation": np.array(self.generation, np.int64),
             "mean": self._search.mean.copy(),
+            "injected": self._injected.copy(),
             **{f"spread.{name}": array for name, array in self._search.spread.pack().items()},
             **self._progress.pack(n),
             **{f"sampler.{name}": array for name, array in self.sampler.get_state().items()},
@@ -374,6 +440,7 @@ class Evolution(CopiedWhole):
             array = np.array(state[name])
             options[name.removeprefix("option.")] = array if array.ndim else array.item()
         bounds = options.pop("bounds[0]"), options.pop("bounds[1]")
+        options["population"] = options["population"] or None
         evolution = cls(options.pop("start"), bounds=bounds, **options)
         evolution.set_state(state)
         return evolution
@@ -407,8 +474,14 @@ class Evolution(CopiedWhole):
             sampler=sampler,
             _start=read["start"],
             _progress=Progress.unpack(read),
+            _injected=read["injected"],
             _asked=None,
         )
+
+    @property
+    def can_restart(self) -> bool:
+        """Whether sigma is adapted and follows no schedule, which would go on where it is."""
+        return bool(self._options["adapt"] != "none" and self._options["noise_decay"] == 1.0)
 
     @property
     def population(self) -> int:

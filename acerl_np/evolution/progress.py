@@ -136,6 +136,8 @@ class Told(NamedTuple):
     """Members that did not fail."""
     feasible: np.ndarray
     """Those of them that keep the limit."""
+    constraints: np.ndarray | None
+    """(population, n_constraints), if they were told."""
 
 
 def read_told(
@@ -146,7 +148,9 @@ def read_told(
     j_r = read_floats("returns", returns, members)
     j_c = np.full(members, min(0.0, limit)) if costs is None else read_floats("costs", costs)
     ranked = j_c
+    g = None
     if j_c.ndim == 2:
+        g = j_c
         m = len(tolerance.scales) or max(1, j_c.shape[1])
         read_floats("costs", j_c, (population, m))
         if limit != 0.0:
@@ -157,7 +161,7 @@ def read_told(
             j_c = positive.sum(axis=1)
     read_floats("costs", j_c, members)
     good = np.isfinite(j_r) & np.isfinite(ranked) & np.isfinite(j_c)
-    return Told(j_r, j_c, ranked, tolerance, good, good & (j_c <= limit))
+    return Told(j_r, j_c, ranked, tolerance, good, good & (j_c <= limit), g)
 
 
 COUNTS = ("evaluations", "restarts", "failed")
@@ -235,7 +239,7 @@ class Progress(NamedTuple):
 
 LEAST = {"population": 2, **dict.fromkeys(("generation", *COUNTS, "sampler.count"), 0)}
 LEAST |= dict.fromkeys(("level", "spans", "scales"), 0)
-FINITE = ("mean", "start", "history", "scales")
+FINITE = ("mean", "start", "history", "scales", "injected")
 
 
 def check_mapping(state: object) -> None:
@@ -258,7 +262,7 @@ def read_state(state: Mapping[str, ArrayLike], own: dict[str, np.ndarray]) -> di
                 k = tuple(where)
                 name = key.removeprefix("option.") + "".join(f"[{i}]" for i in k)
                 refuse(f"state: {name}", array[k], f"{mine[k]}, as given here")
-    read = take_arrays(state, own, "state: ", growing=("history", "scales"))
+    read = take_arrays(state, own, "state: ", growing=("history", "scales", "injected"))
     # What no search can have reached.
     wrong = [name for name, least in LEAST.items() if not (read[name] >= least).all()]
     wrong += [name for name in FINITE if not np.isfinite(read[name]).all()]
@@ -268,7 +272,7 @@ def read_state(state: Mapping[str, ArrayLike], own: dict[str, np.ndarray]) -> di
     outside = ((read["mean"] < low) | (read["mean"] > high)).any()
     if outside and read["option.adapt"] == "none" and not read["option.integers"].any():
         wrong.append("mean")
-    if read["failed"] > read["population"]:
+    if read["failed"] > read["evaluations"]:
         wrong.append("failed")
     for name in wrong:
         refuse(f"state: {name}", "values that no search reaches", "what get_state returned")

@@ -113,6 +113,14 @@ class Search(Generic[S]):
         drawn = self.spread.place(self.mean, noise)
         return drawn if self.box is None else self.box.place(drawn)
 
+    def keep(self, x: np.ndarray) -> np.ndarray:
+        """Return points moved into the bounds."""
+        return x if self.box is None else self.box.keep(x)
+
+    def lead(self, placed: np.ndarray) -> np.ndarray:
+        """Return the ways from the mean to what becomes these parameters."""
+        return placed - self.mean if self.box is None else self.box.lead(self.mean, placed)
+
     @property
     def found(self) -> np.ndarray:
         """The mean inside the bounds, a copy."""
