@@ -8,9 +8,9 @@
 - bbob, constrained: the 24 functions and the 54 constrained ones of `pip install coco-experiment` in 5
   dimensions, an instance for each seed, to 1e-8 and 1e-6.
 
-Both begin at the same point with the same sigma, by default a random one and a fifth of the box. On bbob both may
-begin again nine times; else it is one run of `optimize` and of `fmin2`, with constraints of `fmin_con2`. A point
-counts once, whatever is asked of it.
+Both begin at the same point with the same sigma, by default a random one and a fifth of the box. On bbob both
+may begin again nine times; else it is one run of `optimize` and of `fmin2`, with constraints of `fmin_con2`. A
+point counts once, whatever is asked of it.
 
     python examples/evolution_against_cma.py [--suites smooth,designs] [--seeds N] [--keep FILE] [--quick]
 
@@ -20,6 +20,7 @@ Runs that the file has are not run again.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import importlib.util
 import math
@@ -50,8 +51,8 @@ class Task(NamedTuple):
     bounds: tuple[np.ndarray, np.ndarray] | None = None
     constrained: bool = False
     integers: tuple[int, ...] = ()
-    ours: dict[str, Any] = {}
-    theirs: dict[str, Any] = {}
+    ours: tuple[tuple[str, Any], ...] = ()
+    theirs: tuple[tuple[str, Any], ...] = ()
 
 
 class Row(NamedTuple):
@@ -115,7 +116,7 @@ def run_ours(task: Task, counter: Counter, seed: int) -> None:
         evaluations=task.budget,
         limits=Stops(tolfun=1e-13),
         seed=seed,
-        **task.ours,
+        **dict(task.ours),
     )
 
 
@@ -124,12 +125,19 @@ def run_theirs(task: Task, counter: Counter, seed: int) -> None:
     import cma
 
     low, scale, sigma = np.zeros(len(task.start)), np.ones(len(task.start)), task.sigma
-    options: dict[str, Any] = {"seed": seed + 1, "verbose": -9, "maxfevals": task.budget, **task.theirs}
+    options: dict[str, Any] = {
+        "seed": seed + 1,
+        "verbose": -9,
+        "maxfevals": task.budget,
+        **dict(task.theirs),
+    }
     options |= {"tolfun": 1e-13, "tolfunhist": 1e-13}
     restarts = options.pop("restarts", 0)
     if task.integers:
         options |= {"integer_variables": list(task.integers), "bounds": [*map(list, task.bounds)]}
-        options["CMA_stds"] = np.where(np.isin(np.arange(len(low)), task.integers), 1.0, 1.0) * sigma
+        options["CMA_stds"] = (
+            np.where(np.isin(np.arange(len(low)), task.integers), 1.0, 1.0) * sigma
+        )
         sigma = 1.0
     elif task.bounds:
         low, scale, sigma = task.bounds[0], task.bounds[1] - task.bounds[0], 0.2
@@ -148,7 +156,9 @@ def run_theirs(task: Task, counter: Counter, seed: int) -> None:
             options=options,
         )
     else:
-        cma.fmin2(lambda u: counter.value(at(u)), first, float(np.max(sigma)), options, restarts=restarts)
+        cma.fmin2(
+            lambda u: counter.value(at(u)), first, float(np.max(sigma)), options, restarts=restarts
+        )
 
 
 SEARCHES = {"optimize": run_ours, "pycma": run_theirs}
@@ -173,9 +183,17 @@ def shape(name: str, n: int) -> Callable[[np.ndarray], float]:
     return lambda x: float(weights @ np.square(x))
 
 
-TURNED = ("sphere", "ellipsoid", "cigar", "tablet", "half cigar", "valley", "different powers", "Rosenbrock")
+TURNED = (
+    "sphere",
+    "ellipsoid",
+    "cigar",
+    "tablet",
+    "half cigar",
+    "valley",
+    "different powers",
+    "Rosenbrock",
+)
 CORNERS = {"sum": 0.0, "outside": -1.0, "half": 0.5}
-CHOSEN_ON = ("HS 71", "Rosen-Suzuki", "bent ellipsoid", "transformer", "reactor")
 
 
 def list_smooth(seed: int) -> Iterator[Task]:
@@ -196,8 +214,8 @@ def list_smooth(seed: int) -> Iterator[Task]:
                     1.0,
                     1e-9,
                     1_500 * n,
-                    ours={"adapt": adapt},
-                    theirs={"CMA_diagonal": adapt == "sigma"},
+                    ours=(("adapt", adapt),),
+                    theirs=(("CMA_diagonal", adapt == "sigma"),),
                 )
 
 
@@ -227,7 +245,9 @@ def list_corners(seed: int) -> Iterator[Task]:
             at = np.full(n, centre)
             at[1:] = -1.0 if name == "half" else centre
 
-            def evaluate(x: np.ndarray, name: str = name, at: np.ndarray = at) -> tuple[float, list]:
+            def evaluate(
+                x: np.ndarray, name: str = name, at: np.ndarray = at
+            ) -> tuple[float, list]:
                 if name == "sum":
                     return float(x.sum()), []
                 return float(np.square(x - at).sum() - np.square(np.minimum(at, 0.0)).sum()), []
@@ -243,7 +263,7 @@ def list_designs(seed: int) -> Iterator[Task]:
         lower, upper = np.array(design.lower, float), np.array(design.upper, float)
         near = 1e-6 * abs(design.optimum) if abs(design.optimum) > 1e-9 else 1e-16
         yield Task(
-            "chosen" if name in CHOSEN_ON else "designs",
+            "designs",
             name,
             lambda x, design=design: design.evaluate(x.tolist()),
             np.random.default_rng(seed).uniform(lower, upper),
@@ -264,12 +284,14 @@ def list_coco(name: str, n: int = 5) -> Callable[[int], Iterator[Task]]:
 
         suite = cocoex.Suite(name, f"instances:{seed + 1}", f"dimensions:{n}")
         for problem in suite:
-            with tempfile.TemporaryDirectory() as folder, _inside(folder):
+            with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
                 problem._best_parameter("print")
                 best = problem(np.loadtxt("._bbob_problem_best_parameter.txt"))
             many = problem.number_of_constraints
-            kind = f"function {problem.id_function}" if name == "bbob" else (
-                f"{1 + (problem.id_function - 1) // 6}, {many} constraints"
+            kind = (
+                f"function {problem.id_function}"
+                if name == "bbob"
+                else (f"{1 + (problem.id_function - 1) // 6}, {many} constraints")
             )
             yield Task(
                 "constrained" if many else "bbob",
@@ -280,25 +302,11 @@ def list_coco(name: str, n: int = 5) -> Callable[[int], Iterator[Task]]:
                 best + (1e-6 if many else 1e-8),
                 3_000 * n if many else 5_000 * n,
                 constrained=bool(many),
-                ours={} if many else {"restarts": 9},
-                theirs={} if many else {"restarts": 9},
+                ours=() if many else (("restarts", 9),),
+                theirs=() if many else (("restarts", 9),),
             )
 
     return tasks
-
-
-class _inside:
-    def __init__(self, folder: str) -> None:
-        import os
-
-        self.folder, self.os = folder, os
-
-    def __enter__(self) -> None:
-        self.before = self.os.getcwd()
-        self.os.chdir(self.folder)
-
-    def __exit__(self, *_: object) -> None:
-        self.os.chdir(self.before)
 
 
 SUITES: dict[str, tuple[Callable[[int], Iterator[Task]], int]] = {
@@ -317,10 +325,8 @@ def run(task: Task, search: str, seed: int) -> Row:
     counter = Counter(task)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        try:
+        with contextlib.suppress(SolvedError):
             SEARCHES[search](task, counter, seed)
-        except SolvedError:
-            pass
     return Row(task.suite, task.name, search, seed, counter.solved, counter.best - task.target)
 
 
@@ -367,7 +373,9 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--searches", default=",".join(SEARCHES), help="names, separated by commas")
     parser.add_argument("--tasks", default="", help="only tasks whose name contains this")
     parser.add_argument("--seeds", type=int, help="by default ten, two of constrained")
-    parser.add_argument("--keep", type=Path, default=KEPT, help="CSV of runs, which are not run twice")
+    parser.add_argument(
+        "--keep", type=Path, default=KEPT, help="CSV of runs, which are not run twice"
+    )
     parser.add_argument("--quick", action="store_true", help="one run on a few tasks, nothing kept")
     options = parser.parse_args()
     for name, known in (("suites", SUITES), ("searches", SEARCHES)):

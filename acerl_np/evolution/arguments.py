@@ -12,7 +12,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evolution import ranking, sampler
-from acerl_np.evolution.covariance import MAX_MATRIX, Covariance, DiagonalCovariance, FullCovariance
+from acerl_np.evolution.covariance import (
+    MOST_MATRIX,
+    Covariance,
+    DiagonalCovariance,
+    FullCovariance,
+)
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, SEED, Field, read_fields, refuse
@@ -48,7 +53,8 @@ def read_options(given: dict[str, Any], n: int) -> dict[str, Any]:
     if given["seed"] is None:
         given["seed"] = secrets.randbits(63)
     if given["population"] is None:
-        given["population"] = choose_population(n, given)
+        rugged = given["integers"] is not None and np.size(given["integers"]) > 0
+        given["population"] = choose_population(n, given, rugged=rugged)
     own = read_fields(OPTIONS, given)
     if own["noise_decay"] is None:
         own["noise_decay"] = 0.99 if own["adapt"] == "none" else 1.0
@@ -59,18 +65,18 @@ def read_options(given: dict[str, Any], n: int) -> dict[str, Any]:
     return own
 
 
-def choose_population(n: int, options: Mapping[str, Any], *, constrained: bool = False) -> int:
+def choose_population(n: int, options: Mapping[str, Any], *, rugged: bool = False) -> int:
     """Return the members of a search for n parameters where none are given."""
-    least = 10 + n if constrained else 4 + int(3 * math.log(n))
+    least = 10 + n if rugged else 4 + int(3 * math.log(n))
     least = 64 if options["adapt"] == "none" else least
     return least + (least % 2 if options["antithetic"] else 0)
 
 
 def refuse_unknown(unknown: Iterable[str], known: Iterable[str]) -> NoReturn:
     """Refuse an option by the name that it is nearest to."""
-    for name in unknown:
-        near = get_close_matches(name, known, 1) or [f"one of {', '.join(known)}"]
-        refuse(name, "an option of this name", near[0], ConfigError)
+    name, known = next(iter(unknown)), list(known)
+    near = get_close_matches(name, known, 1) or [f"one of {', '.join(known)}"]
+    refuse(name, "an option of this name", near[0], ConfigError)
 
 
 def read_floats(
@@ -114,8 +120,8 @@ def read_sigma(sigma: ArrayLike, n: int, adapt: str) -> np.ndarray:
     first = read_floats("sigma", sigma, (), (n,), error=ConfigError)
     if not ((first >= MIN_SIGMA) & (first < np.inf)).all():
         refuse("sigma", repr(sigma), f"at least {MIN_SIGMA:g}, and finite", ConfigError)
-    if adapt == "matrix" and n > MAX_MATRIX:
-        most = f"at most {MAX_MATRIX}, or adapt 'sigma'"
+    if adapt == "matrix" and n > MOST_MATRIX:
+        most = f"at most {MOST_MATRIX:,}, or adapt 'sigma'"
         refuse("adapt", f"'matrix' for {n:,} parameters", most, ConfigError)
     if adapt != "none" and (first > MAX_SIGMA).any():
         refuse("sigma", repr(sigma), f"at most {MAX_SIGMA:g} with adapt '{adapt}'", ConfigError)
@@ -124,7 +130,7 @@ def read_sigma(sigma: ArrayLike, n: int, adapt: str) -> np.ndarray:
 
 def split_bounds(bounds: Any, n: int | None = None) -> list[Any]:
     """Return least and largest values of bounds in any form, of n parameters if that is known."""
-    sides = [None, None]
+    sides: list[Any] = [None, None]
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # SciPy's Bounds
         sides = [bounds.lb, bounds.ub]
     elif bounds is not None:
@@ -132,11 +138,16 @@ def split_bounds(bounds: Any, n: int | None = None) -> list[Any]:
             sides = list(bounds)
             lengths = [len(side) if hasattr(side, "__len__") else 0 for side in sides]
             two = lengths == [2, 2] and n in (None, 2) and all(type(s) is tuple for s in sides)
-            if two and isinstance(bounds, tuple) and all(None not in s and s[0] < s[1] for s in sides):
+            if (
+                two
+                and isinstance(bounds, tuple)
+                and all(None not in s and s[0] < s[1] for s in sides)
+            ):
                 refuse("bounds", bounds, "lists: [(least, largest), ...], or two of n each")
             if len(sides) != 2 or (two and isinstance(bounds, list)):
                 sides = [list(side) for side in zip(*sides, strict=True)]
-            low, high = sides
+            if len(sides) != 2:
+                raise ValueError
         except (TypeError, ValueError):
             refuse("bounds", bounds, "a pair: least values, largest values; or a pair for each")
     for k, none in enumerate((-np.inf, np.inf)):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 
-SHARE = 0.1
+SHARE = 0.025
 """Width of the curved rim of a box, of the distance between its bounds."""
 
 WIDEST = 1 / 3
 """Largest adapted sigma, of the distance between the bounds."""
-MIN_STEP = 0.25
-"""Least sigma of a whole number: one member in 22 then leaves the number that the mean stands on, fewer the
-last one before a bound, which is mirrored."""
+LEAVE = 0.6
+"""Whole numbers of a member, on average, that at least leave those that the mean stands on; at most 0.3 of each."""
 
 
 class Box:
@@ -53,7 +54,7 @@ class Box:
 
     def lead(self, mean: np.ndarray, placed: np.ndarray) -> np.ndarray:
         """Return the way from a mean, as drawn, to what becomes these parameters."""
-        return self.invert(placed) - mean
+        return np.asarray(self.invert(placed) - mean)
 
 
 class Smooth(Box):
@@ -123,7 +124,7 @@ class Smooth(Box):
     def lead(self, mean: np.ndarray, placed: np.ndarray) -> np.ndarray:
         """Return the way from a mean, as drawn, to the image beside it of what becomes these parameters."""
         inside, mirrored = self._fold(mean)
-        return np.where(mirrored, -1.0, 1.0) * (self.invert(placed) - inside)
+        return np.asarray(np.where(mirrored, -1.0, 1.0) * (self.invert(placed) - inside))
 
 
 def make_box(
@@ -140,13 +141,15 @@ def limit_sigma(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the least and the largest standard deviation that an adapted search keeps, None if any.
 
-    A whole number needs `MIN_STEP`, or no member leaves the one it stands on. Between two bounds `WIDEST`
+    A whole number needs a margin, or no member leaves the one it stands on; of many each needs less, or no
+    member changes one alone (Hamano et al., "CMA-ES with margin", GECCO 2022: 1 / (n population)). Between two bounds `WIDEST`
     of their distance is the most: beyond, members are mirrored more than once.
     """
     with np.errstate(over="ignore"):
         width = upper - lower + whole
     if not (whole.any() or np.isfinite(width).any()):
         return None
-    least = np.where(whole, MIN_STEP, 0.0)
+    leave = LEAVE / max(2, int(whole.sum()))
+    least = np.where(whole, 0.5 / NormalDist().inv_cdf(1 - leave / 2), 0.0)
     most = np.where(np.isfinite(width), np.maximum(WIDEST * width, least), np.inf)
     return least, most

@@ -23,8 +23,10 @@ from acerl_np.kernels.update import Noise
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import take_arrays
 
-MAX_MATRIX = 100
-"""Most parameters of a full covariance: more take too many generations to learn."""
+MAX_MATRIX = 200
+"""Most parameters of a matrix by default: a generation of more takes twice as long as pycma's."""
+MOST_MATRIX = 2_000
+"""Most parameters of any: a generation of them takes a second."""
 MIN_PIVOT = 1e-13
 """Least share of a parameter's variance that those before it leave open: float64 still tells it."""
 MAX_GROWTH = 1.0
@@ -32,7 +34,7 @@ MAX_GROWTH = 1.0
 
 
 def take_root(matrix: np.ndarray) -> np.ndarray | None:
-    """Return A with A A^T = C, triangular; None if C is asymmetric or not positive definite by `MIN_PIVOT`."""
+    """Return A with A A^T = C, triangular; None if C is asymmetric or not positive definite."""
     # Cholesky by hand: LAPACK's bytes depend on the number of its threads from some 60 parameters on.
     if (matrix != matrix.T).any():
         return None
@@ -100,6 +102,14 @@ class Covariance(Scaled):
         if root is None:
             raise InputError("read values that no search reaches")
         self._root = root
+        self._steps: tuple[np.ndarray, np.ndarray] | None = None
+
+    def turn_drawn(self, noise: Noise) -> np.ndarray:
+        """Return A z_i of the members, computed once."""
+        z = self.draw(noise)
+        if self._steps is None or self._steps[0] is not z:
+            self._steps = z, self._turn(z)
+        return self._steps[1]
 
     def sigma(self, generation: int) -> np.ndarray:
         """Return sigma of each parameter, ndarray(float64, (n_parameters,)), at least `MIN_SIGMA`."""
@@ -108,7 +118,7 @@ class Covariance(Scaled):
 
     def place(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
         """Return mean + sigma A z_i, ndarray(float64, (population, n_parameters)) (38 to 40)."""
-        return np.asarray(mean + self._scale(noise) * self._turn(self.draw(noise)))
+        return np.asarray(mean + self._scale(noise) * self.turn_drawn(noise))
 
     def follow(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise
@@ -140,7 +150,7 @@ class Covariance(Scaled):
         h = 1.0 if length < (1.4 + 2 / (n + 1)) * begun else 0.0
         towards = h * math.sqrt(c_c * (2 - c_c)) * root_mu * y_mean
         shape_path = (1 - c_c) * shape_path + towards  # (45)
-        covariance = self._learn(rates, places, z, shape_path, (1 - h) * c_c * (2 - c_c))
+        covariance = self._learn(rates, places, noise, shape_path, (1 - h) * c_c * (2 - c_c))
         state = State(size, covariance, size_path, shape_path, updates + 1)
         try:
             return step, self._with(self._limit(state))
@@ -148,16 +158,17 @@ class Covariance(Scaled):
             return step, self
 
     def _learn(
-        self, rates: Rates, places: np.ndarray, z: np.ndarray, path: np.ndarray, lost: float
+        self, rates: Rates, places: np.ndarray, noise: Noise, path: np.ndarray, lost: float
     ) -> np.ndarray:
         """Return the covariance after its rank-one and rank-mu updates."""
+        z = self.draw(noise)
         weights = weigh_places(rates.shape_weights, places)[:, np.newaxis]
         squares = np.einsum("ij,ij->i", z, z, dtype=np.float64)[:, np.newaxis]
         shortened = weights * self.first.size / np.maximum(squares, MIN_SIGMA)
         weights = np.where(weights < 0.0, shortened, weights)  # (46)
         kept = 1 + rates.c_1 * lost - rates.c_1 - rates.c_mu * rates.shape_weights.sum()
         rank_one = self._sum_squares(np.ones((1, 1)), path[np.newaxis])
-        rank_mu = self._sum_squares(weights, self._turn(z))
+        rank_mu = self._sum_squares(weights, self.turn_drawn(noise))
         return np.asarray(
             kept * self.state.covariance + rates.c_1 * rank_one + rates.c_mu * rank_mu
         )  # (47)
@@ -247,7 +258,7 @@ class DiagonalCovariance(Covariance):
 class FullCovariance(Covariance):
     """A full covariance with step-size control (CMA-ES), which turns and stretches along a problem."""
 
-    most = MAX_MATRIX
+    most = MOST_MATRIX
 
     @property
     def _speed(self) -> float:

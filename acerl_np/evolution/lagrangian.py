@@ -1,8 +1,8 @@
 """The augmented Lagrangian of a generation, by which a search settles on constraints that are active.
 
-Ranked by feasibility first, members tell little of the directions along a constraint: the return rises straight
-across it, and as sigma shrinks that outweighs everything else. The Lagrangian takes it away. Its multipliers
-are those that cancel most of the slope of the return in the members' own normals, where the search sees a sphere.
+Ranked by feasibility first, members tell little of the directions along a constraint: the return rises
+straight across it, and as sigma shrinks that outweighs everything else. The Lagrangian takes it away. Its
+multipliers are those that cancel most of the slope of the return in the members' own normals.
 The method of multipliers with an evolution strategy: Atamna, Auger and Hansen, "Linearly convergent
 evolution strategies via augmented Lagrangian constraint handling", FOGA 2017; theirs learns by steps.
 """
@@ -22,7 +22,9 @@ RIDGE = 0.05
 """Of the normals' variance: fewer members than parameters tell no slope without it."""
 
 
-def score_members(returns: np.ndarray, g: np.ndarray, z: np.ndarray) -> np.ndarray:
+def score_members(
+    returns: np.ndarray, g: np.ndarray, z: np.ndarray, stiffness: float
+) -> np.ndarray:
     """Return minus the augmented Lagrangian, (n_members,).
 
     Of returns (n_members,), constraints (n_members, m) and normals (n_members, n_parameters), all finite.
@@ -33,7 +35,7 @@ def score_members(returns: np.ndarray, g: np.ndarray, z: np.ndarray) -> np.ndarr
     y = y - y.mean(axis=1, keepdims=True)
     ridge = RIDGE * len(z)
     root = take_root(np.einsum("ik,jk->ij", z, z) + ridge * np.eye(len(z)))
-    rest = substitute(root, y) if root is not None else 0 * y
+    rest = y if root is None else substitute(root, y)
     # What a slope explains of f and g: y Z (Z^T Z + ridge)^(-1) Z^T y.
     products = np.einsum("ij,kj->ik", y, y) - ridge * np.einsum("ij,kj->ik", rest, rest)
     variance = np.maximum(g.var(axis=0), 1e-300)
@@ -43,7 +45,7 @@ def score_members(returns: np.ndarray, g: np.ndarray, z: np.ndarray) -> np.ndarr
         for j in np.flatnonzero(near & (np.diagonal(products)[1:] > 0.0)):
             slope = products[j + 1, 0] + products[j + 1, 1:] @ gamma
             gamma[j] = max(0.0, gamma[j] - slope / products[j + 1, j + 1])
-    omega = STIFF * (f + np.einsum("ij,j->i", g, gamma)).std() / variance
+    omega = stiffness * STIFF * (f + np.einsum("ij,j->i", g, gamma)).std() / variance
     omega = np.maximum(omega, 1e-6 * gamma / np.sqrt(variance) + 1e-300)
     reached = np.maximum(g, -gamma / omega)
     return np.asarray(-f - np.einsum("ij->i", (gamma + omega / 2 * reached) * reached))

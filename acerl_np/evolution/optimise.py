@@ -155,7 +155,7 @@ noise_decay_every, antithetic
         adapt = "matrix" if n <= MAX_MATRIX else "sigma"
         if n > MAX_MATRIX:
             warnings.warn(
-                f"adapt: a sigma for each of {n:,} parameters, as a matrix of more than {MAX_MATRIX} is slow; "
+                f"adapt: a sigma for each of {n:,} parameters, as a matrix for over {MAX_MATRIX} is slow; "
                 "adapt='matrix' has it nevertheless, adapt='sigma' ends this warning",
                 RuntimeWarning,
                 stacklevel=2,
@@ -223,11 +223,13 @@ def evaluate_members(
     begun = time.perf_counter()
     told: list[tuple[Any, Any]]
     if vectorised:
-        given = [one and one(members) for one in (function, constraints)]
+        given: list[Any] = [one and one(members) for one in (function, constraints)]
         for name, all_ in zip(("function", "constraints"), given, strict=True):
             if all_ is not None and np.shape(all_)[:1] != (len(members),):
                 refuse(name, f"shape {np.shape(all_)}", f"one for each of {len(members)} points")
-        told = list(zip(given[0], [()] * len(members) if given[1] is None else given[1], strict=True))
+        told = list(
+            zip(given[0], [()] * len(members) if given[1] is None else given[1], strict=True)
+        )
     else:
         told = [(function(x), () if constraints is None else constraints(x)) for x in members]
     values = [_read_number("function", value) for value, _ in told]

@@ -26,6 +26,7 @@ from acerl_np.evolution.arguments import (
 )
 from acerl_np.evolution.bounds import limit_sigma, make_box
 from acerl_np.evolution.covariance import Covariance, FullCovariance
+from acerl_np.evolution.lagrangian import score_members
 from acerl_np.evolution.progress import (
     Progress,
     Record,
@@ -36,7 +37,6 @@ from acerl_np.evolution.progress import (
     read_state,
     read_told,
 )
-from acerl_np.evolution.lagrangian import score_members
 from acerl_np.evolution.ranking import OwnRanking, Ranker, Shaping
 from acerl_np.evolution.records import Best, Report, Result, Stops, read_limits, summarise
 from acerl_np.evolution.sampler import Advantage, OwnSampler, Sampler, check_ids, make_sampler
@@ -287,9 +287,8 @@ class Evolution(CopiedWhole):
         instance_ids : array_like of int, (population,), optional
             The instance that each member was evaluated on, by default the one that `ask` dealt.
         members : array_like of float, (n_members, n_parameters), optional
-            The points that were evaluated, where they are not those of `ask`: any, at least two, an even number
-            if antithetic. The others are of their length. A point farther away than members are drawn is learned
-            from as one in its direction (Hansen, arXiv:1110.4181).
+            The points that were evaluated, where they are not those of `ask`: at least two, an even number if
+            antithetic. One farther away than members are drawn tells its direction (arXiv:1110.4181).
 
         Returns
         -------
@@ -340,9 +339,14 @@ class Evolution(CopiedWhole):
         search.population = self.population
         if costs is not None and not given["population"]:
             options = {name: given[name].item() for name in ("adapt", "antithetic")}
-            least = choose_population(self._start.size, options, constrained=True)
+            least = choose_population(self._start.size, options, rugged=True)
             search.population = max(search.population, least)
         waiting = self._injected[0 if members is not None else self.population :]
+        astray = told.tolerance.level == 0.0 and not told.feasible.any()
+        if (
+            astray and progress.best is not None
+        ):  # the Lagrangian led away: back to what is feasible
+            waiting = np.concatenate((progress.best.parameters[np.newaxis], waiting))
         # All in one statement, which an interrupt cannot tear.
         vars(self).update(
             _search=search, sampler=sampler, _progress=progress, _injected=waiting, _asked=None
@@ -362,8 +366,9 @@ class Evolution(CopiedWhole):
         near = told.tolerance.level == 0.0 and told.feasible.any() and self.n_instances == 1
         if g is None or not (adapted and near and self._rank.ranking == "isr"):
             return told.returns, told.ranked
+        normals, stiffness = z[good].astype(np.float64), told.tolerance.stiffness
         scores = np.full(len(good), np.nan)
-        scores[good] = score_members(told.returns[good], g[good], z[good].astype(np.float64))
+        scores[good] = score_members(told.returns[good], g[good], normals, stiffness)
         return scores, np.zeros(len(good))
 
     def restart(self, x0: ArrayLike | None = None, population: int | None = None) -> None:

@@ -24,6 +24,8 @@ SHRINK = 0.98
 """Factor on the tolerance in every generation, at most."""
 REACH = 2.0
 """Of the tolerance, at most, over the distance between those members' violations."""
+STIFFEN, SOFTEN = 4.0, 0.9
+"""Factors on the stiffness of penalties after a generation without a feasible member, and with one."""
 
 MOST = 2_000
 """Generations that are remembered."""
@@ -57,10 +59,14 @@ class Tolerance(NamedTuple):
         s_j, 0 for constraints that no member has violated; empty before the first generation.
     level : float
         e; infinite before the first generation.
+    stiffness : float
+        Factor on the penalties of the Lagrangian, which ranks members once e is 0, see
+        `acerl_np.evolution.lagrangian`.
     """
 
     scales: np.ndarray = np.zeros(0)
     level: float = math.inf
+    stiffness: float = 1.0
 
     def relax(self, positive: np.ndarray) -> tuple[np.ndarray, Tolerance]:
         """Return the members' costs beyond the level, and the tolerance after them.
@@ -85,7 +91,9 @@ class Tolerance(NamedTuple):
         if len(known):
             middle = float(known[int(SHARE * (len(known) - 1))])
             level = min(level, middle, REACH * (middle - float(known[0])))
-        return np.maximum(0.0, violations - level), Tolerance(scales, level)
+        lost = level == 0.0 and not (violations == 0.0).any()
+        stiffness = min(max(1.0, self.stiffness * (STIFFEN if lost else SOFTEN)), 1e9)
+        return np.maximum(0.0, violations - level), Tolerance(scales, level, stiffness)
 
 
 class Record(NamedTuple):
@@ -219,6 +227,7 @@ class Progress(NamedTuple):
             "spans": self.record.spans.copy(),
             "scales": self.tolerance.scales.copy(),
             "level": np.array(self.tolerance.level),
+            "stiffness": np.array(self.tolerance.stiffness),
         }
 
     @classmethod
@@ -232,13 +241,12 @@ class Progress(NamedTuple):
                 parameters = read[f"{name}.parameters"]
                 found[name] = Best(parameters, return_, cost, instance, generation)
         record = Record(read["history"], read["spans"])
-        return cls(
-            **found, record=record, tolerance=Tolerance(read["scales"], float(read["level"]))
-        )
+        tolerance = Tolerance(read["scales"], float(read["level"]), float(read["stiffness"]))
+        return cls(**found, record=record, tolerance=tolerance)
 
 
 LEAST = {"population": 2, **dict.fromkeys(("generation", *COUNTS, "sampler.count"), 0)}
-LEAST |= dict.fromkeys(("level", "spans", "scales"), 0)
+LEAST |= dict.fromkeys(("level", "spans", "scales", "stiffness"), 0)
 FINITE = ("mean", "start", "history", "scales", "injected")
 
 
