@@ -9,8 +9,8 @@
   dimensions, an instance for each seed, to 1e-8 and 1e-6.
 
 Both begin at the same point with the same sigma, by default a random one and a fifth of the box. On bbob both
-may begin again nine times; else it is one run of `optimize` and of `fmin2`, with constraints of `fmin_con2`. A
-point counts once, whatever is asked of it.
+may begin again nine times; else it is one run of `optimize` and of `fmin2`, with constraints of
+`fmin_con2`. A point counts once, whatever is asked of it.
 
     python examples/evolution_against_cma.py [--suites smooth,designs] [--seeds N] [--keep FILE] [--quick]
 
@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import importlib
 import importlib.util
 import math
 import tempfile
@@ -31,11 +32,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from evolution_designs import DESIGNS
+from evolution_designs import DESIGNS, Design
 
 from acerl_np.evolution import Stops, optimize
 
 KEPT = Path("docs/results/evolution-against-cma.csv")
+
+
+Value = Callable[[np.ndarray], float]
+Evaluate = Callable[[np.ndarray], tuple[float, list[float]]]
 
 
 class Task(NamedTuple):
@@ -43,7 +48,7 @@ class Task(NamedTuple):
 
     suite: str
     name: str
-    evaluate: Callable[[np.ndarray], tuple[float, list[float]]]
+    evaluate: Evaluate
     start: np.ndarray
     sigma: float | np.ndarray
     target: float
@@ -134,7 +139,10 @@ def run_theirs(task: Task, counter: Counter, seed: int) -> None:
     options |= {"tolfun": 1e-13, "tolfunhist": 1e-13}
     restarts = options.pop("restarts", 0)
     if task.integers:
-        options |= {"integer_variables": list(task.integers), "bounds": [*map(list, task.bounds)]}
+        options |= {
+            "integer_variables": list(task.integers),
+            "bounds": [*map(list, task.bounds or ())],
+        }
         options["CMA_stds"] = (
             np.where(np.isin(np.arange(len(low)), task.integers), 1.0, 1.0) * sigma
         )
@@ -144,7 +152,7 @@ def run_theirs(task: Task, counter: Counter, seed: int) -> None:
         options["bounds"] = [0, 1]
 
     def at(u: np.ndarray) -> np.ndarray:
-        return low + scale * np.asarray(u)
+        return np.asarray(low + scale * np.asarray(u))
 
     first = (task.start - low) / scale
     if task.constrained:
@@ -183,6 +191,27 @@ def shape(name: str, n: int) -> Callable[[np.ndarray], float]:
     return lambda x: float(weights @ np.square(x))
 
 
+def free(f: Value) -> Evaluate:
+    """Return a function without constraints."""
+    return lambda x: (f(x), [])
+
+
+def turn(f: Value, frame: np.ndarray, centre: np.ndarray, one: float) -> Value:
+    """Return a function in another frame."""
+    return lambda x: f(frame @ (x - centre) + one)
+
+
+def of_design(design: Design) -> Evaluate:
+    """Return what a design costs."""
+    return lambda x: design.evaluate(x.tolist())
+
+
+def of_coco(problem: Any) -> Evaluate:
+    """Return a function of coco-experiment."""
+    many = problem.number_of_constraints
+    return lambda x: (problem(x), problem.constraint(x).tolist() if many else [])
+
+
 TURNED = (
     "sphere",
     "ellipsoid",
@@ -209,7 +238,7 @@ def list_smooth(seed: int) -> Iterator[Task]:
                 yield Task(
                     "smooth",
                     label,
-                    lambda x, f=f: (f(x), []),
+                    free(f),
                     np.full(n, 3.0),
                     1.0,
                     1e-9,
@@ -229,7 +258,7 @@ def list_turned(seed: int) -> Iterator[Task]:
         yield Task(
             "turned",
             name,
-            lambda x, f=f, frame=frame, centre=centre, one=one: (f(frame @ (x - centre) + one), []),
+            free(turn(f, frame, centre, one)),
             rng.uniform(-5, 5, n),
             2.0,
             1e-9,
@@ -247,7 +276,7 @@ def list_corners(seed: int) -> Iterator[Task]:
 
             def evaluate(
                 x: np.ndarray, name: str = name, at: np.ndarray = at
-            ) -> tuple[float, list]:
+            ) -> tuple[float, list[float]]:
                 if name == "sum":
                     return float(x.sum()), []
                 return float(np.square(x - at).sum() - np.square(np.minimum(at, 0.0)).sum()), []
@@ -265,7 +294,7 @@ def list_designs(seed: int) -> Iterator[Task]:
         yield Task(
             "designs",
             name,
-            lambda x, design=design: design.evaluate(x.tolist()),
+            of_design(design),
             np.random.default_rng(seed).uniform(lower, upper),
             (upper - lower) / 5,
             design.optimum + near,
@@ -280,9 +309,9 @@ def list_coco(name: str, n: int = 5) -> Callable[[int], Iterator[Task]]:
     """Return what yields a suite's functions, the instance that a seed stands for."""
 
     def tasks(seed: int) -> Iterator[Task]:
-        import cocoex
-
-        suite = cocoex.Suite(name, f"instances:{seed + 1}", f"dimensions:{n}")
+        suite = importlib.import_module("cocoex").Suite(
+            name, f"instances:{seed + 1}", f"dimensions:{n}"
+        )
         for problem in suite:
             with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
                 problem._best_parameter("print")
@@ -296,7 +325,7 @@ def list_coco(name: str, n: int = 5) -> Callable[[int], Iterator[Task]]:
             yield Task(
                 "constrained" if many else "bbob",
                 kind,
-                lambda x, p=problem, many=many: (p(x), p.constraint(x).tolist() if many else []),
+                of_coco(problem),
                 problem.initial_solution if many else np.random.default_rng(seed).uniform(-4, 4, n),
                 2.0,
                 best + (1e-6 if many else 1e-8),
@@ -336,8 +365,8 @@ def read_rows(path: Path) -> list[Row]:
         return []
     with path.open(newline="", encoding="utf-8") as file:
         return [
-            Row(*line[:3], int(line[3]), int(line[4]), float(line[5]))
-            for line in list(csv.reader(file))[1:]
+            Row(suite, task, search, int(seed), int(used), float(gap))
+            for suite, task, search, seed, used, gap in list(csv.reader(file))[1:]
         ]
 
 

@@ -136,20 +136,16 @@ def split_bounds(bounds: Any, n: int | None = None) -> list[Any]:
     elif bounds is not None:
         try:
             sides = list(bounds)
-            lengths = [len(side) if hasattr(side, "__len__") else 0 for side in sides]
-            two = lengths == [2, 2] and n in (None, 2) and all(type(s) is tuple for s in sides)
-            if (
-                two
-                and isinstance(bounds, tuple)
-                and all(None not in s and s[0] < s[1] for s in sides)
-            ):
-                refuse("bounds", bounds, "lists: [(least, largest), ...], or two of n each")
-            if len(sides) != 2 or (two and isinstance(bounds, list)):
+            two = n in (None, 2) and all(type(side) is tuple and len(side) == 2 for side in sides)
+            pairs = len(sides) != 2 or (two and isinstance(bounds, list))
+            if pairs:
                 sides = [list(side) for side in zip(*sides, strict=True)]
-            if len(sides) != 2:
-                raise ValueError
         except (TypeError, ValueError):
+            sides = []
+        if len(sides) != 2:
             refuse("bounds", bounds, "a pair: least values, largest values; or a pair for each")
+        if two and not pairs and all(None in side or side[0] < side[1] for side in sides):
+            refuse("bounds", bounds, "lists: [(least, largest), ...], or two of n each")
     for k, none in enumerate((-np.inf, np.inf)):
         if sides[k] is None:
             sides[k] = none

@@ -12,7 +12,7 @@ SHARE = 0.025
 WIDEST = 1 / 3
 """Largest adapted sigma, of the distance between the bounds."""
 LEAVE = 0.6
-"""Whole numbers of a member, on average, that at least leave those that the mean stands on; at most 0.3 of each."""
+"""Whole numbers of a member that at least leave those of the mean, on average; at most 0.3 of each."""
 
 
 class Box:
@@ -142,8 +142,8 @@ def limit_sigma(
     """Return the least and the largest standard deviation that an adapted search keeps, None if any.
 
     A whole number needs a margin, or no member leaves the one it stands on; of many each needs less, or no
-    member changes one alone (Hamano et al., "CMA-ES with margin", GECCO 2022: 1 / (n population)). Between two bounds `WIDEST`
-    of their distance is the most: beyond, members are mirrored more than once.
+    member changes one alone (Hamano et al., "CMA-ES with margin", GECCO 2022: 1 / (n population)). Between
+    two bounds `WIDEST` of their distance is the most: beyond, members are mirrored more than once.
     """
     with np.errstate(over="ignore"):
         width = upper - lower + whole

@@ -249,8 +249,8 @@ def test_matrices_that_are_none_are_refused():
     for matrix in ([[1.0, 1.0], [1.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]], [[1.0, 0.5], [0.0, 1.0]]):
         with pytest.raises(InputError, match="no search reaches"):
             spread.unpack({**spread.pack(), "covariance": np.array(matrix)})
-    with pytest.raises(ConfigError, match="read 101 parameters; expected at most 100"):
-        FullCovariance(np.ones(101))
+    with pytest.raises(ConfigError, match="read 2,001 parameters; expected at most 2000"):
+        FullCovariance(np.ones(2_001))
     # An ill-scaled one is no problem: its parameters are told apart by their exponents.
     scaled = spread.unpack({**spread.pack(), "covariance": np.diag([1.0, 1e-200])})
     np.testing.assert_allclose(scaled.sigma(0), [1.0, 1e-100])

@@ -2,8 +2,10 @@
 
 import math
 import multiprocessing
+import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from searches import hill, many_draws, play, state_bytes
 
 from acerl_np.evolution import Evolution, Stops, optimize
+from acerl_np.evolution.lagrangian import score_members
 from acerl_np.evolution.progress import SHARE, SHRINK, Record, Tolerance
 from acerl_np.support.errors import ConfigError, InputError
 
@@ -139,6 +142,7 @@ def test_a_long_curve_is_followed_to_its_end():
             constraints=constraints,
             seed=seed,
             evaluations=20_000,
+            population=26,
         )
         for seed in range(5)
     ]
@@ -206,7 +210,11 @@ def test_without_a_feasible_point_the_nearest_one_is_returned():
         ({"x0": [0.0], "sigma": 1.0, "constraints": [abs]}, ConfigError, "constraints: read .*abs"),
         ({"x0": [0.0], "sigma": 1.0, "executor": 4}, ConfigError, "executor: read 4"),
         ({"x0": [0.0], "sigma": 1.0, "limits": {"tolx": 1}}, ConfigError, "limits: read .*tolx"),
-        ({"x0": [0.0], "sigma": 1.0, "adapt": "none", "restarts": 1}, ConfigError, "restarts: read 1"),
+        (
+            {"x0": [0.0], "sigma": 1.0, "adapt": "none", "restarts": 1},
+            ConfigError,
+            "restarts: read 1",
+        ),
         ({"x0": [0.0], "sigma": 1.0, "noise_decay": 0.5, "restarts": 1}, ConfigError, "restarts:"),
         ({"x0": [0.0], "sigma": 1.0, "restarts": -1}, ConfigError, "restarts: read -1"),
         ({"x0": [0.0], "sigma": 1.0, "evaluations": 0}, ConfigError, "evaluations: read 0"),
@@ -274,6 +282,107 @@ def test_constraints_are_numbers():
             optimize(sphere, [0.0], sigma=1.0, constraints=lambda x, told=told: told)
     with pytest.raises(InputError, match="constraints: read different numbers"):
         optimize(sphere, [0.0], sigma=1.0, constraints=lambda x: [0.0] * (1 + int(x[0] > 0)))
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        ([0.0, -np.inf], [2.0, 0.5]),
+        [(0.0, 2.0), (None, 0.5)],
+        [[0.0, None], [2.0, 0.5]],
+        SimpleNamespace(lb=[0.0, -np.inf], ub=[2.0, 0.5]),
+    ],
+)
+def test_bounds_come_as_those_of_scipy_and_pycma(bounds):
+    found = optimize(sphere, [0.0, 0.0], 0.3, bounds=bounds, evaluations=1e2)
+    plain = optimize(sphere, [0, 0], sigma=0.3, bounds=([0, -np.inf], [2.0, 0.5]), evaluations=100)
+    assert found.x.tobytes() == plain.x.tobytes()
+    assert optimize(sphere, bounds=[(0, 1)] * 5, evaluations=8).x.shape == (5,)
+    assert Evolution([0.0], sigma=1.0, bounds=(None, 3)).get_state()["option.bounds[0]"] == -np.inf
+
+
+def test_a_vectorised_function_changes_no_byte():
+    options = {"bounds": [(0, 2)] * 3, "evaluations": 300}
+    one = optimize(sphere, constraints=lambda x: x[:2] - 0.5, **options)
+    many = optimize(
+        lambda x: np.square(x - 1.0).sum(axis=1),
+        constraints=lambda x: x[:, :2] - 0.5,
+        vectorised=True,
+        **options,
+    )
+    assert one.x.tobytes() == many.x.tobytes()
+    for function, constraints in ((sphere, None), (lambda x: x[:, 0], lambda x: x[1:])):
+        with pytest.raises(InputError, match=r"read shape .* expected one for each of 7 points"):
+            optimize(function, constraints=constraints, vectorised=True, **options)
+
+
+def test_quick_functions_go_to_an_executor_in_pieces():
+    sizes = []
+
+    class Counting(ThreadPoolExecutor):
+        def map(self, function, pieces):
+            sizes.append(len(pieces))
+            return super().map(function, pieces)
+
+    with Counting(2) as executor:
+        optimize(sphere, np.zeros(2), 0.5, evaluations=60, executor=executor)
+    assert sizes[0] == 6
+    assert set(sizes[1:]) == {1}
+
+
+def test_a_misspelt_option_is_named_and_seeds_may_be_fresh():
+    with pytest.raises(ConfigError, match=r"popultion: read .* expected population"):
+        optimize(sphere, [0.0], 1.0, popultion=4)
+    with pytest.raises(ConfigError, match=r"popsize: .* expected one of function, x0, sigma"):
+        optimize(sphere, [0.0], 1.0, popsize=4)
+    fresh = [optimize(sphere, [0.0], 1.0, seed=None, evaluations=20).x[0] for _ in range(2)]
+    assert fresh[0] != fresh[1]
+    last = optimize(sphere, [0.2, 0.2], 1.0, integers=[-1], evaluations=40)
+    assert last.x[1] == round(last.x[1])
+    assert last.x[0] != round(last.x[0])
+
+
+@many_draws
+@pytest.mark.parametrize("seed", range(2))
+def test_one_active_constraint_of_an_ill_conditioned_function(seed):
+    """A turned ellipsoid of condition 1e6 cut by a plane, where feasibility alone lets sigma shrink early."""
+    rng = np.random.default_rng(seed)
+    frame, normal = np.linalg.qr(rng.normal(size=(5, 5)))[0], rng.normal(size=5)
+    hessian = frame.T @ np.diag(1e6 ** np.linspace(0, 1, 5)) @ frame
+    optimum = np.linalg.solve(hessian, normal) / (normal @ np.linalg.solve(hessian, normal))
+    least = optimum @ hessian @ optimum
+    found = optimize(
+        lambda x: x @ hessian @ x,
+        rng.uniform(-5, 5, 5),
+        2.0,
+        constraints=lambda x: [1.0 - normal @ x],
+        evaluations=6_000,
+        limits=Stops(target=least + 1e-8),
+        seed=seed,
+    )
+    assert found.reasons == ("target",)
+
+
+def test_multipliers_are_those_of_the_slopes():
+    """By hand: f = -3 z0 and g = z0 - 0.1: with the multiplier 3 the Lagrangian is flat but for penalties."""
+    z = np.random.default_rng(0).normal(size=(40, 2))
+    g = z[:, :1] - 0.1
+    scores = score_members(3.0 * z[:, 0], g, z, 1.0)
+    assert np.ptp(scores) < 0.5 * np.ptp(3.0 * z[:, 0])
+    curved = score_members(3.0 * z[:, 0] - z[:, 1] ** 2, g, z, 1.0)
+    assert abs(z[curved.argmax(), 1]) < 0.5
+    stiff = score_members(3.0 * z[:, 0] - z[:, 1] ** 2, g, z, 1e6)
+    assert (np.sort(stiff[g[:, 0] > 0.3])[-1] < np.sort(stiff[g[:, 0] <= 0.0])).mean() > 0.9
+
+
+@many_draws
+def test_more_parameters_than_a_matrix_has_are_said():
+    with pytest.warns(RuntimeWarning, match="adapt: a sigma for each of 201 parameters"):
+        optimize(sphere, np.zeros(201), 1.0, evaluations=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimize(sphere, np.zeros(201), 1.0, evaluations=1, adapt="matrix")
+        optimize(sphere, np.zeros(200), 1.0, evaluations=1)
 
 
 # Stop conditions
