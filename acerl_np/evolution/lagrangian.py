@@ -16,8 +16,8 @@ from acerl_np.evolution.covariance import substitute, take_root
 SWEEPS = 10
 NEAR = 3.0
 """Standard deviations from the mean to a constraint that may be active."""
-STIFF = 2.0
-"""Penalty of a violation of one standard deviation, of twice the Lagrangian's own."""
+AHEAD = 0.5
+"""Of the way from the mean to the constraints, how far multipliers look; with none the mean would drift."""
 RIDGE = 0.05
 """Of the normals' variance: fewer members than parameters tell no slope without it."""
 
@@ -27,25 +27,27 @@ def score_members(
 ) -> np.ndarray:
     """Return minus the augmented Lagrangian, (n_members,).
 
-    Of returns (n_members,), constraints (n_members, m) and normals (n_members, n_parameters), all finite.
+    Of returns (n_members,), constraints (n_members, m) and normals (n_members, n_parameters), all finite. A
+    penalty is as curved as the Lagrangian itself if `stiffness` is 1.
     """
-    some = slice(2 * (z.shape[1] + 10))  # enough to tell the slopes
-    f = returns.mean() - returns
+    n = z.shape[1]
+    some = slice(2 * (n + 10))  # enough to tell the slopes
+    f, mean = returns.mean() - returns, g.mean(axis=0)
     y, z = np.column_stack((f, g))[some].T, z[some] - z[some].mean(axis=0)
     y = y - y.mean(axis=1, keepdims=True)
-    ridge = RIDGE * len(z)
-    root = take_root(np.einsum("ik,jk->ij", z, z) + ridge * np.eye(len(z)))
+    m, ridge = len(z), RIDGE * len(z)
+    root = take_root(np.einsum("ik,jk->ij", z, z) + ridge * np.eye(m))
     rest = y if root is None else substitute(root, y)
-    # What a slope explains of f and g: y Z (Z^T Z + ridge)^(-1) Z^T y.
+    # What slopes explain of f and g: y Z (Z^T Z + ridge)^(-1) Z^T y.
     products = np.einsum("ij,kj->ik", y, y) - ridge * np.einsum("ij,kj->ik", rest, rest)
     variance = np.maximum(g.var(axis=0), 1e-300)
-    near = g.mean(axis=0) + NEAR * np.sqrt(variance) > 0.0
-    gamma = np.zeros(g.shape[1])
+    near = (mean + NEAR * np.sqrt(variance) > 0.0) & (np.diagonal(products)[1:] > 0.0)
+    gamma, curve = np.zeros(g.shape[1]), 0.0
     for _ in range(SWEEPS):  # the least slope of f + gamma g, gamma at least 0
-        for j in np.flatnonzero(near & (np.diagonal(products)[1:] > 0.0)):
-            slope = products[j + 1, 0] + products[j + 1, 1:] @ gamma
+        for j in np.flatnonzero(near):
+            slope = products[j + 1, 0] + products[j + 1, 1:] @ gamma - AHEAD * m * curve * mean[j]
             gamma[j] = max(0.0, gamma[j] - slope / products[j + 1, j + 1])
-    omega = stiffness * STIFF * (f + np.einsum("ij,j->i", g, gamma)).std() / variance
-    omega = np.maximum(omega, 1e-6 * gamma / np.sqrt(variance) + 1e-300)
+        curve = (f + np.einsum("ij,j->i", g, gamma)).std() / np.sqrt(max(1.0, n / 2))
+    omega = stiffness * curve / variance + 1e-6 * gamma / np.sqrt(variance) + 1e-300
     reached = np.maximum(g, -gamma / omega)
     return np.asarray(-f - np.einsum("ij->i", (gamma + omega / 2 * reached) * reached))
