@@ -129,7 +129,8 @@ def run_theirs(task: Task, counter: Counter, seed: int) -> None:
     """Search by pycma in the unit box, with its defaults."""
     import cma
 
-    low, scale, sigma = np.zeros(len(task.start)), np.ones(len(task.start)), task.sigma
+    n = len(task.start)
+    low, scale, sigma = np.zeros(n), np.ones(n), task.sigma
     options: dict[str, Any] = {
         "seed": seed + 1,
         "verbose": -9,
@@ -142,10 +143,8 @@ def run_theirs(task: Task, counter: Counter, seed: int) -> None:
         options |= {
             "integer_variables": list(task.integers),
             "bounds": [*map(list, task.bounds or ())],
+            "CMA_stds": sigma * np.ones(n),
         }
-        options["CMA_stds"] = (
-            np.where(np.isin(np.arange(len(low)), task.integers), 1.0, 1.0) * sigma
-        )
         sigma = 1.0
     elif task.bounds:
         low, scale, sigma = task.bounds[0], task.bounds[1] - task.bounds[0], 0.2
@@ -344,7 +343,7 @@ SUITES: dict[str, tuple[Callable[[int], Iterator[Task]], int]] = {
     "corner": (list_corners, 10),
     "designs": (list_designs, 10),
     "bbob": (list_coco("bbob"), 10),
-    "constrained": (list_coco("bbob-constrained"), 2),
+    "constrained": (list_coco("bbob-constrained"), 5),
 }
 """What yields a suite's tasks for a seed, and how many seeds there are."""
 
@@ -401,7 +400,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--suites", default=",".join(SUITES), help="names, separated by commas")
     parser.add_argument("--searches", default=",".join(SEARCHES), help="names, separated by commas")
     parser.add_argument("--tasks", default="", help="only tasks whose name contains this")
-    parser.add_argument("--seeds", type=int, help="by default ten, two of constrained")
+    parser.add_argument("--seeds", type=int, help="by default ten, five of constrained")
     parser.add_argument(
         "--keep", type=Path, default=KEPT, help="CSV of runs, which are not run twice"
     )

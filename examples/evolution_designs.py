@@ -6,7 +6,7 @@ The optimum is the best published, or where the bounds here differ the best that
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import cos, exp, log, log10, pi, radians, sin, sqrt
 from typing import NamedTuple
 
@@ -19,8 +19,8 @@ class Design(NamedTuple):
     """A problem: function of a list of numbers, bounds, the best known cost, positions of whole numbers."""
 
     evaluate: Callable[[list[float]], Evaluated]
-    lower: list[float]
-    upper: list[float]
+    lower: Sequence[float]
+    upper: Sequence[float]
     optimum: float
     integers: tuple[int, ...] = ()
 

@@ -11,8 +11,8 @@ SHARE = 0.025
 
 WIDEST = 1 / 3
 """Largest adapted sigma, of the distance between the bounds."""
-LEAVE = 0.6
-"""Whole numbers of a member that at least leave those of the mean, on average; at most 0.3 of each."""
+LEAVE = 0.3
+"""Whole numbers of a member that at least leave those of the mean, on average; at most 0.15 of each."""
 
 
 class Box:

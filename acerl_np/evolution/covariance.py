@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -34,7 +34,12 @@ MAX_GROWTH = 1.0
 
 
 def take_root(matrix: np.ndarray) -> np.ndarray | None:
-    """Return A with A A^T = C, triangular; None if C is asymmetric or not positive definite."""
+    """Return A with A A^T = C, triangular; None if C is asymmetric or not positive definite.
+
+    Of a diagonal, its root.
+    """
+    if matrix.ndim == 1:
+        return np.asarray(np.sqrt(matrix)) if (matrix > 0.0).all() else None
     # Cholesky by hand: LAPACK's bytes depend on the number of its threads from some 60 parameters on.
     if (matrix != matrix.T).any():
         return None
@@ -81,6 +86,8 @@ class Covariance(Scaled):
 
     most: int = sys.maxsize
     """Largest number of parameters."""
+    make_round: Callable[[int], np.ndarray] = np.ones
+    """What makes the first covariance."""
 
     def __init__(
         self,
@@ -96,9 +103,9 @@ class Covariance(Scaled):
         if n > self.most:
             raise ConfigError(f"covariance: read {n:,} parameters; expected at most {self.most}")
         self.limits = limits
-        self.state = state or State(1.0, self._make_round(n), np.zeros(n), np.zeros(n), 0)
+        self.state = state or State(1.0, type(self).make_round(n), np.zeros(n), np.zeros(n), 0)
         # From the covariance alone, here and nowhere else, so that a restored search has the same root.
-        root = self._take_root(self.state.covariance) if self._is_in_limits(self.state) else None
+        root = take_root(self.state.covariance) if self._is_in_limits(self.state) else None
         if root is None:
             raise InputError("read values that no search reaches")
         self._root = root
@@ -191,7 +198,9 @@ class Covariance(Scaled):
         factors = np.clip(sigma, *self.limits) / sigma
         if (factors == 1.0).all():
             return state
-        return state._replace(covariance=self._stretch(state.covariance, factors))
+        full = state.covariance.ndim == 2
+        stretch = np.outer(factors, factors) if full else np.square(factors)
+        return state._replace(covariance=state.covariance * stretch)
 
     def _is_in_limits(self, state: State) -> bool:
         """Return whether a state is finite, and every sigma within its limits."""
@@ -213,42 +222,35 @@ class Covariance(Scaled):
         plain: dict[str, Any] = {name: a if a.ndim else a.item() for name, a in read.items()}
         return self._with(State(**plain))
 
-    # What a diagonal does; a full matrix does it otherwise
+    # A diagonal is a vector, a full matrix two-dimensional
 
     @property
     def _speed(self) -> float:
         """Factor on the rates of the covariance."""
-        return (self.first.size + 2) / 3
-
-    @staticmethod
-    def _make_round(n: int) -> np.ndarray:
-        """Return the first covariance."""
-        return np.ones(n)
+        return 1.0 if self._root.ndim == 2 else (self.first.size + 2) / 3
 
     @staticmethod
     def _variances(covariance: np.ndarray) -> np.ndarray:
         """Return the diagonal, (n_parameters,)."""
-        return covariance
+        return np.diagonal(covariance) if covariance.ndim == 2 else covariance
 
-    @staticmethod
-    def _stretch(covariance: np.ndarray, factors: np.ndarray) -> np.ndarray:
-        """Return the covariance of parameters multiplied by factors."""
-        return np.asarray(covariance * np.square(factors))
-
-    @staticmethod
-    def _take_root(covariance: np.ndarray) -> np.ndarray | None:
-        """Return A with A A^T = C; None if C is asymmetric or not positive definite by `MIN_PIVOT`."""
-        return np.asarray(np.sqrt(covariance)) if (covariance > 0.0).all() else None
-
-    @staticmethod
-    def _sum_squares(weights: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    def _sum_squares(self, weights: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return sum_i w_i y_i y_i^T, or its diagonal."""
-        weights = np.broadcast_to(weights, steps.shape)
-        return np.asarray(np.einsum("ij,ij,ij->j", weights, steps, steps))
+        if self._root.ndim == 1:
+            return np.asarray(np.einsum("ij,ij->j", weights * steps, steps))
+        total = np.einsum("ij,ik->jk", weights * steps, steps)
+        return np.asarray((total + total.T) / 2)
 
     def _turn(self, normals: np.ndarray) -> np.ndarray:
         """Return A z of each row, (m, n_parameters)."""
-        return np.asarray(self._root * normals)
+        if self._root.ndim == 1:
+            return np.asarray(self._root * normals)
+        return np.asarray(np.einsum("jk,ik->ij", self._root, normals))
+
+    def unturn(self, ways: np.ndarray, generation: int) -> np.ndarray:
+        """Return A^(-1) y of each row."""
+        y = ways / (self.unit(generation) * self.state.size)
+        return np.asarray(y / self._root) if self._root.ndim == 1 else substitute(self._root, y)
 
 
 class DiagonalCovariance(Covariance):
@@ -259,10 +261,7 @@ class FullCovariance(Covariance):
     """A full covariance with step-size control (CMA-ES), which turns and stretches along a problem."""
 
     most = MOST_MATRIX
-
-    @property
-    def _speed(self) -> float:
-        return 1.0
+    make_round = np.eye
 
     @property
     def condition(self) -> float:
@@ -277,31 +276,3 @@ class FullCovariance(Covariance):
     def list_axes(self, generation: int) -> np.ndarray:
         """Return sigma times the columns of A, a row for each: ndarray(float64, (n, n))."""
         return np.asarray((self.unit(generation) * self.state.size)[:, np.newaxis] * self._root).T
-
-    @staticmethod
-    def _make_round(n: int) -> np.ndarray:
-        return np.eye(n)
-
-    @staticmethod
-    def _variances(covariance: np.ndarray) -> np.ndarray:
-        return np.diagonal(covariance)
-
-    @staticmethod
-    def _stretch(covariance: np.ndarray, factors: np.ndarray) -> np.ndarray:
-        return np.asarray(covariance * np.outer(factors, factors))
-
-    @staticmethod
-    def _take_root(covariance: np.ndarray) -> np.ndarray | None:
-        return take_root(covariance)
-
-    @staticmethod
-    def _sum_squares(weights: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        total = np.einsum("ij,ik->jk", weights * steps, steps)
-        return np.asarray((total + total.T) / 2)
-
-    def _turn(self, normals: np.ndarray) -> np.ndarray:
-        return np.asarray(np.einsum("jk,ik->ij", self._root, normals))
-
-    def unturn(self, ways: np.ndarray, generation: int) -> np.ndarray:
-        """Return A^(-1) y of each row, by substitution."""
-        return substitute(self._root, ways / (self.unit(generation) * self.state.size))

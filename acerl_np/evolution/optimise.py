@@ -45,7 +45,7 @@ def optimize(
     constraints: Function | None = None,
     maximise: bool = False,
     evaluations: float | None = None,
-    restarts: int = 0,
+    restarts: int | None = None,
     limits: Stops | None = None,
     vectorised: bool = False,
     executor: Executor | None = None,
@@ -84,9 +84,9 @@ def optimize(
     evaluations : float, optional
         Of the function, a whole number, at most; one generation is always evaluated. By default 10,000
         n_parameters.
-    restarts : int
-        At most so many times a search that is over begins again with twice the population (IPOP). One that
-        has found no feasible member does so anyway, if its sigma is adapted.
+    restarts : int, optional
+        At most so many times an adapted search that is over begins again with twice the population (IPOP), by
+        default 4 times with whole numbers, else never; without a feasible member it always does.
     limits : Stops, optional
         Its target is a value of the function, to be reached from above unless you maximise.
     vectorised : bool
@@ -145,7 +145,6 @@ noise_decay_every, antithetic
     if executor is not None and not hasattr(executor, "map"):
         refuse("executor", executor, "a concurrent.futures.Executor", ConfigError)
     stops = read_limits(limits)
-    restarts = Field(int, 0).read("restarts", restarts)
     start = _find_start(x0, bounds, seed)
     n = start.size
     if isinstance(evaluations, float) and evaluations.is_integer():
@@ -175,6 +174,10 @@ noise_decay_every, antithetic
     sign = 1.0 if maximise else -1.0
     target = sign * stops.target if math.isfinite(stops.target) else math.inf
     stops = replace(stops, target=target, maxfevals=min(stops.maxfevals, most))
+    if restarts is None:
+        again = integers is not None and np.size(integers) > 0 and search.can_restart
+        restarts = 4 if again else 0
+    restarts = Field(int, 0).read("restarts", restarts)
     if restarts and not search.can_restart:
         refuse("restarts", restarts, "0 with a sigma that follows a schedule", ConfigError)
     insists = constraints is not None and search.can_restart

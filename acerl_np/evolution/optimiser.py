@@ -217,16 +217,15 @@ class Evolution(CopiedWhole):
         self._asked: tuple[np.ndarray, np.ndarray] | None = None  # members and their instances
 
     def ask(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the members of this generation and the instance to evaluate each on.
+        """Return the members of this generation, and the instance to evaluate each on (lines 6, 8 and 9).
 
         Asking again before `tell` returns the same once more.
 
         Returns
         -------
         members : ndarray(float64, (population, n_parameters))
-            mean + sigma eps_i, moved into the bounds (Algorithm 1, lines 6 and 8).
         instance_ids : ndarray(int64, (population,))
-            0 to n_instances - 1 (line 9).
+            0 to n_instances - 1.
 
         Warns
         -----
@@ -240,7 +239,8 @@ class Evolution(CopiedWhole):
             members[: len(taken)] = self._search.keep(taken)
             self._asked = members, self.sampler.deal(noise)
         members, dealt = self._asked
-        if not self._warned and (members == members[0]).all() and self.stop():
+        same = (members[-1] == members[0]).all() and (members == members[0]).all()
+        if same and not self._warned and self.stop():
             self._warned = True
             warnings.warn(
                 f"generation {self.generation + 1}: all members are the same point; "
@@ -251,17 +251,9 @@ class Evolution(CopiedWhole):
         return members.copy(), dealt.copy()
 
     def inject(self, points: ArrayLike) -> None:
-        """Have points evaluated: the next `ask` returns them in the place of its first members.
+        """Have a point, or points (n_points, n_parameters), evaluated, moved into the bounds.
 
-        Parameters
-        ----------
-        points : array_like of float, (n_parameters,) or (n_points, n_parameters)
-            Moved into the bounds. What does not fit into a generation waits for the next one.
-
-        Raises
-        ------
-        InputError
-            If the shape does not fit, or a number is not finite.
+        The next `ask` returns them in the place of its first members. What does not fit into it waits.
         """
         x = read_points("points", points, self._start.size)
         self._injected = np.concatenate((self._injected, x))
@@ -375,7 +367,8 @@ class Evolution(CopiedWhole):
         """Begin again elsewhere, with the first sigma and more members; what was found is kept.
 
         Auger and Hansen, "A restart CMA evolution strategy with increasing population size", CEC 2005.
-        Generations are counted on, so no noise is drawn twice.
+        Generations are counted on, so no noise is drawn twice. An error, as of a sigma that follows a
+        schedule, changes nothing.
 
         Parameters
         ----------
@@ -383,11 +376,6 @@ class Evolution(CopiedWhole):
             By default a random point of the bounds, or the first mean if a side is open.
         population : int, optional
             By default twice the present one.
-
-        Raises
-        ------
-        ConfigError, InputError
-            If sigma follows a schedule, or a value is unusable. Nothing is changed then.
         """
         given = self._options
         if not self.can_restart:
@@ -451,18 +439,9 @@ class Evolution(CopiedWhole):
         return evolution
 
     def set_state(self, state: Mapping[str, ArrayLike]) -> None:
-        """Continue from a state of an `Evolution` with the same options, in the same bytes.
+        """Continue, in the same bytes, from what `get_state` returned or the file that `numpy.savez` wrote.
 
-        Parameters
-        ----------
-        state : mapping of str to array_like
-            What `get_state` returned, or the file that `numpy.savez` made of it.
-
-        Raises
-        ------
-        InputError
-            If an array is missing or has another shape, an option differs, or a value cannot be;
-            nothing is changed then.
+        An `InputError`, where an array is missing, an option differs or a value cannot be, changes nothing.
         """
         read = read_state(state, self.get_state())
         search, sampler = copy.copy(self._search), copy.copy(self.sampler)
@@ -555,25 +534,11 @@ class Evolution(CopiedWhole):
         return self._progress.failed
 
     def stop(self, limits: Stops | None = None) -> dict[str, float]:
-        """Return why the search is over; nothing, so false, while it is not.
+        """Return why the search is over: the limits reached, by name; empty, so false, while it is not.
 
-        Nothing is changed: you may tell further generations, or `restart`.
-
-        Parameters
-        ----------
-        limits : Stops, optional
-
-        Returns
-        -------
-        dict of str to float
-            The limits reached by name: those of `Stops`; "noeffectcoord": a fifth of sigma no longer
-            changes a parameter of the mean; "noeffectaxis": nor does a tenth of a column of the
-            matrix's root the mean.
-
-        Raises
-        ------
-        ConfigError
-            If the limits are something else.
+        The names are those of `Stops`; "noeffectcoord": a fifth of sigma no longer changes a parameter of the
+        mean; "noeffectaxis": nor does a tenth of a column of the matrix's root the mean. You may tell further
+        generations all the same, or `restart`.
         """
         return find_reasons(
             read_limits(limits),

@@ -34,34 +34,26 @@ MOST = 2_000
 class Tolerance(NamedTuple):
     """What counts as feasible for now: the level that a member's violation may have.
 
-    Several constraints become one cost, brought to one scale: a member's violation is
-    v = sqrt(sum_j (max(0, g_j) / s_j)^2). The scale s_j is the median of the positive violations in the first
-    generation that has any, so constraints in different units count alike. A plain sum has ridges where two
-    constraints meet, which members follow slowly. Members are ranked by max(0, v - e). In each generation the
-    level e becomes the least of
+    Several constraints become one cost, on one scale: a member's violation is v = sqrt(sum_j (max(0, g_j) /
+    s_j)^2). The scale s_j is the median of the first generation's positive violations. A plain sum has ridges
+    where two constraints meet, which members follow slowly. Members are ranked by max(0, v - e). In each
+    generation the level e becomes the least of
 
     - `SHRINK` e, infinite at first;
     - q, the `SHARE` quantile of v, so it ends at 0 once so many members are feasible;
     - `REACH` (q - least v): a cloud that settles where it violates more than it varies, as in a corner of
       the bounds, is to move on.
 
-    Without a level, a search for equalities falls onto the first points that keep them, where the cloud of
-    members is too flat to follow them to the optimum. With one, they are a wide road at first. The level is
-    that of the epsilon-constrained method (Takahama and Sakai, "Constrained optimization by the epsilon
-    constrained differential evolution with gradient-based mutation and feasible elites", CEC 2006; with an
-    evolution strategy Hellwig and Beyer, "A matrix adaptation evolution strategy for constrained
-    real-parameter optimization", CEC 2018). Theirs follows a schedule of generations; the three rules are
-    this package's.
+    Without a level, a search for equalities falls onto the first points that keep them, too flat to follow
+    them to the optimum. The level is that of the epsilon-constrained method (Takahama and Sakai, CEC 2006;
+    with an evolution strategy Hellwig and Beyer, CEC 2018); the three rules are this package's.
 
     Attributes
     ----------
     scales : ndarray(float64, (n_constraints,))
         s_j, 0 for constraints that no member has violated; empty before the first generation.
-    level : float
-        e; infinite before the first generation.
-    stiffness : float
-        Factor on the penalties of the Lagrangian, which ranks members once e is 0, see
-        `acerl_np.evolution.lagrangian`.
+    level, stiffness : float
+        e; and a factor on the penalties of `acerl_np.evolution.lagrangian`, which ranks once e is 0.
     """
 
     scales: np.ndarray = np.zeros(0)

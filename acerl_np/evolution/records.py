@@ -14,18 +14,9 @@ from acerl_np.support.fields import refuse
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Best:
-    """The best feasible member so far: the largest return with a cost within the limit.
+    """A member as it was evaluated: its parameters, float64 (n_parameters,), return and cost.
 
-    Attributes
-    ----------
-    parameters : ndarray(float64, (n_parameters,))
-        As they were evaluated, so inside the bounds.
-    return_ : float
-    cost : float
-    instance : int
-        The instance it was evaluated on; nothing is known about the others.
-    generation : int
-        1 for the first.
+    Of another instance than `instance` nothing is known. `generation` is 1 for the first.
     """
 
     parameters: np.ndarray
@@ -43,14 +34,12 @@ class Report:
     ----------
     generation : int
         1 for the first.
-    return_mean, return_std : float
-        Of the returns of the members that did not fail; nan if all did.
-    cost_mean : float
-        Mean of their costs.
+    return_mean, return_std, cost_mean : float
+        Of the members that did not fail; nan if all did.
     satisfied : float
         Share of all members that are feasible: cost at most the limit.
-    noise_std : float
-        Largest standard deviation of the noise; `sigma` is another name of it.
+    noise_std, sigma : float
+        Largest standard deviation of the noise.
     counts : tuple of int
         Members that were evaluated on each instance.
     failed : int
@@ -83,15 +72,12 @@ class Result:
     ----------
     x : ndarray(float64, (n_parameters,))
         The best feasible member; without one, the member of the least violation; nan if all failed.
-    value : float
-        Its return; of `optimize`, the function's value.
-    violation : float
-        Its cost beyond the limit: 0 if feasible.
+    value, violation : float
+        Its return, of `optimize` the function's value; its cost beyond the limit, 0 if feasible.
     mean : ndarray(float64, (n_parameters,))
         What the search settled on, not evaluated itself. With a noisy function `x` had luck.
     feasible : bool
     evaluations, generations, restarts : int
-        Used so far.
     reasons : tuple of str
         Why the search is over, names as in `Stops`; empty if it is not.
     """

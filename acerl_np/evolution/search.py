@@ -55,28 +55,10 @@ S = TypeVar("S", bound=Spread)
 class Search(Generic[S]):
     """A normal distribution of members that climbs along their utilities (Algorithm 1, lines 6, 8, 17).
 
-    Parameters
-    ----------
-    mean : ndarray(float32 or float64, (n_parameters,))
-        Start; copied.
-    spread : Spread
-    seed : int
-    population : int
-        lambda.
-    learning_rate : float
-        alpha.
-    antithetic : bool
-        Members 2 i and 2 i + 1 use the same noise with opposite signs (Eq. 12).
-    box : Box, optional
-        How members and mean are kept inside bounds, see `acerl_np.evolution.bounds`.
-
-    Attributes
-    ----------
-    mean : ndarray, as the start
-        As it is drawn around; its place in the box is `found`.
-    spread : Spread
-    generation : int
-        Finished generations.
+    From a mean (float32 or float64, copied) it draws `population` (lambda) members, and steps with the rate
+    `learning_rate` (alpha). With `antithetic` members 2 i and 2 i + 1 use the same noise with opposite signs
+    (Eq. 12). A `box` keeps members and mean inside bounds, see `acerl_np.evolution.bounds`: `mean` is what
+    is drawn around, `found` its place in the box. `generation` counts the finished ones.
     """
 
     def __init__(
@@ -129,22 +111,8 @@ class Search(Generic[S]):
     def tell(self, utilities: ArrayLike, noise: Noise) -> np.ndarray:
         """Step along the gradient of these utilities, the larger the better, to the next generation (17).
 
-        Parameters
-        ----------
-        utilities : array_like of float, (population,)
-        noise : Noise
-            That of the members, from `noise`.
-
-        Returns
-        -------
-        ndarray, as the mean
-            The step, before it was moved into the bounds.
-
-        Raises
-        ------
-        InputError
-            If the noise is another generation's, a shape does not fit, a utility is not finite, or the
-            step is not finite; nothing is changed then.
+        Noise is that of the members. Returns the step, before it was moved into the bounds. An `InputError`,
+        of another generation's noise or numbers that are not finite, changes nothing.
         """
         step, spread = self.spread.follow(self, self.check_utilities(utilities, noise), noise)
         self.move(step, spread)
