@@ -128,15 +128,17 @@ def read_sigma(sigma: ArrayLike, n: int, adapt: str) -> np.ndarray:
     return np.array(np.broadcast_to(first, n))
 
 
-def split_bounds(bounds: Any, n: int | None = None) -> list[Any]:
-    """Return least and largest values of bounds in any form, of n parameters if that is known."""
+def split_bounds(bounds: Any, shape: tuple[int, ...] | None) -> list[Any]:
+    """Return least and largest values of bounds in any form, of parameters of a shape if it is known."""
     sides: list[Any] = [None, None]
     if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # SciPy's Bounds
         sides = [bounds.lb, bounds.ub]
     elif bounds is not None:
         try:
             sides = list(bounds)
-            two = n in (None, 2) and all(type(side) is tuple and len(side) == 2 for side in sides)
+            two = shape in (None, (2,)) and all(
+                type(side) is tuple and len(side) == 2 for side in sides
+            )
             pairs = len(sides) != 2 or (two and isinstance(bounds, list))
             if pairs:
                 sides = [list(side) for side in zip(*sides, strict=True)]
@@ -154,9 +156,10 @@ def split_bounds(bounds: Any, n: int | None = None) -> list[Any]:
     return sides
 
 
-def read_bounds(bounds: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest value of each parameter."""
-    low, high = split_bounds(bounds, *shape)
+def read_bounds(bounds: Any, shape: tuple[int, ...] | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest value of each parameter; None stands for the bounds' own shape."""
+    low, high = (read_floats(f"bounds[{k}]", a) for k, a in enumerate(split_bounds(bounds, shape)))
+    shape = max(low.shape, high.shape, key=len) if shape is None else shape
     lower = np.broadcast_to(read_floats("bounds[0]", low, (), shape), shape)
     upper = np.broadcast_to(read_floats("bounds[1]", high, (), shape), shape)
     for k in np.flatnonzero(~(lower < upper)):

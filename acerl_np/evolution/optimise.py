@@ -15,7 +15,7 @@ from typing import Any, Literal, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.arguments import read_bounds, read_point, refuse_unknown, split_bounds
+from acerl_np.evolution.arguments import read_bounds, read_point, refuse_unknown
 from acerl_np.evolution.covariance import MAX_MATRIX
 from acerl_np.evolution.optimiser import Evolution
 from acerl_np.evolution.ranking import OwnRanking, Shaping
@@ -132,10 +132,9 @@ noise_decay_every, antithetic
     (array([1., 1.]), True)
     """
     given = locals()
-    for name in ("n_instances", "sampler", "alpha_u", "advantage"):
-        if name in unknown:
-            expected = "none, as a function of x knows no instances; see Evolution"
-            refuse(name, unknown[name], expected, ConfigError)
+    for name in unknown.keys() & {"n_instances", "sampler", "alpha_u", "advantage"}:
+        expected = "none, as a function of x knows no instances; see Evolution"
+        refuse(name, unknown[name], expected, ConfigError)
     if unknown:
         refuse_unknown(unknown, list(inspect.signature(optimize).parameters)[:-1])
     functions = {"function": function, "constraints": constraints, "callback": callback}
@@ -145,8 +144,19 @@ noise_decay_every, antithetic
     if executor is not None and not hasattr(executor, "map"):
         refuse("executor", executor, "a concurrent.futures.Executor", ConfigError)
     stops = read_limits(limits)
-    start = _find_start(x0, bounds, seed)
-    n = start.size
+    lower, upper = read_bounds(bounds, None if x0 is None else read_point(x0).shape)
+    closed = np.isfinite(lower).all() and np.isfinite(upper).all()
+    if x0 is None:
+        if lower.ndim != 1 or not closed:
+            expected = "a point, or bounds with a number per parameter"
+            refuse("x0", "none", expected + ("" if closed else ", as a side of the bounds is open"))
+        rng = np.random.default_rng(None if seed is None else SEED.read("seed", seed))
+        x0 = rng.uniform(lower, upper)
+    if sigma is None:
+        if not closed:
+            refuse("sigma", "none", "one, or finite bounds on every side", ConfigError)
+        sigma = (upper - lower) / 5
+    n = lower.size
     if isinstance(evaluations, float) and evaluations.is_integer():
         evaluations = int(evaluations)
     most = Field(int, 1).read("evaluations", 10_000 * n if evaluations is None else evaluations)
@@ -160,9 +170,9 @@ noise_decay_every, antithetic
                 stacklevel=2,
             )
     search = Evolution(
-        start,
-        sigma=_find_sigma(sigma, bounds, start.shape),
-        bounds=bounds,
+        x0,
+        sigma=sigma,
+        bounds=(lower, upper),
         seed=seed,
         population=population,
         adapt=adapt,
@@ -175,8 +185,8 @@ noise_decay_every, antithetic
     target = sign * stops.target if math.isfinite(stops.target) else math.inf
     stops = replace(stops, target=target, maxfevals=min(stops.maxfevals, most))
     if restarts is None:
-        again = integers is not None and np.size(integers) > 0 and search.can_restart
-        restarts = 4 if again else 0
+        whole = integers is not None and np.size(integers) > 0
+        restarts = 4 if whole and search.can_restart else 0
     restarts = Field(int, 0).read("restarts", restarts)
     if restarts and not search.can_restart:
         refuse("restarts", restarts, "0 with a sigma that follows a schedule", ConfigError)
@@ -224,19 +234,17 @@ def evaluate_members(
 ) -> tuple[list[float], list[list[float]], float]:
     """Return values and constraints of some members, and the seconds spent; runs in an executor's worker."""
     begun = time.perf_counter()
-    told: list[tuple[Any, Any]]
+    functions = [function] if constraints is None else [function, constraints]
     if vectorised:
-        given: list[Any] = [one and one(members) for one in (function, constraints)]
-        for name, all_ in zip(("function", "constraints"), given, strict=True):
-            if all_ is not None and np.shape(all_)[:1] != (len(members),):
+        given = [one(members) for one in functions]
+        for name, all_ in zip(("function", "constraints"), given, strict=False):
+            if np.shape(all_)[:1] != (len(members),):
                 refuse(name, f"shape {np.shape(all_)}", f"one for each of {len(members)} points")
-        told = list(
-            zip(given[0], [()] * len(members) if given[1] is None else given[1], strict=True)
-        )
+        told = list(zip(*given, strict=True))
     else:
-        told = [(function(x), () if constraints is None else constraints(x)) for x in members]
-    values = [_read_number("function", value) for value, _ in told]
-    rows = [] if constraints is None else [_read_row(row) for _, row in told]
+        told = [tuple(one(x) for one in functions) for x in members]
+    values = [_read_number("function", value) for value, *_ in told]
+    rows = [_read_row(row) for _, *rest in told for row in rest]
     return values, rows, time.perf_counter() - begun
 
 
@@ -257,34 +265,3 @@ def _read_number(name: str, value: Any) -> float:
         return float(value.item() if isinstance(value, np.ndarray) else value)
     except (TypeError, ValueError):
         refuse(name, repr(value), "a number")
-
-
-def _find_start(x0: ArrayLike | None, bounds: Any, seed: Whole | None) -> np.ndarray:
-    """Return the first mean, from the bounds if it is not given."""
-    if x0 is not None:
-        return read_point(x0)
-    lower, upper = read_bounds(bounds, _find_shape(bounds))
-    if lower.ndim != 1:
-        refuse("x0", "none", "a point, or bounds with a number per parameter")
-    if not (np.isfinite(lower) & np.isfinite(upper)).all():
-        refuse("x0", "none", "a point, as a side of the bounds is open")
-    rng = np.random.default_rng(None if seed is None else SEED.read("seed", seed))
-    return np.asarray(rng.uniform(lower, upper))
-
-
-def _find_sigma(sigma: ArrayLike | None, bounds: Any, shape: tuple[int, ...]) -> ArrayLike:
-    """Return the first sigma, a fifth of the bounds' distance if it is not given."""
-    if sigma is not None:
-        return sigma
-    lower, upper = read_bounds(bounds, shape)
-    if not (np.isfinite(lower) & np.isfinite(upper)).all():
-        refuse("sigma", "none", "one, or finite bounds on every side", ConfigError)
-    return np.asarray((upper - lower) / 5)
-
-
-def _find_shape(bounds: Any) -> tuple[int, ...]:
-    """Return the shape of bounds that may be anything, () of what is none."""
-    try:
-        return np.broadcast_shapes(*map(np.shape, split_bounds(bounds)))
-    except (TypeError, ValueError):
-        return ()

@@ -12,31 +12,11 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.arguments import (
-    OPTIONS,
-    begin_with,
-    choose_population,
-    make_spread,
-    read_bounds,
-    read_options,
-    read_point,
-    read_points,
-    read_sigma,
-    read_whole,
-)
+from acerl_np.evolution import arguments, progress
 from acerl_np.evolution.bounds import limit_sigma, make_box
 from acerl_np.evolution.covariance import Covariance, FullCovariance
 from acerl_np.evolution.lagrangian import score_members
-from acerl_np.evolution.progress import (
-    Progress,
-    Record,
-    Told,
-    Tolerance,
-    check_mapping,
-    find_reasons,
-    read_state,
-    read_told,
-)
+from acerl_np.evolution.progress import Progress, Record, Told, Tolerance
 from acerl_np.evolution.ranking import OwnRanking, Ranker, Shaping
 from acerl_np.evolution.records import Best, Report, Result, Stops, read_limits, summarise
 from acerl_np.evolution.sampler import Advantage, OwnSampler, Sampler, check_ids, make_sampler
@@ -177,11 +157,11 @@ class Evolution(CopiedWhole):
         covariance: ArrayLike | None = None,
         seed: Whole | None = 0,
     ) -> None:
-        mean = read_point(x0)
-        options = read_options(locals(), mean.size)
-        first = read_sigma(sigma, mean.size, adapt)
-        lower, upper = read_bounds(bounds, mean.shape)
-        whole = read_whole(integers, lower, upper)
+        mean = arguments.read_point(x0)
+        options = arguments.read_options(locals(), mean.size)
+        first = arguments.read_sigma(sigma, mean.size, adapt)
+        lower, upper = arguments.read_bounds(bounds, mean.shape)
+        whole = arguments.read_whole(integers, lower, upper)
         self.cost_limit: float = options["cost_limit"]
         self.antithetic: bool = options["antithetic"]
         self.n_instances: int = options["n_instances"]
@@ -201,10 +181,12 @@ class Evolution(CopiedWhole):
         if population is None:
             self._options["population"] = np.array(0)
         self._start = mean
-        self._round = make_spread(options, first, limit_sigma(lower, upper, whole))  # of any start
+        self._round = arguments.make_spread(
+            options, first, limit_sigma(lower, upper, whole)
+        )  # of any start
         self._search: Search[PerParameter | Covariance] = Search(
             mean,
-            begin_with(self._round, covariance),
+            arguments.begin_with(self._round, covariance),
             seed=self.seed,
             population=options["population"],
             learning_rate=options["learning_rate"],
@@ -214,7 +196,8 @@ class Evolution(CopiedWhole):
         self._progress = Progress()
         self._warned = False
         self._injected = np.empty((0, mean.size))
-        self._asked: tuple[np.ndarray, np.ndarray] | None = None  # members and their instances
+        # Members, their instances, and how many were injected.
+        self._asked: tuple[np.ndarray, np.ndarray, int] | None = None
 
     def ask(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the members of this generation, and the instance to evaluate each on (lines 6, 8 and 9).
@@ -237,8 +220,8 @@ class Evolution(CopiedWhole):
             members = self._search.place(noise)
             taken = self._injected[: len(members)]
             members[: len(taken)] = self._search.keep(taken)
-            self._asked = members, self.sampler.deal(noise)
-        members, dealt = self._asked
+            self._asked = members, self.sampler.deal(noise), len(taken)
+        members, dealt, _ = self._asked
         same = (members[-1] == members[0]).all() and (members == members[0]).all()
         if same and not self._warned and self.stop():
             self._warned = True
@@ -255,7 +238,7 @@ class Evolution(CopiedWhole):
 
         The next `ask` returns them in the place of its first members. What does not fit into it waits.
         """
-        x = read_points("points", points, self._start.size)
+        x = arguments.read_points("points", points, self._start.size)
         self._injected = np.concatenate((self._injected, x))
 
     def tell(
@@ -294,23 +277,20 @@ class Evolution(CopiedWhole):
         """
         search, sampler, rank = copy.copy(self._search), copy.copy(self.sampler), self._rank
         given = self._options
+        dealt: np.ndarray | None = None
         if members is not None:
-            x = search.keep(read_points("members", members, self._start.size))
-            own = {name: given[name].item() for name in OPTIONS}
-            search.population = read_options({**own, "population": len(x)}, 0)["population"]
+            x, taken = search.keep(arguments.read_points("members", members, self._start.size)), 0
+            search.population = self._read_population(len(x))
         elif self._asked is None:
-            raise InputError(
-                "tell: read no ask in this generation; expected ask before every tell, or members"
-            )
+            refuse("tell", "no ask in this generation", "ask before every tell, or members")
         else:
-            x = self._asked[0]
+            x, dealt, taken = self._asked
         noise, sigma = search.noise(), search.sigma
-        told = read_told(returns, costs, len(x), self.cost_limit, self._progress.tolerance)
+        told = progress.read_told(returns, costs, len(x), self.cost_limit, self._progress.tolerance)
         if instance_ids is None:
-            same = self._asked is not None and len(x) == len(self._asked[0])
-            instance_ids = self._asked[1] if self._asked and same else sampler.deal(noise)
+            instance_ids = sampler.deal(noise) if dealt is None else dealt
         ids = check_ids(instance_ids, len(x), self.n_instances)
-        if members is not None or len(self._injected):
+        if members is not None or taken:
             moved = np.flatnonzero((x != search.place(noise)).any(axis=1))
             search.spread = search.spread.replace(noise, search.lead(x[moved]), moved)
         # Numbers near the largest of float64 may overflow on the way to a rank or a mean.
@@ -321,33 +301,28 @@ class Evolution(CopiedWhole):
                 rank = replace(rank, p_f=0.0)
             utilities = rank(scores, ranked, ids, noise)  # line 16
             if not np.isfinite(utilities).all():
-                raise InputError(
-                    "returns: the step is not finite; expected smaller returns or costs"
-                )
+                raise InputError("returns: the step is not finite; expected smaller numbers")
             search.tell(utilities, noise)  # line 17
             sampler.update(ids, told.returns)  # lines 11 and 13
             summary = summarise(told.returns, told.costs, told.good, told.feasible)
-            progress = self._progress.add(told, x, ids, search.generation, self.cost_limit)
+            outcome = self._progress.add(told, x, ids, search.generation, self.cost_limit)
         search.population = self.population
         if costs is not None and not given["population"]:
-            options = {name: given[name].item() for name in ("adapt", "antithetic")}
-            least = choose_population(self._start.size, options, rugged=True)
+            least = arguments.choose_population(self._start.size, given, rugged=True)
             search.population = max(search.population, least)
-        waiting = self._injected[0 if members is not None else self.population :]
-        astray = told.tolerance.level == 0.0 and not told.feasible.any()
-        if (
-            astray and progress.best is not None
-        ):  # the Lagrangian led away: back to what is feasible
-            waiting = np.concatenate((progress.best.parameters[np.newaxis], waiting))
+        waiting = self._injected[taken:]
+        # The Lagrangian led away: back to what is feasible.
+        if told.tolerance.level == 0.0 and outcome.best and not told.feasible.any():
+            waiting = np.concatenate((outcome.best.parameters[np.newaxis], waiting))
         # All in one statement, which an interrupt cannot tear.
         vars(self).update(
-            _search=search, sampler=sampler, _progress=progress, _injected=waiting, _asked=None
+            _search=search, sampler=sampler, _progress=outcome, _injected=waiting, _asked=None
         )
         return Report(
             generation=search.generation,
             noise_std=float(sigma.max()),
             counts=tuple(np.bincount(ids, minlength=self.n_instances).tolist()),
-            best_return=math.nan if progress.best is None else progress.best.return_,
+            best_return=math.nan if outcome.best is None else outcome.best.return_,
             **summary,
         )
 
@@ -382,16 +357,15 @@ class Evolution(CopiedWhole):
             refuse("restart", "a sigma that decays by a schedule", "an adapted one", ConfigError)
         lower, upper = given["bounds[0]"], given["bounds[1]"]
         if x0 is not None:
-            mean = read_point(x0, self._start.shape)
+            mean = arguments.read_point(x0, self._start.shape)
         elif np.isfinite(lower).all() and np.isfinite(upper).all():
             rng = np.random.default_rng((self.seed, self.restarts + 1))
             mean = rng.uniform(lower, upper)
         else:
             mean = self._start
-        members = 2 * self.population if population is None else population
-        plain = {name: given[name].item() for name in OPTIONS}
         search = copy.copy(self._search)
-        search.population = read_options({**plain, "population": members}, 0)["population"]
+        members = 2 * self.population if population is None else population
+        search.population = self._read_population(members)
         search.mean = mean.copy() if search.box is None else search.box.invert(mean)
         search.spread = self._round
         again = self._progress._replace(
@@ -399,14 +373,18 @@ class Evolution(CopiedWhole):
         )
         vars(self).update(_search=search, _progress=again, _warned=False, _asked=None)
 
+    def _read_population(self, members: int) -> int:
+        """Return a number of members that fits the options."""
+        plain = {name: self._options[name].item() for name in arguments.OPTIONS}
+        return int(arguments.read_options({**plain, "population": members}, 0)["population"])
+
     def get_state(self) -> dict[str, np.ndarray]:
         """Return a copy of the state as plain arrays, which `numpy.savez` can write.
 
         The options are recorded, to be compared by `set_state`. Members asked for and not yet told are
         not: after `set_state`, `ask` returns the same ones again.
         """
-        n = self._start.size
-        return {
+        state = {
             **{f"option.{name}": array.copy() for name, array in self._options.items()},
             "start": self._start.copy(),
             "population": np.array(self.population, np.int64),
@@ -414,9 +392,10 @@ class Evolution(CopiedWhole):
             "mean": self._search.mean.copy(),
             "injected": self._injected.copy(),
             **{f"spread.{name}": array for name, array in self._search.spread.pack().items()},
-            **self._progress.pack(n),
+            **self._progress.pack(self._start.size),
             **{f"sampler.{name}": array for name, array in self.sampler.get_state().items()},
         }
+        return {**state, "checksum": progress.sign_state(state)}
 
     @classmethod
     def from_state(cls, state: Mapping[str, ArrayLike]) -> Self:
@@ -424,9 +403,9 @@ class Evolution(CopiedWhole):
 
         Parameters and errors are those of `set_state`.
         """
-        check_mapping(state)
+        progress.check_mapping(state)
         options: dict[str, Any] = {}
-        given = ("sigma", "integers", "bounds[0]", "bounds[1]", *OPTIONS)
+        given = ("sigma", "integers", "bounds[0]", "bounds[1]", *arguments.OPTIONS)
         for name in ("start", *(f"option.{name}" for name in given)):
             if name not in state:
                 raise InputError(f"state: read no '{name}'; expected what get_state returned")
@@ -443,13 +422,10 @@ class Evolution(CopiedWhole):
 
         An `InputError`, where an array is missing, an option differs or a value cannot be, changes nothing.
         """
-        read = read_state(state, self.get_state())
+        read = progress.read_state(state, self.get_state())
         search, sampler = copy.copy(self._search), copy.copy(self.sampler)
         spread = {name: read[f"spread.{name}"] for name in search.spread.pack()}
-        try:
-            search.spread = search.spread.unpack(spread)
-        except InputError as error:
-            raise InputError(f"state: spread: {error}; expected what get_state returned") from None
+        search.spread = search.spread.unpack(spread)
         search.mean = read["mean"]
         search.generation, search.population = int(read["generation"]), int(read["population"])
         sampler.set_state({name: read[f"sampler.{name}"] for name in sampler.statistics})
@@ -540,7 +516,7 @@ class Evolution(CopiedWhole):
         mean; "noeffectaxis": nor does a tenth of a column of the matrix's root the mean. You may tell further
         generations all the same, or `restart`.
         """
-        return find_reasons(
+        return progress.find_reasons(
             read_limits(limits),
             self._search,
             self._progress.record,

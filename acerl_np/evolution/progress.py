@@ -6,7 +6,9 @@ All are values that never change.
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -147,10 +149,8 @@ def read_told(
     members = (population,)
     j_r = read_floats("returns", returns, members)
     j_c = np.full(members, min(0.0, limit)) if costs is None else read_floats("costs", costs)
-    ranked = j_c
-    g = None
-    if j_c.ndim == 2:
-        g = j_c
+    ranked, g = j_c, j_c if j_c.ndim == 2 else None
+    if g is not None:
         m = len(tolerance.scales) or max(1, j_c.shape[1])
         read_floats("costs", j_c, (population, m))
         if limit != 0.0:
@@ -165,7 +165,6 @@ def read_told(
 
 
 COUNTS = ("evaluations", "restarts", "failed")
-MEMBERS = ("best", "closest")
 
 
 class Progress(NamedTuple):
@@ -208,38 +207,31 @@ class Progress(NamedTuple):
     def pack(self, n: int) -> dict[str, np.ndarray]:
         """Return all as arrays, of a search for n parameters."""
         packed = {name: np.array(getattr(self, name), np.int64) for name in COUNTS}
-        for name in MEMBERS:
-            member = getattr(self, name) or Best(np.full(n, np.nan), np.nan, np.nan, -1, -1)
-            packed[f"{name}.parameters"] = member.parameters.copy()
-            packed[f"{name}.values"] = np.array([member.return_, member.cost], np.float64)
-            packed[f"{name}.source"] = np.array([member.instance, member.generation], np.int64)
-        return {
-            **packed,
-            "history": self.record.rows.copy(),
-            "spans": self.record.spans.copy(),
-            "scales": self.tolerance.scales.copy(),
-            "level": np.array(self.tolerance.level),
-            "stiffness": np.array(self.tolerance.stiffness),
-        }
+        for name, one in (("best", self.best), ("closest", self.closest)):
+            packed[name] = np.full(n + 4, np.nan)
+            if one:
+                source = one.return_, one.cost, one.instance, one.generation
+                packed[name] = np.append(one.parameters, source)
+        rest = {**self.record._asdict(), **self.tolerance._asdict()}
+        return {**packed, **{name: np.array(value) for name, value in rest.items()}}
 
     @classmethod
     def unpack(cls, read: dict[str, np.ndarray]) -> Progress:
         """Return what `pack` packed."""
         found: dict[str, Any] = {name: int(read[name]) for name in COUNTS}
-        for name in MEMBERS:
-            instance, generation = read[f"{name}.source"].tolist()
-            return_, cost = read[f"{name}.values"].tolist()
-            if generation > 0:
-                parameters = read[f"{name}.parameters"]
-                found[name] = Best(parameters, return_, cost, instance, generation)
-        record = Record(read["history"], read["spans"])
+        for name in ("best", "closest"):
+            return_, cost, *source = read[name][-4:].tolist()
+            if source[1] > 0:
+                found[name] = Best(read[name][:-4], return_, cost, *map(int, source))
+        record = Record(read["rows"], read["spans"])
         tolerance = Tolerance(read["scales"], float(read["level"]), float(read["stiffness"]))
         return cls(**found, record=record, tolerance=tolerance)
 
 
-LEAST = {"population": 2, **dict.fromkeys(("generation", *COUNTS, "sampler.count"), 0)}
-LEAST |= dict.fromkeys(("level", "spans", "scales", "stiffness"), 0)
-FINITE = ("mean", "start", "history", "scales", "injected")
+def sign_state(state: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the checksum of a state's arrays but for its options, in the order of their names."""
+    names = sorted(name for name in state if not name.startswith(("option.", "checksum")))
+    return np.array(zlib.crc32(b"".join(state[name].tobytes() for name in names)))
 
 
 def check_mapping(state: object) -> None:
@@ -262,28 +254,10 @@ def read_state(state: Mapping[str, ArrayLike], own: dict[str, np.ndarray]) -> di
                 k = tuple(where)
                 name = key.removeprefix("option.") + "".join(f"[{i}]" for i in k)
                 refuse(f"state: {name}", array[k], f"{mine[k]}, as given here")
-    read = take_arrays(state, own, "state: ", growing=("history", "scales", "injected"))
-    # What no search can have reached.
-    wrong = [name for name, least in LEAST.items() if not (read[name] >= least).all()]
-    wrong += [name for name in FINITE if not np.isfinite(read[name]).all()]
-    wrong += [name for name in read if name.startswith("sampler.") and np.isnan(read[name]).any()]
-    wrong += [name for name in MEMBERS if not _is_member(name, read)]
-    low, high = read["option.bounds[0]"], read["option.bounds[1]"]
-    outside = ((read["mean"] < low) | (read["mean"] > high)).any()
-    if outside and read["option.adapt"] == "none" and not read["option.integers"].any():
-        wrong.append("mean")
-    if read["failed"] > read["evaluations"]:
-        wrong.append("failed")
-    for name in wrong:
-        refuse(f"state: {name}", "values that no search reaches", "what get_state returned")
+    read = take_arrays(state, own, "state: ", growing=("rows", "scales", "injected"))
+    if read["checksum"] != sign_state(read):
+        refuse("state", "arrays that are not of one state", "what get_state returned")
     return read
-
-
-def _is_member(name: str, read: dict[str, np.ndarray]) -> bool:
-    instance, since = read[f"{name}.source"].tolist()
-    values = np.append(read[f"{name}.parameters"], read[f"{name}.values"])
-    known = 0 <= instance < read["option.n_instances"] and 0 < since <= read["generation"]
-    return (instance, since) == (-1, -1) or bool(known and np.isfinite(values).all())
 
 
 def find_reasons(
@@ -316,9 +290,5 @@ def find_reasons(
         steps = 0.1 * spread.list_axes(search.generation)
         reached["noeffectaxis"] = bool((mean + steps == mean).all(axis=1).any())
         reached["conditioncov"] = spread.condition > limits.conditioncov
-    values = {"noeffectcoord": 0.2, "noeffectaxis": 0.1}
-    return {
-        name: values[name] if name in values else getattr(limits, name)
-        for name, is_so in reached.items()
-        if is_so
-    }
+    values = {"noeffectcoord": 0.2, "noeffectaxis": 0.1, **asdict(limits)}
+    return {name: values[name] for name, is_so in reached.items() if is_so}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from acerl_np.support.errors import ConfigError
-from acerl_np.support.fields import refuse
+from acerl_np.support.fields import Field, refuse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,16 +132,12 @@ class Stops:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value: Any = getattr(self, field.name)
+            least = -math.inf if field.name == "target" else 0.0
             try:
-                number = float(value)
+                number = float(getattr(self, field.name))
             except (TypeError, ValueError, OverflowError):
                 number = math.nan
-            least = -math.inf if field.name == "target" else 0.0
-            if not number >= least:
-                expected = "a number" if field.name == "target" else "a number of at least 0"
-                refuse(field.name, repr(value), expected, ConfigError)
-            object.__setattr__(self, field.name, number)
+            object.__setattr__(self, field.name, Field(float, least).read(field.name, number))
 
 
 def read_limits(limits: Stops | None) -> Stops:
