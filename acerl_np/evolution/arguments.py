@@ -12,12 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evolution import ranking, sampler
-from acerl_np.evolution.covariance import (
-    MOST_MATRIX,
-    Covariance,
-    DiagonalCovariance,
-    FullCovariance,
-)
+from acerl_np.evolution.covariance import Covariance, DiagonalCovariance, FullCovariance
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, SEED, Field, read_fields, refuse
@@ -120,8 +115,8 @@ def read_sigma(sigma: ArrayLike, n: int, adapt: str) -> np.ndarray:
     first = read_floats("sigma", sigma, (), (n,), error=ConfigError)
     if not ((first >= MIN_SIGMA) & (first < np.inf)).all():
         refuse("sigma", repr(sigma), f"at least {MIN_SIGMA:g}, and finite", ConfigError)
-    if adapt == "matrix" and n > MOST_MATRIX:
-        most = f"at most {MOST_MATRIX:,}, or adapt 'sigma'"
+    if adapt == "matrix" and n > FullCovariance.most:
+        most = f"at most {FullCovariance.most:,}, or adapt 'sigma'"
         refuse("adapt", f"'matrix' for {n:,} parameters", most, ConfigError)
     if adapt != "none" and (first > MAX_SIGMA).any():
         refuse("sigma", repr(sigma), f"at most {MAX_SIGMA:g} with adapt '{adapt}'", ConfigError)

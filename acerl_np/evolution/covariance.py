@@ -25,8 +25,6 @@ from acerl_np.support.fields import take_arrays
 
 MAX_MATRIX = 200
 """Most parameters of a matrix by default: a generation of more takes twice as long as pycma's."""
-MOST_MATRIX = 2_000
-"""Most parameters of any: a generation of them takes a second."""
 MIN_PIVOT = 1e-13
 """Least share of a parameter's variance that those before it leave open: float64 still tells it."""
 MAX_GROWTH = 1.0
@@ -260,7 +258,7 @@ class DiagonalCovariance(Covariance):
 class FullCovariance(Covariance):
     """A full covariance with step-size control (CMA-ES), which turns and stretches along a problem."""
 
-    most = MOST_MATRIX
+    most = 2_000  # a generation of them takes a second
     make_round = np.eye
 
     @property

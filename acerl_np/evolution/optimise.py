@@ -69,9 +69,8 @@ def optimize(
     Parameters
     ----------
     function : callable
-        float of x, ndarray(float64, (n_parameters,)); nan where it has no value, also in place of an error:
-        what it raises ends the search. Where constraints are violated, any number in place of nan: else
-        they do not count.
+        float of x, ndarray(float64, (n_parameters,)); nan where it has no value, any number where constraints
+        are violated, which else do not count. What it raises ends the search.
     x0 : array_like of float, (n_parameters,), optional
         By default a random point of the bounds.
     sigma : array_like of float, optional
@@ -97,12 +96,10 @@ def optimize(
         where they are quick, with the same bytes as a result. Other processes must be able to pickle the
         function: no lambda.
     callback : callable, optional
-        Called with the search, an `Evolution`, after every generation: to show it or to write its state. A
-        true value ends the search, as does an interrupt (Ctrl-C) once a generation is told. Its returns are
-        to be maximised: minus the function, unless you maximise.
+        Called with the search, an `Evolution` whose returns are minus the function unless you maximise, after
+        every generation. A true value ends the search, as does Ctrl-C once a generation is told.
     adapt : {"none", "sigma", "matrix"}, optional
-        By default the matrix up to `MAX_MATRIX` parameters, beyond them a sigma for each, of which you are
-        warned.
+        By default the matrix up to 200 parameters, beyond them a sigma for each, of which you are warned.
     seed, population, integers, covariance, p_f, ranking, shaping, learning_rate, noise_decay, \
 noise_decay_every, antithetic
         As `Evolution`.
@@ -121,8 +118,7 @@ noise_decay_every, antithetic
     Warns
     -----
     RuntimeWarning
-        If no member of the first generation has a finite value and constraints; or if there are too many
-        parameters for a matrix.
+        If no member of the first generation has finite values, or parameters are too many for a matrix.
 
     Examples
     --------
@@ -163,12 +159,8 @@ noise_decay_every, antithetic
     if adapt is None:
         adapt = "matrix" if n <= MAX_MATRIX else "sigma"
         if n > MAX_MATRIX:
-            warnings.warn(
-                f"adapt: a sigma for each of {n:,} parameters, as a matrix for over {MAX_MATRIX} is slow; "
-                "adapt='matrix' has it nevertheless, adapt='sigma' ends this warning",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            text = f"adapt: a sigma for each of {n:,} parameters, as a matrix of over {MAX_MATRIX} is slow"
+            warnings.warn(f"{text}; adapt='matrix' has it", RuntimeWarning, stacklevel=2)
     search = Evolution(
         x0,
         sigma=sigma,
@@ -209,11 +201,8 @@ noise_decay_every, antithetic
             values = sign * np.array([value for some, _, _ in told for value in some])
             search.tell(values, None if constraints is None else np.array(rows))
             if search.generation == 1 and search.failed == len(members):
-                warnings.warn(
-                    "function: no member of the first generation has a finite value and constraints",
-                    RuntimeWarning,
-                    stacklevel=2,
-                )
+                text = "function: no member of the first generation has finite values"
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
             over = search.stop(stops)
             if callback is not None and callback(search):
                 over["callback"] = 1.0

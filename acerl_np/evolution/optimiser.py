@@ -36,54 +36,43 @@ class Evolution(CopiedWhole):
     intrinsic stochastic ranking (Algorithm 4) turns returns and costs into utilities f_i, and the
     mean takes a step:
 
-    - "plain": mean + alpha / (lambda sigma) sum_i f_i eps_i (line 17), where the steps grow as sigma
-      decays;
-    - "natural": mean + alpha sigma / lambda sum_i f_i eps_i, the same gradient times the inverse of
-      the Fisher information of N(mean, sigma^2), which is sigma^2. Steps are measured in sigma, so a
-      search looks the same on every scale, and one whose sigma decays comes to rest.
+    - "plain": mean + alpha / (lambda sigma) sum_i f_i eps_i (line 17), where the steps grow as sigma decays;
+    - "natural": mean + alpha sigma / lambda sum_i f_i eps_i, the same gradient times sigma^2, the inverse of
+      its Fisher information: a search looks the same on every scale, and rests as sigma decays;
+    - with an adapted sigma: the weighted mean of the better half of the members, as CMA-ES does (Hansen's
+      tutorial, arXiv:1604.00772, see `acerl_np.evolution.covariance`). Only their order counts.
 
-    sigma decays by a fixed schedule, or is adapted with a covariance as CMA-ES does (Hansen's tutorial,
-    arXiv:1604.00772, see `acerl_np.evolution.covariance`): the mean then goes to the weighted mean of the
-    better half of the members, and only their order counts. An adapted sigma shrinks around an optimum, on
-    the edge of the feasible region too, and grows on long slopes.
-
-    The mean and the members are float64; the noise is the float32 noise of `Strategy`, keyed by
-    (seed, generation, member).
+    Mean and members are float64; the noise is `Strategy`'s float32, keyed by (seed, generation, member).
 
     Parameters
     ----------
     x0 : array_like of float, (n_parameters,)
         The first mean; copied, and moved into the bounds.
     sigma : float or array_like of float, (n_parameters,)
-        Standard deviation of the first generations' noise, at least 1e-150, if adapted at most 1e150;
-        one number per parameter if their scales differ.
+        Standard deviation of the first generations' noise, at least 1e-150, if adapted at most 1e150.
     learning_rate : float
-        alpha >= 0. With "natural" steps and "standardised" utilities about 1 suits: then the mean
-        moves by at most about one sigma per generation along any direction. In an adapted search 1 is
-        that of CMA-ES.
-    population : int
-        lambda, at least 2, and even if antithetic. The rates of an adapted search fit it: without noise
-        or constraints about 4 + 3 log(n_parameters) members need the fewest evaluations.
+        alpha >= 0. With "natural" steps and "standardised" utilities 1 moves the mean by at most about one
+        sigma a generation along any direction. In an adapted search 1 is that of CMA-ES.
+    population : int, optional
+        lambda, at least 2, and even if antithetic. By default 64 if nothing is adapted; else 10 +
+        n_parameters with costs or whole numbers, and 4 + 3 log(n_parameters) without.
     cost_limit : float
         xi: a member is feasible if its cost is at most this; infinity leaves the problem unconstrained.
         Constraints told as a matrix want the limit 0, as does the one cost of `sum_violations`.
     p_f : float
         Probability of comparing two members by return although one is infeasible, in [0, 1]. It is 0 while
-        constraints have a tolerance, and with an adapted matrix in a generation without a feasible member,
-        which might else settle in a corner of the bounds.
-    ranking : {"isr", "cf", "r", "f"}
+        constraints have a tolerance, and with an adapted matrix in a generation without a feasible member.
+    ranking : {"isr", "cf", "r", "f"} or callable
     shaping : {"standardised", "rank"}
         As `rank_utilities`. An adapted search follows the order of the utilities alone.
     step : {"natural", "plain"}
         See above; "plain" only if nothing is adapted.
     adapt : {"none", "sigma", "matrix"}
-        What is adapted beside the mean: nothing; the sigma of each parameter (sep-CMA-ES), for any number
-        of parameters; or a full covariance matrix (CMA-ES), which turns and stretches the cloud of members
-        along a narrow region, for at most 100 parameters.
+        What is adapted beside the mean: nothing; the sigma of each parameter (sep-CMA-ES); or a full
+        covariance (CMA-ES), which turns and stretches the cloud of members, of at most 2,000 parameters.
     noise_decay : float, optional
-        Factor on sigma, in (0, 1]: sigma is that of the start times
-        noise_decay^floor((generation + 1) / noise_decay_every), times what was adapted. By default 0.99,
-        and 1 with an adapted sigma.
+        Factor on sigma after every `noise_decay_every` generations, in (0, 1], on top of what is adapted. By
+        default 0.99, and 1 with an adapted sigma.
     noise_decay_every : int
         At least 1.
     antithetic : bool
@@ -92,20 +81,19 @@ class Evolution(CopiedWhole):
         Variants of the problem, numbered from 0, that one mean is to serve.
     sampler, alpha_u, advantage
         As `make_sampler`.
-    bounds : (array_like of float, array_like of float), optional
-        Least and largest value of the parameters, each a number or (n_parameters,); infinities leave a
-        side open. An adapted search draws from all reals and maps them onto the box smoothly
-        (`acerl_np.evolution.bounds.Smooth`); `sigma`, `covariance` and the limit on sigma, a third of the
-        box, are those before the map. Without adaptation, members are clipped to the box before they are
-        evaluated, and so is the mean after its step; the step itself uses the noise as it was drawn.
+    bounds : optional
+        Least and largest values, each a number or (n_parameters,), or a list of a pair for each parameter, or
+        SciPy's `Bounds`; infinity or None leaves a side open. An adapted search draws from all reals and maps
+        them onto the box (`acerl_np.evolution.bounds.Smooth`); `sigma` and `covariance` are those before the
+        map. Without adaptation members are clipped, and so is the mean after its step.
     integers : array_like of int or bool, optional
         Parameters that are whole numbers, by position or as (n_parameters,) true or false: members are
-        rounded before they are evaluated, and sigma stays at least 0.25 there.
+        rounded before they are evaluated, and sigma keeps a margin there.
     covariance : array_like of float, optional
         Start of an adapted matrix, (n_parameters, n_parameters), or of its diagonal with "sigma": the first
         members have the covariance sigma^2 times it. By default the identity.
-    seed : int
-        0 to 2**63 - 1. The same seed gives the same bytes.
+    seed : int, optional
+        0 to 2**63 - 1; None draws one. The same seed gives the same bytes.
 
     Attributes
     ----------
@@ -225,12 +213,8 @@ class Evolution(CopiedWhole):
         same = (members[-1] == members[0]).all() and (members == members[0]).all()
         if same and not self._warned and self.stop():
             self._warned = True
-            warnings.warn(
-                f"generation {self.generation + 1}: all members are the same point; "
-                "the search is over, see stop() and restart()",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            text = f"generation {self.generation + 1}: all members are the same point"
+            warnings.warn(f"{text}; see stop() and restart()", RuntimeWarning, stacklevel=2)
         return members.copy(), dealt.copy()
 
     def inject(self, points: ArrayLike) -> None:
@@ -256,9 +240,8 @@ class Evolution(CopiedWhole):
         returns : array_like of float, (population,)
             J_R, larger is better, in the order of `ask`. A member that could not be evaluated has nan.
         costs : array_like of float, (population,) or (population, n_constraints), optional
-            J_C, feasible up to `cost_limit`; without, all members are feasible. Or the constraints g_j <= 0,
-            each brought to its scale and ranked beyond a tolerance that shrinks, see
-            `acerl_np.evolution.progress.Tolerance`; reported costs are the plain sums of max(0, g_j).
+            J_C, feasible up to `cost_limit`; without, all members are feasible. Or constraints g_j <= 0,
+            ranked as `acerl_np.evolution.progress.Tolerance` says; reported are the sums of max(0, g_j).
         instance_ids : array_like of int, (population,), optional
             The instance that each member was evaluated on, by default the one that `ask` dealt.
         members : array_like of float, (n_members, n_parameters), optional
@@ -272,8 +255,7 @@ class Evolution(CopiedWhole):
         Raises
         ------
         InputError
-            If there was no `ask` in this generation, a shape does not fit, an id is out of range, or
-            the returns are too large to be scored by their values. Nothing is changed then.
+            If there was no `ask`, a shape or an id does not fit, or returns are too large; changes nothing.
         """
         search, sampler, rank = copy.copy(self._search), copy.copy(self.sampler), self._rank
         given = self._options
@@ -516,22 +498,16 @@ class Evolution(CopiedWhole):
         mean; "noeffectaxis": nor does a tenth of a column of the matrix's root the mean. You may tell further
         generations all the same, or `restart`.
         """
-        return progress.find_reasons(
-            read_limits(limits),
-            self._search,
-            self._progress.record,
-            evaluations=self.evaluations,
-            best=-math.inf if self.best is None else self.best.return_,
-        )
+        return progress.find_reasons(read_limits(limits), self._search, self._progress)
 
     def result(self, limits: Stops | None = None) -> Result:
         """Return what was found so far, and why the search is over, if it is."""
-        found = self.best or self.closest
-        nothing = np.full(self._start.size, np.nan)
+        nothing = Best(np.full(self._start.size, np.nan), math.nan, math.nan, 0, 0)
+        found = self.best or self.closest or nothing
         return Result(
-            x=nothing if found is None else found.parameters.copy(),
-            value=math.nan if found is None else found.return_,
-            violation=math.nan if found is None else max(0.0, found.cost - self.cost_limit),
+            x=found.parameters.copy(),
+            value=found.return_,
+            violation=max(found.cost - self.cost_limit, 0.0),  # nan stays
             mean=self.mean,
             feasible=self.best is not None,
             evaluations=self.evaluations,
@@ -541,10 +517,8 @@ class Evolution(CopiedWhole):
         )
 
     def __repr__(self) -> str:
-        best = "no feasible member yet"
-        if self.best is not None:
-            best = f"best return {self.best.return_:g}"
-        elif self.closest is not None:
+        best = f"best return {self.best.return_:g}" if self.best else "no feasible member yet"
+        if self.closest and not self.best:
             best += f", least cost {self.closest.cost:g}"
         return (
             f"<Evolution of {self._start.size} parameters, adapt '{self._options['adapt']}', population "

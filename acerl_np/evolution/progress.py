@@ -36,10 +36,9 @@ MOST = 2_000
 class Tolerance(NamedTuple):
     """What counts as feasible for now: the level that a member's violation may have.
 
-    Several constraints become one cost, on one scale: a member's violation is v = sqrt(sum_j (max(0, g_j) /
-    s_j)^2). The scale s_j is the median of the first generation's positive violations. A plain sum has ridges
-    where two constraints meet, which members follow slowly. Members are ranked by max(0, v - e). In each
-    generation the level e becomes the least of
+    A member's violation is v = sqrt(sum_j (max(0, g_j) / s_j)^2), where the scale s_j is the median of the
+    first positive violations. A plain sum has ridges where two constraints meet, which members follow slowly.
+    Members are ranked by max(0, v - e). In each generation the level e becomes the least of
 
     - `SHRINK` e, infinite at first;
     - q, the `SHARE` quantile of v, so it ends at 0 once so many members are feasible;
@@ -49,18 +48,14 @@ class Tolerance(NamedTuple):
     Without a level, a search for equalities falls onto the first points that keep them, too flat to follow
     them to the optimum. The level is that of the epsilon-constrained method (Takahama and Sakai, CEC 2006;
     with an evolution strategy Hellwig and Beyer, CEC 2018); the three rules are this package's.
-
-    Attributes
-    ----------
-    scales : ndarray(float64, (n_constraints,))
-        s_j, 0 for constraints that no member has violated; empty before the first generation.
-    level, stiffness : float
-        e; and a factor on the penalties of `acerl_np.evolution.lagrangian`, which ranks once e is 0.
     """
 
     scales: np.ndarray = np.zeros(0)
+    """s_j, (n_constraints,); empty before the first generation."""
     level: float = math.inf
+    """e."""
     stiffness: float = 1.0
+    """Factor on the penalties of `acerl_np.evolution.lagrangian`, which ranks once e is 0."""
 
     def relax(self, positive: np.ndarray) -> tuple[np.ndarray, Tolerance]:
         """Return the members' costs beyond the level, and the tolerance after them.
@@ -113,11 +108,11 @@ class Record(NamedTuple):
         with np.errstate(over="ignore"):
             return bool((np.ptp(self.rows[-generations:, :2], axis=0) < tolerance).all())
 
-    def stagnates(self, least: int) -> bool:
+    def stagnates(self, least: float) -> bool:
         """Whether neither the best nor the median members have become better of late."""
-        count = max(least, len(self.rows) // 5)
-        if len(self.rows) < count:
+        if len(self.rows) < least:
             return False
+        count = max(math.ceil(least), len(self.rows) // 5)
         third = math.ceil(0.3 * count)
         rows = self.rows[-count:]
         early, late = (np.sort(x, axis=0)[third // 2] for x in (rows[:third], rows[-third:]))
@@ -260,24 +255,19 @@ def read_state(state: Mapping[str, ArrayLike], own: dict[str, np.ndarray]) -> di
     return read
 
 
-def find_reasons(
-    limits: Stops, search: Search[Any], record: Record, *, evaluations: int, best: float
-) -> dict[str, float]:
-    """Return the limits that a search has reached, as `Evolution.stop` does.
+def find_reasons(limits: Stops, search: Search[Any], outcome: Progress) -> dict[str, float]:
+    """Return the limits that a search with a `PerParameter` or a `Covariance` has reached.
 
-    Its spread is a `PerParameter` or a `Covariance`; `best` is the largest return of a feasible member, minus
-    infinity without one.
+    As `Evolution.stop` does.
     """
     n, spread, sigma, mean = search.mean.size, search.spread, search.sigma, search.mean
-    some = 30 * n / search.population
-    long = (
-        math.ceil(max(limits.tolstagnation, 120 + some)) if limits.tolstagnation < math.inf else 0
-    )
+    some, record = 30 * n / search.population, outcome.record
+    best = -math.inf if outcome.best is None else outcome.best.return_
     reached = {
-        "maxfevals": evaluations + search.population > limits.maxfevals,
+        "maxfevals": outcome.evaluations + search.population > limits.maxfevals,
         "target": best >= limits.target,
         "tolfun": record.is_flat(limits.tolfun, 10 + math.ceil(some)),
-        "tolstagnation": long > 0 and record.stagnates(long),
+        "tolstagnation": record.stagnates(max(limits.tolstagnation, 120 + some)),
     }
     longest = sigma / spread.first
     if isinstance(spread, Covariance):

@@ -73,15 +73,11 @@ def rank_utilities(
     seed: Whole = 0,
     generation: int = 0,
 ) -> np.ndarray:
-    """Turn the returns and costs of a population into utilities, instance by instance.
-
-    Members are compared only with members that played the same instance (Algorithm 4), but by a function of
-    yours.
+    """Turn the returns and costs of a population into utilities, instance by instance (Algorithm 4).
 
     Parameters
     ----------
     returns, costs : array_like of float, (n_members,)
-        J_R and J_C.
     instance_ids : array_like of int, (n_members,)
     ranking : {"isr", "cf", "r", "f", "penalty"} or callable
         How members of one instance are scored: intrinsic stochastic ranking (Algorithm 4); return minus cost;

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from acerl_np.support.errors import ConfigError
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.fields import refuse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,17 +107,15 @@ class Stops:
     target : float
         Return of a feasible member that is good enough.
     tolfun : float
-        Range of the returns, and of the violations: of all members of the last generation, and of the best
-        ones of the last 10 + 30 n_parameters / population.
+        Range of the returns, and of the violations: of all members of the last generation, and of the best of
+        the last 10 + 30 n_parameters / population generations.
     tolx : float
         Every sigma, and the path of the covariance, in units of the first sigma.
     tolfacupx : float
-        Growth of an adapted sigma since the start: the problem has no optimum. Infinity switches it off.
-        pycma's is 1e3, which also ends searches whose first sigma was small.
+        Growth of an adapted sigma since the start: the problem has no optimum.
     tolstagnation : float
-        Generations before the search may count as stagnating: medians of the latest 30 % of the last fifth
-        of all generations are then no better than those of its first 30 %. At least 120 + 30 n_parameters /
-        population.
+        Generations, at least 120 + 30 n_parameters / population, before the search may count as stagnating:
+        medians of the latest 30 % of the last fifth of all are then no better than those of its first 30 %.
     conditioncov : float
         Condition of the matrix, with all its variances brought to 1.
     """
@@ -132,12 +130,16 @@ class Stops:
 
     def __post_init__(self) -> None:
         for field in fields(self):
+            value: Any = getattr(self, field.name)
             least = -math.inf if field.name == "target" else 0.0
             try:
-                number = float(getattr(self, field.name))
+                number = float(value)
             except (TypeError, ValueError, OverflowError):
                 number = math.nan
-            object.__setattr__(self, field.name, Field(float, least).read(field.name, number))
+            if not number >= least:
+                expected = "a number" if field.name == "target" else "a number of at least 0"
+                refuse(field.name, repr(value), expected, ConfigError)
+            object.__setattr__(self, field.name, number)
 
 
 def read_limits(limits: Stops | None) -> Stops:

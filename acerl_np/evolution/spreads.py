@@ -120,9 +120,8 @@ class Scaled(Spread):
             most = np.maximum(1.0, np.abs(z).max(axis=1, keepdims=True))
             length = most * np.sqrt(np.square(z / most).sum(axis=1, keepdims=True))
         drawn = self.draw(noise).copy()
-        drawn[rows] = z * np.minimum(
-            1.0, (math.sqrt(n) + 2 * n / (n + 2)) / np.maximum(length, 1.0)
-        )
+        longest = math.sqrt(n) + 2 * n / (n + 2)
+        drawn[rows] = z * np.minimum(1.0, longest / np.maximum(length, 1.0))
         other = copy.copy(self)
         other._drawn = noise, drawn
         return other
