@@ -355,7 +355,8 @@ def run(task: Task, search: str, seed: int) -> Row:
         warnings.simplefilter("ignore")
         with contextlib.suppress(SolvedError):
             SEARCHES[search](task, counter, seed)
-    return Row(task.suite, task.name, search, seed, counter.solved, counter.best - task.target)
+    gap = float(f"{counter.best - task.target:.2e}")
+    return Row(task.suite, task.name, search, seed, counter.solved, gap)
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -376,17 +377,22 @@ def describe(rows: list[Row]) -> tuple[str, float]:
 
 
 def print_table(rows: list[Row]) -> None:
-    """Print a line of Markdown for each task, and the sums of each suite."""
+    """Print a line of Markdown for each task, and the sums of each suite.
+
+    The constrained functions are put together by the number of their constraints.
+    """
     print("| suite | task | `optimize` solves | median | pycma solves | median | ratio |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: |")
-    tasks = list(dict.fromkeys((row.suite, row.task) for row in rows))
-    for suite in dict.fromkeys(suite for suite, _ in tasks):
-        for task in [*(name for own, name in tasks if own == suite), None]:
+    for suite in SUITES:
+        names = dict.fromkeys(row.task.split(", ")[-1] for row in rows if row.suite == suite)
+        for task in [*names, *([None] if names else [])]:
             cells, medians = [], []
             for search in SEARCHES:
                 found = [row for row in rows if row[0] == suite and row.search == search]
-                found = [row for row in found if task is None or row.task == task]
+                found = [row for row in found if task in (None, row.task.split(", ")[-1])]
                 solved, median = describe(found)
+                if suite == "constrained":  # of different functions
+                    median = math.inf
                 cells += [solved, f"{median:,.0f}" if task and median < math.inf else ""]
                 medians.append(median)
             both = task and max(medians) < math.inf

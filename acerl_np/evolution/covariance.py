@@ -23,8 +23,8 @@ from acerl_np.kernels.update import Noise
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import take_arrays
 
-MAX_MATRIX = 200
-"""Most parameters of a matrix by default: a generation of more takes twice as long as pycma's."""
+MAX_MATRIX = 300
+"""Most parameters of a matrix by default: a generation of 500 takes twice as long as pycma's."""
 MIN_PIVOT = 1e-13
 """Least share of a parameter's variance that those before it leave open: float64 still tells it."""
 MAX_GROWTH = 1.0
@@ -123,7 +123,9 @@ class Covariance(Scaled):
 
     def place(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
         """Return mean + sigma A z_i, ndarray(float64, (population, n_parameters)) (38 to 40)."""
-        return np.asarray(mean + self._scale(noise) * self.turn_drawn(noise))
+        members = self._scale(noise) * self.turn_drawn(noise)
+        members += mean
+        return np.asarray(members)
 
     def follow(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise
@@ -235,7 +237,7 @@ class Covariance(Scaled):
     def _sum_squares(self, weights: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return sum_i w_i y_i y_i^T, or its diagonal."""
         if self._root.ndim == 1:
-            return np.asarray(np.einsum("ij,ij->j", weights * steps, steps))
+            return np.asarray(np.einsum("i,ij,ij->j", weights[:, 0], steps, steps))
         total = np.einsum("ij,ik->jk", weights * steps, steps)
         return np.asarray((total + total.T) / 2)
 

@@ -99,7 +99,7 @@ def optimize(
         Called with the search, an `Evolution` whose returns are minus the function unless you maximise, after
         every generation. A true value ends the search, as does Ctrl-C once a generation is told.
     adapt : {"none", "sigma", "matrix"}, optional
-        By default the matrix up to 200 parameters, beyond them a sigma for each, of which you are warned.
+        By default the matrix up to 300 parameters, beyond them a sigma for each, of which you are warned.
     seed, population, integers, covariance, p_f, ranking, shaping, learning_rate, noise_decay, \
 noise_decay_every, antithetic
         As `Evolution`.

@@ -157,7 +157,9 @@ class PerParameter(Scaled):
 
     def place(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
         """Return mean + sigma eps_i of every member, ndarray(float64, (population, n_parameters))."""
-        return np.asarray(mean + self.sigma(noise.generation) * self.draw(noise))
+        members = self.sigma(noise.generation) * self.draw(noise)
+        members += mean  # in place: pages of large arrays are dear
+        return np.asarray(members)
 
     def follow(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise

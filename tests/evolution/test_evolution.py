@@ -326,6 +326,18 @@ def test_injected_points_are_asked_for_once_and_outlive_a_state():
 
 
 @many_draws
+def test_points_injected_between_ask_and_tell_wait_for_the_next_ask():
+    evolution = Evolution([0.0, 0.0], sigma=1.0, adapt="matrix", population=4)
+    members, _ = evolution.ask()
+    evolution.inject(np.full((5, 2), 0.5))
+    evolution.tell(-members[:, 0])
+    for n in (4, 1, 0):
+        members, _ = evolution.ask()
+        assert (members == 0.5).all(axis=1).sum() == n
+        evolution.tell(-members[:, 0])
+
+
+@many_draws
 def test_any_number_of_points_may_be_told_without_an_ask():
     evolution = Evolution(np.zeros(3), sigma=1.0, adapt="matrix")
     rng = np.random.default_rng(0)

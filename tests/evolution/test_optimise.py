@@ -377,12 +377,12 @@ def test_multipliers_are_those_of_the_slopes():
 
 @many_draws
 def test_more_parameters_than_a_matrix_has_are_said():
-    with pytest.warns(RuntimeWarning, match="adapt: a sigma for each of 201 parameters"):
-        optimize(sphere, np.zeros(201), 1.0, evaluations=1)
+    with pytest.warns(RuntimeWarning, match="adapt: a sigma for each of 301 parameters"):
+        optimize(sphere, np.zeros(301), 1.0, evaluations=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        optimize(sphere, np.zeros(201), 1.0, evaluations=1, adapt="matrix")
-        optimize(sphere, np.zeros(200), 1.0, evaluations=1)
+        optimize(sphere, np.zeros(301), 1.0, evaluations=1, adapt="matrix")
+        optimize(sphere, np.zeros(300), 1.0, evaluations=1)
 
 
 # Stop conditions
