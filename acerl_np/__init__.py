@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from acerl_np.live.events import (
         Assignment,
         Explanation,
+        Forecast,
         Option,
         TaskArrived,
         TaskCancelled,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from acerl_np.policies.network import Policy
     from acerl_np.policies.own import rule
     from acerl_np.policies.static import StaticPlan, fit_static
-    from acerl_np.problem.bundled import load_instance, load_layout, load_suite
+    from acerl_np.problem.bundled import load_instance, load_layout, load_records, load_suite
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
     from acerl_np.problem.parts import RandomBreakdowns
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         EventError,
         InputError,
         LayoutError,
+        LogWarning,
         MissingExtraError,
         PolicyError,
         PolicyWarning,
@@ -78,6 +80,7 @@ _HOMES = {
     "live.events": (
         "Assignment",
         "Explanation",
+        "Forecast",
         "Option",
         "TaskArrived",
         "TaskCancelled",
@@ -100,6 +103,7 @@ _HOMES = {
         "EventError",
         "InputError",
         "LayoutError",
+        "LogWarning",
         "MissingExtraError",
         "PolicyError",
         "PolicyWarning",
@@ -117,7 +121,7 @@ _HOMES = {
     "policies.network": ("Policy",),
     "policies.own": ("rule",),
     "policies.static": ("StaticPlan", "fit_static"),
-    "problem.bundled": ("load_instance", "load_layout", "load_suite"),
+    "problem.bundled": ("load_instance", "load_layout", "load_records", "load_suite"),
     "problem.instance": ("Instance",),
     "problem.layout": ("Layout",),
     "problem.parts": ("RandomBreakdowns",),
@@ -144,12 +148,14 @@ __all__ = [
     "EventError",
     "Explanation",
     "Floor",
+    "Forecast",
     "Generation",
     "IndexPolicy",
     "InputError",
     "Instance",
     "Layout",
     "LayoutError",
+    "LogWarning",
     "Lookahead",
     "MissingExtraError",
     "Option",
@@ -187,6 +193,7 @@ __all__ = [
     "load_instance",
     "load_layout",
     "load_policy",
+    "load_records",
     "load_suite",
     "perturb",
     "rule",

@@ -1,6 +1,6 @@
 """The replay page in a browser: its size, the frames a second while it plays, and its screenshots.
 
-    python benchmarks/replay_page.py                     # DMH, and 100 sites, 20 vehicles, 1,000 tasks
+    python benchmarks/replay_page.py                     # DMH, and 256 sites, 20 vehicles, 1,000 tasks
     python benchmarks/replay_page.py --screenshot docs --force   # replay-light.png and replay-dark.png
 
 It needs Selenium (in the extra `dev`), Chromium and chromedriver (Debian: chromium, chromium-driver).
@@ -91,9 +91,9 @@ def measure_work(chrome: Chrome) -> float:
 
 
 def trace_crowd() -> list[Trace]:
-    """Return two episodes on 100 sites with 20 vehicles and 1,000 tasks."""
-    floor = make_floor(10, 10, 20)
-    record = generate_record(floor, 1000, rate=820.0, name="crowd")
+    """Return two episodes on 256 sites with 20 vehicles and 1,000 tasks."""
+    floor = make_floor(16, 16, 20)
+    record = generate_record(floor, 1000, rate=500.0, name="crowd")
     return [trace_policy("EDD", record), trace_policy("STD", record)]
 
 
@@ -145,7 +145,7 @@ def main() -> None:
 def take_screenshots(folder: Path, target: Path) -> None:
     """Write one policy in light and two in dark colours."""
     traces = trace_dmh()
-    for name, count, height in (("light", 1, 860), ("dark", 2, 1180)):
+    for name, count, height in (("light", 1, 1110), ("dark", 2, 1400)):
         page = folder / f"{name}.html"
         write_replay(traces[:count], page)
         chrome = open_browser(f"{folder}/{name}", 1400, height)

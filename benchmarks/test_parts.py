@@ -165,7 +165,7 @@ def test_live_decision(benchmark, chosen):
     def prepare() -> tuple[tuple[float], dict]:
         clock[0] += 1.0
         for vehicle in dispatcher.under_way.values():
-            dispatcher.feed(acerl_np.VehicleIdle(clock[0], vehicle, "st2"))
+            dispatcher.feed(acerl_np.VehicleIdle(clock[0], vehicle, "st5"))
         for vehicle in dispatcher.idle[1:]:
             dispatcher.feed(acerl_np.VehicleBroke(clock[0], vehicle))
         while len(dispatcher.waiting) < 6:

@@ -69,11 +69,11 @@ from acerl_np.policies.origin import Origin
 from acerl_np.problem.assignments import Assignments, read_assignments
 from acerl_np.problem.importers.files import import_floor
 from acerl_np.problem.records import write_record
-from acerl_np.problem.servable import measure_load
+from acerl_np.problem.servable import describe_parts, measure_load
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.simulation.replay import replay_assignments, write_schedule
-from acerl_np.support.errors import CheckpointError
-from acerl_np.support.files import read_arrays, write_arrays
+from acerl_np.support.errors import CheckpointError, make_printable
+from acerl_np.support.files import read_arrays, show_path, write_arrays
 from acerl_np.support.report import render_table
 
 SECONDS, WAITING = 5.0, 60.0
@@ -780,7 +780,7 @@ def tame(words: list[str]) -> list[str]:
 
     more: list[str] = []
     for name, most, few in {
-        "evaluate": (("trials", 2, "2"), ("threads", 2, "1")),
+        **dict.fromkeys(("evaluate", "whatif"), (("trials", 2, "2"), ("threads", 2, "1"))),
         "train": TRAIN_LIMITS,
         "records": (("count", 20, "2"), ("tasks", 2_000, "3")),
     }.get(command or "", ()):
@@ -927,7 +927,8 @@ def check_import(path: Path) -> None:
         require(note.isprintable() and len(note) < 2000, f"a warning {note[:200]!r}")
     status, _, err = run_main(words)
     require(status == 0, f"status {status} for a floor that the library imports: {err[:200]!r}")
-    require(len(err.splitlines()) == len(notes), f"{len(notes)} warnings shown as {err[:500]!r}")
+    expected = len(notes) + bool(describe_parts(acerl_np.load_layout(made)))
+    require(len(err.splitlines()) == expected, f"{expected} warnings shown as {err[:500]!r}")
     check_layout(made)
     if data["vehicles"]:
         with suppress(InputError):
@@ -1108,17 +1109,22 @@ def check_words(path: Path) -> None:
     require("Traceback" not in err and "Warning" not in err, f"on standard error: {err[:500]!r}")
     if status == 0:
         return
-    require(len(lines) == 1, f"{len(lines)} lines for an error: {err[:500]!r}")
-    require(
-        "error: " in lines[0] and lines[0].isprintable(), f"an error's line: {lines[0][:500]!r}"
-    )
-    if status == 1:
+    require(lines and all(map(str.isprintable, lines)), f"lines of an error: {err[:500]!r}")
+    *causes, last = lines
+    require("error: " in last, f"an error's line: {last[:500]!r}")
+    if causes:  # of each of several files
+        n_wrong = re.search(r": error: ([0-9]+) of [0-9]+ files cannot be read as they are$", last)
         require(
-            "cannot make the folder" in err or "cannot write" in err,
-            f"status 1 without a machine's failure: {err[:500]!r}",
+            words[1:2] == ["check"] and n_wrong and int(n_wrong[1]) == len(causes),
+            f"{len(lines)} lines for an error: {err[:500]!r}",
         )
+        names = tuple(f"{make_printable(show_path(word))}: " for word in words[2:])
+        told = all(line.startswith(names) and not line.endswith(": ") for line in causes)
+        require(told, f"a line without its file: {err[:500]!r}")
+    if status == 1:
+        require("cannot write" in err, f"status 1 without a machine's failure: {err[:500]!r}")
     require(status in (1, 2), f"status {status}")
-    raise InputError(lines[0][:1000])
+    raise InputError(last[:1000])
 
 
 class Kind(NamedTuple):

@@ -81,7 +81,7 @@ def test_examples_run(page, code, tmp_path, monkeypatch):
 def test_the_commands_for_an_own_floor_run(tmp_path, monkeypatch, capsys):
     """As a user types them in a clone, but in this process and with short trainings."""
     shown = blocks("docs/own-floor.md", "sh")
-    assert len(shown) == 5
+    assert len(shown) == 6
     commands = "".join(shown)
     (tmp_path / "tests").mkdir()
     shutil.copytree(ROOT / "tests" / "data", tmp_path / "tests" / "data")

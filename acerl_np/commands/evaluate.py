@@ -28,6 +28,7 @@ Examples
   acerl-np evaluate policy.npz EDD --more
   acerl-np evaluate policy.npz MIX --suite dmh-test --greedy --format markdown
   acerl-np evaluate policy.npz EDD week1.csv week2.csv --layout floor.json --trials-csv all.csv
+  acerl-np evaluate policy.npz nearest shift1.csv --layout floor.json --tasks-csv tasks.csv
   acerl-np hindsight week1.csv --layout floor.json --out best.json
   acerl-np evaluate EDD STD Static week2.csv --fit week1.csv --layout floor.json
   acerl-np evaluate EDD STD week1.csv --layout floor.json --references best.json
@@ -40,21 +41,32 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands import options as opt
 from acerl_np.commands.inputs import read_past, take_names
 from acerl_np.commands.outputs import declare_outputs
 from acerl_np.commands.players import look_ahead, play_rows, read_goal, read_playing, seat_named
 from acerl_np.commands.progress import report_unfinished
-from acerl_np.commands.tables import list_standings, render_standings, show_below, write_trials
+from acerl_np.commands.tables import (
+    list_standings,
+    render_standings,
+    show_below,
+    write_tasks,
+    write_trials,
+)
 from acerl_np.commands.teams import open_team
 from acerl_np.support.errors import make_printable
 
 if TYPE_CHECKING:
+    from acerl_np.commands.players import Seat
     from acerl_np.evaluation.references import Reference
+    from acerl_np.evaluation.trials import Playing, Trials
+    from acerl_np.problem.assignments import Assignments
     from acerl_np.problem.instance import Instance
+    from acerl_np.simulation.trace import Trace
 
 OWN = (
     opt.CommandOption(
@@ -63,6 +75,11 @@ OWN = (
     ),
     opt.PAST.but(help=f"{opt.PAST.help}: adds the row 'replay'", aliases=("replay",)),
     opt.CommandOption("--trials-csv FILE.csv", "write every single trial"),
+    opt.CommandOption(
+        "--tasks-csv FILE.csv",
+        "write every task of every trial: waited, vehicle, picked up, delivered, late; of a record "
+        "whose trials are all the same, the first",
+    ),
     opt.FORCE,
 )
 
@@ -81,7 +98,7 @@ def run(arguments: argparse.Namespace) -> None:
     from acerl_np.policies.static import StaticPlan
 
     names = take_names(arguments)
-    declare_outputs(arguments, [arguments.trials_csv], option="--trials-csv")
+    declare_outputs(arguments, [arguments.trials_csv, arguments.tasks_csv])
     rows, instances = seat_named(arguments, names)
     references = gather_references(arguments, instances)
     past = [] if arguments.past is None else read_past(arguments, arguments.past, instances)
@@ -96,6 +113,8 @@ def run(arguments: argparse.Namespace) -> None:
         results.append(play_past(past, playing))
     if arguments.trials_csv is not None:
         write_trials(arguments.trials_csv, labels, results)
+    if arguments.tasks_csv is not None:
+        write_tasks(arguments.tasks_csv, trace_all(playing, rows, past, instances, results))
     comparison = compare_trials(instances, results, references)
     figures = list_standings(labels, results, comparison, plans)
     table, below = render_standings(
@@ -115,6 +134,33 @@ def run(arguments: argparse.Namespace) -> None:
     show_below(arguments.format, below)
     for label, trials in zip(labels, results, strict=True):
         report_unfinished(label, trials)
+
+
+def trace_all(
+    playing: Playing,
+    rows: Sequence[Seat],
+    past: Sequence[Assignments],
+    instances: Sequence[Instance],
+    results: Sequence[Trials],
+) -> Iterator[tuple[str, int, Trace]]:
+    """Play all trials once more and give what happened in them; of equal trials of a record the first."""
+    import numpy as np
+
+    from acerl_np.evaluation.tracing import trace_past, trace_policy
+    from acerl_np.evaluation.trials import METRICS
+
+    for row, trials in zip_longest(rows, results):
+        for i, instance in enumerate(instances):
+            figures = np.array([getattr(trials, name)[i] for name in METRICS])
+            first = np.broadcast_to(figures[:, :1], figures.shape)
+            for k in range(1 if np.array_equal(figures, first, equal_nan=True) else playing.trials):
+                how: dict[str, Any] = {"seed": playing.seed, "horizon": playing.horizon}
+                how |= {"trial": k, "objective": playing.goal}
+                if row is None:
+                    yield "replay", k, trace_past(past[i], **how)
+                else:
+                    trace = trace_policy(row.policy, instance, **how, greedy=playing.greedy)
+                    yield row.label, k, trace
 
 
 def gather_references(

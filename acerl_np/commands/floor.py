@@ -5,6 +5,7 @@ Import floors from other formats, check them, show them.
 Examples
 --------
   acerl-np floor import plant.xml --out layout.json
+  acerl-np floor import plant.xml --vehicles 8 --start parking --out layout.json
   acerl-np floor import hall.lif.json --vehicles 4 --start parking --speed 1.2 --out layout.json
   acerl-np floor import tower.lif.json --join --lift ground/lift:upper/lift:20 --vehicles 4 --start dock \
       --out layout.json
@@ -16,21 +17,25 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.inputs import drop_breakdowns, report_ignored
+from acerl_np.commands.inputs import drop_breakdowns, read_export, report_ignored
 from acerl_np.commands.outputs import declare_outputs
 from acerl_np.commands.tables import count
 from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
 from acerl_np.support.errors import InputError, LayoutError, make_printable
 
 if TYPE_CHECKING:
+    from acerl_np.problem.instance import Instance
     from acerl_np.problem.layout import Layout
+    from acerl_np.problem.parts import Vehicle
 
 SHOWN = 5
 """Examples that are listed of what was found."""
@@ -52,11 +57,13 @@ def import_layout(arguments: argparse.Namespace) -> None:
     Nodes or points become sites; a station or location alone on its only node gives that site its name, and
     records may go on using the node's. Records may name a station with several nodes, too.
     The levels of a LIF file become one floor by --join, with --lift between nodes of two of them.
-    A layout needs a fleet: the plant model's vehicles, or --vehicles with --start. What could not be
-    carried over is said on the standard error stream, one line each.
+    A layout needs a fleet: the plant model's vehicles, or --vehicles with --start. Vehicles that cannot
+    leave their starts, a floor in parts, and what could not be carried over are said on the standard error
+    stream, one line each.
     """
     from acerl_np.problem.importers.files import import_floor
     from acerl_np.problem.layout import Layout
+    from acerl_np.problem.servable import describe_parts
     from acerl_np.support.files import write_atomically
 
     declare_outputs(arguments, [arguments.out])
@@ -72,14 +79,15 @@ def import_layout(arguments: argparse.Namespace) -> None:
         for edge in edges:
             edge["one_way"] = edge["one_way"] and (edge["b"], edge["a"]) in ways
     edges += [_read_lift(text, data) for text in arguments.lift]
-    _set_fleet(arguments, data)
+    _demand_fleet(arguments, data)
     try:
         layout = Layout.from_dict(data)
         _ = layout.routes  # refuses lengths that routes cannot be told by
     except LayoutError as error:
         raise LayoutError(f"{arguments.file}: {error}") from error
+    layout = layout.with_fleet(_set_out(arguments, layout, layout.vehicles))
     write_atomically(arguments.out, format_layout(layout).encode())
-    for line in warnings:
+    for line in filter(None, (describe_parts(layout), *warnings)):
         print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
     print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
 
@@ -108,34 +116,56 @@ def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
     )
 
 
-def _set_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
-    """Put the fleet that the arguments ask for into an imported layout."""
+def _demand_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
+    """Put vehicles into an imported layout if the arguments ask for them; refuse one without."""
     from acerl_np.problem.importers.common import list_first
 
-    ids = [site["id"] for site in data["sites"]]
-    some = list_first(ids)
-    if arguments.start is not None and arguments.start not in ids:
-        start = data.get("aliases", {}).get(arguments.start, arguments.start)
-        sites = data.get("stations", {}).get(start, [start] if start in ids else [])
-        hint = f"; here it is {' or '.join(map(repr, sites[:SHOWN]))}" if sites else ""
-        raise InputError(
-            f"--start: read '{arguments.start}'; expected one of the sites {some}{hint}"
-        )
+    some = list_first([site["id"] for site in data["sites"]])
     if arguments.vehicles is not None:
         if arguments.start is None:
             raise InputError(
-                f"--start: missing beside --vehicles; expected one of the sites {some}"
+                f"--start: missing beside --vehicles; expected 'parking' or some of the sites {some}"
             )
-        data["vehicles"] = [{"id": f"v{k + 1}"} for k in range(arguments.vehicles)]
+        first = data["sites"][0]["id"]
+        data["vehicles"] = [{"id": f"v{k + 1}", "start": first} for k in range(arguments.vehicles)]
     elif not data["vehicles"]:
         raise InputError(
             f"{arguments.file}: no vehicles in it, and a layout needs a fleet; expected --vehicles N "
             f"--start SITE (one of {some})"
         )
-    for vehicle in data["vehicles"]:
-        for option in ("start", "speed", "capacity"):
-            if getattr(arguments, option) is not None:
-                vehicle[option] = getattr(arguments, option)
+
+
+def _set_out(
+    arguments: argparse.Namespace, layout: Layout, vehicles: Sequence[Vehicle]
+) -> list[Vehicle]:
+    """Return vehicles with the starts, in turn, the speed and the capacity that the arguments give."""
+    given = {name: getattr(arguments, name) for name in ("speed", "capacity")}
+    changes: dict[str, Any] = {name: x for name, x in given.items() if x is not None}
+    fleet = [replace(vehicle, **changes) for vehicle in vehicles]
+    if arguments.start is None:
+        return fleet
+    starts = [site for word in arguments.start for site in _find_starts(layout, word)]
+    return [replace(vehicle, start=starts[k % len(starts)]) for k, vehicle in enumerate(fleet)]
+
+
+def _find_starts(layout: Layout, word: str) -> list[str]:
+    """Return the sites that a word of --start stands for."""
+    from acerl_np.problem.importers.common import list_first
+    from acerl_np.problem.stations import PARKING, find_sites
+
+    parking = [site.id for site in layout.sites if site.kind == PARKING]
+    found = [layout.sites[k].id for k in find_sites(layout, word)]
+    if not found and word == PARKING:
+        found = parking
+    if not found and "," in word:
+        return [site for part in word.split(",") for site in _find_starts(layout, part.strip())]
+    if not found:
+        raise InputError(
+            f"--start: read '{word}'; expected sites, nodes or stations such as "
+            f"{list_first([site.id for site in layout.sites])}, or '{PARKING}' "
+            f"({count(len(parking), 'parking place')} on this floor)"
+        )
+    return found
 
 
 def format_layout(layout: Layout) -> str:
@@ -167,28 +197,41 @@ def _sizes(layout: Layout) -> str:
 def check(arguments: argparse.Namespace) -> None:
     """Print what a floor is, what cannot be reached on it, and the load of records.
 
-    Say how large a floor is, what cannot be reached on it, and whether its fleet can keep up with records.
+    Say first which vehicles cannot leave their starts, and which parts the floor falls in; then how large it
+    is, what cannot be reached on it, and whether its fleet can keep up with records.
     """
-    from acerl_np.problem.bundled import load_instance, load_layout
+    from acerl_np.problem.bundled import load_layout, load_records
     from acerl_np.problem.importers.common import list_first
-    from acerl_np.problem.servable import find_no_return, find_unreachable, measure_load
-    from acerl_np.problem.stations import find_stations, find_type
+    from acerl_np.problem.servable import (
+        describe_parts,
+        find_no_return,
+        find_unreachable,
+        measure_load,
+    )
+    from acerl_np.problem.stations import CHARGER, find_stations, find_type
 
     layout, tasks = load_layout(arguments.layout), arguments.tasks
     # Too large demands are counted here, not refused.
     floor = layout.with_fleet(replace(vehicle, capacity=0.0) for vehicle in layout.vehicles)
     if arguments.breakdowns is not None and not tasks:
         raise InputError("--breakdowns: given without records; expected task records")
+    parts = describe_parts(layout)
+    if parts:
+        print(f"{layout.name}: {parts}", flush=True)
     with report_ignored():
-        files = {"breakdowns": arguments.breakdowns, "date_format": arguments.date_format}
-        names = drop_breakdowns(tasks)
-        instances = [load_instance(name, layout=floor, **files) for name in names]
+        files = {"breakdowns": arguments.breakdowns, "mapping": read_export(arguments)}
+        instances: list[Instance] = []
+        for name in drop_breakdowns(tasks):
+            instances += load_records(name, layout=floor, **files)
     print(f"{layout.name}: {_sizes(layout)}")
     types: dict[str, list[str]] = {}
     for name, served in find_stations(layout).items():
         types.setdefault(find_type(layout, served), []).append(name)
     for kind, own in types.items():
         print(f"{count(len(own), 'station')} of type {kind}: {list_first(own)}")
+    chargers = [site.id for site in layout.sites if site.kind == CHARGER]
+    if chargers:
+        print(f"{count(len(chargers), 'charger')}: {list_first(chargers)}")
     n_pairs, pairs = find_unreachable(floor, SHOWN + 1)
     if n_pairs:
         print(f"unreachable pairs: {n_pairs} ({list_first([f'{a} -> {b}' for a, b in pairs])})")
@@ -251,18 +294,12 @@ def change_fleet(arguments: argparse.Namespace) -> None:
       acerl-np floor fleet supply-loop --vehicles 6 --out loop6.json
     """
     from acerl_np.problem.bundled import load_layout
+    from acerl_np.problem.layout import resize_fleet
     from acerl_np.support.files import write_atomically
 
     declare_outputs(arguments, [arguments.out])
-    layout = load_layout(arguments.layout)
-    given = {name: getattr(arguments, name) for name in ("start", "speed", "capacity")}
-    changes = {name: value for name, value in given.items() if value is not None}
-    own = layout.vehicles
-    fleet = [*own, *(replace(vehicle, breakdowns=()) for vehicle in own * arguments.vehicles)]
-    layout = layout.with_fleet(
-        replace(vehicle, id=f"v{k + 1}", **changes)
-        for k, vehicle in enumerate(fleet[: arguments.vehicles])
-    )
+    layout = resize_fleet(load_layout(arguments.layout), arguments.vehicles)
+    layout = layout.with_fleet(_set_out(arguments, layout, layout.vehicles))
     write_atomically(arguments.out, format_layout(layout).encode())
     print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
 
@@ -293,7 +330,8 @@ def show(arguments: argparse.Namespace) -> None:
     _show_stations(layout)
     print("edges:")
     for edge in layout.edges:
-        print(f"  {edge.a} {'->' if edge.one_way else '--'} {edge.b}  {edge.length:g} m")
+        limit = "" if edge.max_speed == math.inf else f", at most {edge.max_speed:g} m/s"
+        print(f"  {edge.a} {'->' if edge.one_way else '--'} {edge.b}  {edge.length:g} m{limit}")
     print("vehicles:")
     for vehicle in layout.vehicles:
         limit = f"capacity {vehicle.capacity:g}" if vehicle.capacity else "any load"
@@ -354,7 +392,11 @@ FLEET = (
         int,
         range=(1, MAX_VEHICLES),
     ),
-    opt.CommandOption("--start SITE", "where every vehicle starts (default: the file's starts)"),
+    opt.CommandOption(
+        "--start SITE+",
+        "where the vehicles start, in turn: sites, nodes or stations by any of their names, or 'parking' for "
+        "all parking places (default: the file's starts)",
+    ),
     opt.CommandOption(
         "--speed S",
         "speed of every vehicle, m/s (default: the file's; of a fleet by --vehicles: 1)",
@@ -405,14 +447,14 @@ IMPORT = (
 CHECK = (
     FLOOR,
     opt.CommandOption("tasks TASKS.csv*", "task records to be served on it", default=[]),
-    *(opt.BREAKDOWNS, opt.DATE_FORMAT),
+    *(opt.BREAKDOWNS, *opt.EXPORT),
 )
 CHANGE = (
     FLOOR,
     opt.CommandOption("--out LAYOUT.json", "layout to write", required=True),
     opt.FORCE,
     FLEET[0].but(help="so many vehicles", required=True),
-    FLEET[1].but(help="where every vehicle starts (default: the layout's starts, in turn)"),
+    FLEET[1].but(help=FLEET[1].help.replace("the file's starts", "the layout's, in turn")),
     FLEET[2].but(help="speed of every vehicle, m/s (default: the layout's, in turn)"),
     FLEET[3].but(
         help="capacity of every vehicle in units of load, 0 for unlimited (default: the layout's, in turn)"

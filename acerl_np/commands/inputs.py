@@ -16,6 +16,8 @@ from acerl_np.support.errors import (
     LayoutError,
     RecordWarning,
     describe,
+    describe_left_out,
+    list_causes,
     list_some,
     make_printable,
 )
@@ -23,26 +25,65 @@ from acerl_np.support.files import is_stream, path_exists
 
 if TYPE_CHECKING:
     from acerl_np.problem.assignments import Assignments
+    from acerl_np.problem.export import Export
     from acerl_np.problem.instance import Instance
 
 
+TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
+"""Endings of the names of tables."""
+
+
+MOST_FAULTS = 20
+"""Causes that are listed of what was left out."""
+
+
 @contextmanager
-def report_ignored() -> Iterator[None]:
-    """Say on the standard error stream, in one line, which columns of the files read inside are ignored."""
+def report_ignored(kept: list[RecordWarning] | None = None) -> Iterator[None]:
+    """Say on the standard error stream what of the files read inside is ignored, their columns in one line.
+
+    Where there is a list for what would be said, `kept`, it goes there.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RecordWarning)
         yield
     found: dict[str, list[str]] = {}
     for item in caught:
-        if isinstance(item.message, RecordWarning):
-            for column in item.message.columns:
-                found.setdefault(column, []).append(item.message.path)
+        message = item.message
+        if not isinstance(message, RecordWarning):
+            warnings.warn_explicit(message, item.category, item.filename, item.lineno)
+        elif kept is not None:
+            kept.append(message)
+        elif message.faults:
+            print(list_faults(message), file=sys.stderr)
         else:
-            warnings.warn_explicit(item.message, item.category, item.filename, item.lineno)
+            for column in message.columns:
+                found.setdefault(column, []).append(message.path)
     if found:
         paths = list(dict.fromkeys(path for some in found.values() for path in some))
         warning = RecordWarning(list_some(paths, 3), list(found))
         print(" ".join(str(warning).split()), file=sys.stderr)
+
+
+def list_faults(warning: RecordWarning) -> str:
+    """Return what was left out of a table, a line for each cause."""
+    causes = list_causes(warning.faults)
+    rest = len(causes) - MOST_FAULTS
+    lines = causes[:MOST_FAULTS]
+    lines += [f"and {rest:,} causes more (acerl-np records check lists all)"] * (rest > 0)
+    shown = describe_left_out(warning.faults, warning.n_rows)
+    return "\n  ".join(map(make_printable, [f"{warning.path}: {shown}:", *lines]))
+
+
+def read_export(arguments: argparse.Namespace) -> Export:
+    """Return how the records are written that the arguments name: by --mapping, and the options beside it."""
+    from acerl_np.problem.export import parse_columns, read_mapping
+
+    export = read_mapping(arguments.mapping)
+    names = ("date_format", "encoding", "sheet", "split", "skip_bad", "due")
+    given = {name: getattr(arguments, name) for name in names if getattr(arguments, name)}
+    if arguments.columns:
+        given["columns"] = {**export.columns, **parse_columns(arguments.columns)}
+    return replace(export, **given)
 
 
 def vary_breakdowns(instances: list[Instance], text: str | None) -> list[Instance]:
@@ -67,13 +108,18 @@ def vary_breakdowns(instances: list[Instance], text: str | None) -> list[Instanc
 
 
 def load_instances(
-    arguments: argparse.Namespace, default: str | None = None, *, servable: bool = True
+    arguments: argparse.Namespace,
+    default: str | None = None,
+    *,
+    servable: bool = True,
+    ignored: list[RecordWarning] | None = None,
 ) -> list[Instance]:
     """Load the records or the suite that the arguments name, else the suite `default`, if any.
 
-    With `servable` records are refused some of whose tasks may be impossible to reach or to carry.
+    With `servable` records are refused some of whose tasks may be impossible to reach or to carry. What is
+    ignored goes to the list `ignored`, if there is one, as `report_ignored` says.
     """
-    from acerl_np.problem.bundled import load_instance, load_layout, load_suite
+    from acerl_np.problem.bundled import load_layout, load_records, load_suite
 
     tasks, suite, breakdowns = arguments.tasks, arguments.suite, arguments.breakdowns
     random = getattr(arguments, "random_breakdowns", None)
@@ -91,10 +137,13 @@ def load_instances(
         return vary_breakdowns(found, random)
     if suite is not None:
         raise InputError(f"--suite: read '{suite}' besides task records; expected one of the two")
-    how = {"breakdowns": breakdowns, "date_format": arguments.date_format, "servable": servable}
-    with report_ignored():
+    export = read_export(arguments)
+    with report_ignored(ignored):
         layout = None if arguments.layout is None else load_layout(arguments.layout)
-        found = [load_instance(task, layout=layout, **how) for task in drop_breakdowns(tasks)]
+        how = {"layout": layout, "breakdowns": breakdowns, "mapping": export}
+        found = []
+        for task in drop_breakdowns(tasks):
+            found += load_records(task, **how, servable=servable)
     return vary_breakdowns(found, random)
 
 
@@ -112,15 +161,17 @@ def names_records(arguments: argparse.Namespace) -> bool:
 
 
 def drop_breakdowns(tasks: list[str]) -> list[str]:
-    """Return the names without those of `breakdowns.csv`, which "*.csv" finds among records."""
-    from acerl_np.problem.records import BREAKDOWNS_FILE
+    """Return the names without those that "*.csv" finds beside records: of breakdowns, of rows left out."""
+    from acerl_np.problem.records import BREAKDOWNS_FILE, LEFT_OUT
 
-    return [task for task in tasks if Path(task).name != BREAKDOWNS_FILE] or tasks
+    return [
+        x for x in tasks if Path(x).name != BREAKDOWNS_FILE and not x.endswith(LEFT_OUT)
+    ] or tasks
 
 
 def is_table(name: str) -> bool:
-    """Whether a name is that of a table: of a CSV file, a pipe or the standard input."""
-    return name.lower().endswith(".csv") or is_stream(name)
+    """Whether a name is that of a table: of a CSV file, a workbook, a pipe or the standard input."""
+    return name.lower().endswith(TABLES) or is_stream(name)
 
 
 def is_bundled(name: str) -> bool:
@@ -137,12 +188,15 @@ def is_suite(names: Sequence[str]) -> bool:
     return len(names) == 1 and names[0] in bundled_suites() and not path_exists(names[0])
 
 
-def take_names(arguments: argparse.Namespace) -> list[str]:
-    """Return the names that are those of policies; the others, of records, become the arguments' tasks."""
+def take_names(arguments: argparse.Namespace, *, needed: bool = True) -> list[str]:
+    """Return the names that are those of policies; the others, of records, become the arguments' tasks.
+
+    Without any policy it is an error if one is `needed`.
+    """
     records = [name for name in arguments.names if is_table(name) or is_bundled(name)]
     names = [name for name in arguments.names if name not in records]
     arguments.tasks = [*records, *arguments.tasks]
-    if not names:
+    if not names and needed:
         raise InputError("no policy; expected policy.npz or a name such as EDD before the records")
     return names
 
@@ -155,7 +209,12 @@ def load_episode(arguments: argparse.Namespace) -> tuple[list[str], Instance]:
         expected = "INSTANCE" if arguments.past and len(policies) > 1 else "POLICY and INSTANCE"
         raise InputError(f"read {len(arguments.names)} names ({shown}); expected {expected}")
     data = {**vars(arguments), "tasks": [name], "suite": None}
-    return policies, load_instances(argparse.Namespace(**data))[0]
+    found = load_instances(argparse.Namespace(**data))
+    if len(found) > 1:
+        raise InputError(
+            f"{name}: {len(found)} records by --split; expected one (acerl-np records convert writes them)"
+        )
+    return policies, found[0]
 
 
 def read_past(
@@ -168,8 +227,9 @@ def read_past(
         raise InputError(
             f"--past: read {len(paths)} files for {len(instances)} records; expected one each"
         )
+    export = read_export(arguments)
     with report_ignored():
         return [
-            read_assignments(path, instance, date_format=arguments.date_format)
+            read_assignments(path, instance, export)
             for path, instance in zip(paths, instances, strict=True)
         ]

@@ -19,6 +19,7 @@ from acerl_np.support.files import remember_streams
 COMMANDS = {
     "train": "train a policy with ACERL",
     "evaluate": "play policies and rules on task records and compare them",
+    "whatif": "ask what another fleet, demand or speed would bring; the smallest fleet for a target",
     "replay": "write a page that replays an episode: floor, decisions, chart of the vehicles",
     "hindsight": "search the best schedules for futures that are known",
     "rivals": "train a learner that the paper compares with: PPO, SAC, LSAC, RCPOM, MAPPO",
@@ -31,6 +32,9 @@ COMMANDS = {
     "warm": "compile ahead, so that the first use waits for nothing",
 }
 
+
+ALIASES = {"record": "records"}
+"""Other names of commands."""
 
 MODULES = {
     **{"replay": "replaying", "hindsight": "searching", "records": "recording"},
@@ -73,10 +77,11 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         subparser = subparsers.add_parser(
             name,
             help=summary,
+            aliases=[alias for alias, own in ALIASES.items() if own == name],
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name == command:
+        if name == ALIASES.get(command or "", command):
             module = importlib.import_module(f"acerl_np.commands.{MODULES.get(name, name)}")
             subparser.description, subparser.epilog = part_help(module.__doc__)
             subparser.set_defaults(run=getattr(module, "run", None))

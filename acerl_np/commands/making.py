@@ -84,9 +84,9 @@ def generate(arguments: argparse.Namespace) -> None:
     Draw task records for a floor: pickups and deliveries at random among its stations, arrivals in whole
     seconds. The same options and seed give the same files.
 
-    Stations are what the layout lists as such and all sites of a kind other than "waypoint", "parking" and
-    none; `acerl-np floor show` lists them. On a floor without any, tasks join all sites but the vehicles'
-    start sites.
+    Stations are what the layout lists as such and all sites of a kind other than "waypoint", "parking",
+    "charger" and none; `acerl-np floor show` lists them. On a floor without any, tasks join all sites but the
+    vehicles' start sites.
 
     A task is due S x its loaded time (way and handling), plus the mean travel time from the other sites to
     its pickup, after its arrival, both at the fleet's mean speed. Sites that cannot be reached are left out.
@@ -318,7 +318,8 @@ def declare_records(arguments: argparse.Namespace, names: Sequence[str], fields:
         raise InputError(
             f"--names: read '{arguments.names}'; expected another name than that of {BREAKDOWNS_FILE}"
         )
-    declare_outputs(arguments, [Path(arguments.out) / f"{name}.csv" for name in names])
+    files = [Path(arguments.out) / f"{name}.csv" for name in names]
+    declare_outputs(arguments, files, folder=arguments.out)
 
 
 def write_made(made: list[Instance], out: str, breakdowns: bytes | None = None) -> None:

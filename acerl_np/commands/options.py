@@ -233,15 +233,52 @@ BREAKDOWNS = CommandOption(
 DATE_FORMAT = CommandOption(
     "--date-format FORMAT",
     "how the records write dates, such as '%%d.%%m.%%Y %%H:%%M' for 06.05.2024 07:30 (%%Y year, %%m month, "
-    "%%d day, %%H hour, %%M minute, %%S second). Seconds, seconds since 1970, times of day (07:30) and ISO "
-    "8601 timestamps need none",
+    "%%d day, %%H hour, %%M minute, %%S second; with AM or PM: %%I hour, %%p). Seconds, seconds since 1970, "
+    "times of day (07:30) and ISO 8601 timestamps need none",
 )
 RANDOM_BREAKDOWNS = CommandOption(
     "--random-breakdowns MTBF,MTTR",
     "every vehicle also breaks down at random: mean seconds between failures and to repair, such as "
     "3600,300; 'none': no random breakdowns (default: as the layout says)",
 )
-READING = (LAYOUT, BREAKDOWNS, DATE_FORMAT)
+EXPORT = (
+    CommandOption(
+        "--mapping FILE.toml",
+        "how another system wrote the records, as 'records convert --write-mapping' writes it: columns, "
+        "encoding, date-format, sheet, split, skip-bad, due; options beside it win",
+        read_name,
+    ),
+    CommandOption(
+        "--columns KNOWN=COLUMN,...",
+        "what the records call their columns, such as task=TA-Nr,pickup=Von,arrival_time=Datum+Uhrzeit; "
+        "'column 3' is the third",
+    ),
+    DATE_FORMAT,
+    CommandOption(
+        "--encoding NAME",
+        "of records that are neither UTF-8 nor UTF-16, which the bytes tell (default: cp1252)",
+    ),
+    CommandOption("--sheet NAME", "of a workbook (default: the first with a header)"),
+    CommandOption(
+        "--split WHEN",
+        "several records of one file: shift (06:00/14:00/22:00), shifts such as 05:30/17:30, day, or after "
+        "pauses without arrivals of more than so many seconds",
+    ),
+    CommandOption(
+        "--skip-bad",
+        "leave out rows that cannot be read, and list them, instead of refusing the file",
+        bool,
+    ),
+    CommandOption(
+        "--due SECONDS",
+        "when tasks are due whose field or column of due times is missing, after their arrival",
+        float,
+        range=(1, 1e9),
+    ),
+)
+"""How records are written that another system exported."""
+
+READING = (LAYOUT, BREAKDOWNS, *EXPORT)
 """What records are read with."""
 
 ONE_FLOOR = LAYOUT.but(

@@ -1,24 +1,26 @@
-"""What a command may not write: what it reads, and what exists and is not meant to be replaced; folders."""
+"""What a command may not write: what it reads, what exists, and where nothing can be written; folders."""
 
 from __future__ import annotations
 
 import argparse
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from acerl_np.support.errors import AcerlError, InputError, StorageError, make_printable
+from acerl_np.support.errors import AcerlError, InputError, make_printable
 from acerl_np.support.files import (
     STDIN,
     TEMPORARY,
+    check_place,
     claim_folder,
     describe_os_error,
     has_mark,
     path_exists,
 )
 
-WRITTEN = ("out", "schedule_csv", "trials_csv")
+WRITTEN = ("out", "picture", "schedule_csv", "tasks_csv", "trials_csv", "write_mapping")
 """Options that name what is written; all others may name what is read."""
 
 RUN_FILES = (
@@ -33,21 +35,25 @@ def declare_outputs(
     outputs: Iterable[str | os.PathLike[str] | None],
     *,
     option: str = "--out",
+    folder: str | os.PathLike[str] | None = None,
     own: bool = False,
     force: bool | None = None,
 ) -> None:
     """Refuse what must not be written, before any work; an output of None is none.
 
     Files are written beside their names and moved there, so what is read under another name stays as it is;
-    only a name that is read itself is refused, also with --force.
+    only a name that is read itself is refused, also with --force. All that a command writes is declared at
+    once: no two of it may have one name.
 
-    Whatever the arguments name may be read; `option` names the outputs, for the error, and `force` stands in
-    the place of the arguments'. With `own` what this package made (`has_mark`) may be replaced unasked: for
-    default names, nobody chose them.
+    Whatever the arguments name may be read; `force` stands in the place of the arguments'. `option` names
+    what is no option's value, for the error. `folder` is made later, if need be (`make_folder`). With `own`
+    what this package made (`has_mark`) may be replaced unasked: for default names, nobody chose them.
     """
     from acerl_np.problem.bundled import bundled_instances, bundled_suites
 
     force = bool(arguments.force) if force is None else force
+    named = {vars(arguments).get(key): f"--{key.replace('_', '-')}" for key in WRITTEN}
+    paths = [os.fspath(output) for output in outputs if output is not None]
     read = [
         name
         for key, value in vars(arguments).items()
@@ -58,22 +64,37 @@ def declare_outputs(
     bundled, suites = bundled_instances(), bundled_suites()
     for name in read.copy():
         read += [str(bundled[item]) for item in suites.get(name, [name]) if item in bundled]
-    for path in (os.fspath(output) for output in outputs if output is not None):
-        shown = make_printable(path)
+    for path in paths:
+        shown, asked = make_printable(path), named.get(path, option)
         source = next((name for name in read if _are_same(name, path)), None)
         if source is not None:
             name = make_printable(source)
             same = "is" if name == shown else f"is the same file as {name}, which is"
             raise InputError(
-                f"{option}: {shown} {same} read, and would be overwritten; expected another name"
+                f"{asked}: {shown} {same} read, and would be overwritten; expected another name"
             )
         if path == STDIN or (path_exists(path) and not Path(path).is_file()):
             what = "a folder" if Path(path).is_dir() else "no file"
             found = "read '-'" if path == STDIN else f"{shown} is {what}"
-            raise InputError(f"{option}: {found}; expected the name of a file")
+            raise InputError(f"{asked}: {found}; expected the name of a file")
         if os.path.lexists(path) and not force and not (own and has_mark(path)):
             raise InputError(
-                f"{option}: {shown} exists; expected a new name, or --force to replace it"
+                f"{asked}: {shown} exists; expected a new name, or --force to replace it"
+            )
+        place = Path(path)
+        if folder is not None and Path(folder).is_relative_to(place.parent):
+            while not path_exists(place.parent) and place.parent != place.parent.parent:
+                place = place.parent
+        try:
+            check_place(place)
+        except InputError as error:
+            raise InputError(f"{asked}: {error}") from error
+    counts = Counter(Path(path).resolve() for path in paths)
+    for path in paths:
+        if counts[Path(path).resolve()] > 1:
+            raise InputError(
+                f"{named.get(path, option)}: {make_printable(path)} is what another option writes, too; "
+                "expected another name"
             )
 
 
@@ -93,8 +114,10 @@ def make_folder(path: str | Path, *, new: bool = False) -> Path:
             return folder
         except OSError as error:
             if not isinstance(error, FileExistsError) or not folder.is_dir():
-                reason = describe_os_error(error)
-                raise StorageError(f"{folder}: cannot make the folder: {reason}") from error
+                name, reason = make_printable(str(folder)), describe_os_error(error)
+                raise InputError(
+                    f"{name}: cannot make the folder: {reason}; expected the name of a folder"
+                ) from error
         except ValueError as error:
             name = make_printable(str(folder))
             raise InputError(f"{name}: {error}; expected the name of a folder") from error
@@ -126,7 +149,8 @@ def declare_run(arguments: argparse.Namespace) -> None:
     folder = Path(resume).parent if out is None else Path(out)
     if resume is None or not _are_same(resume, str(folder / "run.npz")):
         force = bool(arguments.force) or is_killed_start(folder)
-        declare_outputs(arguments, [folder / name for name in RUN_FILES], force=force)
+        files = [folder / name for name in RUN_FILES]
+        declare_outputs(arguments, files, folder=folder, force=force)
 
 
 def is_killed_start(folder: Path) -> bool:

@@ -51,7 +51,10 @@ def _picture(arguments: argparse.Namespace, default: str | Path) -> Iterator[Pat
 
     out = Path(default if arguments.out is None else arguments.out)
     check_form(out)
-    declare_outputs(arguments, [out], own=arguments.out is None)
+    default_folder = (
+        out.parent if arguments.out is None else None
+    )  # who reads there says what lacks
+    declare_outputs(arguments, [out], folder=default_folder, own=arguments.out is None)
     check_extra()
     yield out
     print(make_printable(str(out)))
@@ -120,9 +123,9 @@ def _trace_episode(arguments: argparse.Namespace) -> Trace:
 def compare(arguments: argparse.Namespace) -> None:
     """Draw policies beside each other on the same records.
 
-    Draw makespan and tardiness of policies, a row each: every record's mean, joined from policy to
-    policy, and the mean of all with the standard error of its difference to the first policy, record by
-    record.
+    Draw objective and cost of policies (the makespan and the tardiness unless told otherwise), a row each:
+    every record's mean, joined from policy to policy, and the mean of all with the standard error of its
+    difference to the first policy, record by record.
     """
     from acerl_np.pictures.compare import draw_comparison
     from acerl_np.pictures.drawing import MAX_LINES

@@ -34,15 +34,15 @@ def report_unfinished(name: str, trials: Trials) -> None:
         )
 
 
-def make_report() -> Callable[[int, int, str, bool], None]:
+def make_report(what: str = "trainings") -> Callable[..., None]:
     """Return what says how many trainings of all are done, in a line every two seconds, and the time left.
 
-    Those that were trained earlier cost no time.
+    Those that were trained earlier, not `is_new`, cost no time.
     """
     started = shown = time.perf_counter()
     trained = 0
 
-    def report(done: int, total: int, label: str, is_new: bool) -> None:
+    def report(done: int, total: int, label: str, is_new: bool = True) -> None:
         nonlocal shown, trained
         now = time.perf_counter()
         trained += is_new
@@ -50,7 +50,7 @@ def make_report() -> Callable[[int, int, str, bool], None]:
             return
         shown, elapsed = now, now - started
         left = f", about {elapsed / trained * (total - done):.0f} s left" if trained else ""
-        line = f"{done}/{total} trainings, {label}, {elapsed:.0f} s{left}"
+        line = f"{done}/{total} {what}, {label}, {elapsed:.0f} s{left}"
         print(line, file=sys.stderr, flush=True)
 
     return report

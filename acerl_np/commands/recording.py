@@ -17,15 +17,34 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.inputs import load_instances, report_ignored, vary_breakdowns
+from acerl_np.commands.inputs import (
+    drop_breakdowns,
+    load_instances,
+    read_export,
+    report_ignored,
+    vary_breakdowns,
+)
 from acerl_np.commands.making import GENERATE, PERTURB
-from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.outputs import declare_outputs, make_folder
 from acerl_np.commands.tables import COLUMN_OF, FIGURES, USAGE, Column, count, render
-from acerl_np.support.errors import InputError
-from acerl_np.support.report import DATA_FORMATS, render_data, render_table
+from acerl_np.support.errors import (
+    Fault,
+    InputError,
+    RecordError,
+    RecordWarning,
+    count_rows,
+    list_causes,
+    list_names,
+    make_printable,
+)
+from acerl_np.support.files import STDIN, show_path, write_atomically
+from acerl_np.support.report import DATA_FORMATS, render_csv, render_data, render_table
 
 if TYPE_CHECKING:
     from acerl_np.problem.assignments import Assignments
@@ -63,31 +82,80 @@ MOST_NAMES = 5
 """Tasks that a table names before it says only how many there are."""
 
 
+FAULTS = (
+    Column("place", "row"),
+    Column("field", "field", words=True),
+    Column("read", "read", words=True),
+    Column("text", "what is wrong", words=True),
+)
+
+
 def check(arguments: argparse.Namespace) -> None:
     """Print one table per record, or one for programs with a row for each.
 
-    Look through task records: what they ask of the fleet, and what in them nobody could do.
+    Look through task records: rows that cannot be read, all of them, and what is wrong with each; what the
+    others ask of the fleet, and what in them nobody could do.
 
-    Tasks that no vehicle may carry or reach make a record unusable for the other commands; the exit status is
-    0 all the same.
+    The exit status is 2 if rows or files cannot be read, after all of them are listed; --skip-bad leaves such
+    rows out of what other commands do. Tasks that no vehicle may carry or reach make a record unusable for
+    other commands; the exit status is 0 all the same.
     """
     from acerl_np.problem.servable import check_record
 
-    found = [(item, check_record(item)) for item in load_instances(arguments, servable=False)]
-    if arguments.format in DATA_FORMATS:
-        print(render_data([list_check(*pair) for pair in found], arguments.format), end="")
-        return
-    for k, (instance, checked) in enumerate(found):
+    found: list[tuple[Instance, tuple[Fault, ...]]] = []
+    ignored: list[RecordWarning] = []
+    wrong: list[str] = []
+    is_data, names = arguments.format in DATA_FORMATS, drop_breakdowns(arguments.tasks)
+    for name in names or [""]:
+        own = {**vars(arguments), "tasks": [name] if name else [], "skip_bad": True}
+        said: list[RecordWarning] = []
+        loaded: list[Instance] = []
+        try:
+            loaded = load_instances(argparse.Namespace(**own), servable=False, ignored=said)
+        except RecordError as error:
+            said.append(RecordWarning(name, (), error.faults, error.n_rows))
+            wrong += [str(error)] * (not error.faults)
+        ignored += [warning for warning in said if warning.columns]
+        bad = [warning for warning in said if warning.faults]
+        for warning in bad:
+            n_tasks = sum(item.n_tasks for item in loaded)
+            shown = f"{warning.path}: {count_rows(warning.faults, warning.n_rows)} are bad"
+            shown += f", {n_tasks:,} are fine"
+            wrong.append(shown + "; --skip-bad leaves bad ones out" * bool(n_tasks))
+            if not (is_data and loaded):
+                causes = list_causes(warning.faults)
+                told = [shown, *(causes if len(causes) < len(warning.faults) else ())]
+                rows = [fault._asdict() for fault in warning.faults]
+                table = render(FAULTS, rows, "text" if is_data else arguments.format)
+                # A table for programs has no row of a file without a record.
+                stream = sys.stderr if is_data else sys.stdout
+                print("\n".join(map(make_printable, told)), f"\n{table}", sep="", file=stream)
+        # Those of a file stand beside the first of its records.
+        found += zip(loaded, [*(x.faults for x in bad), *[()] * len(loaded)], strict=False)
+    with report_ignored():
+        for warning in ignored:
+            warnings.warn(warning, stacklevel=1)
+    checked = [(item, faults, check_record(item)) for item, faults in found]
+    if is_data and checked:
+        print(render_data([list_check(*one) for one in checked], arguments.format), end="")
+    for k, (instance, faults, result) in enumerate(() if is_data else checked):
         if k:
             print()
-        data, notes = list_check(instance, checked), note_check(instance, checked)
-        data["usable"] = "yes" if checked.servable else "no"
-        rows = [[x.title, x.show(data[x.name]), notes.get(x.name, "")] for x in CHECKS]
+        data, notes = list_check(instance, faults, result), note_check(instance, result)
+        data["usable"] = "yes" if result.servable else "no"
+        lines = [[x.title, x.show(data[x.name]), notes.get(x.name, "")] for x in CHECKS]
         header = [instance.name, "value", "which"]
-        print(render_table(header, rows, arguments.format), end="")
+        print(render_table(header, lines, arguments.format), end="")
+    if len(wrong) > 1:
+        print("\n".join(map(make_printable, wrong)), file=sys.stderr)
+        raise RecordError(f"{len(wrong)} of {len(names)} files cannot be read as they are")
+    if wrong:
+        raise RecordError(wrong[0])
 
 
-def list_check(instance: Instance, found: RecordCheck) -> dict[str, object]:
+def list_check(
+    instance: Instance, faults: Sequence[Fault], found: RecordCheck
+) -> dict[str, object]:
     """Return a record's row of the table for programs; tasks' names are separated by blanks."""
     from acerl_np.problem.fields import show_moment
 
@@ -107,6 +175,8 @@ def list_check(instance: Instance, found: RecordCheck) -> dict[str, object]:
         "offered_load": found.load.offered,
         "offered_load_without_approaches": found.load.loaded,
         "usable": bool(found.servable),
+        "bad_rows": len({fault.place for fault in faults}),
+        "faults": "\n".join(map(str, faults)) or None,
     }
 
 
@@ -139,70 +209,122 @@ def convert(arguments: argparse.Namespace) -> None:
     writes records: separated by commas, arrivals as seconds, ISO 8601 timestamps or times of day, expiries in
     seconds from the arrival.
 
-    Upper and lower case of the header, commas, semicolons or tabs, and further columns do no harm; a misspelt
-    column is refused. Times are told apart by their look:
+    A workbook (.xlsx), UTF-8, UTF-16 and Windows-1252 are told by their bytes. Upper and lower case of the
+    header, titles above it, commas, semicolons or tabs, and further columns do no harm; a misspelt column is
+    refused. Columns of other names are guessed from German and English headers, and dates from their look;
+    --columns and --date-format say what is meant. --write-mapping keeps all of it for the other commands,
+    which guess nothing: --mapping. Times are told apart by their look:
       12.5                        seconds from the start of the episode, to 1e9
       1714980600                  seconds since 1970, above 1e9 (September 2001)
       07:30, 07:30:15             times of one day
       2024-05-06T07:30:15+02:00   ISO 8601 timestamps, with or without an offset from UTC
       06.05.2024 07:30            anything else with --date-format, here '%d.%m.%Y %H:%M'
-    Of all but seconds, time zero is the first arrival. '-' is the standard input.
+    Of all but seconds, time zero is the first arrival, of a shift its beginning. '-' is the standard input.
+
+    A due time of day that shares its date with the arrival and lies before it is of the next day.
+
+    With --skip-bad, OUT.left-out.csv lists the rows that were left out. With --split --out is a folder.
 
     Examples
     --------
       acerl-np records convert export.csv --layout floor.json --out week1.csv
+      acerl-np records convert erp.xlsx --layout floor.json --write-mapping erp.toml --out week1.csv
       acerl-np records convert export.csv --layout floor.json --date-format '%d.%m.%Y %H:%M' --out week1.csv
+      acerl-np records convert export.csv --layout floor.json --split shift --skip-bad --out week1
       gunzip -c export.csv.gz | acerl-np records convert - --layout floor.json --out week1.csv
     """
     from acerl_np.problem.bundled import find_record
-    from acerl_np.problem.records import examine_record, write_record
+    from acerl_np.problem.export import format_mapping
+    from acerl_np.problem.records import LEFT_OUT, examine_record, guess_export, write_record
 
-    out = arguments.out
-    declare_outputs(arguments, [out])
     path, layout = find_record(arguments.tasks, arguments.layout)
+    export, lines = guess_export(path, read_export(arguments))
     with report_ignored():
-        instance, reading = examine_record(
-            path, layout, date_format=arguments.date_format, servable=False
-        )
-    write_record(instance, out)
-    found = describe_reading(instance, reading)
+        instances, reading = examine_record(path, layout, export, lines=lines, servable=False)
+    files = {arguments.out: instances[0]}
+    if export.split is not None:
+        # A file's name has no brackets: not "<stdin>-2024-05-06-0600.csv".
+        unnamed = f"{show_path(STDIN)}-"
+        files = {
+            str(Path(arguments.out) / f"{item.name.removeprefix(unnamed)}.csv"): item
+            for item in instances
+        }
+    left_out = Path(f"{arguments.out.removesuffix('.csv')}{LEFT_OUT}") if reading.faults else None
+    folder = None if export.split is None else arguments.out
+    declare_outputs(arguments, [arguments.write_mapping, *files, left_out], folder=folder)
+    if folder is not None:
+        make_folder(folder)
+    for file, instance in files.items():
+        write_record(instance, file)
+    found = describe_reading(instances, reading)
     if arguments.format in DATA_FORMATS:
         row = {
-            "record": instance.name,
+            "record": instances[0].name,
             **{name.replace(" ", "_"): x for name, x in found.items() if name not in NUMBERS},
-            "tasks": instance.n_tasks,
-            "first_arrival_s": instance.arrival[0],
-            "last_arrival_s": instance.arrival[-1],
+            "tasks": sum(instance.n_tasks for instance in instances),
+            "first_arrival_s": instances[0].arrival[0],
+            "last_arrival_s": instances[-1].arrival[-1],
         }
         print(render_data([row], arguments.format), end="")
     else:
-        columns = [Column("what", instance.name), Column("text", "understood as", words=True)]
+        columns = [Column("what", instances[0].name), Column("text", "understood as", words=True)]
         rows = [{"what": what, "text": text} for what, text in found.items()]
         print(render(columns, rows, arguments.format), end="")
-    print(f"record {out}", file=sys.stderr)
+    for file in files:
+        print(f"record {file}", file=sys.stderr)
+    if left_out is not None:
+        bad = [["place", "field", "read", "wrong"], *map(plain_cells, reading.faults)]
+        write_atomically(left_out, render_csv(bad).encode())
+        print(f"left out {left_out}", file=sys.stderr)
+    if arguments.write_mapping is not None:
+        write_atomically(arguments.write_mapping, format_mapping(export).encode())
+        print(f"mapping {arguments.write_mapping}", file=sys.stderr)
 
 
-def describe_reading(instance: Instance, reading: Reading) -> dict[str, str]:
+def plain_cells(fault: Fault) -> list[str]:
+    """Return a fault's cells, none of which a spreadsheet takes for a formula."""
+    return [f"'{cell}" if cell[:1] in tuple("=+-@") else cell for cell in fault]
+
+
+def describe_reading(instances: Sequence[Instance], reading: Reading) -> dict[str, str]:
     """Return what was understood of a record, and as what."""
     from acerl_np.problem.fields import show_moment
-    from acerl_np.problem.source import DELIMITERS
-    from acerl_np.support.errors import list_some, make_printable
+    from acerl_np.problem.source import DELIMITERS, normalise
 
+    first, last = instances[0], instances[-1]
+    table, columns = reading.table, reading.table.columns
     task, arrival, expiry = reading.first_row
     arrival_read, expiry_read = reading.first
-    due = "" if reading.expiries == "seconds" else " after the arrival"
-    ignored = [make_printable(name[:60]) for name in reading.columns.ignored]
+    due = "" if reading.expiries in ("seconds", "--due") else " after the arrival"
+    named = [
+        name if normalise(own) == name else f"{name} ({own})"
+        for name, own in zip(columns.used, columns.named, strict=True)
+    ]
+    form = {"sheet": table.form}
+    if table.delimiter:
+        form = {"columns separated by": DELIMITERS[table.delimiter], "encoding": table.form}
     found = {
-        "columns separated by": DELIMITERS[reading.delimiter],
-        "columns used": ", ".join(reading.columns.used),
-        "columns ignored": list_some(ignored, 20) or "none",
+        **form,
+        "header": f"line {columns.line}",
+        "columns used": ", ".join(named),
+        "columns ignored": list_names(columns.ignored) or "none",
         "arrivals": f"{reading.arrivals}; task {task}: {arrival} -> {arrival_read:g} s",
         "expiries": f"{reading.expiries}; task {task}: {expiry} -> {expiry_read:g} s{due}",
-        "tasks": str(instance.n_tasks),
-        "first arrival": f"{instance.arrival[0]:g} s",
-        "last arrival": f"{instance.arrival[-1]:g} s",
-        "time zero": "second 0" if instance.epoch is None else show_moment(instance.epoch),
+        "tasks": str(sum(instance.n_tasks for instance in instances)),
+        "first arrival": f"{first.arrival[0]:g} s",
+        "last arrival": f"{last.arrival[-1]:g} s",
+        "time zero": "second 0" if first.epoch is None else show_moment(first.epoch),
     }
+    if instances[1:]:
+        del found["first arrival"], found["last arrival"]
+        found["records"] = f"{len(instances)}, {first.name} to {last.name}"
+    if reading.rolled:
+        found["expiries"] += (
+            f"; {count(len(reading.rolled), 'task')} due the day after, at most {max(reading.rolled):g} s "
+            "after the arrival"
+        )
+    if reading.faults:
+        found["left out"] = count_rows(reading.faults, reading.n_rows)
     return {what: make_printable(text) for what, text in found.items()}
 
 
@@ -265,13 +387,14 @@ def replay(arguments: argparse.Namespace) -> None:
         raise InputError(
             f"--schedule-csv: given with {len(paths)} files of assignments; expected one"
         )
-    declare_outputs(arguments, [arguments.schedule_csv], option="--schedule-csv")
+    declare_outputs(arguments, [arguments.schedule_csv])
+    export = read_export(arguments)
     with report_ignored():
         for path, name in zip(paths, names, strict=True):
             read = {"layout": arguments.layout, "breakdowns": arguments.breakdowns}
-            instance = load_instance(name, **read, date_format=arguments.date_format)
+            instance = load_instance(name, **read, mapping=export)
             [instance] = vary_breakdowns([instance], "none")
-            pairs.append(read_assignments(path, instance, date_format=arguments.date_format))
+            pairs.append(read_assignments(path, instance, export))
     played = [replay_assignments(assignments) for assignments in pairs]
     if arguments.schedule_csv is not None:
         write_schedule(arguments.schedule_csv, played[0])
@@ -296,9 +419,9 @@ def _read_log(arguments: argparse.Namespace) -> Assignments:
     from acerl_np.live.audit import read_audit
     from acerl_np.problem.bundled import load_layout
 
-    for name in ("tasks", "breakdowns", "date_format"):
-        if getattr(arguments, name):
-            raise InputError(f"--{name.replace('_', '-')}: given with --audit; the log tells all")
+    for option in (opt.OLDER_TASKS, opt.BREAKDOWNS, *opt.EXPORT):
+        if getattr(arguments, option.key):
+            raise InputError(f"{option.usage.split()[0]}: given with --audit; the log tells all")
     if arguments.layout is None:
         raise InputError("--layout: missing; expected the floor of the log of --audit")
     return read_audit(arguments.audit, load_layout(arguments.layout).with_random_breakdowns(None))
@@ -306,12 +429,11 @@ def _read_log(arguments: argparse.Namespace) -> Assignments:
 
 def score_replay(played: Replay) -> dict[str, float]:
     """Return the figures of a replay by the names of their columns."""
-    from acerl_np.evaluation.past import count_late, measure_delays
+    from acerl_np.evaluation.past import count_late, measure_delays, measure_utilisation
     from acerl_np.evaluation.trials import Trials
 
     behind, instance = measure_delays(played), played.assignments.instance
     trials, late = Trials.of([instance], played.outcome), count_late(played)
-    usage = ("waiting", "utilisation", "empty")
     return {
         "makespan_s": played.makespan,
         "tardiness_s": played.tardiness,
@@ -319,7 +441,9 @@ def score_replay(played: Replay) -> dict[str, float]:
         "assignments": played.decisions,
         "start_behind_mean_s": float(behind.mean()),
         "start_behind_largest_s": float(behind.max()),
-        **{COLUMN_OF[name]: float(getattr(trials, name)[0, 0]) for name in usage},
+        COLUMN_OF["waiting"]: float(trials.waiting[0, 0]),
+        COLUMN_OF["utilisation"]: measure_utilisation(played),
+        COLUMN_OF["empty"]: float(trials.empty[0, 0]),
         "late_share": late / instance.n_tasks,
     }
 
@@ -331,9 +455,14 @@ ACTIONS = {
         "show how a record is understood, write it plainly",
         convert,
         (
-            opt.CommandOption("tasks IN", "a task record (CSV), '-' for the standard input"),
-            opt.CommandOption("--out OUT.csv", "the record to write", required=True),
-            *(opt.FORCE, opt.ONE_LAYOUT, opt.DATE_FORMAT, opt.FORMAT),
+            opt.CommandOption("tasks IN", "a task record (CSV, .xlsx), '-' for the standard input"),
+            opt.CommandOption(
+                "--out OUT.csv", "the record to write, with --split a folder", required=True
+            ),
+            opt.CommandOption(
+                "--write-mapping FILE.toml", "write how the record was understood, for --mapping"
+            ),
+            *(opt.FORCE, opt.ONE_LAYOUT, *opt.EXPORT, opt.FORMAT),
         ),
     ),
     "check": opt.Action(
@@ -347,7 +476,7 @@ ACTIONS = {
             opt.CommandOption(
                 "--audit LOG", "a dispatcher's log instead of assignments and tasks; needs --layout"
             ),
-            *(opt.ONE_LAYOUT, opt.BREAKDOWNS, opt.DATE_FORMAT),
+            *(opt.ONE_LAYOUT, opt.BREAKDOWNS, *opt.EXPORT),
             opt.CommandOption(
                 "--schedule-csv FILE.csv",
                 "write of every task start and finish as simulated, beside planned_start and "

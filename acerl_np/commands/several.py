@@ -51,11 +51,12 @@ def declare_seeds(arguments: argparse.Namespace, tasks: Sequence[SeedTask], fold
     found, own = read_config(folder), json.loads(json.dumps(describe_tasks(tasks)))
     same = (found.get(name) == x for name, x in own.items() if name not in ("acerl_np", "seeds"))
     shared = [folder / name for name in (CONFIG, SUMMARY, PICTURE)]
-    declare_outputs(arguments, shared, force=force or ("seeds" in found and all(same)))
+    force_shared = force or ("seeds" in found and all(same))
+    declare_outputs(arguments, shared, folder=folder, force=force_shared)
     for task in tasks:
         place = folder / f"seed{task.seed}"
         files = [place / name for name in (*FILES, TRIALS_FILE)]
-        declare_outputs(arguments, files, force=force or is_begun(place, task))
+        declare_outputs(arguments, files, folder=place, force=force or is_begun(place, task))
 
 
 def run_seeds(
@@ -82,7 +83,11 @@ def run_seeds(
     forms = {"seed": "", "value": goal.format, "unseen value": goal.format}
     forms |= {name: ".0%" for name in header if name.endswith(SHARES)}
     columns = [
-        Column(name, name.replace("value", f"{goal.objective}"), forms.get(name, ".1f"))
+        Column(
+            name,
+            name.replace("value", f"{goal.objective}").replace("satisfied", "within limit"),
+            forms.get(name, ".1f"),
+        )
         for name in header
         if goal.has_limit or not name.endswith("satisfied")
     ]

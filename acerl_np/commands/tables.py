@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.support.files import write_atomically
-from acerl_np.support.report import DATA_FORMATS, render_data, render_table
+from acerl_np.support.report import DATA_FORMATS, render_csv, render_data, render_table
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.margin import Comparison
     from acerl_np.evaluation.trials import Trials
     from acerl_np.evaluation.verdict import Verdict
     from acerl_np.problem.instance import Instance
+    from acerl_np.simulation.trace import Trace
 
 Values = Mapping[str, object]
 """A row of a table: values by the names of the columns, for programs."""
@@ -90,7 +91,7 @@ USAGE_MEANING = (
 FIGURES = (
     Column("makespan_s", "makespan", ".1f"),
     Column("tardiness_s", "tardiness", ".1f"),
-    Column("satisfied_share", "satisfied", ".0%"),
+    Column("satisfied_share", "within limit", ".0%"),
 )
 ERROR = Column("error", "error")
 COLUMN_OF = {
@@ -113,7 +114,7 @@ def make_value_column(goal: Goal) -> Column:
 
 def describe_share(goal: Goal) -> str:
     """Return what trials have to keep to be within the limit."""
-    return f"; satisfied: {goal.cost} below {goal.limit}" if goal.has_limit else ""
+    return f"; within limit: {goal.cost} below {goal.limit}" if goal.has_limit else ""
 
 
 def list_figures(label: str, trials: Trials) -> list[dict[str, object]]:
@@ -277,6 +278,42 @@ def write_trials(path: str, labels: Sequence[str], results: Sequence[Trials]) ->
     write_atomically(path, render_data(rows, "csv").encode())
 
 
+TASK_COLUMNS = (
+    *("policy", "record", "trial", "task", "pickup", "delivery", "priority", "time_zero"),
+    *("arrival_s", "due_s", "assigned_s", "picked_up_s", "delivered_s", "waited_s", "late_s"),
+    "vehicle",
+)
+"""Of a task in a trial, times in s from the record's time zero; the rest stays empty if nobody served it."""
+
+
+def write_tasks(path: str, played: Iterable[tuple[str, int, Trace]]) -> None:
+    """Write every task of every trial as CSV: of labels, trials' numbers and what happened in them."""
+    lines = (line for label, k, trace in played for line in list_tasks(label, k, trace))
+    write_atomically(path, render_csv([TASK_COLUMNS, *lines]).encode())
+
+
+def list_tasks(label: str, trial: int, trace: Trace) -> Iterator[list[object]]:
+    """Give the cells of `TASK_COLUMNS` of each task."""
+    from acerl_np.problem.fields import show_moment
+
+    instance, sites = trace.instance, trace.instance.layout.sites
+    zero = "" if instance.epoch is None else show_moment(instance.epoch)
+    trips = {trip.task: trip for trip in trace.trips if trip.delivered}
+    for k, task in enumerate(instance.tasks):
+        arrival = float(instance.arrival[k])
+        due = arrival + float(instance.expiry[k])
+        ends = [sites[instance.pickup[k]].id, sites[instance.delivery[k]].id]
+        own = [label, instance.name, trial, task, *ends, int(instance.priority[k]), zero]
+        cells: list[object] = [""] * 6
+        if k in trips:
+            trip = trips[k]
+            pickup = trip.end if trip.pickup is None else trip.pickup
+            late = max(0.0, trip.end - due)
+            times = [trip.start, pickup, trip.end, round(pickup - arrival, 6), round(late, 6)]
+            cells = [*times, instance.layout.vehicles[trip.vehicle].id]
+        yield [*own, round(arrival, 6), round(due, 6), *cells]
+
+
 # What a training has achieved
 
 
@@ -370,8 +407,8 @@ def render_verdict(verdict: Verdict, *, more: bool = False) -> str:
     columns += FIGURES[:2]
     columns += [x for name, x in usage.items() if more or name != "utilisation_share"]
     if goal.has_limit:
-        columns.append(FIGURES[2]._replace(title="within"))
-        title += f"; within: share of the trials with {goal.cost} below {goal.limit}"
+        columns.append(FIGURES[2])
+        title += f"; within limit: share of the trials with {goal.cost} below {goal.limit}"
     lines = [title, USAGE_MEANING] if more else [title]
     rows = list_verdict(verdict)
     lines.append(render(columns, rows, "text"))

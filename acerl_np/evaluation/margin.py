@@ -29,19 +29,21 @@ def find_little(goal: Goal, value: float) -> float:
     return max(LITTLE_SHARE * abs(value), LITTLE_SECONDS * goal.scale)
 
 
-def choose_rule(results: Mapping[str, Trials]) -> str:
+def choose_rule(results: Mapping[str, Trials], measure: str = "value") -> str:
     """Return the best rule by the rules' trials on the training records.
 
-    That of the smallest mean objective among those whose mean cost is below the limit; if none is, that of
-    the least mean cost. The first of equals; a rule that left an episode unfinished comes last.
+    That of the smallest mean `measure`, of equals objective ("value"), among those whose mean cost is below
+    the limit; if none is, that of the least mean cost. The first of equals; a rule that left an episode
+    unfinished comes last.
     """
 
-    def order(name: str) -> tuple[bool, bool, float]:
+    def order(name: str) -> tuple[bool, bool, list[float]]:
         trials = results[name]
         cost = float(trials.mean_cost().mean())
         within = cost < trials.cost_limit
-        score = float(trials.mean_value().mean()) if within else cost
-        return trials.unfinished > 0, not within, math.inf if math.isnan(score) else score
+        means = [float(getattr(trials, f"mean_{x}")().mean()) for x in (measure, "value")]
+        scores = means if within else [cost]
+        return trials.unfinished > 0, not within, [math.inf if math.isnan(x) else x for x in scores]
 
     return min(results, key=order)
 

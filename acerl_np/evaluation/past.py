@@ -35,6 +35,15 @@ def count_late(replay: Replay) -> int:
     return int(np.count_nonzero(replay.finish > instance.arrival + instance.expiry + 1e-9))
 
 
+def measure_utilisation(replay: Replay) -> float:
+    """Return the share of the vehicles' time in the fleet, up to the makespan, in which they are busy."""
+    present = replay.assignments.present
+    if present is None:
+        present = np.array([[0.0, np.inf]] * len(replay.assignments.instance.layout.vehicles))
+    seconds = np.minimum(present[:, 1], replay.makespan) - present[:, 0]
+    return float(replay.outcome.busy[0] / np.maximum(0.0, seconds).sum())
+
+
 def measure_delays(replay: Replay) -> np.ndarray:
     """Return how far each task's simulated start is behind the recorded one, float64 (n_tasks,), s."""
     return np.asarray(replay.start - replay.assignments.start)

@@ -269,8 +269,12 @@ def play_policy(
     instances: Instance | Sequence[Instance],
     playing: Playing,
     training: Instance | Sequence[Instance] | None = None,
+    keys: np.ndarray | None = None,
 ) -> Trials:
-    """Do what `evaluate_policy` does, with its options as one value."""
+    """Do what `evaluate_policy` does, with its options as one value.
+
+    `keys` are those of the trials' streams, by default of `stream_keys`: of the records themselves.
+    """
     chosen = list_instances(instances)
     if not chosen:
         raise InputError("no instances; expected at least one")
@@ -291,11 +295,12 @@ def play_policy(
             policy.check_fits(instance)
         places = [(item.name, item.layout) for item in chosen]
         warn_of_difference(policy, places, stacklevel=4)  # the line that calls `evaluate_policy`
+    if keys is None:
+        keys = stream_keys(chosen, playing.trials, playing.seed)
     if isinstance(policy, OwnPolicy):
-        played = _play_own(policy, chosen, playing)
+        played = _play_own(policy, chosen, keys, playing)
     else:
         rows = np.repeat(np.arange(len(chosen)), playing.trials)
-        keys = stream_keys(chosen, playing.trials, playing.seed)
         played = _play_anywhere((policy, chosen, rows, keys, playing))
     return Trials.of(chosen, played, playing.goal)
 
@@ -341,10 +346,11 @@ def join_outcomes(parts: Sequence[Outcome]) -> Outcome:
     return Outcome(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
 
-def _play_own(policy: OwnPolicy, instances: Sequence[Instance], playing: Playing) -> Outcome:
+def _play_own(
+    policy: OwnPolicy, instances: Sequence[Instance], keys: np.ndarray, playing: Playing
+) -> Outcome:
     """Let a policy in plain Python play all trials, many side by side."""
     entries = [instance for instance in instances for _ in range(playing.trials)]
-    keys = stream_keys(instances, playing.trials, playing.seed)
     played: list[Outcome] = []
     for first in range(0, len(entries), OWN_EPISODES):
         some = slice(first, first + OWN_EPISODES)

@@ -107,7 +107,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
                 ("*" if taken else "", {"taken": taken}),
             ]
         )
-    header = ["settings", "seeds", "score", "makespan", "satisfied", "taken"]
+    header = ["settings", "seeds", "score", "makespan", "within limit", "taken"]
     note = (
         f"Trained for {min(STEPS, study.rival_steps):,} steps on DMH-01 to -08 and played there. Score: "
         f"mean of makespan + {PENALTY:g} * max(0, tardiness - {COST_LIMIT:g}), s, over all trials; mean ± "

@@ -364,7 +364,7 @@ def spread_table(
                 (show_p(q), {"satisfied_p": q}),
             ]
         )
-    header = ["policy", "seeds", "makespan", "p", "tardiness", "satisfied %", "p"]
+    header = ["policy", "seeds", "makespan", "p", "tardiness", "within limit %", "p"]
     note = (
         "Mean ± standard deviation over the training seeds, of a rule over blocks of trials; p: two-sided "
         f"rank-sum test of these means against {reference}."

@@ -46,15 +46,20 @@ from acerl_np.support.numbers import is_real
 STARTED, ASSIGNED, DAY_BEGAN = "Started", "Assigned", "DayBegan"
 """Lines of a log besides events."""
 
+BEGINNING = '{"kind": "'
+"""Of each line."""
+
 
 class AuditLog:
     """A file to which a line is added for every event and every assignment.
 
-    What is there already stays. A StorageError says that it cannot be written.
+    What is there already stays. A StorageError says that a line cannot be written; it is written before the
+    next one then. With `fsync` a line is on the disk, not only with the system, when `note` returns.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = path
+    def __init__(self, path: str | os.PathLike[str], *, fsync: bool = False) -> None:
+        self.path, self.fsync = path, fsync
+        self._pending = b""
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         try:
             self._file = os.open(path, flags, 0o644)
@@ -65,17 +70,20 @@ class AuditLog:
         if size > 0:
             os.lseek(self._file, size - 1, os.SEEK_SET)
             if os.read(self._file, 1) != b"\n":  # the machine failed within a line
-                self._append(b"\n")
+                self._pending = b"\n"
 
     def note(self, kind: str, **values: Any) -> None:
         """Add a line."""
-        self._append(json.dumps({"kind": kind, **values}, default=float).encode() + b"\n")
+        self._pending += json.dumps({"kind": kind, **values}, default=float).encode() + b"\n"
+        self.flush()
 
-    def _append(self, data: bytes) -> None:
-        """Hand bytes to the system at once: nothing is lost with the process."""
+    def flush(self) -> None:
+        """Hand all lines to the system at once: nothing is lost with the process."""
         try:
-            while data:
-                data = data[os.write(self._file, data) :]
+            while self._pending:
+                self._pending = self._pending[os.write(self._file, self._pending) :]
+            if self.fsync:
+                os.fsync(self._file)
         except OSError as error:
             raise StorageError(f"{self.path}: cannot write: {describe_os_error(error)}") from error
 
@@ -97,7 +105,7 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
     -------
     Assignments
         `instance` is the record. A task whose vehicle broke down, or that was recalled, has the last
-        assignment.
+        assignment. `present` says when vehicles joined and left.
 
     Raises
     ------
@@ -108,7 +116,7 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
     text = read_text(path, RecordError)
     try:
         day = _LoggedDay(layout)
-        for place, line in _read_lines(text):
+        for place, line in _order_lines(parse_log(text)[0]):
             try:
                 day.take(line)
             except KeyError as error:
@@ -122,42 +130,49 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
         raise RecordError(f"{path}: {make_printable(str(error)[:400])}") from error
 
 
-def _read_lines(text: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the lines of a log in order of their times, each with its place, repeated ones once."""
-    found: list[tuple[float, str, dict[str, Any]]] = []
-    seen: set[str] = set()
+def parse_log(text: str) -> tuple[list[tuple[str, dict[str, Any]]], str]:
+    """Return the lines of a log with their places, and the place of a last one that was cut off, or ""."""
+    found: list[tuple[str, dict[str, Any]]] = []
     torn = ""
-    latest = -np.inf
     for k, row in enumerate(text.split("\n")):
         place = f"line {k + 1}"
         if not row:
             continue
         try:
             line = json.loads(row)
-        except ValueError:
-            line = None
-        kind = line.get("kind") if isinstance(line, dict) else None
-        if kind == STARTED:
-            torn = ""  # a restart: the line before it may have been cut
-        if torn:
-            break
-        if line is None:
-            torn = place
+        except ValueError as error:
+            if not BEGINNING.startswith(row[: len(BEGINNING)]):  # no beginning of a line, either
+                raise RecordError(f"{place}: not JSON; expected a line of a log") from error
+            torn = torn or place
             continue
+        kind = line.get("kind") if isinstance(line, dict) else None
+        if torn and kind != STARTED:  # before a restart a line may have been cut
+            raise RecordError(f"{torn}: not JSON; expected a line of a log")
         if kind not in (*EVENTS, STARTED, ASSIGNED, DAY_BEGAN):
             raise RecordError(f"{place}: kind: read '{describe(kind)}'; expected a line of a log")
-        if kind in (STARTED, DAY_BEGAN):
+        torn = ""
+        found.append((place, line))
+    return found, torn
+
+
+def _order_lines(lines: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the lines of a log in order of their times, each with its place, repeated ones once."""
+    found: list[tuple[float, str, dict[str, Any]]] = []
+    seen: set[str] = set()
+    latest = -np.inf
+    for place, line in lines:
+        if line["kind"] in (STARTED, DAY_BEGAN):
             found.append((latest, place, line))
             continue
-        time = line.get("time")
+        time: Any = line.get("time")
         if not is_real(time) or abs(time) > MOST:
             raise RecordError(f"{place}: time: read '{describe(time)}'; expected seconds")
         latest = max(latest, float(time))
-        if row not in seen:
-            seen.add(row)
+        # Told again after a restart from an older state, it stands at another place of the log.
+        content = json.dumps({k: v for k, v in line.items() if k not in ("line", "clock")})
+        if content not in seen:
+            seen.add(content)
             found.append((float(time), place, line))
-    if torn and torn != f"line {len(text.splitlines())}":
-        raise RecordError(f"{torn}: not JSON; expected a line of a log")
     found.sort(key=lambda item: item[0])
     return [(place, line) for _, place, line in found]
 
@@ -185,6 +200,8 @@ class _LoggedDay:
         self.broke: dict[str, float] = {}
         self.breakdowns: dict[str, list[tuple[float, float]]] = {}
         """Begins and ends, s."""
+        self.joined: dict[str, float] = {}
+        self.left: dict[str, float] = {}
 
     def take(self, line: dict[str, Any]) -> None:
         """Take in a line."""
@@ -224,10 +241,17 @@ class _LoggedDay:
                 if isinstance(event, TaskCancelled) or event.cancel:
                     del self.tasks[name], self.names[event.task]
             case VehicleAdded():
+                # One that comes again was here since it came first.
+                if self.left.pop(event.vehicle, None) is None:
+                    self.joined[event.vehicle] = float(event.time)
                 self.fleet[event.vehicle] = Vehicle(
                     event.vehicle, event.site, event.speed, event.capacity
                 )
+            case VehicleIdle(delivered=False):
+                self._drop(event.vehicle)
             case VehicleIdle():
+                if event.vehicle in self.left:  # with its last task
+                    self.left[event.vehicle] = float(event.time)
                 if event.vehicle in self.carried:
                     self.finish_of[self.carried.pop(event.vehicle)] = float(event.time)
             case VehicleRepaired():
@@ -237,8 +261,11 @@ class _LoggedDay:
             case VehicleBroke():
                 self._drop(event.vehicle)
                 self.broke[event.vehicle] = float(event.time)
-            case VehicleRemoved() | VehicleOutOfService() if event.at_once:
-                self._drop(event.vehicle)
+            case VehicleRemoved() | VehicleOutOfService():
+                if isinstance(event, VehicleRemoved):
+                    self.left[event.vehicle] = float(event.time)
+                if event.at_once:
+                    self._drop(event.vehicle)
 
     def _drop(self, vehicle: str) -> None:
         if vehicle in self.carried:
@@ -294,4 +321,11 @@ class _LoggedDay:
             vehicles[k], begins[k] = position[vehicle], begin - start
             ends[k] = self.finish_of.get(task, np.nan) - start
         order = np.argsort(begins, kind="stable").astype(np.int32)
-        return Assignments(instance, order, vehicles, begins, ends)
+        present = [
+            (
+                max(0.0, self.joined.get(vehicle.id, start) - start),
+                self.left.get(vehicle.id, np.inf) - start,
+            )
+            for vehicle in layout.vehicles
+        ]
+        return Assignments(instance, order, vehicles, begins, ends, np.array(present))

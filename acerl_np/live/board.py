@@ -59,6 +59,8 @@ class LiveVehicle(NamedTuple):
     """s, when it should have delivered."""
     broke: float = 0.0
     """s, when it broke down or went out of service."""
+    is_confirmed: bool = False
+    """Whether it has come to its task's pickup since it was given it, which only an order makes it do."""
 
     @property
     def is_ready(self) -> bool:
@@ -224,24 +226,26 @@ class Board:
     def _write(self, task: LiveTask) -> None:
         """Write a task into its row."""
         event, row = task.event, task.row
-        index = self.layout.site_index
+        self.fill_row(task, self.problem.ends[0, row], self.problem.record[0, row])
+        self.state.task[0, row] = 0
+        self.state.task[0, row, S.TASK_VEHICLE] = task.vehicle
+        self.clock.since[row], self.clock.arrival[row] = task.since, find_arrival(event)
+        self.clock.used[row] = True
+        self._count_ranked(event, 1)
+        self.tasks[event.task] = task
+
+    def fill_row(self, task: LiveTask, ends: np.ndarray, values: np.ndarray) -> None:
+        """Write what kernels read of a task: its sites, and its record."""
+        event, index = task.event, self.layout.site_index
         pickup, delivery = index[event.pickup], index[event.delivery]
-        ends = self.problem.ends[0, row]
         ends[S.ENDS_PICKUP], ends[S.ENDS_DELIVERY] = pickup, delivery
         arrival = find_arrival(event)
-        values = self.problem.record[0, row]
         values[S.RECORD_ARRIVAL] = arrival
         values[S.RECORD_EXPIRY] = event.expiry - (arrival - event.time)
         values[S.RECORD_HANDLING], values[S.RECORD_DEMAND] = event.handling_time, event.demand
         values[S.RECORD_PRIORITY], values[S.RECORD_SLOT] = event.priority, task.slot
         loaded = self.problem.distance[0, pickup, delivery]
         values[S.RECORD_LOADED] = measure_loaded(self.layout, loaded)
-        self.state.task[0, row] = 0
-        self.state.task[0, row, S.TASK_VEHICLE] = task.vehicle
-        self.clock.since[row], self.clock.arrival[row] = task.since, arrival
-        self.clock.used[row] = True
-        self._count_ranked(event, 1)
-        self.tasks[event.task] = task
 
     def _count_ranked(self, event: TaskArrived, n: int) -> None:
         """Count the tasks whose priority is not that of most."""
@@ -288,12 +292,15 @@ class Board:
         name = self._pull(position)
         task = self.tasks[name] = self.tasks[name]._replace(vehicle=v)
         vehicle = self.vehicles[v]
-        carrying = vehicle._replace(
-            status=S.WORKING,
+        carrying = LiveVehicle(
+            S.WORKING,
+            vehicle.service,
+            vehicle.site,
             origin=vehicle.site,
             has_fetched=vehicle.site == self.layout.site_index[task.event.pickup],
             task=name,
             finish=now + self._estimate(v, task),
+            broke=vehicle.broke,
         )
         self.put(v, carrying)
         self.state.vehicle[0, v, S.VEHICLE_TASK] = task.row

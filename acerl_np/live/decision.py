@@ -82,6 +82,21 @@ class LiveScene(Scene):
         write_view(self.problem, self.state, 0, self._view)
 
 
+def show_day(ahead: Ahead, board: Board, now: float) -> Ahead:
+    """Return a lookahead that knows the day so far of a board at `now`, s."""
+    day, excluded = board.day, ahead.excluded
+    if day.n_tasks > 0:
+        own, first = int(day.ends[0, ENDS_PICKUP]), ahead.history.ends[:, 0, ENDS_PICKUP]
+        apart = are_apart(board.problem.distance[0], own, first)
+        # Records of another part are no future; but a floor has to go on where all are.
+        excluded = excluded if apart.all() else apart[np.newaxis]
+    ahead.past[PAST_SEEN] = day.n_tasks
+    ahead.past[PAST_CLOCK] = now - day.start
+    ahead.past[PAST_DELAY] = day.delay
+    ahead.past[PAST_TASKS] = day.delivered
+    return ahead._replace(seen_ends=day.ends, seen_record=day.record, excluded=excluded)
+
+
 class LiveDecider:
     """A policy of any form that decides on boards, as the arguments of `Dispatcher` say.
 
@@ -223,17 +238,7 @@ class LiveDecider:
     def _look_ahead(self, ahead: Ahead, board: Board, decisions: int, now: float) -> Decision:
         """Look ahead until all futures are seen or the time is up."""
         started = time.perf_counter()
-        day, excluded = board.day, ahead.excluded
-        if day.n_tasks > 0:
-            own, first = int(day.ends[0, ENDS_PICKUP]), ahead.history.ends[:, 0, ENDS_PICKUP]
-            apart = are_apart(board.problem.distance[0], own, first)
-            # Records of another part are no future; but a floor has to go on where all are.
-            excluded = excluded if apart.all() else apart[np.newaxis]
-        ahead = ahead._replace(seen_ends=day.ends, seen_record=day.record, excluded=excluded)
-        ahead.past[PAST_SEEN] = day.n_tasks
-        ahead.past[PAST_CLOCK] = now - day.start
-        ahead.past[PAST_DELAY] = day.delay
-        ahead.past[PAST_TASKS] = day.delivered
+        ahead = show_day(ahead, board, now)
         problem, state = board.problem, board.state
         found = begin_lookahead(problem, state, 0, ahead, self._key, decisions)
         if found < 2:  # one candidate is taken without a look at any future

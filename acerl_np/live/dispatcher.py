@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -17,29 +19,46 @@ from acerl_np.kernels.state import INSTANCE_TASK_SLOTS
 from acerl_np.live.audit import ASSIGNED, DAY_BEGAN, STARTED, AuditLog
 from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
-from acerl_np.live.events import Assignment, Event, Explanation
-from acerl_np.live.feed import Feed
+from acerl_np.live.events import Assignment, Event, Explanation, Forecast
+from acerl_np.live.feed import LATE, Feed, Numbers
 from acerl_np.live.floor import DayBegan, Floor
+from acerl_np.live.forecast import Forecaster, find_player
+from acerl_np.live.recovery import read_log, redo_line
 from acerl_np.live.saving import describe_unusable, read_dispatcher, unpack_feed, write_dispatcher
 from acerl_np.policies.agent import Chooses, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
-from acerl_np.policies.lookahead import Lookahead
+from acerl_np.policies.lookahead import MAX_FUTURES, Lookahead
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, find_policy_name
 from acerl_np.problem.bundled import load_layout
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import UNUSABLE
 from acerl_np.problem.rules import number_rules
 from acerl_np.problem.tables import count_features
-from acerl_np.support.errors import EventError, InputError, describe
-from acerl_np.support.numbers import Whole, check_seed, is_real
+from acerl_np.support.errors import (
+    EventError,
+    InputError,
+    LogWarning,
+    RecordError,
+    describe,
+    list_some,
+    make_printable,
+)
+from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 
 MANUAL = "manual"
 """In place of a rule where somebody else has decided."""
 
-OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids")
-"""Arguments that are saved."""
+OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness")
+"""Arguments that are saved, and stand in the log."""
+
+FORECAST_BUDGET = 0.012
+"""s per forecast, after which no further future is begun."""
+
+LATEST = 86_400
+"""s, the largest lateness of events: they are kept that long."""
 
 BUDGET = 0.002
 """s per decision of a lookahead, the paper's limit."""
@@ -73,10 +92,16 @@ class Dispatcher(CopiedWhole):
     explain : bool
         Whether each assignment has its reason; that takes time.
     audit : path-like, optional
-        A log of all events and assignments, a JSON object on each line; what is there already stays.
+        A log of all events and assignments, a JSON object on each line; what is there already stays. A line
+        is with the operating system before the call that adds it returns; see `recover`.
     task_ids : sequence of str, optional
         Ids of the day's tasks, for a network with slots "task": it knows tasks by their ids. A task with
         another id takes the lowest slot that none of these has.
+    lateness : float
+        s that an event's time may be behind the latest one; see `feed`.
+    fsync : bool
+        Whether each line of the log is on the disk before the call returns, so that also a power cut loses
+        none. It takes as long as the disk does.
 
     Raises
     ------
@@ -114,6 +139,8 @@ class Dispatcher(CopiedWhole):
         explain: bool = False,
         audit: str | os.PathLike[str] | None = None,
         task_ids: Sequence[str] | None = None,
+        lateness: float = LATE,
+        fsync: bool = False,
     ) -> None:
         self._use = Exclusive("dispatcher")
         if isinstance(layout, str | os.PathLike):
@@ -126,13 +153,22 @@ class Dispatcher(CopiedWhole):
         self.policy = policy
         self.greedy = bool(greedy)
         self.seed = check_seed(seed)
-        if budget is not None and not (is_real(budget) and 0.0 <= budget <= 1e6):
-            raise InputError(f"budget: read {describe(budget)}; expected seconds, or None")
+        check_budget(budget)
         self.budget = None if budget is None else float(budget)
         self.explain = bool(explain)
         if not is_real(start):
             raise InputError(f"start: read {describe(start)}; expected seconds")
-        self._decisions = 0
+        if not is_real(lateness) or not 0.0 <= lateness <= LATEST:
+            raise InputError(
+                f"lateness: read {describe(lateness)}; expected seconds from 0 to {LATEST:,}"
+            )
+        self.lateness = float(lateness)
+        self._decisions = self._lines = 0
+        self._numbers = Numbers()
+        self._given: dict[str, Assignment] = {}
+        """The last assignment of each vehicle."""
+        self._owed: set[int] = set()
+        """Numbers of those that are to be returned by the next decision if they still hold."""
         check = _accept_any
         if not isinstance(policy, str):
             check = policy.check_layout
@@ -146,14 +182,15 @@ class Dispatcher(CopiedWhole):
         self._floor = Floor(layout, build, check, **self._decider.options)
         self._floor.apply(DayBegan(-math.inf, float(start)))
         self._warm_up()
-        self._feed = Feed(self._floor)
+        self._feed = Feed(self._floor, self.lateness)
         self._audit: AuditLog | None = None
+        self._forecasting: tuple[Sequence[Instance] | None, Forecaster] | None = None
         if audit is not None:
-            self._open_log(audit)
+            self._open_log(audit, fsync)
 
     def __getstate__(self) -> dict[str, Any]:
         # A log is an open file, whose number may be that of another one when the copy writes.
-        return {**vars(self), "_audit": None}
+        return {**vars(self), "_audit": None, "_forecasting": None}
 
     def _warm_up(self) -> None:
         """Compile or load the kernels now, not at the first decision."""
@@ -173,15 +210,26 @@ class Dispatcher(CopiedWhole):
         if isinstance(self.policy, Lookahead):
             self._decider.decide(floor, 0, floor.day.start)
 
-    def _open_log(self, path: str | os.PathLike[str]) -> None:
-        self._audit = AuditLog(path)
-        self._audit.note(
+    def _open_log(self, path: str | os.PathLike[str], fsync: bool) -> None:
+        self._audit = AuditLog(path, fsync=bool(fsync))
+        self._note(
             STARTED,
             start=self._floor.day.start,
+            options={name: getattr(self, name) for name in OPTIONS},
             policy=self.policy if isinstance(self.policy, str) else type(self.policy).__name__,
             layout=self.layout.name,
             vehicles=[vehicle.id for vehicle in self.layout.vehicles],
         )
+
+    def _note(self, kind: str, **values: Any) -> None:
+        """Add a line to the log, and count it; lines are counted without a log, too.
+
+        The count says what a state has seen: a line replaces all that have its count or a higher one, which
+        came after the state from which a dispatcher was started anew.
+        """
+        line, self._lines = self._lines, self._lines + 1
+        if self._audit is not None:
+            self._audit.note(kind, line=line, **values)
 
     @property
     def layout(self) -> Layout:
@@ -232,6 +280,11 @@ class Dispatcher(CopiedWhole):
         """Events fed with `hold=True` that cannot have happened as far as is known."""
         return self._feed.held
 
+    @property
+    def last_number(self) -> int | None:
+        """Highest number that an event was fed with, None before any: after `recover` go on after it."""
+        return self._numbers.last
+
     @exclusive
     def begin_day(self, start: float) -> None:
         """Set time zero, and forget what has arrived and been delivered before; what waits goes on waiting.
@@ -248,31 +301,36 @@ class Dispatcher(CopiedWhole):
         """
         if not is_real(start):
             raise EventError(f"begin_day: read {describe(start)}; expected seconds")
+        clock = self._feed.time
         self._feed.begin_day(float(start))
-        if self._audit is not None:
-            self._audit.note(DAY_BEGAN, start=float(start))
+        self._note(DAY_BEGAN, start=float(start), clock=None if math.isinf(clock) else clock)
 
     @exclusive
-    def feed(self, event: Event, *, hold: bool = False) -> None:
+    def feed(self, event: Event, *, hold: bool = False, number: int | None = None) -> None:
         """Take in what has happened.
 
-        An event that is up to 5 s late is settled by its own time: it corrects what is known, but takes
-        back no assignment that has been given. An event that came already, with the same content, is ignored.
+        An event that is up to `lateness` late, by default 5 s, is settled by its own time: it corrects what
+        is known, but takes back no assignment that has been given. An event that came already, with the same
+        content or the same number, is ignored.
 
         Parameters
         ----------
         event : Event
             Of one of the event classes.
         hold : bool
-            Keep an event that cannot have happened, as far as is known, for 5 s: what makes it possible may
-            come late. It is not refused then.
+            Keep an event that cannot have happened, as far as is known, for `lateness`: what makes it
+            possible may come late. It is not refused then.
+        number : int, optional
+            The plant's own number of the event, such as a counter of its messages. What was taken in with it
+            once, also before `recover`, is ignored however late it comes again. The number of a refused event
+            may come again.
 
         Raises
         ------
         EventError
             If it cannot have happened, or is too late; nothing is changed then.
         StorageError
-            If it cannot be written to the log; it is taken in.
+            If it cannot be written to the log; it is taken in, and will be written before the next line.
         """
         if not isinstance(event, Event):
             raise EventError(
@@ -282,8 +340,27 @@ class Dispatcher(CopiedWhole):
             raise EventError(
                 f"{type(event).__name__}: read time {describe(event.time)}; expected seconds"
             )
-        if self._feed.take(event, holds=hold) and self._audit is not None:
-            self._audit.note(type(event).__name__, **vars(event))
+        if number is not None:
+            if not is_whole(number):
+                raise EventError(
+                    f"{type(event).__name__} at {event.time} s: number: read {describe(number)}; expected a "
+                    "whole number"
+                )
+            if number in self._numbers:
+                return
+        if not self._feed.take(event, holds=hold):
+            return
+        if number is not None:
+            self._numbers.add(int(number))
+        if self._audit is None:
+            self._lines += 1
+            return
+        more: dict[str, Any] = {} if number is None else {"number": int(number)}
+        if hold:
+            more["hold"] = True
+        if self._feed.time != event.time:
+            more["clock"] = self._feed.time
+        self._note(type(event).__name__, **vars(event), **more)
 
     @exclusive
     def decide(self, now: float) -> list[Assignment]:
@@ -297,24 +374,48 @@ class Dispatcher(CopiedWhole):
         Returns
         -------
         list of Assignment
-            In the order in which they were decided; empty if there is nothing to decide.
+            In the order in which they were decided; empty if there is nothing to decide. After `recover`, and
+            after a call that raised, those come first that may not have reached the plant, as `repeated`.
 
         Raises
         ------
         EventError
             If time runs backwards; nothing is changed then.
         ActionError
-            If a policy of your own chooses an impossible assignment; those before it stay, see `under_way`.
+            If a policy of your own chooses an impossible assignment; those before it stay, and the next call
+            returns them.
+        StorageError
+            If one cannot be written to the log; the next call returns what was decided.
         """
         now = self._check_time(now, "decide")
         self._feed.move_to(now)
-        assignments: list[Assignment] = []
-        while self._floor.pool and self._floor.n_ready:
-            found = self._decider.decide(self._floor, self._decisions, now)
-            if found.vehicle < 0:
-                break
-            assignments.append(self._assign(now, found))
+        assignments = self._take_owed() if self._owed else []
+        try:
+            while self._floor.pool and self._floor.n_ready:
+                found = self._decider.decide(self._floor, self._decisions, now)
+                if found.vehicle < 0:
+                    break
+                assignments.append(self._assign(now, found))
+        except BaseException:
+            self._owed.update(made.number for made in assignments)
+            raise
         return assignments
+
+    def _take_owed(self) -> list[Assignment]:
+        """Return, as repeated, those of the assignments owed that hold and that nobody has confirmed."""
+        if self._audit is not None:
+            self._audit.flush()
+        owed = []
+        for name, own in self._fleet:
+            made = self._given.get(name)
+            if made is None or made.number not in self._owed or own.task != made.task:
+                continue
+            if not own.is_confirmed:
+                again = copy(made)
+                again.repeated = True
+                owed.append(again)
+        self._owed.clear()
+        return sorted(owed, key=lambda made: made.number)
 
     @exclusive
     def observe(self, now: float) -> tuple[np.ndarray, np.ndarray]:
@@ -347,6 +448,61 @@ class Dispatcher(CopiedWhole):
         view = allocate_view(1, n_features, n_vehicles, number_rules(self._decider.rules))
         write_view(problem, self._floor.state, 0, view)
         return view.observation[0], view.mask[0]
+
+    @exclusive
+    def forecast(
+        self,
+        now: float,
+        *,
+        futures: int = 32,
+        budget: float | None = FORECAST_BUDGET,
+        history: Sequence[Instance] | None = None,
+    ) -> list[Forecast]:
+        """Return what is to be expected of every task that waits, is held back or is under way.
+
+        The policy, greedy, or the base of a lookahead plays futures from `now` on, until what is known is
+        delivered. Tasks that are not known yet come from historical records: the lookahead's, or those that
+        the policy was trained on if they are of this floor. Where there are none, as of rules, only what is
+        known is played: `Forecast.records` tells. Nothing of the dispatcher is changed, and no later
+        decision. The first call compiles or loads the kernels.
+
+        Parameters
+        ----------
+        now : float
+            s, not before the last event.
+        futures : int
+            At most so many are played.
+        budget : float or None
+            s after which no further future is begun; the first one is always played. None: all futures, which
+            makes it repeatable.
+        history : sequence of Instance, optional
+            Other records to take tasks from; give the same sequence again, and it is prepared once.
+
+        Returns
+        -------
+        list of Forecast
+            Of the waiting tasks in pool order, those under way, and those that are held back.
+
+        Raises
+        ------
+        EventError
+            If time runs backwards.
+        PolicyError
+            If the policy is one in plain Python, which plays no futures, or the records are of another floor.
+        InputError
+            If an option is unusable.
+        """
+        now = self._check_time(now, "forecast")
+        if not is_whole(futures) or not 1 <= futures <= MAX_FUTURES:
+            raise InputError(
+                f"futures: read {describe(futures)}; expected a whole number from 1 to {MAX_FUTURES:,}"
+            )
+        check_budget(budget)
+        kept = self._forecasting
+        if kept is None or kept[0] is not history:
+            player = find_player(self.policy, self.layout, history)
+            self._forecasting = kept = history, Forecaster(player, self.seed)
+        return kept[1].look(self._floor, self._decisions, now, int(futures), budget)
 
     @exclusive
     def assign(self, now: float, vehicle: str, task: str) -> Assignment:
@@ -389,13 +545,19 @@ class Dispatcher(CopiedWhole):
         vehicle = floor.layout.vehicles[found.vehicle].id
         self._feed.give(now, vehicle, task)
         finish = floor.vehicles[found.vehicle].finish
-        assignment = Assignment(vehicle, task, found.rule, found.futures, finish, reason)
-        if self._audit is not None:
-            told: dict[str, Any] = {"finish": finish, "futures": found.futures}
-            if reason is not None:
-                options = [option._asdict() for option in reason.options]
-                told["reason"] = {**reason._asdict(), "options": options}
-            self._audit.note(ASSIGNED, time=now, **assignment._asdict(), **told)
+        number = self._decisions
+        assignment = Assignment(vehicle, task, found.rule, found.futures, finish, reason, number)
+        self._given[vehicle] = assignment
+        if self._audit is None:
+            self._lines += 1
+            return assignment
+        told: dict[str, Any] = {"number": number, "finish": finish, "futures": found.futures}
+        if reason is not None:
+            options = [option._asdict() for option in reason.options]
+            told["reason"] = {**reason._asdict(), "options": options}
+        self._owed.add(number)
+        self._note(ASSIGNED, time=now, **assignment._asdict(), **told)
+        self._owed.discard(number)
         return assignment
 
     def _check_time(self, time: float, what: str) -> float:
@@ -421,26 +583,47 @@ class Dispatcher(CopiedWhole):
         PolicyError
             If the policy is one in plain Python, which no file can hold.
         StorageError
-            If the file cannot be written.
+            If the file, or a line of the log, cannot be written.
         """
+        if self._audit is not None:
+            self._audit.flush()
         options = {
             "rule": self.policy if isinstance(self.policy, str) else None,
             **{name: getattr(self, name) for name in OPTIONS},
             "decisions": self._decisions,
+            "lines": self._lines,
+            "numbers": self._numbers.ends,
+            "given": [
+                {
+                    **made._asdict(),
+                    "futures": made.futures,
+                    "finish": made.finish,
+                    "number": made.number,
+                    "owed": made.number in self._owed,
+                }
+                for made in self._given.values()
+                if self.under_way.get(made.task) == made.vehicle
+            ],
         }
         write_dispatcher(path, self.policy, options, self._feed)
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], *, audit: str | os.PathLike[str] | None = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        audit: str | os.PathLike[str] | None = None,
+        fsync: bool = False,
     ) -> Dispatcher:
-        """Restore a dispatcher that `save` wrote.
+        """Restore a dispatcher that `save` wrote, as it was then; `recover` adds what came after.
 
         Parameters
         ----------
         path : path-like
         audit : path-like, optional
-            The log that goes on.
+            The log that goes on; its lines since the state was saved count as replaced.
+        fsync : bool
+            As of a dispatcher.
 
         Returns
         -------
@@ -453,18 +636,158 @@ class Dispatcher(CopiedWhole):
         StorageError
             If the log cannot be written.
         """
-        data, policy = read_dispatcher(path)
+        dispatcher = cls._restore(path)
+        if audit is not None:
+            dispatcher._open_log(audit, fsync)
+        return dispatcher
+
+    @classmethod
+    def _restore(
+        cls,
+        path: str | os.PathLike[str],
+        policy: BasePolicy | str | Chooses | None = None,
+        **options: Any,
+    ) -> Dispatcher:
+        """Restore a saved dispatcher, on request with another policy and other options."""
+        data, own = read_dispatcher(path)
         try:
             layout = Layout.from_dict(data["layout"])
-            options = {name: data[name] for name in OPTIONS if name in data}
-            dispatcher = cls(layout, policy, **options)
+            kept = {name: data[name] for name in OPTIONS if name in data}
+            dispatcher = cls(layout, own if policy is None else policy, **{**kept, **options})
             dispatcher._decisions = int(data["decisions"])
             unpack_feed(dispatcher._feed, data, dispatcher.layout)
+            # An older file does not say; its log does not begin with the first line then, either.
+            dispatcher._lines = int(data.get("lines", 1))
+            dispatcher._numbers = Numbers(int(end) for end in data.get("numbers", ()))
+            for made in data.get("given", ()):
+                dispatcher._keep(made)
+                if made["owed"]:
+                    dispatcher._owed.add(int(made["number"]))
         except UNUSABLE as error:
             raise InputError(describe_unusable(path, error)) from error
-        if audit is not None:
-            dispatcher._open_log(audit)
         return dispatcher
+
+    @classmethod
+    def recover(
+        cls,
+        layout: Layout | str | os.PathLike[str],
+        policy: BasePolicy | str | Chooses,
+        *,
+        audit: str | os.PathLike[str],
+        state: str | os.PathLike[str] | None = None,
+        fsync: bool = False,
+        **options: Any,
+    ) -> Dispatcher:
+        """Build a dispatcher from its log, as it was when its process ended, and go on in the same file.
+
+        The first `decide` returns once more, with the same number and as `repeated`, each assignment that
+        still holds and that the plant has not confirmed: by `VehiclePassed`, as the vehicle has come to the
+        task's pickup since, or by an event that ends it. Before it, feed what the plant has to tell again:
+        all events with a number above `last_number`, and any of which it is unsure, as numbers that are known
+        are ignored. A last line that was cut off counts as not written.
+
+        Parameters
+        ----------
+        layout, policy
+            As when the dispatcher was made first; the policy may be another one.
+        audit : path-like
+            The log. One without a whole line begins with this dispatcher.
+        state : path-like, optional
+            What `save` wrote: lines of the log from there on are enough, as after a change to a new file.
+        fsync : bool
+            As of a dispatcher.
+        **options
+            As of a dispatcher, by default those of the log or the saved state. The day's start is the log's.
+
+        Returns
+        -------
+        Dispatcher
+
+        Raises
+        ------
+        RecordError
+            If the log cannot be read, is of another fleet or of an older version, lacks lines, or holds one
+            that cannot be; the message names the line.
+        InputError
+            If the saved state is unusable, or layout or options are.
+        StorageError
+            If the log cannot be written.
+
+        Warns
+        -----
+        LogWarning
+            If its last line was cut off.
+        """
+        lines, torn = read_log(audit)
+        if isinstance(layout, str | os.PathLike):
+            layout = load_layout(layout)
+        if state is not None:
+            dispatcher = cls._restore(state, policy, **options)
+            if isinstance(layout, Layout) and layout.floor_hash != dispatcher.layout.floor_hash:
+                raise InputError(
+                    f"{state}: of another floor than layout '{layout.name}'; expected the same"
+                )
+        elif lines:
+            logged = lines[0][1]
+            kept = {name: value for name, value in logged["options"].items() if name in OPTIONS}
+            given = {**kept, **options, "start": logged["start"]}
+            dispatcher = cls(layout, policy, **given)
+            fleet = [vehicle.id for vehicle in dispatcher.layout.vehicles]
+            if logged["line"] == 0 and fleet != logged["vehicles"]:
+                raise RecordError(
+                    f"{audit}: {lines[0][0]}: vehicles: read {list_some(logged['vehicles'], 20)}; expected "
+                    f"those of layout '{dispatcher.layout.name}': {list_some(fleet, 20)}"
+                )
+        else:
+            dispatcher = cls(layout, policy, **options)
+        dispatcher._redo(audit, lines)
+        if torn:
+            what = f"{audit}: {torn}: cut off, as by a kill; it counts as not written"
+            warnings.warn(what, LogWarning, stacklevel=2)
+        dispatcher._open_log(audit, fsync)
+        return dispatcher
+
+    def _redo(
+        self, path: str | os.PathLike[str], lines: Iterable[tuple[str, dict[str, Any]]]
+    ) -> None:
+        """Let happen again what a log says from the present line on."""
+        for place, line in lines:
+            if line["line"] > self._lines:
+                raise RecordError(
+                    f"{path}: {place}: read the log's line {line['line']}; expected line {self._lines}, or "
+                    "state=, a dispatcher that was saved after the lines that are missing"
+                )
+            if line["line"] < self._lines:
+                continue
+            try:
+                redo_line(self._feed, line)
+                if line["kind"] == ASSIGNED:
+                    self._decisions = int(line["number"])
+                    self._keep(line)
+                elif "number" in line:
+                    self._numbers.add(int(line["number"]))
+            except KeyError as error:
+                raise RecordError(
+                    f"{path}: {place}: {line['kind']}: {error} is missing or unknown"
+                ) from error
+            except UNUSABLE as error:  # an EventError is a ValueError, too
+                reason = make_printable(str(error)[:400])
+                raise RecordError(f"{path}: {place}: {line['kind']}: {reason}") from error
+            self._lines += 1
+        self._owed = {made.number for made in self._given.values()}
+
+    def _keep(self, made: dict[str, Any]) -> None:
+        """Note an assignment that a log or a saved state tells."""
+        vehicle, task, rule = (str(made[name]) for name in ("vehicle", "task", "rule"))
+        futures, finish = int(made["futures"]), float(made["finish"])
+        told = Assignment(vehicle, task, rule, futures, finish, number=int(made["number"]))
+        self._given[vehicle] = told
+
+
+def check_budget(budget: float | None) -> None:
+    """Refuse what is no time, s."""
+    if budget is not None and not (is_real(budget) and 0.0 <= budget <= 1e6):
+        raise InputError(f"budget: read {describe(budget)}; expected seconds, or None")
 
 
 def _accept_any(layout: Layout, name: str) -> None:

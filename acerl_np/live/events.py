@@ -108,11 +108,15 @@ class VehicleIdle:
     time : float
         s.
     vehicle, site : str
+    delivered : bool
+        Then `site` is the task's delivery. With False the vehicle has given its task up, wherever it stands:
+        the task waits again from now on, last in the pool.
     """
 
     time: float
     vehicle: str
     site: str
+    delivered: bool = True
 
 
 @dataclass(frozen=True)
@@ -305,6 +309,40 @@ class Explanation(NamedTuple):
     outlook: str = ""
 
 
+class Forecast(NamedTuple):
+    """What is to be expected of a task that waits, is under way or is held back.
+
+    Attributes
+    ----------
+    task : str
+    vehicle : str or None
+        The vehicle that has it now.
+    delivery : float
+        s, of the dispatcher's clock, when it is delivered in the mean of the futures; inf where it is not in
+        one of them, as no vehicle that serves may carry it.
+    spread : float
+        s, standard deviation of the deliveries; nan where one of them is not.
+    due : float
+        s.
+    late : float
+        Share of the futures in which it is late, from 0 to 1.
+    futures : int
+        Futures that were played; 1 where nothing is left to chance.
+    records : int
+        Historical records from which arrivals that are not known yet were taken; 0: only what is known was
+        played, so that the deliveries of tasks that wait are early guesses.
+    """
+
+    task: str
+    vehicle: str | None
+    delivery: float
+    spread: float
+    due: float
+    late: float
+    futures: int
+    records: int
+
+
 class _Assigned(NamedTuple):
     vehicle: str
     task: str
@@ -327,11 +365,17 @@ class Assignment(_Assigned):
         Futures that a lookahead saw, 0 without one or with nothing to choose.
     reason : Explanation or None
         Why it was chosen, of a dispatcher with `explain=True`.
+    number : int
+        Counts the dispatcher's assignments from 1, also across `save` and `recover`.
+    repeated : bool
+        Whether it may have been returned before, with the same number: who has that number ignores it.
     """
 
     finish: float
     futures: int
     reason: Explanation | None
+    number: int
+    repeated: bool
 
     def __new__(
         cls,
@@ -341,10 +385,13 @@ class Assignment(_Assigned):
         futures: int = 0,
         finish: float = math.nan,
         reason: Explanation | None = None,
+        number: int = 0,
+        repeated: bool = False,
     ) -> Assignment:
         """Make an assignment."""
-        made = super().__new__(cls, vehicle, task, rule)
+        made = tuple.__new__(cls, (vehicle, task, rule))
         made.futures, made.finish, made.reason = futures, finish, reason
+        made.number, made.repeated = number, repeated
         return made
 
     def describe(self) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from bisect import insort
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from acerl_np.live.board import Situation
@@ -12,7 +13,7 @@ from acerl_np.live.floor import DayBegan, Floor, Given, Item
 from acerl_np.support.errors import EventError
 
 LATE = 5.0
-"""s that an event may be late."""
+"""s that an event may be late, unless the dispatcher is told otherwise."""
 
 
 @dataclass(order=True, slots=True)
@@ -29,21 +30,47 @@ class Entry:
     """Whether it could be."""
 
 
+class Numbers:
+    """Whole numbers that have come, as the ends of their runs: a few, however many numbers there are."""
+
+    def __init__(self, ends: Iterable[int] = ()) -> None:
+        self.ends = list(ends)
+
+    def __contains__(self, number: int) -> bool:
+        return bisect_right(self.ends, number) % 2 == 1
+
+    def add(self, number: int) -> None:
+        """Note a number that has not come yet: an end that was there already is none any more."""
+        for end in (number, number + 1):
+            k = bisect_left(self.ends, end)
+            if self.ends[k : k + 1] == [end]:
+                del self.ends[k]
+            else:
+                self.ends.insert(k, end)
+
+    @property
+    def last(self) -> int | None:
+        """The highest, None before any."""
+        return self.ends[-1] - 1 if self.ends else None
+
+
 class Feed:
     """What has happened lately, and the situation before that.
 
     Attributes
     ----------
+    lateness : float
+        s that an event may be late.
     time : float
         Latest of all events and questions, s.
     base : Situation
         Before the first entry.
     entries : list of Entry
-        In order; all of the last `LATE` seconds, and a few before them.
+        In order; all of the last `lateness` seconds, and a few before them.
     """
 
-    def __init__(self, floor: Floor) -> None:
-        self.floor = floor
+    def __init__(self, floor: Floor, lateness: float) -> None:
+        self.floor, self.lateness = floor, lateness
         self.take_over(floor.snapshot(), [], -math.inf)
 
     def take_over(self, base: Situation, entries: list[Entry], time: float) -> None:
@@ -89,10 +116,10 @@ class Feed:
         if self._is_known(event):
             return False
         time = float(event.time)
-        if time < self.time - LATE:
+        if time < self.time - self.lateness:
             raise EventError(
-                f"{type(event).__name__} at {event.time} s: more than {LATE:g} s before the last event at "
-                f"{self.time} s; expected events at most {LATE:g} s late"
+                f"{type(event).__name__} at {event.time} s: more than {self.lateness:g} s before the last "
+                f"event at {self.time} s; expected events at most {self.lateness:g} s late"
             )
         entry = Entry(self._place(event, time), self._count(), event, holds)
         in_order = not self.entries or self.entries[-1].time <= entry.time
@@ -154,7 +181,7 @@ class Feed:
     def _append(self, entry: Entry) -> None:
         """Add the last entry, which has happened."""
         self.entries.append(entry)
-        if self.time > self._middle_time + LATE:
+        if self.time > self._middle_time + self.lateness:
             self.base = self._middle
             del self.entries[: self._n_middle]
             self._note_seen()

@@ -350,11 +350,22 @@ class Floor(Board):
         )
 
     def _become_idle(self, event: VehicleIdle) -> None:
-        v, _ = self._expect(event, WORKING)
-        site = self._find_site(event.site, name_event(event))
-        task = self.drop(v)
-        if task is not None:
-            now = float(event.time)
+        v, vehicle = self._expect(event, WORKING)
+        what = name_event(event)
+        site = self._find_site(event.site, what)
+        if not event.delivered:
+            self._drop(v, float(event.time))
+        elif vehicle.task is not None:
+            task, now = self.tasks[vehicle.task], float(event.time)
+            # Of a station any site will do, also another than the one that was reckoned with.
+            told = (task.told or task.event).delivery
+            if site not in self._find_sites(told, what):
+                raise EventError(
+                    f"{what}: vehicle '{event.vehicle}' is at '{describe(event.site)}', task "
+                    f"'{vehicle.task}' goes to '{told}'; expected it there, or delivered=False, by which the "
+                    "task waits again"
+                )
+            self.drop(v)
             self.day.delay += max(0.0, now - (task.event.time + task.event.expiry))
             self.day.delivered += 1
             self.leave(task)
@@ -363,11 +374,13 @@ class Floor(Board):
     def _pass(self, event: VehiclePassed) -> None:
         v, vehicle = self._expect(event, WORKING, IDLE)
         site = self._find_site(event.site, name_event(event))
-        has_fetched = vehicle.has_fetched
-        if vehicle.task is not None and not has_fetched:
-            pickup = self.tasks[vehicle.task].event.pickup
-            has_fetched = site == self.layout.site_index[pickup]
-        self.put(v, vehicle._replace(site=site, has_fetched=has_fetched))
+        has_fetched, is_confirmed = vehicle.has_fetched, vehicle.is_confirmed
+        if vehicle.task is not None and not is_confirmed:
+            pickup = self.layout.site_index[self.tasks[vehicle.task].event.pickup]
+            has_fetched = has_fetched or site == pickup
+            # That it still stands there says nothing.
+            is_confirmed = site == pickup != vehicle.site
+        self.put(v, vehicle._replace(site=site, has_fetched=has_fetched, is_confirmed=is_confirmed))
 
     def _break(self, event: VehicleBroke) -> None:
         v, vehicle = self._expect(event, WORKING, IDLE)

@@ -155,6 +155,7 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
             task=carried.get(v) if int(entry["status"]) == WORKING else None,
             finish=float(entry.get("finish", 0.0)),
             broke=float(entry.get("broke", 0.0)),
+            is_confirmed=bool(entry.get("is_confirmed", False)),
         )
         for v, entry in enumerate(data["vehicles"])
     ]
@@ -163,10 +164,10 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
     pool = [str(name) for name in data["pool"]]
     base = Situation(layout, vehicles, tasks, pool, planned, day, day.mark)
     entries = [
-        Entry(_read_time(entry["at"]), n, _unpack_item(entry["item"]), bool(entry["holds"]))
+        Entry(read_time(entry["at"]), n, _unpack_item(entry["item"]), bool(entry["holds"]))
         for n, entry in enumerate(data.get("entries", []))
     ]
-    feed.take_over(base, entries, _read_time(data["time"]))
+    feed.take_over(base, entries, read_time(data["time"]))
 
 
 def _pack_task(task: LiveTask) -> dict[str, Any]:
@@ -197,7 +198,7 @@ def _pack_item(item: Item) -> dict[str, Any]:
 
 
 def _unpack_item(data: dict[str, Any]) -> Item:
-    values = {**data, "time": _read_time(data["time"])}
+    values = {**data, "time": read_time(data["time"])}
     kind: Callable[..., Item] = KINDS[values.pop("kind")]
     return kind(**values)
 
@@ -206,7 +207,8 @@ def _pack_time(time: float) -> float | None:
     return None if math.isinf(time) else float(time)
 
 
-def _read_time(time: float | None) -> float:
+def read_time(time: float | None) -> float:
+    """Return a moment, s, that was written as plain values; a ValueError if it is none."""
     if time is None:
         return -math.inf
     if not is_real(time):

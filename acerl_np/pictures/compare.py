@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +21,7 @@ from acerl_np.pictures.drawing import (
     clear_rows,
     cut_path,
     open_figure,
+    wrap,
     write_beside,
     write_title,
 )
@@ -31,7 +33,11 @@ if TYPE_CHECKING:
 WIDTH, ROW, AROUND = 9.0, 0.5, 1.75
 """Inches of the picture, of a policy's row, and of what stands above and below the rows."""
 
-LONGEST_NAME = 30
+LETTERS, LINES = 32, 3
+"""Of a line of a policy's name, and lines that it may have."""
+
+FAR = 4.0
+"""A policy ends the axis if the axis would be so many times as long with it: the others would be one blot."""
 
 RECORD: Style = {
     **{"color": GREY, "linewidth": 0.6, "zorder": 2},
@@ -59,57 +65,100 @@ def compare_records(by_record: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return paired.mean(axis=1), error
 
 
+def find_far(by_record: np.ndarray) -> np.ndarray:
+    """Return which policies are so far above the others that an axis with them would hide those.
+
+    From the better half on, of at least two, each is looked at in the order of the means, (n_policies,)
+    bool; all from the first on that is too far are left out. Of means of shape (n_policies, n_records).
+    """
+    means = np.nan_to_num(by_record.mean(axis=1), nan=np.inf)
+    order = np.argsort(means, kind="stable")
+    far = np.zeros(len(means), bool)
+    for n in range(max(2, (len(means) + 1) // 2), int(np.isfinite(means).sum())):
+        near, more = by_record[order[:n]], by_record[order[: n + 1]]
+        if np.ptp(more) > FAR * np.ptp(near) > 0.0:
+            far[order[n:]] = np.isfinite(means[order[n:]])
+            break
+    return far
+
+
 def draw_comparison(
     path: str | os.PathLike[str], labels: Sequence[str], results: Sequence[Trials]
 ) -> None:
-    """Draw makespan and tardiness of policies on the same records, a row for each policy."""
+    """Draw objective and cost of policies on the same records, a row for each policy.
+
+    Where both are the same, the makespan stands in the objective's place.
+    """
     if not 1 <= len(results) <= MAX_LINES:
         raise InputError(f"{len(results)} policies; expected 1 to {MAX_LINES}")
-    with open_figure(path, WIDTH, AROUND + ROW * len(results)) as figure:
+    names = [wrap(cut_path(x, 80), LETTERS, LINES) for x in labels]
+    row = ROW + 0.14 * max(0, max(name.count("\n") for name in names) - 1)
+    with open_figure(path, WIDTH, AROUND + row * len(results)) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
-        _plot_measure(left, np.array([x.mean_makespan() for x in results]), "makespan (s)")
-        _plot_measure(right, np.array([x.mean_tardiness() for x in results]), "tardiness (s)")
-        limit = results[0].cost_limit
-        if np.isfinite(limit):
+        goal, values = results[0].goal, np.array([x.mean_value() for x in results])
+        costs = np.array([x.mean_cost() for x in results])
+        _plot_measure(right, costs, f"{goal.cost}{goal.cost_unit and f' ({goal.cost_unit})'}")
+        if goal.objective == goal.cost:
+            goal = replace(goal, objective="makespan")
+            values = np.array([x.mean_makespan() for x in results])
+        what = f"{goal.objective}{goal.unit and f' ({goal.unit})'}"
+        _plot_measure(left, values, what, goal.format)
+        limit = goal.cost_limit
+        if goal.has_limit and (limit < right.get_xlim()[1] or not find_far(costs).any()):
             right.axvline(limit, color=BLACK, linewidth=1.2, linestyle="--", zorder=1)
             above: Style = {
                 "transform": right.get_xaxis_transform(),
                 "ha": "center",
                 "va": "bottom",
             }
-            right.text(limit, 1.01, f"limit {limit:g} s", fontsize=8, **above)
+            right.text(limit, 1.01, f"limit {goal.limit}", fontsize=8, **above)
         n, trials = results[0].makespan.shape
-        within = [
-            f"{cut_path(x, LONGEST_NAME)}\n{y.satisfied:.0%} within"
-            for x, y in zip(labels, results, strict=True)
-        ]
-        left.set_yticks(range(len(labels)), within)
+        if goal.has_limit:
+            names = [
+                f"{x}\n{y.satisfied:.0%} within limit" for x, y in zip(names, results, strict=True)
+            ]
+        left.set_yticks(range(len(labels)), names)
         left.set_ylim(len(labels) - 0.45, -0.6)
-        records = f"{n} record{'s' if n > 1 else ''}, means over {trials} trials of each"
+        records = (
+            f"{n} record{'s' * (n > 1)}, means over {trials} trial{'s' * (trials > 1)} of each"
+        )
         write_title(figure, f"{len(labels)} policies on {records}")
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2)
 
 
-def _plot_measure(axes: Axes, by_record: np.ndarray, what: str) -> None:
+def _plot_measure(axes: Axes, by_record: np.ndarray, what: str, form: str = ".1f") -> None:
     """Draw one measure: a thin line for each record, a large marker for the mean."""
     means, rows = by_record.mean(axis=1), np.arange(len(by_record))
     difference, error = compare_records(by_record)
+    far = find_far(by_record)
     for k, record in enumerate(by_record.T):
         axes.plot(record, rows, **RECORD, label="a record" if k == 0 else None)
     for row in rows.tolist():
         axes.axhline(row, color=PALE, linewidth=0.6, zorder=0)
     what_bars = "bar: standard error of the difference to the first, record by record"
     bars = np.where(np.isfinite(error), error, 0.0)
-    axes.errorbar(means, rows, xerr=bars, **MEAN, label=f"mean; {what_bars}")
+    shown = np.where(far, np.nan, means)
+    axes.errorbar(shown, rows, xerr=bars, **MEAN, label=f"mean; {what_bars}")
+    if far.any():
+        near = by_record[~far]
+        low, high = np.nanmin(near), np.nanmax(near)
+        axes.set_xlim(low - 0.2 * (high - low), high + 0.3 * (high - low))
     for row, mean in enumerate(means):
         if np.isnan(mean):
             continue
-        text = f"{mean:,.1f}"
+        text = f"{mean:,{form}}"
         if row > 0:
-            text += f" ({difference[row]:+,.1f}".replace("-", "−")
-            text += ")" if np.isnan(error[row]) else f" ± {error[row]:,.1f})"
+            text += f" ({difference[row]:+z,{form}}".replace("-", "−")
+            text += ")" if np.isnan(error[row]) else f" ± {error[row]:,{form}})"
         ground: Style = {**GROUND, "pad": 0.5, "alpha": 0.85}
+        if far[row]:
+            edge: Style = {"transform": axes.get_yaxis_transform(), "clip_on": False, "zorder": 5}
+            axes.plot([1.0], [row], marker=">", color=BLUE, markersize=8, **edge)
+            place: Style = {"xycoords": edge["transform"], "ha": "right", "va": "bottom"}
+            write_beside(axes, text, (1.0, row), (2, 8), bbox=ground, zorder=5, **place)
+            continue
         write_beside(axes, text, (mean, row), (0, 8), va="bottom", bbox=ground, zorder=5)
-    axes.set_xlabel(what)
-    axes.margins(x=0.12)
+    axes.set_xlabel(what + ("; ▶: beyond the axis" if far.any() else ""))
+    if not far.any():
+        axes.margins(x=0.12)
     clear_rows(axes)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
 
 import numpy as np
 
@@ -42,6 +43,15 @@ SETTINGS = {
     # Names of sites and files are no mathematics.
     "text.parse_math": False,
 }
+
+FONTS = (
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans CJK KR", "Noto Sans SC", "Noto Sans JP"),
+    *("Source Han Sans SC", "Source Han Sans CN", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei"),
+    *("Droid Sans Fallback", "Microsoft YaHei", "SimHei", "Yu Gothic", "Meiryo", "MS Gothic"),
+    *("PingFang SC", "Hiragino Sans GB", "Hiragino Sans", "Apple SD Gothic Neo", "Malgun Gothic"),
+    *("IPAexGothic", "IPAGothic", "NanumGothic", "Arial Unicode MS"),
+)
+"""Where letters of China, Japan and Korea are looked for, the first best; matplotlib's own font has none."""
 
 BESIDE: Style = {"textcoords": "offset points", "fontsize": 8, "ha": "center"}
 GROUND: Style = {"facecolor": "white", "edgecolor": "none"}
@@ -120,11 +130,14 @@ def style_figure(width: float, height: float, *, tidy: bool = True) -> Iterator[
     check_extra()
     import matplotlib
     from matplotlib.figure import Figure
+    from matplotlib.font_manager import fontManager
 
     with matplotlib.rc_context(), warnings.catch_warnings():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)
-        warnings.simplefilter("ignore")  # letters that the font lacks are boxes, which shows
+        installed = {font.name for font in fontManager.ttflist}
+        matplotlib.rcParams["font.family"] = ["DejaVu Sans", *(x for x in FONTS if x in installed)]
+        warnings.simplefilter("ignore")  # letters that all fonts lack are boxes, which shows
         yield Figure(figsize=(width, height), layout="constrained" if tidy else None)
 
 
@@ -143,10 +156,36 @@ def _save_png(figure: Figure, file: io.BytesIO) -> None:
     picture.save(file, "png", optimize=True, dpi=(DPI, DPI), pnginfo=facts)
 
 
+def count_letters(text: str) -> int:
+    """Return how many letters a text is long; those of China, Japan and Korea are as wide as two."""
+    return len(text) + sum(east_asian_width(letter) in "WF" for letter in text)
+
+
 def cut(text: str, most: int) -> str:
     """Return a text of at most so many letters, the end left out, that a picture can show."""
     text = make_printable(text)
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return text if count_letters(text) <= most else f"{_fill(text, most - 1)}…"
+
+
+def _fill(text: str, most: int) -> str:
+    """Return the beginning of a text that is at most so many letters long."""
+    return next(text[:k] for k in range(len(text), -1, -1) if count_letters(text[:k]) <= most)
+
+
+def wrap(text: str, most: int, lines: int = 2) -> str:
+    """Return a text on at most so many lines of so many letters each; what has no room there is cut.
+
+    Lines end where names have a joint, if there is one in their second half.
+    """
+    rest = make_printable(text)
+    done: list[str] = []
+    while len(done) < lines - 1 and count_letters(rest) > most:
+        line = _fill(rest, most)
+        joint = max(line.rfind(letter) for letter in " /_-.,:") + 1
+        line = line[:joint] if 2 * joint > len(line) else line
+        done.append(line.rstrip())
+        rest = rest[len(line) :].lstrip()
+    return "\n".join([*done, cut(rest, most)])
 
 
 def cut_path(text: str, most: int) -> str:

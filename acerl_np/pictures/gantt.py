@@ -19,9 +19,11 @@ from acerl_np.pictures.drawing import (
     SKY,
     Style,
     clear_rows,
+    count_letters,
     cut,
     cut_path,
     open_figure,
+    wrap,
 )
 from acerl_np.simulation.trace import Trace
 
@@ -39,7 +41,7 @@ THICK, THIN = 0.62, 0.26
 """Heights of bars, as shares of a row."""
 
 ID_SIZE = 8.0
-LONGEST_ID, LONGEST_NAME = 16, 50
+LONGEST_ID, LONGEST_NAME = 40, 90
 
 
 class Look(NamedTuple):
@@ -99,14 +101,17 @@ def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
     names = [cut(vehicle.id, LONGEST_ID) for vehicle in trace.instance.layout.vehicles]
     trips = Counter(trip.vehicle for trip in trace.trips)
     width = min(WIDE, max(NARROW, PER_TASK * max(trips.values(), default=0)))
-    height = AROUND + ROW * len(names)
+    # The letters of a title of 10 points are about 0.08 inches wide.
+    heading = wrap(_describe(trace), int(width / 0.08), 3)
+    above = 0.45 + 0.17 * heading.count("\n")
+    height = AROUND + above - 0.45 + ROW * len(names)
     bars = list_bars(trace)
     with open_figure(path, width, height, tidy=False) as figure:
         from matplotlib.patches import Patch
         from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-        left = 0.25 + 0.085 * max(map(len, names))
-        wide, tall = 1.0 - (left + 0.2) / width, 1.0 - (0.85 + 0.45) / height
+        left = 0.25 + 0.085 * max(map(count_letters, names))
+        wide, tall = 1.0 - (left + 0.2) / width, 1.0 - (0.85 + above) / height
         axes = figure.add_axes((left / width, 0.85 / height, wide, tall))
         end = max(1.0, float(trace.end))
         axes.set_xlim(0.0, end)
@@ -127,7 +132,7 @@ def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.set_xlabel("time (s)")
         title: Style = {"va": "top", "fontsize": 10, "gid": "title"}
-        figure.text(0.1 / width, 1.0 - 0.12 / height, _describe(trace), **title)
+        figure.text(0.1 / width, 1.0 - 0.12 / height, heading, **title)
         used = [LOOKS[kind] for kind in LOOKS if any(bar.kind == kind for bar in bars)]
         handles = [Patch(label=look.label, **look.style()) for look in used]
         place: Style = {"loc": "lower left", "bbox_to_anchor": (0.1 / width, 0.04 / height)}
@@ -144,7 +149,7 @@ def _write_ids(figure: Figure, axes: Axes, trace: Trace, bars: list[Bar]) -> Non
             continue
         text = cut(trace.instance.tasks[bar.task], LONGEST_ID)
         # Letters of DejaVu Sans are at most about 0.65 of their size wide on average.
-        if len(text) * 0.65 * ID_SIZE / 72.0 + 0.03 > (bar.end - bar.start) * inches:
+        if count_letters(text) * 0.65 * ID_SIZE / 72.0 + 0.03 > (bar.end - bar.start) * inches:
             continue
         middle = (bar.start + bar.end) / 2
         look: Style = {"color": "white", "bbox": None}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acerl_np.pictures.drawing import (
+    BESIDE,
     BLUE,
     GREEN,
     GREY,
@@ -24,15 +25,17 @@ from acerl_np.pictures.drawing import (
     open_figure,
     write_beside,
 )
+from acerl_np.problem.importers.common import list_first
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.stations import name_stations
 from acerl_np.simulation.trace import Trace
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAX_LABELS = 200
-"""Sites of a floor whose names are still drawn."""
+MAX_LABELS = 1000
+"""Sites for whose names room is looked for."""
 
 SMALL = 40
 """Sites, and edges, of a floor that has room for large letters and for the lengths of its edges."""
@@ -40,8 +43,17 @@ SMALL = 40
 KINDS = {BLUE: "o", GREY: "v", ORANGE: "D", GREEN: "s", PURPLE: "^"}
 """Colour and marker of each kind of site, the most frequent first; a floor of more kinds has one for all."""
 
-LONGEST_NAME, LONGEST_LABEL, LONGEST_KIND, LONGEST_ID = 60, 40, 40, 16
-"""Letters that are shown of the floor's name, of a policy's or record's, of a kind and of a site's id."""
+LONGEST_NAME, LONGEST_LABEL, LONGEST_KIND, LONGEST_ID = 60, 40, 40, 40
+"""Letters that are shown of the floor's name, of a policy's or record's, of a kind and of a site's name."""
+
+PLACES = (
+    *(("left", "bottom"), ("right", "bottom"), ("left", "top"), ("right", "top")),
+    *(("center", "bottom"), ("center", "top")),
+)
+"""Where a name may stand beside its site, the first best: "left" and "bottom" is to the right, above."""
+
+SIDES = {"left": 1.0, "bottom": 1.0, "center": 0.0, "right": -1.0, "top": -1.0}
+"""On which side of its site a text stands that is aligned so."""
 
 WIDEST, WIDEST_OF_MANY, NARROWEST = 9.0, 6.5, 1.5
 """Points: lines of the busiest edge, on small floors and on others, and of one that was hardly taken."""
@@ -61,7 +73,7 @@ ARROW: Style = {
 def _open_map(
     path: str | os.PathLike[str], layout: Layout, width: float, tall: float, above: float
 ) -> Iterator[tuple[Figure, Axes]]:
-    """Open a picture as high as its floor, and write at its end below it what the markers mean."""
+    """Open a picture as high as its floor; at its end say what markers mean, and name the sites."""
     x, y = ([getattr(site, which) for site in layout.sites] for which in "xy")
     wide, deep = max(x) - min(x), max(y) - min(y)
     shape = min(max(deep / wide, 0.3), 1.5) if wide > 0.0 else 1.0
@@ -70,12 +82,13 @@ def _open_map(
         yield figure, axes
         longest = max(len(label) for label in axes.get_legend_handles_labels()[1])
         figure.legend(loc="outside lower center", ncols=3 if longest <= 20 else 2)
+        _write_names(figure, axes, layout)
 
 
 def draw_layout(layout: Layout, path: str | os.PathLike[str]) -> None:
-    """Draw a floor: sites with their names, edges (arrows where one-way), starts of the fleet.
+    """Draw a floor: sites, with their names where there is room, edges, starts of the fleet.
 
-    On a small floor every edge shows its length.
+    One-way edges have arrows. On a small floor edges show their lengths.
     """
     with _open_map(path, layout, 8.0, 8.0, 0.8) as (_, axes):
         _plot_edges(axes, layout)
@@ -111,12 +124,13 @@ def draw_traffic(path: str | os.PathLike[str], trace: Trace) -> None:
     loaded, empty = count_traffic(trace)
     passes = loaded + empty
     whole = float(passes.sum())
-    share = 100.0 * passes / whole if whole > 0.0 else passes
+    hours = max(trace.end, 1) / 3600.0
+    rate = passes / hours
     busy = np.flatnonzero(passes > 0.0)
     small = len(layout.edges) <= SMALL
     labels = {}
     if small:
-        labels = {k: f"{share[k]:.0f}% ({empty[k] / passes[k]:.0%})" for k in busy.tolist()}
+        labels = {k: f"{rate[k]:.3g} ({empty[k] / passes[k]:.0%})" for k in busy.tolist()}
     with _open_map(path, layout, 9.0, 7.5, 1.3) as (figure, axes):
         import matplotlib
         from matplotlib.collections import LineCollection
@@ -124,26 +138,26 @@ def draw_traffic(path: str | os.PathLike[str], trace: Trace) -> None:
 
         _plot_edges(axes, layout, labels=labels)
         place = {site.id: (site.x, site.y) for site in layout.sites}
-        busiest = float(share.max(initial=0.0)) or 1.0
-        order = busy[np.argsort(share[busy], kind="stable")]  # the busiest lie on top
+        busiest = float(rate.max(initial=0.0)) or 1.0
+        order = busy[np.argsort(rate[busy], kind="stable")]  # the busiest lie on top
         widest = WIDEST if small else WIDEST_OF_MANY
         colours = matplotlib.colormaps[COLOURS](np.linspace(LIGHTEST, 1.0, 256))
         ways = [[place[layout.edges[k].a], place[layout.edges[k].b]] for k in order]
-        widths = NARROWEST + (widest - NARROWEST) * share[order] / busiest
+        widths = NARROWEST + (widest - NARROWEST) * rate[order] / busiest
         look: Style = {"cmap": ListedColormap(colours), "capstyle": "round", "zorder": 1.8}
         lines = LineCollection(ways, linewidths=widths, **look)
-        lines.set_array(share[order])
+        lines.set_array(rate[order])
         lines.set_clim(0.0, busiest)
         axes.add_collection(lines)
         _plot_sites(axes, layout)
         bar = figure.colorbar(lines, ax=axes, shrink=0.8, pad=0.02)
-        bar.set_label("share of all drives along an edge (%)")
+        bar.set_label("drives along an edge, per hour")
         bar.outline.set_visible(False)
         idle = float(empty.sum()) / whole if whole > 0.0 else 0.0
-        explained = "\non each edge: its share (and how much of that was without a load)"
+        explained = "\non each edge: drives an hour (and how much of that was without a load)"
         axes.set_title(
             f"{cut(trace.label, LONGEST_LABEL)} on {cut(instance.name, LONGEST_LABEL)}: {whole:,.0f} drives "
-            f"along an edge, {idle:.0%} without a load{explained if labels else ''}"
+            f"along an edge in {hours:.1f} h, {idle:.0%} without a load{explained if labels else ''}"
         )
 
 
@@ -192,9 +206,7 @@ def _plot_edges(axes: Axes, layout: Layout, *, labels: Mapping[int, str] | None 
 
 
 def _plot_sites(axes: Axes, layout: Layout) -> None:
-    """Draw sites by kind, their names unless there are too many, and where vehicles start."""
-    from matplotlib.patheffects import withStroke
-
+    """Draw sites by kind, and where vehicles start."""
     small = len(layout.sites) <= SMALL
     kinds = [kind for kind, _ in Counter(site.kind for site in layout.sites).most_common()]
     if len(kinds) > len(KINDS):
@@ -211,12 +223,70 @@ def _plot_sites(axes: Axes, layout: Layout) -> None:
     look = {"marker": "s", "facecolors": "none", "edgecolors": RED, "linewidths": 1.5}
     places = [site.x for site in starts], [site.y for site in starts]
     axes.scatter(*places, s=220 if small else 70, **look, zorder=4, label="start of a vehicle")
-    # Names stay readable on whatever lies below them.
-    halo: Style = {"path_effects": [withStroke(linewidth=2.0, foreground="white")], "ha": "left"}
-    for site in layout.sites if len(layout.sites) <= MAX_LABELS else ():
-        shift, size = ((8, 8), 11) if small else ((4, 4), 8)
-        name = cut(site.id, LONGEST_ID)
-        write_beside(axes, name, (site.x, site.y), shift, fontsize=size, **halo, zorder=5)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.09)
     axes.set(xlabel="x (m)", ylabel="y (m)")
+
+
+def _name_sites(layout: Layout) -> list[tuple[int, str, str]]:
+    """Return sites with their names and colours on a picture: stations, then starts, then the others."""
+    served = name_stations(layout)
+    starts = [k for k in layout.starts.tolist() if k not in served]
+    order = dict.fromkeys([*sorted(served), *starts, *range(len(layout.sites))])
+    return [
+        (k, list_first(served[k], 2), "black") if k in served else (k, layout.sites[k].id, "0.35")
+        for k in list(order)[:MAX_LABELS]
+    ]
+
+
+def _write_names(figure: Figure, axes: Axes, layout: Layout) -> None:
+    """Write the names of sites within the axes where they cover no marker and no other name.
+
+    What stands on an edge gives way to a name that has no other place.
+    """
+    from matplotlib.patheffects import withStroke
+
+    figure.draw_without_rendering()  # which finds where the axes lie
+    small = len(layout.sites) <= SMALL
+    shift, size, marker = (8, 11, 5) if small else (4, 8, 3)
+    points = figure.dpi / 72.0
+    centres = axes.transData.transform([(site.x, site.y) for site in layout.sites])
+    taken = np.hstack([centres - marker * points, centres + marker * points])
+    on_edges = [text for text in axes.texts if text.get_text()]
+    edges = np.array([text.get_window_extent().extents for text in on_edges]).reshape(-1, 4)
+    # Names stay readable on whatever lies below them.
+    halo: Style = {"path_effects": [withStroke(linewidth=2.0, foreground="white")]}
+    for site, name, colour in _name_sites(layout):
+        look = {**BESIDE, **halo, "fontsize": size, "color": colour, "zorder": 5}
+        at, text = (layout.sites[site].x, layout.sites[site].y), cut(name, LONGEST_ID)
+        label = axes.annotate(text, at, xytext=(0.0, 0.0), in_layout=False, **look)
+        extent = np.asarray(label.get_window_extent().size)
+        boxes = np.array(
+            [_place(centres[site], extent, shift * points, *place) for place in PLACES]
+        )
+        inside = (boxes[:, :2] >= axes.bbox.min).all(1) & (boxes[:, 2:] <= axes.bbox.max).all(1)
+        free = inside & ~_overlap(boxes, taken).any(axis=1)
+        best = free & ~_overlap(boxes, edges).any(axis=1)
+        if not free.any():
+            label.remove()
+            continue
+        k = int(np.argmax(best if best.any() else free))
+        across, up = PLACES[k]
+        label.set(ha=across, va=up)
+        label.xyann = (shift * SIDES[across], shift * SIDES[up])
+        for other in np.flatnonzero(_overlap(boxes[k : k + 1], edges)[0]):
+            on_edges[other].set_visible(False)
+        taken = np.vstack([taken, boxes[k] + [-2.0 * points, 0.0, 2.0 * points, 0.0]])
+
+
+def _place(centre: np.ndarray, size: np.ndarray, shift: float, across: str, up: str) -> np.ndarray:
+    """Return the corners of a text, left, bottom, right, top, at one of the places beside a site."""
+    side = np.array([SIDES[across], SIDES[up]])
+    low = centre + side * shift - 0.5 * (1.0 - side) * size
+    return np.concatenate([low, low + size])
+
+
+def _overlap(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return which of the first boxes meet which of the others (ndarray(bool, (n, m)))."""
+    a, b = boxes[:, None], others[None]
+    return np.asarray(((a[..., :2] < b[..., 2:]) & (b[..., :2] < a[..., 2:])).all(axis=-1))

@@ -10,17 +10,19 @@ import os
 import re
 from collections.abc import Sequence
 from importlib.resources import files
+from itertools import groupby
 from typing import Any
 
 from acerl_np.problem.goal import PAPER
-from acerl_np.simulation.trace import Decision, Step, Trace
+from acerl_np.problem.stations import name_stations
+from acerl_np.simulation.trace import Decision, Step, Trace, Trip
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import MARK, write_atomically
 
 MOST = 2
 """Episodes that a page shows side by side."""
 
-SCRIPTS = ("episode.js", "words.js", "drawing.js", "page.js")
+SCRIPTS = ("episode.js", "words.js", "drawing.js", "times.js", "page.js")
 """Files of `page/` that make the page's one script, in this order."""
 
 ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
@@ -95,12 +97,17 @@ def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
     index = layout.site_index
     # Clocks show the record's own zone, wherever the page is read.
     zone = instance.epoch and instance.epoch.replace(tzinfo=None)
+    names = name_stations(layout)
     columns = (instance.tasks, instance.pickup, instance.delivery, instance.arrival)
     return {
         "name": instance.name,
         "layout": layout.name,
         "epoch": zone and zone.isoformat(timespec="milliseconds"),
-        "sites": [[s.id, _round(s.x), _round(s.y), s.kind] for s in layout.sites],
+        # Last the stations that are served from a site.
+        "sites": [
+            [s.id, _round(s.x), _round(s.y), s.kind, ", ".join(names.get(k, []))]
+            for k, s in enumerate(layout.sites)
+        ],
         "edges": [[index[e.a], index[e.b], int(e.one_way)] for e in layout.edges],
         "vehicles": [[v.id, index[v.start]] for v in layout.vehicles],
         # The tick from which a task waits, and when it is due: rounding must not make it late, which counts
@@ -142,7 +149,19 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
         ]
         return [*own, *told, alternatives, *([parts, outlooks] if parts else [])]
 
+    # Vehicles drive the same ways again and again: each stands once, with times from its start on.
+    legs: dict[tuple[tuple[float, ...], ...], int] = {}
+
+    def list_way(trip: Trip) -> list[int]:
+        way = []
+        for _, group in groupby(trip.steps, lambda step: step.loaded):
+            steps = list(group)
+            leg = tuple(_list_step(step, steps[0].start) for step in steps)
+            way += [steps[0].start, legs.setdefault(leg, len(legs))]
+        return way
+
     decisions = [list_decision(decision) for decision in trace.decisions]
+    trips = [[trip.end, trip.pickup, int(trip.delivered), list_way(trip)] for trip in trace.trips]
     return {
         "label": trace.label,
         "status": trace.status,
@@ -154,11 +173,9 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
         "objective": _describe_objective(trace),
         "texts": list(texts),
         "decisions": decisions,
-        # The trip of each decision, in their order.
-        "trips": [
-            [trip.end, trip.pickup, int(trip.delivered), [_list_step(step) for step in trip.steps]]
-            for trip in trace.trips
-        ],
+        # The trip of each decision, in their order; of its way each leg's start and position in `legs`.
+        "trips": trips,
+        "legs": list(legs),
         "stops": [[stop.vehicle, stop.start, stop.end] for stop in trace.stops],
     }
 
@@ -181,13 +198,14 @@ def find_chosen(decision: Decision) -> int:
     return -1
 
 
-def _list_step(step: Step) -> list[Any]:
-    """Return start, sites and when the vehicle comes to the step's last place; shares unless 0 and 1."""
-    reach = step.start + (step.last - step.first) / step.pace
-    row = [step.start, step.origin, step.target, _round(reach)]
-    if (step.first, step.last) != (0.0, 1.0):
-        row += [_round(step.first, 4), _round(step.last, 4)]
-    return row
+def _list_step(step: Step, start: int) -> tuple[float, ...]:
+    """Return begin, sites and when the vehicle comes to the step's last place; shares unless 0 and 1."""
+    begin = step.start - start
+    reach = begin + (step.last - step.first) / step.pace
+    row = (begin, step.origin, step.target, _round(reach))
+    if (step.first, step.last) == (0.0, 1.0):
+        return row
+    return (*row, _round(step.first, 4), _round(step.last, 4))
 
 
 def _round(value: float, digits: int = 3) -> float | int:

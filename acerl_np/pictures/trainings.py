@@ -22,6 +22,7 @@ from acerl_np.pictures.drawing import (
     cut,
     cut_path,
     open_figure,
+    wrap,
     write_title,
 )
 from acerl_np.pictures.runs import MEMBERS, Counts, Line
@@ -142,7 +143,9 @@ def draw_curves(
         return 0.2 * math.ceil(entries / columns) + 0.25
 
     height = HEAD + MEAN_HEIGHT + FOOT + measure_legend(entries)
-    height += blocks * (2 * (PANEL_HEIGHT + 0.16) + GAP)
+    titles = [wrap(record, RECORD_LETTERS) for record in shown]
+    gap = GAP + 0.15 * any("\n" in title for title in titles)
+    height += blocks * (2 * (PANEL_HEIGHT + 0.16) + gap)
     with open_figure(path, WIDTH, height, tidy=False) as figure:
 
         def add_panel(left: float, top: float, wide: float, tall: float) -> Axes:
@@ -155,7 +158,9 @@ def draw_curves(
         for which, (short, what) in enumerate(beside.what):
             axes = add_panel(0.65 + 4.4 * which, HEAD, 3.7, MEAN_HEIGHT)
             _plot_panel(axes, which, lines, records, beside)
-            name = f"mean of {len(records)} records" if shown else cut(records[0], RECORD_LETTERS)
+            name = (
+                f"mean of {len(records)} records" if shown else cut(records[0], 2 * RECORD_LETTERS)
+            )
             axes.set_title(f"{short}, {name}", loc="left", fontsize=10)
             axes.set(ylabel=what, xlabel="decisions (thousand)")
             own, labels = axes.get_legend_handles_labels()
@@ -164,17 +169,17 @@ def draw_curves(
         place: Style = {"loc": "upper left", "bbox_to_anchor": (0.02, 1.0 - (top - 0.05) / height)}
         spaces: Style = {"handlelength": 3.5, "borderaxespad": 0.0, "columnspacing": 1.2}
         figure.legend(handles.values(), handles.keys(), ncols=columns, **place, **spaces)
-        top += measure_legend(len(handles))
+        top += measure_legend(len(handles)) + gap - GAP
         wide = (WIDTH - 0.65 - 0.15 - 0.5 * (COLUMNS - 1)) / COLUMNS
         for k, record in enumerate(shown):
             block, column = divmod(k, COLUMNS)
             for which, (_, what) in enumerate(beside.what):
-                down = block * (2 * (PANEL_HEIGHT + 0.16) + GAP) + which * (PANEL_HEIGHT + 0.16)
+                down = block * (2 * (PANEL_HEIGHT + 0.16) + gap) + which * (PANEL_HEIGHT + 0.16)
                 left = 0.65 + column * (wide + 0.5)
                 axes = add_panel(left, top + down, wide, PANEL_HEIGHT - 0.12)
                 _plot_panel(axes, which, lines, [record], beside, small=True)
                 if which == 0:
-                    axes.set_title(cut(record, RECORD_LETTERS), loc="left", fontsize=9, pad=3)
+                    axes.set_title(titles[k], loc="left", fontsize=9, pad=3)
                     axes.tick_params(labelbottom=False)
                 elif block == blocks - 1 or k + COLUMNS >= len(shown):
                     axes.set_xlabel("decisions (thousand)")
@@ -308,7 +313,7 @@ def draw_sampler(path: str | os.PathLike[str], label: str, runs: Sequence[Counts
             axes.plot(generations, line, color=BLACK, linewidth=1.2, label="share of the episodes")
             even: Style = {"color": GREY, "linestyle": "--", "linewidth": 1.2}
             axes.axhline(uniform, **even, label=f"even share, {uniform:.1f}%")
-            title = f"{cut(names[k], SHARE_LETTERS)}: {total[k]:.1f}%"
+            title = f"{wrap(names[k], SHARE_LETTERS)}: {total[k]:.1f}%"
             axes.set_title(title, loc="left", fontsize=9)
             if place % columns == 0:
                 axes.set_ylabel("share (%)")

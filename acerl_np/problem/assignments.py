@@ -7,22 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from acerl_np.problem.export import PLAIN, Export
 from acerl_np.problem.fields import (
     TimeColumn,
     count_seconds,
     is_blank,
     make_date_format,
+    read_id,
     read_known,
-    read_once,
 )
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.limits import MAX_TASKS
-from acerl_np.problem.source import Source, Table
+from acerl_np.problem.source import Table, refuse_faults
+from acerl_np.problem.task_rows import PAST, find_repeated
 from acerl_np.support.errors import RecordError
-
-PAST = Source(
-    "assignment", ("task", "vehicle", "start"), ("finish",), ("start", "finish"), MAX_TASKS
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +27,9 @@ class Assignments:
     """Which vehicle served which task from when, as recorded.
 
     `order` are the tasks by their recorded starts, equal starts in the order of the file; `vehicle` is the
-    position of the one that served each task; `finish`, s, is nan where it was not recorded.
+    position of the one that served each task; `finish`, s, is nan where it was not recorded. `present`,
+    ndarray(float64, (n_vehicles, 2)), s, is from when to when each vehicle was in the fleet; None: all the
+    while.
     """
 
     instance: Instance
@@ -38,33 +37,36 @@ class Assignments:
     vehicle: np.ndarray
     start: np.ndarray
     finish: np.ndarray
+    present: np.ndarray | None = None
 
 
 def read_assignments(
-    path: str | os.PathLike[str], instance: Instance, *, date_format: str | None = None
+    path: str | os.PathLike[str], instance: Instance, export: Export = PLAIN
 ) -> Assignments:
     """Read past assignments of a record's tasks; "-" is the standard input.
 
     The CSV's header is `task,vehicle,start`, optionally `finish`; times are seconds or moments of any form,
-    also of `date_format`. A `RecordError` names line and field of what is unknown or stands twice, of a
+    also of the export's format. A `RecordError` names line and field of what is unknown or stands twice, of a
     vehicle that may not carry its task, or where a task is left out.
     """
-    form = make_date_format(date_format)
+    form = make_date_format(export.date_format)
     columns = {name: TimeColumn(name, form) for name in ("start", "finish")}
-    return PAST.read(path, lambda table: _collect(table, instance, columns))
+    return PAST.read(path, lambda table: _collect(table, instance, columns), export)
 
 
 def _collect(table: Table, instance: Instance, columns: dict[str, TimeColumn]) -> Assignments:
+    refuse_faults(table.faults, len(table.rows) + len(table.faults))
     layout = instance.layout
     task_index = {name: k for k, name in enumerate(instance.tasks)}
     vehicle_index = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
     n = instance.n_tasks
     vehicle = np.full(n, -1, np.int32)
     times = {"start": np.zeros(n), "finish": np.full(n, np.nan)}
-    seen: dict[str, str] = {}
-    for row, place in zip(table.rows, table.places, strict=True):
+    rows = list(zip(table.rows, table.places, strict=True))
+    seen = [read_id(row, "task", place) for row, place in rows]
+    refuse_faults(list(find_repeated(seen, table.places).values()), len(rows))
+    for row, place in rows:
         task = read_known(row, place, "task", task_index, f"record '{instance.name}'")
-        read_once(row, place, seen)
         v = read_known(row, place, "vehicle", vehicle_index, f"layout '{layout.name}'")
         vehicle[task] = v
         capacity = layout.vehicles[v].capacity
@@ -77,7 +79,8 @@ def _collect(table: Table, instance: Instance, columns: dict[str, TimeColumn]) -
             if column == "start" or not is_blank(row.get(column)):
                 found = columns[column].read(row, place)
                 moments[task] = count_seconds(found, instance.epoch, column, place)
-    missing = [name for name in instance.tasks if name not in seen]
+    there = set(seen)
+    missing = [name for name in instance.tasks if name not in there]
     if missing:
         others = f" and {len(missing) - 1} more of the record's tasks" if missing[1:] else ""
         raise RecordError(

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from acerl_np.problem.export import Export, read_mapping
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.records import (
@@ -82,6 +85,7 @@ def load_instance(
     layout: str | os.PathLike[str] | Layout | None = None,
     breakdowns: str | os.PathLike[str] | None = None,
     date_format: str | None = None,
+    mapping: str | os.PathLike[str] | Mapping[str, Any] | Export | None = None,
     servable: bool = True,
 ) -> Instance:
     """Load an instance: a bundled one by name, or your own task record.
@@ -89,8 +93,8 @@ def load_instance(
     Parameters
     ----------
     instance : str or path-like
-        A bundled name such as "DMH-01", or the path of a task CSV; "-" is the standard input, as if
-        it stood in the present folder.
+        A bundled name such as "DMH-01", or the path of a task CSV or workbook (.xlsx); "-" is the standard
+        input, as if it stood in the present folder.
     layout : str, path-like or Layout, optional
         A JSON path or the name of a bundled layout such as "dmh"; by default `layout.json` beside
         the CSV.
@@ -99,7 +103,10 @@ def load_instance(
         default `breakdowns.csv` beside the CSV of the tasks, if there is one.
     date_format : str, optional
         How these files write dates besides ISO 8601, as `datetime.strptime` reads it:
-        "%d.%m.%Y %H:%M".
+        "%d.%m.%Y %H:%M". It goes before that of the mapping.
+    mapping : path-like, mapping or Export, optional
+        How another system wrote the record: a TOML file as `acerl-np records convert --write-mapping` writes
+        it, or its keys and values: `{"columns": {"task": "TA-Nr"}, "skip_bad": True}`.
     servable : bool
         Refuse a record some of whose tasks may be impossible to reach or to carry.
 
@@ -111,26 +118,76 @@ def load_instance(
     ------
     RecordError, LayoutError
         If the record, its layout or its breakdowns cannot be read or used; one line that names
-        file, line, field, what was read and what was expected.
+        file, line, field, what was read and what was expected. Where only single rows are bad, the error's
+        `faults` are all of theirs.
     InputError
-        If the date format is none.
+        If the date format or the mapping is none, or splits the table into several records.
 
     Warns
     -----
     RecordWarning
-        If a file has columns that are not read.
+        If a file has columns that are not read, or rows were left out.
     """
+    export = read_mapping(mapping)
+    if date_format is not None:
+        export = replace(export, date_format=date_format)
+    found = _load(instance, layout, breakdowns, export, servable)
+    if len(found) > 1:
+        raise InputError(
+            f"{os.fspath(instance)}: {len(found)} records by split (--split); expected one, or load_records"
+        )
+    return found[0]
+
+
+def load_records(
+    instance: str | os.PathLike[str],
+    *,
+    layout: str | os.PathLike[str] | Layout | None = None,
+    breakdowns: str | os.PathLike[str] | None = None,
+    mapping: str | os.PathLike[str] | Mapping[str, Any] | Export | None = None,
+    servable: bool = True,
+) -> list[Instance]:
+    """Load the records that a table is split into by its mapping, such as the shifts of a week.
+
+    Parameters, errors and warnings are those of `load_instance`; without a split it is one record.
+
+    Parameters
+    ----------
+    instance : str or path-like
+    layout : str, path-like or Layout, optional
+    breakdowns : path-like, optional
+    mapping : path-like, mapping or Export, optional
+    servable : bool
+
+    Returns
+    -------
+    list of Instance
+        In the order of time; a record's name ends in the moment at which it begins, or in a number.
+    """
+    return _load(instance, layout, breakdowns, read_mapping(mapping), servable)
+
+
+def _load(
+    instance: str | os.PathLike[str],
+    layout: str | os.PathLike[str] | Layout | None,
+    breakdowns: str | os.PathLike[str] | None,
+    export: Export,
+    servable: bool,
+) -> list[Instance]:
     if breakdowns is None:
         breakdowns = find_breakdowns(instance)
     source, floor = find_record(instance, layout)
-    found, _ = examine_record(source, floor, date_format=date_format, servable=servable)
+    # Warnings are of the line that called load_instance or load_records.
+    found, _ = examine_record(source, floor, export, servable=servable, stacklevel=5)
     if breakdowns is None:
         return found
     if breakdowns == NO_BREAKDOWNS:
         floor = floor.with_breakdowns({}).with_random_breakdowns(None)
-    else:
-        floor = read_breakdowns(breakdowns, floor, found.epoch, date_format=date_format)
-    return replace(found, layout=floor)
+        return [replace(item, layout=floor) for item in found]
+    for k, item in enumerate(found):
+        own = read_breakdowns(breakdowns, floor, item.epoch, export, alone=len(found) == 1)
+        found[k] = replace(item, layout=own)
+    return found
 
 
 def find_record(

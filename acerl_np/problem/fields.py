@@ -40,24 +40,16 @@ TRIAL = datetime(2024, 5, 16, 17, 38, tzinfo=UTC)
 
 
 def read_id(row: Mapping[str, Any], column: str, place: str) -> str:
-    """Return the name in a field; `RecordError` if it is empty, too long or not printable."""
+    """Return the name in a field; `RecordError` if it is empty, too long, not printable or a formula."""
     value = row.get(column)
     text = value.strip() if isinstance(value, str) else ""
     if isinstance(value, int):
         with suppress(ValueError):  # Python writes no number of more than 4,300 digits
             text = str(value)
+    if text.startswith("="):
+        # A spreadsheet that opens what is written of the task would carry it out.
+        refuse(f"{place}: {column}", value, "a name, no formula", RecordError)
     return text if is_name(text) else refuse(f"{place}: {column}", value, "a name", RecordError)
-
-
-def read_once(row: Mapping[str, Any], place: str, seen: dict[str, str]) -> str:
-    """Return the task in a row, and note where it stands; `RecordError` if it stood somewhere before."""
-    task = read_id(row, "task", place)
-    if task in seen:
-        raise RecordError(
-            f"{place}: task: '{task}' stands already on {seen[task]}; expected each task once"
-        )
-    seen[task] = place
-    return task
 
 
 def read_known(
@@ -177,6 +169,15 @@ def read_moment(value: object, date_format: DateFormat | None = None) -> datetim
     return None
 
 
+def is_no_time(text: str) -> bool:
+    """Whether a text names neither seconds nor a moment, unless a date format says how."""
+    return math.isnan(parse_number(text)) and read_moment(text) is None
+
+
+class FormatError(RecordError):
+    """Dates of a table are of no known form."""
+
+
 class TimeColumn:
     """A column of times, all of one kind: seconds, timestamps with or without an offset, times of day.
 
@@ -217,7 +218,9 @@ class TimeColumn:
             alternative = f", a timestamp such as {EXAMPLE}, or a time of day such as 07:30"
             dated = DATE.fullmatch(raw.strip()) if isinstance(raw, str) else None
             if isinstance(raw, str) and dated is not None:
-                raise RecordError(
+                # No row can be read then, unless one was.
+                kind = RecordError if self.form else FormatError
+                raise kind(
                     f"{place}: {self.column}: read {shorten(raw)}, a date whose format must be said; "
                     f"expected --date-format (date_format=) such as {_suggest(str(dated[1]), raw)}, or a "
                     f"timestamp such as {EXAMPLE}"
@@ -240,11 +243,13 @@ class TimeColumn:
 
 def _suggest(mark: str, raw: str) -> str:
     """Return formats that dates of this look may have."""
-    seconds = ":%S" if raw.count(":") == 2 else ""
+    clock = "%H:%M:%S" if raw.count(":") == 2 else "%H:%M"
+    if re.search(r"[AP]M\s*$", raw, re.IGNORECASE):
+        clock = f"{clock.replace('H', 'I')} %p"
     if re.match(r"\s*[0-9]{3,4}\b", raw):
-        return f'"%Y{mark}%m{mark}%d %H:%M{seconds}"'
-    first = f'"%d{mark}%m{mark}%Y %H:%M{seconds}"'
-    return first if mark == "." else f'{first} or "%m{mark}%d{mark}%Y %H:%M{seconds}"'
+        return f'"%Y{mark}%m{mark}%d {clock}"'
+    first = f'"%d{mark}%m{mark}%Y {clock}"'
+    return first if mark == "." else f'{first} or "%m{mark}%d{mark}%Y {clock}"'
 
 
 def is_clock(moment: datetime) -> bool:

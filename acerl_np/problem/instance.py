@@ -13,8 +13,9 @@ import numpy as np
 from acerl_np.problem.fields import make_date_format
 from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.source import refuse_faults
 from acerl_np.problem.stations import show_site
-from acerl_np.problem.task_rows import read_tasks
+from acerl_np.problem.task_rows import find_repeated, read_tasks
 from acerl_np.support.errors import InputError, RecordError, describe
 
 COLUMNS = {
@@ -115,17 +116,13 @@ class Instance:
         """
         if places is None:
             places = [f"row {k + 1}" for k in range(len(rows))]
-        columns, epoch = read_tasks(rows, places, layout, epoch, make_date_format(date_format))
-        order = np.argsort(columns["arrival"], kind="stable")
-        tasks = tuple(columns["tasks"][k] for k in order)
-        arrays = {}
-        for column in COLUMNS:
-            kind = np.int32 if column in ("pickup", "delivery") else np.float64
-            arrays[column] = np.array(columns[column], kind)[order]
-            arrays[column].setflags(write=False)
-        instance = cls(name, layout, tasks, epoch=epoch, **arrays)
+        found = read_tasks(rows, places, layout, epoch, make_date_format(date_format))
+        kept = [places[k] for k in found.kept]
+        repeated = find_repeated(found.columns["tasks"], kept)
+        refuse_faults([*found.faults, *repeated.values()], len(rows))
+        instance, order = make_instance(name, layout, found.columns, found.epoch)
         if servable:
-            instance.check_servable([places[k] for k in order])
+            instance.check_servable([kept[k] for k in order])
         return instance
 
     def check_reachable(self) -> None:
@@ -205,6 +202,20 @@ class Instance:
 
     def __repr__(self) -> str:
         return f"Instance({self.name!r}, layout={self.layout.name!r}, n_tasks={self.n_tasks})"
+
+
+def make_instance(
+    name: str, layout: Layout, columns: Mapping[str, Sequence[Any]], epoch: datetime | None
+) -> tuple[Instance, np.ndarray]:
+    """Return the instance of tasks in any order, by its attributes, and the order of their arrivals."""
+    order = np.argsort(columns["arrival"], kind="stable")
+    arrays = {}
+    for column in COLUMNS:
+        kind = np.int32 if column in ("pickup", "delivery") else np.float64
+        arrays[column] = np.array(columns[column], kind)[order]
+        arrays[column].setflags(write=False)
+    tasks = tuple(columns["tasks"][k] for k in order)
+    return Instance(name, layout, tasks, epoch=epoch, **arrays), order
 
 
 def list_instances(instances: Any) -> list[Instance]:

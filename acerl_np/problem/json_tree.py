@@ -10,17 +10,23 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from acerl_np.problem.limits import MAX_NAME, MAX_NUMBER
-from acerl_np.support.errors import MAX_SHOWN, InputError, LayoutError, describe
+from acerl_np.support.errors import (
+    MAX_SHOWN,
+    InputError,
+    LayoutError,
+    describe,
+    make_printable,
+)
 from acerl_np.support.numbers import is_real
 
 
-def shorten(value: object) -> str:
-    """Return a value as it stood in its file, cut to fit an error's line."""
+def shorten(value: object, most: int = MAX_SHOWN) -> str:
+    """Return a value as it stood in its file, printable and cut to fit an error's line."""
     try:
-        text = json.dumps(value, ensure_ascii=True)
+        text = make_printable(json.dumps(value, ensure_ascii=False))
     except (TypeError, ValueError, RecursionError):
         text = describe(value) if isinstance(value, int | float) else type(value).__name__
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def parse_json(text: str) -> object:

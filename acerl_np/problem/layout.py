@@ -373,6 +373,14 @@ def hash_fleet(vehicles: Iterable[Vehicle]) -> str:
     return hash_json([[v.id, v.start, float(v.speed), float(v.capacity) + 0.0] for v in vehicles])
 
 
+def resize_fleet(layout: Layout, n: int) -> Layout:
+    """Return a floor with n vehicles v1, v2, ... like its own in turn; listed breakdowns are not repeated."""
+    own = layout.vehicles
+    more = (replace(own[k % len(own)], breakdowns=()) for k in range(len(own), n))
+    fleet = enumerate([*own[:n], *more], 1)
+    return layout.with_fleet(replace(vehicle, id=f"v{k}") for k, vehicle in fleet)
+
+
 def _check_unique(what: str, ids: Sequence[str]) -> None:
     seen: set[str] = set()
     for k, name in enumerate(ids):

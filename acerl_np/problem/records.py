@@ -3,25 +3,49 @@
 from __future__ import annotations
 
 import os
+import warnings
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from acerl_np.problem.export import PLAIN, Export
 from acerl_np.problem.fields import (
     TimeColumn,
     count_seconds,
+    is_blank,
+    is_no_time,
     make_date_format,
     read_known,
     read_number,
     show_moment,
 )
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.guesses import guess_columns, guess_format
+from acerl_np.problem.instance import Instance, make_instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_BREAKDOWNS
+from acerl_np.problem.parting import Part, find_parting, part_rows
 from acerl_np.problem.parts import Breakdown
-from acerl_np.problem.source import Columns, Source, Table
-from acerl_np.problem.task_rows import RECORD, TIME_ZERO_COLUMN
-from acerl_np.support.errors import InputError, RecordError, make_printable
+from acerl_np.problem.source import (
+    SAMPLE,
+    Lines,
+    Source,
+    Table,
+    find_line,
+    name_file,
+    normalise,
+    refuse_faults,
+)
+from acerl_np.problem.task_rows import RECORD, TIME_ZERO_COLUMN, find_repeated, read_tasks
+from acerl_np.support.errors import (
+    Fault,
+    InputError,
+    RecordError,
+    RecordWarning,
+    make_printable,
+)
 from acerl_np.support.files import show_path, write_atomically
 from acerl_np.support.report import render_table
 
@@ -35,71 +59,165 @@ NO_BREAKDOWNS = "none"
 """In the place of a file of breakdowns: there are none, whatever the layout says."""
 
 
+LEFT_OUT = ".left-out.csv"
+"""How names of files end that list what was left out."""
+
+ADVICE = "; --skip-bad leaves them out, acerl-np records check lists all"
+
+
 class Reading(NamedTuple):
     """What was understood of a task record.
 
     `arrivals` and `expiries` are what the times were read as, such as "times of day"; `first_row` are task,
-    arrival and expiry of the first line as they stand there, `first` its arrival and expiry in seconds.
+    arrival and expiry of the first row that could be read, as they stand there, `first` its arrival and
+    expiry in seconds. `faults` are those of the rows that were left out, of `n_rows`. `rolled` are the
+    expiries of those whose due time of day is of the day after their arrival.
     """
 
-    columns: Columns
-    delimiter: str
+    table: Table
     arrivals: str
     expiries: str
     first_row: tuple[str, str, str]
     first: tuple[float, float]
+    faults: tuple[Fault, ...]
+    n_rows: int
+    rolled: tuple[float, ...]
+
+
+def _make_source(export: Export) -> Source:
+    """Return what a record must hold; where it is said when tasks are due, it need not tell."""
+    optional = ("expiry_time",) if export.due is not None else ()
+    required = tuple(name for name in RECORD.required if name not in optional)
+    return RECORD._replace(required=required, optional=(*optional, *RECORD.optional))
 
 
 def examine_record(
     path: str | os.PathLike[str],
     layout: Layout,
+    export: Export = PLAIN,
     *,
-    date_format: str | None = None,
+    lines: Lines | None = None,
     servable: bool = True,
-) -> tuple[Instance, Reading]:
-    """Read a task record (CSV) that belongs to `layout`, and say how it was understood."""
-    form = make_date_format(date_format)  # before a file is read that may be a pipe
+    stacklevel: int = 4,
+) -> tuple[list[Instance], Reading]:
+    """Read a table of tasks that belongs to `layout`: one record, or those it is split into; and how.
+
+    `lines` are those of the file if it was opened. Warnings are of the line `stacklevel` calls above
+    `Source.read`.
+    """
+    parting = find_parting(export.split)
     # Names of files need not be text; a backslash could not stand in another name.
     shown = show_path(path)
     name = shown if shown != str(path) else Path(path).stem
     name = name if name.isprintable() else make_printable(name).replace("\\", "%")
 
-    def collect(table: Table) -> tuple[Instance, Reading]:
+    def collect(table: Table) -> tuple[list[Instance], Reading]:
         if not table.rows:
+            refuse_faults(table.faults, len(table.faults))
             raise RecordError("no tasks below the header; expected one line per task")
-        instance = Instance.from_rows(
-            name, layout, table.rows, table.places, date_format=date_format, servable=servable
+        form, n_rows = make_date_format(export.date_format), len(table.rows) + len(table.faults)
+        columns, kept, epoch, faults, ahead, rolled = read_tasks(
+            *(table.rows, table.places, layout, None, form),
+            due=export.due,
+            share_date=table.columns.share_date,
         )
-        row = {name: text.strip() for name, text in table.rows[0].items()}
+        parts = [Part("", 0.0, np.ones(len(kept), bool))]
+        if parting is not None and kept:
+            parts = part_rows(np.array(columns["arrival"]), epoch, parting, np.array(ahead))
+        instances, repeated = [], {}
+        for part in parts:
+            own = np.flatnonzero(part.rows).tolist()
+            places = [table.places[kept[k]] for k in own]
+            again = find_repeated([columns["tasks"][k] for k in own], places)
+            repeated.update({own[k]: fault for k, fault in again.items()})
+        faults = sorted([*table.faults, *faults, *repeated.values()], key=find_line)
+        if not (export.skip_bad and kept):
+            refuse_faults(faults, n_rows, ADVICE)
+        for part in parts:
+            own = [k for k in np.flatnonzero(part.rows).tolist() if k not in repeated]
+            tasks: dict[str, Any] = {x: [column[k] for k in own] for x, column in columns.items()}
+            if part.zero:  # to the microsecond, as moments are
+                tasks["arrival"] = np.round(np.array(tasks["arrival"]) - part.zero, 6) + 0.0
+            zero = None if epoch is None else epoch + timedelta(seconds=part.zero)
+            if zero is not None and part.ahead:
+                clock = zero.utcoffset() or timedelta()
+                zero = zero.astimezone(timezone(clock + timedelta(seconds=part.ahead)))
+            called = "-".join(filter(None, (name, part.name)))
+            instance, order = make_instance(called, layout, tasks, zero)
+            if servable:
+                instance.check_servable([table.places[kept[own[k]]] for k in order])
+            instances.append(instance)
+        row = {name: text.strip() for name, text in table.rows[kept[0]].items()}
         arrivals = TimeColumn("arrival_time", form)
         expiries = TimeColumn("expiry_time", form, relative=True)
         arrivals.read(row, "")
-        expiries.read(row, "")
-        k = instance.tasks.index(row["task"])
-        forms = arrivals.form, expiries.form
+        if row.get("expiry_time") or export.due is None:
+            expiries.read(row, "")
+        else:
+            row["expiry_time"], expiries.form = f"{export.due:g}", "--due"
         first_row = row["task"], row["arrival_time"], row["expiry_time"]
-        first = float(instance.arrival[k]), float(instance.expiry[k])
-        return instance, Reading(table.columns, table.delimiter, *forms, first_row, first)
+        begin = next(part.zero for part in parts if part.rows[0])
+        first = float(columns["arrival"][0]) - begin, float(columns["expiry"][0])
+        forms = arrivals.form, expiries.form
+        left_out = tuple(faults), n_rows
+        return instances, Reading(table, *forms, first_row, first, *left_out, tuple(rolled))
 
-    return RECORD.read(path, collect)
+    found = _make_source(export).read(path, collect, export, lines=lines, stacklevel=stacklevel)
+    if found[1].faults:
+        warning = RecordWarning(shown, (), found[1].faults, found[1].n_rows)
+        warnings.warn(warning, stacklevel=stacklevel - 1)
+    return found
+
+
+def guess_export(path: str | os.PathLike[str], export: Export) -> tuple[Export, Lines]:
+    """Return an export with what a file tells of itself, and the file's lines.
+
+    It tells its encoding, sheet, dates, and the columns that are not named yet.
+    """
+    columns, source = dict(export.columns), _make_source(export)
+    lines = source.open(path, export)
+    named = {normalise(field) for field in lines.header}
+    for name, column in guess_columns(
+        lines.header, [fields for _, fields in lines.rows[:1]]
+    ).items():
+        if name not in named:
+            columns.setdefault(name, column)
+    export = replace(export, columns=columns)
+    if lines.delimiter and not lines.form.startswith("utf"):
+        export = replace(export, encoding=lines.form)
+    elif not lines.delimiter:
+        export = replace(export, sheet=lines.form)
+    if export.date_format is None:
+        with name_file(path):
+            rows = source.parse(lines, export).rows
+        for name in ("arrival_time", "expiry_time"):
+            texts = [row.get(name) for row in rows[:: len(rows) // SAMPLE + 1]]
+            found = guess_format(
+                [x for x in texts if x is not None and not is_blank(x) and is_no_time(x)]
+            )
+            if found is not None:
+                return replace(export, date_format=found), lines
+    return export, lines
 
 
 def read_breakdowns(
     path: str | os.PathLike[str],
     layout: Layout,
     epoch: datetime | None = None,
+    export: Export = PLAIN,
     *,
-    date_format: str | None = None,
+    alone: bool = True,
 ) -> Layout:
     """Return `layout` with the breakdowns of a CSV file in the place of those that it lists.
 
-    The file may hold timestamps if there is a moment of time zero, `epoch`. A breakdown before time zero
-    counts as far as its repair lasts beyond it.
+    The file may hold timestamps if there is a moment of time zero, `epoch`, and must for one record of
+    several, not `alone`. A breakdown before time zero counts as far as its repair lasts beyond it.
     """
-    times = TimeColumn("time", make_date_format(date_format))
+    times = TimeColumn("time", make_date_format(export.date_format))
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
 
     def collect(table: Table) -> Layout:
+        refuse_faults(table.faults, len(table.rows) + len(table.faults))
         for row, place in zip(table.rows, table.places, strict=True):
             own = read_known(row, place, "vehicle", listed, f"layout '{layout.name}'")
             time = count_seconds(times.read(row, place), epoch, "time", place)
@@ -111,9 +229,15 @@ def read_breakdowns(
                     f"{place}: vehicle: more than {MAX_BREAKDOWNS:,} breakdowns of "
                     f"'{row['vehicle'].strip()}'; expected fewer"
                 )
+        if times.form == "seconds" and not alone:
+            raise RecordError(
+                "time: seconds, and each record of a split table (--split) has its own time zero; "
+                "expected timestamps"
+            )
         return layout.with_breakdowns(listed)
 
-    return BREAKDOWNS._replace(limit=MAX_BREAKDOWNS * len(listed)).read(path, collect)
+    limited = BREAKDOWNS._replace(limit=MAX_BREAKDOWNS * len(listed))
+    return limited.read(path, collect, replace(export, columns={}), stacklevel=5)
 
 
 def format_record(instance: Instance) -> str:

@@ -8,9 +8,52 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.problem.importers.common import list_first
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Vehicle
+from acerl_np.support.errors import list_some
+
+MOST_PARTS = 5
+"""Parts of a floor that a line shows."""
+
+
+def describe_parts(layout: Layout) -> str:
+    """Return a line on vehicles that cannot leave their starts, and on a floor in parts; empty without.
+
+    Parts are joined by no edge.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    sites, fleet, told = layout.sites, layout.vehicles, []
+    starts = np.array([layout.site_index[vehicle.start] for vehicle in fleet], np.int64)
+    ways = np.isfinite(layout.routes.distance[starts]).sum(axis=1)
+    stuck = [fleet[v] for v in np.flatnonzero(ways == 1)] if len(sites) > 1 else []
+    if stuck:
+        named = list_first([f"{vehicle.id} at {vehicle.start}" for vehicle in stuck])
+        told.append(
+            f"vehicles that cannot leave their starts: {len(stuck)} of {len(fleet)} ({named})"
+        )
+    ends = [[layout.site_index[getattr(edge, end)] for edge in layout.edges] for end in "ab"]
+    joined = coo_array((np.ones(len(layout.edges)), ends), shape=(len(sites), len(sites)))
+    n_parts, part = connected_components(joined, directed=False)
+    if n_parts > 1:
+        sizes, fleets = np.bincount(part), np.bincount(part[starts], minlength=n_parts)
+        groups = [
+            (f"{sizes[k]} sites", part == k, int(fleets[k]))
+            for k in np.argsort(-sizes, kind="stable")
+            if sizes[k] > 1
+        ]
+        alone = sizes[part] == 1
+        if alone.any():
+            groups.append((f"without an edge {alone.sum()}", alone, int(alone[starts].sum())))
+        shown = [
+            f"{text} ({list_first([sites[k].id for k in np.flatnonzero(which)])}; vehicles: {n})"
+            for text, which, n in groups
+        ]
+        told.append(f"the floor falls in {n_parts} parts: {list_some(shown, MOST_PARTS)}")
+    return "; ".join(told)
 
 
 def find_unreachable(layout: Layout, most: int = 5) -> tuple[int, list[tuple[str, str]]]:

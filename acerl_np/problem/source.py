@@ -1,22 +1,38 @@
-"""Tables as other systems export them: separators, headers, further columns, and rows of texts."""
+"""Tables as other systems export them: encodings, separators, headers, further columns, rows of texts."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import itertools
 import os
 import re
+import unicodedata
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from operator import itemgetter
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from acerl_np.problem.guesses import guess_columns
 from acerl_np.problem.json_tree import shorten
 from acerl_np.problem.limits import MAX_COLUMNS
-from acerl_np.support.errors import RecordError, RecordWarning, describe
-from acerl_np.support.files import read_text, show_path
+from acerl_np.problem.workbook import is_workbook, read_workbook
+from acerl_np.support.errors import (
+    Fault,
+    RecordError,
+    RecordWarning,
+    count_rows,
+    describe,
+    list_causes,
+    make_printable,
+)
+from acerl_np.support.files import read_bytes, show_path
+
+if TYPE_CHECKING:
+    from acerl_np.problem.export import Export
 
 T = TypeVar("T")
 
@@ -32,26 +48,74 @@ SEPARATOR_LINE = re.compile(r'\s*"?sep=([,;\t])"?[\r\n]')
 LOOKALIKE = 0.83
 """How much of two names agrees if one is the other misspelt, as difflib rates it."""
 
+HEAD = 20
+"""Rows among which the header is looked for."""
+
+MAX_HEADER = 600
+"""Characters of a header that an error shows."""
+
+SAMPLE = 2000
+"""Bytes or rows that tell of what form a table is."""
+
+PLACE = re.compile(r"column[ _]([0-9]{1,4})")
+"""A column by its place in the file."""
+
+AS_TEXT = re.compile(r'\s*="([^"]*)"\s*')
+"""A cell that a spreadsheet is to take for a text, as it would drop the zeros before a number."""
+
+MIDNIGHT = re.compile(r"[T ]0?0:00(:00([.,]0+)?)?$")
+NO_DAY = re.compile(r"^(1899-12-3[01]|1900-01-00|3[01]\.12\.1899)[T ]")
+"""What a date alone has for a time of day, and a time of day alone for a date."""
+
+TOTAL = re.compile(r"\W*(zwischen)?(summe|gesamt|anzahl|total|subtotal|sum|count)\b", re.IGNORECASE)
+"""What a line of totals begins with."""
+
 
 class Columns(NamedTuple):
     """What a header says: the known columns and where each stands in a line of `n_fields`, and the others.
 
-    `ignored` are columns as the file names them; one without a name is "column 3".
+    One column may be made up of two positions. `named` are the known ones as the file names them, `ignored`
+    the others; one without a name is "column 3". The header stands on `line`.
     """
 
     used: tuple[str, ...]
-    positions: tuple[int, ...]
+    positions: tuple[tuple[int, ...], ...]
+    named: tuple[str, ...]
     ignored: tuple[str, ...]
     n_fields: int
+    line: int
+
+    @property
+    def share_date(self) -> bool:
+        """Whether arrivals and due times are two times of day beside one date."""
+        at = dict(zip(self.used, self.positions, strict=True))
+        arrival, expiry = at["arrival_time"], at.get("expiry_time", ())
+        return arrival != expiry and bool({*arrival} & {*expiry})
 
 
 class Table(NamedTuple):
-    """A table as it was read: texts by known column, and where each row stands ("line 2", ...)."""
+    """A table as it was read: texts by known column, where each row stands, and what is no row.
+
+    Places are such as "line 2". `delimiter` is empty in a workbook; `form` is the encoding, or the sheet.
+    """
 
     rows: list[dict[str, str]]
     places: list[str]
     columns: Columns
     delimiter: str
+    form: str
+    faults: list[Fault]
+
+
+class Lines(NamedTuple):
+    """A header, its line and how many columns it names or may name; and the rows below that are not blank."""
+
+    line: int
+    header: list[str]
+    rate: int
+    rows: list[tuple[int, list[str]]]
+    delimiter: str
+    form: str
 
 
 class Source(NamedTuple):
@@ -67,128 +131,332 @@ class Source(NamedTuple):
     numbers: tuple[str, ...]
     limit: int
 
-    def read(self, path: str | os.PathLike[str], collect: Callable[[Table], T]) -> T:
-        """Return what `collect` makes of a file's table; errors name the file.
+    @property
+    def known(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        return self.required + self.optional
 
-        A `RecordWarning` names columns that are not read.
+    def read(
+        self,
+        path: str | os.PathLike[str],
+        collect: Callable[[Table], T],
+        export: Export,
+        *,
+        lines: Lines | None = None,
+        stacklevel: int = 4,
+    ) -> T:
+        """Return what `collect` makes of a file's table, or of its `lines`; errors name the file.
+
+        A `RecordWarning` names columns that are not read, for the line `stacklevel` calls above.
         """
-        text, shown = read_text(path, RecordError), show_path(path)
-        try:
-            table = self.parse(text)
+        lines = lines or self.open(path, export)
+        with name_file(path):
+            table = self.parse(lines, export)
             result = collect(table)
-        except RecordError as error:
-            raise RecordError(f"{shown}: {error}") from error
         if table.columns.ignored:
-            # The line is named that asked for the record, as far as `load_instance` is what it asked.
-            warnings.warn(RecordWarning(shown, table.columns.ignored), stacklevel=4)
+            ignored = RecordWarning(show_path(path), table.columns.ignored)
+            warnings.warn(ignored, stacklevel=stacklevel)
         return result
 
-    def parse(self, text: str) -> Table:
-        """Split a text into rows by the names in its header; blank lines are passed over."""
-        stated = SEPARATOR_LINE.match(text)
-        delimiter = stated[1] if stated else self._find_delimiter(text)
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        lines = (fields for fields in reader if any(field.strip() for field in fields))
+    def open(self, path: str | os.PathLike[str], export: Export) -> Lines:
+        """Return a file's header and rows, and of what form it is; errors name the file."""
+        data = read_bytes(path, RecordError, streams=True)
+        with name_file(path):
+            return self._open(data, path, export)
+
+    def _open(self, data: bytes, path: str | os.PathLike[str], export: Export) -> Lines:
+        found: list[Lines] = []
+        if is_workbook(data):
+            for sheet, sheet_rows in read_workbook(data, export.sheet, show_path(path)):
+                found.append(self._find_header(enumerate(sheet_rows, 1), export.columns, "", sheet))
+                if found[-1].rate > 1:
+                    return found[-1]
+        else:
+            text, encoding = decode(data, export.encoding)
+            stated = SEPARATOR_LINE.match(text)
+            delimiter = stated[1] if stated else self._find_delimiter(text, export.columns)
+            reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+            rows = itertools.islice(_read_lines(reader), int(stated is not None), None)
+            found.append(self._find_header(rows, export.columns, delimiter, encoding))
+            # A mapping that names a sheet also reads what was converted.
+            plain = {normalise(field) for field in found[0].header}
+            if export.sheet is not None and not plain.issuperset(self.required):
+                raise RecordError(
+                    f"sheet (--sheet): read {shorten(export.sheet)}, but the file is text; "
+                    "expected a workbook (.xlsx), or no sheet"
+                )
+        if not (found and found[0].header):
+            raise RecordError(f"the file is empty; expected a header and one line per {self.noun}")
+        return found[0]
+
+    def _find_header(
+        self,
+        rows: Iterable[tuple[int, list[str]]],
+        mapping: Mapping[str, str],
+        delimiter: str,
+        form: str,
+    ) -> Lines:
+        """Find the header: the first of the rows with most known columns.
+
+        Or else with most that can be guessed, as titles may stand above; if these are less than two, the
+        first row of all.
+        """
+        filled = [item for item in rows if any(field.strip() for field in item[1])]
+        head = filled[:HEAD] or [(0, [])]
+        known, guessed = zip(*(self._rate(fields, mapping) for _, fields in head), strict=True)
+        rates = known if max(known) > 1 else guessed
+        k = rates.index(max(rates)) if max(rates) > 1 else 0
+        return Lines(*head[k], rates[k], filled[k + 1 :], delimiter, form)
+
+    def parse(self, lines: Lines, export: Export) -> Table:
+        """Tell the columns of a file's rows by the names in its header."""
+        columns = self._match_columns(lines, export.columns)
+        used = list(zip(columns.used, columns.positions, strict=True))
+        n = columns.n_fields
+        # Spreadsheets that separate by semicolons or tabs write decimals with a comma.
+        commas = [name for name in columns.used if lines.delimiter != "," and name in self.numbers]
         rows: list[dict[str, str]] = []
         places: list[str] = []
-        try:
-            header = next(itertools.islice(lines, int(stated is not None), None), None)
-            if header is None:
+        faults: list[Fault] = []
+        for line, fields in lines.rows:
+            if len(fields) != n:
+                if not lines.delimiter:  # a workbook leaves out empty cells at the end of a row
+                    fields = [*fields, *[""] * (n - len(fields))]
+                fields = fields[:n] + [x for x in fields[n:] if x]
+            if len(fields) != n:
+                names = shorten(",".join([*columns.used, *columns.ignored]))[1:-1]
+                text = f"{len(fields)} fields; expected {n} ({names})"
+                faults.append(Fault(f"line {line}", "", describe(",".join(fields)), text))
+                continue
+            if fields == lines.header:  # a new page begins
+                continue
+            row = {
+                name: _join([fields[k] for k in at]) if at[1:] else fields[at[0]]
+                for name, at in used
+            }
+            for name, value in row.items():
+                if value[:1] == "=":
+                    row[name] = AS_TEXT.sub(r"\1", value)
+            for name in commas:
+                if "," in row[name] and DECIMAL_COMMA.fullmatch(row[name]):
+                    row[name] = row[name].replace(",", ".")
+            rows.append(row)
+            places.append(f"line {line}")
+            if len(rows) > self.limit:
                 raise RecordError(
-                    f"the file is empty; expected a header and one line per {self.noun}"
+                    f"line {line}: more than {self.limit:,} {self.noun}s; expected fewer"
                 )
-            columns = self._match_columns(header, reader.line_num)
-            # Spreadsheets that separate by semicolons or tabs write decimals with a comma.
-            commas = [name for name in columns.used if delimiter != "," and name in self.numbers]
-            pick = itemgetter(*columns.positions)
-            for fields in lines:
-                line = reader.line_num
-                if len(fields) != columns.n_fields:
-                    names = shorten(",".join([*columns.used, *columns.ignored]))[1:-1]
-                    raise RecordError(
-                        f"line {line}: {len(fields)} fields; expected {columns.n_fields} ({names})"
-                    )
-                row = dict(zip(columns.used, pick(fields), strict=True))
-                for name in commas:
-                    if "," in row[name] and DECIMAL_COMMA.fullmatch(row[name]):
-                        row[name] = row[name].replace(",", ".")
-                rows.append(row)
-                places.append(f"line {line}")
-                if len(rows) > self.limit:
-                    raise RecordError(
-                        f"line {line}: more than {self.limit:,} {self.noun}s; expected fewer"
-                    )
-        except csv.Error as error:
-            raise RecordError(f"line {reader.line_num}: not CSV: {error}") from error
-        return Table(rows, places, columns, delimiter)
+        return Table(rows, places, columns, lines.delimiter, lines.form, faults)
 
-    def _match_columns(self, header: Sequence[str], line: int) -> Columns:
+    def _match_columns(self, lines: Lines, mapping: Mapping[str, str]) -> Columns:
         """Find the known columns; case does not matter, and blanks count as underscores.
 
-        Other columns are passed over, unless one looks like a known column that the header lacks.
+        Other columns are passed over, unless one looks like a known column that the header lacks and no
+        mapping says what is what.
         """
+        line, header = lines.line, lines.header
         if len(header) > MAX_COLUMNS:
             raise RecordError(
                 f"line {line}: {len(header):,} columns; expected at most {MAX_COLUMNS:,}"
             )
-        known = self.required + self.optional
-        found: dict[str, int] = {}
-        others: list[int] = []
+        places: dict[str, list[int]] = {}
         for k, column in enumerate(header):
-            name = _normalise(column)
-            if name in found:
-                raise RecordError(f"line {line}: column '{name}' stands twice; expected it once")
-            if name in known:
-                found[name] = k
-            else:
-                others.append(k)
-        lacking = [name for name in known if name not in found]
-        for k in others:
-            lookalike = find_lookalike(header[k], lacking)
+            places.setdefault(normalise(column), []).append(k)
+        found: dict[str, tuple[int, ...]] = {}
+        lost: dict[str, str] = {}
+        for name in self.known:
+            # What was converted has the columns' own names, whatever a mapping says.
+            for column in dict.fromkeys((mapping.get(name, name), name)):
+                try:
+                    found[name] = _find_positions(column, places, header)
+                    lost.pop(name, None)
+                    break
+                except LookupError as error:
+                    if column != name:
+                        lost[name] = f"{name}: {error}"
+                except RecordError as error:
+                    raise RecordError(f"line {line}: {error}") from error
+        if lost:
+            told = "; ".join(lost.values())
+            shown = shorten(",".join(header), MAX_HEADER)
+            raise RecordError(f"line {line}: {told} (read {shown})")
+        taken = {k for positions in found.values() for k in positions}
+        others = [k for k in range(len(header)) if k not in taken]
+        lacking = [name for name in self.known if name not in found]
+        missing = [name for name in self.required if name in lacking]
+        for k in others if not mapping else ():
+            lookalike = find_lookalike(header[k], missing or lacking)
             if lookalike is not None:
                 raise RecordError(
                     f"line {line}: column '{describe(header[k].strip())}': looks like '{lookalike}'; "
                     "expected that name, or a more different one for a column that is not read"
                 )
-        for name in self.required:
-            if name in lacking:
-                raise RecordError(
-                    f"line {line}: missing column '{name}'; read {shorten(','.join(header))}, expected "
-                    f"columns {','.join(self.required)}"
-                )
+        if missing:
+            names = ", ".join(f"'{name}'" for name in missing)
+            guessed = guess_columns(header, [fields for _, fields in lines.rows[:1]])
+            advice = ",".join(f"{x}={guessed.get(x, 'COLUMN')}" for x in missing)
+            advice = f', or --columns (mapping=) such as "{advice}"'
+            if "expiry_time" in missing:
+                advice += ", or --due SECONDS for tasks that are all due so long after they arrive"
+            if missing[1:]:
+                advice += "; acerl-np records convert guesses columns"
+            raise RecordError(
+                f"line {line}: missing column{'s' * bool(missing[1:])} {names}; read "
+                f"{shorten(','.join(header), MAX_HEADER)}, expected columns "
+                f"{','.join(self.required)}{advice if 'task' in self.known else ''}"
+            )
+        found = dict(sorted(found.items(), key=itemgetter(1)))
+        named = tuple(
+            "+".join(header[k].strip() for k in positions) for positions in found.values()
+        )
         ignored = tuple(header[k].strip() or f"column {k + 1}" for k in others)
-        return Columns(tuple(found), tuple(found.values()), ignored, len(header))
+        return Columns(tuple(found), tuple(found.values()), named, ignored, len(header), line)
 
-    def _find_delimiter(self, text: str) -> str:
+    def _find_delimiter(self, text: str, mapping: Mapping[str, str]) -> str:
         """Return which of `DELIMITERS` finds most known columns in the header."""
         first = NO_SEPARATOR.search(text)
         if first is None:
             return ","
         start = max(text.rfind("\n", 0, first.start()), text.rfind("\r", 0, first.start())) + 1
-        line = re.split("[\r\n]", text[start:], maxsplit=1)[0]
-        counts = {delimiter: self._count_known(line, delimiter) for delimiter in DELIMITERS}
-        most = max(counts.values())
+        lines = [
+            line.rstrip("\r\n") for line in itertools.islice(io.StringIO(text[start:], None), HEAD)
+        ]
+        rates = {
+            mark: max(self._rate(row, mapping) for row in _split_lines(lines, mark))
+            for mark in DELIMITERS
+        }
+        most, guessed = max(rates.values())
         if most == 0:
-            return max(DELIMITERS, key=line.count)
-        best = [delimiter for delimiter, count in counts.items() if count == most]
-        if len(best) > 1 and sum(delimiter in line for delimiter in best) > 1:
+            if guessed > 1:
+                return max(rates, key=rates.__getitem__)
+            # Of as many commas as semicolons the commas are decimal ones.
+            return max(";\t,", key=lambda mark: sum(line.count(mark) for line in lines))
+        best = [mark for mark, (known, _) in rates.items() if known == most]
+        if len(best) > 1 and sum(mark in lines[0] for mark in best) > 1:
             raise RecordError(
-                f"line {text.count(chr(10), 0, start) + 1}: read {shorten(line.strip())}; expected columns "
-                "separated by commas, semicolons or tabs, one of them throughout"
+                f"line {text.count(chr(10), 0, start) + 1}: read {shorten(lines[0].strip())}; expected "
+                "columns separated by commas, semicolons or tabs, one of them throughout"
             )
         return best[0]
 
-    def _count_known(self, line: str, delimiter: str) -> int:
+    def _rate(self, row: Sequence[str], mapping: Mapping[str, str]) -> tuple[int, int]:
+        """Return how many known columns a row names, and if these are less than two, how many it may name."""
+        words = {normalise(word) for x in self.known for word in mapping.get(x, x).split("+")}
+        words |= {normalise(name) for name in (*self.known, *mapping.values())}
+        known = len({normalise(field) for field in row} & words)
+        return known, 0 if known > 1 or len(row) > MAX_COLUMNS else len(guess_columns(row, ()))
+
+
+@contextmanager
+def name_file(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Begin the errors of a table with its file's name."""
+    try:
+        yield
+    except RecordError as error:
+        raise RecordError(f"{show_path(path)}: {error}", error.faults, error.n_rows) from error
+
+
+def decode(data: bytes, encoding: str | None) -> tuple[str, str]:
+    """Return a text and its encoding: UTF-8 and UTF-16 as the bytes tell, else what is said, or Windows-1252.
+
+    So a mapping that says an encoding also reads what was converted.
+    """
+    head = data[:SAMPLE]
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        tried = ["utf-16"]
+    elif head.count(0) > 0.3 * len(head):
+        # Of most letters one byte is zero: the second, or the first.
+        tried = ["utf-16-le" if head[1::2].count(0) > head[::2].count(0) else "utf-16-be"]
+    elif encoding is not None and data.isascii() and "a".encode(encoding) == b"a":
+        tried = [encoding]
+    else:
+        tried = ["utf-8-sig", encoding or "cp1252"]
+    for name in tried:
         try:
-            fields = next(csv.reader([line], delimiter=delimiter, strict=True), [])
+            return data.decode(name).removeprefix("\ufeff"), name.removesuffix("-sig")
+        except UnicodeError as error:
+            at = getattr(error, "start", 0)
+    known = (codecs.lookup(name).name.upper().removesuffix("-SIG") for name in tried)
+    names = " or ".join(dict.fromkeys(known))
+    line = data.count(b"\n", 0, at) + 1
+    raise RecordError(
+        f"line {line}: byte 0x{data[at]:02x} is not {names}; expected text in "
+        "another encoding (--encoding)"
+    )
+
+
+def _read_lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield a file's rows, each with its line; what is no CSV is an error that names it."""
+    try:
+        for fields in reader:
+            yield reader.line_num, fields
+    except csv.Error as error:
+        wrong = make_printable(str(error))  # it may show a tab
+        raise RecordError(f"line {reader.line_num}: not CSV: {wrong}") from error
+
+
+def _split_lines(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+    for line in lines:
+        try:
+            yield next(csv.reader([line], delimiter=delimiter, strict=True), [])
         except csv.Error:
-            return 0
-        return len({_normalise(field) for field in fields} & {*self.required, *self.optional})
+            yield []
 
 
-def _normalise(name: str) -> str:
-    """Return a column's name in small letters, its blanks as underscores."""
-    return "_".join(name.strip("\ufeff \t").lower().split())
+def _find_positions(
+    column: str, places: Mapping[str, Sequence[int]], header: Sequence[str]
+) -> tuple[int, ...]:
+    """Return where a column stands that the file calls so; `LookupError` says what the header lacks."""
+    found = []
+    for part in [column] if normalise(column) in places else column.split("+"):
+        at = places.get(normalise(part), ())
+        by_place = PLACE.fullmatch(part.strip().lower())
+        if not at and by_place is not None and 1 <= int(by_place[1]) <= len(header):
+            at = (int(by_place[1]) - 1,)
+        if not at:
+            close = get_close_matches(part, header, 1)
+            hint = f"; did you mean '{describe(close[0].strip())}'?" if close else ""
+            raise LookupError(f"no column '{describe(part)}'{hint}")
+        if len(at) > 1:
+            raise RecordError(
+                f"column '{describe(part)}' stands twice; expected it once, or its place by --columns: "
+                f"'column {at[0] + 1}' or 'column {at[1] + 1}'"
+            )
+        found.append(at[0])
+    return tuple(found)
+
+
+def _join(parts: Sequence[str]) -> str:
+    """Return the fields that make up one: a date without midnight, a time of day without a day."""
+    first, *others = (part.strip() for part in parts)
+    if len(first) > 10:  # longer than a date
+        first = MIDNIGHT.sub("", first)
+    others = [NO_DAY.sub("", other) if len(other) > 12 else other for other in others]
+    return " ".join(filter(None, [first, *others]))
+
+
+def refuse_faults(faults: Sequence[Fault], n_rows: int, advice: str = "") -> None:
+    """Refuse a table with bad rows, by the first of them; `advice` says what helps."""
+    if not faults:
+        return
+    faults = sorted(faults, key=find_line)
+    n_bad, causes = len({fault.place for fault in faults}), list_causes(faults)
+    advice = advice if n_bad < n_rows else ""
+    several = ""
+    if advice or n_bad > 1:
+        shared = f", of {len(causes):,} causes" * (1 < len(causes) < len(faults))
+        several = f" ({count_rows(faults, n_rows)} are bad{shared}{advice})"
+    raise RecordError(f"{faults[0]}{several}", faults, n_rows)
+
+
+def find_line(fault: Fault) -> int:
+    """Return the number in a fault's place."""
+    return int(re.sub("[^0-9]", "", fault.place) or 0)
+
+
+def normalise(name: str) -> str:
+    """Return a column's name in small letters, its blanks as underscores, accents composed."""
+    return "_".join(unicodedata.normalize("NFC", name).strip("\ufeff \t").lower().split())
 
 
 def find_lookalike(name: str, known: Sequence[str]) -> str | None:

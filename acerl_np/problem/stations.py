@@ -10,7 +10,8 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.routes import TOLERANCE
 from acerl_np.support.errors import list_some
 
-NO_STATIONS = frozenset({"", "waypoint", "parking"})
+PARKING, CHARGER = "parking", "charger"
+NO_STATIONS = frozenset({"", "waypoint", PARKING, CHARGER})
 """Kinds of sites where no loads change hands."""
 
 STATION = "station"
@@ -20,8 +21,8 @@ STATION = "station"
 def find_stations(layout: Layout) -> dict[str, tuple[int, ...]]:
     """Return the sites from which each station of a floor is served, as ascending positions by its name.
 
-    Stations are those that the layout names, and each further site of a kind other than "waypoint", "parking"
-    and none, in the order of the first of their sites.
+    Stations are those that the layout names, and each further site of a kind that is not in `NO_STATIONS`, in
+    the order of the first of their sites.
     """
     found = {name: _sort(layout, sites) for name, sites in layout.stations.items()}
     named = {k for sites in found.values() for k in sites}
@@ -29,6 +30,15 @@ def find_stations(layout: Layout) -> dict[str, tuple[int, ...]]:
         if site.kind not in NO_STATIONS and k not in named:
             found[site.id] = (k,)
     return dict(sorted(found.items(), key=lambda item: item[1]))
+
+
+def name_stations(layout: Layout) -> dict[int, list[str]]:
+    """Return the stations that are served from each site that serves any."""
+    found: dict[int, list[str]] = {}
+    for name, sites in find_stations(layout).items():
+        for k in sites:
+            found.setdefault(k, []).append(name)
+    return found
 
 
 def find_type(layout: Layout, sites: Sequence[int]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from acerl_np.problem.fields import (
     DateFormat,
+    FormatError,
     TimeColumn,
     count_seconds,
     find_kind,
@@ -16,15 +18,14 @@ from acerl_np.problem.fields import (
     read_id,
     read_moment,
     read_number,
-    read_once,
     show_moment,
 )
-from acerl_np.problem.json_tree import refuse
+from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_TASKS
-from acerl_np.problem.source import Source
+from acerl_np.problem.source import TOTAL, Source, find_lookalike
 from acerl_np.problem.stations import find_ends, find_sites
-from acerl_np.support.errors import RecordError
+from acerl_np.support.errors import Fault, RecordError, describe
 
 UNITS = {"handling_time": " of seconds", "demand": "", "priority": ""}
 """Columns of numbers that may be missing, then 0, and what an error calls their unit."""
@@ -41,7 +42,30 @@ RECORD = Source(
     limit=MAX_TASKS,
 )
 
-HALF_A_DAY = timedelta(hours=12)
+PAST = Source(
+    "assignment", ("task", "vehicle", "start"), ("finish",), ("start", "finish"), MAX_TASKS
+)
+
+MOST_HINTS = 30
+"""Unknown sites of a record for which one of a like name is sought."""
+
+DAY = timedelta(days=1)
+
+
+class Tasks(NamedTuple):
+    """Rows of a record that can be read, and what is wrong with the others.
+
+    `columns` go by the attributes of `Instance`; `kept` are the positions of their rows. `epoch` is the
+    moment of time zero, None if the record counts seconds. `ahead` is by how much the clock of each row is
+    ahead of that of time zero, s, as after a clock change; `rolled` the expiries of those due the day after.
+    """
+
+    columns: dict[str, list[Any]]
+    kept: list[int]
+    epoch: datetime | None
+    faults: list[Fault]
+    ahead: list[float]
+    rolled: list[float]
 
 
 def read_tasks(
@@ -50,11 +74,15 @@ def read_tasks(
     layout: Layout,
     epoch: datetime | None,
     date_format: DateFormat | None = None,
-) -> tuple[dict[str, list[Any]], datetime | None]:
-    """Return the rows of a record as columns, by the attributes of `Instance`, and the moment of time zero.
+    *,
+    due: float | None = None,
+    share_date: bool = False,
+) -> Tasks:
+    """Return the rows of a record as columns; each row that cannot be read has its faults, every one of them.
 
-    By default time zero is that of the rows, else the first arrival if arrivals are timestamps; it is None
-    if the record counts seconds.
+    By default time zero is that of the rows, else the first arrival if arrivals are timestamps. Tasks that
+    stand twice are left to `find_repeated`. `due` is the expiry of rows without one. Where arrivals and due
+    times `share_date`, a due time of day before the arrival's is of the next day.
     """
     if not rows:
         raise RecordError("no tasks; expected at least one")
@@ -63,54 +91,181 @@ def read_tasks(
     arrival, expiry, start = (
         TimeColumn(name, date_format, relative=name == "expiry_time") for name in TIMES
     )
-    seen: dict[str, str] = {}
-    names = ("tasks", "pickup", "delivery", "arrival", "expiry", *UNITS)
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    starts = []
-    for place, row in zip(places, rows, strict=True):
-        task = read_once(row, place, seen)
-        ends = _read_ends(row, place, layout)
-        times = arrival.read(row, place), expiry.read(row, place)
-        blank = is_blank(row.get("earliest_start"))
-        starts.append(None if blank else start.read(row, place))
-        numbers = [read_number(row, name, place, 0.0, unit=unit) for name, unit in UNITS.items()]
-        for column, value in zip(columns.values(), (task, *ends, *times, *numbers), strict=True):
+    sites = SiteNames(layout)
+
+    def read_start(row: Mapping[str, Any], place: str) -> float | datetime | None:
+        return None if is_blank(row.get("earliest_start")) else start.read(row, place)
+
+    def read_expiry(row: Mapping[str, Any], place: str) -> float | datetime:
+        is_open = due is not None and is_blank(row.get("expiry_time"))
+        return due if due is not None and is_open else expiry.read(row, place)
+
+    def read_plain(name: str, unit: str) -> Callable[[Mapping[str, Any], str], float]:
+        return lambda row, place: read_number(row, name, place, 0.0, unit=unit)
+
+    readers: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
+        "tasks": lambda row, place: read_id(row, "task", place),
+        "pickup": lambda row, place: sites.read(row, "pickup", place),
+        "delivery": lambda row, place: sites.read(row, "delivery", place),
+        "arrival": arrival.read,
+        "expiry": read_expiry,
+        **{name: read_plain(name, unit) for name, unit in UNITS.items()},
+        "start": read_start,
+    }
+    columns: dict[str, list[Any]] = {name: [] for name in readers}
+    faults: list[Fault] = []
+    kept: list[int] = []
+    for k, (place, row) in enumerate(zip(places, rows, strict=True)):
+        values, wrong = [], []
+        for read in readers.values():
+            try:
+                values.append(read(row, place))
+            except FormatError:
+                raise
+            except RecordError as error:
+                wrong.append(Fault.of(error, place, row))
+        if not wrong:
+            try:
+                values[1:3] = sites.join(row, values[1], values[2], place)
+            except RecordError as error:
+                wrong.append(Fault.of(error, place, row))
+        if wrong:
+            faults += _find_no_task(row, place) or wrong
+            continue
+        kept.append(k)
+        for column, value in zip(columns.values(), values, strict=True):
             column.append(value)
+    starts = columns.pop("start")
+    if not kept:
+        return Tasks(columns, kept, epoch, faults, [], [])
     arrivals, expiries = columns["arrival"], columns["expiry"]
+    own = [rows[k] for k in kept], [places[k] for k in kept]
     if epoch is None:
-        epoch = _read_time_zero(rows, places, arrivals[0], date_format)
+        epoch = _read_time_zero(*own, arrivals[0], date_format)
     if epoch is None and isinstance(arrivals[0], datetime):
-        _refuse_midnight(arrivals, places)
+        _refuse_midnight(arrivals, own[1])
         epoch = min(arrivals)
-    for k, place in enumerate(places):
-        times = _count_times(arrivals[k], expiries[k], epoch, place)
-        arrivals[k], expiries[k] = _hold_back(*times, starts[k], epoch, place)
-    return columns, epoch
+    left, ahead, rolled = [], [], []
+    for k, (row, place) in enumerate(zip(*own, strict=True)):
+        clock = _find_offset(arrivals[k])
+        try:
+            at, due_in, rolls = _count_times(arrivals[k], expiries[k], epoch, place, share_date)
+            arrivals[k], expiries[k] = _hold_back(at, due_in, starts[k], epoch, place)
+        except RecordError as error:
+            faults.append(Fault.of(error, place, row))
+            continue
+        left.append(k)
+        rolled += [due_in] * rolls
+        ahead.append(clock - _find_offset(epoch))
+    columns = {name: [column[k] for k in left] for name, column in columns.items()}
+    return Tasks(columns, [kept[k] for k in left], epoch, faults, ahead, rolled)
 
 
-def _read_ends(row: Mapping[str, Any], place: str, layout: Layout) -> tuple[int, int]:
-    """Return pickup and delivery as positions in the layout's sites."""
-    names: list[str] = []
-    sites: list[tuple[int, ...]] = []
-    for column in ("pickup", "delivery"):
-        names.append(read_id(row, column, place))
-        sites.append(find_sites(layout, names[-1]))
-        if not sites[-1]:
-            raise RecordError(
-                f"{place}: {column}: unknown site '{names[-1]}'; "
-                f"expected a site of layout '{layout.name}'"
-            )
-    pickup, delivery = names
-    if layout.aliases.get(pickup, pickup) == layout.aliases.get(delivery, delivery):
-        raise RecordError(
-            f"{place}: delivery: '{delivery}' is also the pickup; expected another site"
-        )
-    if len({*sites[0], *sites[1]}) == 1:
-        raise RecordError(
-            f"{place}: delivery: '{delivery}' is served from '{layout.sites[sites[0][0]].id}', as is the "
-            f"pickup '{pickup}'; expected another site"
-        )
-    return find_ends(layout, *sites)
+def _find_offset(moment: float | datetime | None) -> float:
+    """Return by how many seconds a moment's clock is ahead of UTC, 0 if it does not say."""
+    offset = moment.utcoffset() if isinstance(moment, datetime) else None
+    return 0.0 if offset is None else offset.total_seconds()
+
+
+def find_repeated(tasks: Sequence[str], places: Sequence[str]) -> dict[int, Fault]:
+    """Return the faults of tasks that stood somewhere before, by their places in the sequence."""
+    found: dict[int, Fault] = {}
+    seen: dict[str, str] = {}
+    for k, (task, place) in enumerate(zip(tasks, places, strict=True)):
+        first = seen.setdefault(task, place)
+        if first != place:
+            text = f"'{task}' stands already on {first}; expected each task once"
+            found[k] = Fault(place, "task", describe(task), text)
+    return found
+
+
+def _find_no_task(row: Mapping[str, Any], place: str) -> list[Fault]:
+    """Return the one fault of a row that is no task: of totals, or without any field of a task."""
+    blank = [name for name in RECORD.required if is_blank(row.get(name))]
+    if len(blank) == len(RECORD.required):
+        return [Fault(place, "", "", "no field of a task is filled; expected a task")]
+    for name in RECORD.required:
+        text = row.get(name)
+        if isinstance(text, str) and blank and TOTAL.match(text):
+            wrong = f"read {shorten(text)}, a total; expected a task"
+            return [Fault(place, name, describe(text), wrong)]
+    return []
+
+
+class SiteNames:
+    """What names in a record stand for on a floor; each is looked up once."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._names: dict[object, str] = {}
+        self._known: dict[str, tuple[int, ...]] = {}
+        self._ends: dict[tuple[str, str], tuple[int, int]] = {}
+        self._hints: dict[str, str] = {}
+        self._own = [*layout.site_index, *layout.stations, *layout.aliases]
+        self._alike: dict[str, list[str]] = {}
+
+    def read(self, row: Mapping[str, Any], column: str, place: str) -> str:
+        """Return the name of a station or site in a field; `RecordError` with the one it may be meant for.
+
+        Case does not matter where only one name of the floor is meant.
+        """
+        raw = row.get(column)
+        if isinstance(raw, str) and raw in self._names:
+            return self._names[raw]
+        name = read_id(row, column, place)
+        if name not in self._known:
+            found = find_sites(self._layout, name)
+            alike = [] if found else self._find_alike(name)
+            if len({find_sites(self._layout, other) for other in alike}) == 1:
+                name = alike[0]
+                found = find_sites(self._layout, name)
+            if not found:
+                raise RecordError(
+                    f"{place}: {column}: unknown site '{name}'; expected a site of layout "
+                    f"'{self._layout.name}'{self._hint(name)}"
+                )
+            self._known[name] = found
+        if isinstance(raw, str):
+            self._names[raw] = name
+        return name
+
+    def join(
+        self, row: Mapping[str, Any], pickup: str, delivery: str, place: str
+    ) -> tuple[int, int]:
+        """Return pickup and delivery as positions in the layout's sites; refuse the same for both."""
+        found = self._ends.get((pickup, delivery))
+        if found is None:
+            layout, sites = self._layout, (self._known[pickup], self._known[delivery])
+            if layout.aliases.get(pickup, pickup) == layout.aliases.get(delivery, delivery):
+                raise RecordError(
+                    f"{place}: delivery: '{delivery}' is also the pickup; expected another site"
+                )
+            if len({*sites[0], *sites[1]}) == 1:
+                raise RecordError(
+                    f"{place}: delivery: '{delivery}' is served from '{layout.sites[sites[0][0]].id}', as is "
+                    f"the pickup '{pickup}'; expected another site"
+                )
+            found = self._ends[pickup, delivery] = find_ends(layout, *sites)
+        return found
+
+    def _find_alike(self, name: str) -> list[str]:
+        """Return the floor's names that differ from this one in case or in how accents are written."""
+        if not self._alike:
+            for own in self._own:
+                self._alike.setdefault(_squeeze(own), []).append(own)
+        return self._alike.get(_squeeze(name), [])
+
+    def _hint(self, name: str) -> str:
+        """Return what to ask of an unknown name; of many only the first are looked for."""
+        if name not in self._hints and len(self._hints) < MOST_HINTS:
+            close = find_lookalike(name, self._own)
+            self._hints[name] = f"; did you mean '{close}'?" if close else ""
+        return self._hints.get(name, "")
+
+
+def _squeeze(name: str) -> str:
+    """Return a name without case, its accents as one with their letters."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _refuse_midnight(arrivals: Sequence[datetime], places: Sequence[str]) -> None:
@@ -118,7 +273,7 @@ def _refuse_midnight(arrivals: Sequence[datetime], places: Sequence[str]) -> Non
     if not is_clock(arrivals[0]):
         return
     falls = [k for k in range(1, len(arrivals)) if arrivals[k] < arrivals[k - 1]]
-    if len(falls) == 1 and arrivals[falls[0] - 1] - arrivals[falls[0]] > HALF_A_DAY:
+    if len(falls) == 1 and arrivals[falls[0] - 1] - arrivals[falls[0]] > DAY / 2:
         k = falls[0]
         raise RecordError(
             f"{places[k]}: arrival_time: read {show_moment(arrivals[k])} after "
@@ -174,21 +329,30 @@ def _hold_back(
 
 
 def _count_times(
-    arrival: float | datetime, expiry: float | datetime, epoch: datetime | None, place: str
-) -> tuple[float, float]:
-    """Return an arrival in seconds from time zero, and an expiry in seconds from the arrival."""
+    arrival: float | datetime,
+    expiry: float | datetime,
+    epoch: datetime | None,
+    place: str,
+    share_date: bool,
+) -> tuple[float, float, bool]:
+    """Return an arrival in seconds from time zero, an expiry in seconds from it, whether of the day after."""
     seconds = count_seconds(arrival, epoch, "arrival_time", place)
     if isinstance(arrival, datetime) and seconds < 0.0:
         expected = f"a moment not before time zero ({show_moment(epoch) if epoch else epoch})"
         refuse(f"{place}: arrival_time", show_moment(arrival), expected, RecordError)
     if not isinstance(expiry, datetime):
-        return seconds, expiry
+        return seconds, expiry, False
     due = count_seconds(expiry, epoch, "expiry_time", place)
     left = (expiry - arrival).total_seconds() if isinstance(arrival, datetime) else due - seconds
+    shares = share_date and isinstance(arrival, datetime) and arrival.date() == expiry.date()
+    day = DAY.total_seconds()
+    if shares and left <= -day / 2:  # less was late when it came, rather than due the day after
+        return seconds, left + day, True
     if left < 0.0:
         within = ", on the same day" if is_clock(expiry) else ""
+        within += ", or at least 12 h before it for the day after" if shares else ""
         raise RecordError(
             f'{place}: expiry_time: read "{show_moment(expiry)}", {-left:g} s before the '
             f"task's arrival; expected a moment at or after it{within} (or a number of seconds after it)"
         )
-    return seconds, left
+    return seconds, left, False

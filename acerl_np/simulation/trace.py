@@ -155,7 +155,7 @@ class Trip(NamedTuple):
     decision : int, position in `Trace.decisions`
     vehicle, task : int, positions in the layout's fleet and in the record
     start, end : int, s, from the assignment to the delivery, or to the vehicle's breakdown
-    pickup : int or None, s, when the task was on the vehicle; None if it never was
+    pickup : int or None, s, when the vehicle was at the pickup, as waiting counts it; None if it never was
     delivered : bool, whether it was carried through; else a breakdown undid it
     steps : tuple of Step
     """
@@ -315,6 +315,8 @@ class _Notes:
         self.stops: list[Stop] = []
         self.open: dict[int, Trip] = {}
         self.broken: dict[int, Stop] = {}
+        classes = np.minimum(instance.priority, len(problem.class_weight) - 1).astype(np.int64)
+        self.weight = problem.class_weight[classes]
         n = 2 * len(instance.layout.sites) + 2
         self.steps = np.empty((n, N_STEP_FIELDS), np.int64)
         self.offsets = np.empty(n)
@@ -324,20 +326,18 @@ class _Notes:
         return int(self.state.episode[PLAYED, S.EPISODE_TIME])
 
     def add_trips(self, given: Sequence[tuple[int, Reason]]) -> None:
-        after = self.state.vehicle[PLAYED]
+        after, instance = self.state.vehicle[PLAYED], self.instance
         for v, reason in given:
             task = int(after[v, S.VEHICLE_TASK])
-            steps = self._list_steps(v)
-            pickup = next((step.start for step in steps if step.loaded), None)
             end = int(after[v, S.VEHICLE_EVENT_TICK])
-            # Durations round once, edges one by one, so a way may seem to last longer than its trip.
-            shown = tuple(
-                step._replace(start=min(step.start, end), end=min(step.end, end)) for step in steps
-            )
-            self.open[v] = Trip(len(self.decisions), v, task, self.now, end, pickup, True, shown)
+            waited = self.state.usage[PLAYED, v, S.USAGE_LAST_WAITING]
+            pickup = round(float(instance.arrival[task] + waited / self.weight[task]))
+            steps = self._list_steps(v, end)
+            self.open[v] = Trip(len(self.decisions), v, task, self.now, end, pickup, True, steps)
             self.decisions.append(Decision(self.now, v, task, reason))
 
-    def _list_steps(self, v: int) -> list[Step]:
+    def _list_steps(self, v: int, end: int) -> tuple[Step, ...]:
+        """Return the way of a trip; durations round once, edges one by one, so it may seem to last longer."""
         n = list_steps(self.problem, self.state, PLAYED, SPARE, v, self.steps, self.offsets)
         length = self.instance.layout.routes.edge_length
         steps = []
@@ -349,8 +349,9 @@ class _Notes:
             first = offset / metres if known else 0.0
             loaded = row[STEP_LEG] == S.TO_DELIVERY
             pace = self.instance.layout.find_pace(v, a, b) / metres if known else 1.0
-            steps.append(Step(row[STEP_START], row[STEP_END], a, b, first, 1.0, loaded, pace))
-        return steps
+            start, left = min(row[STEP_START], end), min(row[STEP_END], end)
+            steps.append(Step(start, left, a, b, first, 1.0, loaded, pace))
+        return tuple(steps)
 
     def add_events(self, before: np.ndarray) -> None:
         after = self.state.vehicle[PLAYED]

@@ -62,18 +62,36 @@ def path_exists(path: str | os.PathLike[str]) -> bool:
         return error.errno != errno.ENAMETOOLONG
 
 
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Refuse a file's name where `write_atomically` could not write: an `InputError`; nothing stays there."""
+    beside = _find_beside(path)
+    try:
+        beside.open("xb").close()
+        beside.unlink()
+    except OSError as error:
+        raise InputError(
+            f"{make_printable(os.fspath(path))}: cannot be written: {describe_os_error(error)}; expected a "
+            "name in a folder that exists and may be written to"
+        ) from error
+
+
+def _find_beside(path: str | os.PathLike[str]) -> Path:
+    """Return a temporary name beside a file's; refuse what is no file's name."""
+    target = Path(path)
+    if not target.name or "\0" in target.name:
+        raise InputError(
+            f"{make_printable(os.fspath(path)) or 'an empty name'}: expected the name of a file to write"
+        )
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+
+
 def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     """Write `data` to a temporary name beside `path`, sync it, and rename it to `path`.
 
     Existing content stays as it was unless everything has reached the disk. Nothing of an attempt that fails
     is left behind.
     """
-    target = Path(path)
-    if not target.name or "\0" in target.name:
-        raise InputError(
-            f"{make_printable(os.fspath(path)) or 'an empty name'}: expected the name of a file to write"
-        )
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    target, temporary = Path(path), _find_beside(path)
     try:
         with open(temporary, "wb") as file:
             file.write(data)

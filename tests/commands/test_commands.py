@@ -53,7 +53,7 @@ def test_train_writes_everything_and_shows_the_paper_beside_it(tmp_path):
     assert {path.name for path in (tmp_path / "run").iterdir()} - {"curves.png"} == set(written)
     line = next(line for line in out.splitlines() if line.startswith("DMH-01"))
     assert line.split()[-2:] == ["1797.8", "29.5"]
-    assert "generation 3/3" in err and "satisfied" in err and "left" in err
+    assert "generation 3/3" in err and "within limit" in err and "left" in err
     with open(tmp_path / "run" / "history.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [int(row["generation"]) for row in rows] == [1, 2, 3]
@@ -158,6 +158,56 @@ def test_evaluate_compares_policies_and_writes_every_trial(empty, run):
     for form in ("markdown", "latex", "text"):
         run(f"{words} {form}")
     assert json.loads(run(f"{words} json").out)[3]["policy"] == "EDD"
+
+
+def test_evaluate_writes_every_task_of_trials_that_differ(empty, run):
+    rows = "task,pickup,delivery,arrival_time,expiry_time,priority\n" + "".join(
+        f"t{k},st1,st{2 + k % 3},2024-05-06 07:0{k}:30,{100 if k % 2 else 900},{k % 2}\n"
+        for k in range(8)
+    )
+    Path("own.csv").write_text(rows)
+    Path("past.csv").write_text(
+        "task,vehicle,start\n" + "".join(f"t{k},v1,{k}\n" for k in range(8))
+    )
+    words = (
+        "evaluate MIX nearest own.csv --layout dmh --past past.csv --trials 3 --class-weights 1,5"
+    )
+    run(f"{words} --trials-csv trials.csv --tasks-csv tasks.csv")
+    with open("tasks.csv", newline="") as file:
+        tasks = list(csv.DictReader(file))
+    with open("trials.csv", newline="") as file:
+        trials = {(row["policy"], row["trial"]): row for row in csv.DictReader(file)}
+    played = {(row["policy"], row["trial"]) for row in tasks}
+    # The yardstick draws nothing, and what was done is done.
+    assert played == {*(("MIX", str(k)) for k in range(3)), ("nearest", "0"), ("replay", "0")}
+    for policy, trial in played:
+        own = [row for row in tasks if (row["policy"], row["trial"]) == (policy, trial)]
+        assert [row["task"] for row in own] == [f"t{k}" for k in range(8)]
+        assert {row["time_zero"] for row in own} == {"2024-05-06T07:00:30"}
+        weight = [1.0 + 4.0 * float(row["priority"]) for row in own]
+        figures = trials[policy, trial]
+        for name, key in (("waited_s", "waiting_s"), ("late_s", "tardiness")):
+            mean = sum(w * float(row[name]) for w, row in zip(weight, own, strict=True)) / sum(
+                weight
+            )
+            assert mean == pytest.approx(float(figures[key]))
+        assert max(float(row["delivered_s"]) for row in own) == float(figures["makespan"])
+        for row in own:
+            arrival, assigned, there, end = (
+                float(row[f"{name}_s"])
+                for name in ("arrival", "assigned", "picked_up", "delivered")
+            )
+            assert arrival <= assigned <= there <= end
+            assert float(row["waited_s"]) == there - arrival
+            assert float(row["late_s"]) == max(0.0, end - float(row["due_s"]))
+    # An episode that was stopped leaves the rest empty.
+    run("evaluate nearest own.csv --layout dmh --horizon 200 --tasks-csv cut.csv")
+    with open("cut.csv", newline="") as file:
+        cut = list(csv.DictReader(file))
+    assert {bool(row["vehicle"]) for row in cut} == {False, True}
+    assert {row["delivered_s"] == "" for row in cut if not row["vehicle"]} == {True}
+    line = run("evaluate EDD own.csv --layout dmh --trials-csv a.csv --tasks-csv a.csv", 2).err
+    assert "a.csv is what another option writes, too; expected another name" in line
 
 
 @needs_jit

@@ -100,7 +100,7 @@ FLOOR = {
     "(one of n1, pick, n3, drop, n5, ...)",
     f"{IMPORT} --vehicles 2": "--start: missing beside --vehicles",
     f"{IMPORT} --vehicles 0 --start n1": "--vehicles: read 0; expected a whole number from 1 to",
-    f"{IMPORT} --vehicles 1 --start n2": "--start: read 'n2'; expected one of",
+    f"{IMPORT} --vehicles 1 --start nix": "--start: read 'nix'; expected sites, nodes or stations such as",
     f"{IMPORT} --vehicles 1 --start n1 --speed 0": "--speed: read 0.0; expected",
     f"{IMPORT} --vehicles 1 --start n1 --speed nan": "--speed: read nan",
     f"{IMPORT} --vehicles 1 --start n1 --capacity -1": "--capacity: read -1",
@@ -111,7 +111,7 @@ FLOOR = {
     "floor check nowhere": "nowhere: no such layout",
     "floor check hall.json": 'hall.json: "metaInformation": unknown key',
     "floor check dmh missing.csv": "missing.csv: no such task record",
-    "floor check dmh bad.csv": "bad.csv: line 1: missing column 'task'",
+    "floor check dmh bad.csv": "bad.csv: line 1: missing columns 'task', 'pickup'",
     "floor show nowhere": "nowhere: no such layout",
     "floor show dmh --out floor.txt": "floor.txt: ends in 'txt'; expected a picture's name in png, svg",
 }
@@ -120,7 +120,7 @@ REPLAY = {
     "replay XYZ week.csv": "policy 'XYZ': unknown; expected one of FCFS",
     "replay none.npz week.csv": "none.npz: expected a file, found nothing",
     "replay none.csv week.csv": "none.csv: expected a file, found nothing",
-    "replay week.csv week.csv": "week.csv: line 1: missing column 'vehicle'",
+    "replay week.csv week.csv": "week.csv: line 1: missing columns 'vehicle', 'start'",
     "replay EDD none.csv": "none.csv: no such task record",
     "replay EDD": "read 1 names (EDD); expected POLICY and INSTANCE",
     "replay EDD week.csv --out week.csv": "--out: read 'week.csv'; expected a name that ends in .html",
@@ -235,9 +235,12 @@ def test_without_matplotlib_the_extra_is_named(files, run, monkeypatch, words):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("train DMH-01 --generations 0 --out bad.csv/below", "make the folder: not a directory"),
-        ("floor import plant.xml --out none/l.json", "none/l.json: cannot write: no such file"),
+        (
+            "train DMH-01 --generations 0 --out bad.csv/below",
+            "bad.csv/below: cannot be written: not a dir",
+        ),
+        ("experiments ablation --out bad.csv/below", "make the folder: not a directory"),
     ],
 )
-def test_an_unwritable_place_is_status_1(files, run, words, message):
-    assert message in run(words, 1).err
+def test_an_unwritable_folder_is_refused(files, run, words, message):
+    assert message in run(words, 2).err

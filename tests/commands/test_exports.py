@@ -81,10 +81,10 @@ def test_a_file_called_dash_is_named_by_its_folder(folder, monkeypatch, run):
 
 def test_what_is_wrong_on_the_standard_input_is_named(folder, monkeypatch, run):
     feed(monkeypatch, [*LINES, "t2,A,A,0,1"])
-    err = run("records check -", 2).err
-    assert err.startswith("acerl-np records: error: <stdin>: line 4: delivery")
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"task\n\xff")))
-    assert "<stdin>: line 2: byte 0xff" in run("records check -", 2).err
+    err = run("floor check layout.json -", 2).err
+    assert err.startswith("acerl-np floor: error: <stdin>: line 4: delivery")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"task\n\x81")))
+    assert "<stdin>: line 2: byte 0x81" in run("records check -", 2).err
     monkeypatch.setattr(sys, "stdin", None)
     assert "<stdin>: the file is empty" in run("records check -", 2).err
 
@@ -147,7 +147,8 @@ def test_the_date_format_is_an_option_of_every_command(folder, run):
         if words.startswith("policy"):
             make_index()
         words = words.replace("IN", "dated.csv")
-        assert "--date-format" in run(words, 2).err
+        if "convert" not in words:  # it guesses
+            assert "--date-format" in run(words, 2).err
         run(f"{words} {FORMAT}")
     words = "evaluate EDD dated.csv --trials 1 --past past.csv"
     assert "replay" in run(f"{words} {FORMAT}").out
@@ -166,6 +167,8 @@ def test_convert_shows_what_was_understood(folder, run):
     assert row == {
         "record": "dated",
         "columns_separated_by": "semicolon",
+        "encoding": "utf-8",
+        "header": "line 1",
         "columns_used": "task, pickup, delivery, arrival_time, expiry_time",
         "columns_ignored": "Order",
         "arrivals": "dates as %d.%m.%Y %H:%M; task t1: 06.05.2024 07:30 -> 1800 s",

@@ -81,9 +81,40 @@ def test_a_floor_gets_another_fleet(empty, run):
     line = run("floor fleet five.json --vehicles 2 --start p0 --out two.json").out
     assert line == "two.json: 14 sites, 14 edges (0 one-way), 2 vehicles\n"
     assert [v.start for v in acerl_np.load_layout("two.json").vehicles] == ["p0", "p0"]
-    assert run("floor fleet dmh --vehicles 2 --start nix --out x.json", 2).err.endswith(
-        "vehicles[0].start: unknown site 'nix'; expected the id of one of the sites\n"
+    assert run("floor fleet dmh --vehicles 2 --start st1 nix --out x.json", 2).err.endswith(
+        "--start: read 'nix'; expected sites, nodes or stations such as p0, p1, p2, p3, carport, ..., or "
+        "'parking' (1 parking place on this floor)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "starts"),
+    [
+        ("n6", "6 6 6 6"),  # the node's own id
+        ("Drop,6", "n4 6 n4 6"),  # a node with a name, and a number
+        ("n2 wide", "pick n1 n3 pick"),  # a station of two nodes
+        ("parking", "park n3 park n3"),
+    ],
+)
+def test_vehicles_are_dealt_over_several_starts(empty, run, words, starts):
+    data = json.loads(Path(HALL).read_text())
+    [floor] = data["layouts"]
+    floor["nodes"][3]["nodeName"], floor["nodes"][5]["nodeName"] = "Drop", "n6"
+    floor["stations"] = [
+        {"stationId": "pick", "interactionNodeIds": ["n2"]},
+        {"stationId": "wide", "interactionNodeIds": ["n1", "n3"]},
+    ]
+    if words == "parking":
+        floor["stations"] = [
+            {"stationId": "park", "interactionNodeIds": ["n2"], "stationType": "parking"},
+            {"stationId": "n3", "interactionNodeIds": ["n3"], "stationType": "parking"},
+        ]
+    write("hall.lif.json", data)
+    fleet = ["--vehicles", "4", "--start", *words.split()]
+    run(["floor", "import", "hall.lif.json", "--out", "a.json", *fleet])
+    run(["floor", "fleet", "a.json", "--out", "b.json", *fleet])
+    for name in ("a.json", "b.json"):
+        assert [v.start for v in acerl_np.load_layout(name).vehicles] == starts.split()
 
 
 def test_a_file_that_lists_each_way_once_is_opened_both_ways(empty, run):
@@ -120,7 +151,9 @@ def test_a_line_stays_a_line_whatever_the_file_is_called(empty, run):
 def test_what_cannot_be_reached_is_listed(empty, run):
     # a and b are joined both ways, c is a dead end, d is cut off.
     write("l.json", make_layout([("a", "b", False), ("b", "c", True)], sites="abcd"))
+    parts = "the floor falls in 2 parts: 3 sites (a, b, c; vehicles: 1), without an edge 1 (d; vehicles: 0)"
     assert run("floor check l.json").out.splitlines() == [
+        f"small: {parts}",
         "small: 4 sites, 2 edges (1 one-way), 1 vehicle",
         "unreachable pairs: 8 (a -> d, b -> d, c -> a, c -> b, c -> d, ...)",
         "vehicle v: cannot return to its start from 1 site: c",
@@ -130,6 +163,26 @@ def test_what_cannot_be_reached_is_listed(empty, run):
     assert len(find_unreachable(layout, 9)[1]) == 8
     assert find_no_return(layout) == {"v": ["c"]}
     assert "every site can be reached from every other" in run("floor check dmh").out
+
+
+def test_vehicles_that_stand_apart_are_said_before_all_else(empty, run):
+    fleet = [{"id": f"v{k}", "start": start} for k, start in enumerate("dac")]
+    edges = [("b", "a", False), ("f", "e", False), ("e", "g", False), ("b", "c", True)]
+    write("l.json", make_layout(edges, fleet, sites="abcdefg"))
+    assert run("floor check l.json").out.startswith(
+        "small: vehicles that cannot leave their starts: 2 of 3 (v0 at d, v2 at c); the floor falls in 3 "
+        "parts: 3 sites (a, b, c; vehicles: 2), 3 sites (e, f, g; vehicles: 0), without an edge 1 "
+        "(d; vehicles: 1)\nsmall: 7 sites"
+    )
+    points = "".join(f'<point name="{k}" xPosition="{k}000" yPosition="0"/>' for k in range(3))
+    paths = '<path name="p" sourcePoint="1" destinationPoint="2" length="1000"/><block name="B"/>'
+    write("m.xml", f'<model>{points}{paths}<vehicle name="v" maxVelocity="1000"/></model>')
+    lines = run("floor import m.xml --start 0 --out m.json").err.splitlines()
+    assert lines[0].startswith(
+        "m.xml: warning: vehicles that cannot leave their starts: 1 of 1 (v at 0)"
+    )
+    assert "blocks: 1 (B) left out" in lines[-1]
+    assert run("floor check dmh").out.startswith("dmh: 14 sites")
 
 
 def test_the_load_of_records_is_told(empty, run):
@@ -183,15 +236,17 @@ def test_breakdowns_are_shown(empty, run):
     ]
 
 
-def test_one_way_edges_capacities_and_crowded_sites_are_shown(empty, run):
+def test_one_way_edges_limits_capacities_and_crowded_sites_are_shown(empty, run):
     vehicles = [{"id": "v", "start": "a", "capacity": 4}]
     data = make_layout([("a", "b", True), ("b", "c", False)], vehicles)
     for site, x in zip(data["sites"], (500, 500.001, 1000), strict=True):
         site["x"] = x
     data["sites"].append({"id": "d", "x": 0, "y": 0})
+    data["edges"][1]["max_speed"] = 0.8
     write("l.json", data)
     out = run("floor show l.json").out
-    assert "  a -> b  0.001 m\n" in out and "  v at a, 1 m/s, capacity 4\n" in out
+    assert "  a -> b  0.001 m\n  b -- c  499.999 m, at most 0.8 m/s\n" in out
+    assert "  v at a, 1 m/s, capacity 4\n" in out
     assert "without room for their names:\n  b at (500.001, 0)\n" in out
 
 

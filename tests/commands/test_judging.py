@@ -4,6 +4,7 @@ import csv
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import pytest
@@ -11,8 +12,10 @@ import pytest
 import acerl_np
 from acerl_np.commands import judging
 from acerl_np.commands.judging import Judges, write_judges
+from acerl_np.commands.learners import show_means
 from acerl_np.evaluation import verdict as verdicts
 from acerl_np.policies.lookahead import Lookahead
+from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import list_instances
 from acerl_np.problem.packing import unpack_instances
 from acerl_np.support.errors import CheckpointError, InputError
@@ -258,14 +261,20 @@ def test_own_records_take_the_best_preset_and_shifts_their_objective(days, train
         write_record(name, [{**row, "arrival_time": 9 * row["arrival_time"]} for row in rows])
     err = train(days[:2], few).err
     line = "objective late+0.05*tardiness, as these are shifts of 12 tasks (--objective makespan, "
-    assert line in err and ": late+0.05*tardiness " in err and "satisfied" not in err
+    assert line in err and ": late+0.05*tardiness " in err and "within limit" not in err
     config = read_config()["config"]
     assert (config["objective"], config["cost_limit"]) == ("late+0.05*tardiness", None)
     err = train(days[:2], f"{few} --preset paper").err
     assert "objective makespan, though these are shifts of 12 tasks" in err and told not in err
     err = train(days[:2], f"{few} --objective empty --cost late --cost-limit 5").err
     assert "train: objective" not in err and ": empty " in err and ", late " in err
-    assert "satisfied" in err and told not in train(days[:2], f"{few} --quiet").err
+    assert "within limit" in err and told not in train(days[:2], f"{few} --quiet").err
+
+
+@pytest.mark.parametrize("total", [0.0, 1e-4])
+def test_progress_has_no_minus_before_a_zero(total):
+    record = SimpleNamespace(return_mean=total, cost_mean=0.0)
+    assert show_means(record, Goal("late")) == "late 0.00, tardiness 0.0"
 
 
 def test_the_best_preset_trains_to_its_budget(empty, run):

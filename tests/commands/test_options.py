@@ -257,7 +257,7 @@ def test_older_spellings_mean_the_same(folder, run, words, older):
     assert run(words).out == run(older).out
     command = words.split()[: 2 if words.startswith(("policy", "plot", "records")) else 1]
     shown = run(f"{' '.join(command)} --help").out
-    assert "usage: acerl-np" in shown and "--tasks" not in shown and "--replay" not in shown
+    assert "usage: acerl-np" in shown and "--tasks " not in shown and "--replay" not in shown
 
 
 # What there is

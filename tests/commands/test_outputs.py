@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numba
 import pytest
-from small_files import FILES
+from small_files import FILES, HEADER
 
 import acerl_np
 from acerl_np.commands.main import main
@@ -29,12 +29,20 @@ WRITES = {
     ),
     "evaluate run/policy.npz EDD Static week.csv --fit next.csv --past past.csv --references best.json "
     "--trials 1 --trials-csv OUT": ("made.csv", "run/policy.npz next.csv past.csv best.json"),
+    "evaluate EDD week.csv --past past.csv --trials 1 --tasks-csv OUT": ("made.csv", "past.csv"),
     "hindsight week.csv --layout layout.json --effort 0.001 --out OUT": (
         "made.json",
         "layout.json",
     ),
     "replay EDD week.csv --past past.csv --out OUT": ("made.html", ""),
     "plot gantt run/policy.npz week.csv --out OUT": ("made.png", ""),
+    "whatif week.csv --vehicles 1 --picture OUT": ("made.svg", ""),
+    "records convert week.csv --out other.csv --write-mapping OUT": (
+        "made.toml",
+        "week.csv",
+    ),
+    "floor fleet layout.json --vehicles 2 --out OUT": ("made.json", "layout.json"),
+    "floor show layout.json --out OUT": ("made.png", ""),
     f"train week.csv {TINY} --out new": ("new/policy.npz", ""),
     f"train --resume run/run.npz --generations 2 {TINY[16:]} --out new": ("new/history.csv", ""),
     f"train week.csv --seeds 0:1 {TINY} --out new": ("new/seed0/policy.npz", ""),
@@ -89,6 +97,38 @@ def test_what_exists_is_replaced_with_force_alone(folder, run, words):
     assert line.endswith(f": {out} exists; expected a new name, or --force to replace it\n")
     run(f"{given} --force")
     assert out.read_bytes() != b"mine"
+
+
+@pytest.mark.parametrize(
+    ("words", "out"),
+    [
+        *((words, out) for words, (out, _) in WRITES.items() if "OUT" in words),
+        ("records convert week.csv --split day --out OUT", "made"),
+        ("records generate --layout layout.json --tasks 9 --out OUT", "made"),
+        ("records perturb week.csv --magnitude 1 --out OUT", "made"),
+        (f"train week.csv --seeds 0:1 {TINY} --out OUT", "made"),
+        (f"train week.csv {TINY} --out OUT", "made"),
+    ],
+)
+def test_where_nothing_can_be_written_is_told_before_any_work(folder, run, words, out):
+    """Folders for results are made if need be, those of files are not."""
+    before = sorted(folder.rglob("*"))
+    for place in [f"week.csv/{out}", *[f"none/{out}"] * ("." in out), f"{'x' * 250}{out}"]:
+        found = run(words.replace("OUT", place), 2)
+        assert found.out == "" and found.err.count("\n") == 1
+        assert any(x in found.err for x in ("not a directory", "no such file", "name too long"))
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_mapping_takes_no_name_of_what_is_written_beside_it(folder, run):
+    rows = [f"t{k},A,B,2024-05-0{6 + k}T07:00:00,20\n" for k in range(2)]
+    Path("in.csv").write_text("".join([HEADER, *rows, "t9,A,A,2024-05-07T08:00:00,20\n"]))
+    words = "records convert in.csv --layout layout.json --skip-bad --split day --out made"
+    for name in ("made/in-2024-05-06.csv", "./made.left-out.csv"):
+        line = run(f"{words} --write-mapping {name}", 2).err
+        assert f"--write-mapping: {name} is what another option writes, too" in line
+    run(f"{words} --write-mapping made/own.toml")
+    assert len(list(Path("made").iterdir())) == 3 and Path("made.left-out.csv").exists()
 
 
 def test_a_link_that_leads_to_nothing_stays(folder, run):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,10 +23,12 @@ from acerl_np import (
     VehicleBroke,
     VehicleIdle,
     VehicleOutOfService,
+    VehicleRemoved,
     VehicleRepaired,
     load_layout,
 )
 from acerl_np.commands.main import main
+from acerl_np.evaluation.past import measure_utilisation
 from acerl_np.live.audit import read_audit
 from acerl_np.simulation.replay import replay_assignments
 
@@ -106,6 +109,7 @@ def test_a_log_is_read_as_record_and_assignments(tmp_path):
     assert past.finish.tolist()[:2] == [300.0, 310.0] and np.isnan(past.finish[2])
     broken = record.layout.vehicles[fleet.index(by["a"])].breakdowns
     assert [(item.time, item.repair_time) for item in broken] == [(20.0, 70.0)]
+    assert past.present.tolist() == [*[[0.0, np.inf]] * 3, [21.0, np.inf]]
     assert np.isfinite(replay_assignments(past).makespan)
 
 
@@ -209,6 +213,24 @@ def test_a_copy_has_no_log(tmp_path, way):
         other.begin_day(5.0)
         assert (tmp_path / file.name).read_bytes() == b""
     assert log.read_bytes() == lines
+
+
+def test_utilisation_counts_a_vehicle_while_it_is_there(tmp_path):
+    """By hand: one vehicle of three drives all the while; a fourth is there from 40 s to 60 s."""
+    log = tmp_path / "day.jsonl"
+    dispatcher = Dispatcher(LAYOUT, "FCFS", audit=log)
+    dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", 300.0))
+    dispatcher.assign(0.0, "v0", "a")
+    dispatcher.feed(VehicleAdded(40.0, "extra", "st1"))
+    dispatcher.feed(VehicleRemoved(60.0, "extra"))
+    past = read_audit(log, LAYOUT)
+    assert past.present.tolist() == [*[[0.0, np.inf]] * 3, [40.0, 60.0]]
+    replay = replay_assignments(past)
+    busy = replay.makespan
+    assert busy > 60.0
+    assert measure_utilisation(replay) == pytest.approx(busy / (3.0 * busy + 20.0))
+    whole = replace(replay, assignments=replace(past, present=None))
+    assert measure_utilisation(whole) == pytest.approx(0.25)
 
 
 def test_a_breakdown_from_before_the_start_ends_when_it_ended(tmp_path):

@@ -197,7 +197,7 @@ def test_a_changed_due_time_counts():
         assert names(dispatcher.decide(1.0)) == [("v0", first)]
         with pytest.raises(EventError, match=f"task '{first}' is on vehicle 'v0'"):
             dispatcher.feed(TaskChanged(2.0, first, due=500.0))
-        dispatcher.feed(VehicleIdle(130.0, "v0", "c"))
+        dispatcher.feed(VehicleIdle(130.0, "v0", "b" if first == "a" else "c"))
         assert dispatcher._floor.day.delay == (80.0 if due else 30.0)
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from live_events import MAKERS, SITES, look
 
 from acerl_np import (
     Dispatcher,
@@ -16,21 +17,16 @@ from acerl_np import (
     TaskArrived,
     TaskCancelled,
     TaskChanged,
-    TaskRecalled,
-    VehicleAdded,
-    VehicleBack,
     VehicleBroke,
     VehicleIdle,
     VehicleOutOfService,
     VehiclePassed,
-    VehicleRemoved,
     VehicleRepaired,
     load_layout,
 )
 from acerl_np.live.feed import LATE
 
 LAYOUT = load_layout("dmh")
-SITES = [site.id for site in LAYOUT.sites if site.id.startswith("st")]
 
 
 def make():
@@ -40,21 +36,6 @@ def make():
         dispatcher.feed(TaskArrived(90.0, f"busy{k}", "st1", "st2", 300.0))
         dispatcher.assign(90.0, f"v{k}", f"busy{k}")
     return dispatcher
-
-
-def look(dispatcher):
-    """All that can be seen, and what is behind it."""
-    board, day = dispatcher._floor, dispatcher._floor.day
-    tasks = {name: (task.event, task.since, task.vehicle) for name, task in board.tasks.items()}
-    return (
-        [vehicle.id for vehicle in dispatcher.layout.vehicles],
-        board.vehicles.copy(),
-        tasks,
-        board.pool.copy(),
-        board.planned.copy(),
-        (day.start, day.mark, day.ends[: day.n_tasks].tolist(), day.record[: day.n_tasks].tolist()),
-        dispatcher.next_time,
-    )
 
 
 def test_a_late_position_does_not_replace_a_newer_one():
@@ -204,23 +185,6 @@ def test_a_late_arrival_comes_before_a_release_that_nothing_followed():
     assert dispatcher.decide(103.5) == []
     dispatcher.feed(TaskArrived(102.5, "w", "st1", "st2", 90.0))
     assert dispatcher.waiting == ("w", "x")
-
-
-MAKERS = (
-    lambda t, k, site: TaskArrived(t, f"n{k}", site, "carport", 60.0, priority=float(k % 2)),
-    lambda t, k, site: TaskArrived(t, f"n{k}", site, "carport", 60.0, earliest_start=t + 2.0),
-    lambda t, k, site: TaskCancelled(t, f"n{k // 2}"),
-    lambda t, k, site: TaskChanged(t, f"n{k // 2}", due=t + 40.0),
-    lambda t, k, site: TaskRecalled(t, f"busy{k % 2}", cancel=k % 3 == 0),
-    lambda t, k, site: VehiclePassed(t, f"v{k % 3}", site),
-    lambda t, k, site: VehicleIdle(t, f"v{k % 3}", site),
-    lambda t, k, site: VehicleBroke(t, f"v{k % 3}"),
-    lambda t, k, site: VehicleRepaired(t, f"v{k % 3}", site),
-    lambda t, k, site: VehicleOutOfService(t, f"v{k % 3}", at_once=k % 2 == 0),
-    lambda t, k, site: VehicleBack(t, f"v{k % 3}"),
-    lambda t, k, site: VehicleAdded(t, f"w{k % 2}", site),
-    lambda t, k, site: VehicleRemoved(t, f"v{k % 3}", at_once=k % 2 == 0),
-)
 
 
 @st.composite

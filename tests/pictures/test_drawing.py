@@ -1,14 +1,19 @@
 """What all pictures share: formats, bytes that repeat, users' settings left aside, names cut."""
 
+from unittest import mock
+
 import pytest
 
 from acerl_np.pictures.drawing import (
     MAX_LINES,
     check_form,
     choose_style,
+    count_letters,
     cut,
     cut_path,
     open_figure,
+    style_figure,
+    wrap,
 )
 from acerl_np.support.errors import InputError, StorageError
 
@@ -62,3 +67,23 @@ def test_names_are_cut_where_they_say_least():
     assert cut_path("runs/three/policy.npz", 30) == "runs/three/policy.npz"
     assert cut_path("/home/somebody/runs/three/policy.npz", 20) == "…/three/policy.npz"
     assert cut_path("x" * 50, 10) == "…" + "x" * 9
+    # Letters of China, Japan and Korea take the room of two.
+    assert count_letters("ab上海") == 6
+    assert cut("上海上海", 8) == "上海上海" and cut("上海上海", 7) == "上海上…"
+
+
+def test_long_names_go_on_where_they_have_a_joint():
+    assert wrap("tasks-2026-03-02-early", 22) == "tasks-2026-03-02-early"
+    assert wrap("tasks-2026-03-02-early", 12) == "tasks-2026-\n03-02-early"
+    assert wrap("one two three", 8) == "one two\nthree"
+    assert wrap("x" * 25, 10) == "x" * 10 + "\n" + "x" * 9 + "…"
+    assert wrap("x" * 25, 10, 3) == "\n".join(["x" * 10, "x" * 10, "x" * 5])
+
+
+def test_letters_that_the_font_lacks_come_from_another_that_is_installed():
+    import matplotlib
+    from matplotlib import font_manager
+
+    entries = [font_manager.FontEntry(name=name) for name in ("Z", "Yu Gothic", "SimHei")]
+    with mock.patch.object(font_manager.fontManager, "ttflist", entries), style_figure(1.0, 1.0):
+        assert matplotlib.rcParams["font.family"] == ["DejaVu Sans", "SimHei", "Yu Gothic"]

@@ -1,6 +1,7 @@
 """Comparisons, the sampler's choices and weights: what is drawn is what was measured."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from boxes import draw_figure, find_faults
 import acerl_np
 from acerl_np.evaluation.importance import Part, list_parts
 from acerl_np.evaluation.trials import Trials
-from acerl_np.pictures.compare import compare_records, draw_comparison
+from acerl_np.pictures.compare import compare_records, draw_comparison, find_far
 from acerl_np.pictures.runs import Counts
 from acerl_np.pictures.trainings import average_blocks, draw_sampler, find_shares
 from acerl_np.pictures.weights import draw_weights
@@ -56,9 +57,59 @@ def test_a_comparison_shows_every_record_and_the_means():
     assert limits == [[50.0, 50.0]]
     rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert rows == [
-        f"{name}\n{(trials.tardiness < 50).mean():.0%} within"
+        f"{name}\n{(trials.tardiness < 50).mean():.0%} within limit"
         for name, trials in zip("ABCD", results, strict=True)
     ]
+
+
+def test_what_is_far_worse_ends_the_axis():
+    def find(*rows):
+        return find_far(np.array(rows, float)).tolist()
+
+    assert find([1, 3], [2, 4]) == [False, False]
+    # 3 s apart with records; 4 x 3 is still shown, more is not, nor what is worse.
+    assert find([1, 3], [2, 4], [13, 13]) == [False, False, False]
+    assert find([1, 3], [2, 4], [14, 14]) == [False, False, True]
+    assert find([90, 95], [1, 3], [14, 14], [2, 4], [2, 2]) == [True, False, True, False, False]
+    assert find([1, 1], [1, 1], [9, 9]) == [False, False, False]
+    assert find([1, 3], [2, 4], [math.nan, 4]) == [False, False, False]
+
+
+def test_one_bad_policy_hides_no_other():
+    results = [make_trials(seed) for seed in range(4)]
+    bad = replace(results[0], cost=results[0].cost + 5000.0)
+    figure = draw_figure(draw_comparison, list("ABCDE"), [*results, bad])
+    left, right = figure.axes
+    assert left.get_xlabel() == "makespan (s)"
+    assert right.get_xlabel() == "tardiness (s); ▶: beyond the axis"
+    assert right.get_xlim()[1] < 150.0
+    [marks] = [line for line in right.lines if line.get_marker() == "D"]
+    assert np.isnan(marks.get_xdata()).tolist() == [False] * 4 + [True]
+    value = f"{bad.cost.mean():,.1f} (+5,000.0 ± 0.0)"
+    assert [text.get_text() for text in right.texts if text.get_text() == value] == [value]
+
+
+@pytest.mark.parametrize(
+    ("goal", "left", "right"),
+    [
+        (Goal("late+0.05*tardiness"), "late+0.05*tardiness", "tardiness (s)"),
+        (Goal("waiting", "late", 5.0), "waiting (s)", "late (%)"),
+        (Goal("tardiness"), "makespan (s)", "tardiness (s)"),
+    ],
+)
+def test_a_comparison_is_of_the_objective_that_was_played_for(goal, left, right):
+    results = [make_trials(seed) for seed in range(2)]
+    results = [replace(x, goal=goal, value=x.tardiness / 9, cost=x.tardiness) for x in results]
+    figure = draw_figure(draw_comparison, ["A", "B"], results)
+    assert [axes.get_xlabel() for axes in figure.axes] == [left, right]
+    values = [x.makespan if left == "makespan (s)" else x.value for x in results]
+    [marks] = [line for line in figure.axes[0].lines if line.get_marker() == "D"]
+    np.testing.assert_allclose(marks.get_xdata(), [x.mean() for x in values])
+    rows = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert ["within limit" in row for row in rows] == [goal.has_limit] * 2
+    assert [x.get_text() for x in figure.axes[1].texts if "limit" in x.get_text()] == [
+        "limit 5 %"
+    ] * goal.has_limit
 
 
 def test_shares_are_counts_by_their_sum():
@@ -112,14 +163,17 @@ def test_weights_are_drawn_by_their_size():
     assert names[:3] == ["loaded", "approach", "lateness"]
 
 
-@pytest.mark.parametrize("n", [1, 14])
+@pytest.mark.parametrize("n", [1, 13])
 def test_no_text_hides_another(n):
     label = "$some_{where/in a long folder/" * 9 + "policy.npz"
+    bad = make_trials(0)
+    bad = replace(bad, makespan=bad.makespan + 9e5, tardiness=bad.tardiness + 9e5)
     parts = [
         Part(f"$a_{{name}} of {k}" * 9, k - 1.5, "prefers a $x_{$ " * 20) for k in range(5 * n)
     ]
     for draw, *arguments in (
         (draw_comparison, [label] * n, [make_trials(k, 8) for k in range(n)]),
+        (draw_comparison, [label] * (n + 1), [*(make_trials(k) for k in range(n)), bad]),
         (draw_sampler, label, [make_counts(4 * n)]),
         (draw_weights, label, parts),
     ):

@@ -157,8 +157,13 @@ def test_the_data_are_those_of_the_trace(rule):
     assert [tuple(stop) for stop in run["stops"]] == [stop[:3] for stop in trace.stops]
     assert run["stops"], "no breakdown"
     for written, trip in zip(run["trips"], trace.trips, strict=True):
-        for row, step in zip(written[3], trip.steps, strict=True):
-            start, origin, target, reach, *shares = row
+        way = [
+            (start + begin, origin, target, start + reach, shares)
+            for start, leg in zip(written[3][::2], written[3][1::2], strict=True)
+            for begin, origin, target, reach, *shares in run["legs"][leg]
+        ]
+        for row, step in zip(way, trip.steps, strict=True):
+            start, origin, target, reach, shares = row
             assert (start, origin, target) == (step.start, step.origin, step.target)
             assert (shares or [0, 1]) == pytest.approx([step.first, step.last], abs=1e-3)
             drives = (step.last - step.first) / step.pace

@@ -80,6 +80,18 @@ def read_rows(chrome, table, run=0):
     return chrome.execute_script(script, table, run)
 
 
+def read_curves(chrome, now):
+    script = """
+        return Object.values(player.episode.runs[0].curves).map(({ times, counts }) =>
+            counts[findLast(times, arguments[0])]);
+    """
+    return chrome.execute_script(script, now)
+
+
+def read_span(chrome):
+    return chrome.execute_script("return [player.span.from, player.span.to]")
+
+
 def read_time(chrome):
     return chrome.execute_script("return player.time")
 
@@ -143,6 +155,10 @@ def test_figures_are_the_simulators_at_ten_moments(show, dmh):
         assert figures["tardiness"] == f"{delay.mean():.1f} s"
         rows = read_rows(chrome, ".waiting")
         assert {row[0] for row in rows} == ({instance.tasks[k] for k in waiting} or {"none"})
+        assert read_curves(chrome, now) == [
+            len(waiting),
+            int(((finish > now) & (delay > 1e-9)).sum()),
+        ]
         for v, (name, state, _, _) in enumerate(read_rows(chrome, ".vehicles")):
             assert name == f"v{v}" and state in name_state(vehicles, v, new)
             seen.add(state)
@@ -322,6 +338,138 @@ def test_a_click_into_the_chart_goes_there(show, dmh):
     assert tip.is_displayed() and tip.text.startswith("v")
 
 
+def test_keys_and_buttons_zoom_the_charts(show, dmh):
+    chrome = show(dmh)
+    end = max(trace.end for trace in dmh)
+    assert read_span(chrome) == [0, end] and read_texts(chrome, ".span") == ["whole episode"] * 2
+    chrome.execute_script("player.seek(900)")
+    press(chrome, "i")
+    assert read_span(chrome) == [450, 450 + end / 2]  # the clock stays where it is
+    assert read_texts(chrome, ".span")[0].startswith("450 s to ")
+    press(chrome, "l", "l")
+    assert read_span(chrome) == [end / 2, end]
+    for key in "hhh":
+        press(chrome, key)
+    assert read_span(chrome)[0] == 0
+    for button in chrome.find_elements("css selector", ".run:first-child [data-zoom='in']") * 9:
+        button.click()
+    a, b = read_span(chrome)
+    assert b - a == 30
+    # The charts go with the clock, also while it runs.
+    chrome.execute_script("player.seek(1200)")
+    a, b = read_span(chrome)
+    assert a <= 1200 <= b and b - a == 30
+    chrome.execute_script("player.setSpeed(200); player.play()")
+    time.sleep(0.5)
+    chrome.execute_script("player.pause()")
+    a, b = read_span(chrome)
+    assert a <= read_time(chrome) <= b and a > 1200
+    press(chrome, "0")
+    assert read_span(chrome) == [0, end]
+
+
+def test_wheel_and_drag_zoom_and_move_the_charts(show, dmh):
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+
+    chrome = show(dmh[:1])
+    chart, day = (chrome.find_element("css selector", f".{x} canvas") for x in ("gantt", "day"))
+    chrome.execute_script("arguments[0].scrollIntoView({ block: 'end' })", chart)
+    top = "return window.scrollY"
+    before = chrome.execute_script(top)
+    origin = ScrollOrigin.from_element(chart)
+    ActionChains(chrome).scroll_from_origin(origin, 0, -300).perform()
+    a, b = read_span(chrome)
+    assert 0 < a < b < dmh[0].end and chrome.execute_script(top) == before
+    ActionChains(chrome).drag_and_drop_by_offset(chart, -100, 0).perform()
+    assert read_span(chrome)[0] > a and read_time(chrome) == 0
+    ActionChains(chrome).scroll_from_origin(origin, 0, 900).perform()
+    assert read_span(chrome) == [0, dmh[0].end]
+    # On the day: a new part, then the same part elsewhere, then its right end; twice shows all.
+    at = "const d = player.panels[0].day; return d.toX(arguments[0]) - d.width / 2"
+
+    def drag(first, last):
+        places = [round(chrome.execute_script(at, x)) for x in (first, last)]
+        chain = ActionChains(chrome).move_to_element_with_offset(day, places[0], 0).click_and_hold()
+        chain.move_by_offset(places[1] - places[0], 0).release().perform()
+
+    drag(400, 800)
+    assert read_span(chrome) == pytest.approx([400, 800], abs=3)
+    drag(600, 1000)
+    assert read_span(chrome) == pytest.approx([800, 1200], abs=3)
+    drag(1200, 1500)
+    assert read_span(chrome) == pytest.approx([800, 1500], abs=3)
+    ActionChains(chrome).double_click(day).perform()
+    assert read_span(chrome) == [0, dmh[0].end]
+
+
+def test_parts_of_a_score_add_up(show):
+    policy = acerl_np.IndexPolicy.of_weights(
+        approach=-1.0, imbalance=-1.0, total_late=-0.5, loaded=0.3
+    )
+    trace = trace_policy(policy, acerl_np.load_instance("DMH-01"))
+    chrome = show([trace])
+    told = 0
+    for decision in trace.decisions:
+        press(chrome, ".")
+        parts = read_rows(chrome, ".parts") if decision.reason.parts else []
+        assert chrome.find_element("class name", "parts").is_displayed() == bool(parts)
+        if not parts:
+            continue
+        told += 1
+        value = [float(x.replace("−", "-")) for _, _, x in parts]
+        best, other = sorted((x.value for x in decision.reason.alternatives), reverse=True)[:2]
+        assert parts[-1][0] == "in all" and value[-1] == pytest.approx(best - other, abs=0.006)
+        assert sum(value[:-1]) == pytest.approx(value[-1], abs=0.03)
+        assert [row[0] for row in parts[: len(decision.reason.parts)]] == [
+            part.words for part in decision.reason.parts
+        ]
+    assert told > 10
+
+
+def test_all_waiting_tasks_are_listed_and_all_stations_named(show):
+    ids = [f"station {k}" for k in range(256)]
+    grid = {
+        "format": 1,
+        "name": "grid",
+        "sites": [{"id": x, "x": 9 * (k % 16), "y": 9 * (k // 16)} for k, x in enumerate(ids)],
+        "edges": [{"a": ids[k], "b": ids[k + d]} for d in (1, 16) for k in range(256 - d)],
+        "vehicles": [{"id": f"v{k}", "start": ids[k]} for k in range(2)],
+        "stations": {"dock": [ids[19], ids[38]]},
+    }
+    rows = [
+        {
+            "task": f"t{k}",
+            "pickup": ids[(7 * k) % 256 // 19 * 19],
+            "delivery": ids[(11 * k + 1) % 256 // 37 * 37],
+            "arrival_time": 0,
+            "expiry_time": 60,
+        }
+        for k in range(150)
+    ]
+    rows = [row for row in rows if row["pickup"] != row["delivery"]]
+    instance = acerl_np.Instance.from_rows("crowd", acerl_np.Layout.from_dict(grid), rows)
+    chrome = show([trace_policy("EDD", instance)])
+    chrome.execute_script("player.seek(1)")
+    assert len(read_rows(chrome, ".waiting")) == len(rows) - 2 > 100
+    script = """
+        const view = player.panels[0].floor, { context } = view.layer, texts = [];
+        context.fillText = (text, x, y) => {
+            texts.push([text, x, y - 9, x + context.measureText(text).width, y + 2]);
+        };
+        view.drawSites(context);
+        return [view.width, view.isCrowded, texts];
+    """
+    width, is_crowded, texts = chrome.execute_script(script)
+    stations = {row[end] for row in rows for end in ("pickup", "delivery")}
+    assert {ids[19], ids[38]} <= stations
+    names = ["dock" if x in (ids[19], ids[38]) else x for x in stations]
+    assert is_crowded and sorted(text[0] for text in texts) == sorted(names)
+    for k, (_, a, b, c, d) in enumerate(texts):
+        assert a >= 40 and c <= width and b >= 0
+        assert all(a >= z or c <= x or b >= w or d <= y for _, x, y, z, w in texts[:k])
+
+
 def test_the_slider_goes_where_it_is_put(show, dmh):
     chrome = show(dmh)
     script = """
@@ -374,7 +522,9 @@ def test_pictures_have_words(show, dmh):
         "return [...document.querySelectorAll('canvas[role=img]')].map((n) => n.ariaLabel)"
     )
     assert labels[0].startswith("Floor at 820 s. v0: ") and "v1: broken" in labels[0]
-    assert "30 tasks delivered" in labels[1] and "3 breakdowns" in labels[1]
+    most = "at most 6 waiting, at 1,481 s; at most 3 late, at 1,095 s"
+    assert labels[1] == f"Curves of tasks over 1,820 s: {most}"
+    assert "30 tasks delivered" in labels[2] and "3 breakdowns" in labels[2]
     assert (
         chrome.execute_script(
             "return [...document.querySelectorAll('button, select, input, [tabindex=\"0\"]')]"
@@ -394,5 +544,5 @@ def test_the_clock_shows_the_records_own_time(show):
 def test_an_episode_that_was_stopped(show):
     chrome = show([trace_policy("EDD", make_instance(), horizon=40.0)])
     chrome.execute_script("player.seek(1e9)")
-    assert read_figures(chrome)["outcome"] == "– (stopped) · over"
+    assert read_figures(chrome)["outcome"] == "– (stopped)"
     assert read_time(chrome) == 40

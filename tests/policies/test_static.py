@@ -268,8 +268,9 @@ def drive(dispatcher):
         expiry = 400.0 - 30 * k
         dispatcher.feed(TaskArrived(0.0, f"t{k}", pickup, delivery, expiry=expiry))
     found = dispatcher.decide(0.0)
-    for time, vehicle, site in ((50.0, "v1", "st5"), (60.0, "v2", "st4"), (90.0, "v1", "st2")):
-        dispatcher.feed(VehicleIdle(time, vehicle, site))
+    for time, vehicle in ((50.0, "v1"), (60.0, "v2"), (90.0, "v1")):
+        task = next(task for task, other in dispatcher.under_way.items() if other == vehicle)
+        dispatcher.feed(VehicleIdle(time, vehicle, sites[int(task[1:])][1]))
         found += dispatcher.decide(time)
     return found
 

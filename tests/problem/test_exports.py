@@ -2,10 +2,13 @@
 
 import csv
 import io
+import json
 import time
 import warnings
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from datetime import time as clock
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -25,7 +28,10 @@ from acerl_np import (
     load_instance,
 )
 from acerl_np.problem.assignments import read_assignments
+from acerl_np.problem.export import Export
+from acerl_np.problem.guesses import guess_columns, guess_format
 from acerl_np.problem.limits import MAX_COLUMNS
+from acerl_np.problem.parting import find_parting, part_rows
 from acerl_np.problem.perturb import perturb
 from acerl_np.problem.records import examine_record, write_record
 from acerl_np.problem.source import find_lookalike
@@ -114,9 +120,9 @@ def test_columns_are_found_once(tmp_path):
 def test_separators(tmp_path, mark, name):
     decimal = "2.5" if mark == "," else "2,5"
     lines = [HEADER.replace(",", mark), mark.join(["t0", "A", "B", decimal, "9"])]
-    instance, reading = examine_record(write(tmp_path / "day.csv", *lines), FLOOR)
+    [instance], reading = examine_record(write(tmp_path / "day.csv", *lines), FLOOR)
     assert instance.arrival.tolist() == [2.5]
-    assert reading.delimiter == mark
+    assert reading.table.delimiter == mark
     # A first line may say so.
     for first in (f"sep={mark}", f'"sep={mark}"'):
         write(tmp_path / "day.csv", first, *lines, mark.join(["t1", "A", "A", "0", "9"]))
@@ -167,7 +173,7 @@ def test_a_large_file_is_read_quickly(tmp_path):
     path = write(tmp_path / "day.csv", HEADER.replace(",", ";") + ";comment", *lines)
     started = time.process_time()
     with pytest.warns(RecordWarning, match="comment"):
-        instance, _ = examine_record(path, FLOOR, date_format="%d.%m.%Y %H:%M")
+        [instance], _ = examine_record(path, FLOOR, Export(date_format="%d.%m.%Y %H:%M"))
     assert instance.n_tasks == 100_000
     assert time.process_time() - started < 10  # a second or two
 
@@ -242,7 +248,7 @@ def test_times_of_any_form(tmp_path, case):
         "task,vehicle,start,finish",
         *[f't{k},v,"{text}","{times[2]}"' for k, text in enumerate(times)],
     )
-    found = read_assignments(past, due, date_format=form)
+    found = read_assignments(past, due, Export(date_format=form))
     assert found.start.tolist() == [0, 2.5, 3660]
     assert found.finish.tolist() == [3660] * 3
     # What was read is written in a form that needs no option.
@@ -307,6 +313,7 @@ REFUSED_TIMES = {
         ["06/05/2024 07:30:15,9"],
         ["--date-format", '"%d/%m/%Y %H:%M:%S" or "%m/%d/%Y %H:%M:%S"'],
     ),
+    "AM and PM": (["06/05/2024 07:30 PM,9"], ['or "%m/%d/%Y %I:%M %p"']),
     "years first": (["2024/05/06 07:30,9"], ["--date-format", '"%Y/%m/%d %H:%M"']),
     "a due day that cannot be told": (["0,06.05.2024 07:30"], ["expiry_time", "--date-format"]),
     "a night": (
@@ -410,3 +417,258 @@ def test_schedules_of_no_episode_are_refused(b):
     ):
         sim.schedule(b)
     assert sim.schedule(np.int64(1)).task == ()
+
+
+# What another system's columns and dates probably mean
+
+GUESSED = {
+    "TA-Nr;Von-Platz;Nach-Platz;Erstell-Datum;Erstell-Uhrzeit;Fällig-Datum;Fällig-Uhrzeit;Gewicht": (
+        "TA-Nr;Von-Platz;Nach-Platz;Erstell-Datum+Erstell-Uhrzeit;Fällig-Datum+Fällig-Uhrzeit"
+    ),
+    "Auftragsnummer;Quelle;Senke;Menge;Zeitstempel;Spätester Termin;Priorität": (
+        "Auftragsnummer;Quelle;Senke;Zeitstempel;Spätester Termin"
+    ),
+    "Datum;Uhrzeit;Auftrag;Abholort;Zielort;Soll-Zeit;Fahrer": (
+        "Auftrag;Abholort;Zielort;Datum+Uhrzeit;Soll-Zeit"
+    ),
+    "OrderID;FromLocation;ToLocation;CreatedAt;DueDate;Weight;Total": (
+        "OrderID;FromLocation;ToLocation;CreatedAt;DueDate"
+    ),
+    "TRANSPORT ORDER;SOURCE;DESTINATION;RELEASE DATE;RELEASE TIME;DEADLINE;PRIO": (
+        "TRANSPORT ORDER;SOURCE;DESTINATION;RELEASE DATE+RELEASE TIME;DEADLINE"
+    ),
+    "TANUM;VLPLA;NLPLA;Erfassungszeit;Faellig am": "TANUM;VLPLA;NLPLA;Erfassungszeit;Faellig am",
+    "Nr;Lagerort Von;Lagerort Nach;Auftragsdatum;Uhrzeit;Fa\u0308lligkeit": (
+        "Nr;Lagerort Von;Lagerort Nach;Auftragsdatum+Uhrzeit;Fa\u0308lligkeit"
+    ),
+    "Auftrag;Abholort;Anlieferort;Eingang;Termin\u2028x": "Auftrag;Abholort;Anlieferort;Eingang;column 5",
+    "Auftrag;Entnahmeplatz;Empfänger;Eingang;bis": "Auftrag;Entnahmeplatz;Empfänger;Eingang;bis",
+    "id;von;nach;zeit;zeit;bis": "id;von;nach;column 4;bis",
+    "Kunde;Artikel;Menge;Farbe": "",
+}
+
+
+@pytest.mark.parametrize("header", GUESSED)
+def test_columns_are_guessed_from_headers(header):
+    order = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
+    expected = dict(zip(order, GUESSED[header].split(";"), strict=False)) if GUESSED[header] else {}
+    assert guess_columns(header.split(";"), []) == expected
+
+
+def test_a_due_time_without_a_day_is_of_the_arrivals_day():
+    header, row = (
+        ["id", "von", "nach", "Datum", "Zeit", "Termin"],
+        ["1", "A", "B", "6.5.2024", "7:30", "8:00"],
+    )
+    assert guess_columns(header, [row])["expiry_time"] == "Datum+Termin"
+    assert guess_columns(header, [[*row[:5], "900"]])["expiry_time"] == "Termin"
+
+
+def test_date_formats_are_guessed_where_only_one_fits():
+    assert guess_format(["06.05.2024 07:30", "x", *["07.05.2024 7:30"] * 5]) == "%d.%m.%Y %H:%M"
+    assert guess_format(["06/05/2024 07:30"]) is None
+    # A week within a month, rather than days in five months.
+    assert (
+        guess_format([f"03/0{k}/2026 06:00:11 AM" for k in range(2, 7)]) == "%m/%d/%Y %I:%M:%S %p"
+    )
+    assert guess_format([f"0{k}/03/2026 6:00 PM" for k in range(2, 7)]) == "%d/%m/%Y %I:%M %p"
+    assert guess_format(["05/06/2024 07:30", "06/05/2024 07:30"]) is None
+    assert guess_format(["06:00 AM", "12:30 PM"]) == "%I:%M %p"
+    assert guess_format(["06/05/2024 07:30", "05/13/2024 07:30"]) == "%m/%d/%Y %H:%M"
+    assert guess_format(["20240506 0730"]) is None  # half past seven, or three past seven
+    assert guess_format(["20240506 073015"]) == "%Y%m%d %H%M%S"
+    assert guess_format(["", "Monday"]) is None
+
+
+# Several records of one table
+
+
+@given(
+    st.lists(st.integers(0, 500_000), min_size=1, max_size=30),
+    st.sampled_from(["shift", "day", "05:30/17:15", "1800"]),
+    st.integers(0, 86_399_999_999),
+)
+def test_each_task_is_in_the_shift_in_which_it_arrives(arrivals, split, offset):
+    epoch = datetime(2024, 5, 6) + timedelta(microseconds=offset)
+    parting = find_parting(split)
+    parts = part_rows(np.array(arrivals, float), epoch, parting, np.zeros(len(arrivals)))
+    assert (sum(part.rows for part in parts) == 1).all()
+    assert [part.zero for part in parts] == sorted({part.zero for part in parts})
+    for part in parts:
+        own = sorted(x for x, is_in in zip(arrivals, part.rows, strict=True) if is_in)
+        if parting.gap:
+            assert all(b - a <= 1800 for a, b in pairwise(own)) and part.zero == own[0]
+            others = sorted(set(arrivals) - set(own))
+            assert all(x < own[0] - 1800 or x > own[-1] + 1800 for x in others)
+            continue
+        calendar = {"shift": "06:00/14:00/22:00", "day": "00:00"}.get(split, split)
+        for x in own:  # minute by minute, back to the last beginning
+            moment = epoch + timedelta(seconds=x)
+            moment = moment.replace(second=0, microsecond=0)
+            while moment.strftime("%H:%M") not in calendar.split("/"):
+                moment -= timedelta(minutes=1)
+            begins = epoch + timedelta(seconds=own[0] if split == "day" else part.zero)
+            assert begins.date() == moment.date() if split == "day" else begins == moment
+    assert len({part.name for part in parts}) == len(parts)
+
+
+CHANGES = {
+    "March": [
+        ("2024-03-30T22:30+01:00", "03-30-2200", 1800),
+        ("2024-03-31T03:30+02:00", "03-30-2200", 16200),
+        ("2024-03-31T05:59+02:00", "03-30-2200", 25140),
+        ("2024-03-31T06:10+02:00", "03-31-0600", 600),
+    ],
+    "October": [
+        ("2024-10-26T22:30+02:00", "10-26-2200", 1800),
+        ("2024-10-27T02:30+02:00", "10-26-2200", 16200),
+        ("2024-10-27T02:10+01:00", "10-26-2200", 18600),
+        ("2024-10-27T05:50+01:00", "10-26-2200", 31800),
+        ("2024-10-27T06:00+01:00", "10-27-0600", 0),
+    ],
+}
+
+
+@pytest.mark.parametrize("month", CHANGES)
+def test_shifts_begin_by_the_clock_on_the_wall(tmp_path, month):
+    lines = [f"t{k},A,B,{time},9" for k, (time, _, _) in enumerate(CHANGES[month])]
+    path = write(tmp_path / "day.csv", HEADER, *lines)
+    found = []
+    for record in acerl_np.load_records(path, layout=FLOOR, mapping={"split": "shift"}):
+        begin = record.epoch.isoformat(timespec="minutes")
+        assert begin[11:13] == record.name[-4:-2]
+        zone = CHANGES[month][0 if record.name.endswith("2200") else -1][0][-6:]
+        assert begin.endswith(zone)
+        found += [(record.name.removeprefix("day-2024-"), x) for x in record.arrival.tolist()]
+    assert found == [(name, seconds) for _, name, seconds in CHANGES[month]]
+
+
+def test_times_of_day_know_no_day_before():
+    rows = part_rows(
+        np.array([0.0, 7200.0]), datetime(1, 1, 1, 5), find_parting("shift"), np.zeros(2)
+    )
+    assert [(part.name, part.zero) for part in rows] == [("0000", -18000.0), ("0600", 3600.0)]
+
+
+def test_whole_seconds_stay_whole_in_a_shift(tmp_path):
+    path = tmp_path / "week.csv"
+    times = ["2024-05-06T05:59:59.3", "2024-05-06T14:00:00", "2024-05-06T14:00:07"]
+    path.write_text(
+        "\n".join(
+            [
+                "task,pickup,delivery,arrival_time,expiry_time",
+                *(f"t{k},A,B,{x},60" for k, x in enumerate(times)),
+            ]
+        )
+    )
+    records = acerl_np.load_records(path, layout=FLOOR, mapping={"split": "shift"})
+    assert [item.arrival.tolist() for item in records] == [[28799.3], [0.0, 7.0]]
+
+
+def test_breakdowns_in_seconds_are_of_one_record(tmp_path):
+    path, broken = tmp_path / "week.csv", tmp_path / "broken.csv"
+    path.write_text("\n".join([HEADER, "t0,A,B,0,60", "t1,A,B,9000,60"]))
+    broken.write_text(f"vehicle,time,repair_time\n{FLOOR.vehicles[0].id},9100,60\n")
+    with pytest.raises(RecordError, match=r"broken\.csv: time: seconds, .* expected timestamps"):
+        acerl_np.load_records(path, layout=FLOOR, breakdowns=broken, mapping={"split": "3600"})
+
+
+# Due times, sites
+
+TWO_COLUMNS = {"arrival_time": "Tag+Zeit", "expiry_time": "Tag+Termin"}
+
+
+def test_a_due_time_before_its_arrival_is_of_the_next_day(tmp_path):
+    """Only where both are times of day of one date."""
+    rows = ["t0,A,B,06.05.2024,23:50,00:10", "t1,A,B,06.05.2024,22:00,06:00"]
+    rows += ["t2,A,B,07.05.2024,07:30,07:30", "t3,A,B,07.05.2024,07:30,08:00"]
+    header = "task,pickup,delivery,Tag,Zeit,Termin"
+    path = write(tmp_path / "night.csv", header, *rows)
+    export = Export(columns=TWO_COLUMNS, date_format="%d.%m.%Y %H:%M")
+    [night], reading = examine_record(path, FLOOR, export)
+    assert dict(zip(night.tasks, night.expiry.tolist(), strict=True)) == {
+        "t0": 1200,
+        "t1": 28800,
+        "t2": 0,
+        "t3": 1800,
+    }
+    assert reading.rolled == (1200, 28800)
+    # Two dates beside one time of day, and a date of its own: what is due before it arrives is bad.
+    for columns, row in (
+        ({**TWO_COLUMNS, "expiry_time": "Termin+Zeit"}, "t0,A,B,06.05.2024,23:50,05.05.2024"),
+        ({**TWO_COLUMNS, "expiry_time": "Termin"}, "t0,A,B,06.05.2024,23:50,06.05.2024 00:10"),
+    ):
+        write(path, header, row)
+        export = Export(columns=columns, date_format="%d.%m.%Y %H:%M")
+        refused(
+            path, ["line 2: expiry_time", "before the task's arrival"], load, path, mapping=export
+        )
+
+
+def test_due_is_for_tasks_that_say_nothing_of_it(tmp_path):
+    path = write(tmp_path / "day.csv", HEADER[: HEADER.rindex(",")], "t0,A,B,0", "t1,B,C,2")
+    refused(path, ["missing column 'expiry_time'", "--due SECONDS"], load, path)
+    assert load(path, mapping={"due": 900}).expiry.tolist() == [900, 900]
+    write(path, HEADER, "t0,A,B,2024-05-06T07:00,", "t1,A,B,2024-05-06T07:00,2024-05-06T07:01")
+    assert load(path, mapping={"due": 900}).expiry.tolist() == [900, 60]
+    for due in (0, -1, float("nan"), "900", 1e10):
+        with pytest.raises(InputError, match="from 1 to 1e"):
+            load(path, mapping={"due": due})
+
+
+def test_case_does_not_matter_where_one_site_is_meant():
+    floor = Layout.from_dict(
+        json.loads(json.dumps(straight_floor(FLEET)).replace('"C"', '"\\u00dc"'))
+    )
+    rows = [make_task("t0", "u\u0308", "b", 0, 9)]
+    found = Instance.from_rows("x", floor, rows)
+    assert [floor.sites[k].id for k in (found.pickup[0], found.delivery[0])] == ["Ü", "B"]
+    with pytest.raises(RecordError, match="'Ü' is also the pickup"):
+        Instance.from_rows("x", floor, [{**rows[0], "delivery": "Ü"}])
+    rows[0]["delivery"] = "ss"
+    Instance.from_rows("x", replace(floor, aliases={"Ss": "A", "SS": "A"}), rows)
+    with pytest.raises(RecordError, match="unknown site 'ss'"):
+        Instance.from_rows("x", replace(floor, aliases={"Ss": "A", "SS": "B"}), rows)
+
+
+# Faults
+
+
+def test_faults_of_one_cause_are_told_once(tmp_path):
+    rows = [f"t{k},A,B,{k},9" for k in range(9)]
+    rows += ["u0,Z,B,0,9", "t3,A,B,0,9", "u1,Y,B,0,9", "u2,Z,B,0,9"]
+    path = write(tmp_path / "day.csv", HEADER, *rows)
+    refused(path, ["line 11: pickup", "4 of 13 rows are bad, of 2 causes; --skip-bad"], load, path)
+    with pytest.warns(RecordWarning) as caught:
+        load(path, mapping={"skip_bad": True})
+    assert str(caught[0].message) == (
+        f"{path}: 4 of 13 rows left out (31 %: what is left may tell too little of the plant): 3 rows "
+        "such as line 11: pickup: unknown site 'Z'; expected a site of layout 'hall' (also read: Y), line "
+        "12: task: 't3' stands already on line 5; expected each task once"
+    )
+
+
+def test_a_header_is_shown_as_it_stands(tmp_path):
+    names = [f"Größe {k}" for k in range(9)]
+    path = write(tmp_path / "day.csv", ",".join(names), ",".join("123456789"))
+    refused(
+        path, [",".join(names), '--columns (mapping=) such as "task=COLUMN,', "convert"], load, path
+    )
+    # A column that looks like one that need not be there hides no others.
+    write(path, "Nr,Priorität", "1,2")
+    refused(path, ["missing columns 'task', 'pickup'", '"task=Nr,pickup=COLUMN'], load, path)
+
+
+def test_what_encodings_and_sheets_are_no_use(tmp_path):
+    path = write(tmp_path / "day.csv", HEADER, "t0,A,B,0,9")
+    assert load(path, mapping={"encoding": "utf-16", "sheet": "Mai"}).n_tasks == 1
+    path.write_bytes("task,Größe".encode("cp1252"))
+    with pytest.raises(RecordError, match="byte 0xf6 is not UTF-8; expected"):
+        load(path, mapping={"encoding": "utf8"})
+    write(path, "nr,von,nach", "1,A,B")
+    refused(path, ['sheet (--sheet): read "Mai"', "workbook"], load, path, mapping={"sheet": "Mai"})
+    write(path, HEADER.replace(",", "\t"), '"t0"x\tA\tB\t0\t9')
+    refused(path, ["line 2: not CSV: '\\t' expected after"], load, path)
+    with pytest.raises(RecordError) as caught:
+        load(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: expected a file, found a directory"

@@ -585,8 +585,66 @@ def test_locked_locations_are_said_and_stay_sites():
     layout, (line,) = import_opentcs(
         plant(path(length=3000) + '<location name="L" locked="true"><link point="b"/></location>')
     )
-    assert line == "location[1]: 'L' is locked, kept as a site"
+    assert line == "station 'L': locked, kept as a site"
     assert [site["id"] for site in layout["sites"]] == ["a", "L"]
+
+    (line,) = import_opentcs(plant(path() + '<location name="L" locked="true"/>'))[1]
+    assert line == "station 'L': locked, no known node, left out"
+
+
+TYPES = """
+<locationType name="Shelf"><allowedOperation name="Load"/><allowedOperation name="CHARGE"/></locationType>
+<locationType name="Plug"><allowedOperation name="CHARGE"/><allowedOperation name="NOP"/></locationType>
+<locationType name="Door"><allowedPeripheralOperation name="Open"/></locationType>
+"""
+
+
+def test_chargers_and_peripherals_are_no_stations():
+    """Only a type without any other work is a charger's; a charger leaves a station its node."""
+    places = (("S", "Shelf", "a"), ("P1", "Plug", "b"), ("P2", "Plug", "a"), ("P3", "Plug", "cd"))
+    body = path() + path("b", "c") + path("c", "d") + path("d", "e") + TYPES
+    for name, kind, points in (*places, ("P4", "Plug", "e"), ("D", "Door", "")):
+        links = "".join(f'<link point="{point}"/>' for point in points)
+        body += f'<location name="{name}" type="{kind}">{links}</location>'
+    text = plant(body, "abcde").replace('name="e"', 'name="e" type="PARK_POSITION"', 1)
+    data, warnings = import_opentcs(text)
+    sites = [
+        ("S", "Shelf"),
+        ("P1", "charger"),
+        ("c", "charger"),
+        ("d", "charger"),
+        ("P4", "parking"),
+    ]
+    assert [(site["id"], site["kind"]) for site in data["sites"]] == sites
+    assert "stations" not in data
+    assert warnings[0] == "chargers: 4 (P1, P2, P3, P4) kept as sites; no tasks are drawn to them"
+    assert "station 'P2': no node without another station, left out" in warnings
+    assert not any("'D'" in line for line in warnings)
+
+
+def test_chargers_of_lif_are_told_by_their_type_or_by_what_vehicles_do_there():
+    data = json.loads(lif("abcd", stations=[("A", "a"), ("B", "b"), ("C", "c"), ("D", "d")]))
+    [layout] = data["layouts"]
+    layout["stations"][1]["stationType"] = "Charging station"
+    layout["stations"][3]["stationType"] = "Discharge"
+    for node, words in ((0, ["startCharging", "stopCharging"]), (2, ["startCharging", "pick"])):
+        actions = [{"actionType": word} for word in words]
+        layout["nodes"][node]["vehicleTypeNodeProperties"] = [{"actions": actions}]
+    made, _ = import_lif(json.dumps(data))
+    kinds = ["charger", "charger", "station", "Discharge"]
+    assert [site["kind"] for site in made["sites"]] == kinds
+
+
+def test_what_a_layout_cannot_hold_is_named():
+    body = f"""{TYPES}<location name="Gate" type="Door"/><block name="B1"/><block name="B2"/>
+        <path name="p" sourcePoint="a" destinationPoint="b" length="3000">
+        <peripheralOperation name="Open" locationName="Gate"/></path>
+        <vehicle name="v" maxVelocity="1000" energyLevelCritical="20"/>"""
+    assert import_opentcs(plant(body))[1][1:] == [
+        "blocks: 2 (B1, B2) left out; vehicles do not wait for each other",
+        "peripheral operations of locations and paths: 2 (Gate, p) left out; no vehicle waits for them",
+        "energy levels of vehicles: 1 (v) left out; no vehicle has to charge",
+    ]
 
 
 def test_a_vehicle_may_start_where_it_parks():
@@ -612,3 +670,8 @@ def test_a_vehicle_may_start_where_it_parks():
         "vehicle[1]: none of loopback:initialPosition, tcs:preferredParkingPosition, "
         "tcs:assignedParkingPosition; 'v' starts at 'a'"
     )
+    # Not where no path leads away, whatever the order of the points.
+    text = plant(path("b", "c") + '<vehicle name="v"/>', "abc")
+    for kind in ("HALT_POSITION", "PARK_POSITION"):
+        made, _ = import_opentcs(text.replace('name="a"', f'name="a" type="{kind}"'))
+        assert made["vehicles"][0]["start"] == "b"

@@ -1,7 +1,8 @@
-/* Two pictures of a run: the floor and the chart of its vehicles. What never moves is drawn once, in a layer. */
+/* Marks, and the picture of the floor. What never moves is drawn once, in a layer. */
 
 const FONT = "12px system-ui, sans-serif", SMALL_FONT = "11px system-ui, sans-serif";
-const COLOURS = ["ink", "muted", "line", "panel", "fetch", "load", "on-load", "alarm", "on-alarm", "mark"];
+const COLOURS = ["ink", "muted", "line", "panel", "fetch", "load", "on-load", "alarm", "on-alarm", "mark",
+  "control"];
 
 /** Most vehicles whose names stand beside them; those of others show under the pointer. */
 const NAMED_VEHICLES = 12;
@@ -9,7 +10,9 @@ const NAMED_VEHICLES = 12;
 const PILE = 4;
 /** Most vehicles at one place that are drawn one by one. */
 const TALL = 4;
-/** Least distance between sites that leaves room for names, px. */
+/** Letters of the longest name that is shown whole. */
+const LONGEST_NAME = 40;
+/** Least distance between sites that leaves room for the names of all of them, px. */
 const NAME_ROOM = 32;
 /** Least distance between sites that leaves room for the number of further tasks, px. */
 const COUNT_ROOM = 24;
@@ -202,6 +205,7 @@ class FloorView {
     this.bounds = { left, right, low, high };
     this.points = sites.map((site) => [this.toX(site.x), this.toY(site.y)]);
     this.room = measureRoom(this.points);
+    this.isCrowded = this.room < NAME_ROOM;
     this.siteRadius = Math.max(2, Math.min(5, this.room / 10));
   }
 
@@ -251,23 +255,35 @@ class FloorView {
   drawSites(context) {
     const { sites } = this.episode;
     const r = this.siteRadius;
-    sites.forEach((site, k) => {
-      drawSite(context, this.colours, this.shapes.get(site.kind), ...this.points[k], r);
-    });
-    if (this.room < NAME_ROOM) return;
+    const isStation = (k) => sites[k].use > 0 || sites[k].stations !== "";
+    // Stations before all others, the busiest first.
+    const order = sites.map((_, k) => k).sort((a, b) => sites[b].use - sites[a].use);
+    for (const k of [...order].reverse()) {
+      const own = this.isCrowded && isStation(k) ? r + 1.5 : r;
+      drawSite(context, this.colours, this.shapes.get(sites[k].kind), ...this.points[k], own);
+    }
     context.font = this.room >= 45 ? FONT : SMALL_FONT;
     context.textAlign = "left";
-    const taken = this.points.map(([x, y]) => [x - r, y - r, x + r, y + r]);
-    sites.forEach((site, k) => {
-      const text = cutText(site.id, 18), place = this.placeName(context.measureText(text).width, k, taken);
-      if (place !== null) drawText(context, this.colours, text, ...place, this.colours.muted);
+    // On a crowded floor names hide way-points, but never stations, whose names alone are shown.
+    const named = this.isCrowded ? order.filter(isStation) : order;
+    const taken = named.map((k) => this.points[k]).map(([x, y]) => [x - r, y - r, x + r, y + r]);
+    const texts = named.map((k) => cutText(sites[k].name, LONGEST_NAME));
+    const places = named.map((k, n) => this.placeName(context.measureText(texts[n]).width, k, taken));
+    const { colours } = this;
+    named.forEach((k, n) => {
+      if (places[n] === null) return;
+      drawText(context, colours, texts[n], ...places[n], this.isCrowded ? colours.ink : colours.muted);
     });
   }
 
   /** Where a text of this width finds room beside its site; null if nowhere. */
   placeName(width, k, taken) {
-    const r = this.siteRadius, right = r + 2, left = -width - r - 2, above = -r - 4, below = r + 11;
-    const corners = [[right, above], [left, above], [-width / 2, above], [right, below], [left, below]];
+    const rings = this.isCrowded ? [2, 9, 16, 23] : [2];
+    const corners = rings.flatMap((gap) => {
+      const r = this.siteRadius + gap, left = -width - r, above = -r - 2, below = r + 9;
+      return [[r, above], [left, above], [-width / 2, above], [r, below], [left, below], [r, 4], [left, 4],
+        [-width / 2, below + 2]];
+    });
     return this.findPlace(corners, ...this.points[k], width, taken);
   }
 
@@ -309,7 +325,7 @@ class FloorView {
     const taken = few ? this.vehicles.map(({ x, y }) => [x - r, y - r, x + r, y + r]) : [];
     this.vehicles.forEach(({ x, y, stack, first }, v) => {
       // Of a tall stack only the number is told, once.
-      const text = stack > TALL ? `${stack} vehicles` : cutText(episode.vehicles[v].id, 12);
+      const text = stack > TALL ? `${stack} vehicles` : cutText(episode.vehicles[v].id, LONGEST_NAME);
       if (stack > TALL ? !first : !few) return;
       const { width } = context.measureText(text);
       const corners = [[r + 4, 4], [-width - r - 4, 4], [-width / 2, -r - 5]];
@@ -395,183 +411,12 @@ class FloorView {
     const k = near(this.points, 14);
     if (k < 0) return null;
     const site = this.episode.sites[k];
-    const lines = [site.kind ? `${site.id} (${site.kind})` : site.id, `x ${site.x} m, y ${site.y} m`];
+    const own = site.name === site.id ? site.id : `${site.name}: ${site.id}`;
+    const lines = [site.kind ? `${own} (${site.kind})` : own, `x ${site.x} m, y ${site.y} m`];
     for (const { task, late, fetched } of (this.standing.get(k) ?? []).slice(0, 6)) {
       const state = [fetched ? "a vehicle is on its way" : "waits", ...(late ? ["late"] : [])].join(", ");
       lines.push(`${this.episode.tasks[task].id}: ${state}`);
     }
-    return lines.join("\n");
-  }
-}
-
-/** A row per vehicle, time from left to right. */
-class GanttView {
-  constructor(canvas, episode, run) {
-    Object.assign(this, { canvas, episode, run });
-  }
-
-  resize(width, colours) {
-    const n = this.episode.vehicles.length;
-    this.colours = colours;
-    this.row = n <= 8 ? 26 : n <= 40 ? 18 : n <= 200 ? 12 : 6;
-    this.width = width;
-    this.height = n * this.row + 34;
-    this.context = sizeCanvas(this.canvas, width, this.height);
-    this.context.font = SMALL_FONT;
-    const names = this.episode.vehicles.map(({ id }) => this.context.measureText(cutText(id, 14)).width);
-    this.left = Math.min(110, 10 + names.reduce((most, value) => Math.max(most, value), 0));
-    this.right = width - 10;
-    this.layer = makeLayer(width, this.height);
-    this.drawLayer(this.layer.context);
-  }
-
-  toX(time) {
-    return this.left + (time / this.episode.end) * (this.right - this.left);
-  }
-
-  toTime(x) {
-    const share = (x - this.left) / (this.right - this.left);
-    return Math.min(1, Math.max(0, share)) * this.episode.end;
-  }
-
-  drawLayer(context) {
-    context.font = SMALL_FONT;
-    this.drawScale(context);
-    this.episode.vehicles.forEach(({ id }, v) => {
-      const y = v * this.row + 4;
-      if (this.row >= 12) {
-        context.fillStyle = this.colours.ink;
-        context.textAlign = "right";
-        context.fillText(cutText(id, 14), this.left - 6, y + this.row / 2 + 4, this.left - 8);
-      }
-      const { trips, stops } = this.run.fleet[v];
-      this.drawIdle(context, this.run.end, y);
-      for (const trip of trips) this.drawTrip(context, trip, y);
-      for (const stop of stops) this.drawStop(context, stop, y);
-    });
-  }
-
-  drawScale(context) {
-    const bottom = this.height - 26;
-    context.textAlign = "center";
-    context.fillStyle = this.colours.muted;
-    context.strokeStyle = this.colours.line;
-    context.lineWidth = 1;
-    const room = this.episode.epoch === null ? 80 : 100;
-    for (const time of chooseTimes(this.episode, (this.right - this.left) / room)) {
-      const x = this.toX(time), text = formatTick(this.episode, time);
-      strokeLines(context, [[x, 2, x, bottom + 4]]);
-      // Near the ends the text would leave the picture.
-      const half = context.measureText(text).width / 2;
-      context.fillText(text, Math.min(Math.max(x, half), this.width - half), bottom + 18);
-    }
-  }
-
-  /** The line below all bars. */
-  drawIdle(context, end, y) {
-    context.strokeStyle = this.colours.muted;
-    context.lineWidth = 1.5;
-    strokeLines(context, [[this.toX(0), y + this.row / 2, this.toX(end), y + this.row / 2]]);
-  }
-
-  drawTrip(context, trip, y) {
-    const { colours, row } = this, x = this.toX(trip.start), end = this.toX(trip.end);
-    const loaded = trip.pickup === null ? end : this.toX(trip.pickup);
-    context.lineWidth = 1;
-    context.fillStyle = colours.fetch;
-    context.fillRect(x, y + 0.36 * row, loaded - x, 0.28 * row);
-    if (row >= 12 && loaded - x > 3) {
-      context.strokeStyle = colours.ink;
-      context.strokeRect(x + 0.5, y + 0.36 * row, loaded - x - 1, 0.28 * row);
-    }
-    if (loaded < end) this.drawLoaded(context, trip, loaded, end, y);
-    if (!trip.delivered) this.drawUndone(context, end, y);
-  }
-
-  drawLoaded(context, trip, x, end, y) {
-    const { colours, row } = this, height = 0.76 * row, top = y + 0.12 * row;
-    context.fillStyle = colours.load;
-    // A gap to the next bar, where there is room.
-    const width = Math.max(1, end - x - (end - x > 4 ? 1 : 0));
-    context.fillRect(x, top, width, height);
-    const late = trip.delivered && this.run.findLateness(trip.task, Infinity) > 0;
-    if (late) this.drawLate(context, x, width, top, height);
-    const name = this.episode.tasks[trip.task].id, room = width - (late ? 12 : 4);
-    if (row >= 18 && context.measureText(name).width <= room) {
-      context.fillStyle = colours["on-load"];
-      context.textAlign = "left";
-      context.fillText(name, x + 3, y + row / 2 + 4);
-    }
-  }
-
-  /** A bar's end, cut off aslant and filled: late. */
-  drawLate(context, x, width, top, height) {
-    const end = x + width, r = Math.min(0.6 * height, 10, 0.6 * width);
-    context.fillStyle = this.colours.alarm;
-    tracePolygon(context, [[end - r, top], [end, top], [end, top + height], [end - 0.3 * r, top + height]]);
-    context.fill();
-    if (width < 8) return;
-    context.strokeStyle = this.colours.panel;
-    context.lineWidth = 1;
-    strokeLines(context, [[end - r - 1, top, end - 0.3 * r - 1, top + height]]);
-  }
-
-  /** A cross where a trip was broken off. */
-  drawUndone(context, x, y) {
-    const r = Math.min(5, this.row / 4), middle = y + this.row / 2;
-    context.strokeStyle = this.colours.ink;
-    context.lineWidth = 2;
-    strokeLines(context, [[x - 2 * r, middle - r, x, middle + r], [x - 2 * r, middle + r, x, middle - r]]);
-  }
-
-  drawStop(context, stop, y) {
-    const x = this.toX(stop.start), width = Math.max(2, this.toX(stop.end) - x);
-    const top = y + 0.12 * this.row, height = 0.76 * this.row;
-    context.save();
-    context.beginPath();
-    context.rect(x, top, width, height);
-    context.fillStyle = this.colours.panel;
-    context.fill();
-    context.clip();
-    context.strokeStyle = this.colours.alarm;
-    context.lineWidth = 2;
-    const lines = [];
-    for (let k = x - height; k < x + width; k += 7) lines.push([k, top + height, k + height, top]);
-    strokeLines(context, lines);
-    context.restore();
-    context.strokeStyle = this.colours.alarm;
-    context.lineWidth = 1;
-    context.strokeRect(x + 0.5, top + 0.5, Math.max(1, width - 1), height - 1);
-  }
-
-  draw(time) {
-    const { context } = this, x = this.toX(time);
-    context.clearRect(0, 0, this.width, this.height);
-    context.drawImage(this.layer.canvas, 0, 0, this.width, this.height);
-    context.strokeStyle = this.colours.mark;
-    context.fillStyle = this.colours.mark;
-    context.lineWidth = 2;
-    strokeLines(context, [[x, 0, x, this.height - 24]]);
-    tracePolygon(context, [[x - 5, 0], [x + 5, 0], [x, 7]]);
-    context.fill();
-  }
-
-  /** What a bar is, in words; null beside the bars. */
-  describePoint(x, y) {
-    const v = Math.floor((y - 4) / this.row);
-    if (v < 0 || v >= this.episode.vehicles.length || x < this.left) return null;
-    const time = this.toTime(x), { id } = this.episode.vehicles[v];
-    const { state, trip } = this.run.findState(v, time);
-    if (trip === null) return `${id}: ${time < this.run.end ? state : "the episode is over"}`;
-    const { episode } = this, task = episode.tasks[trip.task];
-    const lines = [
-      `${id}: ${task.id}, ${state}`,
-      `${episode.sites[task.pickup].id} to ${episode.sites[task.delivery].id}`,
-      `${formatNumber(trip.start)} to ${formatNumber(trip.end)} s, due at ${formatNumber(task.due)} s`,
-    ];
-    const late = this.run.findLateness(trip.task, Infinity);
-    if (!trip.delivered) lines.push("broken off");
-    else if (late > 0) lines.push(`late by ${formatNumber(late)} s`);
     return lines.join("\n");
   }
 }

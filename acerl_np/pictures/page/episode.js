@@ -25,6 +25,19 @@ function groupBy(items, key, count) {
   return groups;
 }
 
+/** Changes [time, by] up to `end` as a count: from each of `times` on it is the one of `counts`. */
+function countOver(changes, end) {
+  const times = [0], counts = [0];
+  for (const [time, by] of changes.filter((change) => change[0] <= end).sort((a, b) => a[0] - b[0])) {
+    if (time > times.at(-1)) {
+      times.push(time);
+      counts.push(counts.at(-1));
+    }
+    counts[counts.length - 1] += by;
+  }
+  return { times, counts };
+}
+
 /** Read what `describe_episodes` wrote. */
 function readEpisode(text) {
   const data = JSON.parse(text);
@@ -33,13 +46,19 @@ function readEpisode(text) {
     layout: data.layout,
     // Read as UTC and shown as UTC: the record's own clock, whatever zone the reader is in.
     epoch: data.epoch === null ? null : Date.parse(data.epoch + "Z"),
-    sites: data.sites.map(([id, x, y, kind]) => ({ id, x, y, kind })),
+    sites: data.sites.map(([id, x, y, kind, stations]) => ({ id, x, y, kind, stations, name: stations || id })),
     edges: data.edges.map(([a, b, oneWay]) => ({ a, b, oneWay: oneWay === 1 })),
     vehicles: data.vehicles.map(([id, site]) => ({ id, site })),
     tasks: data.tasks.map(([id, pickup, delivery, arrival, due]) => ({ id, pickup, delivery, arrival, due })),
   };
   episode.runs = data.runs.map((run) => new Run(run, episode));
   episode.end = Math.max(1, ...episode.runs.map((run) => run.end));
+  // How many tasks start or end at each site.
+  for (const site of episode.sites) site.use = 0;
+  for (const { pickup, delivery } of episode.tasks) for (const k of [pickup, delivery]) episode.sites[k].use += 1;
+  // The most tasks that a curve shows.
+  const counts = episode.runs.flatMap(({ curves }) => Object.values(curves).flatMap((curve) => curve.counts));
+  episode.most = counts.reduce((most, value) => Math.max(most, value), 1);
   return episode;
 }
 
@@ -63,9 +82,11 @@ class Run {
         vehicle: v, task: k, what: data.texts[what], end: time + end, late,
       })),
     }));
-    this.trips = data.trips.map(([tripEnd, pickup, delivered, steps], k) => {
+    this.trips = data.trips.map(([tripEnd, pickup, delivered, way], k) => {
       const { time, vehicle, task } = this.decisions[k];
-      return { start: time, end: tripEnd, pickup, delivered: delivered === 1, steps, vehicle, task };
+      // Each leg's start and which it is, in turn.
+      const legs = way.flatMap((_, n) => (n % 2 === 0 ? [{ start: way[n], steps: data.legs[way[n + 1]] }] : []));
+      return { start: time, end: tripEnd, pickup, delivered: delivered === 1, legs, vehicle, task };
     });
     this.stops = data.stops.map(([vehicle, start, stopEnd]) => ({ vehicle, start, end: stopEnd }));
     this.decisionTimes = this.decisions.map((decision) => decision.time);
@@ -79,6 +100,27 @@ class Run {
       const last = trips.at(-1);
       return last !== undefined && last.delivered ? last.end : Infinity;
     });
+    this.curves = { waiting: this.countWaiting(), late: this.countLate() };
+  }
+
+  /** How many tasks wait, as `findTaskState` has it, from each moment on at which that changes. */
+  countWaiting() {
+    const changes = [];
+    this.tasks.forEach(({ arrival }, k) => {
+      let begin = arrival;
+      for (const { start, end, delivered } of this.tripsOfTask[k]) {
+        changes.push([begin, 1], [start, -1]);
+        begin = delivered ? Infinity : end;
+      }
+      changes.push([begin, 1]);
+    });
+    return countOver(changes, this.end);
+  }
+
+  /** How many tasks are late and not delivered. */
+  countLate() {
+    const late = this.tasks.map((_, k) => k).filter((k) => this.findLateness(k, this.end) > 0);
+    return countOver(late.flatMap((k) => [[this.tasks[k].due, 1], [this.finish[k], -1]]), this.end);
   }
 
   /** All of one vehicle in the order of time, for binary search. */
@@ -86,8 +128,10 @@ class Run {
     const stand = (start, site) => ({ start, a: site, b: site, reach: start, first: 0, last: 0 });
     const places = [stand(-Infinity, home)];
     for (const trip of trips) {
-      for (const [start, a, b, reach, first = 0, last = 1] of trip.steps) {
-        places.push({ start, a, b, reach, first, last });
+      for (const { start, steps } of trip.legs) {
+        for (const [begin, a, b, reach, first = 0, last = 1] of steps) {
+          places.push({ start: start + begin, a, b, reach: start + reach, first, last });
+        }
       }
       if (trip.delivered) places.push(stand(trip.end, this.tasks[trip.task].delivery));
     }

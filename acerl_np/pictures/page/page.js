@@ -1,9 +1,8 @@
 /* The page: one clock for all runs, its controls, and the tables beside the pictures. */
 
-const SPEEDS = [1, 2, 5, 10, 20, 50, 100, 200];
+const SPEEDS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000];
 /** A replay lasts at most so long, s, if one of the speeds allows it and the reader chooses no other. */
 const USUAL_LENGTH = 120;
-const MOST_WAITING = 100;
 /** Pause between two renewals of texts and tables while it plays, ms; faster could not be read. */
 const TEXT_EVERY = 150;
 /** Pause between two pictures for those who want less motion, ms. */
@@ -32,8 +31,8 @@ function fillRows(body, rows) {
 
 /** One run on the page. */
 class Panel {
-  constructor(episode, run, place) {
-    Object.assign(this, { episode, run });
+  constructor(episode, run, place, span) {
+    Object.assign(this, { episode, run, span });
     const root = this.root = find("run").content.cloneNode(true).firstElementChild;
     this.part = (selector) => root.querySelector(selector);
     const title = this.part("h2");
@@ -41,8 +40,11 @@ class Panel {
     setText(title, run.label);
     root.setAttribute("aria-labelledby", title.id);
     this.floor = new FloorView(this.part(".floor canvas"), episode, run);
-    this.gantt = new GanttView(this.part(".gantt canvas"), episode, run);
+    this.gantt = new GanttView(this.part(".gantt canvas"), episode, run, span);
+    this.curves = new CurveView(this.part(".curves canvas"), episode, run, span);
+    this.day = new DayView(this.part(".day canvas"), episode, run, span);
     this.gantt.canvas.setAttribute("aria-label", this.describeChart());
+    this.curves.canvas.setAttribute("aria-label", this.curves.describe());
     this.nameBoxes();
     const figures = [...root.querySelectorAll("dd")];
     this.figures = Object.fromEntries(figures.map((node) => [node.dataset.figure, node]));
@@ -59,7 +61,7 @@ class Panel {
       box.setAttribute("aria-label", `${names[k]}, ${this.run.label}`);
     });
     this.part(".waiting").parentElement.classList.add("waiting-box");
-    for (const table of [".alternatives table", ".waiting"]) this.part(`${table} tbody`).dataset.numbers = "yes";
+    for (const table of [".alternatives table", ".parts", ".waiting"]) this.part(`${table} tbody`).dataset.numbers = "yes";
   }
 
   describeChart() {
@@ -75,11 +77,13 @@ class Panel {
     const width = (selector) => Math.max(200, Math.floor(this.part(selector).clientWidth));
     this.floor.resize(width(".floor"), Math.max(260, Math.min(560, 0.5 * window.innerHeight)), colours);
     this.gantt.resize(width(".gantt"), colours);
+    this.curves.fit(width(".gantt"), CURVE_HEIGHT, this.gantt.left, colours);
+    this.day.fit(width(".gantt"), DAY_HEIGHT, this.gantt.left, colours);
   }
 
   draw(time, marked) {
     this.floor.draw(time, marked && this.shown >= 0 ? this.run.decisions[this.shown] : null);
-    this.gantt.draw(time);
+    for (const view of [this.gantt, this.curves, this.day]) view.draw(time);
   }
 
   write(time) {
@@ -96,7 +100,7 @@ class Panel {
     setText(figures.tardiness, `${now.tardiness.toFixed(1)} s`);
     const outcome = run.makespan === null ? `– (${run.status})`
       : `${formatNumber(run.makespan)} s / ${run.tardiness.toFixed(1)} s`;
-    setText(figures.outcome, outcome + (now.over ? " · over" : ""));
+    setText(figures.outcome, outcome + (now.over && run.makespan !== null ? ` · ${run.status}` : ""));
     setText(figures.service, run.makespan === null ? "–"
       : `${(100 * run.late).toFixed(1)} % / ${run.waiting.toFixed(1)} s`);
     setText(figures.objective, run.objective);
@@ -117,6 +121,25 @@ class Panel {
       mark: k === decision.chosen ? "picked" : "",
     }));
     fillRows(this.part(".alternatives tbody"), rows);
+    this.writeParts(shown < 0 ? null : decision);
+  }
+
+  /** What sets the chosen pair's score apart from the next best one's. */
+  writeParts(decision) {
+    const table = this.part(".parts");
+    table.hidden = decision === null || decision.parts.length === 0;
+    if (table.hidden) return;
+    const { alternatives, chosen, parts } = decision;
+    const other = alternatives.find((_, k) => k !== chosen);
+    const all = alternatives[chosen].value - other.value;
+    const rest = parts.reduce((left, part) => left - part.value, all);
+    const name = `${this.nameVehicle(other.vehicle)} ${this.nameTask(other.task)}`;
+    setText(this.part(".beside"), `Score beside ${name}`);
+    fillRows(this.part(".parts tbody"), [
+      ...parts.map((part) => ({ cells: [part.words, describeDifference(part), formatGain(part.value)] })),
+      ...(Math.abs(rest) < 0.005 ? [] : [{ cells: ["all else", "", formatGain(rest)] }]),
+      { cells: ["in all", "", formatGain(all)], mark: "sum" },
+    ]);
   }
 
   /** What becomes of all that waits, with the chosen pair and with the next best. */
@@ -137,7 +160,7 @@ class Panel {
   }
 
   nameSite(k) {
-    return this.episode.sites[k].id;
+    return this.episode.sites[k].name;
   }
 
   describeDecision({ time, vehicle, task }) {
@@ -149,15 +172,14 @@ class Panel {
   writeWaiting(time) {
     const waiting = this.run.listWaiting(time);
     setText(this.figures.waiting, formatNumber(waiting.length));
-    const rows = waiting.slice(0, MOST_WAITING).map((k) => {
+    setText(this.part(".waiting-title"), `Waiting tasks (${formatNumber(waiting.length)})`);
+    const rows = waiting.map((k) => {
       const { pickup, delivery, due } = this.episode.tasks[k];
       return {
         cells: [this.nameTask(k), this.nameSite(pickup), this.nameSite(delivery), formatDueIn(due - time)],
         mark: time - due > ROUNDING ? "late" : "",
       };
     });
-    const more = waiting.length - rows.length;
-    if (more > 0) rows.push({ cells: [`and ${more} more`, "", "", ""] });
     if (waiting.length === 0) rows.push({ cells: ["none", "", "", ""] });
     fillRows(this.part(".waiting tbody"), rows);
   }
@@ -187,23 +209,26 @@ class Panel {
   }
 }
 
-function describeReason({ by, measure, alternatives, parts }) {
-  if (alternatives.length === 0) return `by ${by}`;
-  const beside = parts.length === 0 ? "" : `. Beside the next best: ${parts.map(describePart).join("; ")}`;
-  return `by ${by}; value: ${measure}${beside}`;
+function describeReason({ by, measure, alternatives }) {
+  return alternatives.length === 0 ? `by ${by}` : `by ${by}; value: ${measure}`;
 }
 
-/** What sets a pair apart, such as "way to the pickup: 31 s less (+0.82)". */
-function describePart({ words, unit, difference, value }) {
+/** What sets a pair apart, such as "31 s less". */
+function describeDifference({ unit, difference }) {
   const amount = unit === "" ? "" : `${formatValue(Math.abs(difference))} ${unit} `;
-  return `${words}: ${amount}${difference > 0 ? "more" : "less"} (${value < 0 ? "" : "+"}${value.toFixed(2)})`;
+  return amount + (difference > 0 ? "more" : "less");
+}
+
+function formatGain(value) {
+  return (value < 0 ? "−" : "+") + Math.abs(value).toFixed(2);
 }
 
 /** The clock and everything that moves it. */
 class Player {
   constructor(episode) {
     this.episode = episode;
-    this.panels = episode.runs.map((run, k) => new Panel(episode, run, k));
+    this.span = new Span(episode.end);
+    this.panels = episode.runs.map((run, k) => new Panel(episode, run, k, this.span));
     find("runs").dataset.runs = String(this.panels.length);
     // All decisions of all runs on one clock.
     this.decisions = episode.runs.flatMap((run, panel) =>
@@ -216,6 +241,7 @@ class Player {
     this.speed = SPEEDS.find((speed) => episode.end / speed <= USUAL_LENGTH) ?? SPEEDS.at(-1);
     this.written = 0;
     this.frames = 0;
+    this.isAsked = false;
     // Position in `decisions` while the reader goes from one to the next; null at any other time.
     this.step = null;
   }
@@ -248,18 +274,25 @@ class Player {
     else this.play();
   }
 
+  /** Ask for the next picture, once. */
   request() {
+    if (this.isAsked) return;
+    this.isAsked = true;
     const next = () => requestAnimationFrame((now) => this.tick(now));
     if (this.calm.matches) setTimeout(next, CALM_EVERY);
     else next();
   }
 
   tick(now) {
+    this.isAsked = false;
     if (!this.playing) return;
     // A page that was out of sight goes on where it was.
     const passed = Math.min(1, Math.max(0, now - this.last) / 1000);
     this.last = now;
-    this.time = Math.min(this.episode.end, this.time + passed * this.speed);
+    const before = this.time;
+    this.time = Math.min(this.episode.end, before + passed * this.speed);
+    // Charts turn over with the clock, unless the reader looks elsewhere.
+    if (before >= this.span.from && before <= this.span.to) this.span.follow(this.time);
     this.frames += 1;
     if (this.time >= this.episode.end) {
       this.pause();
@@ -273,6 +306,19 @@ class Player {
   seek(time) {
     this.step = null;
     this.time = Math.min(this.episode.end, Math.max(0, time));
+    this.span.follow(this.time);
+    this.show();
+  }
+
+  /** Change the part of the episode that the charts show: "in", "out", "earlier", "later" or "whole". */
+  zoom(how) {
+    const { span } = this;
+    const isSeen = this.time >= span.from && this.time <= span.to;
+    const middle = isSeen ? this.time : (span.from + span.to) / 2;
+    if (how === "in") span.zoom(0.5, middle);
+    else if (how === "out") span.zoom(2, middle);
+    else if (how === "whole") span.show(0, span.end);
+    else span.move((how === "later" ? 0.5 : -0.5) * span.length);
     this.show();
   }
 
@@ -290,6 +336,7 @@ class Player {
     if (target < 0 || target >= decisions.length) return;
     this.step = target;
     this.time = decisions[target].time;
+    this.span.follow(this.time);
     this.show();
     this.announce(decisions[target]);
   }
@@ -342,7 +389,10 @@ class Player {
     setText(find("clock"), clock);
     slider.value = String(this.time);
     slider.setAttribute("aria-valuetext", clock);
+    const { from, to } = this.span, shown = this.span.isWhole ? "whole episode"
+      : `${formatTick(this.episode, Math.round(from))} to ${formatTick(this.episode, Math.round(to))}`;
     for (const panel of this.panels) {
+      setText(panel.part(".span"), shown);
       panel.write(this.time);
       if (!this.playing) panel.floor.canvas.setAttribute("aria-label", panel.describe(this.time));
     }
@@ -371,17 +421,28 @@ function drawLegend(episode, shapes, colours) {
   for (const [words, task] of tasks) addMark(words, 16, (context) => drawParcel(context, colours, task, 8, 10));
   if (new Set(shapes.values()).size === shapes.size) {
     for (const [kind, shape] of shapes) {
-      addMark(cutText(kind, 24) || "site", 16, (context) => drawSite(context, colours, shape, 8, 10, 5));
+      addMark(cutText(kind, LONGEST_NAME) || "site", 16, (context) => drawSite(context, colours, shape, 8, 10, 5));
     }
   }
   drawBars(episode, colours);
+  addMark("tasks that wait", 26, (context) => {
+    context.fillStyle = colours.control;
+    context.fillRect(0, 7, 26, 11);
+    context.strokeStyle = colours.ink;
+    context.lineWidth = 1.5;
+    strokeLines(context, [[0, 7, 26, 7]]);
+  });
+  addMark("tasks late, not delivered", 26, (context) => {
+    context.fillStyle = colours.alarm;
+    context.fillRect(0, 7, 26, 11);
+  });
 }
 
 /** Bars of the chart, drawn by the chart itself from a trip and a stop made for it. */
 function drawBars(episode, colours) {
   const chart = Object.create(GanttView.prototype);
-  const toy = { end: 44, tasks: [{ id: "wider than its bar" }] };
-  Object.assign(chart, { colours, row: 20, left: 0, right: 44, episode: toy });
+  const toy = { tasks: [{ id: "wider than its bar" }] };
+  Object.assign(chart, { colours, row: 20, left: 0, right: 44, episode: toy, span: new Span(44) });
   chart.run = { findLateness: () => 0 };
   const trip = { task: 0, start: 0, end: 44, pickup: 44, delivered: true };
   addMark("way to the pickup", 44, (context) => chart.drawTrip(context, trip, 0));
@@ -400,7 +461,7 @@ function setTheme(theme) {
   setText(find("theme"), theme === "dark" ? "Light" : "Dark");
 }
 
-/** The pointer over a picture: what is there, and in a chart a click goes there. */
+/** The pointer over a picture: what is there. */
 function followPointer(player, panel) {
   const tip = find("tip");
   const tell = (event, text) => {
@@ -411,22 +472,80 @@ function followPointer(player, panel) {
     tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, window.innerWidth - width - 4))}px`;
     tip.style.top = `${Math.max(4, Math.min(event.clientY + 14, window.innerHeight - height - 4))}px`;
   };
-  for (const view of [panel.floor, panel.gantt]) {
+  for (const view of [panel.floor, panel.gantt, panel.curves, panel.day]) {
     view.canvas.addEventListener("pointermove", (event) => {
       tell(event, view.describePoint(event.offsetX, event.offsetY, player.time));
     });
     view.canvas.addEventListener("pointerleave", (event) => tell(event, null));
   }
-  const { canvas } = panel.gantt;
-  const seek = (event) => player.seek(panel.gantt.toTime(event.offsetX));
+  for (const view of [panel.gantt, panel.curves]) moveCharts(player, view);
+  moveSpan(player, panel.day);
+}
+
+/** Tell of a pointer that goes down, moves and comes up again, in px from where it went down. */
+function followDrag(canvas, begin, move, end) {
+  let start = null;
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     canvas.setPointerCapture(event.pointerId);
-    seek(event);
+    start = { x: event.offsetX, isMoved: false };
+    begin(event.offsetX);
   });
   canvas.addEventListener("pointermove", (event) => {
-    if (canvas.hasPointerCapture(event.pointerId)) seek(event);
+    if (start === null || !canvas.hasPointerCapture(event.pointerId)) return;
+    start.isMoved ||= Math.abs(event.offsetX - start.x) > 3;
+    if (start.isMoved) move(event.offsetX, start.x);
   });
+  canvas.addEventListener("pointerup", (event) => {
+    if (start !== null && !start.isMoved) end(event.offsetX);
+    start = null;
+  });
+}
+
+/** In a chart a click goes to that moment, dragging moves the charts, and the wheel shows more or less. */
+function moveCharts(player, view) {
+  const { canvas } = view, { span } = player;
+  let from = 0;
+  followDrag(canvas, () => { from = span.from; }, (x, start) => {
+    const seconds = ((start - x) * span.length) / (view.right - view.left);
+    span.show(from + seconds, from + seconds + span.length);
+    player.show();
+  }, (x) => player.seek(view.toTime(x)));
+  canvas.addEventListener("wheel", (event) => {
+    const { deltaX, deltaY } = event, goesAside = event.shiftKey || Math.abs(deltaX) > Math.abs(deltaY);
+    // What would change nothing is left to the page, which scrolls.
+    if (event.ctrlKey || (span.isWhole && (goesAside || deltaY > 0))) return;
+    event.preventDefault();
+    const by = event.deltaMode === 0 ? 1 : 30;
+    if (goesAside) span.move((by * (deltaX || deltaY) * span.length) / view.width);
+    else span.zoom(1.002 ** (by * deltaY), view.toTime(event.offsetX));
+    player.show();
+  }, { passive: false });
+}
+
+/** On the day, dragging shows a part of it, moves that part or one of its ends; a double click shows all. */
+function moveSpan(player, day) {
+  const { canvas } = day, { span } = player;
+  let handle = null, from = 0, to = 0;
+  followDrag(canvas, (x) => {
+    [handle, from, to] = [day.findHandle(x), span.from, span.to];
+  }, (x, start) => {
+    const [now, then] = [day.toTime(x), day.toTime(start)];
+    if (handle === "all") span.show(from + now - then, to + now - then);
+    else if (handle === "from") span.show(Math.min(now, to - LEAST_SPAN), to);
+    else if (handle === "to") span.show(from, Math.max(now, from + LEAST_SPAN));
+    else span.show(Math.min(now, then), Math.max(now, then));
+    player.show();
+  }, (x) => {
+    const middle = day.toTime(x);
+    span.show(middle - span.length / 2, middle + span.length / 2);
+    player.show();
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    const cursors = { from: "ew-resize", to: "ew-resize", all: "grab" };
+    canvas.style.cursor = cursors[day.findHandle(event.offsetX)] ?? "crosshair";
+  });
+  canvas.addEventListener("dblclick", () => player.zoom("whole"));
 }
 
 /** What each key does; an entry that returns false leaves the key to the browser. */
@@ -443,6 +562,8 @@ function listKeys(player) {
     ArrowDown: () => change(-1), "-": () => change(-1),
     ",": () => player.stepDecision(-1), j: () => player.stepDecision(-1),
     ".": () => player.stepDecision(1), k: () => player.stepDecision(1),
+    i: () => player.zoom("in"), o: () => player.zoom("out"), 0: () => player.zoom("whole"),
+    h: () => player.zoom("earlier"), l: () => player.zoom("later"),
     Home: () => player.seek(0), End: () => player.seek(player.episode.end),
     t: () => find("theme").click(),
     "?": () => find("keys").showModal(),
@@ -481,6 +602,9 @@ function listen(player) {
   });
   for (const panel of player.panels) {
     followPointer(player, panel);
+    for (const button of panel.root.querySelectorAll("[data-zoom]")) {
+      button.addEventListener("click", () => player.zoom(button.dataset.zoom));
+    }
     panel.part("details").addEventListener("toggle", () => panel.writeVehicles(player.time));
   }
   window.addEventListener("resize", () => player.resize());
@@ -496,7 +620,7 @@ function start() {
   setText(find("subtitle"), `${formatNumber(episode.tasks.length)} tasks, ${episode.vehicles.length} vehicles, ` +
     `${episode.sites.length} sites on floor ${episode.layout}`);
   find("time").max = String(episode.end);
-  for (const speed of SPEEDS) find("speed").add(new Option(`${speed}×`, String(speed)));
+  for (const speed of SPEEDS) find("speed").add(new Option(`${formatNumber(speed)}×`, String(speed)));
   player.setSpeed(player.speed);
   listen(player);
   dark.addEventListener("change", () => {

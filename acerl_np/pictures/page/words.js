@@ -2,6 +2,9 @@
 
 const NUMBERS = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
 
+/** An episode of that many seconds has its scale in hours and minutes. */
+const LONG = 7200;
+
 function formatNumber(value) {
   return NUMBERS.format(value);
 }
@@ -49,18 +52,18 @@ function chooseTicks(low, high, count) {
 }
 
 /** Times for the scale of a chart, s: even on the clock that it shows. */
-function chooseTimes(episode, count) {
-  if (episode.epoch === null) return chooseTicks(0, episode.end, count);
+function chooseTimes(episode, from, to, count) {
+  if (episode.epoch === null && episode.end < LONG) return chooseTicks(from, to, count);
   const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
-  const days = 86400 * Math.ceil(episode.end / 86400 / count);
-  const step = steps.find((value) => value * count >= episode.end) ?? days;
-  const times = [];
-  for (let t = -((episode.epoch / 1000) % step); t <= episode.end; t += step) if (t >= 0) times.push(t);
+  const days = 86400 * Math.ceil((to - from) / 86400 / count);
+  const step = steps.find((value) => value * count >= to - from) ?? days;
+  const zero = (episode.epoch ?? 0) / 1000, times = [];
+  for (let k = Math.ceil((zero + from) / step); k * step - zero <= to; k++) times.push(k * step - zero);
   return times;
 }
 
 function formatTick(episode, time) {
-  if (episode.epoch === null) return `${formatNumber(time)} s`;
+  if (episode.epoch === null) return episode.end < LONG ? `${formatNumber(time)} s` : formatDuration(time);
   const moment = formatMoment(episode.epoch, time + 1e-6);
   if (moment.length === 8) return moment;
   // Midnight tells the day.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from acerl_np.problem.fields import parse_number
 from acerl_np.problem.json_tree import is_name, refuse, shorten
 from acerl_np.problem.limits import MAX_EDGES, MAX_NAME, MAX_NUMBER, MAX_SITES
 from acerl_np.problem.routes import MAX_SITES_WITH_ZERO_EDGES
-from acerl_np.problem.stations import STATION
+from acerl_np.problem.stations import CHARGER, STATION
 from acerl_np.support.errors import LayoutError
 
 SHORTEST = 1e-3
@@ -47,18 +48,21 @@ class Station(NamedTuple):
     nodes: tuple[str, ...]
     kind: str = ""
     name: str = ""
+    is_locked: bool = False
 
 
 @dataclass
 class Draft:
     """A floor while it is read.
 
-    `points` are (x, y) of each node, m; `kinds` those of some nodes without a station; `ways` length, m, and
-    speed limit, m/s, of the directed edge of each pair of nodes; `vehicles` as in a layout, `start` a node.
+    `points` are (x, y) of each node, m; `kinds` those of some nodes without a station; `titles` what some
+    nodes are called besides their ids; `ways` length, m, and speed limit, m/s, of the directed edge of each
+    pair of nodes; `vehicles` as in a layout, `start` a node.
     """
 
     points: dict[str, tuple[float, float]] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
+    titles: dict[str, str] = field(default_factory=dict)
     ways: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     stations: list[Station] = field(default_factory=list)
     vehicles: list[dict[str, Any]] = field(default_factory=list)
@@ -161,20 +165,30 @@ class Draft:
     ) -> tuple[dict[str, str], dict[str, str], dict[str, list[str]], dict[str, str]]:
         """Return each node's site and kind, the stations of other names, and the aliases.
 
-        A station alone on its only node gives that node's site its name.
+        A station alone on its only node gives that node's site its name. A charger has only nodes without
+        another station.
         """
         at: dict[str, list[Station]] = {node: [] for node in self.points}
         known: dict[str, Station] = {}
-        for station in self.stations:
-            n, said = len(station.nodes), ""
+        served = {node for item in self.stations if item.kind != CHARGER for node in item.nodes}
+        for item in self.stations:
+            station, said = item, ""
+            if item.kind == CHARGER:
+                station = item._replace(nodes=tuple(k for k in item.nodes if k not in served))
+            n = len(station.nodes)
             if station.id in known:
                 said = "again, left out"
             elif n == 0:
-                said = "no known node, left out"
+                said = (
+                    f"no {'node without another station' if item.nodes else 'known node'}, left out"
+                )
             elif n > 1:
                 said = f"{n} nodes ({list_first(station.nodes)}), which keep their ids as sites"
+            elif station.is_locked:
+                said = "kept as a site"
             if said:
-                self.warnings.add("stations", f"station '{station.id}': {said}")
+                locked = "locked, " * station.is_locked
+                self.warnings.add("stations", f"station '{station.id}': {locked}{said}")
             if known.setdefault(station.id, station) is station:
                 for node in station.nodes:
                     at[node].append(station)
@@ -182,6 +196,8 @@ class Draft:
         for node, here in at.items():
             sites[node] = node
             kind = here[0].kind or STATION if here else self.kinds.get(node, "")
+            if kind == CHARGER:  # a parking place with a charger goes on being one
+                kind = self.kinds.get(node, kind)
             kinds[node] = _clip(kind)
             if len(here) > 1:
                 shared = f"{len(here)} stations ({list_first([s.id for s in here])})"
@@ -204,17 +220,20 @@ class Draft:
         stations = {
             station.id: [sites[node] for node in station.nodes]
             for station in known.values()
-            if station.nodes and station.id not in ids
+            if station.nodes and station.id not in ids and station.kind != CHARGER
         }
         aliases = {node: site for node, site in sites.items() if node != site}
-        called = Counter(station.name for station in known.values())
-        for station in known.values():
-            named = station.id in stations or [sites[node] for node in station.nodes] == [
-                station.id
-            ]
-            taken = station.name in ids or station.name in stations or called[station.name] > 1
-            if named and not taken and is_name(station.name):
-                aliases[station.name] = station.id
+        called = [
+            (station.name, station.id)
+            for station in known.values()
+            if station.id in stations or [sites[node] for node in station.nodes] == [station.id]
+        ]
+        for names in (called, [(title, sites[node]) for node, title in self.titles.items()]):
+            several = Counter(name for name, _ in names)
+            for name, target in names:
+                taken = name in ids or name in stations or name in aliases or several[name] > 1
+                if not taken and is_name(name):
+                    aliases[name] = target
         return stations, aliases
 
     def _lengthen_edges(self) -> None:
@@ -225,6 +244,11 @@ class Draft:
                 self.ways[a, b] = SHORTEST, limit
                 said = f"edge from '{a}' to '{b}': {length:g} m, made {SHORTEST} m"
                 self.warnings.add("edges of no length", said)
+
+
+def is_charging(word: str) -> bool:
+    """Return whether an operation, an action or a type is about charging: "CHARGE", "startCharging"."""
+    return re.match("(start|stop)?(re)?charg", word.lower()) is not None
 
 
 def find_class(names: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from acerl_np.problem.importers.common import (
     Station,
     Warnings,
     find_class,
+    is_charging,
     read_entries,
     read_flag,
     read_name,
@@ -22,6 +23,7 @@ from acerl_np.problem.importers.common import (
 )
 from acerl_np.problem.json_tree import parse_json, refuse, shorten
 from acerl_np.problem.limits import LIFT_LENGTH, MIN_SPEED
+from acerl_np.problem.stations import CHARGER
 from acerl_np.support.errors import LayoutError, make_printable
 
 MAX_DEGREE = 20
@@ -51,9 +53,10 @@ def import_lif(
 
     Nodes become sites, edges one-way edges, two opposite ones of equal length one two-way edge; lengths
     follow the first trajectory given, or are straight. A station alone on its only node gives that site its
-    id; the node's id and the station's name become aliases. The kind of a station's sites is its type, or
-    what its name shares with others but for a number at the end, or "station". The format's version is not
-    looked at.
+    id; the node's id, its name and the station's name become aliases. The kind of a station's sites is its
+    type, or what its name shares with others but for a number at the end, or "station"; it is "charger" where
+    that type is about charging, or where vehicles charge at all nodes and neither pick nor drop. The format's
+    version is not looked at.
 
     Of several layouts `layout_id` chooses one: its layoutId, its layoutLevelId where one layout has several
     levels, or both with a slash in between. Or `join` takes all as the levels of one floor, side by side: an
@@ -152,6 +155,7 @@ def _set_side_by_side(
             draft.add_point(f"{where}.nodes", own[node], x + shift, y)
             shifts[own[node]] = shift
         draft.kinds |= {own[node]: kind for node, kind in level.kinds.items()}
+        draft.titles |= {own[node]: title for node, title in level.titles.items()}
         right = max(xs) + shift + max(1.0, GAP * width)
     return shifts
 
@@ -188,12 +192,22 @@ def _read_node(draft: Draft, where: str, node: dict[str, Any]) -> None:
         read_number(position.get(axis), f"{place}.{axis}", unit="metres", warnings=said)
         for axis in ("x", "y")
     )
-    draft.add_point(where, read_name(node.get("nodeId"), f"{where}.nodeId", draft.warnings), x, y)
+    name = read_name(node.get("nodeId"), f"{where}.nodeId", draft.warnings)
+    draft.add_point(where, name, x, y)
+    if isinstance(node.get("nodeName"), str):
+        draft.titles[name] = node["nodeName"].strip()
+    actions: set[str] = set()
     for key in NODE_PROPERTIES:
         listed = node.get(key)
         for k, item in enumerate(listed if isinstance(listed, list) else []):
             if isinstance(item, dict):
                 _note_restriction(draft.warnings, f"{where}.{key}[{k}]", item, "the node")
+                named = item.get("actions")
+                for action in named if isinstance(named, list) else []:
+                    if isinstance(action, dict):
+                        actions.add(str(action.get("actionType")))
+    if any(map(is_charging, actions)) and actions.isdisjoint(("pick", "drop")):
+        draft.kinds[name] = CHARGER
 
 
 def _note_restriction(warnings: Warnings, place: str, item: dict[str, Any], what: str) -> None:
@@ -297,7 +311,9 @@ def _read_stations(
     ]
     classes = find_class([item.name for item in stations])
     for item, shared in zip(stations, classes, strict=True):
-        draft.stations.append(item._replace(kind=item.kind or shared))
+        kind = item.kind or shared
+        charges = item.nodes and all(draft.kinds.get(node) == CHARGER for node in item.nodes)
+        draft.stations.append(item._replace(kind=CHARGER if charges or is_charging(kind) else kind))
 
 
 def _read_station(

@@ -10,12 +10,15 @@ from xml.etree import ElementTree
 from acerl_np.problem.importers.common import (
     Draft,
     Station,
+    is_charging,
+    list_first,
     read_flag,
     read_name,
     read_number,
 )
 from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
+from acerl_np.problem.stations import CHARGER, PARKING
 from acerl_np.support.errors import LayoutError
 
 MAX_ELEMENTS = 1_000_000
@@ -40,16 +43,24 @@ START_PROPERTIES = (
 
 KEPT_ATTRIBUTES = {"name", "type", "xPosition", "yPosition", "positionX", "positionY"}
 KEPT_ATTRIBUTES |= {"sourcePoint", "destinationPoint", "length", "locked"}
-KEPT_ATTRIBUTES |= {"maxVelocity", "maxReverseVelocity"}
+KEPT_ATTRIBUTES |= {"maxVelocity", "maxReverseVelocity", "energyLevelCritical"}
+
+IDLE_OPERATIONS = {"NOP", "PARK", "MOVE"}
+"""Operations at a location that move no load, of chargers, too."""
 
 
 class _Element(NamedTuple):
-    """An element's place in the file, its attributes, and the starts and the links named below it."""
+    """An element's place in the file, its attributes, and what is named below it.
+
+    That is starts of a vehicle, links of a location, operations of vehicles and of peripherals.
+    """
 
     where: str
     attributes: dict[str, str]
     starts: dict[str, str]
     links: list[str | None]
+    operations: list[str]
+    peripherals: list[str]
 
     def describe(self, name: str) -> str:
         """Return what an attribute holds, for a warning: "none" where it is missing or empty."""
@@ -75,7 +86,7 @@ class _Collector:
 
     def __init__(self) -> None:
         self.name = ""
-        tags = ("point", "path", "location", "vehicle")
+        tags = ("point", "path", "locationType", "location", "vehicle", "block")
         self.kept: dict[str, list[_Element]] = {tag: [] for tag in tags}
         self._depth = self._count = 0
         self._current: _Element | None = None
@@ -102,11 +113,15 @@ class _Collector:
             self._current = None
             if tag in self.kept:
                 kept = {key: attributes[key] for key in attributes if key in KEPT_ATTRIBUTES}
-                self._current = _Element(f"{tag}[{len(self.kept[tag]) + 1}]", kept, {}, [])
+                self._current = _Element(f"{tag}[{len(self.kept[tag]) + 1}]", kept, {}, [], [], [])
                 self.kept[tag].append(self._current)
         elif self._depth == 3 and self._current is not None:
             if tag == "link":
                 self._current.links.append(attributes.get("point"))
+            elif tag == "allowedOperation":
+                self._current.operations.append(attributes.get("name", ""))
+            elif tag in ("peripheralOperation", "allowedPeripheralOperation"):
+                self._current.peripherals.append(attributes.get("name", ""))
             elif tag == "property" and attributes.get("name") in START_PROPERTIES:
                 self._current.starts[attributes["name"]] = attributes.get("value", "")
 
@@ -146,9 +161,10 @@ def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], 
 
     Paths are open forwards where maxVelocity is above 0 or missing, backwards where maxReverseVelocity is;
     both are speed limits. A location alone on its only point gives that site its name, the point's becomes an
-    alias; a location's type is the kind of its sites. A vehicle starts where the first of `START_PROPERTIES`
-    that it has says, else on the parking points in turn, or on the first point. `name` is that of a model
-    that has none. What is returned is what `import_floor` says.
+    alias; a location's type is the kind of its sites, "charger" where its operations are charging only.
+    A vehicle starts where the first of `START_PROPERTIES` that it has says, else on the parking points in
+    turn, or on the first point, of those from which a path leads. `name` is that of a model that has none.
+    What is returned is what `import_floor` says.
     """
     model = _parse(text)
     draft = Draft()
@@ -158,9 +174,9 @@ def import_opentcs(text: str, *, name: str = "layout") -> tuple[dict[str, Any], 
         draft.warnings.add("paths", "path: none, so no site can be reached from another")
     for item in model.kept["path"]:
         _read_path(draft, item)
-    for item in model.kept["location"]:
-        _read_location(draft, item)
+    _read_locations(draft, model)
     _read_vehicles(draft, model.kept["vehicle"])
+    _note_left_out(draft, model)
     return draft.finish(model.name or name)
 
 
@@ -176,7 +192,7 @@ def _read_point(draft: Draft, item: _Element) -> None:
         position.append(metres or 0.0)
     draft.add_point(item.where, name, position[0], position[1])
     if item.attributes.get("type", "").upper().startswith("PARK"):
-        draft.kinds[name] = "parking"
+        draft.kinds[name] = PARKING
 
 
 def _read_path(draft: Draft, item: _Element) -> None:
@@ -209,13 +225,54 @@ def _read_path(draft: Draft, item: _Element) -> None:
         draft.add_edge(item.where, b, a, length, max(backward, MIN_SPEED))
 
 
-def _read_location(draft: Draft, item: _Element) -> None:
-    name = item.read_name()
-    places = [(f"{item.where}.link[{k}].point", link) for k, link in enumerate(item.links, 1)]
-    points = draft.find_nodes("links", "point", places, {})
-    if read_flag(item.attributes.get("locked")):
-        draft.warnings.add("locked locations", f"{item.where}: '{name}' is locked, kept as a site")
-    draft.stations.append(Station(name, points, item.attributes.get("type", "").strip()))
+def _read_locations(draft: Draft, model: _Collector) -> None:
+    """Add locations as stations, those of charging alone as chargers, but no peripherals."""
+    types = {item.attributes.get("name", "").strip(): item for item in model.kept["locationType"]}
+    chargers = []
+    for item in model.kept["location"]:
+        name, kind = item.read_name(), item.attributes.get("type", "").strip()
+        if kind in types:
+            operations = types[kind].operations
+            if types[kind].peripherals and not operations:
+                continue
+            useful = [word for word in operations if word.strip().upper() not in IDLE_OPERATIONS]
+            if useful and all(is_charging(word) for word in useful):
+                chargers.append(name)
+                kind = CHARGER
+        places = [(f"{item.where}.link[{k}].point", link) for k, link in enumerate(item.links, 1)]
+        points = draft.find_nodes("links", "point", places, {})
+        is_locked = read_flag(item.attributes.get("locked"))
+        draft.stations.append(Station(name, points, kind, is_locked=is_locked))
+    if chargers:
+        said = f"{_count(chargers)} kept as sites; no tasks are drawn to them"
+        draft.warnings.add("chargers", f"chargers: {said}")
+
+
+def _note_left_out(draft: Draft, model: _Collector) -> None:
+    """Name the blocks, peripherals and levels of energy, which a layout does not hold."""
+    kept = model.kept
+    doors = {
+        item.attributes.get("name", "").strip() for item in kept["locationType"] if item.peripherals
+    }
+    peripherals = [
+        item
+        for item in (*kept["location"], *kept["path"])
+        if item.peripherals or item.attributes.get("type", "").strip() in doors
+    ]
+    batteries = [item for item in kept["vehicle"] if "energyLevelCritical" in item.attributes]
+    for what, items, said in (
+        ("blocks", kept["block"], "vehicles do not wait for each other"),
+        ("peripheral operations of locations and paths", peripherals, "no vehicle waits for them"),
+        ("energy levels of vehicles", batteries, "no vehicle has to charge"),
+    ):
+        if items:
+            names = [shorten(item.attributes.get("name", ""))[1:-1] for item in items]
+            draft.warnings.add(what, f"{what}: {_count(names)} left out; {said}")
+
+
+def _count(names: list[str]) -> str:
+    """Return "2 (A, B)"."""
+    return f"{len(names)} ({list_first(names)})"
 
 
 def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
@@ -223,7 +280,8 @@ def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
         return
     if len(items) > MAX_VEHICLES:
         raise LayoutError(f"vehicle: {len(items):,} of them; expected at most {MAX_VEHICLES:,}")
-    parking = [name for name, kind in draft.kinds.items() if kind == "parking"]
+    leaving = dict.fromkeys(a for a, _ in draft.ways) or draft.points
+    parking = [name for name, kind in draft.kinds.items() if kind == PARKING and name in leaving]
     seen: set[str] = set()
     for k, item in enumerate(items):
         name = item.read_name()
@@ -242,6 +300,6 @@ def _read_vehicles(draft: Draft, items: list[_Element]) -> None:
             found = f"none of {', '.join(START_PROPERTIES)}"
             if unknown:
                 found = f"unknown point {', '.join(unknown)}"
-            start = parking[k % len(parking)] if parking else next(iter(draft.points))
+            start = parking[k % len(parking)] if parking else next(iter(leaving))
             draft.warnings.add("starts", f"{item.where}: {found}; '{name}' starts at '{start}'")
         draft.vehicles.append({"id": name, "start": start, "speed": speed})

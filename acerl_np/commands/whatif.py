@@ -1,0 +1,243 @@
+"""`acerl-np whatif`: what another fleet, demand or speed would bring.
+
+Play the shifts of your records with other fleets, demands, speeds or breakdowns, and say which is the
+smallest fleet for a target. Every combination of the values is played, and what is given: the base.
+
+--vehicles N: the first of the fleet, and further ones like them in turn, as by floor fleet. --demand F: each
+record is played with F times its tasks, drawn from its own: what comes in a burst stays together, sites, due
+times and handling stay with their tasks, hours and breaks keep their share; at 1 it is the record itself.
+--speed F: all vehicles drive F times as fast, up to the limits of the floor's edges. --breakdown-rate F:
+vehicles break down F times as often at random; 0: never, listed breakdowns left out, too.
+
+Values are 3:8 (each size of a fleet, five even steps of a factor), 3:9:2 (from, to, step) or 3,5,8.
+
+All settings meet the same shifts, breakdowns and draws. Means are over the records, ± standard errors;
+"change" is to the base, record by record, so its error is smaller. Without policies the best of nearest,
+fcfs-nearest, edd-nearest, opentcs and assignment plays; which one is best, by the measure of --target or else
+by the objective, is told for each record by the others, setting by setting. It stands beside policies from a
+file, too, unless rules are named. An index policy plays any fleet; a network only those of the sizes that it
+was trained for.
+
+--target tells how little is enough (how much demand is possible): late<2%, waiting<120, tardiness<30,
+utilisation<85%, makespan, empty.
+
+Examples
+--------
+  acerl-np whatif days/*.csv --layout floor.json --vehicles 3:8 --target 'late<2%'
+  acerl-np whatif policy.npz days/*.csv --layout floor.json --vehicles 3:8 --picture fleet.png
+  acerl-np whatif days/*.csv --layout floor.json --vehicles 4:6 --demand 1,1.2 --target 'late<2%'
+  acerl-np whatif policy.npz nearest days/*.csv --layout floor.json --demand 0.8:1.4
+  acerl-np whatif days/*.csv --layout floor.json --demand 0.8:1.4:0.1 --target 'waiting<120'
+  acerl-np whatif days/*.csv --layout floor.json --speed 0.8:1.2 --format csv
+  acerl-np whatif days/*.csv --layout floor.json --random-breakdowns 3600,300 --breakdown-rate 0,1,2
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import warnings
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from acerl_np.commands import options as opt
+from acerl_np.commands.inputs import load_instances, take_names
+from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.players import Seat, find_policy, read_playing, seat_policies
+from acerl_np.commands.progress import make_report, report_unfinished
+from acerl_np.commands.tables import COLUMN_OF, Column, count, render, show_below
+from acerl_np.support.errors import InputError, PolicyError, PolicyWarning, describe, make_printable
+from acerl_np.support.report import DATA_FORMATS, render_data
+
+if TYPE_CHECKING:
+    from acerl_np.evaluation.whatif import Row, Target
+    from acerl_np.problem.goal import Goal
+    from acerl_np.problem.instance import Instance
+
+STEPS = 5
+"""Values between two bounds of a factor, without a step."""
+
+MAX_VALUES = 1_000
+
+
+def parse_values(text: str, steps: int | None = None) -> list[int | float]:
+    """Parse "3:8", "0.8:1.4:0.1" or "3,5,8"; two bounds have `steps` values, by default each whole number."""
+    try:
+        found: list[float] = []
+        for part in text.split(","):
+            low, *rest = (float(number) for number in part.split(":"))
+            high, *given = rest or [low]
+            [step] = given or [(high - low) / (steps - 1) if steps else 1.0]
+            n = (high - low) / step + 1e-9 if high != low else 0.0
+            if not 0.0 <= low <= high < math.inf or not 0.0 <= n < MAX_VALUES:
+                raise ValueError
+            found += [round(low + k * step, 9) for k in range(int(n) + 1)]
+        return [int(x) if x % 1.0 == 0.0 else x for x in found]
+    except (ValueError, OverflowError, ZeroDivisionError):
+        expected = f"expected values such as 3:8, 3:9:2 or 3,5,8, at most {MAX_VALUES:,}"
+        raise argparse.ArgumentTypeError(f"read {describe(text)}; {expected}") from None
+
+
+parse_factors = partial(parse_values, steps=STEPS)
+
+SHOWN = ("late", "waiting", "utilisation")
+"""What people are shown beside the objective and the measure of the target."""
+
+VALUES = (
+    opt.CommandOption("--vehicles VALUES", "sizes of the fleet, such as 3:8", parse_values),
+    opt.CommandOption("--demand VALUES", "factors of the demand, such as 0.8:1.4", parse_factors),
+    opt.CommandOption("--speed VALUES", "factors of all speeds, such as 0.8:1.2", parse_factors),
+    opt.CommandOption(
+        "--breakdown-rate VALUES",
+        "factors of how often vehicles break down at random, such as 0,1,2 (see --random-breakdowns)",
+        parse_factors,
+    ),
+)
+"""One for each of `evaluation.whatif.KNOBS`, by its name."""
+
+NAMES = opt.NAMES[0].but(
+    usage="names NAME*",
+    help=f"{opt.NAMES[0].help} (default: no policy, the best yardstick alone)",
+)
+OBJECTIVE = opt.OBJECTIVE.but(
+    help=opt.OBJECTIVE.help.replace(
+        "else makespan", "else late+0.05*tardiness of shifts, else makespan"
+    )
+)
+SHOWING = (
+    opt.CommandOption("--target WHAT", "what is to be reached, such as 'late<2%%'"),
+    opt.FORMAT,
+    opt.CommandOption("--picture FILE", "draw it, too: png, svg or pdf (needs the extra plot)"),
+    opt.FORCE,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    opt.declare(parser, NAMES, *VALUES, *SHOWING, opt.SUITE, *opt.READING, opt.RANDOM_BREAKDOWNS)
+    opt.declare(parser, opt.TRIALS.but(default=1), opt.SEED, opt.GREEDY, OBJECTIVE)
+    opt.declare(parser, *opt.GOAL[1:], opt.HORIZON, opt.THREADS)
+    parser.set_defaults(tasks=[], fit=None)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Play, show and answer."""
+    from acerl_np.evaluation.whatif import BEST, Target, answer_target, show_setting, what_if
+    from acerl_np.pictures.drawing import check_extra, check_form
+    from acerl_np.policies.rules import STATIC, YARDSTICKS
+    from acerl_np.problem.goal import SHIFT
+    from acerl_np.training.config import are_shifts
+
+    target = None if arguments.target is None else Target.read(arguments.target)
+    knobs = {option.key: getattr(arguments, option.key) for option in VALUES}
+    knobs = {name: values for name, values in knobs.items() if values is not None}
+    if not knobs:
+        options = ", ".join(option.usage.split()[0] for option in VALUES)
+        raise InputError(f"nothing is to be another; expected some of {options}")
+    if arguments.picture is not None:
+        check_form(arguments.picture)
+        declare_outputs(arguments, [arguments.picture])
+        check_extra()
+    names = take_names(arguments, needed=False)
+    policies = [find_policy(name) for name in names]
+    if STATIC in policies:
+        raise PolicyError(f"{STATIC}: goes by the vehicles of one fleet; expected other policies")
+    records = load_instances(arguments)
+    trained = any(getattr(policy, "origin", None) is not None for policy in policies)
+    if arguments.objective is None and not trained and are_shifts(records):
+        arguments.objective = SHIFT
+    seats = seat_policies(arguments, policies, list(map(make_printable, names)), records)
+    playing = read_playing(arguments)
+    asked: dict[str, Any] = {BEST: YARDSTICKS}
+    if any(isinstance(seat.policy, str) for seat in seats):
+        asked.clear()  # rules that are named stand in its place
+    asked |= {seat.label: seat.policy for seat in seats}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolicyWarning)  # `seat_policies` has said it
+        report = make_report("settings")
+        rows = what_if(records, knobs, asked, playing=playing, target=target, report=report)
+    table, below = render_rows(rows, playing.goal, target, arguments.format)
+    print(table, end="")
+    if BEST in asked:
+        measure = (
+            playing.goal.objective if target is None else f"{target.measure}, as the target is"
+        )
+        words = "for each record, on the others"
+        if len(records) == 1:
+            words = "on the record that judges it: there is no other"
+        below.append(f"{BEST}: chosen by {measure}, {words}.")
+    below += list_known(seats, records)
+    if target is not None:
+        below += answer_target(rows, target)
+    show_below(arguments.format, below)
+    for row in rows:
+        report_unfinished(f"{show_setting(row.setting)}, {row.policy}", row.trials)
+    if arguments.picture is not None:
+        from acerl_np.pictures.whatif import draw_settings
+
+        draw_settings(arguments.picture, rows, target)
+        print(f"picture {make_printable(arguments.picture)}", file=sys.stderr)
+
+
+def list_known(seats: Sequence[Seat], records: Sequence[Instance]) -> list[str]:
+    """Say which policies were trained on records that judge them here."""
+    lines = []
+    for label, policy in seats:
+        origin = getattr(policy, "origin", None)
+        known = {item.content_hash for item in origin.records} if origin is not None else set()
+        n = sum(record.content_hash in known for record in records)
+        if n:
+            lines.append(f"{label}: trained on {n} of these records; others would tell more of it.")
+    return lines
+
+
+def render_rows(
+    rows: Sequence[Row], goal: Goal, target: Target | None, form: str
+) -> tuple[str, list[str]]:
+    """Return the table of all settings, and what stands below it."""
+    from acerl_np.evaluation.verdict import show_difference
+    from acerl_np.evaluation.whatif import UNITS, find_varied
+
+    if form in DATA_FORMATS:
+        return render_data([list_row(row) for row in rows], form), []
+    others = {*SHOWN, target.measure if target else SHOWN[0]} - {goal.objective}
+    shown = {"value": f"{goal.objective}{goal.unit and f', {goal.unit}'}"}
+    shown |= {name: f"{name}, {unit}" for name, unit in UNITS.items() if name in others}
+    columns = [Column(name, name.replace("_", " "), "g") for name in find_varied(rows)]
+    columns += [Column("policy", "policy", words=True), Column("tasks", "tasks", ".0f")]
+    columns += [Column(name, title) for name, title in shown.items()]
+    columns.append(Column("change", "change"))
+    lines = []
+    for row in rows:
+        line: dict[str, object] = {name: show_difference(*row.measure(name)) for name in shown}
+        line |= {**row.setting, "tasks": row.n_tasks}
+        line["policy"] = row.describe()
+        line["change"] = "base" if row.is_base else show_difference(*row.compare("value"), "+")
+        lines.append(line)
+    n, trials = rows[0].trials.makespan.shape
+    means = f"Means over {count(n, 'record')}, {count(trials, 'trial')} of each"
+    over = f"± standard error over the {'records' if n > 1 else 'trials'}"
+    below = [
+        f"{means}, {over if n * trials > 1 else 'too few for a standard error'}.",
+        f"change: of {goal.objective}, to the base, which is what is given, record by record.",
+    ]
+    return render(columns, lines, form), below
+
+
+def list_row(row: Row) -> dict[str, object]:
+    """Return what a table for programs says of a setting with a policy."""
+    from acerl_np.evaluation.whatif import UNITS
+
+    n, trials = row.trials.makespan.shape
+    line: dict[str, object] = {**row.setting, "is_base": row.is_base, "policy": row.policy}
+    line |= {"rules": " ".join(row.rules) or None, "records": n, "trials": trials}
+    line |= {"unfinished": row.trials.unfinished, "tasks": row.n_tasks}
+    for name, column in {"value": "value", **COLUMN_OF}.items():
+        stem, _, unit = column.partition("_")
+        scale = 0.01 if UNITS.get(name) == "%" else 1.0
+        for what, values in (("", row.measure(name)), ("_change", row.compare(name))):
+            for word, value in zip(("", "_error"), values, strict=True):
+                line[f"{stem}{what}{word}{unit and f'_{unit}'}"] = scale * value
+    return line

@@ -1,0 +1,436 @@
+"""What if the fleet, the demand or the speed were another: settings judged on the same shifts."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from acerl_np.evaluation.margin import choose_rule
+from acerl_np.evaluation.metrics import standard_error
+from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
+from acerl_np.policies.agent import seat_policy
+from acerl_np.policies.rules import YARDSTICKS
+from acerl_np.problem.demand import DEMAND, draw_shift
+from acerl_np.problem.goal import MEASURES
+from acerl_np.problem.instance import Instance, check_names, list_instances
+from acerl_np.problem.layout import Layout, resize_fleet
+from acerl_np.problem.limits import MAX_VEHICLES
+from acerl_np.problem.parts import RandomBreakdowns
+from acerl_np.simulation.arena import stream_keys
+from acerl_np.support.errors import InputError, PolicyError, RecordError
+from acerl_np.support.fields import Field, refuse
+from acerl_np.support.numbers import Whole
+
+MAX_SETTINGS = 1_000
+
+UNITS = {**MEASURES, "utilisation": "%"}
+"""What is said of each setting beside the objective, and its unit."""
+
+BEST = "best yardstick"
+
+
+# What may be another
+
+
+def scale_speed(layout: Layout, factor: float) -> Layout:
+    """Return a floor whose vehicles drive so many times as fast; limits of its edges stay."""
+    return layout.with_fleet(
+        replace(vehicle, speed=factor * vehicle.speed) for vehicle in layout.vehicles
+    )
+
+
+def scale_breakdowns(layout: Layout, factor: float) -> Layout:
+    """Return a floor whose vehicles break down so many times as often at random; with 0 not at all."""
+    if factor == 0.0:
+        return layout.with_breakdowns({}).with_random_breakdowns(None)
+    if not layout.has_random_breakdowns:
+        raise InputError(
+            f"breakdown_rate: read {factor:g} on a floor without random breakdowns; expected 0 or 1 "
+            "(listed breakdowns are there or not), or random breakdowns"
+        )
+
+    def scale(model: RandomBreakdowns | None) -> RandomBreakdowns | None:
+        if model is None:
+            return None
+        between = model.mean_time_between_failures / factor
+        return RandomBreakdowns(between, model.mean_time_to_repair)
+
+    return layout.with_fleet(
+        replace(vehicle, random_breakdowns=scale(vehicle.random_breakdowns))
+        for vehicle in layout.vehicles
+    )
+
+
+class Knob(NamedTuple):
+    """What may be another than it is.
+
+    Attributes
+    ----------
+    field : Field
+        Its values.
+    eases : bool
+        Whether more of it makes a shift easier.
+    words : str
+        A setting in words.
+    find : callable
+        What it is on a floor as it stands.
+    change : callable or None
+        The floor with another value; None where the records are what changes.
+    """
+
+    field: Field
+    eases: bool
+    words: str
+    find: Callable[[Layout], float]
+    change: Callable[[Layout, Any], Layout] | None = None
+
+
+FACTOR = Field(float, 0.01, 100.0)
+KNOBS = {
+    "vehicles": Knob(
+        Field(int, 1, MAX_VEHICLES), True, "{:g} vehicles", lambda x: len(x.vehicles), resize_fleet
+    ),
+    "demand": Knob(DEMAND, False, "demand {:g}", lambda _: 1.0),
+    "speed": Knob(FACTOR, True, "speed {:g}", lambda _: 1.0, scale_speed),
+    "breakdown_rate": Knob(
+        Field(float, 0.0, 1000.0), False, "breakdown rate {:g}", lambda _: 1.0, scale_breakdowns
+    ),
+}
+"""Vehicles are counted; the others are factors, 1 as it is."""
+
+Setting = Mapping[str, float]
+"""A value of each of `KNOBS`."""
+
+
+def show_setting(setting: Setting) -> str:
+    """Return some values of `KNOBS` in words."""
+    words = ", ".join(KNOBS[name].words.format(value) for name, value in setting.items())
+    return re.sub(r"\b1 vehicles", "1 vehicle", words)
+
+
+def list_settings(layout: Layout, knobs: Mapping[str, Sequence[float]]) -> list[Setting]:
+    """Return every combination of the values of some knobs, the others as they are on the floor.
+
+    The floor as it is stands among them, in the order of the values.
+    """
+    for name in knobs:
+        Field(tuple(KNOBS)).read("knob", name, InputError)
+    base = {name: knob.find(layout) for name, knob in KNOBS.items()}
+    values = {
+        name: sorted({knob.field.read(name, x, InputError) for x in knobs.get(name, [base[name]])})
+        for name, knob in KNOBS.items()
+    }
+    n = math.prod(map(len, values.values()))
+    if not 1 <= n <= MAX_SETTINGS:
+        raise InputError(f"{n:,} settings; expected 1 to {MAX_SETTINGS:,}")
+    found = {*itertools.product(*values.values()), tuple(base.values())}
+    return [dict(zip(values, some, strict=True)) for some in sorted(found)]
+
+
+def make_shifts(records: Sequence[Instance], setting: Setting, seed: Whole) -> list[Instance]:
+    """Return the shifts of a setting, one for each record; records that share a layout go on sharing it."""
+    layouts = {id(record.layout): record.layout for record in records}
+    for key, layout in layouts.items():
+        for name, knob in KNOBS.items():
+            if knob.change is not None and setting[name] != knob.find(layout):
+                layouts[key] = knob.change(layouts[key], setting[name])
+    shifts = []
+    for record in records:
+        drawn = draw_shift(record, setting["demand"], seed=seed)
+        shift = replace(drawn, layout=layouts[id(record.layout)])
+        shift.check_servable()
+        shifts.append(shift)
+    return shifts
+
+
+# What they bring
+
+
+@dataclass(frozen=True)
+class Row:
+    """A setting with a policy.
+
+    Attributes
+    ----------
+    setting : mapping of float
+    is_base : bool
+        Whether floor and demand are as they were given.
+    policy : str
+        Its label.
+    rules : tuple of str
+        Of the best of several rules, which ones it was, that of the most records first; else empty.
+    n_tasks : float
+        Mean over the shifts.
+    trials : Trials
+        A row of each record's shift.
+    base : Trials
+        The same policy's of the floor and the demand as they were given.
+    """
+
+    setting: Setting
+    is_base: bool
+    policy: str
+    rules: tuple[str, ...]
+    n_tasks: float
+    trials: Trials
+    base: Trials
+
+    def describe(self) -> str:
+        """Return the policy with the rule that it was; "..." stands for those of fewer records."""
+        more = ", ..." if len(self.rules) > 1 else ""
+        return self.policy + (f" ({self.rules[0]}{more})" if self.rules else "")
+
+    def measure(self, name: str) -> tuple[float, float]:
+        """Return mean and standard error of one of `UNITS`, in its unit, or of the "value".
+
+        The error is over the records, of one record over its trials.
+        """
+        return _average(_list_means(self.trials, name))
+
+    def compare(self, name: str) -> tuple[float, float]:
+        """Return mean and standard error of what it is more than in the base, record by record."""
+        return _average(_list_means(self.trials, name) - _list_means(self.base, name))
+
+
+def _list_means(trials: Trials, name: str) -> np.ndarray:
+    """Return the means of the records, of one record its trials."""
+    share = 100.0 if UNITS.get(name) == "%" else 1.0
+    alone = len(trials.instances) == 1
+    return share * np.ravel(getattr(trials, name) if alone else getattr(trials, f"mean_{name}")())
+
+
+def _average(values: np.ndarray) -> tuple[float, float]:
+    return float(values.mean()), standard_error(values)
+
+
+def what_if(
+    records: Instance | Sequence[Instance],
+    knobs: Mapping[str, Sequence[float]],
+    policies: Mapping[str, Any] | None = None,
+    *,
+    playing: Playing | None = None,
+    target: Target | None = None,
+    report: Callable[[int, int, str], object] | None = None,
+) -> list[Row]:
+    """Play every setting of a floor and its demand on the same shifts.
+
+    Shift k of a setting is drawn from record k (`problem.demand.draw_shift`), and at a demand of 1 the record
+    itself. Breakdowns and what policies draw have the same keys in all settings: those of `evaluate_policy`
+    on the records, so the base is what that says. Differences are therefore of the settings, record by
+    record, and their errors small.
+
+    Parameters
+    ----------
+    records : Instance or sequence of Instance
+        Of one floor and fleet.
+    knobs : mapping of sequences of float
+        Values of some of `KNOBS`: "vehicles" (see `problem.layout.resize_fleet`), and as factors "demand",
+        "speed" and "breakdown_rate" (how often vehicles break down at random; 0: listed breakdowns are left
+        out, too). Every combination is played, and the base: what is given.
+    policies : mapping, optional
+        What `evaluate_policy` takes, by labels; or several rules' names, of which the best is played. Whether
+        one is best is told for each record by the others alone, so none is chosen by what judges it; a single
+        record chooses by itself. By default the best of `YARDSTICKS`.
+    playing : Playing, optional
+        By default a trial of each record.
+    target : Target, optional
+        The best rule is that of the least of its measure; by default of the objective.
+    report : callable, optional
+        Is told how many settings are played, of how many, and which was the last.
+
+    Returns
+    -------
+    list of Row
+        Setting by setting, each with every policy.
+
+    Raises
+    ------
+    InputError
+        If a knob or a value is unusable, the records are of several floors or fleets, or no vehicle can carry
+        a task.
+    PolicyError
+        If a policy cannot play a setting, such as a network a larger fleet than it was trained for.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> from acerl_np.evaluation.whatif import Target, answer_target, what_if
+    >>> floor = acerl_np.load_layout("supply-loop")
+    >>> shifts = [acerl_np.generate_shift(floor, scale=0.5, seed=1, index=k, name=f"s{k}") for k in range(4)]
+    >>> rows = what_if(shifts, {"vehicles": [2, 3, 4]}, {"nearest": "nearest"})
+    >>> [row.setting["vehicles"] for row in rows if row.is_base]
+    [4]
+    >>> [answer] = answer_target(rows, Target.read("utilisation<95%"))
+    """
+    chosen = list_instances(records)
+    if not chosen:
+        raise InputError("no records; expected at least one")
+    check_names(chosen)
+    first = chosen[0].layout
+    for record in chosen:
+        layout = record.layout
+        if (layout.floor_hash, layout.fleet_hash) != (first.floor_hash, first.fleet_hash):
+            raise InputError(
+                f"{record.name}: another floor or fleet than {chosen[0].name}'s; expected the same for all "
+                "records"
+            )
+    playing = playing or Playing(trials=1)
+    settings = list_settings(first, knobs)
+    words = [show_setting({name: setting[name] for name in knobs}) for setting in settings]
+    seated: dict[str, Any] = {
+        label: policy if isinstance(policy, tuple) else seat_policy(policy, chosen)
+        for label, policy in (policies or {BEST: YARDSTICKS}).items()
+    }
+    shifts = []
+    for k, setting in enumerate(settings):
+        try:
+            shifts.append(make_shifts(chosen, setting, playing.seed))
+        except RecordError as error:
+            raise RecordError(f"{words[k]}: {error}") from error
+        for label, policy in seated.items():
+            try:
+                for shift in shifts[k] if not isinstance(policy, tuple | str) else ():
+                    policy.check_fits(shift)
+            except PolicyError as error:
+                raise PolicyError(f"{label}: {words[k]}: {error}") from error
+    keys = stream_keys(chosen, playing.trials, playing.seed)
+    played: list[Row] = []
+    for k, (setting, own) in enumerate(zip(settings, shifts, strict=True)):
+        is_base = all(knob.find(first) == setting[name] for name, knob in KNOBS.items())
+        n_tasks = float(np.mean([shift.n_tasks for shift in own]))
+        for label, policy in seated.items():
+            rules: tuple[str, ...] = ()
+            if isinstance(policy, tuple):
+                measure = "value" if target is None else target.measure
+                rules, trials = _play_best(policy, own, playing, keys, measure)
+            else:
+                trials = play_policy(policy, own, playing, keys=keys)
+            played.append(Row(setting, is_base, label, rules, n_tasks, trials, trials))
+        if report is not None:
+            report(k + 1, len(settings), words[k])
+    base = {row.policy: row.trials for row in played if row.is_base}
+    return [replace(row, base=base[row.policy]) for row in played]
+
+
+def _play_best(
+    names: Sequence[str],
+    shifts: Sequence[Instance],
+    playing: Playing,
+    keys: np.ndarray,
+    measure: str,
+) -> tuple[tuple[str, ...], Trials]:
+    """Return which rules are the best, and the trials of each shift by the one that is best on the others."""
+    results = {name: play_policy(name, shifts, playing, keys=keys) for name in names}
+    rows = range(len(shifts))
+    best = [
+        choose_rule(
+            {name: x.select([k for k in rows if k != i] or [i]) for name, x in results.items()},
+            measure,
+        )
+        for i in rows
+    ]
+    figures: dict[str, Any] = {
+        name: np.stack([getattr(results[rule], name)[i] for i, rule in enumerate(best)])
+        for name in METRICS
+    }
+    return tuple(name for name, _ in Counter(best).most_common()), replace(
+        results[best[0]], **figures
+    )
+
+
+# What reaches a target
+
+
+class Target(NamedTuple):
+    """What is to stay below a limit, in the unit of `UNITS`."""
+
+    measure: str
+    limit: float
+
+    @classmethod
+    def read(cls, text: str) -> Target:
+        """Return the target that a text such as "late<2%" says; an `InputError` if it says none."""
+        found = re.fullmatch(r"\s*([a-z]+)\s*<\s*([0-9.]+)\s*(%|s|)\s*", text)
+        try:
+            measure, limit, unit = found.groups() if found else ("", "", "")
+            if unit in ("", UNITS[measure]) and 0.0 < float(limit) < math.inf:
+                return cls(measure, float(limit))
+        except (KeyError, ValueError):
+            pass
+        known = ", ".join(f"{name} ({unit})" for name, unit in UNITS.items())
+        refuse("target", text, f"a measure below a number, such as 'late<2%', of {known}")
+
+    def __str__(self) -> str:
+        return f"{self.measure} below {self.limit:g} {UNITS[self.measure]}"
+
+    def show(self, row: Row) -> str:
+        """Return a row's mean of the measure with its error."""
+        mean, error = row.measure(self.measure)
+        digits = 1 if max(mean, self.limit) >= 1.0 else 2
+        shown = f"{mean:.{digits}f}" + ("" if math.isnan(error) else f" ± {error:.{digits}f}")
+        return f"{shown} {UNITS[self.measure]}"
+
+
+def find_varied(rows: Sequence[Row]) -> list[str]:
+    """Return the knobs that have several values, in the order of `KNOBS`."""
+    return [name for name in KNOBS if len({row.setting[name] for row in rows}) > 1]
+
+
+def group_rows(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
+    """Return the rows that differ in the first knob alone, by policy and by what the other knobs are."""
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        others = {name: row.setting[name] for name in find_varied(rows)[1:]}
+        groups.setdefault((row.policy, show_setting(others)), []).append(row)
+    return groups
+
+
+def answer_target(rows: Sequence[Row], target: Target) -> list[str]:
+    """Say in one sentence for each policy how little of the first knob that varies reaches a target.
+
+    Of what makes shifts harder, such as demand: how much. Other knobs have a sentence for each of their
+    settings.
+    """
+    asked = next(iter(find_varied(rows)), "vehicles")
+    answers = []
+    for (label, others), group in group_rows(rows).items():
+        if all(row.is_base for row in group) and len(rows) > len(group):
+            continue  # the base alone, which was not asked for
+        hardest_first = sorted(
+            group, key=lambda row: row.setting[asked] * (1 if KNOBS[asked].eases else -1)
+        )
+        words = ", ".join(filter(None, (str(target), others, label)))
+        answers.append(f"{words}: {_answer(hardest_first, asked, target)}.")
+    return answers
+
+
+def _answer(rows: Sequence[Row], asked: str, target: Target) -> str:
+    """Answer for rows of which each is easier than the one before."""
+
+    def show(row: Row) -> str:
+        rule = f" ({row.rules[0]})" if row.rules else ""
+        return f"{show_setting({asked: row.setting[asked]})}{rule}, {target.show(row)}"
+
+    means, errors = np.array([row.measure(target.measure) for row in rows]).T
+    reached = np.flatnonzero(means < target.limit).tolist()
+    if reached:
+        k = reached[0]
+        told = [x for x in range(len(rows)) if x in (k - 1, k) or (x > k and x not in reached)]
+        missed = " and not with ".join(show(rows[x]) for x in told if x != k)
+        text = f"reached with {show(rows[k])}" + (f", not with {missed}" if missed else "")
+    else:  # a mean of nan, as of an episode that did not finish, is the farthest
+        told = [int(np.argmin(np.nan_to_num(means, nan=np.inf)))]
+        text = f"not reached; closest with {show(rows[told[0]])}"
+    # Of one trial no error is known.
+    unclear = [rows[k] for k in told if abs(means[k] - target.limit) < 2.0 * errors[k]]
+    if unclear:
+        words = " and ".join(show_setting({asked: row.setting[asked]}) for row in unclear)
+        text += f" ({words}: within two standard errors of the limit, more records would tell)"
+    return text

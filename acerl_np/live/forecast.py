@@ -1,0 +1,173 @@
+"""What is to be expected of the tasks that a dispatcher knows: deliveries, and chances to be late."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from acerl_np.kernels import state as S
+from acerl_np.kernels.forecast import begin_forecast, play_forecast
+from acerl_np.kernels.futures import Ahead
+from acerl_np.kernels.live import count_from
+from acerl_np.kernels.random import LOOKAHEAD, derive_key
+from acerl_np.live.board import FIRST_ROOM, SERVING, Board, LiveTask, find_arrival
+from acerl_np.live.decision import show_day
+from acerl_np.live.events import Forecast, TaskArrived
+from acerl_np.policies.files import BasePolicy
+from acerl_np.policies.lookahead import Lookahead
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
+from acerl_np.support.errors import PolicyError
+
+
+def find_player(
+    policy: BasePolicy | str, layout: Layout, history: Sequence[Instance] | None
+) -> Lookahead:
+    """Return whose base plays the futures, and by which history, of which there may be none.
+
+    That of a lookahead is its own; of another policy it is the records that it was trained on, if they are
+    of this floor. A PolicyError says that the policy is in plain Python.
+    """
+    own = history is None
+    if isinstance(policy, Lookahead):
+        if own:
+            return policy
+        policy = policy.policy
+    if own:
+        origin = getattr(policy, "origin", None)
+        history = None if origin is None else origin.history
+    player = Lookahead(policy, history=history, futures=1 if history else 0)  # type: ignore[arg-type]
+    try:
+        player.check_layout(layout, "forecast")
+    except PolicyError:
+        if not own or not history:
+            raise
+        player = Lookahead(policy, futures=0)  # type: ignore[arg-type]
+    return player
+
+
+class Forecaster:
+    """Plays futures of a board with tables of its own; the board stays as it is."""
+
+    def __init__(self, player: Lookahead, seed: int) -> None:
+        self.player, self.seed = player, seed
+        self._made_for: tuple[Layout, int] | None = None
+        self._ahead: Ahead | None = None
+
+    def _prepare(self, board: Board, n_planned: int) -> Ahead:
+        """Return tables with room for all tasks of the board."""
+        room = board.room + FIRST_ROOM
+        while room < board.room + n_planned:
+            room *= 2
+        made_for = board.layout, room
+        if self._ahead is None or self._made_for != made_for:
+            tables = board.problem
+            shape = 1, room
+            sized = tables._replace(
+                record=np.zeros((*shape, S.N_RECORD_FIELDS)),
+                ends=np.zeros((*shape, S.N_ENDS_FIELDS), np.int32),
+                arrival_tick=np.zeros(shape, np.int64),
+            )
+            self._ahead = self.player.prepare(sized, [board.layout], True)[1]()
+            self._made_for = made_for
+        return self._ahead
+
+    def look(
+        self, board: Board, decisions: int, now: float, futures: int, budget: float | None
+    ) -> list[Forecast]:
+        """Return what is to be expected of all tasks of a board, after so many decisions."""
+        started = time.perf_counter()
+        working = [vehicle.task for vehicle in board.vehicles if vehicle.status == S.WORKING]
+        names = [*board.pool, *filter(None, working)]
+        n_known = len(names) + len(board.planned)
+        if not n_known:
+            return []
+        problem, state = self._copy(board, now)
+        record, ends = self._tell_planned(board, now)
+        ahead = show_day(self._prepare(board, len(board.planned)), board, now)
+        derive_key(self.seed, LOOKAHEAD, decisions, 1, ahead.key)
+        latest = float(record[-1, S.RECORD_ARRIVAL]) if len(record) else 0.0
+        begin_forecast(problem, state, 0, ahead, latest)
+        # Without history, draws and random breakdowns all futures are one.
+        n = futures if self.player.history or ahead.draws else 1
+        finish, rows = np.empty((n, n_known)), np.zeros(n_known, np.int64)
+        f, began = 0, time.perf_counter()
+        while f < n:
+            play_forecast(problem, state, 0, ahead, f, record, ends, rows, finish[f])
+            f += 1
+            moment = time.perf_counter()
+            if budget is not None and moment + (moment - began) / f > started + budget:
+                break
+        return self._tell(board, now, names, finish[:f])
+
+    def _copy(self, board: Board, now: float) -> tuple[S.Problem, S.State]:
+        """Return the board's tables with times counted from now."""
+        problem, state = board.problem, board.state
+        problem = problem._replace(
+            record=problem.record.copy(),
+            instance=problem.instance.copy(),
+            breakdown=problem.breakdown.copy(),
+            fleet=problem.fleet.copy(),
+        )
+        state = state._replace(
+            episode=state.episode.copy(),
+            waiting_since=state.waiting_since.copy(),
+            vehicle=state.vehicle.copy(),
+        )
+        count_from(problem, state, board.clock, now, board.day.start, True)
+        for v, vehicle in enumerate(board.vehicles):
+            if vehicle.service != SERVING:  # nobody knows when it is back
+                problem.fleet[0, v, S.FLEET_CAPACITY] = -1.0
+        return problem, state
+
+    def _tell_planned(self, board: Board, now: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows of the tasks that are held back, by their earliest starts, s from now."""
+        planned = _order_planned(board)
+        record = np.zeros((len(planned), S.N_RECORD_FIELDS))
+        ends = np.zeros((len(planned), S.N_ENDS_FIELDS), np.int32)
+        for k, task in enumerate(planned):
+            board.fill_row(task, ends[k], record[k])
+            arrival = max(0.0, find_arrival(task.event) - now)
+            record[k, S.RECORD_ARRIVAL] = arrival
+            record[k, S.RECORD_EXPIRY] = find_due(task.event) - now - arrival
+        return record, ends
+
+    def _tell(
+        self, board: Board, now: float, names: list[str], finish: np.ndarray
+    ) -> list[Forecast]:
+        """Return what came out of futures, ndarray(float64, (n, K)), s from now."""
+        tasks = [*(board.tasks[name] for name in names), *_order_planned(board)]
+        dues = np.array([find_due(task.event) for task in tasks])
+        # Deliveries are whole seconds from now; due times may be off by rounding.
+        late = np.mean(now + finish > dues + 1e-9, axis=0).tolist()
+        mean = (now + finish.mean(axis=0)).tolist()
+        # Where a future has no delivery there is no mean to deviate from.
+        is_known = np.isfinite(finish).all(axis=0)
+        spread = np.where(is_known, np.where(is_known, finish, 0.0).std(axis=0), np.nan).tolist()
+        n_records = len(self.player.history)
+        vehicles = board.layout.vehicles
+        return [
+            Forecast(
+                task.event.task,
+                None if task.vehicle < 0 else vehicles[task.vehicle].id,
+                mean[k],
+                spread[k],
+                float(dues[k]),
+                late[k],
+                len(finish),
+                n_records,
+            )
+            for k, task in enumerate(tasks)
+        ]
+
+
+def find_due(event: TaskArrived) -> float:
+    """Return when a task is due, s."""
+    return float(event.time + event.expiry)
+
+
+def _order_planned(board: Board) -> list[LiveTask]:
+    """Return the tasks that are held back, by when they may begin."""
+    return sorted(board.planned.values(), key=lambda task: find_arrival(task.event))

@@ -1,0 +1,144 @@
+"""How another system writes its tables: which columns, encoding, dates, sheet; kept in a mapping's file."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from acerl_np.problem.fields import make_date_format
+from acerl_np.problem.json_tree import flag, is_name, names, number, shorten, table, text
+from acerl_np.problem.limits import MAX_NAME, MAX_NUMBER
+from acerl_np.problem.parting import find_parting
+from acerl_np.problem.task_rows import PAST, RECORD
+from acerl_np.support.errors import InputError, LayoutError
+from acerl_np.support.files import read_text, show_path
+from acerl_np.support.numbers import is_real
+
+KNOWN = tuple(dict.fromkeys(RECORD.known + PAST.known))
+"""Columns that a mapping may name."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """How the tables of another system are read.
+
+    Attributes
+    ----------
+    columns : mapping of str to str
+        What a file calls the columns of a record, or of past assignments: `{"task": "TA-Nr"}`. Two columns
+        that make up one are "Datum+Uhrzeit"; "column 3" is the third.
+    encoding : str, optional
+        Of what is neither UTF-8 nor UTF-16, which the bytes tell; by default "cp1252".
+    date_format : str, optional
+        How dates are written besides ISO 8601, as `datetime.strptime` reads it.
+    sheet : str, optional
+        Of a workbook; by default the first with a header.
+    split : str, optional
+        Several records of one table: "shift", "day", shifts of your own such as "06:00/18:00", or pauses
+        without arrivals of more than so many seconds.
+    skip_bad : bool
+        Leave out rows that cannot be read instead of refusing the table.
+    due : float, optional
+        When tasks are due that say nothing of it, s after their arrival.
+
+    Raises
+    ------
+    InputError
+        If a column, an encoding, a date format, a split or a due time is none.
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    encoding: str | None = None
+    date_format: str | None = None
+    sheet: str | None = None
+    split: str | None = None
+    skip_bad: bool = False
+    due: float | None = None
+
+    def __post_init__(self) -> None:
+        """Look at what can be looked at without a file."""
+        for name, column in self.columns.items():
+            if name not in KNOWN or not is_name(column):
+                raise InputError(
+                    f"columns (--columns): read {shorten(f'{name}={column}')}; expected KNOWN=COLUMN with "
+                    f"one of {', '.join(KNOWN)}"
+                )
+        if self.due is not None and not (is_real(self.due) and 1.0 <= self.due <= MAX_NUMBER):
+            expected = f"expected a number of seconds from 1 to {MAX_NUMBER:g}"
+            raise InputError(f"due (--due): read {shorten(self.due)}; {expected}")
+        make_date_format(self.date_format)
+        find_parting(self.split)
+        if self.encoding is not None:
+            try:
+                "a".encode(codecs.lookup(self.encoding).name)
+            except (LookupError, ValueError) as error:
+                raise InputError(
+                    f"encoding (--encoding): read {shorten(self.encoding)}; expected one such as utf-8, "
+                    "utf-16, cp1252"
+                ) from error
+
+
+PLAIN = Export()
+
+FORM = table(
+    {
+        "columns": names(text(), len(KNOWN)),
+        **{name: text(None) for name in ("encoding", "date_format", "sheet", "split")},
+        "skip_bad": flag(),
+        "due": number(1.0, default=None),
+    },
+    Export,
+)
+"""The file of a mapping."""
+
+
+def read_mapping(mapping: str | os.PathLike[str] | Mapping[str, Any] | Export | None) -> Export:
+    """Return how tables are read: by a TOML file, its content, or as is; `InputError` if it tells nothing."""
+    if isinstance(mapping, Export):
+        return mapping
+    if mapping is None:
+        return PLAIN
+    if isinstance(mapping, Mapping):
+        where, data = "mapping", dict(mapping)
+    else:
+        where = show_path(mapping)
+        try:
+            data = tomllib.loads(read_text(mapping, InputError))
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            raise InputError(f"{where}: not TOML: {error}") from error
+    try:
+        found: Export = FORM.read({key.replace("-", "_"): x for key, x in data.items()}, "")
+    except LayoutError as error:
+        raise InputError(f"{where}: {error}") from error
+    return found
+
+
+def format_mapping(export: Export) -> str:
+    """Return the file of a mapping."""
+    lines = ["# How records of this form are read: --mapping FILE"]
+    for name, value in vars(export).items():
+        if value and name != "columns":
+            lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
+    if export.columns:
+        lines += ["", "[columns]"]
+        lines += [
+            f"{name} = {json.dumps(export.columns[name], ensure_ascii=False)}"
+            for name in KNOWN
+            if name in export.columns
+        ]
+    return "\n".join([*lines, ""])
+
+
+COLUMN = re.compile(rf",\s*(?=(?:{'|'.join(KNOWN)})\s*=)")
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """Return what "task=TA-Nr,pickup=Von" says; a name of a file may hold a comma."""
+    parts = [part.partition("=") for part in COLUMN.split(text)]
+    return {name.strip(): column.strip()[:MAX_NAME] for name, _, column in parts}

@@ -1,0 +1,348 @@
+"""Exports with everything that exports have: each is read, or refused with all its faults and what helps."""
+
+import datetime as dt
+import io
+import sys
+import warnings
+from typing import NamedTuple
+
+import pytest
+
+import acerl_np
+from acerl_np.commands.main import main
+
+HEADER = "task,pickup,delivery,arrival_time,expiry_time"
+PLAIN = (HEADER, "t0,A,B,0,60", "t1,B,C,30,60")
+GERMAN = "TA-Nr;Von-Platz;Nach-Platz;Datum;Uhrzeit;Fällig-Datum;Fällig-Uhrzeit;Bediener"
+ROWS = (
+    "t0;A;B;06.05.2024;07:00:00;06.05.2024;07:01:00;Jörg",
+    "t1;B;C;06.05.2024;07:00:30;06.05.2024;07:01:30;Änne",
+)
+OURS = [("t0", "A", "B", 0.0, 60.0), ("t1", "B", "C", 30.0, 60.0)]
+
+
+def lines(*given, encoding="utf-8"):
+    return "\r\n".join([*given, ""]).encode(encoding)
+
+
+def workbook(*sheets):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for k, rows in enumerate(sheets):
+        page = book.create_sheet(f"sheet {k}")
+        for row in rows:
+            page.append(row)
+    data = io.BytesIO()
+    book.save(data)
+    return data.getvalue()
+
+
+def cells():
+    day = dt.datetime(2024, 5, 6)
+    for k, (task, pickup, delivery, arrival, expiry) in enumerate(OURS):
+        moments = [day + dt.timedelta(hours=7, seconds=s) for s in (arrival, arrival + expiry)]
+        yield [
+            *(task, pickup, delivery, day, moments[0].time(), day, moments[1].time()),
+            ["Jörg", None][k],
+        ]
+
+
+class Case(NamedTuple):
+    """A file, what refuses it as it is (nothing: it is read), and what reads it, by convert's options."""
+
+    data: object
+    faults: tuple = ()
+    options: str = ""
+    tasks: tuple = tuple(OURS)
+
+
+FIRST = tuple(OURS[:1])
+SKIP = "--skip-bad"
+CASES = {
+    "UTF-8 with its mark": Case(lines(*PLAIN, encoding="utf-8-sig")),
+    "UTF-16 with its mark": Case(lines(*PLAIN, encoding="utf-16")),
+    "UTF-16 without one": Case(lines(*PLAIN, encoding="utf-16-be")),
+    "Windows-1252": Case(
+        lines(GERMAN, *ROWS, encoding="cp1252"), ("missing columns 'task', 'pickup'", "--columns")
+    ),
+    "another encoding": Case(
+        lines("task;pickup;delivery;arrival_time;expiry_time;Zó\x81", encoding="latin-1")
+        + lines("t0;A;B;0;60;x", "t1;B;C;30;60;ż", encoding="iso8859-2"),
+        ("byte 0x81 is not UTF-8 or CP1252", "--encoding"),
+        "--encoding iso8859-2",
+    ),
+    "workbook": Case(
+        lambda: workbook([["Werk 3"]], [["Stand 6.5."], [], GERMAN.split(";"), *cells()]),
+        ("line 3: missing columns", "task=TA-Nr", "arrival_time=Datum+Uhrzeit"),
+    ),
+    "an old workbook": Case(b"\xd0\xcf\x11\xe0 old", ("(.xls)", "saved as .xlsx or CSV"), tasks=()),
+    "damaged-workbook": Case(
+        lambda: workbook([PLAIN])[:900], ("not a readable workbook",), tasks=()
+    ),
+    "titles above the header": Case(lines("Report of 06.05.2024,,", "", "by,me", *PLAIN)),
+    "date and time in two columns": Case(
+        lines(
+            "task;pickup;delivery;Datum;Uhrzeit;expiry_time",
+            "t0;A;B;06.05.2024 00:00;07:00;60",
+            "t1;B;C;06.05.2024 00:00;30.12.1899 07:00:30;60",
+        ).replace(b"07:00;60", b"07:00:00;60"),
+        (
+            "missing column 'arrival_time'",
+            '--columns (mapping=) such as "arrival_time=Datum+Uhrzeit"',
+        ),
+        "--columns arrival_time=Datum+Uhrzeit --date-format '%d.%m.%Y %H:%M:%S'",
+    ),
+    "one name of two columns": Case(
+        lines("task;von;nach;Zeit;Zeit", "t0;A;B;0;60", "t1;B;C;30;60"),
+        ("missing columns",),
+        "--columns 'task=task,arrival_time=column 4,expiry_time=column 5'",
+    ),
+    "no due time": Case(
+        lines("task;pickup;delivery;arrival_time;due", "t0;A;B;0;60", "t1;B;C;30;60"),
+        ("missing column 'expiry_time'", "expiry_time=due"),
+    ),
+    "dates of no known form": Case(
+        lines(HEADER, "t0,A,B,06.05.2024 07:00:00,60", "t1,B,C,06.05.2024 07:00:30,60"),
+        ("line 2: arrival_time", "--date-format (date_format=)"),
+    ),
+    "unknown sites": Case(
+        lines(HEADER, "t0,A,B,0,60", "t1,A-,Z,30,60"),
+        (
+            "line 3  pickup",
+            "did you mean 'A'?",
+            "line 3  delivery",
+            "unknown site 'Z'",
+            "1 of 2 rows",
+        ),
+        SKIP,
+        FIRST,
+    ),
+    "a line of totals, a page's end": Case(
+        lines(HEADER, *PLAIN[1:], HEADER, "Summe:,,,30,", ",,,,", "- 1 -"),
+        ("line 5  task", '"Summe:", a total', "line 7", "1 fields; expected 5", "2 of 4 rows"),
+        SKIP,
+    ),
+    "tasks that stand twice": Case(
+        lines(*PLAIN, "t0,B,C,9,9", "t1,A,B,9,9"),
+        ("line 4", "'t0' stands already on line 2", "line 5", "already on line 3"),
+        SKIP,
+    ),
+    "from a site to itself": Case(
+        lines(HEADER, "t0,A,B,0,60", "t1,B,B,30,60"),
+        ("line 3", "'B' is also the pickup"),
+        SKIP,
+        FIRST,
+    ),
+    "due before the arrival": Case(
+        lines(HEADER, "t0,A,B,07:00,07:01", "t1,B,C,07:30,07:10"),
+        ("line 3  expiry_time", "1200 s before the task's arrival"),
+        SKIP,
+        FIRST,
+    ),
+    "texts of a spreadsheet, a formula": Case(
+        lines(HEADER, '="t0",="A",B,0,="60"', "=2*3,A,B,1,1", "t1,B,C,30,60"),
+        ("line 3  task", "a name, no formula"),
+        SKIP,
+    ),
+    "empty lines, empty fields behind": Case(
+        lines("", f"{HEADER};".replace(",", ";"), "t0;A;B;0;60;;;", ";;;;;", "", "t1;B;C;30;60;")
+    ),
+    "several faults in a row, in a column of another kind": Case(
+        lines(HEADER, "t0,A,B,0,60", "t1,B,C,2024-05-06T07:00,-1"),
+        ("line 3  arrival_time", "a number of seconds, as on line 2", "line 3  expiry_time", "-1"),
+        SKIP,
+        FIRST,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_file_is_read_or_refused_with_all_its_faults(folder, run, capsys, name):
+    case = CASES[name]
+    data = case.data() if callable(case.data) else case.data
+    (folder / "erp.csv").write_bytes(data)
+    capsys.readouterr()
+    status = main(["record", "check", "erp.csv", "--layout", "layout.json"])
+    found = capsys.readouterr()
+    assert status == (2 if case.faults else 0), found.err
+    for fragment in case.faults:
+        assert fragment in found.out + found.err
+    words = f"records convert erp.csv --layout layout.json --out new.csv {case.options}"
+    if not case.tasks:
+        run(words, 2)
+        return
+    if case.options == SKIP:
+        assert "--skip-bad" in run(words.removesuffix(SKIP), 2).err
+    run(f"{words} --write-mapping erp.toml")
+    assert (folder / "new.left-out.csv").exists() == (case.options == SKIP)
+    instance = acerl_np.load_instance("new.csv", layout="layout.json")
+    ends = [[instance.layout.sites[k].id for k in x] for x in (instance.pickup, instance.delivery)]
+    times = instance.arrival.tolist(), instance.expiry.tolist()
+    assert tuple(zip(instance.tasks, *ends, *times, strict=True)) == case.tasks
+    # The mapping says the same without any guess, to the other commands and in Python.
+    run("records check new.csv --layout layout.json --mapping erp.toml")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        again = acerl_np.load_instance("erp.csv", layout="layout.json", mapping="erp.toml")
+    assert again.content_hash == instance.content_hash
+    listed = [fault for item in caught for fault in item.message.faults]
+    assert bool(listed) == (case.options == SKIP)
+
+
+def test_a_workbook_without_openpyxl_names_the_extra(folder, run, monkeypatch):
+    (folder / "erp.xlsx").write_bytes(b"PK\x03\x04 any")
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    err = run("evaluate EDD erp.xlsx --layout layout.json --trials 1", 2).err
+    assert "erp.xlsx: a workbook" in err and "'acerl_np[excel]'" in err
+
+
+WEEK = [
+    "nr;from;to;created;due",
+    "a;A;B;2024-05-06T05:59;60",
+    "b;A;B;2024-05-06T06:00;60",
+    "c;B;C;2024-05-06T13:59;60",
+    "a;A;B;2024-05-07T05:00;60",
+]
+PARTS = {
+    "shift": {"05-2200": [28740.0], "06-0600": [0.0, 28740.0], "06-2200": [25200.0]},
+    "06:00": {"05-0600": [86340.0], "06-0600": [0.0, 28740.0, 82800.0]},
+    "day": {"06": [0.0, 60.0, 28800.0], "07": [0.0]},
+    "3600": {"1": [0.0, 60.0], "2": [0.0], "3": [0.0]},
+}
+
+
+@pytest.mark.parametrize("split", PARTS)
+def test_a_week_falls_into_records(folder, run, split):
+    """Numbers of tasks may begin anew in each record."""
+    (folder / "week.csv").write_bytes(lines(*WEEK))
+    words = f"week.csv --layout layout.json --split {split}"
+    run(f"records convert {words} --out days --write-mapping erp.toml")
+    prefix = "week-" if split == "3600" else "week-2024-05-"
+    found = sorted((folder / "days").iterdir())
+    assert [x.stem for x in found] == [prefix + name for name in PARTS[split]]
+    own = [acerl_np.load_instance(path, layout="layout.json") for path in found]
+    assert [x.arrival.tolist() for x in own] == list(PARTS[split].values())
+    read = acerl_np.load_records("week.csv", layout="layout.json", mapping="erp.toml")
+    assert [x.content_hash for x in read] == [x.content_hash for x in own]
+    with pytest.raises(acerl_np.InputError, match="records by split"):
+        acerl_np.load_instance("week.csv", layout="layout.json", mapping="erp.toml")
+    out = run(
+        "evaluate EDD week.csv --layout layout.json --mapping erp.toml --trials 1 --format csv"
+    ).out
+    assert out.count("EDD") == len(own) + 1
+    run("replay EDD week.csv --layout layout.json --mapping erp.toml", 2)
+
+
+def test_a_file_is_parsed_once(folder, run, monkeypatch):
+    openpyxl = pytest.importorskip("openpyxl")
+    (folder / "erp.xlsx").write_bytes(workbook([GERMAN.split(";"), *cells()]))
+    opened, load = [], openpyxl.load_workbook
+    monkeypatch.setattr(
+        openpyxl, "load_workbook", lambda *x, **y: opened.append(x) or load(*x, **y)
+    )
+    run("records convert erp.xlsx --layout layout.json --out new.csv")
+    assert len(opened) == 1
+
+
+def test_shifts_of_the_standard_input_have_plain_names(folder, run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines(*WEEK))))
+    run("records convert - --layout layout.json --split day --out days")
+    assert sorted(x.name for x in (folder / "days").iterdir()) == [
+        "2024-05-06.csv",
+        "2024-05-07.csv",
+    ]
+
+
+def test_causes_and_due_times_are_told(folder, run, capsys):
+    rows = [f"t{k};A;B;06.05.2024;23:5{k};00:10" for k in range(3)]
+    rows += [f"u{k};A;Z;06.05.2024;23:5{k};00:10" for k in range(3)]
+    (folder / "erp.csv").write_bytes(
+        lines("TA-Nr;Von-Platz;Nach-Platz;Datum;Uhrzeit;Termin", *rows)
+    )
+    words = (
+        "erp.csv --layout layout.json --write-mapping erp.toml --due 60 --skip-bad --out new.csv"
+    )
+    told = run(f"records convert {words}")
+    assert "3 tasks due the day after, at most 1200 s after the arrival" in told.out
+    assert (
+        "(50 %: " in told.err
+        and "\n  3 rows such as line 5: delivery: unknown site 'Z'" in told.err
+    )
+    assert "due = 60" in (folder / "erp.toml").read_text()
+    assert (
+        main(["records", "check", "erp.csv", "--layout", "layout.json", "--mapping", "erp.toml"])
+        == 2
+    )
+    out = capsys.readouterr().out
+    assert "\n3 rows such as line 5" in out and "line 7  delivery" in out
+
+
+def test_shifts_need_a_clock(folder, run):
+    assert "a pause in seconds" in run("records check week.csv --split shift", 2).err
+
+
+UNUSABLE = {
+    "--columns tsk=A": "expected KNOWN=COLUMN",
+    "--columns task": "expected KNOWN=COLUMN",
+    "--columns pickup=Quelle": "no column 'Quelle'",
+    "--encoding morse": "such as utf-8",
+    "--split 25:00": "expected shift, day",
+    "--split 0": "expected shift, day",
+    "--split 06:00/06:00": "expected shift, day",
+    "--mapping none.toml": "none.toml",
+    "--mapping broken.toml": "not TOML",
+    "--mapping odd.toml": '"colums": unknown key; expected one of columns',
+    "--mapping kind.toml": "columns.task",
+}
+
+
+@pytest.mark.parametrize("options", UNUSABLE)
+def test_what_describes_no_export_is_refused(folder, run, options):
+    (folder / "broken.toml").write_text("columns = ")
+    (folder / "odd.toml").write_text("colums = {}")
+    (folder / "kind.toml").write_text("columns = {task = 3}")
+    (folder / "in.csv").write_bytes(lines("nr,from,to,created,due", "t0,A,B,0,60"))
+    words = f"floor check layout.json in.csv {options}"
+    assert UNUSABLE[options] in run(words, 2).err
+
+
+def test_past_assignments_of_the_same_export(folder, run):
+    (folder / "past.csv").write_bytes(lines("TA-Nr;FTF;Beginn", "t0;v;0", "t1;w;30"))
+    (folder / "in.csv").write_bytes(
+        lines("TA-Nr;Von;Nach;Zeit;Frist", *(";".join(map(str, x)) for x in OURS))
+    )
+    (folder / "erp.toml").write_text(
+        '[columns]\ntask = "TA-Nr"\nvehicle = "FTF"\nstart = "Beginn"\npickup = "Von"\ndelivery = "Nach"\n'
+        'arrival_time = "Zeit"\nexpiry_time = "Frist"\n'
+    )
+    words = "records replay in.csv --past past.csv --layout layout.json --mapping erp.toml"
+    assert "in" in run(words).out
+    (folder / "options.toml").write_text(
+        'mapping = "erp.toml"\ntasks = ["in.csv"]\nlayout = "layout.json"\n'
+    )
+    run(
+        "train --config options.toml --generations 1 --population 2 --trials 1 --hidden 2 --out run --quiet"
+    )
+
+
+def test_a_formula_is_written_as_a_text(folder, run):
+    (folder / "in.csv").write_bytes(lines(*PLAIN, "=cmd(),A,B,0,1"))
+    run("records convert in.csv --layout layout.json --out new.csv --skip-bad")
+    text = (folder / "new.left-out.csv").read_text()
+    assert "line 4,task,'=cmd()," in text
+    # A pattern of names finds it beside the records; no command takes it for one.
+    run("records check new.csv new.left-out.csv --layout layout.json")
+
+
+def test_no_option_writes_what_another_writes(folder, run):
+    (folder / "in.csv").write_bytes(lines(*PLAIN))
+    words = "records convert in.csv --layout layout.json --out new.csv --write-mapping ./new.csv"
+    assert "another option writes, too" in run(words, 2).err
+    assert not (folder / "new.csv").exists()
+
+
+def test_faults_of_a_file_without_a_record_are_told_programs(folder, run):
+    (folder / "in.csv").write_bytes(lines(HEADER, "t0,A,nowhere,0,1"))
+    told = run("records check in.csv --layout layout.json --format json", 2)
+    assert told.out == "" and "nowhere" in told.err

@@ -1,0 +1,151 @@
+"""`acerl-np whatif`: tables, answers, the picture, and what is refused."""
+
+import argparse
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import acerl_np
+from acerl_np.commands.whatif import VALUES, parse_factors, parse_values
+from acerl_np.evaluation.whatif import KNOBS
+
+UNREADABLE = (
+    "",
+    "x",
+    "3:",
+    "5:3",
+    "3:5:0",
+    "-1",
+    "1:2:3:4",
+    "nan",
+    "inf",
+    "1:2:-1",
+    "0:1e9",
+    "1:inf",
+)
+WEEK = "whatif week.csv next.csv --vehicles 1:4"
+
+
+def test_each_knob_has_an_option():
+    assert [option.key for option in VALUES] == list(KNOBS)
+
+
+def test_values_are_read():
+    assert parse_values("3:6") == [3, 4, 5, 6]
+    assert parse_values("3:8:2,10") == [3, 5, 7, 10]
+    assert parse_factors("0.8:1.4") == [0.8, 0.95, 1.1, 1.25, 1.4]
+    assert parse_factors("1:2") == [1, 1.25, 1.5, 1.75, 2]
+    assert parse_factors("0.8:1.1:0.1") == [0.8, 0.9, 1, 1.1]
+    assert parse_factors("1.5") == parse_factors("1.5:1.5") == [1.5]
+    for text in UNREADABLE:
+        with pytest.raises(argparse.ArgumentTypeError, match="expected values such as 3:8"):
+            parse_values(text)
+
+
+def test_the_table_holds_the_base_and_the_answer(folder, run):
+    found = run(f"{WEEK} --target late<2% --objective tardiness")
+    lines = found.out.splitlines()
+    assert lines[0].split()[:4] == ["vehicles", "policy", "tasks", "tardiness,"]
+    assert [line.split()[0] for line in lines[2:6]] == ["1", "2", "3", "4"]
+    assert [line.endswith(" base") for line in lines[2:6]] == [False, True, False, False]
+    assert "best yardstick (nearest" in lines[3]
+    assert "Means over 2 records, 1 trial of each, ± standard error over the records." in lines[6]
+    assert (
+        lines[-2]
+        == "best yardstick: chosen by late, as the target is, for each record, on the others."
+    )
+    assert lines[-1].startswith("late below 2 %, best yardstick: reached with 1 vehicle (nearest)")
+    assert "4/4 settings" in found.err.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("words", "titles"),
+    [
+        ("--objective waiting", ["waiting, s", "late, %", "utilisation, %"]),
+        (
+            "--objective makespan --target empty<40",
+            ["makespan, s", "late, %", "waiting, s", "empty, %", "utilisation, %"],
+        ),
+    ],
+)
+def test_each_measure_has_one_column(folder, run, words, titles):
+    header, _, first, *lines = run(f"whatif week.csv --vehicles 4 {words}").out.splitlines()
+    assert re.split(r"\s{2,}", header)[3:-1] == titles
+    # The base has two vehicles and stands where it belongs.
+    assert [first.split()[0], lines[0].split()[0]] == ["2", "4"] and first.endswith(" base")
+    measure = "empty, as the target is" if "target" in words else "waiting"
+    expected = f"chosen by {measure}, on the record that judges it: there is no other."
+    assert f"best yardstick: {expected}" in lines
+
+
+def test_tables_for_programs_say_what_evaluate_says(folder, run):
+    acerl_np.IndexPolicy.of_weights(approach=-1.0).save("index.npz")
+    found = run(f"{WEEK} index.npz nearest --format json --target late<2%")
+    rows = json.loads(found.out)
+    assert "late below 2 %, index.npz: " in found.err
+    assert [(row["vehicles"], row["policy"]) for row in rows[:3]] == [
+        *((1, "index.npz"), (1, "nearest"), (2, "index.npz"))
+    ]
+    known = json.loads(
+        run("evaluate index.npz nearest week.csv next.csv --trials 1 --format json").out
+    )
+    means = {row["policy"]: row for row in known if row["record"] == "mean"}
+    for row in (row for row in rows if row["is_base"]):
+        assert row["vehicles"] == 2 and row["demand"] == row["speed"] == 1.0
+        for name in ("makespan_s", "tardiness_s", "waiting_s", "late_share", "utilisation_share"):
+            assert row[name] == pytest.approx(means[row["policy"]][name])
+        assert row["waiting_change_s"] == row["waiting_change_error_s"] == 0.0
+        assert row["makespan_error_s"] == means[row["policy"]]["makespan_error_s"]
+    [header, *lines] = csv.reader(io.StringIO(run(f"{WEEK} index.npz --format csv").out))
+    assert header == list(rows[0]) and len(lines) == 8
+    assert {line[header.index("policy")] for line in lines} == {"index.npz", "best yardstick"}
+
+
+def test_shifts_are_judged_by_late_tasks(folder, run):
+    Path("hour.csv").write_text(Path("week.csv").read_text().replace("t1,B,C,3,", "t1,B,C,4000,"))
+    assert "late+0.05*tardiness" in run("whatif hour.csv --speed 0.5,2").out
+    assert "makespan, s" in run("whatif week.csv --speed 0.5,2").out
+    out = run("whatif week.csv --speed 0.5,2").out
+    assert "too few for a standard error" in out and "makespan, on the record that judges it" in out
+
+
+def test_a_picture_of_fleets_and_demands(folder, run):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    words = "whatif EDD nearest week.csv next.csv --vehicles 1:40 --demand 1,2 --target tardiness<5"
+    for name in ("fleet.png", "fleet.svg"):
+        run(f"{words} --picture {name}")
+    svg = Path("fleet.svg").read_text()
+    assert Path("fleet.png").read_bytes()[:4] == b"\x89PNG"
+    for text in (
+        "tardiness (s)",
+        "utilisation (%)",
+        "EDD, demand 2",
+        "dashed: tardiness below 5 s",
+    ):
+        assert f"<!-- {text}" in svg or text in svg
+    run(f"{words} --picture fleet.svg", 2)
+    run(f"{words} --picture fleet.svg --force")
+    assert Path("fleet.svg").read_text() == svg
+
+
+REFUSED = {
+    "whatif week.csv": "nothing is to be another; expected some of --vehicles, --demand, --speed,",
+    "whatif --vehicles 1": "nothing to work on; expected task records or --suite",
+    "whatif week.csv --vehicles 0": "vehicles: read 0; expected a whole number from 1 to 1,000",
+    "whatif week.csv --vehicles 3:x": "argument --vehicles: read 3:x; expected values such as 3:8",
+    "whatif week.csv --vehicles 3 --target late>2%": "target: read late>2%; expected a measure below",
+    "whatif week.csv --vehicles 3 --picture a.jpg": "a.jpg: ends in 'jpg'; expected a picture's name",
+    "whatif week.csv --vehicles 3 --picture week.csv": "week.csv: ends in 'csv'",
+    "whatif week.csv --breakdown-rate 2": "breakdown_rate: read 2 on a floor without random breakdowns",
+    "whatif Static week.csv --vehicles 3": "Static: goes by the vehicles of one fleet",
+    "whatif week.csv week.csv --vehicles 3": "instance 'week' is given twice",
+}
+
+
+@pytest.mark.parametrize("words", REFUSED)
+def test_what_cannot_be_is_said_in_a_line(folder, run, words):
+    assert REFUSED[words] in run(words, 2).err

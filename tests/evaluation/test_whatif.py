@@ -1,0 +1,245 @@
+"""Settings beside each other: the same shifts and draws in all, and what reaches a target."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np.evaluation import whatif
+from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
+from acerl_np.evaluation.whatif import Row, Target, answer_target, what_if
+from acerl_np.problem.goal import Goal
+from acerl_np.problem.layout import resize_fleet
+from acerl_np.support.errors import InputError, PolicyError, RecordError
+
+MODEL = acerl_np.RandomBreakdowns(1800.0, 300.0)
+
+
+@pytest.fixture(scope="module")
+def shifts():
+    layout = acerl_np.load_layout("supply-loop").with_random_breakdowns(MODEL)
+    return [
+        acerl_np.generate_shift(layout, hours=1.0, scale=0.8, seed=1, index=k, name=f"s{k}")
+        for k in range(3)
+    ]
+
+
+def test_the_base_is_what_evaluate_says_and_threads_change_nothing(shifts):
+    knobs = {"vehicles": [2, 5], "demand": [1.3]}
+    index = acerl_np.IndexPolicy.of_weights(approach=-1.0, slack=-0.3)
+    policies = {"NVF": "NVF", "mine": index}  # NVF draws vehicles
+    one, two = (what_if(shifts, knobs, policies, playing=Playing(3, 7, threads=n)) for n in (1, 2))
+    assert [(row.setting["vehicles"], row.setting["demand"]) for row in one[::2]] == [
+        *((2, 1.3), (4, 1.0), (5, 1.3))
+    ]
+    for row, same in zip(one, two, strict=True):
+        for name in METRICS:
+            assert getattr(row.trials, name).tobytes() == getattr(same.trials, name).tobytes()
+    assert [row.is_base for row in one] == [False, False, True, True, False, False]
+    for row in one[2:4]:
+        expected = acerl_np.evaluate_policy(policies[row.policy], shifts, trials=3, seed=7)
+        for name in METRICS:
+            assert getattr(row.trials, name).tobytes() == getattr(expected, name).tobytes()
+        assert row.compare("late") == (0.0, 0.0)
+    change, error = one[0].compare("waiting")
+    paired = one[0].trials.mean_waiting() - one[2].trials.mean_waiting()
+    assert change == pytest.approx(paired.mean()) and change > 0.0
+    assert error == pytest.approx(paired.std(ddof=1) / np.sqrt(3))
+    assert one[0].measure("late")[0] == pytest.approx(100 * one[0].trials.late.mean())
+
+
+def test_all_settings_meet_the_same_shifts_and_draws(shifts, monkeypatch):
+    met = []
+
+    def play(policy, instances, playing, *, keys):
+        met.append((keys.copy(), instances))
+        return play_policy(policy, instances, playing, keys=keys)
+
+    monkeypatch.setattr(whatif, "play_policy", play)
+    knobs = {"vehicles": [3, 5], "demand": [1.3], "speed": [0.9, 1.1], "breakdown_rate": [0, 2]}
+    rows = what_if(shifts, knobs, {"NVF": "NVF"}, playing=Playing(2))
+    assert len(met) == len(rows) == 9
+    assert [row.is_base for row in rows].index(True) == 4
+    base = met.pop(4)
+    for keys, instances in met:
+        assert np.array_equal(keys, base[0])
+        for record, drawn, first in zip(shifts, instances, met[0][1], strict=True):
+            assert drawn.rows() == first.rows() and drawn.n_tasks > record.n_tasks
+    layouts = [instances[0].layout for _, instances in [base, *met]]
+    assert {len(x.vehicles) for x in layouts[1:]} == {3, 5}
+    speed = shifts[0].layout.vehicles[0].speed
+    assert {x.vehicles[-1].speed for x in layouts} == {speed, 0.9 * speed, 1.1 * speed}
+    models = {x.vehicles[-1].random_breakdowns for x in layouts}
+    assert models == {MODEL, None, acerl_np.RandomBreakdowns(900.0, 300.0)}
+    assert all(x.routes is layouts[0].routes for x in layouts)
+
+
+def test_fleets_are_the_first_ones_or_have_more_like_them_in_turn():
+    def vehicle(name, start, **more):
+        return {"id": name, "start": start, **more}
+
+    own = [
+        vehicle("a", "p0", speed=2),
+        vehicle("v1", "p1", speed=3, breakdowns=[{"time": 9, "repair_time": 9}]),
+    ]
+    layout = acerl_np.Layout.from_dict({**acerl_np.load_layout("dmh").to_dict(), "vehicles": own})
+    assert resize_fleet(layout, 1).vehicles == (replace(layout.vehicles[0], id="v1"),)
+    more = resize_fleet(layout, 4).vehicles
+    assert [(x.id, x.start, x.speed, len(x.breakdowns)) for x in more] == [
+        *(("v1", "p0", 2.0, 0), ("v2", "p1", 3.0, 1), ("v3", "p0", 2.0, 0), ("v4", "p1", 3.0, 0))
+    ]
+
+
+def test_the_best_rule_is_told_by_the_other_records(monkeypatch, shifts):
+    """`one` is far better on the first record alone, `other` a little on the two others."""
+    values = {"one": [0.0, 6.0, 6.0], "other": [9.0, 5.0, 5.0]}
+
+    def play(policy, instances, playing, *, keys):
+        return make_trials(values[policy])
+
+    monkeypatch.setattr(whatif, "play_policy", play)
+    [row] = what_if(shifts, {}, {"best": ("one", "other")})
+    assert row.trials.value.ravel().tolist() == [9.0, 6.0, 6.0]
+    assert row.rules == ("one", "other")
+    [row] = what_if(shifts[:1], {}, {"best": ("one", "other")})
+    assert row.trials.value[0, 0] == 0.0
+
+
+@pytest.mark.parametrize(("waiting", "rule"), [(7.0, "other"), (9.0, "one")])
+def test_the_best_rule_is_that_of_the_least_of_what_the_target_measures(
+    monkeypatch, shifts, waiting, rule
+):
+    """Equals in it are told apart by the objective."""
+    values = {"one": (1.0, 9.0), "other": (5.0, waiting)}
+
+    def play(policy, instances, playing, *, keys):
+        value, waited = values[policy]
+        return make_trials([value] * 3, waiting=[waited] * 3)
+
+    monkeypatch.setattr(whatif, "play_policy", play)
+    rules = {"best": ("one", "other")}
+    assert what_if(shifts, {}, rules)[0].rules == ("one",)
+    [row] = what_if(shifts, {}, rules, target=Target("waiting", 120.0))
+    assert row.rules == (rule,) and row.measure("waiting")[0] == waiting
+
+
+def make_trials(values, late=None, **more):
+    """Trials of one episode a record, with these objectives and shares of late tasks."""
+    value = np.array(values, np.float64)[:, None]
+    figures = dict.fromkeys(METRICS, np.ones_like(value))
+    figures |= {"value": value, "late": value if late is None else np.array(late)[:, None]}
+    figures |= {name: np.array(x)[:, None] for name, x in more.items()}
+    return Trials(
+        tuple(f"s{k}" for k in range(len(value))), decisions=1, goal=Goal("late"), **figures
+    )
+
+
+def make_rows(lates, knob="vehicles", policy="mine", **more):
+    base = {"vehicles": 9, "demand": 1.0, "speed": 1.0, "breakdown_rate": 1.0, **more}
+    return [
+        Row({**base, knob: value}, False, policy, (), 1.0, trials, trials)
+        for value, late in lates.items()
+        for trials in [make_trials(late, late)]
+    ]
+
+
+def test_answers_name_the_smallest_fleet_and_the_one_that_misses():
+    clear = {3: [0.2, 0.3], 4: [0.05, 0.05], 5: [0.011, 0.013], 6: [0.0, 0.0]}
+    target = Target.read("late<2%")
+    assert answer_target(make_rows(clear), target) == [
+        "late below 2 %, mine: reached with 5 vehicles, 1.2 ± 0.1 %, not with 4 vehicles, 5.0 ± 0.0 %."
+    ]
+    unfinished = [np.nan, np.nan]
+    assert answer_target(make_rows({1: unfinished, 2: [0.03, 0.04]}), target) == [
+        "late below 2 %, mine: not reached; closest with 2 vehicles, 3.5 ± 0.5 %."
+    ]
+    assert answer_target(make_rows({1: [0.001, 0.02], 2: [0.0, 0.0]}), target) == [
+        "late below 2 %, mine: reached with 1 vehicle, 1.1 ± 0.9 % (1 vehicle: within two standard errors of "
+        "the limit, more records would tell)."
+    ]
+    # Of a larger fleet that misses again the smaller one's answer is not all.
+    again = {3: [0.2, 0.2], 4: [0.01, 0.01], 5: [0.05, 0.05], 6: [0.0, 0.0], 7: [0.3, 0.3]}
+    assert answer_target(make_rows(again), target) == [
+        "late below 2 %, mine: reached with 4 vehicles, 1.0 ± 0.0 %, not with 3 vehicles, 20.0 ± 0.0 % "
+        "and not with 5 vehicles, 5.0 ± 0.0 % and not with 7 vehicles, 30.0 ± 0.0 %."
+    ]
+    # Of demand it is the most, and a rule that was chosen is named.
+    rows = [
+        replace(row, rules=("nearest", "opentcs"))
+        for row in make_rows({0.8: [0.0, 0.0], 1.2: [0.01, 0.01], 1.4: [0.1, 0.1]}, "demand")
+    ]
+    assert answer_target(rows, target) == [
+        "late below 2 %, mine: reached with demand 1.2 (nearest), 1.0 ± 0.0 %, not with demand 1.4 "
+        "(nearest), 10.0 ± 0.0 %."
+    ]
+
+
+def test_answers_for_each_policy_and_each_setting_of_other_knobs():
+    few, many = {3: [0.2, 0.2], 4: [0.01, 0.01]}, {3: [0.4, 0.4], 4: [0.2, 0.2]}
+    rows = [*make_rows(few), *make_rows(many, demand=1.5), *make_rows(few, policy="other")]
+    base = replace(make_rows({6: [0.0, 0.0]}, demand=2.0)[0], is_base=True)
+    found = answer_target([base, *rows], Target.read("late<2"))
+    assert [text.split(":")[0] for text in found] == [
+        *("late below 2 %, demand 1, mine", "late below 2 %, demand 1.5, mine"),
+        "late below 2 %, demand 1, other",
+    ]
+    assert ["not reached" in text for text in found] == [False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("late<2%", Target("late", 2.0)),
+        (" waiting < 120 s ", Target("waiting", 120.0)),
+        ("utilisation<85", Target("utilisation", 85.0)),
+    ],
+)
+def test_targets_are_read(text, expected):
+    assert Target.read(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["late", "late>2%", "late<2s", "late<", "late<0", "late<1.2.3", "lat<2%", "<2", ""]
+)
+def test_unusable_targets_are_refused(text):
+    with pytest.raises(
+        InputError, match=r"target: read .*; expected a measure below a number, such as 'late<2%'"
+    ):
+        Target.read(text)
+
+
+def test_what_cannot_be_played_is_refused_before_anything_is(shifts, monkeypatch):
+    monkeypatch.setattr(whatif, "play_policy", None)
+    network = acerl_np.ACERL(
+        shifts, acerl_np.Config(generations=0, hidden=(2,), slots="pool"), threads=1
+    ).policy
+    with pytest.raises(
+        PolicyError, match=r"net: 5 vehicles: s0: .* has 5 vehicles; this policy was trained for 4"
+    ):
+        what_if(shifts, {"vehicles": [5]}, {"net": network})
+    calm = [replace(x, layout=x.layout.with_random_breakdowns(None)) for x in shifts]
+    small = replace(shifts[1], layout=resize_fleet(shifts[1].layout, 2))
+    many = range(1, 99)
+    for records, knobs, words in (
+        ([], {}, "no records; expected at least one"),
+        (shifts, {"chargers": [1]}, "knob: read 'chargers'; expected one of vehicles, demand"),
+        (shifts, {"vehicles": []}, "0 settings; expected 1 to 1,000"),
+        (shifts, {"vehicles": [2.5]}, "vehicles: read 2.5; expected a whole number from 1"),
+        (shifts, {"demand": many, "speed": many}, "9,604 settings; expected 1 to 1,000"),
+        (calm, {"breakdown_rate": [2]}, "breakdown_rate: read 2 on a floor without random"),
+        ([shifts[0], small], {}, "s1: another floor or fleet than s0's"),
+    ):
+        with pytest.raises(InputError, match=re.escape(words)):
+            what_if(records, knobs)
+
+
+def test_a_fleet_that_cannot_carry_a_task_is_refused(shifts):
+    fleet = shifts[0].layout.vehicles
+    layout = shifts[0].layout.with_fleet([replace(fleet[0], capacity=1.0), *fleet[1:]])
+    record = replace(shifts[0], layout=layout, demand=np.full(shifts[0].n_tasks, 2.0))
+    with pytest.raises(
+        RecordError, match="1 vehicle: s0: task 't0': demand: 2 exceeds every vehicle's"
+    ):
+        what_if(record, {"vehicles": [1]})

@@ -1,0 +1,234 @@
+"""What is to be expected of the tasks that a dispatcher knows."""
+
+from __future__ import annotations
+
+import copy
+import heapq
+import math
+
+import numpy as np
+import pytest
+from live_events import look
+
+from acerl_np import (
+    Dispatcher,
+    EventError,
+    IndexPolicy,
+    InputError,
+    Instance,
+    Layout,
+    Lookahead,
+    PolicyError,
+    Simulator,
+    TaskArrived,
+    VehicleBroke,
+    VehicleIdle,
+    VehicleOutOfService,
+    VehiclePassed,
+    load_instance,
+    load_layout,
+)
+from acerl_np.policies.rules import RulePolicy
+
+LAYOUT = load_layout("dmh").with_breakdowns({})
+INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
+POLICIES = {"index": INDEX, "nearest": "nearest", "lookahead": Lookahead("STD", futures=0)}
+
+
+def quiet(name):
+    """A record of DMH whose vehicles never break down."""
+    return Instance.from_rows(name, LAYOUT, load_instance(name).rows())
+
+
+def simulate(policy, instance):
+    """Return when each task is delivered if the policy plays the record."""
+    player = RulePolicy(policy) if isinstance(policy, str) else policy
+    sim = Simulator(instance, slots="pool")
+    sim.reset()
+    while not sim.done[0]:
+        sim.assign(*player.choose(sim))
+    schedule = sim.schedule(0)
+    return dict(zip(schedule.task, schedule.finish.tolist(), strict=True))
+
+
+def tell(row, at=None):
+    """The arrival of a record's task, or the news of it before."""
+    own = row["arrival_time"] if at is None else at
+    due = row["arrival_time"] + row["expiry_time"]
+    return TaskArrived(
+        own, row["task"], row["pickup"], row["delivery"], due - own, demand=row["demand"],
+        earliest_start=None if at is None else row["arrival_time"],
+    )  # fmt: skip
+
+
+def play(dispatcher, instance, until):
+    """Feed a day until then; vehicles deliver when they should."""
+    heap = [(row["arrival_time"], k, tell(row)) for k, row in enumerate(instance.rows())]
+    ends = {row["task"]: row["delivery"] for row in instance.rows()}
+    heapq.heapify(heap)
+    while heap and heap[0][0] <= until:
+        now = heap[0][0]
+        while heap and heap[0][0] == now:
+            dispatcher.feed(heapq.heappop(heap)[2])
+        for made in dispatcher.decide(now):
+            event = VehicleIdle(math.ceil(made.finish - 1e-9), made.vehicle, ends[made.task])
+            heapq.heappush(heap, (event.time, len(ends) + made.number, event))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["index", "nearest"])
+def test_what_is_known_is_forecast_as_it_is_simulated(name):
+    """A day whose tasks are all known in advance, and held back: every delivery, to the second."""
+    policy, instance = POLICIES[name], quiet("DMH-03")
+    dispatcher = Dispatcher(LAYOUT, policy)
+    for row in instance.rows():
+        dispatcher.feed(tell(row, at=0.0))
+    found = dispatcher.forecast(0.0, budget=None)
+    expected = simulate(policy, instance)
+    assert {item.task: item.delivery for item in found} == expected
+    for item, row in zip(found, instance.rows(), strict=True):
+        assert item.due == row["arrival_time"] + row["expiry_time"]
+        assert item.late == (expected[item.task] > item.due)
+        assert (item.vehicle, item.spread, item.futures, item.records) == (None, 0.0, 1, 0)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["index", "nearest"])
+def test_a_day_that_repeats_is_forecast_as_it_goes_on(name):
+    """The history has the day itself: what is still to come is found there."""
+    policy, instance = POLICIES[name], quiet("DMH-03")
+    expected = simulate(policy, instance)
+    dispatcher = Dispatcher(LAYOUT, policy)
+    play(dispatcher, instance, until=100.0)
+    found = dispatcher.forecast(100.5, history=[instance], futures=3, budget=None)
+    assert {item.task for item in found} == {*dispatcher.waiting, *dispatcher.under_way}
+    assert {item.task: item.vehicle for item in found if item.vehicle} == dispatcher.under_way
+    assert len(dispatcher.waiting) > 1 and len(dispatcher.under_way) == 3
+    # Seconds are counted from now, and begun ones are whole.
+    for item in found:
+        assert abs(item.delivery - expected[item.task]) <= 0.5
+        assert (item.futures, item.records) == (3, 1)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_forecast_changes_nothing(name):
+    instance = quiet("DMH-05")
+    dispatcher = Dispatcher(LAYOUT, POLICIES[name])
+    for row in instance.rows()[-3:]:
+        dispatcher.feed(tell(row, at=0.0))
+    play(dispatcher, Instance.from_rows("early", LAYOUT, instance.rows()[:-3]), until=200.0)
+    dispatcher.feed(VehicleOutOfService(201.0, "v1"))
+    twin = copy.deepcopy(dispatcher)
+    board = dispatcher._floor
+
+    def read():
+        tables = *board.problem, *board.state, *board.clock
+        return look(dispatcher), [table.tobytes() for table in tables], dispatcher._feed.time
+
+    before = read()
+    first = dispatcher.forecast(300.0, history=[instance], futures=2, budget=None)
+    assert read() == before
+    assert dispatcher.forecast(300.0, history=[instance], futures=2, budget=None) == first
+    assert read() == before
+    assert len(first) == len(board.tasks) + len(board.planned) and len(board.planned) > 0
+    for time in (301.0, 350.0):
+        for task, vehicle in twin.under_way.items():
+            event = VehicleIdle(time, vehicle, board.tasks[task].event.delivery)
+            dispatcher.feed(event)
+            twin.feed(event)
+        assert dispatcher.decide(time) == twin.decide(time)
+    assert read()[0] == look(twin)
+
+
+def make_line(**vehicles):
+    """Three sites in a row, 10 m apart, and vehicles at the first."""
+    sites = [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("abc")]
+    edges = [{"a": "a", "b": "b"}, {"a": "b", "b": "c"}]
+    fleet = [{"id": name, "start": "a", "capacity": most} for name, most in vehicles.items()]
+    return Layout.from_dict(
+        {"format": 1, "name": "line", "sites": sites, "edges": edges, "vehicles": fleet}
+    )
+
+
+def test_the_chance_to_be_late_is_the_share_of_futures():
+    """By hand: of two records one has a task at about 40 s that is due before, which is taken first."""
+    layout = make_line(v=0)
+
+    def record(name, arrival):
+        row = {"task": "r", "pickup": "b", "delivery": "a", "expiry_time": 30}
+        return Instance.from_rows(name, layout, [{**row, "arrival_time": arrival}])
+
+    dispatcher = Dispatcher(layout, "edd-nearest")
+    dispatcher.feed(TaskArrived(5.0, "x", "a", "c", expiry=100.0, handling_time=60.0))
+    dispatcher.decide(5.0)
+    dispatcher.feed(TaskArrived(6.0, "y", "b", "a", expiry=101.0))
+    history = [record("none", 4000.0), record("one", 40.0)]
+    y, x = dispatcher.forecast(10.0, history=history, futures=10, budget=None)
+    assert x == ("x", "v", 85.0, 0.0, 105.0, 0.0, 10, 2)
+    # 10 m to b and 10 m back; or as much for the other task before, and 10 m to b again.
+    assert y == ("y", None, 105.0 + 20.0 * y.late, y.spread, 107.0, y.late, 10, 2)
+    assert 0.4 <= y.late <= 0.6
+    assert y.spread == pytest.approx(20.0 * math.sqrt(y.late * (1.0 - y.late)))
+
+
+def test_who_cannot_be_served_and_who_is_back_after_a_while():
+    layout = make_line(v=0, small=1)
+    dispatcher = Dispatcher(layout, "nearest")
+    assert dispatcher.forecast(0.0) == []
+    dispatcher.feed(VehicleOutOfService(1.0, "v"))
+    dispatcher.feed(TaskArrived(2.0, "large", "b", "c", 90.0, demand=5.0))
+    dispatcher.feed(TaskArrived(2.0, "light", "b", "c", 90.0, demand=1.0))
+    large, light = dispatcher.forecast(2.0)
+    assert (large.delivery, large.late) == (math.inf, 1.0) and math.isnan(large.spread)
+    assert (light.delivery, light.late) == (22.0, 0.0)
+    dispatcher.feed(VehicleBroke(3.0, "small"))
+    _, light = dispatcher.forecast(3.0)
+    assert 23.0 < light.delivery < 90.0
+
+
+def test_the_records_are_those_of_the_policy_if_they_fit(tmp_path):
+    record = quiet("DMH-01")
+    policy = Lookahead("nearest", history=[record])
+    assert Dispatcher(LAYOUT, policy).forecast(0.0) == []
+    for given, n in ((policy, 1), ("nearest", 0)):
+        dispatcher = Dispatcher(LAYOUT, given)
+        dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", 90.0))
+        [found] = dispatcher.forecast(0.0, futures=2)
+        assert found.records == n
+    line = make_line(v=0)
+    dispatcher = Dispatcher(line, "nearest")
+    with pytest.raises(
+        PolicyError, match="has no site 'warehouse', which the historical record DMH-01"
+    ):
+        dispatcher.forecast(0.0, history=[record])
+
+
+def test_a_budget_of_nothing_plays_one_future():
+    dispatcher = Dispatcher(LAYOUT, "EDD")
+    for k in range(1, 6):
+        dispatcher.feed(TaskArrived(0.0, f"t{k}", f"st{k}", "st7", 90.0))
+    for vehicle, site in (("v0", "st1"), ("v1", "st4"), ("v2", "st8")):
+        dispatcher.feed(VehiclePassed(0.0, vehicle, site))
+    assert {item.futures for item in dispatcher.forecast(0.0, budget=0.0)} == {1}
+    # The rule draws the vehicle, so that futures differ though nothing comes.
+    found = dispatcher.forecast(0.0, futures=8, budget=None)
+    assert {item.futures for item in found} == {8}
+    assert max(item.spread for item in found) > 0.0
+
+
+def test_what_is_no_forecast_is_refused():
+    class Own:
+        def choose(self, sim):
+            return np.zeros(1, np.int64), np.zeros(1, np.int64)
+
+    dispatcher = Dispatcher(LAYOUT, Own())
+    with pytest.raises(PolicyError, match="must be compiled"):
+        dispatcher.forecast(0.0)
+    dispatcher = Dispatcher(LAYOUT, "EDD")
+    with pytest.raises(InputError, match="futures: read 0; expected a whole number from 1"):
+        dispatcher.forecast(0.0, futures=0)
+    with pytest.raises(InputError, match="budget: read x; expected seconds, or None"):
+        dispatcher.forecast(0.0, budget="x")
+    dispatcher.feed(TaskArrived(9.0, "a", "st1", "st2", 90.0))
+    with pytest.raises(EventError, match="forecast at 8"):
+        dispatcher.forecast(8.0)

@@ -1,0 +1,367 @@
+"""A dispatcher is built again from its log, whatever of it there is."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from live_events import MAKERS, SITES, look
+
+import acerl_np
+from acerl_np import (
+    Dispatcher,
+    EventError,
+    InputError,
+    LogWarning,
+    RecordError,
+    StorageError,
+    TaskArrived,
+    VehicleAdded,
+    VehicleIdle,
+    VehiclePassed,
+    load_layout,
+)
+from acerl_np.live.feed import Numbers
+
+LAYOUT = load_layout("dmh").with_breakdowns({})
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+def look_wholly(dispatcher):
+    """All that is seen, and all that what comes may depend on."""
+    feed, under_way = dispatcher._feed, dispatcher.under_way
+    entries = [(entry.time, entry.item, entry.holds, entry.is_settled) for entry in feed.entries]
+    numbers = {
+        made.task: made.number
+        for made in dispatcher._given.values()
+        if under_way.get(made.task) == made.vehicle
+    }
+    counts = dispatcher._decisions, dispatcher._lines, dispatcher._numbers.ends.copy()
+    return look(dispatcher), feed.time, entries, feed.base.mark, numbers, counts
+
+
+def recover(log, **options):
+    """Recover, whether or not a line was cut off."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LogWarning)
+        return Dispatcher.recover(LAYOUT, "EDD", audit=log, **options)
+
+
+def names(assignments):
+    return [(item.number, item.vehicle, item.task, item.repeated) for item in assignments]
+
+
+def play(draw, log, n_steps, state):
+    """Do random things, some of them refused; return the states after each line of the log, and the last."""
+    dispatcher = Dispatcher(LAYOUT, "EDD", seed=3, start=50.0, audit=log)
+    note, seen = dispatcher._note, [look_wholly(dispatcher)]
+
+    def watch(kind, **values):
+        note(kind, **values)
+        seen.append(look_wholly(dispatcher))
+
+    dispatcher._note = watch
+    now = 100.0
+    for k in range(n_steps):
+        now += draw.choice((0.0, 0.0, 1.0, 4.0, 9.0))
+        try:
+            match draw.randrange(12):
+                case 0 | 1:
+                    dispatcher.decide(now)
+                case 2 if dispatcher.idle and dispatcher.waiting:
+                    dispatcher.assign(now, draw.choice(dispatcher.idle), dispatcher.waiting[-1])
+                case 3:
+                    dispatcher.begin_day(now)
+                case 4 | 5 if dispatcher.under_way:
+                    task, vehicle = draw.choice(sorted(dispatcher.under_way.items()))
+                    event = dispatcher._floor.tasks[task].event
+                    site = draw.choice((event.pickup, event.delivery))
+                    kind = VehiclePassed if site == event.pickup else VehicleIdle
+                    dispatcher.feed(kind(now, vehicle, site), number=k)
+                case _:
+                    late = draw.choice((0.0, 0.0, 2.5, 7.0))
+                    maker = MAKERS[draw.choice((0, 0, 0, *range(len(MAKERS))))]
+                    event = maker(now - late, k, draw.choice(SITES))
+                    number = draw.choice((None, k, k - 1))
+                    dispatcher.feed(event, hold=draw.random() < 0.3, number=number)
+        except EventError:
+            pass
+        if k == n_steps // 2:
+            dispatcher.save(state)
+            saved = len(seen), look_wholly(dispatcher)
+    # Questions without an answer are not in the log, but in a state.
+    return seen, saved[1] if saved[0] == len(seen) else seen[-1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_a_log_cut_anywhere_recovers_to_what_was_then(tmp_path_factory, seed):
+    draw = random.Random(seed)
+    log = tmp_path_factory.mktemp("log") / "day.jsonl"
+    state = log.with_name("live.npz")
+    seen, last = play(draw, log, 40, state)
+    whole = log.read_bytes()
+    assert whole.count(b"\n") == len(seen)
+    for _ in range(3):
+        log.write_bytes(whole[: draw.randint(0, len(whole))])
+        n = len(
+            [row for row in log.read_bytes().split(b"\n") if row.endswith(b"}") and is_json(row)]
+        )
+        again = recover(log)
+        if n:
+            expected = seen[n - 1]
+            assert look_wholly(again)[:-1] == expected[:-1]
+            decisions, lines, numbers = expected[-1]
+            assert (again._decisions, again._numbers.ends) == (decisions, numbers)
+            assert again._lines == max(1, lines) + 1  # a line more: that it started
+    log.write_bytes(whole)
+    # How long what happened is kept as entries depends on when the process started.
+    found = look_wholly(recover(log, state=state))
+    assert [found[k] for k in (0, 1, 4)] == [last[k] for k in (0, 1, 4)]
+
+
+def is_json(row):
+    try:
+        return bool(json.loads(row))
+    except ValueError:
+        return False
+
+
+def begin(log, **options):
+    """Two vehicles under way, one of which has been seen at its pickup."""
+    dispatcher = Dispatcher(LAYOUT, "EDD", audit=log, **options)
+    dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", 300.0), number=7)
+    dispatcher.feed(TaskArrived(0.0, "b", "st3", "st4", 200.0), number=8)
+    first = dispatcher.decide(1.0)
+    assert names(first) == [(1, first[0].vehicle, "b", False), (2, first[1].vehicle, "a", False)]
+    dispatcher.feed(VehiclePassed(40.0, first[0].vehicle, "st3"), number=9)
+    return dispatcher, [item.vehicle for item in first]
+
+
+def test_what_is_not_confirmed_comes_once_more_with_its_number(tmp_path):
+    log = tmp_path / "day.jsonl"
+    dispatcher, (_, other) = begin(log)
+    finish = dispatcher._given[other].finish
+    for _ in range(2):  # also if the process ends again at once
+        again = Dispatcher.recover(LAYOUT, "EDD", audit=log)
+        assert again.last_number == 9
+    # What it was told before the decision counts.
+    again.feed(TaskArrived(0.0, "a", "st1", "st2", 300.0), number=7)
+    again.feed(TaskArrived(50.0, "c", "st5", "st6", 100.0), number=10)
+    found = again.decide(50.0)
+    assert names(found)[0] == (2, other, "a", True) and found[0].finish == finish
+    assert names(found)[1][0] == 3 and not found[1].repeated
+    assert again.decide(51.0) == []
+    third = Dispatcher.recover(LAYOUT, "EDD", audit=log)
+    third.feed(VehicleIdle(60.0, other, "st2"), number=11)
+    assert [item.task for item in third.decide(60.0)] == ["c"]
+
+
+def test_a_vehicle_that_goes_on_standing_confirms_nothing(tmp_path):
+    log = tmp_path / "day.jsonl"
+    dispatcher = Dispatcher(LAYOUT, "EDD", audit=log)
+    for vehicle in dispatcher.idle:
+        dispatcher.feed(VehiclePassed(0.0, vehicle, "st1"))
+    dispatcher.feed(TaskArrived(1.0, "a", "st1", "st2", 300.0))
+    (made,) = dispatcher.decide(1.0)
+    dispatcher.feed(VehiclePassed(2.0, made.vehicle, "st1"))
+    assert names(recover(log).decide(3.0)) == [(1, made.vehicle, "a", True)]
+
+
+def test_known_numbers_are_harmless_and_refused_ones_may_come_again(tmp_path):
+    log = tmp_path / "day.jsonl"
+    begin(log)
+    again = recover(log)
+    idle = again.idle[0]
+    before = look_wholly(again)
+    for number in (7, 8, 9):  # whatever they say now
+        again.feed(TaskArrived(60.0, "z", "st1", "st2", 300.0), number=number)
+    assert look_wholly(again) == before
+    with pytest.raises(EventError, match="is idle; expected it to be working"):
+        again.feed(VehicleIdle(60.0, idle, "st1"), number=12)
+    again.feed(VehiclePassed(60.0, idle, "st1"), number=12)
+    assert again._numbers.ends == [7, 10, 12, 13]
+    with pytest.raises(EventError, match=r"number: read 1\.5; expected a whole number"):
+        again.feed(VehiclePassed(61.0, idle, "st1"), number=1.5)
+
+
+@given(st.lists(st.integers(-3, 9)))
+def test_numbers_are_a_set(found):
+    numbers = Numbers()
+    for number in found:
+        if number not in numbers:
+            numbers.add(number)
+    assert {number for number in range(-5, 12) if number in numbers} == set(found)
+    assert numbers.last == max(found, default=None)
+    assert numbers.ends == sorted(set(numbers.ends))
+
+
+def test_a_line_that_was_cut_off_is_said(tmp_path):
+    log = tmp_path / "day.jsonl"
+    dispatcher, _ = begin(log)
+    n = log.read_bytes().count(b"\n")
+    with open(log, "ab") as file:
+        file.write(b'{"kind": "VehicleId\xff')
+    with pytest.warns(LogWarning, match=f"day.jsonl: line {n + 1}: cut off, as by a kill"):
+        again = Dispatcher.recover(LAYOUT, "EDD", audit=log)
+    assert look(again) == look(dispatcher)
+    # The log goes on, and reads as any other.
+    again.feed(VehiclePassed(60.0, again.idle[0], "st1"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert look(Dispatcher.recover(LAYOUT, "EDD", audit=log)) == look(again)
+
+
+def test_a_saved_state_and_a_new_file(tmp_path):
+    log, new, state = tmp_path / "day.jsonl", tmp_path / "next.jsonl", tmp_path / "live.npz"
+    dispatcher, vehicles = begin(log, seed=5, lateness=20.0)
+    dispatcher.save(state)
+    dispatcher = Dispatcher.load(state, audit=new)
+    dispatcher.feed(VehicleAdded(61.0, "v9", "st1"))
+    dispatcher.feed(TaskArrived(45.0, "c", "st5", "st6", 100.0), number=10)
+    with pytest.raises(
+        RecordError, match=r"line 1: read the log's line 6; expected line 0, or state="
+    ):
+        recover(new)
+    again = recover(new, state=state)
+    assert look_wholly(again)[:-1] == look_wholly(dispatcher)[:-1]
+    assert (again.seed, again.lateness) == (5, 20.0)
+    assert names(again.decide(61.0))[0] == (2, vehicles[1], "a", True)
+    with pytest.raises(InputError, match="of another floor than layout 'line'"):
+        sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("ab")]
+        data = {"format": 1, "name": "line", "sites": sites, "edges": [{"a": "a", "b": "b"}]}
+        line = acerl_np.Layout.from_dict({**data, "vehicles": [{"id": "v", "start": "a"}]})
+        Dispatcher.recover(line, "EDD", audit=new, state=state)
+
+
+def test_a_restart_from_an_older_state_replaces_what_came_after(tmp_path):
+    log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
+    dispatcher, _ = begin(log)
+    dispatcher.save(state)
+    dispatcher.feed(TaskArrived(50.0, "gone", "st5", "st6", 100.0))
+    older = Dispatcher.load(state, audit=log)
+    older.feed(TaskArrived(51.0, "c", "st5", "st6", 100.0))
+    assert recover(log).waiting == older.waiting == ("c",)
+    # A dispatcher that is made anew begins anew.
+    Dispatcher(LAYOUT, "EDD", audit=log)
+    assert (recover(log).waiting, recover(log).under_way) == ((), {})
+
+
+def test_what_cannot_be_recovered_is_refused(tmp_path):
+    log = tmp_path / "day.jsonl"
+    with pytest.raises(RecordError, match=r"none\.jsonl: cannot read: no such file"):
+        recover(tmp_path / "none.jsonl")
+    for text in (b"hello\nworld\n", b'{"x": 1}\n'):
+        log.write_bytes(text)
+        with pytest.raises(RecordError, match=r"day\.jsonl: line 1: (not JSON|kind: read 'None')"):
+            recover(log)
+    for text in (b"", b"\0\0", b'{"kin', b'{"kind": "Started", "line": 0'):
+        log.write_bytes(text)
+        assert recover(log, start=9.0)._floor.day.start == 9.0
+    begin(log)
+    rows = log.read_text().splitlines()[-6:]
+    for change, message in (
+        (lambda line: line.pop("line"), "line 2: line: read 'None'; expected the count of a log"),
+        (lambda line: line.update(kind="x"), "line 2: kind: read 'x'"),
+        (lambda line: line.update(line=5), "line 3: read the log's line 2; expected line 1"),
+        (
+            lambda line: line.update(clock="x"),
+            "line 2: TaskArrived: time: read x; expected seconds",
+        ),
+        (lambda line: line.update(pickup="x"), "line 2: TaskArrived: .* site 'x' unknown"),
+        (lambda line: line.pop("pickup"), "line 2: TaskArrived: 'pickup' is missing"),
+    ):
+        line = json.loads(rows[1])
+        change(line)
+        log.write_text("\n".join([rows[0], json.dumps(line), *rows[2:]]) + "\n")
+        with pytest.raises(RecordError, match=message):
+            recover(log)
+    log.write_text("\n".join(rows) + "\n")
+    other = LAYOUT.with_fleet(LAYOUT.vehicles[:2])
+    with pytest.raises(
+        RecordError, match=r"vehicles: read v0, v1, v2; expected those of layout 'dmh': v0, v1$"
+    ):
+        Dispatcher.recover(other, "EDD", audit=log)
+
+
+def test_what_a_full_disk_kept_back_comes_later(tmp_path, monkeypatch):
+    log = tmp_path / "day.jsonl"
+    dispatcher, _ = begin(log)
+    write, room = os.write, [30]
+
+    def fill(file, data):
+        if room[0] == 0:
+            raise OSError(28, "No space left on device")
+        n = write(file, data[: room[0]])
+        room[0] -= n
+        return n
+
+    monkeypatch.setattr(os, "write", fill)
+    with pytest.raises(StorageError, match="no space left"):
+        dispatcher.feed(TaskArrived(50.0, "c", "st5", "st6", 100.0), number=10)
+    for _ in range(2):
+        with pytest.raises(StorageError, match="no space left"):
+            dispatcher.decide(51.0)
+    assert "c" in dispatcher.under_way
+    monkeypatch.setattr(os, "write", write)
+    (made,) = dispatcher.decide(52.0)
+    assert (made.task, made.number, made.repeated) == ("c", 3, True)
+    again = recover(log)
+    assert (look(again), again.last_number) == (look(dispatcher), 10)
+    assert [item.number for item in again.decide(53.0)] == [2, 3]
+
+
+def test_lines_are_on_the_disk_if_asked(tmp_path, monkeypatch):
+    synced = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    begin(tmp_path / "day.jsonl")
+    assert not synced
+    begin(tmp_path / "other.jsonl", fsync=True)
+    assert len(synced) == 6
+
+
+def test_a_vehicle_that_is_idle_elsewhere(tmp_path):
+    log = tmp_path / "day.jsonl"
+    dispatcher, (vehicle, _) = begin(log)
+    with pytest.raises(
+        EventError,
+        match=f"VehicleIdle at 60.0 s: vehicle '{vehicle}' is at 'st1', task 'b' goes to 'st4'; expected it "
+        "there, or delivered=False, by which the task waits again",
+    ):
+        dispatcher.feed(VehicleIdle(60.0, vehicle, "st1"))
+    dispatcher.feed(VehicleIdle(60.0, vehicle, "st1", delivered=False))
+    assert (dispatcher.waiting, dispatcher.sites[vehicle]) == (("b",), "st1")
+    assert vehicle in dispatcher.idle and dispatcher._floor.day.delivered == 0
+    assert look(recover(log)) == look(dispatcher)
+    assert "b" not in acerl_np.live.audit.read_audit(log, LAYOUT).instance.tasks
+
+
+def test_the_lateness_is_an_option(tmp_path):
+    log = tmp_path / "day.jsonl"
+    dispatcher = Dispatcher(LAYOUT, "EDD", lateness=60.0, audit=log)
+    dispatcher.feed(TaskArrived(100.0, "a", "st1", "st2", 300.0))
+    dispatcher.feed(TaskArrived(41.0, "b", "st1", "st2", 300.0))
+    assert dispatcher.waiting == ("b", "a")
+    with pytest.raises(EventError, match="more than 60 s before the last event"):
+        dispatcher.feed(TaskArrived(39.0, "c", "st1", "st2", 300.0))
+    assert recover(log).lateness == 60.0
+    with pytest.raises(InputError, match="lateness: read -1; expected seconds from 0 to 86,400"):
+        Dispatcher(LAYOUT, "EDD", lateness=-1)
+
+
+def test_a_day_survives_kills():
+    """The plant's side is in the script; `python benchmarks/kill_live.py` kills 20 times in 800 tasks."""
+    script = BENCHMARKS / "kill_live.py"
+    done = subprocess.run(
+        [sys.executable, script, "--quick"], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 lost, 0 carried twice" in done.stdout
