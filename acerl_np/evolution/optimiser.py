@@ -114,7 +114,7 @@ class Evolution(CopiedWhole):
     >>> evolution = Evolution([0.0, 0.0], sigma=0.5, adapt="matrix", seed=1)
     >>> for _ in range(60):
     ...     x, _ = evolution.ask()
-    ...     constraints = x.sum(axis=1, keepdims=True) - 1  # one constraint: (64, 1)
+    ...     constraints = x.sum(axis=1, keepdims=True) - 1  # one constraint: (population, 1)
     ...     report = evolution.tell(-((x - 1) ** 2).sum(axis=1), constraints)
     >>> evolution.mean.round(2)
     array([0.5, 0.5])
