@@ -10,7 +10,6 @@ Igel, "CMA-ES with optimal covariance update and storage complexity", NIPS 2016.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
@@ -20,7 +19,7 @@ from acerl_np.evolution.rates import Rates, find_places, find_rates, measure_var
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Scaled
 from acerl_np.kernels.update import Noise
-from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.errors import InputError
 from acerl_np.support.fields import take_arrays
 
 MAX_MATRIX = 300
@@ -82,8 +81,6 @@ class Covariance(Scaled):
     is the identity, and the paths are zeros. An `InputError` refuses a state that is not usable.
     """
 
-    most: int = sys.maxsize
-    """Largest number of parameters."""
     make_round: Callable[[int], np.ndarray] = np.ones
     """What makes the first covariance."""
 
@@ -98,8 +95,6 @@ class Covariance(Scaled):
     ) -> None:
         super().__init__(first, decay, every)
         n = self.first.size
-        if n > self.most:
-            raise ConfigError(f"covariance: read {n:,} parameters; expected at most {self.most}")
         self.limits = limits
         self.state = state or State(1.0, type(self).make_round(n), np.zeros(n), np.zeros(n), 0)
         # From the covariance alone, here and nowhere else, so that a restored search has the same root.

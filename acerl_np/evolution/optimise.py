@@ -32,7 +32,10 @@ FINAL = {"target", "maxfevals", "callback", "interrupt"}
 """Reasons after which no search begins again."""
 CHUNK = 0.01
 """Seconds that a task of an executor takes at least, where the evaluations so far allow that."""
-SHARED = ("ranking", "shaping", "learning_rate", "noise_decay", "noise_decay_every", "antithetic")
+SHARED = (
+    *("seed", "population", "integers", "covariance", "p_f", "ranking", "shaping"),
+    *("learning_rate", "noise_decay", "noise_decay_every", "antithetic"),
+)
 """Options that go to `Evolution` as they are, beside those that are read here."""
 
 
@@ -165,12 +168,7 @@ noise_decay_every, antithetic
         x0,
         sigma=sigma,
         bounds=(lower, upper),
-        seed=seed,
-        population=population,
         adapt=adapt,
-        integers=integers,
-        covariance=covariance,
-        p_f=p_f,
         **{name: given[name] for name in SHARED},
     )
     sign = 1.0 if maximise else -1.0

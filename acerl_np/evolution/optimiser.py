@@ -313,7 +313,9 @@ class Evolution(CopiedWhole):
         adapted = self._options["adapt"] != "none" and not self._options["integers"].any()
         good, g = told.good, told.constraints
         near = told.tolerance.level == 0.0 and told.feasible.any() and self.n_instances == 1
-        if g is None or not (adapted and near and self._rank.ranking == "isr"):
+        fits = adapted and near and self._rank.ranking == "isr"
+        # Of a crooked constraint the Lagrangian leads astray: every second search is without it.
+        if g is None or not fits or self.restarts % 2:
             return told.returns, told.ranked
         normals, stiffness = z[good].astype(np.float64), told.tolerance.stiffness
         scores = np.full(len(good), np.nan)

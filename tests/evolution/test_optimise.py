@@ -375,6 +375,22 @@ def test_multipliers_are_those_of_the_slopes():
     assert (np.sort(stiff[g[:, 0] > 0.3])[-1] < np.sort(stiff[g[:, 0] <= 0.0])).mean() > 0.9
 
 
+def test_every_second_search_is_ranked_without_the_lagrangian(monkeypatch):
+    used = []
+    path = "acerl_np.evolution.optimiser.score_members"
+    monkeypatch.setattr(path, lambda returns, *rest: used.append(1) or returns)
+    evolution = Evolution(np.zeros(2), sigma=0.5, adapt="matrix", bounds=(-1.0, 1.0))
+    counts = []
+    for _ in range(3):
+        used.clear()
+        for _ in range(4):
+            x, _ = evolution.ask()
+            evolution.tell(x.sum(axis=1), x[:, :1] - 2.0)
+        counts.append(len(used))
+        evolution.restart()
+    assert counts == [4, 0, 4]
+
+
 @many_draws
 def test_more_parameters_than_a_matrix_has_are_said():
     with pytest.warns(RuntimeWarning, match="adapt: a sigma for each of 301 parameters"):
