@@ -423,9 +423,9 @@ def tabulate_vehicles(folder: Path) -> str:
         "may wait (%)": ("+wait", "assignment", "stay"),
     }
     columns = {
-        name: (more, *how)
-        for name, (more, *how) in columns.items()
-        if any(cell[1].endswith(more) and cell[2:] == (*how, "unlimited") for cell in cells)
+        name: how
+        for name, how in columns.items()
+        if any(x[1].endswith(how[0]) and x[2:] == (*how[1:], "unlimited") for x in cells)
     }
     lines: list[list[Cell]] = []
     for floor, policy, *own in cells:
