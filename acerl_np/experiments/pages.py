@@ -416,69 +416,64 @@ def read_vehicles(folder: Path, objective: str) -> dict[VehicleCell, dict[str, n
 def tabulate_vehicles(folder: Path) -> str:
     """Return what calling back, parking and waiting do to the mean waiting, without batteries."""
     cells = read_vehicles(folder, "waiting")
+    columns = {
+        "until pickup (%)": ("", "pickup", "stay"),
+        "parking (%)": ("", "assignment", "park"),
+        "both (%)": ("", "pickup", "park"),
+        "may wait (%)": ("+wait", "assignment", "stay"),
+    }
+    columns = {
+        name: how
+        for name, how in columns.items()
+        if any(x[1].endswith(how[0]) and x[2:] == (*how[1:], "unlimited") for x in cells)
+    }
     lines: list[list[Cell]] = []
-    for floor, policy, *how in cells:
-        if how != ["assignment", "stay", "unlimited"] or policy.endswith("+wait"):
+    for floor, policy, *own in cells:
+        if own != ["assignment", "stay", "unlimited"] or policy.endswith("+wait"):
             continue
         base = cells[floor, policy, "assignment", "stay", "unlimited"]["waiting_s"]
-        line: list[Cell] = [floor, f"`{policy}`", len(base), f"{base.mean():.1f}"]
-        for own, commitment, parking in (
-            (policy, "pickup", "stay"),
-            (policy, "assignment", "park"),
-            (policy, "pickup", "park"),
-            (f"{policy}+wait", "assignment", "stay"),
-        ):
-            found = cells.get((floor, own, commitment, parking, "unlimited"))
+        n_seeds: Cell = len(base) if len(base) > 1 else ""
+        line: list[Cell] = [floor, f"`{policy}`", n_seeds, f"{base.mean():.1f}"]
+        for more, commitment, parking in columns.values():
+            found = cells.get((floor, policy + more, commitment, parking, "unlimited"))
             if found is None:
                 line.append("")
                 continue
             change = 100.0 * (found["waiting_s"].mean(axis=0) / base.mean(axis=0) - 1.0)
             line.append(f"{change.mean():+.1f} ± {standard_error(change):.1f}")
         lines.append(line)
-    header = [
-        "floor",
-        "policy",
-        "seeds",
-        "waiting (s)",
-        "until pickup (%)",
-        "parking (%)",
-        "both (%)",
-        "may wait (%)",
-    ]
-    return render_table(header, lines, "markdown")
+    return render_table(["floor", "policy", "seeds", "waiting (s)", *columns], lines, "markdown")
 
 
 def tabulate_batteries(folder: Path) -> str:
-    """Return the late tasks with batteries, by who knows of them."""
+    """Return the late tasks with batteries, by who knows of them; a policy in each line."""
     cells = read_vehicles(folder, SHIFT)
-    columns = {
-        "`nearest`, unlimited": ("nearest", "unlimited"),
-        "`nearest`": ("nearest", "layout"),
-        "`assignment`": ("assignment", "layout"),
-        "index, unlimited": ("index", "unlimited"),
-        "index": ("index", "layout"),
-        "tuned": ("index+tuned", "layout"),
-        "energy features": ("index+energy", "layout"),
-        "both": ("index+tuned+energy", "layout"),
+    names = {
+        "index": "trained",
+        "index+tuned": "trained, thresholds tuned",
+        "index+energy": "trained, energy features",
+        "index+tuned+energy": "trained, both",
     }
     lines: list[list[Cell]] = []
-    for floor, *how in cells:
-        if how != ["nearest", "assignment", "stay", "layout"]:
+    for floor, policy, *how in cells:
+        if how != ["assignment", "stay", "layout"]:
             continue
-        charging = cells[floor, "nearest", "assignment", "stay", "layout"]["charging_share"]
-        line: list[Cell] = [floor, f"{100.0 * charging.mean():.0f}"]
-        n = 0
-        for policy, battery in columns.values():
-            found = cells.get((floor, policy, "assignment", "stay", battery))
-            if found is None:
-                line.append("")
-                continue
-            late = 100.0 * found["late_share"].mean(axis=1)
-            n = max(n, len(late))
+        line: list[Cell] = [floor, names.get(policy, f"`{policy}`")]
+        found = cells[floor, policy, "assignment", "stay", "layout"]
+        n_seeds = len(found["late_share"])
+        line += [n_seeds if n_seeds > 1 else "", f"{100.0 * found['charging_share'].mean():.0f}"]
+        for commitment, battery in (
+            ("assignment", "unlimited"),
+            ("assignment", "layout"),
+            ("pickup", "layout"),
+        ):
+            own = cells.get((floor, policy, commitment, "stay", battery))
+            late = 100.0 * own["late_share"].mean(axis=1) if own else np.empty(0)
             error = f" ± {standard_error(late):.2f}" if len(late) > 1 else ""
-            line.append(f"{late.mean():.2f}{error}")
-        lines.append([*line, n])
-    header = ["floor", "charging (%)", *columns, "seeds"]
+            line.append(f"{late.mean():.2f}{error}" if len(late) else "")
+        lines.append(line)
+    header = ["floor", "policy", "seeds", "charging (%)"]
+    header += ["unlimited: late (%)", "batteries: late (%)", "and until pickup: late (%)"]
     return render_table(header, lines, "markdown")
 
 
