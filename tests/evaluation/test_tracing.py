@@ -75,15 +75,14 @@ def test_reasons_name_vehicles_that_charge_and_park(policies):
 
 
 def test_past_assignments_call_vehicles_from_their_parking():
-    """v is on its way to C to park when its task is due at 5 s, 5 m beyond A: it turns at B."""
+    """v is on its way to C to park when its task is due at 5 s: it turns at B."""
     parking = {"after": 0, "places": [{"site": "C"}]}
     layout = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}], parking=parking))
-    rows = [make_task("early", "A", "A", 0), make_task("t", "B", "A", 5)]
-    instance = acerl_np.Instance.from_rows("parked", layout, rows)
-    start = np.array([0.0, 5.0])
-    past = Assignments(instance, np.arange(2), np.zeros(2, np.int32), start, start + np.nan)
-    assert [trip.start for trip in trace_past(past).trips] == [0, 5]
-    assert replay_assignments(past).start.tolist() == [0, 5]
+    instance = acerl_np.Instance.from_rows("parked", layout, [make_task("t", "B", "A", 5, 60)])
+    start, first = np.array([5.0]), np.zeros(1, np.int32)
+    past = Assignments(instance, np.arange(1), first, start, start + np.nan)
+    assert [trip.start for trip in trace_past(past).trips] == [5]
+    assert replay_assignments(past).start.tolist() == [5]
 
 
 @pytest.mark.parametrize("form", FORMS)
