@@ -374,12 +374,10 @@ def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
         unused = "" if any(layout.batteries) else "; no vehicle has a battery"
         lines.append(f"{count(len(slots), 'charger')}: {list_first(named, most)}{unused}")
     if layout.parking is not None:
-        places = [
-            place.site + f" ({place.places} places)" * (place.places > 1)
-            for place in layout.parking.places
-        ]
+        places = [(place.site, place.places) for place in layout.parking.places]
+        named = [site + f" ({n} places)" * (n > 1) for site, n in places]
         after = f"parking after {layout.parking.after} s without a task"
-        lines.append(f"{after}: {count(len(places), 'site')}: {list_first(places, most)}")
+        lines.append(f"{after}: {count(len(named), 'site')}: {list_first(named, most)}")
     owners: dict[Battery, list[str]] = {}
     for vehicle, battery in zip(layout.vehicles, layout.batteries, strict=True):
         if battery is not None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from acerl_np.kernels.observation import allocate_view, write_view
-from acerl_np.kernels.state import INSTANCE_TASK_SLOTS, NEVER, PARKING, TO_CHARGER
+from acerl_np.kernels.state import BATTERY_GOOD, INSTANCE_TASK_SLOTS, NEVER, PARKING, TO_CHARGER
 from acerl_np.live.audit import ASSIGNED, CHARGE, DAY_BEGAN, ORDERS, PARK, RECALL, STARTED, AuditLog
 from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
@@ -131,9 +131,10 @@ class Dispatcher(CopiedWhole):
         Whether each line of the log is on the disk before the call returns, so that also a power cut loses
         none. It takes as long as the disk does.
     commitment : {"assignment", "pickup"}, optional
-        Until when a task may be taken from its vehicle and given to another one; by default the layout's.
+        Until when a task may be taken from its vehicle and given to another one; by default as
+        the policy was trained, or the layout says.
     max_changes : int, optional
-        How often a task may be; by default the layout's.
+        How often a task may be; by default as of `commitment`.
     parks, charges : bool
         Whether idle vehicles are sent to the layout's parking places, and to its chargers. If not, the plant
         does that: `send` says so.
@@ -202,11 +203,11 @@ class Dispatcher(CopiedWhole):
                 f"lateness: read {describe(lateness)}; expected seconds from 0 to {LATEST:,}"
             )
         self.lateness = float(lateness)
+        if not isinstance(policy, str) and policy.commitment is not None:
+            layout = layout.with_commitment(policy.commitment, policy.max_changes)
         if commitment is not None or max_changes is not None:
-            layout = layout.with_commitment(
-                layout.commitment if commitment is None else commitment,
-                layout.max_changes if max_changes is None else max_changes,
-            )
+            most = layout.max_changes if max_changes is None else max_changes
+            layout = layout.with_commitment(commitment or layout.commitment, most)
         self.commitment, self.max_changes = layout.commitment, layout.max_changes
         self.parks, self.charges = bool(parks), bool(charges)
         self._decisions = self._lines = self._last_order = 0
@@ -427,8 +428,7 @@ class Dispatcher(CopiedWhole):
             return
         self._settle_recalls(event)
         if isinstance(event, VehicleLevel):
-            under_way = event.vehicle in self.under_way.values()
-            self._opens |= event.level > before and not under_way
+            self._opens |= event.level > before and event.vehicle not in self.under_way.values()
         elif isinstance(event, VehiclePassed | VehicleParked | VehicleCharging):
             # It opens decisions if what has ended then makes one possible.
             self._asked = min(self._asked, float(event.time) - 1.0)
@@ -556,8 +556,8 @@ class Dispatcher(CopiedWhole):
                 return
             place = self.layout.sites[site].id
             if status == TO_CHARGER:
-                level, battery = self._floor.find_level(v, now), self.layout.batteries[v]
-                low = battery is not None and level < battery.good
+                level = self._floor.find_level(v, now)
+                low = level < self._floor.problem.battery[0, v, BATTERY_GOOD]
                 reason = f"level {level:.0f}: {'low' if low else 'no waiting task fits it'}"
             else:
                 reason = f"idle for {now - self._floor.vehicles[v].since:.0f} s"

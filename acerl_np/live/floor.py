@@ -594,7 +594,9 @@ class Floor(Board):
                 f"{name_event(event)}: vehicle '{event.vehicle}' is not out of service; "
                 "expected it to be"
             )
-        self.put(v, vehicle._replace(service=SERVING, site=self._find_place(event, vehicle)))
+        since = float(event.time) if self.has_errands else vehicle.since
+        site = self._find_place(event, vehicle)
+        self.put(v, vehicle._replace(service=SERVING, site=site, since=since))
 
     def _find_fleet(self, vehicles: Iterable[Vehicle], what: str) -> Layout:
         """Return the floor with another fleet, which the policy must serve."""

@@ -99,24 +99,14 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
     return {
         "time": _pack_time(feed.time),
         "tasks": [
-            {
-                **_pack_task(task),
-                "since": task.since,
-                "vehicle": task.vehicle,
-                "slot": task.slot,
-                **({"changes": task.changes} if task.changes else {}),
-            }
+            {**_pack_task(task), "since": task.since, "vehicle": task.vehicle, "slot": task.slot}
             for task in base.tasks.values()
         ],
         "pool": base.pool,
         "planned": [_pack_task(task) for task in base.planned.values()],
         "vehicles": [
             {
-                **{
-                    name: value
-                    for name, value in vehicle._asdict().items()
-                    if name not in ERRAND_FIELDS or value
-                },
+                **{k: x for k, x in vehicle._asdict().items() if x or k not in ERRAND_FIELDS},
                 "site": sites[vehicle.site].id,
                 "origin": sites[vehicle.origin].id,
             }
@@ -149,7 +139,6 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
             since=float(entry["since"]),
             vehicle=int(entry["vehicle"]),
             slot=int(entry.get("slot", 0)),
-            changes=int(entry.get("changes", 0)),
         )
     carried = {task.vehicle: name for name, task in tasks.items()}
     vehicles = [
@@ -181,12 +170,13 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
 
 def _pack_task(task: LiveTask) -> dict[str, Any]:
     told = {} if task.told is None else {"told": vars(task.told)}
-    return {**vars(task.event), **told}
+    return {**vars(task.event), **told, **({"changes": task.changes} if task.changes else {})}
 
 
 def _unpack_task(data: dict[str, Any]) -> LiveTask:
-    told = data.get("told")
-    return LiveTask(read_event(TaskArrived, data), told=told and read_event(TaskArrived, told))
+    told, changes = data.get("told"), int(data.get("changes", 0))
+    told = told and read_event(TaskArrived, told)
+    return LiveTask(read_event(TaskArrived, data), told=told, changes=changes)
 
 
 def _unpack_way(values: list[Any], layout: Layout) -> Way:

@@ -102,6 +102,9 @@ EXPECTED = f"some of {', '.join(KNOWN)}, or functions with @acerl_np.feature"
 START = {"approach": -1.0, "current": 1.0, "wait": -5.0}
 """Weights of the start: about the yardstick nearest, which seldom calls a vehicle back and hardly waits."""
 
+LATE = ("commitment", "max_changes")
+"""What a file holds only where it is told."""
+
 THRESHOLD_STEP = 0.2
 """Share of a battery above its critical level by which a weight of 1 moves a threshold."""
 
@@ -331,11 +334,9 @@ class IndexPolicy(AnyPolicy):
         return None
 
     def _pack(self) -> dict[str, np.ndarray]:
-        late = {} if self.commitment is None else {"commitment": np.array(self.commitment)}
-        if late:
-            late["max_changes"] = np.array(self.max_changes)
+        late = () if self.commitment is None else LATE
         return {
-            **late,
+            **{name: np.array(getattr(self, name)) for name in late},
             "theta": self.theta,
             "features": np.frombuffer("\n".join(self.features).encode(), np.uint8),
             "planned_breakdowns": np.array(self.planned_breakdowns),
@@ -364,9 +365,7 @@ class IndexPolicy(AnyPolicy):
         except UnicodeDecodeError as error:
             text = "features: not text; the file holds no policy of this format"
             raise PolicyError(text) from error
-        late = {
-            name: arrays[name].tolist() for name in ("commitment", "max_changes") if name in arrays
-        }
+        late = {name: arrays[name].tolist() for name in LATE if name in arrays}
         return cls(
             arrays["theta"],
             features=features,

@@ -423,12 +423,9 @@ class _Notes:
         for k, decision in enumerate(self.decisions[first:], first):
             for v, trip in list(self.open.items()):
                 if (decision.vehicle == v) != (decision.task == trip.task):
+                    gone = {"pickup": None, "delivered": False, "recall": k}
                     steps = self._break_off(v, trip.steps)
-                    self.trips.append(
-                        trip._replace(
-                            end=self.now, pickup=None, delivered=False, steps=steps, recall=k
-                        )
-                    )
+                    self.trips.append(trip._replace(end=self.now, steps=steps, **gone))
                     del self.open[v]
 
     def add_errands(self) -> None:
@@ -445,12 +442,10 @@ class _Notes:
             status, errand = int(after[v, S.VEHICLE_STATUS]), self.under_way.get(v)
             if errand is not None and errand.status != status:
                 del self.under_way[v]
-                arrived = not errand.steps or self.now == errand.end
-                steps = errand.steps
+                arrived, steps = not errand.steps or self.now == errand.end, errand.steps
                 if status == S.BROKEN:
                     # As of a trip: it stands where it was a tick before.
-                    steps = _cut_steps(steps, self.now - 1, self.broken[v])
-                    arrived = not errand.steps
+                    arrived, steps = not steps, _cut_steps(steps, self.now - 1, self.broken[v])
                 elif not arrived:
                     steps = self._break_off(v, steps)
                 if errand.start < self.now:
@@ -485,9 +480,8 @@ class _Notes:
             if self.courses.get(v) == course:
                 continue
             self.courses[v] = course
-            bends = [max(0, tick)]
-            if status == S.WORKING and course[-1] > tick:
-                bends.append(course[-1])
+            loads = status == S.WORKING and course[-1] > tick
+            bends = [max(0, tick), course[-1]] if loads else [max(0, tick)]
             known = [own for own in self.levels[v] if own.time < bends[0]]
             for bend in bends:
                 level, then = (

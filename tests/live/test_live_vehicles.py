@@ -8,6 +8,7 @@ import random
 
 import naive_vehicles
 import numba
+import numpy as np
 import pytest
 import worlds
 from hypothesis import given, reject, settings
@@ -26,14 +27,17 @@ from acerl_np import (
     Recall,
     RecallAnswered,
     TaskArrived,
+    VehicleBack,
     VehicleBroke,
     VehicleCharging,
     VehicleIdle,
     VehicleLevel,
+    VehicleOutOfService,
     VehicleParked,
     VehiclePassed,
     VehicleRepaired,
 )
+from acerl_np.kernels.completion import find_free
 
 JIT = not numba.config.DISABLE_JIT
 
@@ -246,6 +250,36 @@ def test_a_recall_that_crosses_the_loading_is_refused(late):
     assert dispatcher._floor.day.delivered == 1
     with pytest.raises(EventError, match="task 't0' is unknown; expected one that was called back"):
         dispatcher.feed(RecallAnswered(6.0, "v0", "t0", done=False))
+
+
+def test_a_policy_brings_its_commitment_and_thresholds():
+    features, late = ["approach", "good"], {"commitment": "pickup", "max_changes": 3}
+    for weight, sent in ((0.0, []), (0.5, [("v0", "C")])):
+        policy = IndexPolicy([-1.0, weight], features=features, **late)
+        dispatcher = Dispatcher(floor(1), policy)
+        assert (dispatcher.commitment, dispatcher.max_changes) == ("pickup", 3)
+        dispatcher.feed(VehicleLevel(0.0, "v0", BATTERY["good"] + 1))
+        orders = dispatcher.decide(0.0)
+        assert say(orders) == sent and all(order.reason.endswith("low") for order in orders)
+
+
+def test_a_vehicle_that_comes_back_is_idle_from_then_on():
+    dispatcher = Dispatcher(floor(1), "nearest")
+    dispatcher.feed(VehicleOutOfService(0.0, "v0"))
+    assert dispatcher.decide(90.0) == []
+    dispatcher.feed(VehicleBack(100.0, "v0"))
+    assert dispatcher.decide(100.0) == [] and dispatcher.next_time == 105.0
+    assert say(dispatcher.decide(105.0)) == [("v0", "B")]
+
+
+def test_where_a_vehicle_charges_is_known_though_nobody_sent_it():
+    dispatcher = Dispatcher(floor(1), "nearest", charges=False)
+    dispatcher.feed(VehicleLevel(0.0, "v0", 200))
+    dispatcher.feed(VehicleCharging(0.0, "v0", "C"))
+    dispatcher.decide(0.0)
+    problem, state = dispatcher._floor.problem, dispatcher._floor.state
+    _, site = find_free(problem, state, np.int64(0), np.int64(0), False)
+    assert dispatcher.layout.sites[site].id == "C"
 
 
 def test_a_vehicle_that_breaks_down_on_its_way_to_a_charger_is_sent_again():
