@@ -423,9 +423,9 @@ class _Notes:
         for k, decision in enumerate(self.decisions[first:], first):
             for v, trip in list(self.open.items()):
                 if (decision.vehicle == v) != (decision.task == trip.task):
-                    gone = {"pickup": None, "delivered": False, "recall": k}
+                    trip = trip._replace(pickup=None, delivered=False, recall=k)
                     steps = self._break_off(v, trip.steps)
-                    self.trips.append(trip._replace(end=self.now, steps=steps, **gone))
+                    self.trips.append(trip._replace(end=self.now, steps=steps))
                     del self.open[v]
 
     def add_errands(self) -> None:
