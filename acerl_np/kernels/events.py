@@ -14,7 +14,7 @@ from acerl_np.kernels.energy import find_exhaustion, has_battery, set_level
 from acerl_np.kernels.errands import end_errands, find_errand_tick, mark_free, settle_idle
 from acerl_np.kernels.offers import has_choice, is_decision_due
 from acerl_np.kernels.random import draw_waiting_time
-from acerl_np.kernels.state import count_ticks, find_due, find_weight, weigh_measures
+from acerl_np.kernels.state import count_ticks, find_due, find_weight, has_errands, weigh_measures
 from acerl_np.kernels.trips import drives, locate_vehicle
 from acerl_np.kernels.ways import find_pace
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -133,7 +133,7 @@ def find_next_tick(problem, state, b):
     tick = S.NEVER
     if n_arrived < problem.instance[i, S.INSTANCE_N_TASKS]:
         tick = problem.arrival_tick[i, n_arrived]
-    if problem.instance[i, S.INSTANCE_ERRANDS]:
+    if has_errands(problem, i):
         tick = min(tick, find_errand_tick(problem, state, b))
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         vehicle = state.vehicle[b, v]
@@ -170,7 +170,7 @@ def is_exhausted(problem, state, b, v):
 def process_tick(problem, state, b, tick):
     """Let everything happen that happens at `tick`: breakdowns and repairs, finishes, arrivals."""
     i = state.episode[b, S.EPISODE_INSTANCE]
-    errands = problem.instance[i, S.INSTANCE_ERRANDS]
+    errands = has_errands(problem, i)
     opens = False
     state.episode[b, S.EPISODE_TIME] = tick
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
@@ -280,7 +280,7 @@ def pass_tick(problem, state, b, due):
     if state.episode[b, S.EPISODE_N_FINISHED] == problem.instance[i, S.INSTANCE_N_TASKS]:
         finish_episode(problem, state, b)
         return
-    if problem.instance[i, S.INSTANCE_ERRANDS]:
+    if has_errands(problem, i):
         settle_tick(problem, state, b)
     tick = min(due, find_next_tick(problem, state, b))
     if tick == S.NEVER:

@@ -97,6 +97,7 @@ def build_problem(
         _fill_instance(problem, i, instance, floors.rows)
         if instance.layout.has_random_breakdowns:
             problem.instance[i, state.INSTANCE_HORIZON] = find_last_tick(instance, horizon)
+    problem = _mark_errands(problem)
     return place_tasks(problem, instances, slots) if slots.ids else problem
 
 
@@ -198,6 +199,7 @@ def _stack_layouts(
         route_sites=np.array([site for route in named for site in route] or [-1], np.int32),
         goal=goal.make_table(),
         class_weight=goal.make_class_weights(),
+        errands=state.NO_ERRANDS,
         **room,
     )
     problem.way[..., state.WAY_NAMED_ROUTE] = -1
@@ -265,7 +267,7 @@ def build_live_problem(
     room = _allocate_rows(1, n_tasks, fleet, 1, n_berths)
     problem = _stack_layouts(floors, room, scaling, task_slots or layout.task_slots, PAPER)
     _fill_fleet(problem, 0, layout, floors.rows)
-    return problem
+    return _mark_errands(problem)
 
 
 def measure_loaded(layout: Layout, metres: np.ndarray) -> np.ndarray:
@@ -349,7 +351,12 @@ def set_commitment(problem: Problem, commitment: str, max_changes: int) -> Probl
     instance, is_late = problem.instance.copy(), commitment == "pickup"
     instance[:, state.INSTANCE_MAX_CHANGES] = max_changes if is_late else -1
     instance[:, state.INSTANCE_ERRANDS] |= is_late
-    return problem._replace(instance=instance)
+    return _mark_errands(problem._replace(instance=instance))
+
+
+def _mark_errands(problem: Problem) -> Problem:
+    some = problem.instance[:, state.INSTANCE_ERRANDS].any()
+    return problem._replace(errands=state.ERRANDS if some else state.NO_ERRANDS)
 
 
 def _fill_breakdowns(breakdown: np.ndarray, layout: Layout) -> None:
