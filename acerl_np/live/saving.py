@@ -35,10 +35,7 @@ KINDS = {**EVENTS, "Given": Given, "Recalled": Recalled, "Sent": Sent, "DayBegan
 
 
 def write_dispatcher(
-    path: str | os.PathLike[str],
-    policy: BasePolicy | str,
-    options: dict[str, Any],
-    feed: Feed,
+    path: str | os.PathLike[str], policy: BasePolicy | str, options: dict[str, Any], feed: Feed
 ) -> None:
     """Write what makes a dispatcher to an `.npz` file, atomically.
 
@@ -102,24 +99,14 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
     return {
         "time": _pack_time(feed.time),
         "tasks": [
-            {
-                **_pack_task(task),
-                "since": task.since,
-                "vehicle": task.vehicle,
-                "slot": task.slot,
-                **({"changes": task.changes} if task.changes else {}),
-            }
+            {**_pack_task(task), "since": task.since, "vehicle": task.vehicle, "slot": task.slot}
             for task in base.tasks.values()
         ],
         "pool": base.pool,
         "planned": [_pack_task(task) for task in base.planned.values()],
         "vehicles": [
             {
-                **{
-                    name: value
-                    for name, value in vehicle._asdict().items()
-                    if name not in ERRAND_FIELDS or value
-                },
+                **{k: x for k, x in vehicle._asdict().items() if x or k not in ERRAND_FIELDS},
                 "site": sites[vehicle.site].id,
                 "origin": sites[vehicle.origin].id,
             }
@@ -133,11 +120,7 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
             "delivered": delivered,
         },
         "entries": [
-            {
-                "at": _pack_time(entry.time),
-                "holds": entry.holds,
-                "item": _pack_item(entry.item),
-            }
+            {"at": _pack_time(entry.time), "holds": entry.holds, "item": _pack_item(entry.item)}
             for entry in feed.entries
         ],
     }
@@ -156,7 +139,6 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
             since=float(entry["since"]),
             vehicle=int(entry["vehicle"]),
             slot=int(entry.get("slot", 0)),
-            changes=int(entry.get("changes", 0)),
         )
     carried = {task.vehicle: name for name, task in tasks.items()}
     vehicles = [
@@ -188,12 +170,13 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
 
 def _pack_task(task: LiveTask) -> dict[str, Any]:
     told = {} if task.told is None else {"told": vars(task.told)}
-    return {**vars(task.event), **told}
+    return {**vars(task.event), **told, **({"changes": task.changes} if task.changes else {})}
 
 
 def _unpack_task(data: dict[str, Any]) -> LiveTask:
-    told = data.get("told")
-    return LiveTask(read_event(TaskArrived, data), told=told and read_event(TaskArrived, told))
+    told, changes = data.get("told"), int(data.get("changes", 0))
+    told = told and read_event(TaskArrived, told)
+    return LiveTask(read_event(TaskArrived, data), told=told, changes=changes)
 
 
 def _unpack_way(values: list[Any], layout: Layout) -> Way:
