@@ -462,10 +462,9 @@ class _Notes:
         for k, decision in enumerate(self.decisions[first:], first):
             for v, trip in list(self.open.items()):
                 if (decision.vehicle == v) != (decision.task == trip.task):
-                    trip = trip._replace(pickup=None, delivered=False, recall=k)
                     steps = self._break_off(v, trip.steps)
                     own = _cut_trip(trip, self.now, self.now)
-                    self.trips.append(own._replace(steps=steps))
+                    self.trips.append(own._replace(pickup=None, steps=steps, recall=k))
                     del self.open[v]
 
     def add_errands(self) -> None:
