@@ -8,78 +8,82 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from acerl_np.support.version import __version__
+from acerl_np.support.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from acerl_np import evolution as evolution
-    from acerl_np import rivals as rivals
-    from acerl_np.evaluation.trials import Trials, evaluate_policy
-    from acerl_np.kernels.floor import Floor
-    from acerl_np.live.dispatcher import Dispatcher
+    from acerl_np import evolution as evolution, rivals as rivals
+    from acerl_np.evaluation.trials import Trials as Trials, evaluate_policy as evaluate_policy
+    from acerl_np.kernels.floor import Floor as Floor
+    from acerl_np.live.dispatcher import Dispatcher as Dispatcher
     from acerl_np.live.events import (
-        Assignment,
-        Charge,
-        Explanation,
-        Forecast,
-        MachineBusy,
-        Option,
-        Park,
-        Recall,
-        RecallAnswered,
-        TaskAnnounced,
-        TaskArrived,
-        TaskCancelled,
-        TaskChanged,
-        TaskReady,
-        TaskRecalled,
-        VehicleAdded,
-        VehicleBack,
-        VehicleBroke,
-        VehicleCharging,
-        VehicleIdle,
-        VehicleLevel,
-        VehicleOutOfService,
-        VehicleParked,
-        VehiclePassed,
-        VehicleRemoved,
-        VehicleRepaired,
+        Assignment as Assignment,
+        Charge as Charge,
+        Explanation as Explanation,
+        Forecast as Forecast,
+        MachineBusy as MachineBusy,
+        Option as Option,
+        Park as Park,
+        Recall as Recall,
+        RecallAnswered as RecallAnswered,
+        TaskAnnounced as TaskAnnounced,
+        TaskArrived as TaskArrived,
+        TaskCancelled as TaskCancelled,
+        TaskChanged as TaskChanged,
+        TaskReady as TaskReady,
+        TaskRecalled as TaskRecalled,
+        VehicleAdded as VehicleAdded,
+        VehicleBack as VehicleBack,
+        VehicleBroke as VehicleBroke,
+        VehicleCharging as VehicleCharging,
+        VehicleIdle as VehicleIdle,
+        VehicleLevel as VehicleLevel,
+        VehicleOutOfService as VehicleOutOfService,
+        VehicleParked as VehicleParked,
+        VehiclePassed as VehiclePassed,
+        VehicleRemoved as VehicleRemoved,
+        VehicleRepaired as VehicleRepaired,
     )
-    from acerl_np.policies.agent import Agent
-    from acerl_np.policies.files import load_policy
-    from acerl_np.policies.index import IndexPolicy, feature
-    from acerl_np.policies.lookahead import Lookahead
-    from acerl_np.policies.network import Policy
-    from acerl_np.policies.own import rule
-    from acerl_np.policies.static import StaticPlan, fit_static
-    from acerl_np.problem.bundled import load_instance, load_layout, load_records, load_suite
-    from acerl_np.problem.instance import Instance
-    from acerl_np.problem.layout import Layout
-    from acerl_np.problem.parts import RandomBreakdowns
-    from acerl_np.problem.perturb import perturb
-    from acerl_np.problem.shift import generate_shift
-    from acerl_np.simulation.scene import Pairs, Scene
-    from acerl_np.simulation.simulator import Schedule, Simulator
+    from acerl_np.policies.agent import Agent as Agent
+    from acerl_np.policies.files import load_policy as load_policy
+    from acerl_np.policies.index import IndexPolicy as IndexPolicy, feature as feature
+    from acerl_np.policies.lookahead import Lookahead as Lookahead
+    from acerl_np.policies.network import Policy as Policy
+    from acerl_np.policies.own import rule as rule
+    from acerl_np.policies.static import StaticPlan as StaticPlan, fit_static as fit_static
+    from acerl_np.problem.bundled import (
+        load_instance as load_instance,
+        load_layout as load_layout,
+        load_records as load_records,
+        load_suite as load_suite,
+    )
+    from acerl_np.problem.instance import Instance as Instance
+    from acerl_np.problem.layout import Layout as Layout
+    from acerl_np.problem.parts import RandomBreakdowns as RandomBreakdowns
+    from acerl_np.problem.perturb import perturb as perturb
+    from acerl_np.problem.shift import generate_shift as generate_shift
+    from acerl_np.simulation.scene import Pairs as Pairs, Scene as Scene
+    from acerl_np.simulation.simulator import Schedule as Schedule, Simulator as Simulator
     from acerl_np.support.errors import (
-        AcerlError,
-        ActionError,
-        CheckpointError,
-        ConfigError,
-        EventError,
-        InputError,
-        LayoutError,
-        LogWarning,
-        MissingExtraError,
-        PolicyError,
-        PolicyWarning,
-        RecordError,
-        RecordWarning,
-        SharingError,
-        StorageError,
+        AcerlError as AcerlError,
+        ActionError as ActionError,
+        CheckpointError as CheckpointError,
+        ConfigError as ConfigError,
+        EventError as EventError,
+        InputError as InputError,
+        LayoutError as LayoutError,
+        LogWarning as LogWarning,
+        MissingExtraError as MissingExtraError,
+        PolicyError as PolicyError,
+        PolicyWarning as PolicyWarning,
+        RecordError as RecordError,
+        RecordWarning as RecordWarning,
+        SharingError as SharingError,
+        StorageError as StorageError,
     )
-    from acerl_np.training.acerl import ACERL
-    from acerl_np.training.config import Config
-    from acerl_np.training.history import Generation
-    from acerl_np.warm import warm_up
+    from acerl_np.training.acerl import ACERL as ACERL
+    from acerl_np.training.config import Config as Config
+    from acerl_np.training.history import Generation as Generation
+    from acerl_np.warm import warm_up as warm_up
 
 
 _HOMES = {
@@ -155,80 +159,7 @@ _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 _ROOMS = ("evolution", "rivals")
 """Packages that need no import of their own: `acerl_np.rivals.train`."""
 
-__all__ = [
-    "ACERL",
-    "AcerlError",
-    "ActionError",
-    "Agent",
-    "Assignment",
-    "Charge",
-    "CheckpointError",
-    "Config",
-    "ConfigError",
-    "Dispatcher",
-    "EventError",
-    "Explanation",
-    "Floor",
-    "Forecast",
-    "Generation",
-    "IndexPolicy",
-    "InputError",
-    "Instance",
-    "Layout",
-    "LayoutError",
-    "LogWarning",
-    "Lookahead",
-    "MachineBusy",
-    "MissingExtraError",
-    "Option",
-    "Pairs",
-    "Park",
-    "Policy",
-    "PolicyError",
-    "PolicyWarning",
-    "RandomBreakdowns",
-    "Recall",
-    "RecallAnswered",
-    "RecordError",
-    "RecordWarning",
-    "Scene",
-    "Schedule",
-    "SharingError",
-    "Simulator",
-    "StaticPlan",
-    "StorageError",
-    "TaskAnnounced",
-    "TaskArrived",
-    "TaskCancelled",
-    "TaskChanged",
-    "TaskReady",
-    "TaskRecalled",
-    "Trials",
-    "VehicleAdded",
-    "VehicleBack",
-    "VehicleBroke",
-    "VehicleCharging",
-    "VehicleIdle",
-    "VehicleLevel",
-    "VehicleOutOfService",
-    "VehicleParked",
-    "VehiclePassed",
-    "VehicleRemoved",
-    "VehicleRepaired",
-    "__version__",
-    "evaluate_policy",
-    "feature",
-    "fit_static",
-    "generate_shift",
-    "load_instance",
-    "load_layout",
-    "load_policy",
-    "load_records",
-    "load_suite",
-    "perturb",
-    "rule",
-    "warm_up",
-]
+__all__ = sorted(("__version__", *_HOME_OF))  # type checkers go by the aliases above
 
 
 def __getattr__(name: str) -> object:
@@ -243,4 +174,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -1,28 +1,33 @@
-"""What calling back, parking and charging do to the yardsticks, on the same shifts.
+"""What waiting, calling back, parking and charging do to yardsticks and trained policies, on the same shifts.
 
     python examples/floors.py --out floors                        two floors with chargers and parking places
-    python benchmarks/vehicles.py floors/two-lane-hall/layout.json
-    python benchmarks/vehicles.py floors/one-way-aisles/layout.json --utilisation 0.7 --shifts 20
-    python benchmarks/vehicles.py plant.json --records days/*.csv --chargers CD YP1 JN1 JN2
-    python benchmarks/vehicles.py plant.json --scale 1.6 --roles roles.json --chargers CD YP1 JN1 JN2
+    python benchmarks/vehicles.py floors/two-lane-hall/layout.json --out vehicles.csv
+    python benchmarks/vehicles.py floors/one-way-aisles/layout.json --utilisation 0.6 --cells "*/layout"
+    python benchmarks/vehicles.py plant.json --records days/*.csv --chargers CD YP1 JN1 JN2 --seeds 0:0
+    python benchmarks/vehicles.py plant.json --roles roles.json --chargers CD YP1 --parking 155 303
     python benchmarks/vehicles.py --quick                         seconds' worth, for a check
 
-Every yardstick plays with tasks committed at assignment or until the pickup, with vehicles that park or stay,
-with batteries or without: what the layout has no chargers or places for is left out. Batteries are the
-layout's; without any they use 7 : 3 : 1 loaded, empty and idle, last two hours of driving, and charge so fast
-that a vehicle must charge `--charging` of its time for these shifts, as `records check` says. A shift begins
-with levels spread from `full` down to `good`.
+A cell is POLICY/COMMITMENT/PARKING/BATTERY: tasks are committed at assignment or until the pickup, vehicles
+park or stay, batteries are the layout's or unlimited; what the layout has no chargers or places for is left
+out. Policies are two yardsticks and index policies, which twelve other shifts train for an objective, one
+for each seed: `index` has the ten features alone and those of call-backs, `+wait` may wait, `+tuned` tunes
+the thresholds of charging, `+energy` has the features of batteries. Batteries are the layout's; without any
+they use 7 : 3 : 1 loaded, empty and idle, last two hours of driving, have the thresholds 20, 45, 60 and 95
+%, and charge so fast that a vehicle must charge `--charging` of its time for these shifts, as `records
+check` says. A shift begins with levels spread from `full` down to `good`.
 
-CSV: means over the shifts with their standard errors, and by how much they differ from the same yardstick
-committed at assignment, without parking, without batteries, shift by shift. `charging_share` is that of the
-fleet's time until the makespan, of sessions that a decision fell into.
+A line of the CSV is a shift of a cell and seed; yardsticks have neither objective nor seed. Lines are
+written as each ends, and what is there is not played again: --out goes on with its file. `charging_share`
+is that of the fleet's time until the makespan, of sessions that a decision fell into. Means are printed.
 """
 
 import argparse
 import csv
 import json
 import sys
+import time
 from dataclasses import replace
+from fnmatch import fnmatch
 from itertools import product
 from math import ceil
 from pathlib import Path
@@ -31,10 +36,12 @@ import numpy as np
 
 import acerl_np
 from acerl_np.commands.floor import RATES
-from acerl_np.evaluation.metrics import standard_error
 from acerl_np.kernels import state as S
 from acerl_np.kernels.episodes import play_episodes
+from acerl_np.policies.files import BasePolicy
+from acerl_np.policies.index import ENERGY, NAMES, RECALLING
 from acerl_np.policies.rules import RulePolicy
+from acerl_np.problem.goal import SHIFT
 from acerl_np.problem.importers.common import complete_battery
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Battery, Charger, Layout, Parking, ParkingPlace
@@ -45,7 +52,28 @@ from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import InputError
 
 POLICIES = ("nearest", "assignment")
-FIGURES = ("waiting_s", "late_share", "empty_share", "empty_m_a_task", "charging_share")
+TRAINED = ("index", "index+wait", "index+tuned", "index+energy", "index+tuned+energy")
+TRAINING = 12
+KEYS = (
+    "floor",
+    "utilisation",
+    "policy",
+    "commitment",
+    "parking",
+    "battery",
+    "objective",
+    "decisions",
+    "seed",
+    "shift",
+)
+FIGURES = (
+    "waiting_s",
+    "late_share",
+    "tardiness_s",
+    "empty_share",
+    "empty_m_a_task",
+    "charging_share",
+)
 HOURS = 2.0
 
 
@@ -61,10 +89,10 @@ def size_battery(records: list[Instance], share: float) -> Battery:
     return Battery(start=capacity, **complete_battery(given))
 
 
-def play(policy: str, instance: Instance) -> list[float]:
+def play(policy: BasePolicy, instance: Instance) -> list[float]:
     """Return the figures of one episode, which is played decision by decision."""
     problem = build_problem([instance])
-    problem, prepare = RulePolicy(policy).prepare(problem, [instance], None)
+    problem, prepare = policy.prepare(problem, [instance], None)
     state, outcome, decider = S.allocate_state(problem, 1), S.allocate_outcome(1), prepare()
     keys = stream_keys([instance], 1, 0)
     episodes = S.Episodes(np.zeros(1, np.int64), keys, np.zeros(1, np.int64))
@@ -88,6 +116,7 @@ def play(policy: str, instance: Instance) -> list[float]:
     return [
         float(outcome.waiting[0]),
         float(outcome.late[0]),
+        float(outcome.tardiness[0]),
         float(outcome.empty[0]),
         empty / instance.n_tasks,
         seconds / (makespan * len(instance.layout.vehicles)),
@@ -120,19 +149,47 @@ def list_variants(layout: Layout, battery: Battery) -> list[tuple[str, str, str,
     ]
 
 
-def read_records(options: argparse.Namespace, layout: Layout) -> list[Instance]:
-    """Return the records that are named, else shifts that are drawn."""
-    if options.records:
-        return [acerl_np.load_instance(path, layout=layout) for path in options.records]
+def draw_shifts(
+    options: argparse.Namespace, layout: Layout, hours: float, seed: int, n: int
+) -> list[Instance]:
+    """Return shifts at the scale, or at the utilisation, that the options say."""
     roles = json.loads(Path(options.roles).read_text("utf-8")) if options.roles else None
-    plant = {"hours": options.hours, "roles": roles}
-    scale = options.scale or find_scale(layout, options.utilisation, **plant)
+    plant = {"hours": hours, "roles": roles}
+    if options.scale is None:
+        options.scale = find_scale(layout, options.utilisation, **plant)
+    scale = options.scale
     return [
         acerl_np.generate_shift(
-            layout, scale=scale, seed=options.seed, index=k, name=f"shift-{k}", **plant
+            layout, scale=scale, seed=seed, index=k, name=f"{seed}-{k}", **plant
         )
-        for k in range(options.shifts)
+        for k in range(n)
     ]
+
+
+def train(
+    arm: str, shifts: list[Instance], commitment: str, seed: int, options: argparse.Namespace
+) -> BasePolicy:
+    """Return an index policy: what may wait, is tuned and is seen beside the ten is in the arm's name."""
+    recalling = RECALLING if commitment == "pickup" else ()
+    config = acerl_np.Config.preset(
+        "best",
+        decisions=options.decisions,
+        objective=options.objective,
+        curve_every=0,
+        commitment=commitment,
+        features=(*NAMES, *recalling, *(ENERGY if "+energy" in arm else ())),
+        may_wait="+wait" in arm,
+        tune_charging="+tuned" in arm,
+    )
+    trainer = acerl_np.ACERL(shifts, config, seed=seed, threads=1)
+    trainer.run()
+    return trainer.policy
+
+
+def suits(arm: str, energy: str) -> bool:
+    """Whether an arm is worth a cell: batteries are tuned and seen where there are some."""
+    of_batteries = "+tuned" in arm or "+energy" in arm
+    return energy == "layout" if of_batteries else arm != "index+wait" or energy == "unlimited"
 
 
 def main() -> None:
@@ -140,10 +197,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("layout", nargs="?", help="a layout's file, or the name of a bundled one")
+    parser.add_argument("--out", type=Path, help="the CSV")
+    parser.add_argument("--cells", nargs="+", default=["*"], help='such as "index*/*/stay/*"')
+    parser.add_argument("--seeds", default="0:10", help="of trainings")
+    parser.add_argument("--objective", default=SHIFT, help="of trainings")
+    parser.add_argument("--decisions", type=int, default=300_000, help="of a training")
     parser.add_argument("--records", nargs="+", help="task records, instead of drawn shifts")
     parser.add_argument("--shifts", type=int, default=20)
     parser.add_argument("--hours", type=float, default=8.0)
-    parser.add_argument("--seed", type=int, default=2)
+    parser.add_argument("--seed", type=int, default=2, help="of the shifts; the next trains")
     parser.add_argument("--utilisation", type=float, default=0.8, help="of the shifts drawn")
     parser.add_argument("--scale", type=float, help="instead of a utilisation")
     parser.add_argument("--roles", help="a JSON file of who does what, as generate_shift takes it")
@@ -152,35 +214,59 @@ def main() -> None:
     parser.add_argument("--charging", type=float, default=0.25, help="share of a vehicle's time")
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
+    n_training = TRAINING
     if options.quick:
         options.layout, options.shifts, options.hours = "supply-loop", 2, 1.0
         options.chargers, options.parking = ["rack-1", "park"], ["park"]
+        options.seeds, options.decisions, n_training = "0:1", 20_000, 2
     layout = acerl_np.load_layout(options.layout)
     given = {"chargers": tuple(map(Charger, options.chargers)) or layout.chargers}
     places = tuple(map(ParkingPlace, options.parking))
     given["parking"] = Parking(places) if places else layout.parking
     layout = replace(layout, **given)
-    records = read_records(options, layout)
-    battery = size_battery(records, options.charging)
+    if options.records:
+        unseen = [acerl_np.load_instance(path, layout=layout) for path in options.records]
+    else:
+        unseen = draw_shifts(options, layout, options.hours, options.seed, options.shifts)
+    training = draw_shifts(options, layout, options.hours / 2, options.seed + 1, n_training)
+    battery = size_battery(unseen, options.charging)
+    first, last = map(int, options.seeds.split(":"))
+    trained = [(arm, str(seed)) for seed in range(first, last) for arm in TRAINED]
+
+    done: set[tuple[str, ...]] = set()
+    out = options.out.open("a+", newline="", encoding="utf-8") if options.out else sys.stderr
+    writer = csv.writer(out, lineterminator="\n")
+    if options.out:
+        out.seek(0)
+        done = {tuple(line[:9]) for line in csv.reader(out)}
+    if not done:
+        writer.writerow([*KEYS, *FIGURES])
     variants = list_variants(layout, battery)
-    names = [*FIGURES, *(f"{name}_change" for name in FIGURES)]
-    columns = [part for name in names for part in (name, f"{name}_error")]
-    writer = csv.writer(sys.stdout)
-    writer.writerow(["floor", "policy", "commitment", "parking", "battery", "shifts", *columns])
-    for policy in POLICIES:
-        base = None
+    for policy, seed in [*((name, "") for name in POLICIES), *trained]:
         for commitment, parks, energy, floor in variants:
-            own = [replace(record, layout=floor) for record in records]
-            try:
-                figures = np.array([play(policy, instance) for instance in own])
-            except InputError as error:
-                print(f"{policy}, {commitment}, {parks}, {energy}: {error}", file=sys.stderr)
+            cell = f"{policy}/{commitment}/{parks}/{energy}"
+            learnt = (options.objective, str(options.decisions), seed) if seed else ("", "", "")
+            key = (layout.name, f"{options.utilisation:g}", *cell.split("/"), *learnt)
+            asked = any(fnmatch(cell, pattern) for pattern in options.cells)
+            if not asked or key in done or not suits(policy, energy):
                 continue
-            base = figures if base is None else base
-            values = [*figures.T, *(figures - base).T]
-            cells = [f"{x:.6g}" for v in values for x in (v.mean(), standard_error(v))]
-            writer.writerow([layout.name, policy, commitment, parks, energy, len(records), *cells])
-            sys.stdout.flush()
+            started = time.process_time()
+            try:
+                player: BasePolicy = RulePolicy(policy)
+                if seed:
+                    shifts = [replace(record, layout=floor) for record in training]
+                    player = train(policy, shifts, commitment, int(seed), options)
+                own = [replace(record, layout=floor) for record in unseen]
+                figures = [play(player, instance) for instance in own]
+            except InputError as error:
+                print(f"{cell}: {error}", file=sys.stderr)
+                continue
+            for k, values in enumerate(figures):
+                writer.writerow([*key, k, *(f"{value:.5g}" for value in values)])
+            out.flush()
+            means = " ".join(f"{value:9.4g}" for value in np.mean(figures, axis=0))
+            seconds = time.process_time() - started
+            print(f"{layout.name} {cell} {seed or '-'}: {means}  {seconds:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

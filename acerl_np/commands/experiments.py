@@ -22,6 +22,7 @@ import argparse
 import importlib
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ from acerl_np.support.report import clear_cell, render_data, render_json
 
 if TYPE_CHECKING:
     from acerl_np.experiments.study import Study
+    from acerl_np.experiments.study_tables import StudyTable
 
 STUDIES = {
     "comparison": "training and noised records against rules and the compared learners; 11 rows",
@@ -45,6 +47,7 @@ STUDIES = {
     "learning": "one setting changed at a time: what training needs; 38 rows",
     "generalisation": "index policies: settings, features, budgets, lookahead, records left out, fresh days",
     "rival-settings": "what is not known of the compared learners, searched; 40 rows",
+    "bilge-ulusoy": "job shops with known optima: hindsight, rules, policies, lookahead; not of the paper",
 }
 
 WITH_RIVALS = ("comparison", "robustness", "leave-one-out", "all", "rival-settings")
@@ -53,20 +56,27 @@ WITH_RIVALS = ("comparison", "robustness", "leave-one-out", "all", "rival-settin
 RUN = re.compile(r".+-[0-9a-f]{12}\.npz")
 """Names of kept trainings."""
 
+YARDSTICK = "bilge-ulusoy"
+
 PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
 """What "all" repeats."""
 
 
 def list_options(study: str) -> tuple[opt.CommandOption, ...]:
     """Return the options of a study."""
-    default = 10 if study in ("learning", "generalisation") else 20
+    default = 10 if study in ("learning", "generalisation", YARDSTICK) else 20
     seeds = opt.CommandOption("--seeds", "trainings per row", int, default, range=(1, 1000))
     what = "fewer generations, for a quick look (default: 128)"
-    options = [
-        seeds,
-        opt.TRIALS.but(help="episodes per instance and seed", range=(1, 100_000)),
-        opt.CommandOption("--generations", what, int, range=(1, 1_000_000)),
-    ]
+    options = [seeds, opt.CommandOption("--generations", what, int, range=(1, 1_000_000))]
+    if study == YARDSTICK:
+        file = "other instances in the form of bilge-ulusoy.json; gaps are then to what hindsight finds"
+        options += [
+            opt.CommandOption("--file FILE.json", file),
+            opt.EFFORT.but(help=opt.EFFORT.help.replace("the work", "the work of hindsight")),
+        ]
+    else:
+        trials = opt.TRIALS.but(help="episodes per instance and seed", range=(1, 100_000))
+        options.insert(1, trials)
     if study in WITH_RIVALS:
         names = "compared learners to train as well, such as ppo,asac; all or none"
         usual = "none" if study == "leave-one-out" else "all"
@@ -103,6 +113,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         name: opt.Action(summary, run, list_options(name), f"{summary}\n\n{parser.description}")
         for name, summary in STUDIES.items()
     }
+    summary = STUDIES[YARDSTICK]
+    actions[YARDSTICK] = opt.Action(summary, run_yardstick, list_options(YARDSTICK))
     what = "the repository's pages of results, from its stored studies"
     actions["pages"] = opt.Action(what, write_pages, PAGES)
     opt.add_actions(parser, actions, "study")
@@ -142,7 +154,49 @@ def run(arguments: argparse.Namespace) -> None:
         fields = ("seeds", "trials", "generations", "threads", "rival_seeds", "rival_steps")
         how = {name: given[name] for name in fields if name in given}
         study = Study(folder, rivals=rivals, team=team, **how)
-        show_tables(arguments, study, names)
+        show_studies(arguments, study, names)
+
+
+def run_yardstick(arguments: argparse.Namespace) -> None:
+    """Measure against the forty instances of Bilge and Ulusoy (1995), or others of their form.
+
+    Search with all known from the start, and play with tasks known when they are ready (reactive) or when the
+    processing before them begins (announced): rules, index policies trained on one half of the job sets and
+    judged on the other, both ways, and lookahead over each. Gaps are to the known optima, with --file to the
+    best that hindsight finds. Files are named after FILE.json.
+    """
+    from acerl_np.experiments import bilge_ulusoy
+    from acerl_np.support.team import lead
+    from acerl_np.support.workers import count_cores
+    from acerl_np.training.config import Config
+
+    own = arguments.threads or count_cores()
+    path = None if arguments.file is None else Path(arguments.file)
+    name = YARDSTICK if path is None else path.stem
+    fewer = {} if arguments.generations is None else {"generations": arguments.generations}
+    config = Config.preset("best", **bilge_ulusoy.OPTIONS, **fewer)
+    parts = bilge_ulusoy.list_parts(path, arguments.seeds, config, arguments.effort)
+    folder = Path(arguments.out)
+    kept = folder / f"{name}.csv"
+    shown = [f"{name}-{table}" for table in bilge_ulusoy.TABLES]
+    files = [kept, *(folder / f"{table}.{form}" for table in shown for form in ("csv", "md"))]
+    declare_outputs(arguments, files, folder=folder)
+    make_folder(folder)
+    report, runs = make_report("parts"), []
+    with open_team(vars(arguments), usual=None, own=own) as workers, lead(workers, own) as team:
+        compile_ahead("best", "rules", "yardsticks", "lookahead")
+        for done, (place, found) in enumerate(team.run(bilge_ulusoy.run_part, parts), start=1):
+            runs += [(place, run) for run in found]
+            part = parts[place]
+            report(done, len(parts), f"{part.policy}, {part.regime}, seed {part.seed}")
+    ordered = [run for _, run in sorted(runs, key=lambda item: item[0])]
+    joined = bilge_ulusoy.join_runs(ordered)
+    write_atomically(kept, bilge_ulusoy.write_runs(joined).encode())
+    documents: list[dict[str, Any]] = []
+    tables = bilge_ulusoy.tables(name, joined, known=path is None)
+    files = [kept, *show_tables(arguments, folder, tables, documents)]
+    print("files: " + " ".join(str(path) for path in files), file=sys.stderr)
+    print_documents(arguments, documents)
 
 
 def write_pages(arguments: argparse.Namespace) -> None:
@@ -173,9 +227,9 @@ def declare_study(arguments: argparse.Namespace, names: tuple[str, ...]) -> None
     declare_outputs(arguments, tables, force=begun or bool(arguments.force))
 
 
-def show_tables(arguments: argparse.Namespace, study: Study, names: tuple[str, ...]) -> None:
+def show_studies(arguments: argparse.Namespace, study: Study, names: tuple[str, ...]) -> None:
     """Run one study or several, write their tables and print them."""
-    folder, rivals = study.folder, study.rivals
+    rivals = study.rivals
     documents: list[dict[str, Any]] = []
     for name in names:
         # Eight folds of ten learners take half a day: only who names the study means that.
@@ -184,17 +238,35 @@ def show_tables(arguments: argparse.Namespace, study: Study, names: tuple[str, .
         study.report = make_report()
         results = study.run(module.trainings(study))
         files = study.write_records(results, name)
-        for table in module.tables(study, results):
-            for form, suffix in (("markdown", "md"), ("csv", "csv")):
-                path = folder / f"{table.name}.{suffix}"
-                write_atomically(path, table.render(form).encode())
-            files.append(folder / f"{table.name}.md")
-            if arguments.format in ("csv", "json"):
-                rows = [{key: clear_cell(x) for key, x in row.items()} for row in table.data]
-                documents.append({"table": table.name, "title": table.title, "rows": rows})
-            else:
-                print(table.render(arguments.format))
+        tables = module.tables(study, results)
+        files += show_tables(arguments, study.folder, tables, documents)
         print("files: " + " ".join(str(path) for path in files), file=sys.stderr)
+    print_documents(arguments, documents)
+
+
+def show_tables(
+    arguments: argparse.Namespace,
+    folder: Path,
+    tables: Iterable[StudyTable],
+    documents: list[dict[str, Any]],
+) -> list[Path]:
+    """Write tables, and print them or add them to the documents; return those files that people read."""
+    files = []
+    for table in tables:
+        for form, suffix in (("markdown", "md"), ("csv", "csv")):
+            path = folder / f"{table.name}.{suffix}"
+            write_atomically(path, table.render(form).encode())
+        files.append(folder / f"{table.name}.md")
+        if arguments.format in ("csv", "json"):
+            rows = [{key: clear_cell(x) for key, x in row.items()} for row in table.data]
+            documents.append({"table": table.name, "title": table.title, "rows": rows})
+        else:
+            print(table.render(arguments.format))
+    return files
+
+
+def print_documents(arguments: argparse.Namespace, documents: list[dict[str, Any]]) -> None:
+    """Print all tables as one, for programs."""
     if arguments.format == "json":
         print(render_json(documents), end="")
     elif documents:

@@ -173,21 +173,18 @@ def parse_pairs(text: str) -> dict[str, int]:
 def _read_battery(arguments: argparse.Namespace) -> dict[str, int] | None:
     """Return what the arguments say of a battery, levels only if they say them; None for no battery."""
     from acerl_np.problem.importers.common import complete_battery
-    from acerl_np.problem.json_tree import table
-    from acerl_np.problem.parts import BATTERY, make_battery
+    from acerl_np.problem.parts import VEHICLE
 
     given: dict[str, int] | None = arguments.battery
     hours, minutes = arguments.battery_hours, arguments.charge_minutes
-    if (hours is None) != (minutes is None):
-        raise InputError("--battery-hours: expected --charge-minutes beside it, or neither")
-    if hours is not None and given is not None:
-        raise InputError("--battery-hours: given beside --battery; expected one of them")
+    if (hours is None) != (minutes is None) or (hours is not None and given is not None):
+        raise InputError("--battery-hours: expected --charge-minutes beside it, and no --battery")
     if hours is not None:
         capacity = round(1800.0 * hours * (RATES["empty"] + RATES["loaded"]))
         given = {**RATES, "capacity": capacity, "charge": math.ceil(capacity / (60.0 * minutes))}
     if given is not None:
         whole = complete_battery(given) if "capacity" in given else given
-        table(BATTERY, make_battery).read(whole, "--battery")  # refuses what is none
+        VEHICLE["battery"].read(whole, "--battery")  # refuses what is none
     return given
 
 
@@ -380,12 +377,10 @@ def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
         unused = "" if any(layout.batteries) else "; no vehicle has a battery"
         lines.append(f"{count(len(slots), 'charger')}: {list_first(named, most)}{unused}")
     if layout.parking is not None:
-        places = [
-            place.site + f" ({place.places} places)" * (place.places > 1)
-            for place in layout.parking.places
-        ]
+        places = [(place.site, place.places) for place in layout.parking.places]
+        named = [site + f" ({n} places)" * (n > 1) for site, n in places]
         after = f"parking after {layout.parking.after} s without a task"
-        lines.append(f"{after}: {count(len(places), 'site')}: {list_first(places, most)}")
+        lines.append(f"{after}: {count(len(named), 'site')}: {list_first(named, most)}")
     owners: dict[Battery, list[str]] = {}
     for vehicle, battery in zip(layout.vehicles, layout.batteries, strict=True):
         if battery is not None:
@@ -534,10 +529,7 @@ FLOOR = opt.CommandOption(
 )
 FLEET = (
     opt.CommandOption(
-        "--vehicles N",
-        "a fleet of N vehicles instead of the file's",
-        int,
-        range=(1, MAX_VEHICLES),
+        "--vehicles N", "a fleet of N vehicles instead of the file's", int, range=(1, MAX_VEHICLES)
     ),
     opt.CommandOption(
         "--start SITE+",

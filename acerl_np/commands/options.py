@@ -454,6 +454,13 @@ def list_team(what: str, silence: str = f"{SILENT:g}") -> tuple[CommandOption, .
     )
 
 
+EFFORT = CommandOption(
+    "--effort",
+    "factor on the work; 1 is about seven seconds of a core a record, and 150 MB a thread",
+    float,
+    1.0,
+    (0.001, 10.0),
+)
 FORCE = CommandOption("--force", "replace what exists; a file that is read is never written", bool)
 FORMAT = CommandOption(
     "--format",

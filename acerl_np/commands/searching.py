@@ -8,8 +8,23 @@ The simulator is deterministic, so such a schedule can be replayed: it is a refe
 is to win. Each is verified by replay. The column "bound" is proven: no schedule's objective is below it.
 Beside it stands the best static plan for the record (a fixed order of vehicles and a rule for each);
 hindsight is never worse. Where the best rule is nearly as good, a line says that there is little to win.
+Where tasks follow others, are processed or announced, or are never due, orders are searched, and no static
+plan is among them: each vehicle takes its tasks in turn, as soon as they are known.
+
+--exact proves a bound on the makespan by a constraint model (needs the extra: pip install 'acerl_np[exact]'),
+and searches a schedule that reaches it, for at most --time-limit seconds a record: it is optimal, or a gap is
+left open. In the model machines serve in the order of delivery, as in the simulator. Vehicles may wait, which
+rules do not do, and go on from anywhere after a listed breakdown, so the bound holds but may be out of reach.
+The simulator plays the model's schedule; a line says where that takes another time.
+
 Where vehicles break down at random no future is known: give --random-breakdowns none to leave those
 breakdowns out.
+
+Examples
+--------
+  acerl-np hindsight week1.csv --layout floor.json --out best.json
+  acerl-np hindsight --suite bu-all
+  acerl-np hindsight EX11 EX52 --exact --time-limit 60
 """
 
 from __future__ import annotations
@@ -29,6 +44,7 @@ from acerl_np.commands.tables import Column, render, show_below
 from acerl_np.commands.teams import open_team
 
 if TYPE_CHECKING:
+    from acerl_np.evaluation.exact import Proof
     from acerl_np.evaluation.references import Reference
     from acerl_np.problem.instance import Instance
 
@@ -36,12 +52,10 @@ OPTIONS = (
     *opt.list_data("all DMH records"),
     opt.RANDOM_BREAKDOWNS,
     *opt.GOAL,
+    opt.EFFORT,
+    opt.CommandOption("--exact", "prove bounds with OR-Tools, one record after the other", bool),
     opt.CommandOption(
-        "--effort",
-        "factor on the work; 1 is about seven seconds of a core a record, and 150 MB a thread",
-        float,
-        1.0,
-        (0.001, 10.0),
+        "--time-limit SECONDS", "of --exact, for a record", float, 600.0, (0.1, 10.0**6)
     ),
     opt.SEED.but(help="seed of the search"),
     opt.THREADS.but(help="records at a time (default: one per core)"),
@@ -57,6 +71,9 @@ COLUMNS = (
     Column("tardiness_s", "tardiness", ".1f"),
     Column("value"),
     Column("bound", "bound", ".1f"),
+    Column("exact_makespan_s", "exact", ".1f"),
+    Column("gap_share", "gap", ".1%"),
+    Column("proof", "proof"),
     Column("limit", "limit", unknown=""),
     Column("decisions", "decisions", "d"),
     Column("static_makespan_s", "static", ".1f", none="none"),
@@ -70,6 +87,9 @@ COLUMNS = (
 )
 
 
+OF_EXACT = ("exact_makespan_s", "gap_share", "proof")
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     opt.declare(parser, *OPTIONS)
@@ -78,6 +98,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Search, verify, show and write the references."""
     from acerl_np.evaluation.bounds import bound_objective
+    from acerl_np.evaluation.exact import (
+        check_extra,
+        check_provable,
+        prove_makespan,
+        take_proven,
+    )
     from acerl_np.evaluation.hindsight import check_future, find_references
     from acerl_np.evaluation.margin import compare_references, measure_margin, play_best_rule
     from acerl_np.evaluation.references import save_references
@@ -89,11 +115,15 @@ def run(arguments: argparse.Namespace) -> None:
     if not names_records(arguments):
         arguments.tasks = [x for x, path in bundled_instances().items() if path.suffix == ".csv"]
     instances = load_instances(arguments)
+    seed, goal = arguments.seed, read_goal(arguments)
+    if arguments.exact:
+        check_extra()
     for instance in instances:
         check_future(instance)
+        if arguments.exact:
+            check_provable(instance, goal)
     compile_ahead("search", "static")
     started = time.perf_counter()
-    seed, goal = arguments.seed, read_goal(arguments)
     own = min(arguments.threads or count_cores(), len(instances))
     with open_team(vars(arguments), own=own) as team:
         references = find_references(
@@ -104,18 +134,26 @@ def run(arguments: argparse.Namespace) -> None:
             callback=make_report(len(instances)),
             executor=team,
         )
+    proofs: list[Proof | None] = [None] * len(instances)
+    if arguments.exact:
+        for k, instance in enumerate(instances):
+            own = prove_makespan(instance, goal, references[k], seconds=arguments.time_limit)
+            proofs[k], references[k] = own, take_proven(instance, goal, references[k], own)
+            line = f"{instance.name}: at least {own.bound:.0f} s, {own.describe()}"
+            print(f"{k + 1}/{len(instances)} {line}", file=sys.stderr, flush=True)
     known = compare_references(instances, references, goal)
     playing = Playing(seed=seed, goal=goal, threads=arguments.threads)
     rule, played = play_best_rule(instances, playing)
     means = zip(played.mean_makespan(), played.mean_tardiness(), strict=True)
     rows = []
-    for instance, item, values in zip(instances, known, means, strict=True):
+    for instance, item, proof, values in zip(instances, known, proofs, means, strict=True):
         found, static, stored = item.found, item.static, item.stored
         fleet = [vehicle.id for vehicle in instance.layout.vehicles]
         cells = (
             instance.name,
             *((found.makespan, found.tardiness, found.value) if found else [None] * 3),
-            bound_objective(instance, goal),
+            proof.bound if proof else bound_objective(instance, goal),
+            *((proof.makespan, proof.gap, proof.describe()) if proof else [None] * 3),
             None if found is None else "kept" if found.within else "over",
             len(found.actions) if found else None,
             *((static.makespan[0], static.tardiness[0]) if static else [None] * 2),
@@ -130,6 +168,7 @@ def run(arguments: argparse.Namespace) -> None:
         else column
         for column in COLUMNS
         if column.name != "limit" or goal.has_limit
+        if arguments.exact or column.name not in OF_EXACT
     ]
     print(render(columns, rows, arguments.format), end="")
     best = [item for item in references if item is not None]
@@ -137,6 +176,12 @@ def run(arguments: argparse.Namespace) -> None:
         some = [k for k, item in enumerate(references) if item is not None]
         margin = measure_margin(rule, played.select(some), [instances[k] for k in some], best)
         show_below(arguments.format, [margin.sentence()] if margin.is_little else [])
+    lines = [
+        f"{instance.name}: the model plans {proof.planned:.1f} s, the simulator plays {proof.makespan:.1f} s."
+        for instance, proof in zip(instances, proofs, strict=True)
+        if proof and proof.planned != proof.makespan
+    ]
+    show_below(arguments.format, lines)
     print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
     if arguments.out is not None:
         save_references(arguments.out, best)

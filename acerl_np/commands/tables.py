@@ -332,18 +332,16 @@ def list_vehicles(label: str, trial: int, trace: Trace) -> Iterator[list[object]
     layout, end = trace.instance.layout, max(trace.end, 1)
     for v, vehicle in enumerate(layout.vehicles):
         trips = [trip for trip in trace.trips if trip.vehicle == v]
-        errands = [own for own in trace.errands if own.vehicle == v]
         pickups = [trip.end if trip.pickup is None else trip.pickup for trip in trips]
         loaded = sum(trip.end - at for trip, at in zip(trips, pickups, strict=True))
         empty = sum(at - trip.start - trip.pause for trip, at in zip(trips, pickups, strict=True))
-        stood = dict.fromkeys((QUEUED, CHARGING), 0)
-        for own in errands:
-            if own.status in stood:
-                stood[own.status] += own.end - own.start
-            else:
-                empty += own.end - own.start
+        spent: Counter[int] = Counter()
+        for own in trace.errands:
+            spent[own.status] += (own.end - own.start) * (own.vehicle == v)
+        queued, charging = spent.pop(QUEUED, 0), spent.pop(CHARGING, 0)
+        empty += spent.total()
         broken = sum(stop.end - stop.start for stop in trace.stops if stop.vehicle == v)
-        shares = [x / end for x in (loaded, empty, stood[QUEUED], stood[CHARGING], broken)]
+        shares = [x / end for x in (loaded, empty, queued, charging, broken)]
         battery, lowest = layout.batteries[v], ""
         if battery is not None:
             times = [*(own.time for own in trace.levels[v]), trace.end]

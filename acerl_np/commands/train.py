@@ -49,13 +49,7 @@ from acerl_np.commands import options as opt
 from acerl_np.commands.curves import draw_training, remove_picture
 from acerl_np.commands.interruption import catch_signals
 from acerl_np.commands.judging import Judges, show_verdict, write_judges
-from acerl_np.commands.learners import (
-    AcerlLearner,
-    Learner,
-    RivalLearner,
-    name_part,
-    show_progress,
-)
+from acerl_np.commands.learners import AcerlLearner, Learner, RivalLearner, name_part, show_progress
 from acerl_np.commands.outputs import declare_run, make_folder, open_results
 from acerl_np.commands.players import play_quietly
 from acerl_np.commands.progress import compile_ahead, report_unfinished

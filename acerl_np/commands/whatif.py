@@ -106,8 +106,7 @@ VALUES = (
 """One for each of `evaluation.whatif.KNOBS`, by its name."""
 
 NAMES = opt.NAMES[0].but(
-    usage="names NAME*",
-    help=f"{opt.NAMES[0].help} (default: no policy, the best yardstick alone)",
+    usage="names NAME*", help=f"{opt.NAMES[0].help} (default: no policy, the best yardstick alone)"
 )
 OBJECTIVE = opt.OBJECTIVE.but(
     help=opt.OBJECTIVE.help.replace(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.problem.chains import find_earliest
 from acerl_np.problem.goal import Goal, read_objective
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
@@ -17,6 +18,7 @@ def bound_objective(instance: Instance, goal: Goal) -> float:
     where one can stand: a start, or the delivery of another task; where vehicles break down, park, charge or
     are called back, the pickup itself. Charging is taken to cost no time. The makespan is also that of all
     work from some arrival on, shared evenly by the fleet. Empty metres are taken to be none.
+    Of a chain the last task is done when all rides and all processing before are.
     """
     problem = build_problem([instance], goal=goal)
     fleet, distance, record = problem.fleet[0], problem.distance[0], problem.record[0]
@@ -40,17 +42,28 @@ def bound_objective(instance: Instance, goal: Goal) -> float:
     waiting = np.minimum(np.ceil(approach / speed - 1e-6), service)
     begin = problem.arrival_tick[0].astype(float)
     finish = begin + service
+    end, delay, wait = (
+        finish,
+        finish - arrival - record[:, S.RECORD_EXPIRY],
+        waiting + begin - arrival,
+    )
+    if not instance.is_plain:
+        # A vehicle may wait at the pickup until a task is ready. Each way is begun on a whole tick.
+        cut = float(problem.instance[0, S.INSTANCE_TRUNCATES])
+        seconds = (distance[pickup, delivery] - cut) / speed + handling
+        ride = np.maximum(0.0, np.ceil(seconds - 1.0 + 1e-6))
+        end = np.maximum(finish, find_earliest(instance, ride) + ride) + instance.processing
+        delay, wait = ride - record[:, S.RECORD_EXPIRY], np.zeros(len(record))
     # Work that arrives from a task on, shared by the fleet; tasks stand by their arrival.
     shared = begin + np.cumsum(service[::-1])[::-1] / len(fleet)
-    delay = finish - arrival - record[:, S.RECORD_EXPIRY]
     last = len(problem.class_weight) - 1
     weights = problem.class_weight[np.minimum(record[:, S.RECORD_PRIORITY].astype(int), last)]
     weights = weights / weights.sum()
     least = {
-        "makespan": max(finish.max(), shared.max()),
+        "makespan": max(end.max(), shared.max()),
         "tardiness": float(weights @ np.maximum(0.0, delay)),
         "late": 100.0 * float(weights @ (delay > 1e-6)),
-        "waiting": float(weights @ (waiting + begin - arrival)),
+        "waiting": float(weights @ wait),
         "empty": 0.0,
     }
     return float(sum(w * least[name] for name, w in read_objective(goal.objective).items()))

@@ -16,6 +16,7 @@ import numpy as np
 from acerl_np.evaluation.references import Reference
 from acerl_np.kernels.annealing import Style, anneal_actions
 from acerl_np.kernels.beam import Guide, allocate_beam, search_beam
+from acerl_np.kernels.orders import allocate_orders, anneal_orders, follow_orders
 from acerl_np.kernels.random import SEARCH, derive_key
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.search import allocate_found
@@ -23,6 +24,7 @@ from acerl_np.kernels.state import (
     OUTCOME_COST,
     OUTCOME_VALUE,
     Outcome,
+    State,
     allocate_state,
     read_outcome,
 )
@@ -54,9 +56,25 @@ ANNEALING_STEPS = 20_000
 """Partial schedules of a level, chains and steps of a chain at effort 1: about seven seconds of a core for a
 DMH record."""
 
+ORDER_CHAINS = 16
+ORDER_STEPS = 350_000
+"""The same of orders, where tasks follow others: for 20 tasks and two vehicles."""
 
-def replay(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> Outcome:
-    """Play an action sequence, which must end with the episode; return what came out, one entry."""
+
+def play_orders(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> State:
+    """Play an order of tasks, vehicle * n_tasks + task by turn; return the episode, one row."""
+    problem = build_problem([instance], goal=goal)
+    state = allocate_state(problem, 1)
+    follow_orders(problem, state, 0, 0, np.array(actions, np.int32))
+    return state
+
+
+def play(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> State:
+    """Play an action sequence of a `Reference`, which must end with the episode; return that, one row."""
+    if not instance.is_plain:
+        if sorted(action % instance.n_tasks for action in actions) != [*range(instance.n_tasks)]:
+            raise InputError(f"{instance.name}: expected an order with each task once")
+        return play_orders(instance, actions, goal)
     simulator = Simulator(instance, goal=goal, slots="pool")
     for k, action in enumerate(actions):
         if simulator.done[0]:
@@ -64,7 +82,12 @@ def replay(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> Ou
         simulator.step([action])
     if not simulator.done[0]:
         raise InputError(f"{instance.name}: not over after {len(actions)} decisions; expected more")
-    return read_outcome(simulator.state)
+    return simulator.state
+
+
+def replay(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> Outcome:
+    """Play an action sequence as `play`; return what came out, one entry."""
+    return read_outcome(play(instance, actions, goal))
 
 
 def check_future(instance: Instance) -> None:
@@ -77,6 +100,12 @@ def check_future(instance: Instance) -> None:
         raise InputError(
             f"{instance.name}: vehicles break down at random, so the future is not known; "
             "expected listed breakdowns only (--random-breakdowns none)"
+        )
+    layout = instance.layout
+    if not instance.is_plain and (layout.has_errands or any(x.breakdowns for x in layout.vehicles)):
+        raise InputError(
+            f"{instance.name}: has tasks that follow others, are processed or announced, or are never due, "
+            "and breakdowns, batteries or parking; expected one of both (--breakdowns none)"
         )
 
 
@@ -101,6 +130,28 @@ class Candidate(NamedTuple):
         if self.cost < limit:
             return False, self.value, self.cost
         return True, self.cost, self.value
+
+
+def read_content(instance: Instance) -> int:
+    """Return a whole number by what decides an episode, by which draws differ between instances."""
+    return int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
+
+
+def _search_orders(instance: Instance, goal: Goal, effort: float, seed: Whole) -> Candidate:
+    """Return the best order that annealing finds: who takes which task, and after which."""
+    problem = build_problem([instance], goal=goal)
+    orders, found = allocate_orders(problem), allocate_found(instance.n_tasks)
+    size = instance.n_tasks * len(instance.layout.vehicles) / 40
+    steps = max(200, int(effort * ORDER_STEPS / max(1.0, size)))
+    key = np.empty(4, np.uint32)
+    best = Candidate()
+    for chain in range(ORDER_CHAINS):
+        derive_key(seed, SEARCH, read_content(instance), chain, key)
+        anneal_orders(problem, 0, key, steps, goal.cost_limit, orders, found)
+        value, cost = (float(found.outcome[k]) for k in (OUTCOME_VALUE, OUTCOME_COST))
+        own = Candidate(value, cost, tuple(int(x) for x in found.actions if x >= 0))
+        best = min(best, own, key=lambda x: x.order(goal.cost_limit))
+    return best
 
 
 def _search(
@@ -129,7 +180,7 @@ def _search(
         best = keep()
     del beam
     state = allocate_state(problem, 1)
-    content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
+    content = read_content(instance)
     steps = max(200, int(effort * ANNEALING_STEPS / size))
     key = np.empty(4, np.uint32)
     styles = STYLES if has_makespan else DELAY_STYLES
@@ -171,23 +222,34 @@ def find_hindsight(
 
     Where none is found below the limit, it is that of the least cost, `within` false; None only where no
     sequence finishes. Beams over partial schedules, then annealing of whole sequences, beside the best static
-    plan for this record, so that none is better; the same arguments give the same sequence. `effort` is a
-    factor on the work: 1 takes about seven seconds of a core for a DMH record or a larger one. Objective and
-    limit are those of `evaluate_policy`.
+    plan for this record, so that none is better; of an instance that is not plain, annealing of orders alone.
+    The same arguments give the same sequence. `effort` is a factor on the work: 1 takes about seven seconds
+    of a core for a DMH record or a larger one. Objective and limit are those of `evaluate_policy`.
     """
     goal = find_goal(objective, cost_limit)
     goal.refuse_own("hindsight")
     check_future(instance)
-    best = _search(instance, goal, effort, seed, follow_static(instance, goal))
+    if instance.is_plain:
+        best = _search(instance, goal, effort, seed, follow_static(instance, goal))
+    else:
+        best = _search_orders(instance, goal, effort, seed)
     if not best.actions:
         return None
-    played = replay(instance, best.actions, goal)
+    found = make_reference(instance, best.actions, goal)
+    read = found.value, found.cost
+    # Orders add up metres and delays in another order than the simulator.
+    if not np.allclose(read, best[:2], rtol=1e-9, atol=1e-9):
+        raise InputError(f"{instance.name}: the replay gives {read}, not {best[:2]}")
+    return found
+
+
+def make_reference(instance: Instance, actions: tuple[int, ...], goal: Goal) -> Reference:
+    """Return the reference of an action sequence, which is played."""
+    played = replay(instance, actions, goal)
     value, cost = float(played.value[0]), float(played.cost[0])
-    if (value, cost) != best[:2]:
-        raise InputError(f"{instance.name}: the replay gives {value}, {cost}, not {best[:2]}")
     makespan, tardiness = float(played.makespan[0]), float(played.tardiness[0])
     own = instance.name, instance.content_hash, goal
-    return Reference(*own, makespan, tardiness, value, cost, best.actions)
+    return Reference(*own, makespan, tardiness, value, cost, actions)
 
 
 def find_references(

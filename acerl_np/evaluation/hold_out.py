@@ -103,10 +103,7 @@ def part_folds(
 
 
 def make_noised(
-    instances: Instance | Sequence[Instance],
-    *,
-    seed: Whole = 0,
-    magnitude: int = MAGNITUDE,
+    instances: Instance | Sequence[Instance], *, seed: Whole = 0, magnitude: int = MAGNITUDE
 ) -> list[Instance]:
     """Return noised copies of each record; they are no unseen records.
 

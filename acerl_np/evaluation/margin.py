@@ -103,10 +103,7 @@ class Margin(NamedTuple):
 
 
 def measure_margin(
-    rule: str,
-    played: Trials,
-    instances: Sequence[Instance],
-    references: Sequence[Reference] = (),
+    rule: str, played: Trials, instances: Sequence[Instance], references: Sequence[Reference] = ()
 ) -> Margin:
     """Return how far a rule is from hindsight, by trials and, if known, references of the same records."""
     goal = played.goal
@@ -156,9 +153,7 @@ class Comparison(NamedTuple):
 
 
 def compare_trials(
-    instances: Sequence[Instance],
-    results: Sequence[Trials],
-    references: Mapping[str, Reference],
+    instances: Sequence[Instance], results: Sequence[Trials], references: Mapping[str, Reference]
 ) -> Comparison:
     """Compare policies by their trials on the same records, with one goal.
 
@@ -202,10 +197,6 @@ def compare_references(
     """Put what a search found beside the best static plan within the limit and the bundled reference."""
     stored = find_known(instances, bundled_references(), goal)
     return [
-        Hindsight(
-            reference,
-            find_static(instance, goal=goal, within_limit=True),
-            known,
-        )
+        Hindsight(reference, find_static(instance, goal=goal, within_limit=True), known)
         for instance, reference, known in zip(instances, found, stored, strict=True)
     ]

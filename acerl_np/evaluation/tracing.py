@@ -10,7 +10,7 @@ from acerl_np.kernels.deciders import Decider
 from acerl_np.kernels.episodes import decide_rows
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.offers import is_decision_due
-from acerl_np.kernels.state import IDLE, NEVER, VEHICLE_STATUS, Problem, State
+from acerl_np.kernels.state import NEVER, VEHICLE_TASK, Problem, State
 from acerl_np.policies.agent import AgentFunction, Chooses, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.reasons import explain_choice
@@ -141,7 +141,7 @@ class _Past:
 
     def assign(self, problem: Problem, state: State) -> tuple[list[tuple[int, Reason]], int]:
         """Give the assignments that are due."""
-        idle = state.vehicle[PLAYED, :, VEHICLE_STATUS] == IDLE
+        before = state.vehicle[PLAYED, :, VEHICLE_TASK].copy()
         due = int(assign_due(problem, state, PLAYED, *self.plan))
-        begun = np.flatnonzero(idle & (state.vehicle[PLAYED, :, VEHICLE_STATUS] != IDLE))
+        begun = np.flatnonzero(state.vehicle[PLAYED, :, VEHICLE_TASK] != before)
         return [(int(v), Reason("recorded")) for v in begun], due

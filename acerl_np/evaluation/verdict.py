@@ -416,9 +416,8 @@ def _find_margin(
     if margin.is_proven:
         return margin, ""
     chosen = [records[k] for k in some]
-    if any(
-        item.layout.has_random_breakdowns or item.layout.commitment == "pickup" for item in chosen
-    ):
+    floors = [item.layout for item in chosen]
+    if any(x.has_random_breakdowns or x.commitment == "pickup" for x in floors):
         return None, ""
     size = sum(map(measure_size, chosen))
     if size > MAX_MARGIN_SIZE:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+import math
+import secrets
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any, NoReturn, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evolution import ranking, sampler
-from acerl_np.evolution.covariance import MAX_MATRIX, Covariance, DiagonalCovariance, FullCovariance
+from acerl_np.evolution.covariance import Covariance, DiagonalCovariance, FullCovariance
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, SEED, Field, read_fields, refuse
@@ -38,9 +42,15 @@ ROUNDING = 1e-8
 """Largest asymmetry of a covariance that is taken for rounding, of its parameters' sigmas."""
 
 
-def read_options(given: dict[str, Any]) -> dict[str, Any]:
+def read_options(given: dict[str, Any], n: int) -> dict[str, Any]:
     """Return the options of `OPTIONS` among what was given, as plain values that fit together."""
-    own = read_fields(OPTIONS, {**given, "antithetic": bool(given["antithetic"])})
+    given = {**given, "antithetic": bool(given["antithetic"])}
+    if given["seed"] is None:
+        given["seed"] = secrets.randbits(63)
+    if given["population"] is None:
+        rugged = given["integers"] is not None and np.size(given["integers"]) > 0
+        given["population"] = choose_population(n, given, rugged=rugged)
+    own = read_fields(OPTIONS, given)
     if own["noise_decay"] is None:
         own["noise_decay"] = 0.99 if own["adapt"] == "none" else 1.0
     if own["antithetic"] and own["population"] % 2:
@@ -50,15 +60,18 @@ def read_options(given: dict[str, Any]) -> dict[str, Any]:
     return own
 
 
-def can_restart(adapt: str, noise_decay: float) -> bool:
-    """Whether sigma follows no schedule, which would go on where it is."""
-    return adapt != "none" and noise_decay == 1.0
+def choose_population(n: int, options: Mapping[str, Any], *, rugged: bool = False) -> int:
+    """Return the members of a search for n parameters where none are given."""
+    least = 10 + n if rugged else 4 + int(3 * math.log(n))
+    least = 64 if options["adapt"] == "none" else least
+    return least + (least % 2 if options["antithetic"] else 0)
 
 
-def check_restart(adapt: str, noise_decay: float) -> None:
-    """Refuse a restart of a sigma that follows a schedule."""
-    if not can_restart(adapt, noise_decay):
-        refuse("restart", "a sigma that decays by a schedule", "an adapted one", ConfigError)
+def refuse_unknown(unknown: Iterable[str], known: Iterable[str]) -> NoReturn:
+    """Refuse an option by the name that it is nearest to."""
+    name, known = next(iter(unknown)), list(known)
+    near = get_close_matches(name, known, 1) or [f"one of {', '.join(known)}"]
+    refuse(name, "an option of this name", near[0], ConfigError)
 
 
 def read_floats(
@@ -77,6 +90,16 @@ def read_floats(
     return array.astype(np.float64)
 
 
+def read_points(name: str, points: ArrayLike, n: int) -> np.ndarray:
+    """Return finite points, float64 (m, n_parameters), of one or several."""
+    x = np.atleast_2d(read_floats(name, points))
+    if x.shape[1:] != (n,):
+        refuse(name, f"shape {x.shape}", f"(n_points, {n})")
+    for k in np.flatnonzero(~np.isfinite(x).all(axis=1)):
+        refuse(name, f"{x[k].tolist()} as point {k}", "finite numbers")
+    return x
+
+
 def read_point(x0: ArrayLike, *shapes: tuple[int, ...]) -> np.ndarray:
     """Return a point to start from, float64 (n_parameters,)."""
     mean = read_floats("x0", x0, *shapes)
@@ -92,31 +115,52 @@ def read_sigma(sigma: ArrayLike, n: int, adapt: str) -> np.ndarray:
     first = read_floats("sigma", sigma, (), (n,), error=ConfigError)
     if not ((first >= MIN_SIGMA) & (first < np.inf)).all():
         refuse("sigma", repr(sigma), f"at least {MIN_SIGMA:g}, and finite", ConfigError)
-    if adapt == "matrix" and n > MAX_MATRIX:
-        most = f"at most {MAX_MATRIX}, or adapt 'sigma'"
+    if adapt == "matrix" and n > FullCovariance.most:
+        most = f"at most {FullCovariance.most:,}, or adapt 'sigma'"
         refuse("adapt", f"'matrix' for {n:,} parameters", most, ConfigError)
     if adapt != "none" and (first > MAX_SIGMA).any():
         refuse("sigma", repr(sigma), f"at most {MAX_SIGMA:g} with adapt '{adapt}'", ConfigError)
     return np.array(np.broadcast_to(first, n))
 
 
-def read_bounds(
-    bounds: tuple[ArrayLike, ArrayLike] | None, shape: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest value of each parameter."""
-    try:
-        low, high = (-np.inf, np.inf) if bounds is None else bounds
-    except (TypeError, ValueError):
-        refuse("bounds", bounds, "a pair: least values, largest values")
+def split_bounds(bounds: Any, shape: tuple[int, ...] | None) -> list[Any]:
+    """Return least and largest values of bounds in any form, of parameters of a shape if it is known."""
+    sides: list[Any] = [None, None]
+    if hasattr(bounds, "lb") and hasattr(bounds, "ub"):  # SciPy's Bounds
+        sides = [bounds.lb, bounds.ub]
+    elif bounds is not None:
+        try:
+            sides = list(bounds)
+            two = shape in (None, (2,)) and all(
+                type(side) is tuple and len(side) == 2 for side in sides
+            )
+            pairs = len(sides) != 2 or (two and isinstance(bounds, list))
+            if pairs:
+                sides = [list(side) for side in zip(*sides, strict=True)]
+        except (TypeError, ValueError):
+            sides = []
+        if len(sides) != 2:
+            refuse("bounds", bounds, "a pair: least values, largest values; or a pair for each")
+        if two and not pairs and all(None in side or side[0] < side[1] for side in sides):
+            refuse("bounds", bounds, "lists: [(least, largest), ...], or two of n each")
+    for k, none in enumerate((-np.inf, np.inf)):
+        if sides[k] is None:
+            sides[k] = none
+        elif isinstance(sides[k], list | tuple):
+            sides[k] = [none if value is None else value for value in sides[k]]
+    return sides
+
+
+def read_bounds(bounds: Any, shape: tuple[int, ...] | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest value of each parameter; None stands for the bounds' own shape."""
+    low, high = (read_floats(f"bounds[{k}]", a) for k, a in enumerate(split_bounds(bounds, shape)))
+    shape = max(low.shape, high.shape, key=len) if shape is None else shape
     lower = np.broadcast_to(read_floats("bounds[0]", low, (), shape), shape)
     upper = np.broadcast_to(read_floats("bounds[1]", high, (), shape), shape)
     for k in np.flatnonzero(~(lower < upper)):
-        refuse(
-            "bounds",
-            f"{lower[k]} to {upper[k]} for parameter {k}",
-            "all least values, then all largest ones, each above its least (leave out a parameter "
-            "that is fixed)",
-        )
+        expected = "all least values, then all largest ones, each above its least"
+        expected += " (leave out a parameter that is fixed)"
+        refuse("bounds", f"{lower[k]} to {upper[k]} for parameter {k}", expected)
     return lower, upper
 
 
@@ -127,8 +171,8 @@ def read_whole(integers: ArrayLike | None, lower: np.ndarray, upper: np.ndarray)
     if array.dtype.kind == "b" and array.shape == (n,):
         whole |= array
     elif array.size:
-        if array.dtype.kind not in "iu" or array.ndim != 1 or ((array < 0) | (array >= n)).any():
-            expected = f"positions of parameters, 0 to {n - 1}, or {n} true or false"
+        if array.dtype.kind not in "iu" or array.ndim != 1 or ((array < -n) | (array >= n)).any():
+            expected = f"positions of parameters, {-n} to {n - 1}, or {n} true or false"
             refuse("integers", repr(integers), expected)
         whole[array] = True
     for k in np.flatnonzero(whole & (np.ceil(lower) > np.floor(upper))):

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from statistics import NormalDist
+
 import numpy as np
 
-SHARE = 0.1
+SHARE = 0.025
 """Width of the curved rim of a box, of the distance between its bounds."""
 
 WIDEST = 1 / 3
 """Largest adapted sigma, of the distance between the bounds."""
-MIN_STEP = 0.25
-"""Least sigma of a whole number: one member in 22 then leaves the number that the mean stands on, fewer the
-last one before a bound, which is mirrored."""
+LEAVE = 0.3
+"""Whole numbers of a member that at least leave those of the mean, on average; at most 0.15 of each."""
 
 
 class Box:
@@ -33,7 +34,10 @@ class Box:
 
     def place(self, drawn: np.ndarray) -> np.ndarray:
         """Return the members, inside the bounds, of what was drawn, (..., n_parameters)."""
-        x = self.map(drawn)
+        return self.keep(self.map(drawn))
+
+    def keep(self, x: np.ndarray) -> np.ndarray:
+        """Return points clipped to the bounds, their whole numbers rounded."""
         return np.asarray(np.where(self.whole, np.rint(x) + 0.0, x).clip(self.least, self.most))
 
     def map(self, drawn: np.ndarray) -> np.ndarray:
@@ -47,6 +51,10 @@ class Box:
     def invert(self, placed: np.ndarray) -> np.ndarray:
         """Return what becomes these parameters, which are first clipped to the bounds."""
         return self.map(placed)
+
+    def lead(self, mean: np.ndarray, placed: np.ndarray) -> np.ndarray:
+        """Return the way from a mean, as drawn, to what becomes these parameters."""
+        return np.asarray(self.invert(placed) - mean)
 
 
 class Smooth(Box):
@@ -78,21 +86,23 @@ class Smooth(Box):
         """Return the mean as it is: folded, it would no longer fit the path behind it."""
         return mean
 
-    def _fold(self, drawn: np.ndarray) -> np.ndarray:
-        """Return the mirror images between the vertices, which have the same places."""
+    def _fold(self, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the images between the vertices, which have the same places, and which are mirrored."""
         below = self._has_low & (drawn < self._low)
         above = self._has_high & (drawn > self._high)
-        if not (below.any() or above.any()):
-            return drawn
+        out = below | above
+        if not out.any():
+            return drawn, out
         phase = np.mod(drawn - self._low, 2 * self._period)
         closed = self._low + np.minimum(phase, 2 * self._period - phase)
         with np.errstate(over="ignore"):
             once = np.where(below, 2 * self._low - drawn, 2 * self._high - drawn)
-        return np.asarray(np.where(below | above, np.where(self._closed, closed, once), drawn))
+        folded = np.where(out, np.where(self._closed, closed, once), drawn)
+        return folded, out & (~self._closed | (phase > self._period))
 
     def map(self, drawn: np.ndarray) -> np.ndarray:
         """Return the points of the box, not rounded."""
-        y, rim = self._fold(drawn), self.rim
+        (y, _), rim = self._fold(drawn), self.rim
         above, below = y - self._low, self._high - y
         # Far from a rim its parabola is not wanted, and may be infinite.
         low = self._low + rim + np.square(np.clip(above, 0.0, 2 * rim)) / (4 * rim)
@@ -111,6 +121,11 @@ class Smooth(Box):
         y = np.where(above < rim, low, x)
         return np.asarray(np.where(below < rim, high, y))
 
+    def lead(self, mean: np.ndarray, placed: np.ndarray) -> np.ndarray:
+        """Return the way from a mean, as drawn, to the image beside it of what becomes these parameters."""
+        inside, mirrored = self._fold(mean)
+        return np.asarray(np.where(mirrored, -1.0, 1.0) * (self.invert(placed) - inside))
+
 
 def make_box(
     lower: np.ndarray, upper: np.ndarray, sigma: np.ndarray, whole: np.ndarray, *, smooth: bool
@@ -126,13 +141,15 @@ def limit_sigma(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """Return the least and the largest standard deviation that an adapted search keeps, None if any.
 
-    A whole number needs `MIN_STEP`, or no member leaves the one it stands on. Between two bounds `WIDEST`
-    of their distance is the most: beyond, members are mirrored more than once.
+    A whole number needs a margin, or no member leaves the one it stands on; of many each needs less, or no
+    member changes one alone (Hamano et al., "CMA-ES with margin", GECCO 2022: 1 / (n population)). Between
+    two bounds `WIDEST` of their distance is the most: beyond, members are mirrored more than once.
     """
     with np.errstate(over="ignore"):
         width = upper - lower + whole
     if not (whole.any() or np.isfinite(width).any()):
         return None
-    least = np.where(whole, MIN_STEP, 0.0)
+    leave = LEAVE / max(2, int(whole.sum()))
+    least = np.where(whole, 0.5 / NormalDist().inv_cdf(1 - leave / 2), 0.0)
     most = np.where(np.isfinite(width), np.maximum(WIDEST * width, least), np.inf)
     return least, most

@@ -10,8 +10,7 @@ Igel, "CMA-ES with optimal covariance update and storage complexity", NIPS 2016.
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,15 +19,43 @@ from acerl_np.evolution.rates import Rates, find_places, find_rates, measure_var
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Scaled
 from acerl_np.kernels.update import Noise
-from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.errors import InputError
 from acerl_np.support.fields import take_arrays
 
-MAX_MATRIX = 100
-"""Most parameters of a full covariance: more take too many generations to learn."""
+MAX_MATRIX = 300
+"""Most parameters of a matrix by default: a generation of 500 takes twice as long as pycma's."""
 MIN_PIVOT = 1e-13
 """Least share of a parameter's variance that those before it leave open: float64 still tells it."""
 MAX_GROWTH = 1.0
 """Largest growth of log sigma in a generation."""
+
+
+def take_root(matrix: np.ndarray) -> np.ndarray | None:
+    """Return A with A A^T = C, triangular; None if C is asymmetric or not positive definite.
+
+    Of a diagonal, its root.
+    """
+    if matrix.ndim == 1:
+        return np.asarray(np.sqrt(matrix)) if (matrix > 0.0).all() else None
+    # Cholesky by hand: LAPACK's bytes depend on the number of its threads from some 60 parameters on.
+    if (matrix != matrix.T).any():
+        return None
+    n = len(matrix)
+    root = np.zeros((n, n))
+    for j in range(n):
+        column = matrix[j:, j] - np.einsum("ik,k->i", root[j:, :j], root[j, :j])
+        if not column[0] > MIN_PIVOT * matrix[j, j]:
+            return None
+        root[j:, j] = column / math.sqrt(column[0])
+    return root
+
+
+def substitute(root: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return A^(-1) y of each row."""
+    z = np.array(y)
+    for j, row in enumerate(root):
+        z[:, j] = (z[:, j] - np.einsum("ik,k->i", z[:, :j], row[:j])) / row[j]
+    return z
 
 
 class State(NamedTuple):
@@ -54,8 +81,8 @@ class Covariance(Scaled):
     is the identity, and the paths are zeros. An `InputError` refuses a state that is not usable.
     """
 
-    most: int = sys.maxsize
-    """Largest number of parameters."""
+    make_round: Callable[[int], np.ndarray] = np.ones
+    """What makes the first covariance."""
 
     def __init__(
         self,
@@ -68,15 +95,21 @@ class Covariance(Scaled):
     ) -> None:
         super().__init__(first, decay, every)
         n = self.first.size
-        if n > self.most:
-            raise ConfigError(f"covariance: read {n:,} parameters; expected at most {self.most}")
         self.limits = limits
-        self.state = state or State(1.0, self._make_round(n), np.zeros(n), np.zeros(n), 0)
+        self.state = state or State(1.0, type(self).make_round(n), np.zeros(n), np.zeros(n), 0)
         # From the covariance alone, here and nowhere else, so that a restored search has the same root.
-        root = self._take_root(self.state.covariance) if self._is_in_limits(self.state) else None
+        root = take_root(self.state.covariance) if self._is_in_limits(self.state) else None
         if root is None:
             raise InputError("read values that no search reaches")
         self._root = root
+        self._steps: tuple[np.ndarray, np.ndarray] | None = None
+
+    def turn_drawn(self, noise: Noise) -> np.ndarray:
+        """Return A z_i of the members, computed once."""
+        z = self.draw(noise)
+        if self._steps is None or self._steps[0] is not z:
+            self._steps = z, self._turn(z)
+        return self._steps[1]
 
     def sigma(self, generation: int) -> np.ndarray:
         """Return sigma of each parameter, ndarray(float64, (n_parameters,)), at least `MIN_SIGMA`."""
@@ -85,7 +118,9 @@ class Covariance(Scaled):
 
     def place(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
         """Return mean + sigma A z_i, ndarray(float64, (population, n_parameters)) (38 to 40)."""
-        return np.asarray(mean + self._scale(noise) * self._turn(self.draw(noise)))
+        members = self._scale(noise) * self.turn_drawn(noise)
+        members += mean
+        return np.asarray(members)
 
     def follow(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise
@@ -117,7 +152,7 @@ class Covariance(Scaled):
         h = 1.0 if length < (1.4 + 2 / (n + 1)) * begun else 0.0
         towards = h * math.sqrt(c_c * (2 - c_c)) * root_mu * y_mean
         shape_path = (1 - c_c) * shape_path + towards  # (45)
-        covariance = self._learn(rates, places, z, shape_path, (1 - h) * c_c * (2 - c_c))
+        covariance = self._learn(rates, places, noise, shape_path, (1 - h) * c_c * (2 - c_c))
         state = State(size, covariance, size_path, shape_path, updates + 1)
         try:
             return step, self._with(self._limit(state))
@@ -125,16 +160,17 @@ class Covariance(Scaled):
             return step, self
 
     def _learn(
-        self, rates: Rates, places: np.ndarray, z: np.ndarray, path: np.ndarray, lost: float
+        self, rates: Rates, places: np.ndarray, noise: Noise, path: np.ndarray, lost: float
     ) -> np.ndarray:
         """Return the covariance after its rank-one and rank-mu updates."""
+        z = self.draw(noise)
         weights = weigh_places(rates.shape_weights, places)[:, np.newaxis]
         squares = np.einsum("ij,ij->i", z, z, dtype=np.float64)[:, np.newaxis]
         shortened = weights * self.first.size / np.maximum(squares, MIN_SIGMA)
         weights = np.where(weights < 0.0, shortened, weights)  # (46)
         kept = 1 + rates.c_1 * lost - rates.c_1 - rates.c_mu * rates.shape_weights.sum()
         rank_one = self._sum_squares(np.ones((1, 1)), path[np.newaxis])
-        rank_mu = self._sum_squares(weights, self._turn(z))
+        rank_mu = self._sum_squares(weights, self.turn_drawn(noise))
         return np.asarray(
             kept * self.state.covariance + rates.c_1 * rank_one + rates.c_mu * rank_mu
         )  # (47)
@@ -157,7 +193,9 @@ class Covariance(Scaled):
         factors = np.clip(sigma, *self.limits) / sigma
         if (factors == 1.0).all():
             return state
-        return state._replace(covariance=self._stretch(state.covariance, factors))
+        full = state.covariance.ndim == 2
+        stretch = np.outer(factors, factors) if full else np.square(factors)
+        return state._replace(covariance=state.covariance * stretch)
 
     def _is_in_limits(self, state: State) -> bool:
         """Return whether a state is finite, and every sigma within its limits."""
@@ -179,42 +217,35 @@ class Covariance(Scaled):
         plain: dict[str, Any] = {name: a if a.ndim else a.item() for name, a in read.items()}
         return self._with(State(**plain))
 
-    # What a diagonal does; a full matrix does it otherwise
+    # A diagonal is a vector, a full matrix two-dimensional
 
     @property
     def _speed(self) -> float:
         """Factor on the rates of the covariance."""
-        return (self.first.size + 2) / 3
-
-    @staticmethod
-    def _make_round(n: int) -> np.ndarray:
-        """Return the first covariance."""
-        return np.ones(n)
+        return 1.0 if self._root.ndim == 2 else (self.first.size + 2) / 3
 
     @staticmethod
     def _variances(covariance: np.ndarray) -> np.ndarray:
         """Return the diagonal, (n_parameters,)."""
-        return covariance
+        return np.diagonal(covariance) if covariance.ndim == 2 else covariance
 
-    @staticmethod
-    def _stretch(covariance: np.ndarray, factors: np.ndarray) -> np.ndarray:
-        """Return the covariance of parameters multiplied by factors."""
-        return np.asarray(covariance * np.square(factors))
-
-    @staticmethod
-    def _take_root(covariance: np.ndarray) -> np.ndarray | None:
-        """Return A with A A^T = C; None if C is asymmetric or not positive definite by `MIN_PIVOT`."""
-        return np.asarray(np.sqrt(covariance)) if (covariance > 0.0).all() else None
-
-    @staticmethod
-    def _sum_squares(weights: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    def _sum_squares(self, weights: np.ndarray, steps: np.ndarray) -> np.ndarray:
         """Return sum_i w_i y_i y_i^T, or its diagonal."""
-        weights = np.broadcast_to(weights, steps.shape)
-        return np.asarray(np.einsum("ij,ij,ij->j", weights, steps, steps))
+        if self._root.ndim == 1:
+            return np.asarray(np.einsum("i,ij,ij->j", weights[:, 0], steps, steps))
+        total = np.einsum("ij,ik->jk", weights * steps, steps)
+        return np.asarray((total + total.T) / 2)
 
     def _turn(self, normals: np.ndarray) -> np.ndarray:
         """Return A z of each row, (m, n_parameters)."""
-        return np.asarray(self._root * normals)
+        if self._root.ndim == 1:
+            return np.asarray(self._root * normals)
+        return np.asarray(np.einsum("jk,ik->ij", self._root, normals))
+
+    def unturn(self, ways: np.ndarray, generation: int) -> np.ndarray:
+        """Return A^(-1) y of each row."""
+        y = ways / (self.unit(generation) * self.state.size)
+        return np.asarray(y / self._root) if self._root.ndim == 1 else substitute(self._root, y)
 
 
 class DiagonalCovariance(Covariance):
@@ -224,11 +255,8 @@ class DiagonalCovariance(Covariance):
 class FullCovariance(Covariance):
     """A full covariance with step-size control (CMA-ES), which turns and stretches along a problem."""
 
-    most = MAX_MATRIX
-
-    @property
-    def _speed(self) -> float:
-        return 1.0
+    most = 2_000  # a generation of them takes a second
+    make_round = np.eye
 
     @property
     def condition(self) -> float:
@@ -243,37 +271,3 @@ class FullCovariance(Covariance):
     def list_axes(self, generation: int) -> np.ndarray:
         """Return sigma times the columns of A, a row for each: ndarray(float64, (n, n))."""
         return np.asarray((self.unit(generation) * self.state.size)[:, np.newaxis] * self._root).T
-
-    @staticmethod
-    def _make_round(n: int) -> np.ndarray:
-        return np.eye(n)
-
-    @staticmethod
-    def _variances(covariance: np.ndarray) -> np.ndarray:
-        return np.diagonal(covariance)
-
-    @staticmethod
-    def _stretch(covariance: np.ndarray, factors: np.ndarray) -> np.ndarray:
-        return np.asarray(covariance * np.outer(factors, factors))
-
-    @staticmethod
-    def _take_root(covariance: np.ndarray) -> np.ndarray | None:
-        # Cholesky by hand: LAPACK's bytes depend on the number of its threads from some 60 parameters on.
-        if (covariance != covariance.T).any():
-            return None
-        n = len(covariance)
-        root = np.zeros((n, n))
-        for j in range(n):
-            column = covariance[j:, j] - np.einsum("ik,k->i", root[j:, :j], root[j, :j])
-            if not column[0] > MIN_PIVOT * covariance[j, j]:
-                return None
-            root[j:, j] = column / math.sqrt(column[0])
-        return root
-
-    @staticmethod
-    def _sum_squares(weights: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        total = np.einsum("ij,ik->jk", weights * steps, steps)
-        return np.asarray((total + total.T) / 2)
-
-    def _turn(self, normals: np.ndarray) -> np.ndarray:
-        return np.asarray(np.einsum("jk,ik->ij", self._root, normals))

@@ -7,39 +7,23 @@ import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.arguments import (
-    OPTIONS,
-    begin_with,
-    check_restart,
-    make_spread,
-    read_bounds,
-    read_options,
-    read_point,
-    read_sigma,
-    read_whole,
-)
+from acerl_np.evolution import arguments, progress
 from acerl_np.evolution.bounds import limit_sigma, make_box
 from acerl_np.evolution.covariance import Covariance, FullCovariance
-from acerl_np.evolution.progress import (
-    Progress,
-    Record,
-    Tolerance,
-    check_mapping,
-    find_reasons,
-    read_state,
-    read_told,
-)
-from acerl_np.evolution.ranking import OwnRanking, Ranker, Ranking, Shaping
+from acerl_np.evolution.lagrangian import score_members
+from acerl_np.evolution.progress import Progress, Record, Told, Tolerance
+from acerl_np.evolution.ranking import OwnRanking, Ranker, Shaping
 from acerl_np.evolution.records import Best, Report, Result, Stops, read_limits, summarise
 from acerl_np.evolution.sampler import Advantage, OwnSampler, Sampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import Adapt, PerParameter, Step
-from acerl_np.support.errors import InputError
+from acerl_np.support.errors import ConfigError, InputError
+from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
 
@@ -52,54 +36,43 @@ class Evolution(CopiedWhole):
     intrinsic stochastic ranking (Algorithm 4) turns returns and costs into utilities f_i, and the
     mean takes a step:
 
-    - "plain": mean + alpha / (lambda sigma) sum_i f_i eps_i (line 17), where the steps grow as sigma
-      decays;
-    - "natural": mean + alpha sigma / lambda sum_i f_i eps_i, the same gradient times the inverse of
-      the Fisher information of N(mean, sigma^2), which is sigma^2. Steps are measured in sigma, so a
-      search looks the same on every scale, and one whose sigma decays comes to rest.
+    - "plain": mean + alpha / (lambda sigma) sum_i f_i eps_i (line 17), where the steps grow as sigma decays;
+    - "natural": mean + alpha sigma / lambda sum_i f_i eps_i, the same gradient times sigma^2, the inverse of
+      its Fisher information: a search looks the same on every scale, and rests as sigma decays;
+    - with an adapted sigma: the weighted mean of the better half of the members, as CMA-ES does (Hansen's
+      tutorial, arXiv:1604.00772, see `acerl_np.evolution.covariance`). Only their order counts.
 
-    sigma decays by a fixed schedule, or is adapted with a covariance as CMA-ES does (Hansen's tutorial,
-    arXiv:1604.00772, see `acerl_np.evolution.covariance`): the mean then goes to the weighted mean of the
-    better half of the members, and only their order counts. An adapted sigma shrinks around an optimum, on
-    the edge of the feasible region too, and grows on long slopes.
-
-    The mean and the members are float64; the noise is the float32 noise of `Strategy`, keyed by
-    (seed, generation, member).
+    Mean and members are float64; the noise is `Strategy`'s float32, keyed by (seed, generation, member).
 
     Parameters
     ----------
     x0 : array_like of float, (n_parameters,)
         The first mean; copied, and moved into the bounds.
     sigma : float or array_like of float, (n_parameters,)
-        Standard deviation of the first generations' noise, at least 1e-150, if adapted at most 1e150;
-        one number per parameter if their scales differ.
+        Standard deviation of the first generations' noise, at least 1e-150, if adapted at most 1e150.
     learning_rate : float
-        alpha >= 0. With "natural" steps and "standardised" utilities about 1 suits: then the mean
-        moves by at most about one sigma per generation along any direction. In an adapted search 1 is
-        that of CMA-ES.
-    population : int
-        lambda, at least 2, and even if antithetic. The rates of an adapted search fit it: without noise
-        or constraints about 4 + 3 log(n_parameters) members need the fewest evaluations.
+        alpha >= 0. With "natural" steps and "standardised" utilities 1 moves the mean by at most about one
+        sigma a generation along any direction. In an adapted search 1 is that of CMA-ES.
+    population : int, optional
+        lambda, at least 2, and even if antithetic. By default 64 if nothing is adapted; else 10 +
+        n_parameters with costs or whole numbers, and 4 + 3 log(n_parameters) without.
     cost_limit : float
         xi: a member is feasible if its cost is at most this; infinity leaves the problem unconstrained.
         Constraints told as a matrix want the limit 0, as does the one cost of `sum_violations`.
     p_f : float
         Probability of comparing two members by return although one is infeasible, in [0, 1]. It is 0 while
-        constraints have a tolerance, and with an adapted matrix in a generation without a feasible member,
-        which might else settle in a corner of the bounds.
-    ranking : {"isr", "cf", "r", "f"}
+        constraints have a tolerance, and with an adapted matrix in a generation without a feasible member.
+    ranking : {"isr", "cf", "r", "f"} or callable
     shaping : {"standardised", "rank"}
         As `rank_utilities`. An adapted search follows the order of the utilities alone.
     step : {"natural", "plain"}
         See above; "plain" only if nothing is adapted.
     adapt : {"none", "sigma", "matrix"}
-        What is adapted beside the mean: nothing; the sigma of each parameter (sep-CMA-ES), for any number
-        of parameters; or a full covariance matrix (CMA-ES), which turns and stretches the cloud of members
-        along a narrow region, for at most 100 parameters.
+        What is adapted beside the mean: nothing; the sigma of each parameter (sep-CMA-ES); or a full
+        covariance (CMA-ES), which turns and stretches the cloud of members, of at most 2,000 parameters.
     noise_decay : float, optional
-        Factor on sigma, in (0, 1]: sigma is that of the start times
-        noise_decay^floor((generation + 1) / noise_decay_every), times what was adapted. By default 0.99,
-        and 1 with an adapted sigma.
+        Factor on sigma after every `noise_decay_every` generations, in (0, 1], on top of what is adapted. By
+        default 0.99, and 1 with an adapted sigma.
     noise_decay_every : int
         At least 1.
     antithetic : bool
@@ -108,20 +81,19 @@ class Evolution(CopiedWhole):
         Variants of the problem, numbered from 0, that one mean is to serve.
     sampler, alpha_u, advantage
         As `make_sampler`.
-    bounds : (array_like of float, array_like of float), optional
-        Least and largest value of the parameters, each a number or (n_parameters,); infinities leave a
-        side open. An adapted search draws from all reals and maps them onto the box smoothly
-        (`acerl_np.evolution.bounds.Smooth`); `sigma`, `covariance` and the limit on sigma, a third of the
-        box, are those before the map. Without adaptation, members are clipped to the box before they are
-        evaluated, and so is the mean after its step; the step itself uses the noise as it was drawn.
+    bounds : optional
+        Least and largest values, each a number or (n_parameters,), or a list of a pair for each parameter, or
+        SciPy's `Bounds`; infinity or None leaves a side open. An adapted search draws from all reals and maps
+        them onto the box (`acerl_np.evolution.bounds.Smooth`); `sigma` and `covariance` are those before the
+        map. Without adaptation members are clipped, and so is the mean after its step.
     integers : array_like of int or bool, optional
         Parameters that are whole numbers, by position or as (n_parameters,) true or false: members are
-        rounded before they are evaluated, and sigma stays at least 0.25 there.
+        rounded before they are evaluated, and sigma keeps a margin there.
     covariance : array_like of float, optional
         Start of an adapted matrix, (n_parameters, n_parameters), or of its diagonal with "sigma": the first
         members have the covariance sigma^2 times it. By default the identity.
-    seed : int
-        0 to 2**63 - 1. The same seed gives the same bytes.
+    seed : int, optional
+        0 to 2**63 - 1; None draws one. The same seed gives the same bytes.
 
     Attributes
     ----------
@@ -142,7 +114,7 @@ class Evolution(CopiedWhole):
     >>> evolution = Evolution([0.0, 0.0], sigma=0.5, adapt="matrix", seed=1)
     >>> for _ in range(60):
     ...     x, _ = evolution.ask()
-    ...     constraints = x.sum(axis=1, keepdims=True) - 1  # one constraint: (64, 1)
+    ...     constraints = x.sum(axis=1, keepdims=True) - 1  # one constraint: (population, 1)
     ...     report = evolution.tell(-((x - 1) ** 2).sum(axis=1), constraints)
     >>> evolution.mean.round(2)
     array([0.5, 0.5])
@@ -154,10 +126,10 @@ class Evolution(CopiedWhole):
         *,
         sigma: ArrayLike,
         learning_rate: float = 1.0,
-        population: int = 64,
+        population: int | None = None,
         cost_limit: float = 0.0,
         p_f: float = 0.45,
-        ranking: Ranking | OwnRanking = "isr",
+        ranking: Literal["isr", "cf", "r", "f"] | OwnRanking = "isr",
         shaping: Shaping = "standardised",
         step: Step = "natural",
         adapt: Adapt = "none",
@@ -168,16 +140,16 @@ class Evolution(CopiedWhole):
         sampler: Sampler | OwnSampler = "ais",
         alpha_u: float = 1.0,
         advantage: Advantage = "paper",
-        bounds: tuple[ArrayLike, ArrayLike] | None = None,
+        bounds: Any = None,
         integers: ArrayLike | None = None,
         covariance: ArrayLike | None = None,
-        seed: Whole = 0,
+        seed: Whole | None = 0,
     ) -> None:
-        options = read_options(locals())
-        mean = read_point(x0)
-        first = read_sigma(sigma, mean.size, adapt)
-        lower, upper = read_bounds(bounds, mean.shape)
-        whole = read_whole(integers, lower, upper)
+        mean = arguments.read_point(x0)
+        options = arguments.read_options(locals(), mean.size)
+        first = arguments.read_sigma(sigma, mean.size, adapt)
+        lower, upper = arguments.read_bounds(bounds, mean.shape)
+        whole = arguments.read_whole(integers, lower, upper)
         self.cost_limit: float = options["cost_limit"]
         self.antithetic: bool = options["antithetic"]
         self.n_instances: int = options["n_instances"]
@@ -194,11 +166,15 @@ class Evolution(CopiedWhole):
             "integers": whole,
             **{name: np.array(value) for name, value in options.items()},
         }
+        if population is None:
+            self._options["population"] = np.array(0)
         self._start = mean
-        self._round = make_spread(options, first, limit_sigma(lower, upper, whole))  # of any start
+        self._round = arguments.make_spread(
+            options, first, limit_sigma(lower, upper, whole)
+        )  # of any start
         self._search: Search[PerParameter | Covariance] = Search(
             mean,
-            begin_with(self._round, covariance),
+            arguments.begin_with(self._round, covariance),
             seed=self.seed,
             population=options["population"],
             learning_rate=options["learning_rate"],
@@ -207,19 +183,20 @@ class Evolution(CopiedWhole):
         )
         self._progress = Progress()
         self._warned = False
-        self._asked: tuple[np.ndarray, np.ndarray] | None = None  # members and their instances
+        self._injected = np.empty((0, mean.size))
+        # Members, their instances, and how many were injected.
+        self._asked: tuple[np.ndarray, np.ndarray, int] | None = None
 
     def ask(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the members of this generation and the instance to evaluate each on.
+        """Return the members of this generation, and the instance to evaluate each on (lines 6, 8 and 9).
 
         Asking again before `tell` returns the same once more.
 
         Returns
         -------
         members : ndarray(float64, (population, n_parameters))
-            mean + sigma eps_i, moved into the bounds (Algorithm 1, lines 6 and 8).
         instance_ids : ndarray(int64, (population,))
-            0 to n_instances - 1 (line 9).
+            0 to n_instances - 1.
 
         Warns
         -----
@@ -228,23 +205,33 @@ class Evolution(CopiedWhole):
         """
         if self._asked is None:
             noise = self._search.noise()
-            self._asked = self._search.place(noise), self.sampler.deal(noise)
-        members, dealt = self._asked
-        if not self._warned and (members == members[0]).all() and self.stop():
+            members = self._search.place(noise)
+            taken = self._injected[: len(members)]
+            members[: len(taken)] = self._search.keep(taken)
+            self._asked = members, self.sampler.deal(noise), len(taken)
+        members, dealt, _ = self._asked
+        same = (members[-1] == members[0]).all() and (members == members[0]).all()
+        if same and not self._warned and self.stop():
             self._warned = True
-            warnings.warn(
-                f"generation {self.generation + 1}: all members are the same point; "
-                "the search is over, see stop() and restart()",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+            text = f"generation {self.generation + 1}: all members are the same point"
+            warnings.warn(f"{text}; see stop() and restart()", RuntimeWarning, stacklevel=2)
         return members.copy(), dealt.copy()
+
+    def inject(self, points: ArrayLike) -> None:
+        """Have a point, or points (n_points, n_parameters), evaluated, moved into the bounds.
+
+        The next `ask` returns them in the place of its first members. What does not fit into it waits.
+        """
+        x = arguments.read_points("points", points, self._start.size)
+        self._injected = np.concatenate((self._injected, x))
 
     def tell(
         self,
         returns: ArrayLike,
         costs: ArrayLike | None = None,
         instance_ids: ArrayLike | None = None,
+        *,
+        members: ArrayLike | None = None,
     ) -> Report:
         """Rank the members, take a step and begin the next generation.
 
@@ -253,11 +240,13 @@ class Evolution(CopiedWhole):
         returns : array_like of float, (population,)
             J_R, larger is better, in the order of `ask`. A member that could not be evaluated has nan.
         costs : array_like of float, (population,) or (population, n_constraints), optional
-            J_C, feasible up to `cost_limit`; without, all members are feasible. Or the constraints g_j <= 0,
-            each brought to its scale and ranked beyond a tolerance that shrinks, see
-            `acerl_np.evolution.progress.Tolerance`; reported costs are the plain sums of max(0, g_j).
+            J_C, feasible up to `cost_limit`; without, all members are feasible. Or constraints g_j <= 0,
+            ranked as `acerl_np.evolution.progress.Tolerance` says; reported are the sums of max(0, g_j).
         instance_ids : array_like of int, (population,), optional
             The instance that each member was evaluated on, by default the one that `ask` dealt.
+        members : array_like of float, (n_members, n_parameters), optional
+            The points that were evaluated, where they are not those of `ask`: at least two, an even number if
+            antithetic. One farther away than members are drawn tells its direction (arXiv:1110.4181).
 
         Returns
         -------
@@ -266,47 +255,79 @@ class Evolution(CopiedWhole):
         Raises
         ------
         InputError
-            If there was no `ask` in this generation, a shape does not fit, an id is out of range, or
-            the returns are too large to be scored by their values. Nothing is changed then.
+            If there was no `ask`, a shape or an id does not fit, or returns are too large; changes nothing.
         """
-        if self._asked is None:
-            raise InputError("tell: read no ask in this generation; expected ask before every tell")
-        members, dealt = self._asked
-        told = read_told(returns, costs, self.population, self.cost_limit, self._progress.tolerance)
-        ids = check_ids(
-            dealt if instance_ids is None else instance_ids, self.population, self.n_instances
-        )
         search, sampler, rank = copy.copy(self._search), copy.copy(self.sampler), self._rank
+        given = self._options
+        dealt: np.ndarray | None = None
+        if members is not None:
+            x, taken = search.keep(arguments.read_points("members", members, self._start.size)), 0
+            search.population = self._read_population(len(x))
+        elif self._asked is None:
+            refuse("tell", "no ask in this generation", "ask before every tell, or members")
+        else:
+            x, dealt, taken = self._asked
         noise, sigma = search.noise(), search.sigma
+        told = progress.read_told(returns, costs, len(x), self.cost_limit, self._progress.tolerance)
+        if instance_ids is None:
+            instance_ids = sampler.deal(noise) if dealt is None else dealt
+        ids = check_ids(instance_ids, len(x), self.n_instances)
+        if members is not None or taken:
+            moved = np.flatnonzero((x != search.place(noise)).any(axis=1))
+            search.spread = search.spread.replace(noise, search.lead(x[moved]), moved)
         # Numbers near the largest of float64 may overflow on the way to a rank or a mean.
         with np.errstate(over="ignore", invalid="ignore"):
+            scores, ranked = self._score(told, search.spread.draw(noise))
             lost = isinstance(search.spread, FullCovariance) and not told.feasible.any()
             if lost or 0.0 < told.tolerance.level < math.inf:  # a tolerance is chance enough
                 rank = replace(rank, p_f=0.0)
-            utilities = rank(told.returns, told.ranked, ids, noise)  # line 16
+            utilities = rank(scores, ranked, ids, noise)  # line 16
             if not np.isfinite(utilities).all():
-                raise InputError(
-                    "returns: the step is not finite; expected smaller returns or costs"
-                )
+                raise InputError("returns: the step is not finite; expected smaller numbers")
             search.tell(utilities, noise)  # line 17
             sampler.update(ids, told.returns)  # lines 11 and 13
             summary = summarise(told.returns, told.costs, told.good, told.feasible)
-            progress = self._progress.add(told, members, ids, search.generation, self.cost_limit)
+            outcome = self._progress.add(told, x, ids, search.generation, self.cost_limit)
+        search.population = self.population
+        if costs is not None and not given["population"]:
+            least = arguments.choose_population(self._start.size, given, rugged=True)
+            search.population = max(search.population, least)
+        waiting = self._injected[taken:]
+        # The Lagrangian led away: back to what is feasible.
+        if told.tolerance.level == 0.0 and outcome.best and not told.feasible.any():
+            waiting = np.concatenate((outcome.best.parameters[np.newaxis], waiting))
         # All in one statement, which an interrupt cannot tear.
-        vars(self).update(_search=search, sampler=sampler, _progress=progress, _asked=None)
+        vars(self).update(
+            _search=search, sampler=sampler, _progress=outcome, _injected=waiting, _asked=None
+        )
         return Report(
             generation=search.generation,
             noise_std=float(sigma.max()),
             counts=tuple(np.bincount(ids, minlength=self.n_instances).tolist()),
-            best_return=math.nan if progress.best is None else progress.best.return_,
+            best_return=math.nan if outcome.best is None else outcome.best.return_,
             **summary,
         )
+
+    def _score(self, told: Told, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the returns and costs that are ranked: of constraints, the Lagrangian once they are kept."""
+        adapted = self._options["adapt"] != "none" and not self._options["integers"].any()
+        good, g = told.good, told.constraints
+        near = told.tolerance.level == 0.0 and told.feasible.any() and self.n_instances == 1
+        fits = adapted and near and self._rank.ranking == "isr"
+        # Of a crooked constraint the Lagrangian leads astray: every second search is without it.
+        if g is None or not fits or self.restarts % 2:
+            return told.returns, told.ranked
+        normals, stiffness = z[good].astype(np.float64), told.tolerance.stiffness
+        scores = np.full(len(good), np.nan)
+        scores[good] = score_members(told.returns[good], g[good], normals, stiffness)
+        return scores, np.zeros(len(good))
 
     def restart(self, x0: ArrayLike | None = None, population: int | None = None) -> None:
         """Begin again elsewhere, with the first sigma and more members; what was found is kept.
 
         Auger and Hansen, "A restart CMA evolution strategy with increasing population size", CEC 2005.
-        Generations are counted on, so no noise is drawn twice.
+        Generations are counted on, so no noise is drawn twice. An error, as of a sigma that follows a
+        schedule, changes nothing.
 
         Parameters
         ----------
@@ -314,26 +335,21 @@ class Evolution(CopiedWhole):
             By default a random point of the bounds, or the first mean if a side is open.
         population : int, optional
             By default twice the present one.
-
-        Raises
-        ------
-        ConfigError, InputError
-            If sigma follows a schedule, or a value is unusable. Nothing is changed then.
         """
         given = self._options
-        check_restart(str(given["adapt"]), float(given["noise_decay"]))
+        if not self.can_restart:
+            refuse("restart", "a sigma that decays by a schedule", "an adapted one", ConfigError)
         lower, upper = given["bounds[0]"], given["bounds[1]"]
         if x0 is not None:
-            mean = read_point(x0, self._start.shape)
+            mean = arguments.read_point(x0, self._start.shape)
         elif np.isfinite(lower).all() and np.isfinite(upper).all():
             rng = np.random.default_rng((self.seed, self.restarts + 1))
             mean = rng.uniform(lower, upper)
         else:
             mean = self._start
-        members = 2 * self.population if population is None else population
-        plain = {name: given[name].item() for name in OPTIONS}
         search = copy.copy(self._search)
-        search.population = read_options({**plain, "population": members})["population"]
+        members = 2 * self.population if population is None else population
+        search.population = self._read_population(members)
         search.mean = mean.copy() if search.box is None else search.box.invert(mean)
         search.spread = self._round
         again = self._progress._replace(
@@ -341,23 +357,29 @@ class Evolution(CopiedWhole):
         )
         vars(self).update(_search=search, _progress=again, _warned=False, _asked=None)
 
+    def _read_population(self, members: int) -> int:
+        """Return a number of members that fits the options."""
+        plain = {name: self._options[name].item() for name in arguments.OPTIONS}
+        return int(arguments.read_options({**plain, "population": members}, 0)["population"])
+
     def get_state(self) -> dict[str, np.ndarray]:
         """Return a copy of the state as plain arrays, which `numpy.savez` can write.
 
         The options are recorded, to be compared by `set_state`. Members asked for and not yet told are
         not: after `set_state`, `ask` returns the same ones again.
         """
-        n = self._start.size
-        return {
+        state = {
             **{f"option.{name}": array.copy() for name, array in self._options.items()},
             "start": self._start.copy(),
             "population": np.array(self.population, np.int64),
             "generation": np.array(self.generation, np.int64),
             "mean": self._search.mean.copy(),
+            "injected": self._injected.copy(),
             **{f"spread.{name}": array for name, array in self._search.spread.pack().items()},
-            **self._progress.pack(n),
+            **self._progress.pack(self._start.size),
             **{f"sampler.{name}": array for name, array in self.sampler.get_state().items()},
         }
+        return {**state, "checksum": progress.sign_state(state)}
 
     @classmethod
     def from_state(cls, state: Mapping[str, ArrayLike]) -> Self:
@@ -365,40 +387,29 @@ class Evolution(CopiedWhole):
 
         Parameters and errors are those of `set_state`.
         """
-        check_mapping(state)
+        progress.check_mapping(state)
         options: dict[str, Any] = {}
-        given = ("sigma", "integers", "bounds[0]", "bounds[1]", *OPTIONS)
+        given = ("sigma", "integers", "bounds[0]", "bounds[1]", *arguments.OPTIONS)
         for name in ("start", *(f"option.{name}" for name in given)):
             if name not in state:
                 raise InputError(f"state: read no '{name}'; expected what get_state returned")
             array = np.array(state[name])
             options[name.removeprefix("option.")] = array if array.ndim else array.item()
         bounds = options.pop("bounds[0]"), options.pop("bounds[1]")
+        options["population"] = options["population"] or None
         evolution = cls(options.pop("start"), bounds=bounds, **options)
         evolution.set_state(state)
         return evolution
 
     def set_state(self, state: Mapping[str, ArrayLike]) -> None:
-        """Continue from a state of an `Evolution` with the same options, in the same bytes.
+        """Continue, in the same bytes, from what `get_state` returned or the file that `numpy.savez` wrote.
 
-        Parameters
-        ----------
-        state : mapping of str to array_like
-            What `get_state` returned, or the file that `numpy.savez` made of it.
-
-        Raises
-        ------
-        InputError
-            If an array is missing or has another shape, an option differs, or a value cannot be;
-            nothing is changed then.
+        An `InputError`, where an array is missing, an option differs or a value cannot be, changes nothing.
         """
-        read = read_state(state, self.get_state())
+        read = progress.read_state(state, self.get_state())
         search, sampler = copy.copy(self._search), copy.copy(self.sampler)
         spread = {name: read[f"spread.{name}"] for name in search.spread.pack()}
-        try:
-            search.spread = search.spread.unpack(spread)
-        except InputError as error:
-            raise InputError(f"state: spread: {error}; expected what get_state returned") from None
+        search.spread = search.spread.unpack(spread)
         search.mean = read["mean"]
         search.generation, search.population = int(read["generation"]), int(read["population"])
         sampler.set_state({name: read[f"sampler.{name}"] for name in sampler.statistics})
@@ -407,8 +418,14 @@ class Evolution(CopiedWhole):
             sampler=sampler,
             _start=read["start"],
             _progress=Progress.unpack(read),
+            _injected=read["injected"],
             _asked=None,
         )
+
+    @property
+    def can_restart(self) -> bool:
+        """Whether sigma is adapted and follows no schedule, which would go on where it is."""
+        return bool(self._options["adapt"] != "none" and self._options["noise_decay"] == 1.0)
 
     @property
     def population(self) -> int:
@@ -477,42 +494,22 @@ class Evolution(CopiedWhole):
         return self._progress.failed
 
     def stop(self, limits: Stops | None = None) -> dict[str, float]:
-        """Return why the search is over; nothing, so false, while it is not.
+        """Return why the search is over: the limits reached, by name; empty, so false, while it is not.
 
-        Nothing is changed: you may tell further generations, or `restart`.
-
-        Parameters
-        ----------
-        limits : Stops, optional
-
-        Returns
-        -------
-        dict of str to float
-            The limits reached by name: those of `Stops`; "noeffectcoord": a fifth of sigma no longer
-            changes a parameter of the mean; "noeffectaxis": nor does a tenth of a column of the
-            matrix's root the mean.
-
-        Raises
-        ------
-        ConfigError
-            If the limits are something else.
+        The names are those of `Stops`; "noeffectcoord": a fifth of sigma no longer changes a parameter of the
+        mean; "noeffectaxis": nor does a tenth of a column of the matrix's root the mean. You may tell further
+        generations all the same, or `restart`.
         """
-        return find_reasons(
-            read_limits(limits),
-            self._search,
-            self._progress.record,
-            evaluations=self.evaluations,
-            best=-math.inf if self.best is None else self.best.return_,
-        )
+        return progress.find_reasons(read_limits(limits), self._search, self._progress)
 
     def result(self, limits: Stops | None = None) -> Result:
         """Return what was found so far, and why the search is over, if it is."""
-        found = self.best or self.closest
-        nothing = np.full(self._start.size, np.nan)
+        nothing = Best(np.full(self._start.size, np.nan), math.nan, math.nan, 0, 0)
+        found = self.best or self.closest or nothing
         return Result(
-            x=nothing if found is None else found.parameters.copy(),
-            value=math.nan if found is None else found.return_,
-            violation=math.nan if found is None else max(0.0, found.cost - self.cost_limit),
+            x=found.parameters.copy(),
+            value=found.return_,
+            violation=max(found.cost - self.cost_limit, 0.0),  # nan stays
             mean=self.mean,
             feasible=self.best is not None,
             evaluations=self.evaluations,
@@ -522,10 +519,8 @@ class Evolution(CopiedWhole):
         )
 
     def __repr__(self) -> str:
-        best = "no feasible member yet"
-        if self.best is not None:
-            best = f"best return {self.best.return_:g}"
-        elif self.closest is not None:
+        best = f"best return {self.best.return_:g}" if self.best else "no feasible member yet"
+        if self.closest and not self.best:
             best += f", least cost {self.closest.cost:g}"
         return (
             f"<Evolution of {self._start.size} parameters, adapt '{self._options['adapt']}', population "

@@ -6,7 +6,9 @@ All are values that never change.
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +26,8 @@ SHRINK = 0.98
 """Factor on the tolerance in every generation, at most."""
 REACH = 2.0
 """Of the tolerance, at most, over the distance between those members' violations."""
+STIFFEN, SOFTEN = 4.0, 0.9
+"""Factors on the stiffness of penalties after a generation without a feasible member, and with one."""
 
 MOST = 2_000
 """Generations that are remembered."""
@@ -32,35 +36,26 @@ MOST = 2_000
 class Tolerance(NamedTuple):
     """What counts as feasible for now: the level that a member's violation may have.
 
-    Several constraints become one cost, brought to one scale: a member's violation is
-    v = sqrt(sum_j (max(0, g_j) / s_j)^2). The scale s_j is the median of the positive violations in the first
-    generation that has any, so constraints in different units count alike. A plain sum has ridges where two
-    constraints meet, which members follow slowly. Members are ranked by max(0, v - e). In each generation the
-    level e becomes the least of
+    A member's violation is v = sqrt(sum_j (max(0, g_j) / s_j)^2), where the scale s_j is the median of the
+    first positive violations. A plain sum has ridges where two constraints meet, which members follow slowly.
+    Members are ranked by max(0, v - e). In each generation the level e becomes the least of
 
     - `SHRINK` e, infinite at first;
     - q, the `SHARE` quantile of v, so it ends at 0 once so many members are feasible;
     - `REACH` (q - least v): a cloud that settles where it violates more than it varies, as in a corner of
       the bounds, is to move on.
 
-    Without a level, a search for equalities falls onto the first points that keep them, where the cloud of
-    members is too flat to follow them to the optimum. With one, they are a wide road at first. The level is
-    that of the epsilon-constrained method (Takahama and Sakai, "Constrained optimization by the epsilon
-    constrained differential evolution with gradient-based mutation and feasible elites", CEC 2006; with an
-    evolution strategy Hellwig and Beyer, "A matrix adaptation evolution strategy for constrained
-    real-parameter optimization", CEC 2018). Theirs follows a schedule of generations; the three rules are
-    this package's.
-
-    Attributes
-    ----------
-    scales : ndarray(float64, (n_constraints,))
-        s_j, 0 for constraints that no member has violated; empty before the first generation.
-    level : float
-        e; infinite before the first generation.
+    Without a level, a search for equalities falls onto the first points that keep them, too flat to follow
+    them to the optimum. The level is that of the epsilon-constrained method (Takahama and Sakai, CEC 2006;
+    with an evolution strategy Hellwig and Beyer, CEC 2018); the three rules are this package's.
     """
 
     scales: np.ndarray = np.zeros(0)
+    """s_j, (n_constraints,); empty before the first generation."""
     level: float = math.inf
+    """e."""
+    stiffness: float = 1.0
+    """Factor on the penalties of `acerl_np.evolution.lagrangian`, which ranks once e is 0."""
 
     def relax(self, positive: np.ndarray) -> tuple[np.ndarray, Tolerance]:
         """Return the members' costs beyond the level, and the tolerance after them.
@@ -85,7 +80,9 @@ class Tolerance(NamedTuple):
         if len(known):
             middle = float(known[int(SHARE * (len(known) - 1))])
             level = min(level, middle, REACH * (middle - float(known[0])))
-        return np.maximum(0.0, violations - level), Tolerance(scales, level)
+        lost = level == 0.0 and not (violations == 0.0).any()
+        stiffness = min(max(1.0, self.stiffness * (STIFFEN if lost else SOFTEN)), 1e9)
+        return np.maximum(0.0, violations - level), Tolerance(scales, level, stiffness)
 
 
 class Record(NamedTuple):
@@ -111,11 +108,11 @@ class Record(NamedTuple):
         with np.errstate(over="ignore"):
             return bool((np.ptp(self.rows[-generations:, :2], axis=0) < tolerance).all())
 
-    def stagnates(self, least: int) -> bool:
+    def stagnates(self, least: float) -> bool:
         """Whether neither the best nor the median members have become better of late."""
-        count = max(least, len(self.rows) // 5)
-        if len(self.rows) < count:
+        if len(self.rows) < least:
             return False
+        count = max(math.ceil(least), len(self.rows) // 5)
         third = math.ceil(0.3 * count)
         rows = self.rows[-count:]
         early, late = (np.sort(x, axis=0)[third // 2] for x in (rows[:third], rows[-third:]))
@@ -136,6 +133,8 @@ class Told(NamedTuple):
     """Members that did not fail."""
     feasible: np.ndarray
     """Those of them that keep the limit."""
+    constraints: np.ndarray | None
+    """(population, n_constraints), if they were told."""
 
 
 def read_told(
@@ -145,8 +144,8 @@ def read_told(
     members = (population,)
     j_r = read_floats("returns", returns, members)
     j_c = np.full(members, min(0.0, limit)) if costs is None else read_floats("costs", costs)
-    ranked = j_c
-    if j_c.ndim == 2:
+    ranked, g = j_c, j_c if j_c.ndim == 2 else None
+    if g is not None:
         m = len(tolerance.scales) or max(1, j_c.shape[1])
         read_floats("costs", j_c, (population, m))
         if limit != 0.0:
@@ -157,11 +156,10 @@ def read_told(
             j_c = positive.sum(axis=1)
     read_floats("costs", j_c, members)
     good = np.isfinite(j_r) & np.isfinite(ranked) & np.isfinite(j_c)
-    return Told(j_r, j_c, ranked, tolerance, good, good & (j_c <= limit))
+    return Told(j_r, j_c, ranked, tolerance, good, good & (j_c <= limit), g)
 
 
 COUNTS = ("evaluations", "restarts", "failed")
-MEMBERS = ("best", "closest")
 
 
 class Progress(NamedTuple):
@@ -204,38 +202,31 @@ class Progress(NamedTuple):
     def pack(self, n: int) -> dict[str, np.ndarray]:
         """Return all as arrays, of a search for n parameters."""
         packed = {name: np.array(getattr(self, name), np.int64) for name in COUNTS}
-        for name in MEMBERS:
-            member = getattr(self, name) or Best(np.full(n, np.nan), np.nan, np.nan, -1, -1)
-            packed[f"{name}.parameters"] = member.parameters.copy()
-            packed[f"{name}.values"] = np.array([member.return_, member.cost], np.float64)
-            packed[f"{name}.source"] = np.array([member.instance, member.generation], np.int64)
-        return {
-            **packed,
-            "history": self.record.rows.copy(),
-            "spans": self.record.spans.copy(),
-            "scales": self.tolerance.scales.copy(),
-            "level": np.array(self.tolerance.level),
-        }
+        for name, one in (("best", self.best), ("closest", self.closest)):
+            packed[name] = np.full(n + 4, np.nan)
+            if one:
+                source = one.return_, one.cost, one.instance, one.generation
+                packed[name] = np.append(one.parameters, source)
+        rest = {**self.record._asdict(), **self.tolerance._asdict()}
+        return {**packed, **{name: np.array(value) for name, value in rest.items()}}
 
     @classmethod
     def unpack(cls, read: dict[str, np.ndarray]) -> Progress:
         """Return what `pack` packed."""
         found: dict[str, Any] = {name: int(read[name]) for name in COUNTS}
-        for name in MEMBERS:
-            instance, generation = read[f"{name}.source"].tolist()
-            return_, cost = read[f"{name}.values"].tolist()
-            if generation > 0:
-                parameters = read[f"{name}.parameters"]
-                found[name] = Best(parameters, return_, cost, instance, generation)
-        record = Record(read["history"], read["spans"])
-        return cls(
-            **found, record=record, tolerance=Tolerance(read["scales"], float(read["level"]))
-        )
+        for name in ("best", "closest"):
+            return_, cost, *source = read[name][-4:].tolist()
+            if source[1] > 0:
+                found[name] = Best(read[name][:-4], return_, cost, *map(int, source))
+        record = Record(read["rows"], read["spans"])
+        tolerance = Tolerance(read["scales"], float(read["level"]), float(read["stiffness"]))
+        return cls(**found, record=record, tolerance=tolerance)
 
 
-LEAST = {"population": 2, **dict.fromkeys(("generation", *COUNTS, "sampler.count"), 0)}
-LEAST |= dict.fromkeys(("level", "spans", "scales"), 0)
-FINITE = ("mean", "start", "history", "scales")
+def sign_state(state: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Return the checksum of a state's arrays but for its options, in the order of their names."""
+    names = sorted(name for name in state if not name.startswith(("option.", "checksum")))
+    return np.array(zlib.crc32(b"".join(state[name].tobytes() for name in names)))
 
 
 def check_mapping(state: object) -> None:
@@ -258,48 +249,25 @@ def read_state(state: Mapping[str, ArrayLike], own: dict[str, np.ndarray]) -> di
                 k = tuple(where)
                 name = key.removeprefix("option.") + "".join(f"[{i}]" for i in k)
                 refuse(f"state: {name}", array[k], f"{mine[k]}, as given here")
-    read = take_arrays(state, own, "state: ", growing=("history", "scales"))
-    # What no search can have reached.
-    wrong = [name for name, least in LEAST.items() if not (read[name] >= least).all()]
-    wrong += [name for name in FINITE if not np.isfinite(read[name]).all()]
-    wrong += [name for name in read if name.startswith("sampler.") and np.isnan(read[name]).any()]
-    wrong += [name for name in MEMBERS if not _is_member(name, read)]
-    low, high = read["option.bounds[0]"], read["option.bounds[1]"]
-    outside = ((read["mean"] < low) | (read["mean"] > high)).any()
-    if outside and read["option.adapt"] == "none" and not read["option.integers"].any():
-        wrong.append("mean")
-    if read["failed"] > read["population"]:
-        wrong.append("failed")
-    for name in wrong:
-        refuse(f"state: {name}", "values that no search reaches", "what get_state returned")
+    read = take_arrays(state, own, "state: ", growing=("rows", "scales", "injected"))
+    if read["checksum"] != sign_state(read):
+        refuse("state", "arrays that are not of one state", "what get_state returned")
     return read
 
 
-def _is_member(name: str, read: dict[str, np.ndarray]) -> bool:
-    instance, since = read[f"{name}.source"].tolist()
-    values = np.append(read[f"{name}.parameters"], read[f"{name}.values"])
-    known = 0 <= instance < read["option.n_instances"] and 0 < since <= read["generation"]
-    return (instance, since) == (-1, -1) or bool(known and np.isfinite(values).all())
+def find_reasons(limits: Stops, search: Search[Any], outcome: Progress) -> dict[str, float]:
+    """Return the limits that a search with a `PerParameter` or a `Covariance` has reached.
 
-
-def find_reasons(
-    limits: Stops, search: Search[Any], record: Record, *, evaluations: int, best: float
-) -> dict[str, float]:
-    """Return the limits that a search has reached, as `Evolution.stop` does.
-
-    Its spread is a `PerParameter` or a `Covariance`; `best` is the largest return of a feasible member, minus
-    infinity without one.
+    As `Evolution.stop` does.
     """
     n, spread, sigma, mean = search.mean.size, search.spread, search.sigma, search.mean
-    some = 30 * n / search.population
-    long = (
-        math.ceil(max(limits.tolstagnation, 120 + some)) if limits.tolstagnation < math.inf else 0
-    )
+    some, record = 30 * n / search.population, outcome.record
+    best = -math.inf if outcome.best is None else outcome.best.return_
     reached = {
-        "maxfevals": evaluations + search.population > limits.maxfevals,
+        "maxfevals": outcome.evaluations + search.population > limits.maxfevals,
         "target": best >= limits.target,
         "tolfun": record.is_flat(limits.tolfun, 10 + math.ceil(some)),
-        "tolstagnation": long > 0 and record.stagnates(long),
+        "tolstagnation": record.stagnates(max(limits.tolstagnation, 120 + some)),
     }
     longest = sigma / spread.first
     if isinstance(spread, Covariance):
@@ -312,9 +280,5 @@ def find_reasons(
         steps = 0.1 * spread.list_axes(search.generation)
         reached["noeffectaxis"] = bool((mean + steps == mean).all(axis=1).any())
         reached["conditioncov"] = spread.condition > limits.conditioncov
-    values = {"noeffectcoord": 0.2, "noeffectaxis": 0.1}
-    return {
-        name: values[name] if name in values else getattr(limits, name)
-        for name, is_so in reached.items()
-        if is_so
-    }
+    values = {"noeffectcoord": 0.2, "noeffectaxis": 0.1, **asdict(limits)}
+    return {name: values[name] for name, is_so in reached.items() if is_so}

@@ -28,20 +28,10 @@ FIELDS = {
 
 
 def penalise(costs: ArrayLike, cost_limit: float) -> np.ndarray:
-    """Return the penalty phi = max(0, J_C - xi)^2 of each cost (Eq. 8).
+    """Return the penalty phi = max(0, J_C - xi)^2 of each cost, float64 (Eq. 8), with xi the limit.
 
     A member is feasible, its penalty 0, up to a cost of exactly xi; the metric P counts what is below xi
     (`evaluation.metrics.satisfied_share`), as the paper has both.
-
-    Parameters
-    ----------
-    costs : array_like of float, (n,)
-    cost_limit : float
-        xi.
-
-    Returns
-    -------
-    ndarray(float64, (n,))
     """
     return np.square(np.maximum(0.0, np.asarray(costs, np.float64) - cost_limit))
 
@@ -49,23 +39,9 @@ def penalise(costs: ArrayLike, cost_limit: float) -> np.ndarray:
 def sum_violations(constraints: ArrayLike) -> np.ndarray:
     """Return one cost for several constraints g_i(x) <= 0: the sum of max(0, g_i) (limit 0).
 
-    An equality h(x) = 0 becomes g = abs(h) - tolerance. Constraints of different scales are best divided
-    by a typical value first, as the sum weighs them by their numbers.
-
-    Parameters
-    ----------
-    constraints : array_like of float, (..., n_constraints)
-        g_i of each member, at most 0 if satisfied.
-
-    Returns
-    -------
-    ndarray(float64, (...,))
-        0 for a feasible member; nan or infinite if one of its constraints is nan or infinite.
-
-    Raises
-    ------
-    InputError
-        If `constraints` is a single number instead of a vector or matrix.
+    Constraints are (..., n_constraints), costs (...,), nan or infinite where one of them is. An equality
+    h(x) = 0 becomes g = abs(h) - tolerance. The sum weighs by numbers: divide those of different scales
+    first. An `InputError` refuses a single number.
     """
     g = np.asarray(constraints, np.float64)
     if g.ndim == 0:
@@ -97,15 +73,11 @@ def rank_utilities(
     seed: Whole = 0,
     generation: int = 0,
 ) -> np.ndarray:
-    """Turn the returns and costs of a population into utilities, instance by instance.
-
-    Members are compared only with members that played the same instance (Algorithm 4), but by a function of
-    yours.
+    """Turn the returns and costs of a population into utilities, instance by instance (Algorithm 4).
 
     Parameters
     ----------
     returns, costs : array_like of float, (n_members,)
-        J_R and J_C.
     instance_ids : array_like of int, (n_members,)
     ranking : {"isr", "cf", "r", "f", "penalty"} or callable
         How members of one instance are scored: intrinsic stochastic ranking (Algorithm 4); return minus cost;
@@ -149,18 +121,7 @@ def _count_down(order: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Ranker:
-    """`rank_utilities` with its options, keyed by a generation's noise.
-
-    Attributes
-    ----------
-    ranking, shaping, cost_limit, p_f, penalty, margin
-        As `rank_utilities`.
-
-    Raises
-    ------
-    ConfigError
-        If an option is unknown or out of range.
-    """
+    """`rank_utilities` with its options, keyed by a generation's noise; a `ConfigError` refuses them."""
 
     ranking: Ranking | OwnRanking = "isr"
     shaping: Shaping = "standardised"

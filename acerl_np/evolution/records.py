@@ -14,18 +14,9 @@ from acerl_np.support.fields import refuse
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Best:
-    """The best feasible member so far: the largest return with a cost within the limit.
+    """A member as it was evaluated: its parameters, float64 (n_parameters,), return and cost.
 
-    Attributes
-    ----------
-    parameters : ndarray(float64, (n_parameters,))
-        As they were evaluated, so inside the bounds.
-    return_ : float
-    cost : float
-    instance : int
-        The instance it was evaluated on; nothing is known about the others.
-    generation : int
-        1 for the first.
+    Of another instance than `instance` nothing is known. `generation` is 1 for the first.
     """
 
     parameters: np.ndarray
@@ -43,14 +34,12 @@ class Report:
     ----------
     generation : int
         1 for the first.
-    return_mean, return_std : float
-        Of the returns of the members that did not fail; nan if all did.
-    cost_mean : float
-        Mean of their costs.
+    return_mean, return_std, cost_mean : float
+        Of the members that did not fail; nan if all did.
     satisfied : float
         Share of all members that are feasible: cost at most the limit.
-    noise_std : float
-        Largest standard deviation of the noise; `sigma` is another name of it.
+    noise_std, sigma : float
+        Largest standard deviation of the noise.
     counts : tuple of int
         Members that were evaluated on each instance.
     failed : int
@@ -83,15 +72,12 @@ class Result:
     ----------
     x : ndarray(float64, (n_parameters,))
         The best feasible member; without one, the member of the least violation; nan if all failed.
-    value : float
-        Its return; of `optimize`, the function's value.
-    violation : float
-        Its cost beyond the limit: 0 if feasible.
+    value, violation : float
+        Its return, of `optimize` the function's value; its cost beyond the limit, 0 if feasible.
     mean : ndarray(float64, (n_parameters,))
         What the search settled on, not evaluated itself. With a noisy function `x` had luck.
     feasible : bool
     evaluations, generations, restarts : int
-        Used so far.
     reasons : tuple of str
         Why the search is over, names as in `Stops`; empty if it is not.
     """
@@ -121,17 +107,15 @@ class Stops:
     target : float
         Return of a feasible member that is good enough.
     tolfun : float
-        Range of the returns, and of the violations: of all members of the last generation, and of the best
-        ones of the last 10 + 30 n_parameters / population.
+        Range of the returns, and of the violations: of all members of the last generation, and of the best of
+        the last 10 + 30 n_parameters / population generations.
     tolx : float
         Every sigma, and the path of the covariance, in units of the first sigma.
     tolfacupx : float
-        Growth of an adapted sigma since the start: the problem has no optimum. Infinity switches it off.
-        pycma's is 1e3, which also ends searches whose first sigma was small.
+        Growth of an adapted sigma since the start: the problem has no optimum.
     tolstagnation : float
-        Generations before the search may count as stagnating: medians of the latest 30 % of the last fifth
-        of all generations are then no better than those of its first 30 %. At least 120 + 30 n_parameters /
-        population.
+        Generations, at least 120 + 30 n_parameters / population, before the search may count as stagnating:
+        medians of the latest 30 % of the last fifth of all are then no better than those of its first 30 %.
     conditioncov : float
         Condition of the matrix, with all its variances brought to 1.
     """
@@ -147,11 +131,11 @@ class Stops:
     def __post_init__(self) -> None:
         for field in fields(self):
             value: Any = getattr(self, field.name)
+            least = -math.inf if field.name == "target" else 0.0
             try:
                 number = float(value)
             except (TypeError, ValueError, OverflowError):
                 number = math.nan
-            least = -math.inf if field.name == "target" else 0.0
             if not number >= least:
                 expected = "a number" if field.name == "target" else "a number of at least 0"
                 refuse(field.name, repr(value), expected, ConfigError)

@@ -43,19 +43,9 @@ class InstanceSampler(ABC):
 
     One of your own has its `assign`, and `update` if it learns. What changes as it goes stands in arrays that
     `statistics` names: they are all that a checkpoint keeps, beside the name of the class or function that
-    makes one of n_instances and seed. Draw by `draw`, so that the same seed deals the same again.
-
-    The arrays are replaced, never written, and all in one statement: a `copy.copy` stays as it was.
-
-    Parameters
-    ----------
-    n_instances : int
-    seed : int
-
-    Attributes
-    ----------
-    count : ndarray(int64, (n_instances,))
-        Episodes played on each instance.
+    makes one of n_instances and seed. Draw by `draw`, so that the same seed deals the same again. The arrays
+    are replaced, never written, and all in one statement: a `copy.copy` stays as it was. `count`, int64
+    (n_instances,), are the episodes played on each instance.
     """
 
     statistics: tuple[str, ...] = ("count",)
@@ -85,17 +75,9 @@ class InstanceSampler(ABC):
         return drawn
 
     def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:
-        """Take in the returns of a finished generation; those that are not finite only count.
+        """Take in the returns of a finished generation, (n_members,); those that are not finite only count.
 
-        Parameters
-        ----------
-        instance_ids : array_like of int, (n_members,)
-        returns : array_like of float, (n_members,)
-
-        Raises
-        ------
-        InputError
-            If the lengths differ or an id is out of range; nothing is changed then.
+        An `InputError`, of other lengths or an id out of range, changes nothing.
         """
         values = np.asarray(returns, np.float64)
         if values.ndim != 1:
@@ -128,16 +110,9 @@ class AdaptiveSampler(InstanceSampler):
     """AIS: softmax over the instances' advantage plus an upper-confidence bonus (Algorithm 2, Eq. 7).
 
     The metric u needs only the number, sum, least and largest of an instance's returns (Eq. 6):
-    mean((max - J) / (max - min)) = (max - mean) / (max - min).
-
-    Parameters
-    ----------
-    n_instances, seed : int
-    alpha_u : float
-        Exploration factor of the bonus alpha_u sqrt(log N / N_i).
-    advantage : {"paper", "released"}
-        "paper": a badly served instance scores high; "released": the sign of the authors' code,
-        (mean - min) / (max - min).
+    mean((max - J) / (max - min)) = (max - mean) / (max - min). By the advantage "paper" a badly served
+    instance scores high; "released" has the sign of the authors' code, (mean - min) / (max - min). The bonus
+    is alpha_u sqrt(log N / N_i).
     """
 
     statistics = ("count", "valid", "total", "least", "largest")

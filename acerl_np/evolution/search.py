@@ -1,7 +1,7 @@
 """The search that `ACERL` and `Evolution` share: noise out, utilities in, a step of mean and spread.
 
 Nothing here is written in place: what a step changes is computed first and takes the place of the old in one
-statement, which an interrupt cannot tear. So `copy.copy` of a search, or of an average, stays as it was.
+statement, which an interrupt cannot tear. So `copy.copy` of a search stays as it was.
 """
 
 from __future__ import annotations
@@ -55,28 +55,10 @@ S = TypeVar("S", bound=Spread)
 class Search(Generic[S]):
     """A normal distribution of members that climbs along their utilities (Algorithm 1, lines 6, 8, 17).
 
-    Parameters
-    ----------
-    mean : ndarray(float32 or float64, (n_parameters,))
-        Start; copied.
-    spread : Spread
-    seed : int
-    population : int
-        lambda.
-    learning_rate : float
-        alpha.
-    antithetic : bool
-        Members 2 i and 2 i + 1 use the same noise with opposite signs (Eq. 12).
-    box : Box, optional
-        How members and mean are kept inside bounds, see `acerl_np.evolution.bounds`.
-
-    Attributes
-    ----------
-    mean : ndarray, as the start
-        As it is drawn around; its place in the box is `found`.
-    spread : Spread
-    generation : int
-        Finished generations.
+    From a mean (float32 or float64, copied) it draws `population` (lambda) members, and steps with the rate
+    `learning_rate` (alpha). With `antithetic` members 2 i and 2 i + 1 use the same noise with opposite signs
+    (Eq. 12). A `box` keeps members and mean inside bounds, see `acerl_np.evolution.bounds`: `mean` is what
+    is drawn around, `found` its place in the box. `generation` counts the finished ones.
     """
 
     def __init__(
@@ -113,6 +95,14 @@ class Search(Generic[S]):
         drawn = self.spread.place(self.mean, noise)
         return drawn if self.box is None else self.box.place(drawn)
 
+    def keep(self, x: np.ndarray) -> np.ndarray:
+        """Return points moved into the bounds."""
+        return x if self.box is None else self.box.keep(x)
+
+    def lead(self, placed: np.ndarray) -> np.ndarray:
+        """Return the ways from the mean to what becomes these parameters."""
+        return placed - self.mean if self.box is None else self.box.lead(self.mean, placed)
+
     @property
     def found(self) -> np.ndarray:
         """The mean inside the bounds, a copy."""
@@ -121,22 +111,8 @@ class Search(Generic[S]):
     def tell(self, utilities: ArrayLike, noise: Noise) -> np.ndarray:
         """Step along the gradient of these utilities, the larger the better, to the next generation (17).
 
-        Parameters
-        ----------
-        utilities : array_like of float, (population,)
-        noise : Noise
-            That of the members, from `noise`.
-
-        Returns
-        -------
-        ndarray, as the mean
-            The step, before it was moved into the bounds.
-
-        Raises
-        ------
-        InputError
-            If the noise is another generation's, a shape does not fit, a utility is not finite, or the
-            step is not finite; nothing is changed then.
+        Noise is that of the members. Returns the step, before it was moved into the bounds. An `InputError`,
+        of another generation's noise or numbers that are not finite, changes nothing.
         """
         step, spread = self.spread.follow(self, self.check_utilities(utilities, noise), noise)
         self.move(step, spread)
@@ -163,38 +139,3 @@ class Search(Generic[S]):
         if not np.isfinite(f).all():
             raise InputError("utilities: not finite; expected finite numbers")
         return f
-
-
-LATE = 3.0
-"""Power of the generation with which a mean weighs in the average."""
-
-
-class Average:
-    """The weighted mean of a search's means, the one of generation t weighing about t^3.
-
-    One mean is as good as the noise of the last generation's ranking; the late ones together are better.
-    No end need be known (Shamir and Zhang, "Stochastic gradient descent for non-smooth optimization:
-    convergence results and optimal averaging schemes", ICML 2013, polynomial-decay averaging). The first mean
-    stands until one is added.
-    """
-
-    def __init__(self, mean: np.ndarray) -> None:
-        self._theta = mean.astype(np.float64)
-        self._dtype = mean.dtype
-
-    @property
-    def theta(self) -> np.ndarray:
-        """The average, as the means, (n_parameters,)."""
-        return self._theta.astype(self._dtype)
-
-    def add(self, mean: np.ndarray, generation: int) -> None:
-        """Take in the mean after a generation, 1 for the first."""
-        self._theta = self._theta + (LATE + 1.0) / (generation + LATE) * (mean - self._theta)
-
-    def pack(self) -> dict[str, np.ndarray]:
-        """Return the average as arrays."""
-        return {"average": self._theta.copy()}
-
-    def restore(self, average: np.ndarray) -> None:
-        """Take over an average that `pack` returned."""
-        self._theta = average.astype(np.float64)

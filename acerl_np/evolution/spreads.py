@@ -5,6 +5,7 @@ Those that learn their shape are in `acerl_np.evolution.covariance`.
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any, Literal, Self
 
@@ -108,6 +109,27 @@ class Scaled(Spread):
             self._drawn = noise, drawn
         return self._drawn[1]
 
+    def replace(self, noise: Noise, ways: np.ndarray, rows: np.ndarray) -> Self:
+        """Return the spread that has drawn these ways from the mean as members `rows`, shortened if unlikely.
+
+        Hansen, "Injecting external solutions into CMA-ES", arXiv:1110.4181.
+        """
+        n = self.first.size
+        with np.errstate(over="ignore"):
+            z = np.nan_to_num(self.unturn(ways, noise.generation))
+            most = np.maximum(1.0, np.abs(z).max(axis=1, keepdims=True))
+            length = most * np.sqrt(np.square(z / most).sum(axis=1, keepdims=True))
+        drawn = self.draw(noise).copy()
+        longest = math.sqrt(n) + 2 * n / (n + 2)
+        drawn[rows] = z * np.minimum(1.0, longest / np.maximum(length, 1.0))
+        other = copy.copy(self)
+        other._drawn = noise, drawn
+        return other
+
+    def unturn(self, ways: np.ndarray, generation: int) -> np.ndarray:
+        """Return the normals of ways from the mean, (m, n_parameters)."""
+        return np.asarray(ways / self.sigma(generation))
+
 
 class PerParameter(Scaled):
     """N(mean, diag(sigma^2)): a sigma per parameter that decays by a schedule, but not below `least`.
@@ -135,7 +157,9 @@ class PerParameter(Scaled):
 
     def place(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
         """Return mean + sigma eps_i of every member, ndarray(float64, (population, n_parameters))."""
-        return np.asarray(mean + self.sigma(noise.generation) * self.draw(noise))
+        members = self.sigma(noise.generation) * self.draw(noise)
+        members += mean  # in place: pages of large arrays are dear
+        return np.asarray(members)
 
     def follow(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise

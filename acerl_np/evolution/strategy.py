@@ -87,23 +87,15 @@ class Strategy(Search[OneSigma]):
         return self.place(self.noise())
 
     def estimate_gradient(self, utilities: ArrayLike, noise: Noise | None = None) -> np.ndarray:
-        """Estimate the gradient of the expected utility at theta (Eqs. 11 and 12).
+        """Estimate the gradient of the expected utility at theta, float32 (Eqs. 11 and 12).
 
         Parameters
         ----------
         utilities : array_like of float, (population,)
-            Larger is better; in the order of `ask`.
+            Larger is better; in the order of `ask`. An `InputError` if the shape does not fit, or one is not
+            finite.
         noise : Noise, optional
-            That of the members, by default of this generation.
-
-        Returns
-        -------
-        ndarray(float32, (n_parameters,))
-
-        Raises
-        ------
-        InputError
-            If the noise is another generation's, the shape does not fit or a utility is not finite.
+            That of the members, by default of this generation; another's is refused.
         """
         noise = self.noise() if noise is None else noise
         f = self.check_utilities(utilities, noise)

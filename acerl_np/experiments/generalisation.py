@@ -65,10 +65,7 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 """Options beside the preset's."""
 
-FRESH_FEW: dict[str, dict[str, Any]] = {
-    "two days": {},
-    "two days, not perturbed": {"perturb": 0},
-}
+FRESH_FEW: dict[str, dict[str, Any]] = {"two days": {}, "two days, not perturbed": {"perturb": 0}}
 """Options of policies that are trained on the first two of eight days."""
 
 

@@ -72,11 +72,7 @@ class RivalConfig:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that decides a training, as plain values."""
-        return {
-            "algorithm": self.algorithm,
-            "steps": self.steps,
-            "settings": self.fill().to_dict(),
-        }
+        return {"algorithm": self.algorithm, "steps": self.steps, "settings": self.fill().to_dict()}
 
 
 Suites = tuple[tuple[str, tuple[Instance, ...]], ...]

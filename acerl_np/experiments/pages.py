@@ -10,10 +10,11 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
-from acerl_np.evaluation.metrics import rank_sum_p
+from acerl_np.evaluation.metrics import rank_sum_p, standard_error
 from acerl_np.experiments import comparison, learning
 from acerl_np.experiments.claims import (
     LEARNERS,
@@ -29,6 +30,7 @@ from acerl_np.experiments.stored import StoredStudy, read_table, store_rules, st
 from acerl_np.experiments.study import Study
 from acerl_np.experiments.study_tables import Measured, StudyTable, build_table, show_p, spread
 from acerl_np.problem.bundled import load_suite
+from acerl_np.problem.goal import SHIFT
 from acerl_np.rivals.training import ALGORITHMS
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
@@ -40,6 +42,7 @@ PAGES = (
     "docs/learning.md",
     "docs/rivals.md",
     "docs/known-differences.md",
+    "docs/vehicles.md",
 )
 DATA = "docs/results"
 BLOCK = re.compile(r"(<!-- experiments pages: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -101,6 +104,8 @@ def build_pages(root: Path) -> dict[Path, str]:
         "cost": lambda: tabulate_cost(stored),
         "records": lambda: tabulate_records(evidence),
         "headroom": lambda: tabulate_headroom(evidence),
+        "vehicles-waiting": lambda: tabulate_vehicles(stored.folder),
+        "vehicles-batteries": lambda: tabulate_batteries(stored.folder),
     }
 
     def fill(match: re.Match[str]) -> str:
@@ -380,6 +385,95 @@ def tabulate_headroom(evidence: Evidence) -> str:
         "static plan within the limit",
         "ACERL, mean of 20 seeds",
     ]
+    return render_table(header, lines, "markdown")
+
+
+VehicleCell: TypeAlias = tuple[str, str, str, str, str]
+"""Floor, policy, commitment, parking, battery."""
+
+
+def read_vehicles(folder: Path, objective: str) -> dict[VehicleCell, dict[str, np.ndarray]]:
+    """Return what `benchmarks/vehicles.py` found of yardsticks and of trainings for an objective.
+
+    By cell and figure, ndarray(float64, (n_seeds, n_shifts)); yardsticks count as one seed.
+    """
+    lines: dict[VehicleCell, dict[str, list[dict[str, str]]]] = {}
+    for line in read_table(folder, "vehicles", "shifts"):
+        if line["objective"] in ("", objective):
+            how = (line["commitment"], line["parking"], line["battery"])
+            own = lines.setdefault((line["floor"], line["policy"], *how), {})
+            own.setdefault(line["seed"], []).append(line)
+    figures = ("waiting_s", "late_share", "charging_share")
+    return {
+        cell: {
+            name: np.array([[float(line[name]) for line in run] for run in seeds.values()])
+            for name in figures
+        }
+        for cell, seeds in lines.items()
+    }
+
+
+def tabulate_vehicles(folder: Path) -> str:
+    """Return what calling back, parking and waiting do to the mean waiting, without batteries."""
+    cells = read_vehicles(folder, "waiting")
+    columns = {
+        "until pickup (%)": ("", "pickup", "stay"),
+        "parking (%)": ("", "assignment", "park"),
+        "both (%)": ("", "pickup", "park"),
+        "may wait (%)": ("+wait", "assignment", "stay"),
+    }
+    columns = {
+        name: how
+        for name, how in columns.items()
+        if any(x[1].endswith(how[0]) and x[2:] == (*how[1:], "unlimited") for x in cells)
+    }
+    lines: list[list[Cell]] = []
+    for floor, policy, *own in cells:
+        if own != ["assignment", "stay", "unlimited"] or policy.endswith("+wait"):
+            continue
+        base = cells[floor, policy, "assignment", "stay", "unlimited"]["waiting_s"]
+        n_seeds: Cell = len(base) if len(base) > 1 else ""
+        line: list[Cell] = [floor, f"`{policy}`", n_seeds, f"{base.mean():.1f}"]
+        for more, commitment, parking in columns.values():
+            found = cells.get((floor, policy + more, commitment, parking, "unlimited"))
+            if found is None:
+                line.append("")
+                continue
+            change = 100.0 * (found["waiting_s"].mean(axis=0) / base.mean(axis=0) - 1.0)
+            line.append(f"{change.mean():+.1f} ± {standard_error(change):.1f}")
+        lines.append(line)
+    return render_table(["floor", "policy", "seeds", "waiting (s)", *columns], lines, "markdown")
+
+
+def tabulate_batteries(folder: Path) -> str:
+    """Return the late tasks with batteries, by who knows of them; a policy in each line."""
+    cells = read_vehicles(folder, SHIFT)
+    names = {
+        "index": "trained",
+        "index+tuned": "trained, thresholds tuned",
+        "index+energy": "trained, energy features",
+        "index+tuned+energy": "trained, both",
+    }
+    lines: list[list[Cell]] = []
+    for floor, policy, *how in cells:
+        if how != ["assignment", "stay", "layout"]:
+            continue
+        line: list[Cell] = [floor, names.get(policy, f"`{policy}`")]
+        found = cells[floor, policy, "assignment", "stay", "layout"]
+        n_seeds = len(found["late_share"])
+        line += [n_seeds if n_seeds > 1 else "", f"{100.0 * found['charging_share'].mean():.0f}"]
+        for commitment, battery in (
+            ("assignment", "unlimited"),
+            ("assignment", "layout"),
+            ("pickup", "layout"),
+        ):
+            own = cells.get((floor, policy, commitment, "stay", battery))
+            late = 100.0 * own["late_share"].mean(axis=1) if own else np.empty(0)
+            error = f" ± {standard_error(late):.2f}" if len(late) > 1 else ""
+            line.append(f"{late.mean():.2f}{error}" if len(late) else "")
+        lines.append(line)
+    header = ["floor", "policy", "seeds", "charging (%)"]
+    header += ["unlimited: late (%)", "batteries: late (%)", "and until pickup: late (%)"]
     return render_table(header, lines, "markdown")
 
 

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.experiments.comparison import (
-    DRAWS,
-    NOISED,
-    draw_suite,
-    trainings,
-)
+from acerl_np.experiments.comparison import DRAWS, NOISED, draw_suite, trainings
 from acerl_np.experiments.published import find_row
 from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.study_tables import Measured, StudyTable, build_table, spread

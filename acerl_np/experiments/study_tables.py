@@ -134,12 +134,7 @@ class StudyTable:
 
     @classmethod
     def of(
-        cls,
-        name: str,
-        title: str,
-        header: list[str],
-        lines: Iterable[Sequence[Shown]],
-        note: str,
+        cls, name: str, title: str, header: list[str], lines: Iterable[Sequence[Shown]], note: str
     ) -> StudyTable:
         """Return a table of lines whose cells each say both: what people read, and what programs do."""
         kept = [[*line] for line in lines]
@@ -287,10 +282,7 @@ def _count_marks(rows: Sequence[Sequence[Facts]], n_instances: int) -> list[Cell
 
 
 def _explain(
-    measured: Sequence[Measured],
-    peers: Sequence[PublishedRow] | None,
-    reference: str,
-    marked: bool,
+    measured: Sequence[Measured], peers: Sequence[PublishedRow] | None, reference: str, marked: bool
 ) -> str:
     trials = measured[0].makespan.shape[2] if measured else 0
     text = f"Cells: mean makespan/tardiness (s) over the seeds, {trials} trials each. "

@@ -7,7 +7,7 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.commitment import assign_task, find_waiting
 from acerl_np.kernels.events import pass_tick, start_episode
-from acerl_np.kernels.offers import find_priority, has_choice, is_offered
+from acerl_np.kernels.offers import find_priority, has_choice, is_free, is_offered
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -76,19 +76,19 @@ def decide_by_rule(problem, state, b, decider, row, key, decision):
 
 @inner_kernel
 def assign_due(problem, state, b, order, bounds, start_tick, head):
-    """Let every idle vehicle begin its next recorded task if that is due and waits.
+    """Let every free vehicle without a task begin its next recorded one if that is due and waits.
 
     Returns
     -------
     int
-        Tick at which the next recorded task of an idle vehicle is due, `NEVER` if there is none.
+        Tick at which the next recorded task of a free vehicle is due, `NEVER` if there is none.
     """
     now = state.episode[b, S.EPISODE_TIME]
     next_tick = S.NEVER
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
-        if state.vehicle[b, v, S.VEHICLE_STATUS] != S.IDLE:
+        if not is_free(state, b, v) or state.vehicle[b, v, S.VEHICLE_TASK] >= 0:
             continue
-        # A task of an idle vehicle is finished, or a breakdown has taken it off the vehicle.
+        # A task that it has had is finished, or a breakdown has taken it off the vehicle.
         while head[v] < bounds[v + 1] and state.task[b, order[head[v]], S.TASK_VEHICLE] == v:
             head[v] += 1
         if head[v] == bounds[v + 1]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.energy import set_level
-from acerl_np.kernels.state import find_pause, find_ready, find_weight
+from acerl_np.kernels.state import find_pause, find_ready, find_weight, has_errands
 from acerl_np.kernels.trips import count_busy, find_turn, finish_edge, leave_pickup, set_out
 from acerl_np.kernels.ways import count_errand, count_trip
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -129,7 +129,7 @@ def assign_task(problem, state, b, v, position):
     state.episode[b, S.EPISODE_N_DECISIONS] += 1
 
     vehicle, usage = state.vehicle[b, v], state.usage[b, v]
-    if problem.instance[i, S.INSTANCE_ERRANDS]:
+    if has_errands(problem, i):
         before = state.task[b, task, S.TASK_VEHICLE]
         if before == v:
             vehicle[S.VEHICLE_STAND_SITE] = -1

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels.state import unless_errands
 from acerl_np.kernels.ways import count_trip, count_way, find_approach, find_delay
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
-@inner_kernel
+@unless_errands(lambda problem, state, b, v: False)
 def has_battery(problem, state, b, v):
     """Whether vehicle v has a battery."""
     return problem.battery[state.episode[b, S.EPISODE_INSTANCE], v, S.BATTERY_CAPACITY] > 0

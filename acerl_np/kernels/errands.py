@@ -33,16 +33,8 @@ def mark_free(problem, state, b, v):
         if find_level(problem, state, b, v, now) < problem.battery[i, v, S.BATTERY_RESUME]:
             return
         if status != S.TO_CHARGER:
-            set_stand(
-                state,
-                b,
-                v,
-                vehicle[S.VEHICLE_SITE],
-                vehicle[S.VEHICLE_SITE],
-                now,
-                np.float64(now),
-                0.0,
-            )
+            site = vehicle[S.VEHICLE_SITE]
+            set_stand(state, b, v, site, site, now, np.float64(now), 0.0)
             return
     if S.ROAMING <= status <= S.TO_CHARGER:
         find_turn(problem, state, b, v)
@@ -291,9 +283,8 @@ def find_parking(problem, state, b, v):
         free = problem.berth[i, k, S.BERTH_PLACES]
         for u in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
             vehicle = state.vehicle[b, u]
-            parks = (
-                vehicle[S.VEHICLE_STATUS] == S.PARKING and vehicle[S.VEHICLE_DESTINATION] == site
-            )
+            comes = vehicle[S.VEHICLE_DESTINATION] == site
+            parks = vehicle[S.VEHICLE_STATUS] == S.PARKING and comes
             left = vehicle[S.VEHICLE_LEFT_TICK] == now and vehicle[S.VEHICLE_LEFT_SITE] == site
             stands = vehicle[S.VEHICLE_STATUS] == S.IDLE and stands_at(state, b, u, site)
             free -= parks or left or stands

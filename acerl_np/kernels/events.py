@@ -12,12 +12,7 @@ from acerl_np.kernels import state as S
 from acerl_np.kernels.chains import find_chain_tick, queue_task, release_tasks, run_machines
 from acerl_np.kernels.commitment import append_waiting, close_round, open_round
 from acerl_np.kernels.energy import find_exhaustion, has_battery, set_level
-from acerl_np.kernels.errands import (
-    end_errands,
-    find_errand_tick,
-    mark_free,
-    settle_idle,
-)
+from acerl_np.kernels.errands import end_errands, find_errand_tick, mark_free, settle_idle
 from acerl_np.kernels.offers import has_choice, is_decision_due
 from acerl_np.kernels.random import draw_waiting_time
 from acerl_np.kernels.state import (
@@ -25,6 +20,7 @@ from acerl_np.kernels.state import (
     find_due,
     find_ready,
     find_weight,
+    has_errands,
     weigh_measures,
 )
 from acerl_np.kernels.trips import count_busy, drives, locate_vehicle
@@ -147,7 +143,7 @@ def find_next_tick(problem, state, b):
         tick = problem.arrival_tick[i, n_arrived]
     if problem.instance[i, S.INSTANCE_CHAINED]:
         tick = min(tick, find_chain_tick(state, b))
-    if problem.instance[i, S.INSTANCE_ERRANDS]:
+    if has_errands(problem, i):
         tick = min(tick, find_errand_tick(problem, state, b))
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         vehicle = state.vehicle[b, v]
@@ -184,7 +180,7 @@ def is_exhausted(problem, state, b, v):
 def process_tick(problem, state, b, tick):
     """Let everything happen that happens at `tick`: breakdowns and repairs, finishes, arrivals."""
     i = state.episode[b, S.EPISODE_INSTANCE]
-    errands = problem.instance[i, S.INSTANCE_ERRANDS]
+    errands = has_errands(problem, i)
     chained = problem.instance[i, S.INSTANCE_CHAINED]
     opens = False
     state.episode[b, S.EPISODE_TIME] = tick
@@ -303,7 +299,7 @@ def pass_tick(problem, state, b, due):
     if is_over and state.episode[b, S.EPISODE_N_PROCESSED] == 0:
         finish_episode(problem, state, b)
         return
-    if problem.instance[i, S.INSTANCE_ERRANDS]:
+    if has_errands(problem, i):
         settle_tick(problem, state, b)
     tick = min(due, find_next_tick(problem, state, b))
     if tick == S.NEVER:
@@ -351,9 +347,7 @@ def open_episode(problem, state, b, instance):
         vehicle[S.VEHICLE_STAND_SITE] = -1
         vehicle[S.VEHICLE_LEFT_TICK] = -1
         vehicle[S.VEHICLE_LEVEL] = problem.battery[instance, v, S.BATTERY_START]
-        vehicle[S.VEHICLE_LEVEL_TICK] = (
-            -1 if problem.battery[instance, v, S.BATTERY_START] == 0 else 0
-        )
+        vehicle[S.VEHICLE_LEVEL_TICK] = -1 if vehicle[S.VEHICLE_LEVEL] == 0 else 0
         plan_breakdown(problem, state, b, v, np.int64(-1))
 
 

@@ -401,10 +401,12 @@ def write_future(state, b, ahead, f, h):
     has_chains = chained and history.instance[h, S.INSTANCE_CHAINED]
     for task in range(find_first(history.record[h], n_tasks, now + clock - moved), n_tasks):
         arrival = history.record[h, task, S.RECORD_ARRIVAL]
-        if arrival - moved > now + clock + reach:
+        # Rows are in the order of their chains' first arrivals.
+        follows = has_chains and history.chain[h, task, S.CHAIN_AFTER] >= 0
+        if not follows and arrival - moved > now + clock + reach:
             break
         uniform = draw_uniform(ahead.key, task, f + 1)
-        if has_chains and history.chain[h, task, S.CHAIN_AFTER] >= 0:
+        if follows:
             arrival = min(arrival - clock, now + reach)  # comes if what it follows does
         elif is_copy:
             if ahead.matched[h, task]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.energy import has_energy
-from acerl_np.kernels.state import may_carry
+from acerl_np.kernels.energy import has_battery, has_energy
+from acerl_np.kernels.state import may_carry, unless_errands
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
-@inner_kernel
+@unless_errands(lambda state, b, v: state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE)
 def is_free(state, b, v):
     """Whether vehicle v may be given a task: it is idle, or may turn at the next site of its way."""
     vehicle = state.vehicle[b, v]
@@ -41,10 +41,9 @@ def find_priority(problem, state, b, v):
     if problem.instance[i, S.INSTANCE_HAS_PRIORITIES]:
         for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
             task = state.pool[b, k]
-            if problem.record[i, task, S.RECORD_PRIORITY] > highest and may_take(
-                problem, state, b, v, task
-            ):
-                highest = problem.record[i, task, S.RECORD_PRIORITY]
+            priority = problem.record[i, task, S.RECORD_PRIORITY]
+            if priority > highest and may_take(problem, state, b, v, task):
+                highest = priority
     return highest
 
 
@@ -63,10 +62,7 @@ def has_choice(problem, state, b, v):
     if n_waiting == 0 or not is_free(state, b, v):
         return False
     i = state.episode[b, S.EPISODE_INSTANCE]
-    if (
-        problem.fleet[i, v, S.FLEET_CAPACITY] == 0.0
-        and not problem.battery[i, v, S.BATTERY_CAPACITY]
-    ):
+    if problem.fleet[i, v, S.FLEET_CAPACITY] == 0.0 and not has_battery(problem, state, b, v):
         return True
     for k in range(n_waiting):
         if may_take(problem, state, b, v, state.pool[b, k]):

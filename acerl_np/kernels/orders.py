@@ -150,9 +150,12 @@ def play_orders(problem, i, orders):
         orders.free[first], orders.site[first] = tick, site
         process_task(problem, i, orders, task, tick)
         weight = find_weight(problem, i, task)
-        ready = max(problem.record[i, task, S.RECORD_ARRIVAL], np.float64(orders.ready[task]))
-        if problem.chain[i, task, S.CHAIN_AFTER] < 0:
-            ready = problem.record[i, task, S.RECORD_ARRIVAL]
+        ready, after = (
+            problem.record[i, task, S.RECORD_ARRIVAL],
+            problem.chain[i, task, S.CHAIN_AFTER],
+        )
+        if after >= 0:
+            ready = max(ready, np.float64(orders.done[after]))
         delay = np.float64(tick) - ready - problem.record[i, task, S.RECORD_EXPIRY]
         weights += weight
         total += np.float64(orders.done[task])
@@ -206,13 +209,14 @@ def change_orders(problem, i, turns, vehicle, key, step):
 
 
 @inner_kernel
-def sort_tasks(turns, first, orders):
+def sort_tasks(turns, following, first, orders):
     """Write the tasks in the turns of their chains, which are named by their first rows."""
     for k in range(len(turns)):
         first[turns[k]] = turns[k]
     for k in range(len(turns)):
-        orders.sequence[k] = first[turns[k]]
-        first[turns[k]] += 1
+        task = first[turns[k]]
+        orders.sequence[k] = task
+        first[turns[k]] = following[task]
 
 
 @kernel
@@ -234,10 +238,14 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
     )
     turns, own_turns = np.empty(n, np.int64), np.empty(n, np.int64)
     own, first = np.empty(n, np.int64), np.empty(n, np.int64)
+    following = np.full(n, -1, np.int64)
     unit = 0.0
     for task in range(n):
+        # Where several tasks follow one, the first of them goes on with its chain, and the others begin one.
         after = problem.chain[i, task, S.CHAIN_AFTER]
-        turns[task] = task if after < 0 else turns[after]
+        turns[task] = task
+        if after >= 0 and following[after] < 0:
+            following[after], turns[task] = task, turns[after]
         speed = problem.fleet[i, 0, S.FLEET_SPEED]
         unit += (problem.record[i, task, S.RECORD_LOADED] / speed) / n
         unit += np.float64(problem.chain[i, task, S.CHAIN_PROCESSING]) / n
@@ -257,7 +265,7 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
         orders.vehicle[:n] = own
         if step > 0:
             change_orders(problem, i, own_turns, orders.vehicle, key, step)
-        sort_tasks(own_turns, first, orders)
+        sort_tasks(own_turns, following, first, orders)
         mean = play_orders(problem, i, orders)
         score = orders.outcome[S.OUTCOME_VALUE] + MEAN_WEIGHT * mean
         score += OVER_LIMIT * max(0.0, orders.outcome[S.OUTCOME_COST] - cost_limit)

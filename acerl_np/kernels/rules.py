@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.floor import Floor, list_rows, list_tables, with_methods
+from acerl_np.kernels.floor import Floor, with_methods
 from acerl_np.kernels.offers import find_priority, is_offered
 from acerl_np.kernels.state import find_due, round_sum
 from acerl_np.support.compiled import inner_kernel
@@ -83,7 +83,7 @@ def lwt(floor, vehicle, task):
 def rate_task(problem, state, b, v, rule, task, weights):
     """Return the key that `rule` gives a waiting task for vehicle v; `weights` are those of `weigh_ahp`."""
     i, key = state.episode[b, S.EPISODE_INSTANCE], state.breakdown_key[b]
-    floor = with_methods(Floor(list_tables(problem), list_rows(state), b, i, key, 0))
+    floor = with_methods(Floor(problem, state, b, i, key, 0))
     if rule == FCFS:
         return fcfs(floor, v, task)
     if rule == EDD:

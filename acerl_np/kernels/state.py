@@ -16,12 +16,12 @@ Times are seconds, ticks whole seconds, lengths metres.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.support.compiled import inner_kernel
+from acerl_np.support.compiled import Function, choose_by_type, inner_kernel
 
 NEVER = np.int64(2**62)
 """A tick that is never reached."""
@@ -281,6 +281,7 @@ class Problem(NamedTuple):
         GOAL_COST : in what has a limit
     class_weight : ndarray(float64, (n,)), weight of a task of priority 0, 1, ... n - 1 and above in the mean
         tardiness, the share of late tasks and the mean waiting
+    errands : ndarray(bool, (0,)), or (0, 0) if vehicles of some instance have errands, see `unless_errands`
     """
 
     distance: np.ndarray
@@ -305,6 +306,7 @@ class Problem(NamedTuple):
     unit: np.ndarray
     goal: np.ndarray
     class_weight: np.ndarray
+    errands: np.ndarray
 
 
 class State(NamedTuple):
@@ -383,6 +385,7 @@ class State(NamedTuple):
             each by the weight of its class
         USAGE_LAST_WAITING : s, of the last of them
     breakdown_key : ndarray(uint32, (B, 4)), stream of the random breakdowns; set before an episode starts
+    errands : ndarray(bool), as in `Problem`
     """
 
     episode: np.ndarray
@@ -398,6 +401,7 @@ class State(NamedTuple):
     place: np.ndarray
     usage: np.ndarray
     breakdown_key: np.ndarray
+    errands: np.ndarray
 
 
 def allocate_state(problem: Problem, n_episodes: int) -> State:
@@ -418,7 +422,35 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
         place=np.zeros((n_episodes, n_vehicles, N_PLACE_FIELDS)),
         usage=np.zeros((n_episodes, n_vehicles, N_USAGE_FIELDS)),
         breakdown_key=np.zeros((n_episodes, 4), np.uint32),
+        errands=problem.errands,
     )
+
+
+NO_ERRANDS, ERRANDS = np.zeros(0, np.bool_), np.zeros((0, 0), np.bool_)
+"""What `errands` may be: kernels are compiled for either, as their numbers of dimensions differ."""
+
+
+def unless_errands(plain: Function) -> Callable[[Function], Function]:
+    """Let kernels be compiled with `plain` in place of a function where no vehicle has errands.
+
+    Then what parking, batteries and call-backs need costs nothing, whatever a kernel holds of it. The first
+    argument of both is a `Problem` or a `State`.
+    """
+
+    def decorate(function: Function) -> Function:
+        def find(table: Any, *rest: Any) -> Function:
+            fields = dict(zip(table.fields, table.types, strict=True))
+            return plain if "errands" in fields and fields["errands"].ndim == 1 else function
+
+        return choose_by_type(function, find)
+
+    return decorate
+
+
+@unless_errands(lambda problem, i: False)
+def has_errands(problem, i):
+    """Whether vehicles of instance i may drive without a task or be called back."""
+    return problem.instance[i, INSTANCE_ERRANDS] != 0
 
 
 class Episodes(NamedTuple):

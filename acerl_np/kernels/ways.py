@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.state import count_ticks, measure_distance, round_sum
+from acerl_np.kernels.state import count_ticks, measure_distance, round_sum, unless_errands
 from acerl_np.support.compiled import inner_kernel
 
 
@@ -32,14 +32,14 @@ def slow_part(problem, i, v, a, b, metres):
     return metres / find_pace(problem, i, v, a, b) - metres / problem.fleet[i, v, S.FLEET_SPEED]
 
 
-@inner_kernel
+@unless_errands(lambda state, b, v: state.vehicle[b, v, S.VEHICLE_SITE])
 def find_stand(state, b, v):
     """Return the site from which vehicle v sets out: the next one if it drives and is free, else its own."""
     site = state.vehicle[b, v, S.VEHICLE_STAND_SITE]
     return site if site >= 0 else state.vehicle[b, v, S.VEHICLE_SITE]
 
 
-@inner_kernel
+@unless_errands(lambda state, b, v: 0.0)
 def find_delay(state, b, v):
     """Return in how many seconds a free vehicle is where it sets out."""
     if state.vehicle[b, v, S.VEHICLE_STAND_SITE] < 0:
@@ -47,15 +47,13 @@ def find_delay(state, b, v):
     return np.float64(state.vehicle[b, v, S.VEHICLE_STAND_TICK] - state.episode[b, S.EPISODE_TIME])
 
 
-@inner_kernel
+@unless_errands(lambda state, b, v: 0.0)
 def find_rest(state, b, v):
     """Return how many metres a free vehicle still drives to where it sets out."""
     if state.vehicle[b, v, S.VEHICLE_STAND_SITE] < 0:
         return 0.0
-    seconds = state.place[b, v, S.PLACE_STAND_REACHED] - np.float64(
-        state.episode[b, S.EPISODE_TIME]
-    )
-    return max(0.0, seconds) * state.place[b, v, S.PLACE_STAND_PACE]
+    now, place = np.float64(state.episode[b, S.EPISODE_TIME]), state.place[b, v]
+    return max(0.0, place[S.PLACE_STAND_REACHED] - now) * place[S.PLACE_STAND_PACE]
 
 
 @inner_kernel

@@ -36,13 +36,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import UNUSABLE
 from acerl_np.problem.parts import Breakdown, Vehicle
-from acerl_np.support.errors import (
-    LayoutError,
-    RecordError,
-    StorageError,
-    describe,
-    make_printable,
-)
+from acerl_np.support.errors import LayoutError, RecordError, StorageError, describe, make_printable
 from acerl_np.support.files import describe_os_error, read_text
 from acerl_np.support.numbers import is_real
 

@@ -280,19 +280,13 @@ class Board:
         row[S.VEHICLE_SITE] = row[S.VEHICLE_EDGE_FROM] = vehicle.site
         self.clock.finish[v], self.clock.broke[v] = vehicle.finish, vehicle.broke
         if self.has_errands:
-            began = reached = loaded = 0.0
-            if vehicle.way is not None:
-                way = vehicle.way
-                began, reached, loaded = way.began, way.reached, way.loaded
-                row[S.VEHICLE_PAUSE] = way.pause
-                row[[S.VEHICLE_TRIP_SITE, S.VEHICLE_TRIP_FROM, S.VEHICLE_DESTINATION]] = (
-                    way.site,
-                    way.before,
-                    way.end,
-                )
-                self.state.place[0, v, S.PLACE_TRIP_PACE] = way.pace
-            told = vehicle.since, began, reached, loaded, vehicle.level, vehicle.level_time
-            self.clock.errand[v, :ERRAND_LEFT] = told
+            way = vehicle.way or Way(vehicle.site, 0.0, vehicle.site, 0.0, 0.0, vehicle.site)
+            fields = [S.VEHICLE_TRIP_SITE, S.VEHICLE_TRIP_FROM, S.VEHICLE_DESTINATION]
+            row[fields] = way.site, way.before, way.end
+            row[S.VEHICLE_PAUSE] = way.pause
+            self.state.place[0, v, S.PLACE_TRIP_PACE] = way.pace
+            times = vehicle.since, way.began, way.reached, way.loaded
+            self.clock.errand[v, :ERRAND_LEFT] = *times, vehicle.level, vehicle.level_time
         self.n_ready += vehicle.is_ready - before.is_ready
         if self._hides_out and vehicle.service != before.service:
             is_hidden = vehicle.service != SERVING
@@ -499,9 +493,8 @@ class Board:
         """Return how long a way without a load takes, s."""
         slowdown = self.layout.routes.find_slowdown(self.layout.vehicles[v].speed)
         slow = 0.0 if slowdown is None else float(slowdown[a, b])
-        return (
-            float(self.problem.distance[0, a, b] / self.problem.fleet[0, v, S.FLEET_SPEED]) + slow
-        )
+        speed = self.problem.fleet[0, v, S.FLEET_SPEED]
+        return float(self.problem.distance[0, a, b] / speed) + slow
 
     def send(self, v: int, status: int, site: int, now: float) -> None:
         """Send a vehicle without a task to a place where it parks or charges."""

@@ -26,7 +26,7 @@ from acerl_np.live.board import FIRST_ROOM, Board
 from acerl_np.live.events import Explanation, Option
 from acerl_np.policies.agent import OwnPolicy
 from acerl_np.policies.files import BasePolicy
-from acerl_np.policies.index import IndexPolicy
+from acerl_np.policies.index import IndexPolicy, move_thresholds
 from acerl_np.policies.lookahead import Lookahead, are_apart
 from acerl_np.policies.network import Policy
 from acerl_np.policies.reasons import explain_choice
@@ -125,7 +125,7 @@ class LiveDecider:
         self.policy = policy
         self.greedy = greedy
         self.budget = budget
-        base = policy.policy if isinstance(policy, Lookahead) else policy
+        base = self._base = policy.policy if isinstance(policy, Lookahead) else policy
         self._is_relative = isinstance(policy, IndexPolicy | Lookahead | OwnPolicy)
         self._key = np.empty(4, np.uint32)
         derive_key(seed, ACTION, 0, 0, self._key)
@@ -161,7 +161,10 @@ class LiveDecider:
         if own is None:
             # What a lookahead plays is not told what follows.
             chained = bool(layout.machines) and not isinstance(self.policy, Lookahead)
-            return build_live_problem(layout, FIRST_ROOM, scaling=scaling, chained=chained)
+            problem = build_live_problem(layout, FIRST_ROOM, scaling=scaling, chained=chained)
+            if isinstance(self._base, IndexPolicy):
+                problem = move_thresholds(problem, self._base.theta, self._base.features)
+            return problem
         known = scaling_of(layout) if own.scaling is None else own.scaling
         return build_live_problem(
             layout,
@@ -173,7 +176,7 @@ class LiveDecider:
 
     def tell(self, board: Board, now: float) -> None:
         """Count a board's times from now, as an observation reads them."""
-        count_from(board.problem, board.state, board.clock, now, board.day.start, self._is_relative)
+        count_from(*self._clock(board, now))
 
     def _clock(self, board: Board, now: float) -> tuple[Any, ...]:
         """Return what kernels take to count a board's times from now."""
@@ -207,17 +210,8 @@ class LiveDecider:
         if isinstance(self._decider, Ahead):
             self.tell(board, now)
             return self._look_ahead(self._decider, board, decisions, now)
-        v, position, rule = decide_live(
-            board.problem,
-            board.state,
-            board.clock,
-            now,
-            board.day.start,
-            self._is_relative,
-            self._decider,
-            self._key,
-            decisions,
-        )
+        clock = self._clock(board, now)
+        v, position, rule = decide_live(*clock, self._decider, self._key, decisions)
         own = getattr(self.policy, "name", "index")
         return Decision(v, position, RULE_NAMES.get(rule, own), 0)
 

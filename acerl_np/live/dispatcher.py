@@ -15,17 +15,8 @@ from typing import Any
 import numpy as np
 
 from acerl_np.kernels.observation import allocate_view, write_view
-from acerl_np.kernels.state import INSTANCE_TASK_SLOTS, NEVER, PARKING, TO_CHARGER
-from acerl_np.live.audit import (
-    ASSIGNED,
-    CHARGE,
-    DAY_BEGAN,
-    ORDERS,
-    PARK,
-    RECALL,
-    STARTED,
-    AuditLog,
-)
+from acerl_np.kernels.state import BATTERY_GOOD, INSTANCE_TASK_SLOTS, NEVER, PARKING, TO_CHARGER
+from acerl_np.live.audit import ASSIGNED, CHARGE, DAY_BEGAN, ORDERS, PARK, RECALL, STARTED, AuditLog
 from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
 from acerl_np.live.events import (
@@ -142,9 +133,10 @@ class Dispatcher(CopiedWhole):
         Whether each line of the log is on the disk before the call returns, so that also a power cut loses
         none. It takes as long as the disk does.
     commitment : {"assignment", "pickup"}, optional
-        Until when a task may be taken from its vehicle and given to another one; by default the layout's.
+        Until when a task may be taken from its vehicle and given to another one; by default as
+        the policy was trained, or the layout says.
     max_changes : int, optional
-        How often a task may be; by default the layout's.
+        How often a task may be; by default as of `commitment`.
     parks, charges : bool
         Whether idle vehicles are sent to the layout's parking places, and to its chargers. If not, the plant
         does that: `send` says so.
@@ -213,11 +205,11 @@ class Dispatcher(CopiedWhole):
                 f"lateness: read {describe(lateness)}; expected seconds from 0 to {LATEST:,}"
             )
         self.lateness = float(lateness)
+        if not isinstance(policy, str) and policy.commitment is not None:
+            layout = layout.with_commitment(policy.commitment, policy.max_changes)
         if commitment is not None or max_changes is not None:
-            layout = layout.with_commitment(
-                layout.commitment if commitment is None else commitment,
-                layout.max_changes if max_changes is None else max_changes,
-            )
+            most = layout.max_changes if max_changes is None else max_changes
+            layout = layout.with_commitment(commitment or layout.commitment, most)
         self.commitment, self.max_changes = layout.commitment, layout.max_changes
         self.parks, self.charges = bool(parks), bool(charges)
         self._decisions = self._lines = self._last_order = 0
@@ -438,8 +430,7 @@ class Dispatcher(CopiedWhole):
             return
         self._settle_recalls(event)
         if isinstance(event, VehicleLevel):
-            under_way = event.vehicle in self.under_way.values()
-            self._opens |= event.level > before and not under_way
+            self._opens |= event.level > before and event.vehicle not in self.under_way.values()
         elif isinstance(event, VehiclePassed | VehicleParked | VehicleCharging):
             # It opens decisions if what has ended then makes one possible.
             self._asked = min(self._asked, float(event.time) - 1.0)
@@ -562,16 +553,15 @@ class Dispatcher(CopiedWhole):
         """Send idle vehicles to charge or park, and find when to look again."""
         v = -1
         while True:
-            v, status, site = self._decider.find_errand(
-                self._floor, now, v + 1, self.charges, self.parks
-            )
+            who = self._floor, now, v + 1
+            v, status, site = self._decider.find_errand(*who, self.charges, self.parks)
             if v < 0:
                 self._next_errand = math.inf if site == NEVER else now + site
                 return
             place = self.layout.sites[site].id
             if status == TO_CHARGER:
-                level, battery = self._floor.find_level(v, now), self.layout.batteries[v]
-                low = battery is not None and level < battery.good
+                level = self._floor.find_level(v, now)
+                low = level < self._floor.problem.battery[0, v, BATTERY_GOOD]
                 reason = f"level {level:.0f}: {'low' if low else 'no waiting task fits it'}"
             else:
                 reason = f"idle for {now - self._floor.vehicles[v].since:.0f} s"
@@ -600,10 +590,8 @@ class Dispatcher(CopiedWhole):
     def _settle_recalls(self, event: Event) -> None:
         """Forget the recalls that an event answers, or that have nothing to say any more."""
         if isinstance(event, RecallAnswered):
-            left = [
-                item for item in self._recalls.get(event.vehicle, ()) if item.task != event.task
-            ]
-            self._recalls[event.vehicle] = left
+            known = self._recalls.get(event.vehicle, ())
+            self._recalls[event.vehicle] = [made for made in known if made.task != event.task]
         elif isinstance(event, VehicleIdle | VehicleBroke | VehicleRemoved):
             self._recalls.pop(event.vehicle, None)
 
@@ -847,7 +835,7 @@ class Dispatcher(CopiedWhole):
             ],
         }
         if self._floor.has_errands:
-            kept = [*(made for made in self._given.values() if not isinstance(made, Assignment))]
+            kept = [made for made in self._given.values() if not isinstance(made, Assignment)]
             recalls = [made for items in self._recalls.values() for made in items]
             options["orders"] = [
                 {"kind": type(made).__name__, **made._asdict(), "owed": made.number in self._owed}

@@ -507,7 +507,7 @@ class Assignment(_Assigned):
     reason : Explanation or None
         Why it was chosen, of a dispatcher with `explain=True`.
     number : int
-        Counts the dispatcher's assignments from 1, also across `save` and `recover`.
+        Counts the dispatcher's orders from 1, also across `save` and `recover`.
     repeated : bool
         Whether it may have been returned before, with the same number: who has that number ignores it.
     """
@@ -566,7 +566,15 @@ class Recall(NamedTuple):
     repeated: bool = False
 
 
-class Park(NamedTuple):
+class _Sent(NamedTuple):
+    vehicle: str
+    site: str
+    reason: str = ""
+    number: int = 0
+    repeated: bool = False
+
+
+class Park(_Sent):
     """An idle vehicle is to drive to a parking place.
 
     Attributes
@@ -579,14 +587,8 @@ class Park(NamedTuple):
         As `Assignment.repeated`.
     """
 
-    vehicle: str
-    site: str
-    reason: str = ""
-    number: int = 0
-    repeated: bool = False
 
-
-class Charge(NamedTuple):
+class Charge(_Sent):
     """An idle vehicle is to drive to a charger and to charge there until its battery is at `full`.
 
     Attributes
@@ -598,12 +600,6 @@ class Charge(NamedTuple):
     repeated : bool
         As `Assignment.repeated`.
     """
-
-    vehicle: str
-    site: str
-    reason: str = ""
-    number: int = 0
-    repeated: bool = False
 
 
 Order = Assignment | Recall | Park | Charge

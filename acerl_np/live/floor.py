@@ -58,6 +58,7 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_VEHICLES
 from acerl_np.problem.parts import Battery, Vehicle
 from acerl_np.problem.stations import find_ends, find_sites
+from acerl_np.simulation.scene import STATUSES
 from acerl_np.support.errors import EventError, LayoutError, PolicyError, describe, list_some
 from acerl_np.support.numbers import is_real
 
@@ -68,17 +69,6 @@ NUMBERS = (
     *("time", "expiry", "handling_time", "demand", "priority", "earliest_start", "processing"),
 )
 """Fields of a task that hold one."""
-
-STATUS_NAMES = {
-    IDLE: "idle",
-    WORKING: "working",
-    BROKEN: "broken",
-    ROAMING: "under way",
-    PARKING: "on its way to park",
-    TO_CHARGER: "on its way to a charger",
-    QUEUED: "at a charger",
-    CHARGING: "charging",
-}
 
 ERRANDS = (ROAMING, PARKING, TO_CHARGER, QUEUED, CHARGING)
 """What a vehicle without a task may do besides being idle or broken."""
@@ -212,7 +202,7 @@ class Floor(Board):
         v, place = self._find_vehicle(vehicle, what), self._find_site(site, what)
         status = self.vehicles[v].status
         if status not in (IDLE, *ERRANDS):
-            raise EventError(f"{what}: vehicle '{vehicle}' is {STATUS_NAMES[status]}")
+            raise EventError(f"{what}: vehicle '{vehicle}' is {STATUSES[status]}")
         charges = place in self._chargers and self.layout.batteries[v] is not None
         if not charges and place not in self._parking:
             raise EventError(f"{what}: site '{site}' is no charger and no parking place for it")
@@ -452,10 +442,10 @@ class Floor(Board):
         v = self._find_vehicle(event.vehicle, what)
         vehicle = self.vehicles[v]
         if vehicle.status not in statuses:
-            known = [STATUS_NAMES[status] for status in statuses if status not in ERRANDS]
-            expected = " or ".join(known or [STATUS_NAMES[CHARGING]])
+            known = [STATUSES[status] for status in statuses if status not in ERRANDS]
+            expected = " or ".join(known or [STATUSES[CHARGING]])
             raise EventError(
-                f"{what}: vehicle '{event.vehicle}' is {STATUS_NAMES[vehicle.status]}; "
+                f"{what}: vehicle '{event.vehicle}' is {STATUSES[vehicle.status]}; "
                 f"expected it to be {expected}"
             )
         return v, vehicle
@@ -544,13 +534,10 @@ class Floor(Board):
         loaded = began + self._measure_way(v, site, way.end)
         pause = max(0.0, way.loaded - loaded) if way.pause else 0.0
         loaded += pause  # until the task is ready
-        if (
-            now >= way.loaded or loaded <= way.loaded + 0.5e-9 < loaded + 1.0
-        ):  # it is as was reckoned
-            loaded = way.loaded
-        return way._replace(
-            site=site, began=began, before=site, reached=began, loaded=loaded, pause=pause
-        )
+        if now >= way.loaded or loaded <= way.loaded + 0.5e-9 < loaded + 1.0:
+            loaded = way.loaded  # as was reckoned
+        times = {"began": began, "reached": began, "loaded": loaded, "pause": pause}
+        return way._replace(site=site, before=site, **times)
 
     def _park(self, event: VehicleParked) -> None:
         v, _ = self._expect(event, IDLE, *ERRANDS)
@@ -581,8 +568,8 @@ class Floor(Board):
                 f"{what}: level: read {describe(event.level)}; expected a number from 0 to {most:,}, the "
                 "battery's capacity"
             )
-        told = float(event.level), float(event.time)
-        self.put(v, self.vehicles[v]._replace(level=told[0], level_time=told[1]))
+        level, now = float(event.level), float(event.time)
+        self.put(v, self.vehicles[v]._replace(level=level, level_time=now))
 
     def _answer(self, event: RecallAnswered) -> None:
         what, now = name_event(event), float(event.time)
@@ -595,10 +582,11 @@ class Floor(Board):
             raise EventError(
                 f"{what}: task '{describe(event.task)}' is {found}; expected one that was called back"
             )
-        if task.vehicle != v:
-            for other in (task.vehicle, v):
-                if other >= 0 and self.vehicles[other].task is not None:
-                    self.turn(other, now)
+        other = task.vehicle
+        if other != v:
+            for loser in (other, v):
+                if loser >= 0 and self.vehicles[loser].task is not None:
+                    self.turn(loser, now)
             self.carry(v, self.pool.index(event.task), now)
         vehicle = self.vehicles[v]
         assert vehicle.way is not None
@@ -606,6 +594,8 @@ class Floor(Board):
         way = vehicle.way._replace(site=ends[0], began=now, before=ends[0], reached=now, loaded=now)
         finish = max(now + 1.0, now + self._estimate(v, ends[0], task))
         self.put(v, vehicle._replace(site=ends[0], way=way, finish=finish, has_fetched=True))
+        if other not in (-1, v) and self.vehicles[other].service != SERVING:
+            self._end_work(other, self.vehicles[other].site, now)
 
     def _break(self, event: VehicleBroke) -> None:
         v, vehicle = self._expect(event, WORKING, IDLE, *ERRANDS)
@@ -672,7 +662,9 @@ class Floor(Board):
                 f"{name_event(event)}: vehicle '{event.vehicle}' is not out of service; "
                 "expected it to be"
             )
-        self.put(v, vehicle._replace(service=SERVING, site=self._find_place(event, vehicle)))
+        since = float(event.time) if self.has_errands else vehicle.since
+        site = self._find_place(event, vehicle)
+        self.put(v, vehicle._replace(service=SERVING, site=site, since=since))
 
     def _find_fleet(self, vehicles: Iterable[Vehicle], what: str) -> Layout:
         """Return the floor with another fleet, which the policy must serve."""

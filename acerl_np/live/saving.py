@@ -35,10 +35,7 @@ KINDS = {**EVENTS, "Given": Given, "Recalled": Recalled, "Sent": Sent, "DayBegan
 
 
 def write_dispatcher(
-    path: str | os.PathLike[str],
-    policy: BasePolicy | str,
-    options: dict[str, Any],
-    feed: Feed,
+    path: str | os.PathLike[str], policy: BasePolicy | str, options: dict[str, Any], feed: Feed
 ) -> None:
     """Write what makes a dispatcher to an `.npz` file, atomically.
 
@@ -102,14 +99,7 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
     return {
         "time": _pack_time(feed.time),
         "tasks": [
-            {
-                **_pack_task(task),
-                "since": task.since,
-                "vehicle": task.vehicle,
-                "slot": task.slot,
-                **({"changes": task.changes} if task.changes else {}),
-                **({} if task.ready is None else {"ready": task.ready}),
-            }
+            {**_pack_task(task), "since": task.since, "vehicle": task.vehicle, "slot": task.slot}
             for task in base.tasks.values()
         ],
         "pool": base.pool,
@@ -117,11 +107,7 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
         "machines": [_pack_time(time) for time in base.machines],
         "vehicles": [
             {
-                **{
-                    name: value
-                    for name, value in vehicle._asdict().items()
-                    if name not in ERRAND_FIELDS or value
-                },
+                **{k: x for k, x in vehicle._asdict().items() if x or k not in ERRAND_FIELDS},
                 "site": sites[vehicle.site].id,
                 "origin": sites[vehicle.origin].id,
             }
@@ -135,11 +121,7 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
             "delivered": delivered,
         },
         "entries": [
-            {
-                "at": _pack_time(entry.time),
-                "holds": entry.holds,
-                "item": _pack_item(entry.item),
-            }
+            {"at": _pack_time(entry.time), "holds": entry.holds, "item": _pack_item(entry.item)}
             for entry in feed.entries
         ],
     }
@@ -159,7 +141,6 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
             since=float(entry["since"]),
             vehicle=int(entry["vehicle"]),
             slot=int(entry.get("slot", 0)),
-            changes=int(entry.get("changes", 0)),
         )
     carried = {task.vehicle: name for name, task in tasks.items()}
     vehicles = [
@@ -195,12 +176,13 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
 
 def _pack_task(task: LiveTask) -> dict[str, Any]:
     told = {} if task.told is None else {"told": vars(task.told)}
-    return {**vars(task.event), **told}
+    return {**vars(task.event), **told, **({"changes": task.changes} if task.changes else {})}
 
 
 def _unpack_task(data: dict[str, Any]) -> LiveTask:
-    told = data.get("told")
-    return LiveTask(read_event(TaskArrived, data), told=told and read_event(TaskArrived, told))
+    told, changes = data.get("told"), int(data.get("changes", 0))
+    told = told and read_event(TaskArrived, told)
+    return LiveTask(read_event(TaskArrived, data), told=told, changes=changes)
 
 
 def _unpack_way(values: list[Any], layout: Layout) -> Way:

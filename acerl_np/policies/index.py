@@ -105,6 +105,9 @@ EXPECTED = f"some of {', '.join(KNOWN)}, or functions with @acerl_np.feature"
 START = {"approach": -1.0, "current": 1.0, "wait": -5.0}
 """Weights of the start: about the yardstick nearest, which seldom calls a vehicle back and hardly waits."""
 
+LATE = ("commitment", "max_changes")
+"""What a file holds only where it is told."""
+
 THRESHOLD_STEP = 0.2
 """Share of a battery above its critical level by which a weight of 1 moves a threshold."""
 
@@ -203,16 +206,13 @@ def move_thresholds(problem: Problem, theta: np.ndarray, features: Sequence[str]
         return problem
     battery = problem.battery.copy()
     low, most = battery[..., S.BATTERY_CRITICAL], battery[..., S.BATTERY_CAPACITY]
+    room = most - low
     for name, field, least in (
         ("full", S.BATTERY_FULL, battery[..., S.BATTERY_FULL]),
         ("good", S.BATTERY_GOOD, low),
         ("resume", S.BATTERY_RESUME, low),
     ):
-        step = (
-            THRESHOLD_STEP
-            * np.clip(moves.get(name, 0.0), -1e3, 1e3)
-            * (problem.battery[..., S.BATTERY_CAPACITY] - low)
-        )
+        step = THRESHOLD_STEP * np.clip(moves.get(name, 0.0), -1e3, 1e3) * room
         moved = battery[..., field] + np.rint(step).astype(np.int64)
         most = battery[..., field] = np.minimum(most, np.maximum(least, moved))
     return problem._replace(battery=battery)
@@ -339,11 +339,9 @@ class IndexPolicy(AnyPolicy):
         return None
 
     def _pack(self) -> dict[str, np.ndarray]:
-        late = {} if self.commitment is None else {"commitment": np.array(self.commitment)}
-        if late:
-            late["max_changes"] = np.array(self.max_changes)
+        late = () if self.commitment is None else LATE
         return {
-            **late,
+            **{name: np.array(getattr(self, name)) for name in late},
             "theta": self.theta,
             "features": np.frombuffer("\n".join(self.features).encode(), np.uint8),
             "planned_breakdowns": np.array(self.planned_breakdowns),
@@ -372,9 +370,7 @@ class IndexPolicy(AnyPolicy):
         except UnicodeDecodeError as error:
             text = "features: not text; the file holds no policy of this format"
             raise PolicyError(text) from error
-        late = {
-            name: arrays[name].tolist() for name in ("commitment", "max_changes") if name in arrays
-        }
+        late = {name: arrays[name].tolist() for name in LATE if name in arrays}
         return cls(
             arrays["theta"],
             features=features,

@@ -9,13 +9,7 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import Decider, IndexDecider, RuleDecider
-from acerl_np.kernels.futures import (
-    LEAST_REACH,
-    N_PAST_FIELDS,
-    N_PROGRESS_FIELDS,
-    PAST_SEEN,
-    Ahead,
-)
+from acerl_np.kernels.futures import LEAST_REACH, N_PAST_FIELDS, N_PROGRESS_FIELDS, PAST_SEEN, Ahead
 from acerl_np.kernels.index import allocate_pairs
 from acerl_np.kernels.random import LOOKAHEAD
 from acerl_np.kernels.state import Problem, allocate_state

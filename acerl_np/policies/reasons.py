@@ -15,6 +15,7 @@ from acerl_np.kernels.deciders import (
 )
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.index import COMPLETED, CURRENT
+from acerl_np.kernels.offers import is_free
 from acerl_np.kernels.own import OwnDecider
 from acerl_np.kernels.rules import AHP, LWT
 from acerl_np.kernels.state import Problem, State
@@ -71,10 +72,7 @@ def explain_choice(
         name, own_pairs = OWNERS[decider.rate].name, decider.pairs
         found = [
             Alternative(
-                int(own_pairs.vehicle[k]),
-                int(own_pairs.task[k]),
-                name,
-                float(own_pairs.value[k]),
+                int(own_pairs.vehicle[k]), int(own_pairs.task[k]), name, float(own_pairs.value[k])
             )
             for k in range(int(own_pairs.n[0]))
             if np.isfinite(own_pairs.value[k])
@@ -167,7 +165,8 @@ def _list_actions(
 ) -> list[Alternative]:
     """Return a network's legal actions with their probabilities."""
     actions, found = [], []
-    for v in np.flatnonzero(state.vehicle[b, :, S.VEHICLE_STATUS] == S.IDLE).tolist():
+    free = [v for v in range(state.vehicle.shape[1]) if is_free(state, np.int64(b), np.int64(v))]
+    for v in free:
         for k, rule in enumerate(decider.rules.tolist()):
             keys = _rate(problem, state, b, v, rule)
             if np.isfinite(keys).any():

@@ -15,12 +15,7 @@ from acerl_np.problem.export import Export, read_mapping
 from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy, name_instance
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.records import (
-    BREAKDOWNS_FILE,
-    NO_BREAKDOWNS,
-    examine_record,
-    read_breakdowns,
-)
+from acerl_np.problem.records import BREAKDOWNS_FILE, NO_BREAKDOWNS, examine_record, read_breakdowns
 from acerl_np.support.errors import InputError, LayoutError, RecordError
 from acerl_np.support.files import STDIN, path_exists
 

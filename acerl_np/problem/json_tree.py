@@ -10,13 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from acerl_np.problem.limits import MAX_NAME, MAX_NUMBER
-from acerl_np.support.errors import (
-    MAX_SHOWN,
-    InputError,
-    LayoutError,
-    describe,
-    make_printable,
-)
+from acerl_np.support.errors import MAX_SHOWN, InputError, LayoutError, describe, make_printable
 from acerl_np.support.numbers import is_real
 
 

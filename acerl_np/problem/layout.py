@@ -178,19 +178,13 @@ class Layout:
                     f"chargers: none can be reached from '{self.sites[sites[far]].id}', where "
                     f"'{self.vehicles[k].id}' may come to; expected a way along the edges"
                 )
-            needed = 1 + battery.empty * int(ticks[far])
+            # Towed, it must also come further than the tick that a breakdown takes back.
+            most = 2 * max(battery.idle, battery.empty, battery.loaded)
+            needed = 1 + max(battery.empty * int(ticks[far]), most)
             if battery.critical < needed:
                 raise LayoutError(
-                    f"{where}.critical: read {battery.critical}; expected at least {needed}, for the "
-                    f"{ticks[far]:g} s from '{self.sites[sites[far]].id}' to the nearest charger"
-                )
-            # Towed, it must come further than the tick that a breakdown takes back.
-            rates = {key: getattr(battery, key) for key in ("idle", "empty", "loaded")}
-            greedy = max(rates, key=lambda key: rates[key])
-            if battery.critical <= 2 * rates[greedy]:
-                raise LayoutError(
-                    f"{where}.critical: read {battery.critical}; expected more than 2 s of '{greedy}', "
-                    f"{2 * rates[greedy]}"
+                    f"{where}.critical: read {battery.critical}; expected at least {needed}, for 2 s of any "
+                    f"use and the {ticks[far]:g} s from '{self.sites[sites[far]].id}' to the nearest charger"
                 )
 
     @cached_property

@@ -11,7 +11,7 @@ import numpy as np
 from acerl_np.problem.fields import CLOCK_DAY, is_clock, parse_number
 from acerl_np.problem.json_tree import shorten
 from acerl_np.problem.limits import MAX_NUMBER
-from acerl_np.support.errors import InputError
+from acerl_np.support.errors import InputError, RecordError
 
 SHIFTS = "06:00/14:00/22:00"
 """When shifts begin unless it is said."""
@@ -71,6 +71,10 @@ def part_rows(
 
     Shifts begin by the clock of their tasks, which is `ahead` of that of `epoch`, float64 (n_rows,), s.
     """
+    if epoch is not None and epoch.tzinfo is not None and not 1 < epoch.year < 9999:
+        raise RecordError(
+            f"split (--split): read tasks of the year {epoch.year}; expected one from 2 to 9998"
+        )
     if parting.gap:
         order = np.argsort(arrival, kind="stable")
         key = np.empty(arrival.size)

@@ -39,13 +39,7 @@ from acerl_np.problem.source import (
     refuse_faults,
 )
 from acerl_np.problem.task_rows import CHAIN, RECORD, TIME_ZERO_COLUMN, find_repeated, read_tasks
-from acerl_np.support.errors import (
-    Fault,
-    InputError,
-    RecordError,
-    RecordWarning,
-    make_printable,
-)
+from acerl_np.support.errors import Fault, InputError, RecordError, RecordWarning, make_printable
 from acerl_np.support.files import show_path, write_atomically
 from acerl_np.support.report import render_table
 

@@ -13,8 +13,13 @@ from acerl_np.kernels import state
 from acerl_np.kernels.chains import plan_arrivals
 from acerl_np.kernels.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
 from acerl_np.kernels.state import NEVER, Problem
-from acerl_np.problem.breakdown_limits import MAX_HORIZON as MAX_HORIZON
-from acerl_np.problem.breakdown_limits import check_tries, find_last_tick
+from acerl_np.problem.breakdown_limits import (
+    MAX_HORIZON as MAX_HORIZON,
+)
+from acerl_np.problem.breakdown_limits import (
+    check_tries,
+    find_last_tick,
+)
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import MAX_TASK_SLOTS, MAX_VEHICLES, Layout
@@ -95,6 +100,7 @@ def build_problem(
         _fill_instance(problem, i, instance, floors.rows)
         if instance.layout.has_random_breakdowns:
             problem.instance[i, state.INSTANCE_HORIZON] = find_last_tick(instance, horizon)
+    problem = _mark_errands(problem)
     return place_tasks(problem, instances, slots) if slots.ids else problem
 
 
@@ -174,9 +180,7 @@ def _allocate_rows(
         "scaling": np.zeros((n, state.N_SCALING_FIELDS)),
         "unit": np.ones((n, state.N_UNIT_FIELDS)),
     }
-    room["instance"][:, state.INSTANCE_HORIZON] = room["instance"][:, state.INSTANCE_PARK_AFTER] = (
-        NEVER
-    )
+    room["instance"][:, [state.INSTANCE_HORIZON, state.INSTANCE_PARK_AFTER]] = NEVER
     room["instance"][:, state.INSTANCE_MAX_CHANGES] = -1
     room["chain"][..., [state.CHAIN_AFTER, state.CHAIN_MACHINE]] = -1
     room["breakdown"][..., state.BREAKDOWN_TICK] = NEVER
@@ -206,6 +210,7 @@ def _stack_layouts(
         route_sites=np.array([site for route in named for site in route] or [-1], np.int32),
         goal=goal.make_table(),
         class_weight=goal.make_class_weights(),
+        errands=state.NO_ERRANDS,
         **room,
     )
     problem.way[..., state.WAY_NAMED_ROUTE] = -1
@@ -238,14 +243,10 @@ def allocate_variants(
     The most tasks, and breakdowns of a vehicle, are by default as in `problem`.
     """
     tasks = n_tasks or problem.record.shape[1]
-    room = _allocate_rows(
-        n,
-        tasks,
-        problem.fleet.shape[1],
-        n_breakdowns or problem.breakdown.shape[2],
-        problem.berth.shape[1],
-        problem.servers.shape[1] if problem.chain.shape[1] else -1,
-    )
+    most = n_breakdowns or problem.breakdown.shape[2]
+    n_machines = problem.servers.shape[1] if problem.chain.shape[1] else -1
+    sizes = problem.fleet.shape[1], most, problem.berth.shape[1], n_machines
+    room = _allocate_rows(n, tasks, *sizes)
     return problem._replace(**room)
 
 
@@ -289,7 +290,7 @@ def build_live_problem(
         problem.instance[0, state.INSTANCE_CHAINED] = True
         problem.servers[0] = [machine.servers for machine in layout.machines]
         problem.chain[0, :n_machines, state.CHAIN_MACHINE] = range(n_machines)
-    return problem
+    return _mark_errands(problem)
 
 
 def measure_loaded(layout: Layout, metres: np.ndarray) -> np.ndarray:
@@ -407,7 +408,12 @@ def set_commitment(problem: Problem, commitment: str, max_changes: int) -> Probl
     instance, is_late = problem.instance.copy(), commitment == "pickup"
     instance[:, state.INSTANCE_MAX_CHANGES] = max_changes if is_late else -1
     instance[:, state.INSTANCE_ERRANDS] |= is_late
-    return problem._replace(instance=instance)
+    return _mark_errands(problem._replace(instance=instance))
+
+
+def _mark_errands(problem: Problem) -> Problem:
+    some = problem.instance[:, state.INSTANCE_ERRANDS].any()
+    return problem._replace(errands=state.ERRANDS if some else state.NO_ERRANDS)
 
 
 def _fill_breakdowns(breakdown: np.ndarray, layout: Layout) -> None:

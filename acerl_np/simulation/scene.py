@@ -32,8 +32,8 @@ total ways to the tasks in the slots."""
 
 
 STATUSES = (
-    *("idle", "working", "broken", "to its next site", "to a parking place", "to a charger"),
-    *("in a charger's queue", "charging"),
+    *("idle", "working", "broken", "under way", "on its way to park"),
+    *("on its way to a charger", "in a charger's queue", "charging"),
 )
 """What a vehicle does, by its status in `kernels.state`."""
 
@@ -278,11 +278,7 @@ class Scene:
         vehicles = range(len(self.instances[b].layout.vehicles))
         own, now = state.vehicle[row, : len(vehicles)], state.episode[row, S.EPISODE_TIME]
         capacity = problem.battery[state.episode[row, S.EPISODE_INSTANCE], :, S.BATTERY_CAPACITY]
-        stand, moment, level = (
-            np.full(len(own), -1),
-            np.full(len(own), np.nan),
-            np.full(len(own), np.nan),
-        )
+        stand, (moment, level) = np.full(len(own), -1), np.full((2, len(own)), np.nan)
         for v in map(np.int64, vehicles):
             if is_free(state, row, v):
                 stand[v] = find_stand(state, row, v)

@@ -483,12 +483,10 @@ class _Notes:
             status, errand = int(after[v, S.VEHICLE_STATUS]), self.under_way.get(v)
             if errand is not None and errand.status != status:
                 del self.under_way[v]
-                arrived = not errand.steps or self.now == errand.end
-                steps = errand.steps
+                arrived, steps = not errand.steps or self.now == errand.end, errand.steps
                 if status == S.BROKEN:
                     # As of a trip: it stands where it was a tick before.
-                    steps = _cut_steps(steps, self.now - 1, self.broken[v])
-                    arrived = not errand.steps
+                    arrived, steps = not steps, _cut_steps(steps, self.now - 1, self.broken[v])
                 elif not arrived:
                     steps = self._break_off(v, steps)
                 if errand.start < self.now:

@@ -130,11 +130,7 @@ class RecordWarning(UserWarning):
     """
 
     def __init__(
-        self,
-        path: str,
-        columns: Sequence[str] = (),
-        faults: Sequence[Fault] = (),
-        n_rows: int = 0,
+        self, path: str, columns: Sequence[str] = (), faults: Sequence[Fault] = (), n_rows: int = 0
     ) -> None:
         self.path = path
         self.columns = tuple(columns)

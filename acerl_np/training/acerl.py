@@ -14,7 +14,7 @@ import numpy as np
 
 from acerl_np.evolution import InstanceSampler, Ranker, make_sampler
 from acerl_np.evolution.records import summarise
-from acerl_np.evolution.search import Average, Search
+from acerl_np.evolution.search import Search
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance
@@ -24,6 +24,7 @@ from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import whole
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import THREADS, Workers
+from acerl_np.training.average import Average
 from acerl_np.training.checkpoint import (
     MAX_COUNT,
     check_parameters,

@@ -280,12 +280,8 @@ class Config(Options):
         layouts = [instance.layout for instance in instances]
         for layout in layouts:
             if layout.commitment not in ("assignment", self.commitment):
-                refuse(
-                    "commitment",
-                    self.commitment,
-                    f"that of the floor, {layout.commitment}",
-                    ConfigError,
-                )
+                own = f"that of the floor, {layout.commitment}"
+                refuse("commitment", self.commitment, own, ConfigError)
         if self.tune_charging and not any(any(layout.batteries) for layout in layouts):
             refuse("tune_charging", True, "False, as no vehicle has a battery", ConfigError)
         changes: dict[str, Any] = {}

@@ -34,12 +34,7 @@ from acerl_np.problem.instance import Instance, refuse_chains
 from acerl_np.problem.rules import PAPER_RULES, number_rules
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import SlotKind, Slots, find_slots
-from acerl_np.problem.tables import (
-    build_problem,
-    count_actions,
-    count_features,
-    set_commitment,
-)
+from acerl_np.problem.tables import build_problem, count_actions, count_features, set_commitment
 from acerl_np.simulation.arena import play_list, play_members
 from acerl_np.support.errors import InputError
 from acerl_np.support.workers import Workers
@@ -220,12 +215,7 @@ class IndexForm(Form):
 
     def make_policy(self, theta: np.ndarray) -> IndexPolicy:
         """Return the policy of these parameters."""
-        return IndexPolicy(
-            theta,
-            features=self.features,
-            **self.how,
-            origin=self.origin,
-        )
+        return IndexPolicy(theta, features=self.features, **self.how, origin=self.origin)
 
 
 def make_form(

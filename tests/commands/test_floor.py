@@ -347,7 +347,10 @@ def test_what_no_battery_is_is_refused_in_a_line(empty, run):
         ("--battery capacity=1e3", "argument --battery: read capacity=1e3; expected KEY=N"),
         ("--battery idle=1", "--battery.capacity: missing"),
         (f"--battery capacity=9000,{RATES}", "battery: no chargers; expected at least one"),
-        (f"--battery capacity=9000,{RATES} --battery-hours 1 --charge-minutes 9", "given beside"),
+        (
+            f"--battery capacity=9000,{RATES} --battery-hours 1 --charge-minutes 9",
+            "and no --battery",
+        ),
         ("--battery-hours 1", "expected --charge-minutes beside it"),
         ("--chargers oven", "--chargers: read 'oven'; expected sites, nodes or stations"),
         ("--chargers park:0", "--chargers: read 'park:0'"),

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from pages import make_powered
+from worlds import make_task, straight_floor
 
 import acerl_np
-from acerl_np import Config, InputError, PolicyError
+from acerl_np import Config, InputError, Layout, PolicyError
 from acerl_np.evaluation.past import play_past
 from acerl_np.evaluation.tracing import trace_past, trace_policy
 from acerl_np.evaluation.trials import Playing
@@ -17,7 +19,7 @@ from acerl_np.policies import reasons
 from acerl_np.policies.index import NAMES, IndexPolicy
 from acerl_np.policies.reasons import COMPARED, MOST
 from acerl_np.policies.rules import RULES, YARDSTICKS
-from acerl_np.problem.assignments import read_assignments
+from acerl_np.problem.assignments import Assignments, read_assignments
 from acerl_np.problem.goal import Goal
 from acerl_np.simulation.replay import replay_assignments
 
@@ -57,6 +59,30 @@ def test_a_trace_is_a_trial(instance, policies, form):
         assert trace.makespan == trials.makespan[0, trial] == np.max(trace.finish)
         assert trace.tardiness == trials.tardiness[0, trial]
         assert trace.status == "finished"
+
+
+def test_reasons_name_vehicles_that_charge_and_park(policies):
+    """All that are free have actions, not the idle ones alone."""
+    layout = make_powered().layout.with_commitment("assignment")
+    trace = trace_policy(policies["network"], replace(make_powered(), layout=layout))
+    begun = [(own.start, own.vehicle) for own in trace.errands]
+    under_way = 0
+    for decision in trace.decisions:
+        found = [item.vehicle for item in decision.reason.alternatives]
+        assert decision.vehicle in found
+        under_way += any(v == decision.vehicle and t < decision.time for t, v in begun)
+    assert under_way
+
+
+def test_past_assignments_call_vehicles_from_their_parking():
+    """v is on its way to C to park when its task is due at 5 s: it turns at B."""
+    parking = {"after": 0, "places": [{"site": "C"}]}
+    layout = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}], parking=parking))
+    instance = acerl_np.Instance.from_rows("parked", layout, [make_task("t", "B", "A", 5, 60)])
+    start, first = np.array([5.0]), np.zeros(1, np.int32)
+    past = Assignments(instance, np.arange(1), first, start, start + np.nan)
+    assert [trip.start for trip in trace_past(past).trips] == [5]
+    assert replay_assignments(past).start.tolist() == [5]
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -123,7 +123,7 @@ def test_ends_of_whole_numbers_are_as_likely_as_the_others():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"integers": [2]}, r"integers: read \[2\]; expected positions of parameters, 0 to 1"),
+        ({"integers": [2]}, r"integers: read \[2\]; expected positions of parameters, -2 to 1"),
         ({"integers": [0.5]}, "integers: read"),
         ({"integers": [True]}, "integers: read"),
         ({"integers": [0], "bounds": (0.2, 0.8)}, "bounds: read 0.2 to 0.8 for parameter 0"),

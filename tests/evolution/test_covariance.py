@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from searches import JIT, many_draws, read_bytes
 
+from acerl_np.evolution import Evolution
 from acerl_np.evolution.covariance import MAX_MATRIX, DiagonalCovariance, FullCovariance
 from acerl_np.evolution.rates import find_places, find_rates, measure_variance, weigh_places
 from acerl_np.evolution.search import Search
@@ -249,8 +250,8 @@ def test_matrices_that_are_none_are_refused():
     for matrix in ([[1.0, 1.0], [1.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]], [[1.0, 0.5], [0.0, 1.0]]):
         with pytest.raises(InputError, match="no search reaches"):
             spread.unpack({**spread.pack(), "covariance": np.array(matrix)})
-    with pytest.raises(ConfigError, match="read 101 parameters; expected at most 100"):
-        FullCovariance(np.ones(101))
+    with pytest.raises(ConfigError, match="'matrix' for 2,001 parameters; expected at most 2,000"):
+        Evolution(np.zeros(2_001), sigma=1.0, adapt="matrix")
     # An ill-scaled one is no problem: its parameters are told apart by their exponents.
     scaled = spread.unpack({**spread.pack(), "covariance": np.diag([1.0, 1e-200])})
     np.testing.assert_allclose(scaled.sigma(0), [1.0, 1e-100])

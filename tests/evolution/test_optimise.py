@@ -2,8 +2,10 @@
 
 import math
 import multiprocessing
+import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from hypothesis.extra.numpy import arrays
 from searches import hill, many_draws, play, state_bytes
 
 from acerl_np.evolution import Evolution, Stops, optimize
+from acerl_np.evolution.lagrangian import score_members
 from acerl_np.evolution.progress import SHARE, SHRINK, Record, Tolerance
 from acerl_np.support.errors import ConfigError, InputError
 
@@ -56,14 +59,14 @@ def test_executors_change_no_byte(make):
     options = {
         "bounds": ([0.0] * 2, [2.0] * 2),
         "constraints": partial(np.subtract, 0.5),
-        "evaluations": 96,
+        "evaluations": 90,
     }
     alone = optimize(np.linalg.norm, **options)
     with make() as executor:
         shared = optimize(np.linalg.norm, executor=executor, **options)
     assert alone.x.tobytes() == shared.x.tobytes()
     assert (alone.value, alone.evaluations) == (shared.value, shared.evaluations)
-    assert (alone.evaluations, alone.reasons) == (96, ("maxfevals",))
+    assert (alone.evaluations, alone.reasons) == (90, ("maxfevals",))
 
 
 def spread(x):
@@ -139,6 +142,7 @@ def test_a_long_curve_is_followed_to_its_end():
             constraints=constraints,
             seed=seed,
             evaluations=20_000,
+            population=26,
         )
         for seed in range(5)
     ]
@@ -191,8 +195,10 @@ def test_without_a_feasible_point_the_nearest_one_is_returned():
         ({}, InputError, "x0: read none; expected a point"),
         ({"bounds": (0.0, 1.0)}, InputError, "x0: read none; expected a point"),
         ({"bounds": ([0.0], np.inf)}, InputError, "x0: read none; .* a side of the bounds is open"),
-        ({"bounds": [(0, 1), (0, 1), (0, 1)]}, InputError, "bounds: read .* expected a pair"),
-        ({"bounds": [(-5, 5), (-1, 1)]}, InputError, "bounds: read 5.0 to 1.0 for parameter 1"),
+        ({"bounds": [(0, 1), (0, 1), (0,)]}, InputError, "bounds: read .* expected a pair"),
+        ({"bounds": ((-5, 5), (-1, 1))}, InputError, "bounds: read .* expected lists"),
+        ({"bounds": [[-5, 5], [-1, 1]]}, InputError, "bounds: read 5.0 to 1.0 for parameter 1"),
+        ({"bounds": [(-5, 5), (None, 1)]}, InputError, "x0: read none; .* a side .* is open"),
         ({"bounds": ([0.0], [1.0]), "seed": -1}, ConfigError, "seed: read -1"),
         ({"x0": []}, InputError, r"x0: read shape \(0,\)"),
         ({"x0": "abc"}, InputError, "x0: read str"),
@@ -204,8 +210,12 @@ def test_without_a_feasible_point_the_nearest_one_is_returned():
         ({"x0": [0.0], "sigma": 1.0, "constraints": [abs]}, ConfigError, "constraints: read .*abs"),
         ({"x0": [0.0], "sigma": 1.0, "executor": 4}, ConfigError, "executor: read 4"),
         ({"x0": [0.0], "sigma": 1.0, "limits": {"tolx": 1}}, ConfigError, "limits: read .*tolx"),
-        ({"x0": [0.0], "sigma": 1.0, "adapt": "none", "restarts": 1}, ConfigError, "restart: read"),
-        ({"x0": [0.0], "sigma": 1.0, "noise_decay": 0.5, "restarts": 1}, ConfigError, "restart:"),
+        (
+            {"x0": [0.0], "sigma": 1.0, "adapt": "none", "restarts": 1},
+            ConfigError,
+            "restarts: read 1",
+        ),
+        ({"x0": [0.0], "sigma": 1.0, "noise_decay": 0.5, "restarts": 1}, ConfigError, "restarts:"),
         ({"x0": [0.0], "sigma": 1.0, "restarts": -1}, ConfigError, "restarts: read -1"),
         ({"x0": [0.0], "sigma": 1.0, "evaluations": 0}, ConfigError, "evaluations: read 0"),
         (
@@ -249,7 +259,7 @@ def test_a_callback_sees_every_generation_and_may_end_the_search():
     assert found.value == -seen[-1][1]
 
 
-def test_what_a_callback_keeps_outlives_an_interrupt():
+def test_an_interrupt_returns_what_was_found():
     kept = []
 
     def evaluate(x):
@@ -257,11 +267,13 @@ def test_what_a_callback_keeps_outlives_an_interrupt():
             raise KeyboardInterrupt
         return sphere(x)
 
-    with pytest.raises(KeyboardInterrupt):
-        optimize(evaluate, np.zeros(2), sigma=0.5, callback=kept.append)
+    found = optimize(evaluate, np.zeros(2), sigma=0.5, callback=kept.append)
+    assert (found.generations, found.value, found.reasons) == (3, sphere(found.x), ("interrupt",))
     result = kept[-1].result()
     assert (result.generations, result.value) == (3, -sphere(result.x))
-    assert result.mean.tobytes() == kept[-1].mean.tobytes() != result.x.tobytes()
+    assert result.mean.tobytes() == found.mean.tobytes() != result.x.tobytes()
+    with pytest.raises(KeyboardInterrupt):  # nothing was found
+        optimize(evaluate, np.zeros(2), sigma=0.5)
 
 
 def test_constraints_are_numbers():
@@ -270,6 +282,123 @@ def test_constraints_are_numbers():
             optimize(sphere, [0.0], sigma=1.0, constraints=lambda x, told=told: told)
     with pytest.raises(InputError, match="constraints: read different numbers"):
         optimize(sphere, [0.0], sigma=1.0, constraints=lambda x: [0.0] * (1 + int(x[0] > 0)))
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        ([0.0, -np.inf], [2.0, 0.5]),
+        [(0.0, 2.0), (None, 0.5)],
+        [[0.0, None], [2.0, 0.5]],
+        SimpleNamespace(lb=[0.0, -np.inf], ub=[2.0, 0.5]),
+    ],
+)
+def test_bounds_come_as_those_of_scipy_and_pycma(bounds):
+    found = optimize(sphere, [0.0, 0.0], 0.3, bounds=bounds, evaluations=1e2)
+    plain = optimize(sphere, [0, 0], sigma=0.3, bounds=([0, -np.inf], [2.0, 0.5]), evaluations=100)
+    assert found.x.tobytes() == plain.x.tobytes()
+    assert optimize(sphere, bounds=[(0, 1)] * 5, evaluations=8).x.shape == (5,)
+    assert Evolution([0.0], sigma=1.0, bounds=(None, 3)).get_state()["option.bounds[0]"] == -np.inf
+
+
+def test_a_vectorised_function_changes_no_byte():
+    options = {"bounds": [(0, 2)] * 3, "evaluations": 300}
+    one = optimize(sphere, constraints=lambda x: x[:2] - 0.5, **options)
+    many = optimize(
+        lambda x: np.square(x - 1.0).sum(axis=1),
+        constraints=lambda x: x[:, :2] - 0.5,
+        vectorised=True,
+        **options,
+    )
+    assert one.x.tobytes() == many.x.tobytes()
+    for function, constraints in ((sphere, None), (lambda x: x[:, 0], lambda x: x[1:])):
+        with pytest.raises(InputError, match=r"read shape .* expected one for each of 7 points"):
+            optimize(function, constraints=constraints, vectorised=True, **options)
+
+
+def test_quick_functions_go_to_an_executor_in_pieces():
+    sizes = []
+
+    class Counting(ThreadPoolExecutor):
+        def map(self, function, pieces):
+            sizes.append(len(pieces))
+            return super().map(function, pieces)
+
+    with Counting(2) as executor:
+        optimize(sphere, np.zeros(2), 0.5, evaluations=60, executor=executor)
+    assert sizes[0] == 6
+    assert set(sizes[1:]) == {1}
+
+
+def test_a_misspelt_option_is_named_and_seeds_may_be_fresh():
+    with pytest.raises(ConfigError, match=r"popultion: read .* expected population"):
+        optimize(sphere, [0.0], 1.0, popultion=4)
+    with pytest.raises(ConfigError, match=r"popsize: .* expected one of function, x0, sigma"):
+        optimize(sphere, [0.0], 1.0, popsize=4)
+    fresh = [optimize(sphere, [0.0], 1.0, seed=None, evaluations=20).x[0] for _ in range(2)]
+    assert fresh[0] != fresh[1]
+    last = optimize(sphere, [0.2, 0.2], 1.0, integers=[-1], evaluations=40)
+    assert last.x[1] == round(last.x[1])
+    assert last.x[0] != round(last.x[0])
+
+
+@many_draws
+@pytest.mark.parametrize("seed", range(2))
+def test_one_active_constraint_of_an_ill_conditioned_function(seed):
+    """A turned ellipsoid of condition 1e6 cut by a plane, where feasibility alone lets sigma shrink early."""
+    rng = np.random.default_rng(seed)
+    frame, normal = np.linalg.qr(rng.normal(size=(5, 5)))[0], rng.normal(size=5)
+    hessian = frame.T @ np.diag(1e6 ** np.linspace(0, 1, 5)) @ frame
+    optimum = np.linalg.solve(hessian, normal) / (normal @ np.linalg.solve(hessian, normal))
+    least = optimum @ hessian @ optimum
+    found = optimize(
+        lambda x: x @ hessian @ x,
+        rng.uniform(-5, 5, 5),
+        2.0,
+        constraints=lambda x: [1.0 - normal @ x],
+        evaluations=6_000,
+        limits=Stops(target=least + 1e-8),
+        seed=seed,
+    )
+    assert found.reasons == ("target",)
+
+
+def test_multipliers_are_those_of_the_slopes():
+    """By hand: f = -3 z0 and g = z0 - 0.1: with the multiplier 3 the Lagrangian is flat but for penalties."""
+    z = np.random.default_rng(0).normal(size=(40, 2))
+    g = z[:, :1] - 0.1
+    scores = score_members(3.0 * z[:, 0], g, z, 1.0)
+    assert np.ptp(scores) < 0.5 * np.ptp(3.0 * z[:, 0])
+    curved = score_members(3.0 * z[:, 0] - z[:, 1] ** 2, g, z, 1.0)
+    assert abs(z[curved.argmax(), 1]) < 0.5
+    stiff = score_members(3.0 * z[:, 0] - z[:, 1] ** 2, g, z, 1e6)
+    assert (np.sort(stiff[g[:, 0] > 0.3])[-1] < np.sort(stiff[g[:, 0] <= 0.0])).mean() > 0.9
+
+
+def test_every_second_search_is_ranked_without_the_lagrangian(monkeypatch):
+    used = []
+    path = "acerl_np.evolution.optimiser.score_members"
+    monkeypatch.setattr(path, lambda returns, *rest: used.append(1) or returns)
+    evolution = Evolution(np.zeros(2), sigma=0.5, adapt="matrix", bounds=(-1.0, 1.0))
+    counts = []
+    for _ in range(3):
+        used.clear()
+        for _ in range(4):
+            x, _ = evolution.ask()
+            evolution.tell(x.sum(axis=1), x[:, :1] - 2.0)
+        counts.append(len(used))
+        evolution.restart()
+    assert counts == [4, 0, 4]
+
+
+@many_draws
+def test_more_parameters_than_a_matrix_has_are_said():
+    with pytest.warns(RuntimeWarning, match="adapt: a sigma for each of 301 parameters"):
+        optimize(sphere, np.zeros(301), 1.0, evaluations=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimize(sphere, np.zeros(301), 1.0, evaluations=1, adapt="matrix")
+        optimize(sphere, np.zeros(300), 1.0, evaluations=1)
 
 
 # Stop conditions

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 
 import naive_chains
 import naive_vehicles
 import numba
+import numpy as np
 import pytest
 import worlds
 from hypothesis import given, reject, settings
@@ -28,14 +31,17 @@ from acerl_np import (
     TaskAnnounced,
     TaskArrived,
     TaskReady,
+    VehicleBack,
     VehicleBroke,
     VehicleCharging,
     VehicleIdle,
     VehicleLevel,
+    VehicleOutOfService,
     VehicleParked,
     VehiclePassed,
     VehicleRepaired,
 )
+from acerl_np.kernels.completion import find_free
 
 JIT = not numba.config.DISABLE_JIT
 
@@ -307,6 +313,36 @@ def test_a_recall_that_crosses_the_loading_is_refused(late):
         dispatcher.feed(RecallAnswered(6.0, "v0", "t0", done=False))
 
 
+def test_a_policy_brings_its_commitment_and_thresholds():
+    features, late = ["approach", "good"], {"commitment": "pickup", "max_changes": 3}
+    for weight, sent in ((0.0, []), (0.5, [("v0", "C")])):
+        policy = IndexPolicy([-1.0, weight], features=features, **late)
+        dispatcher = Dispatcher(floor(1), policy)
+        assert (dispatcher.commitment, dispatcher.max_changes) == ("pickup", 3)
+        dispatcher.feed(VehicleLevel(0.0, "v0", BATTERY["good"] + 1))
+        orders = dispatcher.decide(0.0)
+        assert say(orders) == sent and all(order.reason.endswith("low") for order in orders)
+
+
+def test_a_vehicle_that_comes_back_is_idle_from_then_on():
+    dispatcher = Dispatcher(floor(1), "nearest")
+    dispatcher.feed(VehicleOutOfService(0.0, "v0"))
+    assert dispatcher.decide(90.0) == []
+    dispatcher.feed(VehicleBack(100.0, "v0"))
+    assert dispatcher.decide(100.0) == [] and dispatcher.next_time == 105.0
+    assert say(dispatcher.decide(105.0)) == [("v0", "B")]
+
+
+def test_where_a_vehicle_charges_is_known_though_nobody_sent_it():
+    dispatcher = Dispatcher(floor(1), "nearest", charges=False)
+    dispatcher.feed(VehicleLevel(0.0, "v0", 200))
+    dispatcher.feed(VehicleCharging(0.0, "v0", "C"))
+    dispatcher.decide(0.0)
+    problem, state = dispatcher._floor.problem, dispatcher._floor.state
+    _, site = find_free(problem, state, np.int64(0), np.int64(0), False)
+    assert dispatcher.layout.sites[site].id == "C"
+
+
 def test_a_vehicle_that_breaks_down_on_its_way_to_a_charger_is_sent_again():
     dispatcher = Dispatcher(floor(1), "nearest")
     dispatcher.feed(VehicleLevel(0.0, "v0", 200))
@@ -403,3 +439,55 @@ def test_a_refused_recall_in_the_log_leaves_the_task_with_its_vehicle(tmp_path):
     dispatcher.feed(VehicleIdle(16.0, "v0", "C"))
     day = acerl_np.live.audit.read_audit(log, dispatcher.layout)
     assert (day.vehicle.tolist(), day.start.tolist(), day.finish.tolist()) == ([0], [0.0], [16.0])
+
+
+MAKERS = (
+    lambda t, k, v, site: TaskArrived(t, f"n{k}", site, "ABCA"["ABC".index(site) + 1], 60.0),
+    lambda t, k, v, site: VehiclePassed(t, v, site),
+    lambda t, k, v, site: VehicleParked(t, v, site),
+    lambda t, k, v, site: VehicleCharging(t, v, "C", begins=k % 3 > 0),
+    lambda t, k, v, site: VehicleLevel(t, v, 40 * (k % 25)),
+    lambda t, k, v, site: RecallAnswered(t, v, f"n{k // 2}", done=k % 2 == 0),
+    lambda t, k, v, site: VehicleIdle(t, v, site, delivered=k % 4 > 0),
+    lambda t, k, v, site: VehicleBroke(t, v),
+    lambda t, k, v, site: VehicleRepaired(t, v, site),
+    lambda t, k, v, site: acerl_np.VehicleOutOfService(t, v, at_once=k % 2 == 0),
+    lambda t, k, v, site: acerl_np.VehicleBack(t, v),
+    lambda t, k, v, site: acerl_np.TaskRecalled(t, f"n{k // 2}"),
+)
+
+
+def look(dispatcher):
+    board = dispatcher._floor
+    tasks = {name: (task.since, task.vehicle, task.changes) for name, task in board.tasks.items()}
+    given = {name: order for name, order in dispatcher._given.items() if order.number}
+    recalls = {name: items for name, items in dispatcher._recalls.items() if items}
+    return board.vehicles.copy(), tasks, board.pool.copy(), given, recalls, dispatcher._last_order
+
+
+@settings(max_examples=30 if JIT else 3, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_whatever_is_told_the_log_says_the_same(tmp_path_factory, seed):
+    """Late, doubled, impossible: nobody has two tasks, levels stay in bounds, and it recovers to that."""
+    draw = random.Random(seed)
+    log = tmp_path_factory.mktemp("log") / "day.jsonl"
+    dispatcher = Dispatcher(floor(3), "nearest", audit=log, commitment="pickup", max_changes=2)
+    now, told = 0.0, []
+    for k in range(60):
+        now += draw.choice((0.0, 0.5, 2.0, 6.0))
+        maker = MAKERS[draw.choice((0, 0, 1, *range(len(MAKERS))))]
+        event = maker(
+            now - draw.choice((0.0, 0.0, 3.0)), k, f"v{draw.randrange(3)}", draw.choice("ABC")
+        )
+        told.append(draw.choice((event, draw.choice(told or [event]))))
+        with contextlib.suppress(EventError):
+            dispatcher.feed(told[-1], hold=draw.random() < 0.2)
+        if draw.random() < 0.6:
+            dispatcher.decide(now)
+        carried = [own.task for own in dispatcher._floor.vehicles if own.task is not None]
+        assert len(carried) == len(set(carried)) and not set(carried) & set(dispatcher.waiting)
+        assert all(0 <= level <= 1000 for level in dispatcher.levels.values())
+    expected = look(dispatcher)
+    assert look(Dispatcher.recover(floor(3), "nearest", audit=log)) == expected
+    dispatcher.save(log.with_name("live.npz"))
+    assert look(Dispatcher.load(log.with_name("live.npz")))[:3] == expected[:3]

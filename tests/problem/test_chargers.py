@@ -60,7 +60,8 @@ FAULTS = {
     ),
     "own battery": (
         floor("A", vehicles=[{"id": "v", "start": "A", "battery": BATTERY | {"critical": 48}}]),
-        "vehicles[0].battery.critical: read 48; expected at least 49, for the 16 s from 'C'",
+        "vehicles[0].battery.critical: read 48; expected at least 49, for 2 s of any "
+        "use and the 16 s from 'C'",
     ),
     "unreached charger": (
         floor("A")

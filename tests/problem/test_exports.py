@@ -512,6 +512,13 @@ def test_each_task_is_in_the_shift_in_which_it_arrives(arrivals, split, offset):
     assert len({part.name for part in parts}) == len(parts)
 
 
+@pytest.mark.parametrize("year", [1, 9999])
+def test_shifts_of_the_first_and_the_last_year_are_refused(year):
+    epoch = datetime(year, 1, 1, tzinfo=UTC)
+    with pytest.raises(RecordError, match=f"year {year}; expected one from 2 to 9998"):
+        part_rows(np.zeros(1), epoch, find_parting("shift"), np.zeros(1))
+
+
 CHANGES = {
     "March": [
         ("2024-03-30T22:30+01:00", "03-30-2200", 1800),

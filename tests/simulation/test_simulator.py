@@ -859,5 +859,7 @@ def test_a_copied_row_is_whole():
     source.episode[:, [EPISODE_N_ARRIVED, EPISODE_POOL_SIZE]] = source.pool.shape[1]
     copy(source, 1, target, 2)
     for name, array, copied in zip(source._fields, source, target, strict=True):
+        if array.size == 0:  # it says what kernels are compiled for
+            continue
         assert copied[2].tolist() == array[1].tolist(), name
         assert not copied[:2].any(), name

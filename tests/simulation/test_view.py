@@ -121,4 +121,4 @@ def test_levels_and_errands_are_told_and_drawn():
         told |= set(fleet.status)
         seen |= colours_of(draw_episode(simulator, 0))
         simulator.step(simulator.action_mask.argmax(axis=1))
-    assert told >= {"to a charger", "charging"} and seen >= set(COLOURS)
+    assert told >= {"on its way to a charger", "charging"} and seen >= set(COLOURS)

@@ -351,7 +351,6 @@ def _read_vehicles(draft: Draft, items: list[_Element], battery: Mapping[str, in
     untold = [item for item in items if item not in told]
     if battery is not None and untold:
         taken = ", ".join(f"{share:g}" for share in SHARES.values())
-        said = (
-            f"have none in the model; {taken} % of the capacity where --battery says nothing else"
-        )
-        draft.warnings.add("levels", f"energy levels: {_count_named(untold)} {said}")
+        said = f"{taken} % of the capacity where --battery says nothing else"
+        have = f"{_count_named(untold)} have none in the model"
+        draft.warnings.add("levels", f"energy levels: {have}; {said}")

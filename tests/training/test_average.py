@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acerl_np.evolution.search import Average
+from acerl_np.training.average import Average
 
 
 @given(st.integers(1, 60), st.integers(0, 2**32 - 1))

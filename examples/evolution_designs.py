@@ -1,0 +1,385 @@
+"""Constrained design problems of the literature, in plain Python.
+
+Each is a function of a point that returns the cost and the constraints g <= 0. Equalities are kept to 1e-4.
+The optimum is the best published, or where the bounds here differ the best that any search has found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import cos, exp, log, log10, pi, radians, sin, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+Evaluated = tuple[float, list[float]]
+
+
+class Design(NamedTuple):
+    """A problem: function of a list of numbers, bounds, the best known cost, positions of whole numbers."""
+
+    evaluate: Callable[[list[float]], Evaluated]
+    lower: Sequence[float]
+    upper: Sequence[float]
+    optimum: float
+    integers: tuple[int, ...] = ()
+
+
+def welded_beam(x: list[float]) -> Evaluated:
+    """Ragsdell and Phillips 1976, in Deb's form."""
+    h, length, t, b = x
+    arm = 0.25 * (length**2 + (h + t) ** 2)
+    first = 6000 / (sqrt(2) * h * length)
+    moment = 6000 * (14 + length / 2)
+    second = moment * sqrt(arm) / (sqrt(2) * h * length * (length**2 / 12 + (h + t) ** 2 / 4) * 2)
+    shear = sqrt(first**2 + 2 * first * second * length / (2 * sqrt(arm)) + second**2)
+    load = 4.013 * 30e6 * t * b**3 / 6 / 196 * (1 - t / 28 * sqrt(30e6 / 48e6))
+    return 1.10471 * h**2 * length + 0.04811 * t * b * (14 + length), [
+        shear / 13600 - 1,
+        504000 / (b * t**2) / 30000 - 1,
+        h - b,
+        0.125 - h,
+        65856000 / (30e6 * b * t**3) - 0.25,
+        1 - load / 6000,
+        0.10471 * h**2 + 0.04811 * t * b * (14 + length) - 5,
+    ]
+
+
+def spring(x: list[float]) -> Evaluated:
+    """Tension and compression spring: Arora 1989."""
+    d, w, n = x
+    return (n + 2) * w * d**2, [
+        1 - w**3 * n / (71785 * d**4),
+        (4 * w**2 - d * w) / (12566 * (w * d**3 - d**4)) + 1 / (5108 * d**2) - 1,
+        1 - 140.45 * d / (w**2 * n),
+        (d + w) / 1.5 - 1,
+    ]
+
+
+def vessel(x: list[float]) -> Evaluated:
+    """Pressure vessel: Sandgren 1990."""
+    s, h, r, length = x
+    cost = 0.6224 * s * r * length + 1.7781 * h * r**2 + 3.1661 * s**2 * length + 19.84 * s**2 * r
+    volume = 1_296_000 - pi * r**2 * length - 4 / 3 * pi * r**3
+    return cost, [0.0193 * r - s, 0.00954 * r - h, volume, length - 240]
+
+
+def plated_vessel(x: list[float]) -> Evaluated:
+    """Vessel of plates of whole sixteenths of an inch."""
+    return vessel([x[0] / 16, x[1] / 16, *x[2:]])
+
+
+def reducer(x: list[float]) -> Evaluated:
+    """Speed reducer: Golinski 1973."""
+    a, m, z, k, p, d, e = x
+    cost = 0.7854 * a * m**2 * (3.3333 * z**2 + 14.9334 * z - 43.0934)
+    cost += -1.508 * a * (d**2 + e**2) + 7.4777 * (d**3 + e**3) + 0.7854 * (k * d**2 + p * e**2)
+    return cost, [
+        27 / (a * m**2 * z) - 1,
+        397.5 / (a * m**2 * z**2) - 1,
+        1.93 * k**3 / (m * z * d**4) - 1,
+        1.93 * p**3 / (m * z * e**4) - 1,
+        sqrt((745 * k / (m * z)) ** 2 + 16.9e6) / (110 * d**3) - 1,
+        sqrt((745 * p / (m * z)) ** 2 + 157.5e6) / (85 * e**3) - 1,
+        m * z / 40 - 1,
+        5 * m / a - 1,
+        a / (12 * m) - 1,
+        (1.5 * d + 1.9) / k - 1,
+        (1.1 * e + 1.9) / p - 1,
+    ]
+
+
+def three_bars(x: list[float]) -> Evaluated:
+    """Truss of three bars: Nowacki 1974."""
+    a, b = x
+    under = sqrt(2) * a**2 + 2 * a * b + 1e-300
+    return 100 * (2 * sqrt(2) * a + b), [
+        2 * (sqrt(2) * a + b) / under - 2,
+        2 * b / under - 2,
+        2 / (sqrt(2) * b + a + 1e-300) - 2,
+    ]
+
+
+def cantilever(x: list[float]) -> Evaluated:
+    """Hollow cantilever of five blocks: Svanberg 1987."""
+    powers = (61, 37, 19, 7, 1)
+    return 0.0624 * sum(x), [sum(p / side**3 for p, side in zip(powers, x, strict=True)) - 1]
+
+
+def i_beam(x: list[float]) -> Evaluated:
+    """I-beam of the least deflection: Gold and Krishnamurty 1997."""
+    b, h, w, f = x
+    inner = h - 2 * f
+    inertia = w * inner**3 / 12 + b * f**3 / 6 + 2 * b * f * ((h - f) / 2) ** 2
+    first = w * inner**3 + 2 * b * f * (4 * f**2 + 3 * h * inner)
+    stress = 180_000 * h / first + 15_000 * b / (inner * w**3 + 2 * f * b**3)
+    return 5000 / inertia, [2 * b * f + w * inner - 300, stress - 6]
+
+
+def column(x: list[float]) -> Evaluated:
+    """Tubular column: Rao 1996."""
+    d, t = x
+    return 9.8 * d * t + 2 * d, [
+        2500 / (pi * d * t * 500) - 1,
+        8 * 2500 * 250**2 / (pi**3 * 0.85e6 * d * t * (d**2 + t**2)) - 1,
+    ]
+
+
+def bulkhead(x: list[float]) -> Evaluated:
+    """Corrugated bulkhead of a tanker: Kvalie 1966."""
+    w, d, length, t = x
+    span = w + sqrt(abs(length**2 - d**2)) + 1e-300
+    return 5.885 * t * (w + length) / span, [
+        8.94 * span - t * d * (0.4 * w + length / 6),
+        2.2 * (8.94 * span) ** (4 / 3) - t * d**2 * (0.2 * w + length / 12),
+        0.0156 * w + 0.15 - t,
+        0.0156 * length + 0.15 - t,
+        1.05 - t,
+        d - length,
+    ]
+
+
+def gear_train(x: list[float]) -> Evaluated:
+    """Four gears: Sandgren 1990."""
+    return (1 / 6.931 - x[0] * x[1] / (x[2] * x[3])) ** 2, []
+
+
+def piston_lever(x: list[float]) -> Evaluated:
+    """Piston component: Vanderplaats 1995."""
+    h, b, d, s = x
+    turn = radians(45)
+    before = sqrt((s - b) ** 2 + h**2)
+    after = sqrt((s * sin(turn) + h) ** 2 + (b - s * cos(turn)) ** 2)
+    lever = abs(-s * (s * sin(turn) + h) + h * (b - s * cos(turn))) / (before + 1e-300)
+    return 0.25 * pi * d**2 * (after - before), [
+        2.4e6 * cos(turn) - lever * pi * 1500 * d**2 / 4,
+        10_000 * (240 - s) - 1.8e6,
+        1.2 * (after - before) - before,
+        d / 2 - b,
+    ]
+
+
+def car_side(x: list[float]) -> Evaluated:
+    """Side impact of a car: Gu et al. 2001."""
+    a, b, c, d, e, f, g, h, i, j, k = x
+    return 1.98 + 4.9 * a + 6.67 * b + 6.98 * c + 4.01 * d + 1.78 * e + 2.73 * g, [
+        0.16 - 0.3717 * b * d - 0.00931 * b * j - 0.484 * c * i + 0.01343 * f * j,
+        -0.059
+        - 0.0159 * a * b
+        - 0.188 * a * h
+        - 0.019 * b * g
+        + 0.0144 * c * e
+        + 0.0008757 * e * j
+        + 0.08045 * f * i
+        + 0.00139 * h * k
+        + 0.00001575 * j * k,
+        0.74 - 0.61 * b - 0.163 * c * h + 0.001232 * c * j - 0.166 * g * i + 0.227 * b**2 - 0.32,
+        -3.02
+        + 3.818 * c
+        - 4.2 * a * b
+        + 0.0207 * e * j
+        + 6.63 * f * i
+        - 7.77 * g * h
+        + 0.32 * i * j,
+        1.86
+        + 2.95 * c
+        + 0.1792 * j
+        - 5.057 * a * b
+        - 11 * b * h
+        - 0.0215 * e * j
+        - 9.98 * g * h
+        + 22 * h * i,
+        14.36 - 9.9 * b - 12.9 * a * h + 0.1107 * c * j,
+        0.72 - 0.5 * d - 0.19 * b * c - 0.0122 * d * j + 0.009325 * f * j + 0.000191 * k**2,
+        0.68 - 0.674 * a * b - 1.95 * b * h + 0.02054 * c * j - 0.0198 * d * j + 0.028 * f * j,
+        0.75 - 0.489 * c * g - 0.843 * e * f + 0.0432 * i * j - 0.0556 * i * k - 0.000786 * k**2,
+    ]
+
+
+def thrust_bearing(x: list[float]) -> Evaluated:
+    """Hydrostatic thrust bearing: Siddall 1982; viscosity in millionths."""
+    r, inner, mu, q = x
+    mu *= 1e-6
+    power = (log10(log10(8.122e6 * mu + 0.8)) - 10.04) / -3.55
+    warmer = 2 * (10**power - 560)
+    friction = 9336 * q * 0.0307 * 0.5 * warmer
+    film = (2 * pi * 750 / 60) ** 2 * 2 * pi * mu / friction * (r**4 - inner**4 or 1e-12) / 4
+    ratio = log(r / inner) or 1e-12
+    pressure = 6 * mu * q / (pi * film**3) * ratio
+    load = pi * pressure / 2 * (r**2 - inner**2) / ratio
+    return (q * pressure / 0.7 + friction) / 12, [
+        101_000 - load,
+        pressure - 1000,
+        warmer - 50,
+        0.001 - film,
+        inner - r,
+        0.0307 / (386.4 * pressure) * (q / (2 * pi * r * film)) - 0.001,
+        load / (pi * (r**2 - inner**2) + 1e-300) - 5000,
+    ]
+
+
+def compressor(x: list[float]) -> Evaluated:
+    """Gas transmission: Beightler and Phillips 1976."""
+    a, b, c, d = x
+    cost = 8.61e5 * a**0.5 * b * c ** (-2 / 3) * d**-0.5 + 3.69e4 * c
+    return cost + 7.72e8 / a * b**0.219 - 765.43e6 / a, [(d + 1) / b**2 - 1]
+
+
+def synthesis_two(x: list[float]) -> Evaluated:
+    """Process synthesis with a yes or no: Kocis and Grossmann 1988."""
+    return 2 * x[0] + x[1], [1.25 - x[0] ** 2 - x[1], x[0] + x[1] - 1.6]
+
+
+def flow_sheet(x: list[float]) -> Evaluated:
+    """Process flow sheet: Floudas 1995."""
+    a, b, c = x
+    return 5 * (a - 0.5) ** 2 + 0.8 - 0.7 * c, [-exp(a - 0.2) - b, b + 1.1 * c + 1, a - c - 0.2]
+
+
+def process_design(x: list[float]) -> Evaluated:
+    """Himmelblau's process with two whole numbers: Dua et al."""
+    a, b, c, y, z = x
+    return -5.357854 * a**2 - 0.835689 * y * c - 37.29329 * y + 40792.141, [
+        85.334407 + 0.0056858 * z * c + 0.0006262 * y * b - 0.0022053 * y * y * c - 92,
+        80.51249 + 0.0071317 * z * c + 0.0029955 * y * b + 0.0021813 * a**2 - 110,
+        9.300961 + 0.0047026 * y * b + 0.0012547 * y * a + 0.0019085 * a * b - 25,
+    ]
+
+
+def concrete_beam(x: list[float]) -> Evaluated:
+    """Reinforced concrete: Amir and Hasegawa 1989, with steel of any area."""
+    area, width, depth = x
+    cost = 29.4 * area + 0.6 * width * depth
+    return cost, [width / depth - 4, 180 + 7.375 * area**2 / depth - area * width]
+
+
+BARS = np.array([(2, 4), (0, 2), (3, 5), (1, 3), (2, 3), (0, 1), (3, 4), (2, 5), (1, 2), (0, 3)])
+NODES = np.array([(720, 360), (720, 0), (360, 360), (360, 0), (0, 360), (0, 0)], float)
+
+
+def ten_bars(x: list[float]) -> Evaluated:
+    """Truss of ten bars under two loads: stresses and displacements."""
+    along = NODES[BARS[:, 1]] - NODES[BARS[:, 0]]
+    length = np.sqrt(np.square(along).sum(axis=1))
+    unit, area = along / length[:, np.newaxis], np.array(x)
+    stiff = np.zeros((12, 12))
+    for bar, (i, j) in enumerate(BARS):
+        at = [2 * i, 2 * i + 1, 2 * j, 2 * j + 1]
+        direction = np.concatenate((-unit[bar], unit[bar]))
+        stiff[np.ix_(at, at)] += 1e7 * area[bar] / length[bar] * np.outer(direction, direction)
+    load = np.zeros(8)
+    load[[3, 7]] = -1e5
+    move = np.zeros(12)
+    move[:8] = np.linalg.solve(stiff[:8, :8], load)
+    ends = move.reshape(6, 2)
+    stress = 1e7 / length * ((ends[BARS[:, 1]] - ends[BARS[:, 0]]) * unit).sum(axis=1)
+    limits = [*(np.abs(stress) / 25_000 - 1), *(np.abs(move[:8]) / 2 - 1)]
+    return 0.1 * float(length @ area), limits
+
+
+def stepped_beam(x: list[float]) -> Evaluated:
+    """Cantilever of five steps, widths and heights: Vanderplaats 1984."""
+    b, h = np.array(x[:5]), np.array(x[5:])
+    arms, shares = np.arange(500, 0, -100), np.array([61, 37, 19, 7, 1])
+    bend = 50_000 * 100**3 / (3 * 2e7) * (shares * 12 / (b * h**3)).sum()
+    return float(100 * b @ h), [
+        *(6 * 50_000 * arms / (b * h**2) / 14_000 - 1),
+        *(h / b - 20),
+        bend - 2.7,
+    ]
+
+
+def clutch(x: list[float]) -> Evaluated:
+    """Brake of several disks, all whole numbers: Osyczka 2002."""
+    inner, outer, half, tens, disks = x
+    t, force = half / 2, 10 * tens
+    ring, cube = outer**2 - inner**2, outer**3 - inner**3
+    pressure = force / (pi * ring)
+    speed = 2 * pi * 250 * cube / (90 * ring) / 1000
+    moment = 2 / 3 * 0.5 * force * disks * cube / ring / 1000
+    time = 55 * pi * 250 / (30 * (moment + 3))
+    return pi * ring * t * (disks + 1) * 7.8e-6, [
+        20 - outer + inner,
+        (disks + 1) * (t + 0.5) - 30,
+        pressure - 1,
+        pressure * speed - 10,
+        speed - 10,
+        time - 15,
+        60 - moment,
+    ]
+
+
+def transformer(x: list[float]) -> Evaluated:
+    """Small transformer: Bartholomew-Biggs 1976 (Hock and Schittkowski 93)."""
+    a, b, c, d, e, f = x
+    first, second = a * d * (a + b + c), b * c * (a + 1.57 * b + d)
+    cost = first * (0.0204 + 0.0607 * e**2) + second * (0.0187 + 0.0437 * f**2)
+    return cost, [
+        2.07 - 0.001 * a * b * c * d * e * f,
+        0.00062 * first * e**2 + 0.00058 * second * f**2 - 1,
+    ]
+
+
+def reactor(x: list[float]) -> Evaluated:
+    """Two reactors: Rijckaert 1973 (Hock and Schittkowski 104)."""
+    a, b, c, d, e, f, g, h = x
+    cost = 0.4 * (a / g) ** 0.67 + 0.4 * (b / h) ** 0.67 + 10 - a - b
+    return cost, [
+        0.0588 * e * g + 0.1 * a - 1,
+        0.0588 * f * h + 0.1 * a + 0.1 * b - 1,
+        4 * c / e + 2 / (c**0.71 * e) + 0.0588 * g / c**1.3 - 1,
+        4 * d / f + 2 / (d**0.71 * f) + 0.0588 * h / d**1.3 - 1,
+        cost - 4.2,
+        1 - cost,
+    ]
+
+
+def two_bars(x: list[float]) -> Evaluated:
+    """Truss of two bars: Svanberg 1987."""
+    area, half = x
+    root = sqrt(1 + half**2)
+    stress = 0.124 * root
+    return area * root, [
+        stress * (8 / area + 1 / (area * half)) - 1,
+        stress * (8 / area - 1 / (area * half)) - 1,
+    ]
+
+
+DESIGNS: dict[str, Design] = {
+    "welded beam": Design(welded_beam, [0.1] * 4, [2, 10, 10, 2], 1.7248523086),
+    "spring": Design(spring, [0.05, 0.25, 2], [2, 1.3, 15], 0.0126652328),
+    "vessel": Design(vessel, [0.0625, 0.0625, 10, 10], [6.1875, 6.1875, 200, 200], 5885.3327736),
+    "plated vessel": Design(plated_vessel, [1, 1, 10, 10], [99, 99, 200, 200], 6059.714335, (0, 1)),
+    "reducer": Design(
+        reducer, [2.6, 0.7, 17, 7.3, 7.3, 2.9, 5], [3.6, 0.8, 28, 8.3, 8.3, 3.9, 5.5], 2994.471066
+    ),
+    "three bars": Design(three_bars, [0, 0], [1, 1], 263.895843),
+    "cantilever": Design(cantilever, [0.01] * 5, [100] * 5, 1.3399563),
+    "I-beam": Design(i_beam, [10, 10, 0.9, 0.9], [50, 80, 5, 5], 0.0130741188),
+    "column": Design(column, [2, 0.2], [14, 0.8], 26.4994968915),
+    "bulkhead": Design(bulkhead, [0] * 4, [100, 100, 100, 5], 6.8429580),
+    "gear train": Design(gear_train, [12] * 4, [60] * 4, 2.70085715e-12, (0, 1, 2, 3)),
+    "piston lever": Design(piston_lever, [0.05] * 4, [500, 500, 500, 120], 8.41269832),
+    "car side": Design(
+        car_side,
+        [0.5] * 7 + [0.192] * 2 + [-30] * 2,
+        [1.5] * 7 + [0.345] * 2 + [30] * 2,
+        22.8429691991,
+    ),
+    "thrust bearing": Design(thrust_bearing, [1] * 4, [16] * 4, 1625.44275908),
+    "compressor": Design(compressor, [20, 1, 20, 0.1], [50, 10, 50, 60], 2964895.4173),
+    "synthesis of two": Design(synthesis_two, [0, 0], [1.6, 1], 2.0, (1,)),
+    "flow sheet": Design(flow_sheet, [0.2, -2.22554, 0], [1, -1, 1], 1.0765430833, (2,)),
+    "process design": Design(
+        process_design, [27] * 3 + [78, 33], [45] * 3 + [102, 45], 26887.4221, (3, 4)
+    ),
+    "concrete beam": Design(concrete_beam, [0.2, 28, 5], [15, 40, 10], 358.922063691, (1,)),
+    "ten bars": Design(ten_bars, [0.1] * 10, [35] * 10, 5060.85366032),
+    "stepped beam": Design(stepped_beam, [1] * 5 + [30] * 5, [5] * 5 + [65] * 5, 63108.7479865),
+    "clutch": Design(
+        clutch, [60, 90, 2, 0, 2], [80, 110, 6, 100, 9], 0.31365661053, (0, 1, 2, 3, 4)
+    ),
+    "transformer": Design(transformer, [0.1] * 6, [20] * 4 + [3] * 2, 135.075962829),
+    "reactor": Design(reactor, [0.1] * 8, [10] * 8, 3.9511634396),
+    "two bars": Design(two_bars, [0.2, 0.1], [4, 1.6], 1.50865241),
+}

@@ -1,0 +1,178 @@
+"""Orders of tasks that follow others: the search beside all orders, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from itertools import permutations, product
+
+import numba
+import pytest
+import worlds
+
+import acerl_np
+from acerl_np.commands.main import main
+from acerl_np.evaluation import hindsight
+from acerl_np.evaluation.bounds import bound_objective
+from acerl_np.evaluation.hindsight import find_hindsight, find_references, play_orders, replay
+from acerl_np.evaluation.references import bundled_references, load_references
+from acerl_np.kernels import state as S
+from acerl_np.problem.bundled import YARDSTICK, instances_folder
+from acerl_np.problem.goal import MEASURES, PAPER, Goal
+from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
+
+needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many thousands of orders")
+NO_LIMIT = Goal(cost_limit=float("inf"))
+
+
+def chained(seed: int) -> acerl_np.Instance | None:
+    """A small record with chains or announced tasks, without what breaks, charges or parks."""
+    world = worlds.chained_world(seed)
+    rows = [dict(row) for row in world.rows[:4]]
+    known = {row["task"] for row in rows}
+    for row in rows:
+        if row.get("after") not in known:
+            row.pop("after", None)
+            row["arrival_time"] = row.get("arrival_time") or 0
+    keys = ("parking", "battery", "chargers")
+    layout = {key: value for key, value in world.layout.items() if key not in keys}
+    layout["vehicles"] = [{**vehicle, "breakdowns": []} for vehicle in layout["vehicles"]]
+    instance = acerl_np.Instance.from_rows("chained", acerl_np.Layout.from_dict(layout), rows)
+    return None if instance.is_plain else instance
+
+
+def list_outcomes(instance: acerl_np.Instance) -> list[tuple[float, float]]:
+    """Makespan and tardiness of all orders, those left out in which a task waits for one behind it."""
+    n, found = instance.n_tasks, []
+    fleet = range(len(instance.layout.vehicles))
+    for turns in permutations(range(n)):
+        for vehicles in product(fleet, repeat=n):
+            actions = [v * n + task for v, task in zip(vehicles, turns, strict=True)]
+            state = play_orders(instance, actions)
+            if state.episode[0, S.EPISODE_PHASE] == S.FINISHED:
+                pair = state.outcome[0, [S.OUTCOME_MAKESPAN, S.OUTCOME_TARDINESS]]
+                found.append(tuple(pair.tolist()))
+    return found
+
+
+@needs_jit
+@pytest.mark.parametrize("seed", range(0, 40, 4))
+@pytest.mark.parametrize("objective", MEASURES)
+def test_no_order_is_below_the_bound(seed, objective):
+    instance = chained(seed)
+    goal = Goal(objective, cost_limit=float("inf"))
+    found = find_hindsight(instance, objective=goal, effort=0.001)
+    assert bound_objective(instance, goal) <= found.value + 1e-9
+
+
+def test_a_bound_of_a_chain_by_hand():
+    instance = acerl_np.load_instance("EX11")
+    distance = instance.layout.routes.distance
+    ends = [0.0] * instance.n_tasks
+    for task, before in enumerate(instance.after.tolist()):
+        ride = distance[instance.pickup[task], instance.delivery[task]]
+        ends[task] = (ends[before] if before >= 0 else 0.0) + ride + instance.processing[task]
+    assert bound_objective(instance, NO_LIMIT) == max(ends)
+
+
+@needs_jit
+@pytest.mark.parametrize("seed", [0, 3, 5, 8, 13, 21])
+def test_the_search_finds_the_best_of_all_orders(seed):
+    instance = chained(seed)
+    outcomes = list_outcomes(instance)
+    assert find_hindsight(instance, objective=NO_LIMIT, effort=0.01).makespan == min(outcomes)[0]
+    limit = sorted(tardiness for _, tardiness in outcomes)[len(outcomes) // 10] + 0.001
+    found = find_hindsight(instance, cost_limit=limit, effort=0.01)
+    assert found.within
+    assert found.makespan == min(pair for pair in outcomes if pair[1] < limit)[0]
+    assert replay(instance, found.actions).makespan[0] == found.makespan
+
+
+@needs_jit
+def test_hindsight_does_not_depend_on_threads_and_shows_a_table(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = ["EX11", "EX52"]
+    instances = [acerl_np.load_instance(name) for name in names]
+    one, three = (find_references(instances, effort=0.01, threads=k) for k in (1, 3))
+    assert one == three
+    command = ["hindsight", *names, "--effort", "0.01", "--format", "csv", "--out", "best.json"]
+    assert main(command) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [float(row["makespan_s"]) for row in rows] == [item.makespan for item in one]
+    assert all(float(row["bound"]) <= float(row["makespan_s"]) for row in rows)
+    assert "proof" not in rows[0] and load_references("best.json") == one
+
+
+@needs_jit
+def test_published_optima_are_found():
+    announced = import_bilge_ulusoy(instances_folder() / YARDSTICK, announced=True)
+    found = {item.name: find_hindsight(item, effort=0.1).makespan for item in announced[:2]}
+    assert found == {"EX11": 96.0, "EX12": 82.0}
+
+
+def test_what_orders_do_not_have_is_refused_in_one_line():
+    instance = acerl_np.load_instance("EX11")
+    broken = instance.layout.with_breakdowns({"v1": [acerl_np.problem.parts.Breakdown(5.0, 9.0)]})
+    with pytest.raises(acerl_np.InputError, match="and breakdowns, batteries or parking") as caught:
+        find_hindsight(replace(instance, layout=broken))
+    assert "\n" not in str(caught.value)
+    with pytest.raises(acerl_np.InputError, match="each task once"):
+        hindsight.replay(instance, [0] * instance.n_tasks)
+
+
+EXACT = ["hindsight", "EX52", "--effort", "0.001", "--exact", "--time-limit", "60"]
+
+
+def test_a_missing_extra_is_named(monkeypatch, capsys):
+    monkeypatch.setitem(__import__("sys").modules, "ortools.sat.python", None)
+    assert main(EXACT) == 2
+    assert "pip install 'acerl_np[exact]'" in capsys.readouterr().err
+
+
+@needs_jit
+def test_an_optimum_is_proven(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("ortools")
+    monkeypatch.chdir(tmp_path)
+    assert main([*EXACT, "--format", "json", "--out", "best.json"]) == 0
+    [row] = json.loads(capsys.readouterr().out)
+    assert (row["makespan_s"], row["bound"], row["proof"], row["gap_share"]) == (
+        69,
+        69,
+        "optimal",
+        0,
+    )
+    assert load_references("best.json")[0].makespan == 69.0
+
+
+@needs_jit
+@pytest.mark.parametrize("seed", [0, 3, 5, 8])
+def test_no_order_is_below_the_proven_bound(seed):
+    pytest.importorskip("ortools")
+    from acerl_np.evaluation.exact import prove_makespan
+
+    instance = chained(seed)
+    outcomes = list_outcomes(instance)
+    limit = sorted(tardiness for _, tardiness in outcomes)[len(outcomes) // 5] + 0.001
+    for goal in (NO_LIMIT, Goal(cost_limit=limit)):
+        proof = prove_makespan(instance, goal, seconds=30.0, threads=1)
+        best = min(pair for pair in outcomes if pair[1] < goal.cost_limit)[0]
+        assert proof.bound <= best
+        assert proof.makespan == proof.planned == proof.bound
+
+
+@needs_jit
+@pytest.mark.parametrize("name", ["DMH-01", "DMH-05", "EX71"])
+def test_what_the_simulator_plays_is_a_solution_of_the_model(name):
+    cp_model = pytest.importorskip("ortools.sat.python.cp_model")
+    from acerl_np.evaluation.exact import _Model
+
+    instance = acerl_np.load_instance(name)
+    stored = bundled_references().get(instance.content_hash)
+    found = stored or find_hindsight(instance, effort=0.001)
+    model = _Model(instance, PAPER, int(found.makespan) + 100)
+    model.hint(hindsight.play(instance, found.actions))
+    solver = cp_model.CpSolver()
+    solver.parameters.fix_variables_to_their_hinted_value = True
+    assert solver.solve(model.cp) == cp_model.OPTIMAL
+    assert solver.objective_value == found.makespan
