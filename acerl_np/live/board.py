@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,11 @@ class LiveTask(NamedTuple):
     changes: int = 0
     """How often it was called back."""
     ready: float | None = None
-    """s, when it may be loaded; None: at its arrival."""
+    """s, when it may be loaded; None: at its arrival, or nobody knows. Of one that is held back a guess."""
+    root: float | None = None
+    """s, when the first of its chain was ready, once all before it are delivered."""
+    number: int = 0
+    """Where tasks follow others: the later it was told, the higher."""
 
     @property
     def arrival(self) -> float:
@@ -58,10 +62,15 @@ class LiveTask(NamedTuple):
         return find_arrival(self.event) if self.ready is None else self.ready
 
     @property
+    def known(self) -> float:
+        """When one that is held back begins to wait, s, as far as is known; else inf."""
+        return math.inf if self.event.after and self.ready is None else self.arrival
+
+    @property
     def due(self) -> float:
-        """When it should be delivered, s."""
-        event = self.event
-        return (event.time if self.ready is None else self.ready) + event.expiry
+        """When it should be delivered, s; nan as long as nobody knows when it is ready."""
+        begin = self.event.time if self.ready is None else self.ready
+        return math.nan if math.isinf(self.known) else begin + self.event.expiry
 
 
 class Way(NamedTuple):
@@ -157,7 +166,7 @@ class Situation(NamedTuple):
     tasks: dict[str, LiveTask]
     pool: list[str]
     planned: dict[str, LiveTask]
-    machines: list[float]
+    machines: np.ndarray
     day: Day
     mark: tuple[int, float, int]
 
@@ -191,12 +200,11 @@ class Board:
     ----------
     layout, vehicles, tasks, pool, planned, day
         As of a `Situation`; `tasks` wait, as `pool` lists them, or are under way, and `planned` ones are held
-        back until their earliest starts.
+        back until their earliest starts, or until the ones before them are done.
     n_ready : int
         Idle vehicles in service.
-    machines : list of float, s, until when each of the layout's machines is busy
     has_chains : bool
-        Whether tasks may follow others or be announced.
+        Whether tasks may follow others or be announced; those that are held back have rows, too, then.
     has_errands, calls_back : bool
         Whether vehicles charge, park or are called back; whether they are called back.
     """
@@ -245,13 +253,16 @@ class Board:
                 planned[v, k, PLAN_TIME] = item.time
                 planned[v, k, PLAN_REPAIR_TIME] = item.repair_time
         self.has_chains = bool(self.problem.instance[0, S.INSTANCE_CHAINED])
-        self.machines = [-np.inf] * (len(layout.machines) if self.has_chains else 0)
         self._machine_at = {layout.site_index[m.site]: k for k, m in enumerate(layout.machines)}
-        since, arrival = np.zeros((2, self.room))
-        used, machine = np.zeros(self.room, np.bool_), np.array(self.machines)
+        n_servers = int(self.problem.servers.sum())
+        machine = np.full(n_servers, -np.inf)
+        since, arrival, known = np.zeros((3, self.room))
+        used = np.zeros(self.room, np.bool_)
         errand = np.zeros((n, N_ERRAND_FIELDS))
         errand[:, ERRAND_LEFT] = -1e12
-        self.clock = Clock(since, arrival, used, machine, np.zeros(n), np.zeros(n), planned, errand)
+        finish, broke = np.zeros((2, n))
+        tasks = since, arrival, used, known
+        self.clock = Clock(*tasks, machine, finish, broke, planned, errand)
         self.has_errands = bool(self.problem.instance[0, S.INSTANCE_ERRANDS])
         self.calls_back = layout.commitment == "pickup"
         places = layout.parking.places if layout.parking else ()
@@ -262,7 +273,7 @@ class Board:
         self.pool: list[str] = []
         self.n_ready = 0
         self._n_ranked = 0
-        self._free = list(range(self.room - 1, len(self.machines) - 1, -1))
+        self._free = list(range(self.room - 1, n_servers - 1, -1))
 
     @property
     def room(self) -> int:
@@ -293,53 +304,95 @@ class Board:
             capacity = -1.0 if is_hidden else self.layout.vehicles[v].capacity
             self.problem.fleet[0, v, S.FLEET_CAPACITY] = capacity
 
-    def enter(self, task: LiveTask) -> None:
-        """Let a task wait from its arrival on, last in the pool."""
+    def _take_row(self, task: LiveTask) -> LiveTask:
+        """Return a task that has a row."""
+        if task.row >= 0:
+            return task
         if not self._free:
             self._make_room()
+        if self.has_chains:
+            known = *self.tasks.values(), *self.planned.values()
+            task = task._replace(number=1 + max((own.number for own in known), default=0))
+        return task._replace(row=self._free.pop())
+
+    def hold(self, task: LiveTask) -> None:
+        """Hold a task back; where tasks follow others, futures know of it."""
+        if self.has_chains:
+            task = self._take_row(task)
+            self._fill(task, task.known)
+            self._link(task)
+        self.planned[task.event.task] = task
+
+    def _link(self, task: LiveTask) -> None:
+        """Write what a task that is held back follows, and what is left after those before it."""
+        index, left = self.layout.site_index, self.problem.lead[0, :, S.LEAD_WORK_LEFT]
+        speed = float(np.mean([vehicle.speed for vehicle in self.layout.vehicles]))
+        before = self._find_task(task.event.after)
+        self.problem.chain[0, task.row, S.CHAIN_AFTER] = -1 if before is None else before.row
+        while before is not None:
+            event = task.event
+            metres = self.problem.distance[0, index[event.pickup], index[event.delivery]]
+            way = float(metres) / speed + event.handling_time
+            own = before.event.processing + way + float(left[task.row])
+            left[before.row] = max(left[before.row], own)
+            task, before = before, self._find_task(before.event.after)
+
+    def _find_task(self, name: str) -> LiveTask | None:
+        """Return a task that waits, is under way or is held back."""
+        return self.planned.get(name) or self.tasks.get(name)
+
+    def process(self, task: LiveTask, now: float) -> None:
+        """Let a delivered task queue at its machine, if it has one; those after it are ready then."""
+        event, done = task.event, now
+        machine = self.problem.chain[0, task.row, S.CHAIN_MACHINE]
+        if machine >= 0:
+            busy = self.clock.machine
+            n = len(busy)
+            mine = np.flatnonzero(self.problem.chain[0, :n, S.CHAIN_MACHINE] == machine)
+            k = mine[np.argmin(busy[mine])]
+            ticks = self.problem.chain[0, task.row, S.CHAIN_PROCESSING]
+            busy[k] = done = float(max(now, busy[k]) + ticks)
+        root = task.arrival if task.root is None else task.root
+        for other in [own for own in self.planned.values() if own.event.after == event.task]:
+            ready = max(done, find_arrival(other.event))
+            self.hold(other._replace(ready=ready, root=root))
+
+    def enter(self, task: LiveTask) -> None:
+        """Let a task wait from its arrival on, last in the pool."""
         slot = 0
         if self._task_slots is not None:
             # That of a task nobody has named is the lowest that no other has.
             taken = {*self._task_slots.values(), *(other.slot for other in self.tasks.values())}
             named = self._task_slots.get(task.event.task)
             slot = named or next(k for k in count(1) if k not in taken)
-        task = task._replace(row=self._free.pop(), since=task.arrival, slot=slot)
+        task = self._take_row(task)._replace(since=task.arrival, slot=slot)
         self._write(task)
         self.wait(task)
 
     def _write(self, task: LiveTask) -> None:
-        """Write a task into its row."""
+        """Write a task that waits or is under way."""
+        self._fill(task)
+        self.tasks[task.event.task] = task
+
+    def _fill(self, task: LiveTask, known: float = -math.inf) -> None:
+        """Write a task into its row; one that is held back is `known` to begin to wait then."""
         event, row = task.event, task.row
         self.fill_row(task, self.problem.ends[0, row], self.problem.record[0, row])
         self.state.task[0, row] = 0
         self.state.task[0, row, [S.TASK_VEHICLE, S.TASK_CHANGES]] = task.vehicle, task.changes
         self.clock.since[row], self.clock.arrival[row] = task.since, task.arrival
-        self.clock.used[row] = True
         if self.has_chains:
             machine = self._machine_at.get(self.layout.site_index[event.delivery], -1)
-            chain = self.problem.chain[0, row]
+            chain, left = self.problem.chain[0, row], self.problem.lead[0, row]
             chain[S.CHAIN_AFTER] = -1
             chain[S.CHAIN_MACHINE] = machine if event.processing > 0.0 else -1
-            self.problem.lead[0, row, S.LEAD_WORK_LEFT] = self._find_work_left(event)
-        self._count_ranked(event, 1)
-        self.tasks[event.task] = task
-
-    def note_work_left(self) -> None:
-        """Write what is left after each task that waits or is under way."""
-        for task in self.tasks.values():
-            self.problem.lead[0, task.row, S.LEAD_WORK_LEFT] = self._find_work_left(task.event)
-
-    def _find_work_left(self, event: TaskArrived) -> float:
-        """Return what is left after a task's delivery, s: its processing, and the longest of what follows."""
-        speed = float(np.mean([vehicle.speed for vehicle in self.layout.vehicles]))
-        left = event.processing
-        for other in self.planned.values():
-            own, index = other.event, self.layout.site_index
-            if own.after == event.task:
-                metres = self.problem.distance[0, index[own.pickup], index[own.delivery]]
-                way = float(metres) / speed + own.handling_time
-                left = max(left, event.processing + way + self._find_work_left(own))
-        return left
+            chain[S.CHAIN_PROCESSING] = math.ceil(event.processing)
+            if not self.clock.used[row]:
+                left[S.LEAD_WORK_LEFT] = event.processing
+            self.clock.known[row] = known
+        if not self.clock.used[row]:
+            self.clock.used[row] = True
+            self._count_ranked(event, 1)
 
     def fill_row(self, task: LiveTask, ends: np.ndarray, values: np.ndarray) -> None:
         """Write what kernels read of a task: its sites, and its record."""
@@ -363,9 +416,14 @@ class Board:
 
     def leave(self, task: LiveTask) -> None:
         """Take a task off the tables; its row keeps nothing that a future could count."""
-        del self.tasks[task.event.task]
+        del (self.planned if task.event.task in self.planned else self.tasks)[task.event.task]
+        if task.row < 0:
+            return
         self._free.append(task.row)
         self.clock.used[task.row] = False
+        if self.has_chains:
+            after = self.problem.chain[0, :, S.CHAIN_AFTER]
+            after[after == task.row] = -1
         self._count_ranked(task.event, -1)
         values = self.problem.record[0, task.row]
         values[S.RECORD_ARRIVAL] = values[S.RECORD_EXPIRY] = 0.0
@@ -374,16 +432,13 @@ class Board:
     def replace_event(self, task: LiveTask, event: TaskArrived) -> None:
         """Replace the event of a task that waits or is held back."""
         new = task._replace(event=event, told=task.told or task.event)
-        if event.task in self.planned:
-            self.planned[event.task] = new
-        else:
+        if task.row >= 0:
             self._count_ranked(task.event, -1)
+            self._count_ranked(event, 1)
+        if event.task in self.planned:
+            self.hold(new)
+        else:
             self._write(new)
-
-    def set_machines(self, machines: Sequence[float]) -> None:
-        """Write until when machines are busy."""
-        self.machines = list(machines)
-        self.clock.machine[:] = machines
 
     def wait(self, task: LiveTask) -> None:
         """Put a task at the end of the pool."""
@@ -534,7 +589,11 @@ class Board:
 
     def _find_place_of(self, names: list[str], name: str) -> int:
         """Return where a task that was called back belongs between others: before the first later one."""
-        order = {other: k for k, other in enumerate(self.tasks)}
+        order: dict[str, Any] = {other: k for k, other in enumerate(self.tasks)}
+        if self.has_chains:  # chain by chain
+            for other, task in self.tasks.items():
+                root = task.arrival if task.root is None else task.root
+                order[other] = root, task.number
         own = order[name]
         return next((k for k, other in enumerate(names) if order[other] > own), len(names))
 
@@ -576,7 +635,7 @@ class Board:
             self.tasks.copy(),
             self.pool.copy(),
             self.planned.copy(),
-            self.machines.copy(),
+            self.clock.machine.copy(),
             self.day,
             self.day.mark,
         )
@@ -585,15 +644,17 @@ class Board:
         """Return to a situation."""
         if situation.layout is not self.layout:
             self._lay_out(situation.layout)
-        for task in list(self.tasks.values()):
+        for task in [*self.tasks.values(), *self.planned.values()]:
             self.leave(task)
-        self.planned = situation.planned.copy()
-        while max((task.row for task in situation.tasks.values()), default=-1) >= self.room:
+        known = *situation.tasks.values(), *situation.planned.values()
+        while max((task.row for task in known), default=-1) >= self.room:
             self._make_room()
         for task in situation.tasks.values():
             self._write(task)
-        self.set_machines(situation.machines)
-        last = len(self.machines) - 1
+        for task in situation.planned.values():
+            self.hold(task)
+        self.clock.machine[:] = situation.machines
+        last = len(situation.machines) - 1
         self._free = [row for row in range(self.room - 1, last, -1) if not self.clock.used[row]]
         self.pool = []
         for name in situation.pool:
@@ -642,6 +703,9 @@ class Board:
             processed=_double(state.processed, 1),
         )
         self.clock = clock._replace(
-            since=_double(clock.since), arrival=_double(clock.arrival), used=_double(clock.used)
+            since=_double(clock.since),
+            arrival=_double(clock.arrival),
+            used=_double(clock.used),
+            known=_double(clock.known),
         )
         self._free = list(range(2 * n - 1, n - 1, -1)) + self._free

@@ -10,6 +10,7 @@ import numpy as np
 
 from acerl_np.kernels.state import (
     BROKEN,
+    CHAIN_MACHINE,
     CHARGING,
     IDLE,
     PARKING,
@@ -65,9 +66,7 @@ from acerl_np.support.numbers import is_real
 MOST = 1e12
 """Largest number of a task that is accepted."""
 
-NUMBERS = (
-    *("time", "expiry", "handling_time", "demand", "priority", "earliest_start", "processing"),
-)
+NUMBERS = ("time", "expiry", "handling_time", "demand", "priority", "earliest_start", "processing")
 """Fields of a task that hold one."""
 
 ERRANDS = (ROAMING, PARKING, TO_CHARGER, QUEUED, CHARGING)
@@ -294,10 +293,8 @@ class Floor(Board):
         own = _normalise(event, sites[pickup].id, sites[delivery].id)
         task = LiveTask(own, told=None if own == event else event)
         if own.after or find_arrival(own) > own.time:
-            self.planned[event.task] = task
+            self.hold(task)
             self._plan_release()
-            if own.after:
-                self.note_work_left()
         else:
             self._begin_waiting(task)
 
@@ -308,11 +305,12 @@ class Floor(Board):
         if not self.has_chains:
             raise EventError(
                 f"{what}: task '{event.task}' follows another, or is processed; expected a layout with "
-                "machines, and a rule or an index policy"
+                "machines, and a rule, an index policy or a lookahead over one"
             )
-        if event.after and (event.after == event.task or not isinstance(event.after, str)):
+        if event.after and (not isinstance(event.after, str) or not self._find_task(event.after)):
             raise EventError(
-                f"{what}: after: read '{describe(event.after)}'; expected another task's name"
+                f"{what}: after: read '{describe(event.after)}'; expected a task that is held back, waits or "
+                "is under way"
             )
         if event.processing and delivery not in self._machine_at:
             raise EventError(f"{what}: processing: no machine at '{event.delivery}'; expected one")
@@ -320,7 +318,7 @@ class Floor(Board):
     def _announce(self, event: TaskAnnounced | TaskReady) -> None:
         what = name_event(event)
         ready = event.ready if isinstance(event, TaskAnnounced) else event.time
-        task = self.planned.get(event.task) or self.tasks.get(event.task)
+        task = self._find_task(event.task) if isinstance(event.task, str) else None
         if task is None:
             raise EventError(
                 f"{what}: task '{describe(event.task)}' is unknown; expected one that is held back or waits"
@@ -328,7 +326,7 @@ class Floor(Board):
         if not self.has_chains:
             raise EventError(
                 f"{what}: this policy knows no task before it waits; expected a layout with machines, and a "
-                "rule or an index policy"
+                "rule, an index policy or a lookahead over one"
             )
         if not is_real(ready) or not abs(ready) <= MOST:
             raise EventError(f"{what}: ready: read {describe(ready)}; expected seconds")
@@ -337,7 +335,6 @@ class Floor(Board):
             self._begin_waiting(task)
             self._plan_release()
         elif task.vehicle < 0:
-            self._count_ranked(task.event, -1)
             self._write(task._replace(since=max(task.since, task.arrival)))
         # What a vehicle has already is loaded when its messages say so.
 
@@ -346,9 +343,11 @@ class Floor(Board):
         if not self.has_chains or site not in self._machine_at:
             raise EventError(f"{what}: site '{event.site}' has no machine; expected one that has")
         _check_number(what, "seconds", event.seconds, 0.0)
-        machines, k = self.machines.copy(), self._machine_at[site]
-        machines[k] = float(event.time + event.seconds / self.layout.machines[k].servers)
-        self.set_machines(machines)
+        n, k = len(self.clock.machine), self._machine_at[site]
+        mine = np.flatnonzero(self.problem.chain[0, :n, CHAIN_MACHINE] == k)
+        # In whole seconds, which together are what is left.
+        left = np.ceil(event.seconds - 0.5e-9) + np.arange(len(mine))
+        self.clock.machine[mine] = event.time + left // len(mine)
 
     def _begin_waiting(self, task: LiveTask) -> None:
         self.enter(task)
@@ -368,7 +367,7 @@ class Floor(Board):
 
     def _find_waiting(self, event: TaskChanged | TaskCancelled) -> LiveTask:
         """Return a task that waits or is held back."""
-        task = self.planned.get(event.task) or self.tasks.get(event.task)
+        task = self._find_task(event.task)
         if task is None or task.vehicle >= 0:
             found = "unknown"
             if task is not None:
@@ -382,13 +381,18 @@ class Floor(Board):
         what, task = name_event(event), self._find_waiting(event)
         old = new = task.event
         if event.due is not None:
-            first = find_arrival(old)
+            first = task.arrival
+            if old.after and event.task in self.planned:
+                raise EventError(
+                    f"{what}: due: nobody knows yet when task '{event.task}' is ready; expected None"
+                )
             if not is_real(event.due) or not first <= event.due <= first + MOST:
                 raise EventError(
                     f"{what}: due: read {describe(event.due)}; expected a time from {first:g} s on, "
                     "when the task may begin"
                 )
-            new = replace(new, expiry=float(event.due) - old.time)
+            begin = old.time if task.ready is None else task.ready
+            new = replace(new, expiry=float(event.due) - begin)
         if event.priority is not None:
             _check_number(what, "priority", event.priority, -MOST)
             new = replace(new, priority=float(event.priority))
@@ -396,11 +400,12 @@ class Floor(Board):
 
     def _cancel(self, event: TaskCancelled) -> None:
         task = self._find_waiting(event)
-        if self.planned.pop(event.task, None) is not None:
-            self._plan_release()
-        else:
+        if event.task in self.pool:
             self._pull(self.pool.index(event.task))
-            self.leave(task)
+        self.leave(task)
+        self._plan_release()
+        if self.has_chains:  # less is left after those before it
+            super().restore(self.snapshot())
 
     def _recall(self, event: TaskRecalled) -> None:
         what, task = name_event(event), self.tasks.get(event.task)
@@ -500,6 +505,8 @@ class Floor(Board):
                     "task waits again"
                 )
             self.drop(v)
+            if self.has_chains:
+                self.process(task, now)
             self.day.delay += max(0.0, now - task.due)
             self.day.delivered += 1
             self.leave(task)
@@ -531,13 +538,12 @@ class Floor(Board):
         """Return the way on from a site that a vehicle has reached."""
         # A way that begins there does so at a whole second after it was joined.
         began = max(now, way.began) if site == way.site and way.began < now + 1.0 else now
-        loaded = began + self._measure_way(v, site, way.end)
-        pause = max(0.0, way.loaded - loaded) if way.pause else 0.0
-        loaded += pause  # until the task is ready
-        if now >= way.loaded or loaded <= way.loaded + 0.5e-9 < loaded + 1.0:
-            loaded = way.loaded  # as was reckoned
-        times = {"began": began, "reached": began, "loaded": loaded, "pause": pause}
-        return way._replace(site=site, before=site, **times)
+        there, known = began + self._measure_way(v, site, way.end), way.loaded - way.pause
+        if now >= way.loaded or there <= known + 0.5e-9 < there + 1.0:
+            there = known  # as was reckoned
+        pause = max(0.0, way.loaded - there) if way.pause else 0.0
+        way = way._replace(site=site, began=began, before=site, reached=began)
+        return way._replace(loaded=there + pause, pause=pause)
 
     def _park(self, event: VehicleParked) -> None:
         v, _ = self._expect(event, IDLE, *ERRANDS)

@@ -153,8 +153,9 @@ class Plant(naive_vehicles.NaiveEpisode):
         """Play the day by the dispatcher."""
         while not self.done:
             self.ask()
-            assert self.decided
             decided, self.decided = self.decided, []
+            if not decided:
+                self.wait()
             for v, task in decided:
                 assert not self.done
                 self.assign(v, task)
@@ -168,15 +169,16 @@ class ChainPlant(Plant, naive_chains.NaiveEpisode):
         self.told, self.known, self.work = set(), set(), {}
         super().__init__(*args, **options)
 
-    def _tell_task(self, time, task):
-        self.told.add(task.name)
-        own = task.expiry, task.handling, task.demand, task.priority, None
-        chain = task.after or "", task.processing
-        ends = task.pickup, task.delivery
-        self.events.append(TaskArrived(time, task.name, *ends, *own, *chain))
-        for other in self._tasks:
-            if other.after == task.name:
-                self._tell_task(time, other)
+    def _tell_chain(self, time, first):
+        names = {first.name}
+        for task in self._tasks:
+            if task is first or task.after in names:
+                names.add(task.name)
+                own = task.expiry, task.handling, task.demand, task.priority, None
+                chain = task.after or "", task.processing
+                ends = task.pickup, task.delivery
+                self.events.append(TaskArrived(time, task.name, *ends, *own, *chain))
+        self.told |= names
 
     def _tell_tasks(self, waiting):
         now = float(self.time)
@@ -184,7 +186,7 @@ class ChainPlant(Plant, naive_chains.NaiveEpisode):
             if task.name not in self.known:
                 self.known.add(task.name)
                 if task.name not in self.told:
-                    self._tell_task(min(now, task.arrival), task)
+                    self._tell_chain(min(now, task.arrival), task)
                 if task.arrival == now and task.after:
                     self.events.append(TaskReady(now, task.name))
                 elif task.after or task.arrival > now:
