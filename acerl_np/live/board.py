@@ -40,7 +40,7 @@ class LiveTask(NamedTuple):
     row: int = -1
     """Of the tables."""
     since: float = 0.0
-    """Since when it waits, s."""
+    """Since when it waits, s. Of one that is held back a guess when it will be known."""
     vehicle: int = -1
     """Position of its vehicle, -1 while it waits."""
     slot: int = 0
@@ -64,7 +64,9 @@ class LiveTask(NamedTuple):
     @property
     def known(self) -> float:
         """When one that is held back begins to wait, s, as far as is known; else inf."""
-        return math.inf if self.event.after and self.ready is None else self.arrival
+        if not self.event.after:
+            return self.arrival
+        return math.inf if self.ready is None else self.since
 
     @property
     def due(self) -> float:
@@ -343,19 +345,20 @@ class Board:
 
     def process(self, task: LiveTask, now: float) -> None:
         """Let a delivered task queue at its machine, if it has one; those after it are ready then."""
-        event, done = task.event, now
+        event, begins, done = task.event, now, now
         machine = self.problem.chain[0, task.row, S.CHAIN_MACHINE]
         if machine >= 0:
             busy = self.clock.machine
             n = len(busy)
             mine = np.flatnonzero(self.problem.chain[0, :n, S.CHAIN_MACHINE] == machine)
             k = mine[np.argmin(busy[mine])]
-            ticks = self.problem.chain[0, task.row, S.CHAIN_PROCESSING]
-            busy[k] = done = float(max(now, busy[k]) + ticks)
+            begins = float(max(now, busy[k]))
+            busy[k] = done = begins + float(self.problem.chain[0, task.row, S.CHAIN_PROCESSING])
         root = task.arrival if task.root is None else task.root
         for other in [own for own in self.planned.values() if own.event.after == event.task]:
             ready = max(done, find_arrival(other.event))
-            self.hold(other._replace(ready=ready, root=root))
+            since = max(begins, ready - other.event.announced)
+            self.hold(other._replace(ready=ready, since=since, root=root))
 
     def enter(self, task: LiveTask) -> None:
         """Let a task wait from its arrival on, last in the pool."""
@@ -387,6 +390,7 @@ class Board:
             chain[S.CHAIN_AFTER] = -1
             chain[S.CHAIN_MACHINE] = machine if event.processing > 0.0 else -1
             chain[S.CHAIN_PROCESSING] = math.ceil(event.processing)
+            left[S.LEAD_ANNOUNCED] = event.announced
             if not self.clock.used[row]:
                 left[S.LEAD_WORK_LEFT] = event.processing
             self.clock.known[row] = known

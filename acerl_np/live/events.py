@@ -34,6 +34,9 @@ class TaskArrived:
         A task that is known: held back until `TaskAnnounced` or `TaskReady`.
     processing : float
         s that a machine at the delivery needs.
+    announced : float
+        How long before it is ready it will be announced, s; inf: when the processing before it begins. What
+        is played ahead goes by that.
     """
 
     time: float
@@ -47,6 +50,7 @@ class TaskArrived:
     earliest_start: float | None = None
     after: str = ""
     processing: float = 0.0
+    announced: float = 0.0
 
 
 @dataclass(frozen=True)

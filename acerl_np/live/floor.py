@@ -66,7 +66,10 @@ from acerl_np.support.numbers import is_real
 MOST = 1e12
 """Largest number of a task that is accepted."""
 
-NUMBERS = ("time", "expiry", "handling_time", "demand", "priority", "earliest_start", "processing")
+NUMBERS = (
+    *("time", "expiry", "handling_time", "demand", "priority", "earliest_start"),
+    *("processing", "announced"),
+)
 """Fields of a task that hold one."""
 
 ERRANDS = (ROAMING, PARKING, TO_CHARGER, QUEUED, CHARGING)
@@ -272,9 +275,10 @@ class Floor(Board):
         if event.task in self.tasks or event.task in self.planned:
             raise EventError(f"{what}: task '{event.task}' waits or is under way already")
         pickup, delivery = self._find_ends(event, what)
-        for field in ("expiry", "handling_time", "demand", "processing"):
-            if not self.has_chains or field != "expiry" or event.expiry != np.inf:
-                _check_number(what, field, getattr(event, field), 0.0)
+        for field in ("expiry", "handling_time", "demand", "processing", "announced"):
+            value = getattr(event, field)
+            if not (self.has_chains and field in ("expiry", "announced") and value == np.inf):
+                _check_number(what, field, value, 0.0)
         self._check_chain(event, delivery, what)
         _check_number(what, "priority", event.priority, -MOST)
         start, due = event.earliest_start, event.time + event.expiry

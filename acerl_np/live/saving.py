@@ -31,7 +31,7 @@ OLD_FORMATS = (1, 2)
 ERRAND_FIELDS = ("since", "level", "level_time", "way")
 """Fields of vehicles that are only written where there is something in them."""
 
-TASK_FIELDS = {"changes": int, "number": int, "ready": float, "root": float}
+TASK_FIELDS = {"changes": int, "number": int, "ready": float, "root": float, "since": float}
 """Fields of tasks that are only written where there is something in them."""
 
 KINDS = {**EVENTS, "Given": Given, "Recalled": Recalled, "Sent": Sent, "DayBegan": DayBegan}

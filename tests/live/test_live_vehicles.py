@@ -175,7 +175,7 @@ class ChainPlant(Plant, naive_chains.NaiveEpisode):
             if task is first or task.after in names:
                 names.add(task.name)
                 own = task.expiry, task.handling, task.demand, task.priority, None
-                chain = task.after or "", task.processing
+                chain = task.after or "", task.processing, task.announced if task.after else 0.0
                 ends = task.pickup, task.delivery
                 self.events.append(TaskArrived(time, task.name, *ends, *own, *chain))
         self.told |= names
