@@ -21,6 +21,7 @@ from acerl_np.live.events import (
     TaskArrived,
     TaskCancelled,
     TaskChanged,
+    TaskReady,
     TaskRecalled,
     VehicleAdded,
     VehicleBroke,
@@ -194,8 +195,8 @@ class _LoggedDay:
         self.tasks: dict[str, TaskArrived] = {}
         """By its name in the record: names may be used again once a task is served."""
         self.names: dict[str, str] = {}
-        self.announced: dict[str, float] = {}
-        """How long before it was ready a task was known, s."""
+        self.known: dict[str, tuple[float, float]] = {}
+        """When it was first said when a task is ready, and when that was, s."""
         self.given: dict[str, tuple[str, float]] = {}
         self.finish_of: dict[str, float] = {}
         self.carried: dict[str, str] = {}
@@ -233,12 +234,14 @@ class _LoggedDay:
                 numbers = ["time", "handling_time", "demand", "priority", "processing"]
                 numbers += ["expiry"] if event.expiry != math.inf else []
                 _check_numbers(event, *numbers, optional=["earliest_start"])
-                if event.after in self.names:
+                if event.after:
                     event = replace(event, after=self.names[event.after])
                 self.names[event.task], self.tasks[name] = name, event
-            case TaskAnnounced():
-                _check_numbers(event, "time", "ready", optional=[])
-                self.announced.setdefault(self.names[event.task], event.ready - event.time)
+            case TaskAnnounced() | TaskReady():
+                field = "ready" if isinstance(event, TaskAnnounced) else "time"
+                _check_numbers(event, field, optional=[])
+                name, ready = self.names[event.task], float(getattr(event, field))
+                self.known[name] = self.known.get(name, (float(event.time),))[0], ready
             case TaskChanged():
                 name = self.names[event.task]
                 _check_numbers(event, optional=["due", "priority"])
@@ -301,35 +304,27 @@ class _LoggedDay:
         start = min(event.time for event in served.values())
         if self.start is not None:
             start = min(self.start, start)
-        rows = [
-            {
-                "task": task,
-                "pickup": event.pickup,
-                "delivery": event.delivery,
-                "arrival_time": event.time - start,
-                "expiry_time": event.expiry,
-                "handling_time": event.handling_time,
-                "demand": event.demand,
-                "priority": event.priority,
-                "earliest_start": None
-                if event.earliest_start is None
-                else event.earliest_start - start,
-            }
-            for task, event in served.items()
-        ]
-        for row, (task, event) in zip(rows, served.items(), strict=True):
-            if (
-                event.after
-                or event.processing
-                or task in self.announced
-                or event.expiry == math.inf
-            ):
-                row["after"] = event.after if event.after in served else ""
-                row["processing"], row["announced"] = (
-                    event.processing,
-                    self.announced.get(task, 0.0),
-                )
-                row["expiry_time"] = None if event.expiry == math.inf else event.expiry
+        rows = []
+        for task, event in served.items():
+            after = event.after if event.after in served else ""
+            first, ready = self.known.get(task, (event.time, event.time))
+            first_start = event.earliest_start
+            rows.append(
+                {
+                    "task": task,
+                    "pickup": event.pickup,
+                    "delivery": event.delivery,
+                    "arrival_time": (event.time if after else ready) - start,
+                    "expiry_time": None if event.expiry == math.inf else event.expiry,
+                    "handling_time": event.handling_time,
+                    "demand": event.demand,
+                    "priority": event.priority,
+                    "earliest_start": None if first_start is None else first_start - start,
+                    "after": after,
+                    "processing": event.processing,
+                    "announced": max(0.0, ready - first),
+                }
+            )
         try:
             layout = self.layout.with_fleet(self.fleet.values())
         except LayoutError as error:

@@ -24,6 +24,7 @@ from acerl_np import (
     IndexPolicy,
     Instance,
     Layout,
+    Lookahead,
     MachineBusy,
     Park,
     Recall,
@@ -42,6 +43,9 @@ from acerl_np import (
     VehicleRepaired,
 )
 from acerl_np.kernels.completion import find_free
+from acerl_np.live.audit import read_audit
+from acerl_np.problem.bundled import bundled_instances
+from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 
 JIT = not numba.config.DISABLE_JIT
 
@@ -62,13 +66,17 @@ class Plant(naive_vehicles.NaiveEpisode):
     """
 
     def __init__(self, instance, dispatcher, passes, **options):
-        self.dispatcher, self.passes = dispatcher, passes
+        self.passes = passes
         self.events, self.names = [], [vehicle.id for vehicle in instance.layout.vehicles]
         self.sent, self.next_time, self.asked, self.orders = [], None, -1, []
         self.decided = []
-        self._decide = dispatcher._decider.decide
-        dispatcher._decider.decide = self._watch
+        self.hire(dispatcher)
         super().__init__(instance.layout.to_dict(), instance.rows(), **options)
+
+    def hire(self, dispatcher):
+        """Let this dispatcher decide from now on."""
+        self.dispatcher, self._decide = dispatcher, dispatcher._decider.decide
+        dispatcher._decider.decide = self._watch
 
     def _watch(self, board, decisions, now):
         """Note every pair that is chosen, also one that leaves a task with its vehicle."""
@@ -126,7 +134,7 @@ class Plant(naive_vehicles.NaiveEpisode):
         for event in sorted(self.events, key=lambda event: event.time):
             self.dispatcher.feed(event)
         self.events.clear()
-        made = self.dispatcher.decide(float(self.time))
+        made = [own for own in self.dispatcher.decide(float(self.time)) if not own.repeated]
         self.asked, self.next_time = self.time, self.dispatcher.next_time
         self.orders += made
         self.sent += [order for order in made if isinstance(order, Charge | Park)]
@@ -200,10 +208,10 @@ class ChainPlant(Plant, naive_chains.NaiveEpisode):
                 self.events.append(MachineBusy(now, site, float(left)))
 
 
-def play(instance, policy, commitment, changes, passes, kind=Plant):
+def play(instance, policy, commitment, changes, passes, kind=Plant, **options):
     layout = instance.layout.with_commitment(commitment, changes)
     instance = Instance.from_rows("random", layout, instance.rows())
-    dispatcher = Dispatcher(layout, policy)
+    dispatcher = Dispatcher(layout, policy, budget=None, **options)
     plant = kind(instance, dispatcher, passes, commitment=commitment, max_changes=changes)
     plant.play()
     # The simulator was told of pairs that leave a task with its vehicle; what they changed is told in orders.
@@ -235,16 +243,80 @@ CHAINS = IndexPolicy.of_weights(
 )
 
 
-@pytest.mark.oracle
-@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 5, 6, 7, 53])
-def test_a_perfect_plant_with_chains_goes_as_the_simulator(seed):
+def make_chains(seed):
+    """A random floor with machines, tasks that follow each other, and who decides."""
     world = worlds.chained_world(seed)
-    sites = [item["site"] for item in world.layout.get("machines", [])] or ["s0"]
-    floor = {**world.layout, "machines": [{"site": site} for site in sites]}
+    floor = {**world.layout, "machines": world.layout.get("machines") or [{"site": "s0"}]}
     layout = Layout.from_dict(floor).with_breakdowns({})
-    instance = Instance.from_rows("random", layout, world.rows)
     policy = ["nearest", CHAINS, "edd-nearest", "assignment"][seed % 4]
-    play(instance, policy, "assignment", 0, seed % 2 == 0, ChainPlant)
+    return Instance.from_rows("random", layout, world.rows), policy
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 5, 7, 26, 28, 40, 53])
+def test_a_perfect_plant_with_chains_goes_as_the_simulator(seed, commitment):
+    instance, policy = make_chains(seed)
+    play(instance, policy, commitment, seed % 9, seed % 2 == 0, ChainPlant)
+
+
+@pytest.mark.parametrize("announced", [False, True])
+@pytest.mark.parametrize("policy", ["nearest", CHAINS])
+def test_what_chains_bring_is_foreseen(policy, announced, tmp_path):
+    """Nothing is left to chance: each forecast comes true, and a lookahead decides as in the simulator."""
+
+    class Asked(ChainPlant):
+        def ask(self):
+            super().ask()
+            seen = self.dispatcher.forecast(float(self.time))
+            self.seen += [(item.task, item.delivery) for item in seen]
+
+    Asked.seen = []
+    yardstick = import_bilge_ulusoy(bundled_instances()["EX11"], announced=announced)
+    instance = next(item for item in yardstick if item.name == "EX52")
+    plant = play(instance, policy, "assignment", 0, False, Asked, audit=tmp_path / "day.jsonl")
+    came = {name: finish for name, _, _, finish, _ in plant.times}
+    assert len(plant.seen) > 150 and all(came[name] == time for name, time in plant.seen)
+    play(instance, Lookahead(policy, futures=0), "assignment", 0, False, ChainPlant)
+    # The log tells the record, and of a task that was announced for how long.
+    found = read_audit(tmp_path / "day.jsonl", instance.layout).instance
+    assert found.tasks == instance.tasks and (found.after == instance.after).all()
+    assert found.is_plain is False and (found.processing == instance.processing).all()
+    known = instance.processing[instance.after] * (instance.after >= 0) * announced
+    assert (found.announced == known).all()
+    assert announced or found.content_hash == instance.content_hash
+
+
+def look_at_chains(dispatcher):
+    """What is known of tasks and machines, wherever it stands."""
+    own = dispatcher._floor.snapshot()
+    tasks = [
+        {name: task._replace(row=0) for name, task in x.items()} for x in (own.tasks, own.planned)
+    ]
+    return tasks, own.pool, own.machines.tolist()
+
+
+@pytest.mark.parametrize("way", ["save", "recover"])
+@pytest.mark.parametrize("seed", [2, 3, 5, 7, 26])
+def test_chains_go_on_after_each_restart(seed, way, tmp_path):
+    log, file = tmp_path / "day.jsonl", tmp_path / "day.npz"
+
+    class Restarted(ChainPlant):
+        def ask(self):
+            before = look_at_chains(self.dispatcher)
+            if way == "save":
+                self.dispatcher.save(file)
+                self.hire(Dispatcher.load(file))
+            else:
+                layout = self.dispatcher.layout
+                self.hire(Dispatcher.recover(layout, policy, audit=log))
+            assert look_at_chains(self.dispatcher) == before
+            super().ask()
+
+    instance, policy = make_chains(seed)
+    commitment = "pickup" if way == "save" else "assignment"
+    options = {} if way == "save" else {"audit": log}
+    play(instance, policy, commitment, 3, False, Restarted, **options)
 
 
 BATTERY = {
