@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import random
 
 import naive_chains
@@ -31,6 +32,8 @@ from acerl_np import (
     RecallAnswered,
     TaskAnnounced,
     TaskArrived,
+    TaskCancelled,
+    TaskChanged,
     TaskReady,
     VehicleBack,
     VehicleBroke,
@@ -43,6 +46,7 @@ from acerl_np import (
     VehicleRepaired,
 )
 from acerl_np.kernels.completion import find_free
+from acerl_np.kernels.state import LEAD_WORK_LEFT
 from acerl_np.live.audit import read_audit
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
@@ -294,6 +298,61 @@ def look_at_chains(dispatcher):
         {name: task._replace(row=0) for name, task in x.items()} for x in (own.tasks, own.planned)
     ]
     return tasks, own.pool, own.machines.tolist()
+
+
+def test_what_cannot_be_of_chains():
+    data = acerl_np.load_layout("dmh").to_dict() | {"machines": [{"site": "st5", "servers": 2}]}
+    dispatcher = Dispatcher(Layout.from_dict(data), "nearest")
+    ends = "st1", "st5", 90.0
+    dispatcher.feed(TaskArrived(0.0, "a", *ends, processing=9.0))
+    dispatcher.feed(TaskArrived(0.0, "b", "st5", "st8", 90.0, after="a"))
+    dispatcher.feed(TaskArrived(0.0, "c", "st8", "st5", math.inf, after="b"))
+    for event, fault in [
+        (
+            TaskArrived(1.0, "d", *ends, after="x"),
+            "after: read 'x'; expected a task that is held back",
+        ),
+        (
+            TaskArrived(1.0, "d", *ends, after="d"),
+            "after: read 'd'; expected a task that is held back",
+        ),
+        (
+            TaskArrived(1.0, "d", "st5", "st1", 9.0, processing=1.0),
+            "processing: no machine at 'st1'",
+        ),
+        (
+            TaskArrived(1.0, "d", *ends, announced=-1.0),
+            "announced: read -1.0; expected a number from 0",
+        ),
+        (TaskReady(1.0, "d"), "task 'd' is unknown; expected one that is held back or waits"),
+        (TaskAnnounced(1.0, "b", math.nan), "ready: read nan; expected seconds"),
+        (TaskChanged(1.0, "b", due=50.0), "due: nobody knows yet when task 'b' is ready"),
+        (MachineBusy(1.0, "st1", 5.0), "site 'st1' has no machine"),
+        (MachineBusy(1.0, "st5", -5.0), "seconds: read -5.0; expected a number from 0"),
+    ]:
+        before = look_at_chains(dispatcher)
+        with pytest.raises(EventError, match=fault):
+            dispatcher.feed(event)
+        assert look_at_chains(dispatcher) == before
+    # Without the one before it a task waits for its message.
+    left = dispatcher._floor.problem.lead[0, 2, LEAD_WORK_LEFT]
+    dispatcher.feed(TaskCancelled(1.0, "b"))
+    assert dispatcher.planned == ("c",) and left > 9.0
+    assert dispatcher._floor.problem.lead[0, 2, LEAD_WORK_LEFT] == 9.0
+    dispatcher.feed(MachineBusy(2.0, "st5", 5.0))
+    assert dispatcher._floor.clock.machine.tolist() == [4.0, 5.0]
+    due = {seen.task: (seen.due, seen.late) for seen in dispatcher.forecast(2.0)}
+    assert due["a"][0] == 90.0 and np.isnan(due["c"]).all()
+    dispatcher.feed(TaskAnnounced(3.0, "c", 20.0))
+    dispatcher.feed(TaskChanged(3.0, "c", due=50.0))
+    assert (dispatcher.waiting, dispatcher.forecast(3.0)[1].due) == (("a", "c"), 50.0)
+    plain = Dispatcher("dmh", "nearest")
+    plain.feed(TaskArrived(0.0, "a", *ends))
+    for event in (TaskArrived(1.0, "b", *ends, after="a"), TaskReady(1.0, "a")):
+        with pytest.raises(
+            EventError, match="expected a layout with machines, and a rule, an index"
+        ):
+            plain.feed(event)
 
 
 @pytest.mark.parametrize("way", ["save", "recover"])
