@@ -224,7 +224,6 @@ class Board:
         self._task_slots = task_slots
         self._hides_out = hides_out
         self._ranks = ranks
-        self.planned: dict[str, LiveTask] = {}
         self.day = Day()
         self._lay_out(layout)
         for v, vehicle in enumerate(layout.vehicles):
@@ -272,6 +271,7 @@ class Board:
         self._chargers = {layout.site_index[item.site] for item in layout.chargers}
         self.vehicles = [LiveVehicle(S.BROKEN, SERVING, 0, 0)] * n
         self.tasks: dict[str, LiveTask] = {}
+        self.planned: dict[str, LiveTask] = {}
         self.pool: list[str] = []
         self.n_ready = 0
         self._n_ranked = 0

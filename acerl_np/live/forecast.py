@@ -80,7 +80,9 @@ class Forecaster:
         """Return what is to be expected of all tasks of a board, after so many decisions."""
         started = time.perf_counter()
         working = [vehicle.task for vehicle in board.vehicles if vehicle.status == S.WORKING]
-        names = [*board.pool, *filter(None, working)]
+        names = shown = [*board.pool, *filter(None, working)]
+        if board.calls_back:  # as futures have them then
+            names = sorted(shown, key=lambda name: board.tasks[name].row)
         n_known = len(names) + len(board.planned)
         if not n_known:
             return []
@@ -100,7 +102,8 @@ class Forecaster:
             moment = time.perf_counter()
             if budget is not None and moment + (moment - began) / f > started + budget:
                 break
-        return self._tell(board, now, names, finish[:f])
+        told = self._tell(board, now, names, finish[:f])
+        return [told[names.index(name)] for name in shown] + told[len(names) :]
 
     def _copy(self, board: Board, now: float) -> tuple[S.Problem, S.State]:
         """Return the board's tables with times counted from now."""

@@ -266,7 +266,8 @@ def test_a_perfect_plant_with_chains_goes_as_the_simulator(seed, commitment):
 
 @pytest.mark.parametrize("announced", [False, True])
 @pytest.mark.parametrize("policy", ["nearest", CHAINS])
-def test_what_chains_bring_is_foreseen(policy, announced, tmp_path):
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+def test_what_chains_bring_is_foreseen(commitment, policy, announced, tmp_path):
     """Nothing is left to chance: each forecast comes true, and a lookahead decides as in the simulator."""
 
     class Asked(ChainPlant):
@@ -277,11 +278,11 @@ def test_what_chains_bring_is_foreseen(policy, announced, tmp_path):
 
     Asked.seen = []
     yardstick = import_bilge_ulusoy(bundled_instances()["EX11"], announced=announced)
-    instance = next(item for item in yardstick if item.name == "EX52")
-    plant = play(instance, policy, "assignment", 0, False, Asked, audit=tmp_path / "day.jsonl")
+    instance = next(item for item in yardstick if item.name == "EX11")
+    plant = play(instance, policy, commitment, 3, False, Asked, audit=tmp_path / "day.jsonl")
     came = {name: finish for name, _, _, finish, _ in plant.times}
     assert len(plant.seen) > 150 and all(came[name] == time for name, time in plant.seen)
-    play(instance, Lookahead(policy, futures=0), "assignment", 0, False, ChainPlant)
+    play(instance, Lookahead(policy, futures=0), commitment, 3, False, ChainPlant)
     # The log tells the record, and of a task that was announced for how long.
     found = read_audit(tmp_path / "day.jsonl", instance.layout).instance
     assert found.tasks == instance.tasks and (found.after == instance.after).all()
