@@ -304,7 +304,7 @@ class Dispatcher(CopiedWhole):
 
     @property
     def planned(self) -> tuple[str, ...]:
-        """Names of the tasks that are held back until their earliest starts."""
+        """Names of the tasks that are held back: until their earliest starts, or what they follow is done."""
         return tuple(self._floor.planned)
 
     @property

@@ -468,7 +468,7 @@ class Forecast(NamedTuple):
     spread : float
         s, standard deviation of the deliveries; nan where one of them is not.
     due : float
-        s.
+        s; nan of a task that follows others until it can be reckoned when it is ready, and `late` too.
     late : float
         Share of the futures in which it is late, from 0 to 1.
     futures : int
