@@ -14,7 +14,14 @@ from acerl_np.kernels.energy import find_exhaustion, has_battery, set_level
 from acerl_np.kernels.errands import end_errands, find_errand_tick, mark_free, settle_idle
 from acerl_np.kernels.offers import has_choice, is_decision_due
 from acerl_np.kernels.random import draw_waiting_time
-from acerl_np.kernels.state import count_ticks, find_due, find_weight, has_errands, weigh_measures
+from acerl_np.kernels.state import (
+    count_ticks,
+    find_due,
+    find_weight,
+    has_errands,
+    unless_errands,
+    weigh_measures,
+)
 from acerl_np.kernels.trips import drives, locate_vehicle
 from acerl_np.kernels.ways import find_pace
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -212,7 +219,7 @@ def process_tick(problem, state, b, tick):
         state.episode[b, S.EPISODE_WAITS] = 0
 
 
-@kernel
+@inner_kernel
 def offer_anew(problem, state, b, opens):
     """Find who is free at this tick; let decisions be made again if something opens them."""
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
@@ -293,10 +300,22 @@ def pass_tick(problem, state, b, due):
 
 
 @inner_kernel
-def advance_events(problem, state, b):
-    """Advance episode b to its next decision or to its end."""
+def pass_ticks(problem, state, b):
+    """Advance episode b, tick by tick, to its next decision or to its end."""
     while state.episode[b, S.EPISODE_PHASE] == S.RUNNING and not is_decision_due(problem, state, b):
         pass_tick(problem, state, b, S.NEVER)
+
+
+@kernel
+def advance_errands(problem, state, b):
+    """Advance an episode of vehicles with errands: too much to be part of every kernel that advances one."""
+    pass_ticks(problem, state, b)
+
+
+@unless_errands(lambda problem, state, b: pass_ticks(problem, state, b))
+def advance_events(problem, state, b):
+    """Advance episode b to its next decision or to its end."""
+    advance_errands(problem, state, b)
 
 
 @inner_kernel

@@ -6,15 +6,15 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.energy import has_battery, has_energy
-from acerl_np.kernels.state import may_carry, unless_errands
+from acerl_np.kernels.state import may_carry
+from acerl_np.kernels.ways import may_turn
 from acerl_np.support.compiled import inner_kernel
 
 
-@unless_errands(lambda state, b, v: state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE)
+@inner_kernel
 def is_free(state, b, v):
     """Whether vehicle v may be given a task: it is idle, or may turn at the next site of its way."""
-    vehicle = state.vehicle[b, v]
-    return vehicle[S.VEHICLE_STATUS] == S.IDLE or vehicle[S.VEHICLE_STAND_SITE] >= 0
+    return state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE or may_turn(state, b, v)
 
 
 @inner_kernel

@@ -69,7 +69,7 @@ FLEET_SPEED, FLEET_CAPACITY, FLEET_MEAN_UPTIME, FLEET_MEAN_REPAIR, FLEET_SLOWDOW
     N_FLEET_FIELDS
 )
 
-N_BATTERY_FIELDS = 11
+N_BATTERY_FIELDS = 12
 (
     BATTERY_CAPACITY,
     BATTERY_START,
@@ -82,6 +82,7 @@ N_BATTERY_FIELDS = 11
     BATTERY_GOOD,
     BATTERY_FULL,
     BATTERY_TOW,
+    BATTERY_PLENTY,
 ) = range(N_BATTERY_FIELDS)
 
 N_BERTH_FIELDS = 3
@@ -239,6 +240,7 @@ class Problem(NamedTuple):
         BATTERY_IDLE, BATTERY_EMPTY, BATTERY_LOADED, BATTERY_CHARGE : used, or charged, a tick
         BATTERY_CRITICAL, BATTERY_RESUME, BATTERY_GOOD, BATTERY_FULL : thresholds of the level, ascending
         BATTERY_TOW : ticks until a vehicle that stands with an empty battery may go on
+        BATTERY_PLENTY : above the critical level, enough for any task at once, without its handling
     berth : ndarray(int64, (I, N, N_BERTH_FIELDS)), chargers and parking places
         BERTH_SITE, BERTH_PLACES : how many vehicles charge, or park, there at once
         BERTH_CHARGES : 1 for a charger, 0 for a parking place
