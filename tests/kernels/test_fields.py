@@ -57,7 +57,8 @@ def find_misread(text):
 
 
 def test_no_array_of_problem_and_state_shares_a_name():
-    assert len(ARRAYS) == len(state.Problem._fields) + len(state.State._fields)
+    # But that which only says what kernels are compiled for.
+    assert set(state.Problem._fields) & set(state.State._fields) == {"errands"}
     assert WIDTHS.keys() <= ARRAYS
 
 
