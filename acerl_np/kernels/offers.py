@@ -82,14 +82,23 @@ def is_decision_due(problem, state, b):
 
 
 @inner_kernel
+def returns_vehicle(problem, state, b):
+    """Whether a vehicle is to come back: a delivery or a repair."""
+    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
+        if state.vehicle[b, v, S.VEHICLE_STATUS] in (S.WORKING, S.BROKEN):
+            return True
+    return False
+
+
+@inner_kernel
 def may_wait(problem, state, b):
     """Whether something is to come that ends a wait: an arrival, a delivery, a repair, a listed breakdown."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     if state.episode[b, S.EPISODE_N_ARRIVED] < problem.instance[i, S.INSTANCE_N_TASKS]:
         return True
+    if returns_vehicle(problem, state, b):
+        return True
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-        if state.vehicle[b, v, S.VEHICLE_STATUS] in (S.WORKING, S.BROKEN):
-            return True
         k = state.vehicle[b, v, S.VEHICLE_NEXT_BREAKDOWN]
         listed = k < problem.breakdown.shape[2]
         if listed and problem.breakdown[i, v, k, S.BREAKDOWN_TICK] < S.NEVER:
