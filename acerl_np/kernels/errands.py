@@ -16,7 +16,7 @@ from acerl_np.kernels.energy import (
     has_energy,
     set_level,
 )
-from acerl_np.kernels.state import may_carry
+from acerl_np.kernels.state import may_carry, round_sum
 from acerl_np.kernels.trips import find_turn, set_stand
 from acerl_np.kernels.ways import count_errand, find_approach
 from acerl_np.support.compiled import inner_kernel
@@ -288,7 +288,7 @@ def find_parking(problem, state, b, v):
             left = vehicle[S.VEHICLE_LEFT_TICK] == now and vehicle[S.VEHICLE_LEFT_SITE] == site
             stands = vehicle[S.VEHICLE_STATUS] == S.IDLE and stands_at(state, b, u, site)
             free -= parks or left or stands
-        metres = find_approach(problem, state, b, v, site)[0]
+        metres = round_sum(find_approach(problem, state, b, v, site)[0])
         if free > 0 and metres < least:
             best, least = np.int64(site), metres
     return best
