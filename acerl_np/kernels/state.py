@@ -434,10 +434,10 @@ NO_ERRANDS, ERRANDS = np.zeros(0, np.bool_), np.zeros((0, 0), np.bool_)
 
 
 def unless_errands(plain: Function) -> Callable[[Function], Function]:
-    """Let kernels be compiled with `plain` in place of a function where no vehicle has errands, no task a chain.
+    """Let kernels be compiled with `plain` in place of a function where there are neither errands nor chains.
 
-    Then what parking, batteries, call-backs and machines need costs nothing, whatever a kernel holds of it. The first
-    argument of both is a `Problem` or a `State`.
+    Then what parking, batteries, call-backs and machines need costs nothing, whatever a kernel holds of it.
+    The first argument of both is a `Problem` or a `State`.
     """
 
     def decorate(function: Function) -> Function:
