@@ -146,8 +146,9 @@ class Plant(naive_vehicles.NaiveEpisode):
         """Play the day by the dispatcher."""
         while not self.done:
             self.ask()
-            assert self.decided
             decided, self.decided = self.decided, []
+            if not decided:
+                self.wait()
             for v, task in decided:
                 assert not self.done
                 self.assign(v, task)
