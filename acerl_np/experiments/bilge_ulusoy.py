@@ -321,9 +321,11 @@ def _tabulate_instances(
         line += [(f"{own:g}", {"hindsight_s": own}), (f"{seconds:.1f}", {"core_s": seconds})]
         for label, found in columns.items():
             mean = float(np.mean([makespan[instance] for makespan in found]))
-            line.append((f"{mean:.1f}", {f"{label}, s": mean}))
+            gap = mean / best - 1.0
+            facts = {f"{label}_s": mean, f"{label}_gap_share": gap}
+            line.append((f"{mean:.1f} ({100.0 * gap:.1f})", facts))
         lines.append(line)
     known = ["optimum", "genetic, 2004"] if genetic else []
     header = ["instance", *known, HINDSIGHT, "s of a core", *columns]
-    note = "Makespans, s, of trained policies the means over seeds; and the time of a core of the search."
+    note = "Makespans, s, of trained policies the means over seeds, with gaps, %; the search's time of a core."
     return StudyTable.of(name, "By instance", header, lines, note)

@@ -83,7 +83,7 @@ def test_tables_of_runs_that_were_written(tmp_path, monkeypatch):
     assert online.rows[1][:4] == ["index", 2, "2.5 ± 3.5", "5"]
     assert online.data[1]["reactive_gap_share"] == pytest.approx(0.025)
     assert instances.rows[1][:5] == ["EX12", "82", "82", "90.2", "0.5"]
-    assert instances.rows[1][-1] == "86.1"
+    assert instances.rows[1][-1] == "86.1 (5.0)"
     own = study.tables("t", runs, known=False)
     assert [len(table.rows) for table in own] == [1, 2, 2]
     assert own[0].rows[0][1] == "0.00" and "optimum" not in own[2].header
