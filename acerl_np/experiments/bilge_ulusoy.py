@@ -327,5 +327,5 @@ def _tabulate_instances(
         lines.append(line)
     known = ["optimum", "genetic, 2004"] if genetic else []
     header = ["instance", *known, HINDSIGHT, "s of a core", *columns]
-    note = "Makespans, s, of trained policies means over seeds, with gaps, %; the time of a core of the search."
+    note = "Makespans, s (gaps, %), of trained policies the means over seeds; the search's time of a core."
     return StudyTable.of(name, "By instance", header, lines, note)
