@@ -3,7 +3,8 @@
     python benchmarks/kill_live.py [--tasks 800] [--kills 20] [--seed 0] [--plain]
 
 This process is the plant: its vehicles drive, park, charge, break down and are called back, with batteries
-that use a little more than the dispatcher reckons, and messages that come up to 4 s late. Its events go to a
+that use a little more than the dispatcher reckons, and messages that come up to 4 s late. Every third task
+follows the one before it, which a machine processes first. Its events go to a
 dispatcher in another process, which dies by SIGKILL at random moments: while it works, and while it starts. A
 new one recovers from the log alone. The plant keeps what it has sent, tells it again from the last number
 that the log has, with a few known events before, and does no order whose number it has. It fails if a task is
@@ -49,6 +50,9 @@ BATTERY = {
 TRUE_RATE, LATEST = 3.6, 4.0
 """What vehicles truly use a second as they drive; s that a message is late at most."""
 
+TOLD, TRUE = 20.0, 25.0
+"""s of processing, as the dispatcher is told, and as it is."""
+
 
 def make_layout(plain: bool) -> acerl_np.Layout:
     """Return the bundled floor with more vehicles, by default with batteries and parking places."""
@@ -61,6 +65,7 @@ def make_layout(plain: bool) -> acerl_np.Layout:
         data["battery"] = BATTERY
         data["chargers"] = [{"site": "st2"}, {"site": "st6", "slots": 2}]
         data["parking"] = {"after": 20, "places": [{"site": "carport", "places": 3}]}
+        data["machines"] = [{"site": site} for site in stations]
     return acerl_np.Layout.from_dict(data)
 
 
@@ -117,14 +122,26 @@ class Plant:
         self.twice = self.kills = self.repeats = self.n_plans = 0
         self.counts = dict.fromkeys(("Recall", "refused", "Charge", "Park", "broken"), 0)
         self.ends: dict[str, tuple[str, str]] = {}
+        self.follower: dict[str, str] = {}
+        self.ready: dict[str, float] = {}
+        self.busy: dict[str, float] = {}
+        """Until when the machines are, by their sites, s."""
         self.plan: list[tuple[float, int, Callable[[float], None]]] = []
         stations, now = [site for site in self.layout.site_index if site.startswith("st")], 0.0
         for k in range(n_tasks):
+            follows = not plain and k % 3 == 2
+            if k and not follows:
+                now += round(self.draw.expovariate(N_VEHICLES / (130.0 if plain else 200.0)), 1)
             pickup, delivery = self.draw.sample(stations, 2)
+            event: dict[str, Any] = {} if plain else {"processing": TOLD}
+            if follows:
+                before = f"t{k - 1}"
+                pickup, self.follower[before] = self.ends[before][1], f"t{k}"
+                delivery = self.draw.choice([site for site in stations if site != pickup])
+                event["after"] = before
             self.ends[f"t{k}"] = pickup, delivery
-            event = {"task": f"t{k}", "pickup": pickup, "delivery": delivery, "expiry": 400.0}
+            event |= {"task": f"t{k}", "pickup": pickup, "delivery": delivery, "expiry": 400.0}
             self.add(now, partial(self.tell, "TaskArrived", **event))
-            now += round(self.draw.expovariate(N_VEHICLES / (130.0 if plain else 200.0)), 1)
         # About three moments a task: it comes, is picked up, is delivered.
         moments = range(3 * n_tasks)
         self.kill_at = set(self.draw.sample(moments[: int(0.9 * len(moments))], n_kills))
@@ -297,7 +314,7 @@ class Plant:
                 at, site = at + haste * float(length), self.layout.sites[following].id
                 own.way.append((at, site))
             if len(ends) == 2 and end == ends[0]:
-                at += 0.5 if haste == 1.0 else 0.0
+                at = max(at + (0.5 if haste == 1.0 else 0.0), self.ready.get(own.task, 0.0))
                 self.add(at, partial(self.load, vehicle, own.trip))
             own.way.append((at, site))
         for moment, place in dict.fromkeys(own.way[:-1]):
@@ -324,8 +341,9 @@ class Plant:
         if own.task:
             self.delivered.add(own.task)
             self.refused.discard(own.task)
-            own.task, own.is_loaded = "", False
             self.tell("VehicleIdle", now, vehicle=vehicle, site=own.site)
+            self.deliver(now, own.task)
+            own.task, own.is_loaded = "", False
         else:
             told = "VehicleParked" if kind == "Park" else "VehiclePassed"
             self.tell(told, now, vehicle=vehicle, site=own.site)
@@ -334,6 +352,16 @@ class Plant:
         if kind == "Charge":
             self.queue.append(vehicle)
             self.plug_in(now)
+
+    def deliver(self, now: float, task: str) -> None:
+        """Let a machine take what was delivered, in turn; what follows is ready then, or announced now."""
+        site, follower = self.ends[task][1], self.follower.get(task)
+        done = self.busy[site] = max(now, self.busy.get(site, 0.0)) + TRUE
+        if follower is not None:
+            self.ready[follower] = done
+            if self.draw.random() < 0.5:
+                self.tell("TaskAnnounced", now, task=follower, ready=done)
+            self.add(done, lambda then: self.tell_late("TaskReady", then, task=follower))
 
     def plug_in(self, now: float) -> None:
         """Let those begin to charge for whom there is a slot."""

@@ -504,9 +504,8 @@ def import_records(arguments: argparse.Namespace) -> None:
         folder = Path(arguments.out) / instance.layout.name
         contents[folder / "layout.json"] = format_layout(instance.layout)
         contents[folder / f"{instance.name}.csv"] = format_record(instance)
-    for folder in dict.fromkeys(path.parent for path in contents):
-        own = [path for path in contents if path.parent == folder]
-        declare_outputs(arguments, own, folder=folder)
+    for folder in {path.parent: None for path in contents}:
+        declare_outputs(arguments, [p for p in contents if p.parent == folder], folder=folder)
     for path, content in contents.items():
         make_folder(str(path.parent))
         write_atomically(path, content.encode())

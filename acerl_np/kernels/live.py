@@ -44,6 +44,9 @@ class Clock(NamedTuple):
     since : ndarray(float64, (M,)), s, since when each task waits
     arrival : ndarray(float64, (M,)), s
     used : ndarray(bool, (M,)), rows of the tables that hold a task
+    known : ndarray(float64, (M,)), s, when a task begins to wait that is held back: inf once the one before
+        it is done; -inf of all others
+    machine : ndarray(float64, (K,)), s, until when each server of the machines is busy, which has row K
     finish : ndarray(float64, (V,)), s, when each working vehicle should have delivered
     broke : ndarray(float64, (V,)), s, when each broken vehicle broke down
     planned : ndarray(float64, (V, K, N_PLAN_FIELDS)), breakdowns that the layout lists
@@ -60,6 +63,8 @@ class Clock(NamedTuple):
     since: np.ndarray
     arrival: np.ndarray
     used: np.ndarray
+    known: np.ndarray
+    machine: np.ndarray
     finish: np.ndarray
     broke: np.ndarray
     planned: np.ndarray
@@ -83,12 +88,38 @@ def count_from(problem, state, clock, now, day, relative):
         state.waiting_since[0, task] = clock.since[task] - now
     if relative:
         count_all_from(problem, state, clock, now, day)
+    if problem.instance[0, S.INSTANCE_CHAINED]:
+        count_chains_from(problem, state, clock, now)
     if problem.instance[0, S.INSTANCE_ERRANDS]:
         state.episode[0, S.EPISODE_FREED] = -1
         for v in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
             count_errand_from(problem, state, clock, now, v)
             if state.vehicle[0, v, S.VEHICLE_STATUS] != S.WORKING:
                 mark_free(problem, state, np.int64(0), np.int64(v))
+
+
+@inner_kernel
+def count_chains_from(problem, state, clock, now):
+    """Write what is held back, when tasks are ready, and what machines still do, as counted from `now`."""
+    n = 0
+    for task in range(len(clock.used)):
+        if clock.used[task]:
+            state.ready[0, task] = clock.arrival[task] - now
+        if clock.used[task] and clock.known[task] > -np.inf:
+            state.expected[0, n] = task
+            state.job[0, task, S.JOB_KNOWN] = S.NEVER
+            if clock.known[task] < np.inf:
+                state.job[0, task, S.JOB_KNOWN] = max(1, count_ticks(clock.known[task] - now))
+            n += 1
+    state.episode[0, S.EPISODE_N_EXPECTED] = n
+    n = 0
+    for k in range(len(clock.machine)):
+        ticks = count_ticks(max(0.0, clock.machine[k] - now))
+        if ticks > 0:
+            state.processed[0, n] = k
+            state.job[0, k, S.JOB_DONE] = ticks
+            n += 1
+    state.episode[0, S.EPISODE_N_PROCESSED] = n
 
 
 @inner_kernel

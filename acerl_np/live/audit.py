@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import weakref
 from collections.abc import Sequence
@@ -16,9 +17,11 @@ from acerl_np.live.events import (
     EVENTS,
     Event,
     RecallAnswered,
+    TaskAnnounced,
     TaskArrived,
     TaskCancelled,
     TaskChanged,
+    TaskReady,
     TaskRecalled,
     VehicleAdded,
     VehicleBroke,
@@ -192,6 +195,8 @@ class _LoggedDay:
         self.tasks: dict[str, TaskArrived] = {}
         """By its name in the record: names may be used again once a task is served."""
         self.names: dict[str, str] = {}
+        self.known: dict[str, tuple[float, float]] = {}
+        """When it was first said when a task is ready, and when that was, s."""
         self.given: dict[str, tuple[str, float]] = {}
         self.finish_of: dict[str, float] = {}
         self.carried: dict[str, str] = {}
@@ -226,9 +231,17 @@ class _LoggedDay:
                 while name in self.tasks:
                     n += 1
                     name = f"{event.task} ({n})"
-                numbers = "time", "expiry", "handling_time", "demand", "priority"
+                numbers = ["time", "handling_time", "demand", "priority", "processing"]
+                numbers += ["expiry"] if event.expiry != math.inf else []
                 _check_numbers(event, *numbers, optional=["earliest_start"])
+                if event.after:
+                    event = replace(event, after=self.names[event.after])
                 self.names[event.task], self.tasks[name] = name, event
+            case TaskAnnounced() | TaskReady():
+                field = "ready" if isinstance(event, TaskAnnounced) else "time"
+                _check_numbers(event, field, optional=[])
+                name, ready = self.names[event.task], float(getattr(event, field))
+                self.known[name] = self.known.get(name, (float(event.time),))[0], ready
             case TaskChanged():
                 name = self.names[event.task]
                 _check_numbers(event, optional=["due", "priority"])
@@ -291,22 +304,27 @@ class _LoggedDay:
         start = min(event.time for event in served.values())
         if self.start is not None:
             start = min(self.start, start)
-        rows = [
-            {
-                "task": task,
-                "pickup": event.pickup,
-                "delivery": event.delivery,
-                "arrival_time": event.time - start,
-                "expiry_time": event.expiry,
-                "handling_time": event.handling_time,
-                "demand": event.demand,
-                "priority": event.priority,
-                "earliest_start": None
-                if event.earliest_start is None
-                else event.earliest_start - start,
-            }
-            for task, event in served.items()
-        ]
+        rows = []
+        for task, event in served.items():
+            after = event.after if event.after in served else ""
+            first, ready = self.known.get(task, (event.time, event.time))
+            first_start = event.earliest_start
+            rows.append(
+                {
+                    "task": task,
+                    "pickup": event.pickup,
+                    "delivery": event.delivery,
+                    "arrival_time": (event.time if after else ready) - start,
+                    "expiry_time": None if event.expiry == math.inf else event.expiry,
+                    "handling_time": event.handling_time,
+                    "demand": event.demand,
+                    "priority": event.priority,
+                    "earliest_start": None if first_start is None else first_start - start,
+                    "after": after,
+                    "processing": event.processing,
+                    "announced": max(0.0, ready - first),
+                }
+            )
         try:
             layout = self.layout.with_fleet(self.fleet.values())
         except LayoutError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class LiveTask(NamedTuple):
     row: int = -1
     """Of the tables."""
     since: float = 0.0
-    """Since when it waits, s."""
+    """Since when it waits, s. Of one that is held back a guess when it will be known."""
     vehicle: int = -1
     """Position of its vehicle, -1 while it waits."""
     slot: int = 0
@@ -49,6 +49,30 @@ class LiveTask(NamedTuple):
     """The event as it came, if it is another now."""
     changes: int = 0
     """How often it was called back."""
+    ready: float | None = None
+    """s, when it may be loaded; None: at its arrival, or nobody knows. Of one that is held back a guess."""
+    root: float | None = None
+    """s, when the first of its chain was ready, once all before it are delivered."""
+    number: int = 0
+    """Where tasks follow others: the later it was told, the higher."""
+
+    @property
+    def arrival(self) -> float:
+        """When it begins to wait, s: once it is ready."""
+        return find_arrival(self.event) if self.ready is None else self.ready
+
+    @property
+    def known(self) -> float:
+        """When one that is held back begins to wait, s, as far as is known; else inf."""
+        if not self.event.after:
+            return self.arrival
+        return math.inf if self.ready is None else self.since
+
+    @property
+    def due(self) -> float:
+        """When it should be delivered, s; nan as long as nobody knows when it is ready."""
+        begin = self.event.time if self.ready is None else self.ready
+        return math.nan if math.isinf(self.known) else begin + self.event.expiry
 
 
 class Way(NamedTuple):
@@ -68,6 +92,8 @@ class Way(NamedTuple):
     """The pickup, or the end of a way without a task."""
     loaded: float = 0.0
     """s, when the task should be loaded."""
+    pause: float = 0.0
+    """s that the vehicle waits before, at the pickup."""
 
 
 class LiveVehicle(NamedTuple):
@@ -142,6 +168,7 @@ class Situation(NamedTuple):
     tasks: dict[str, LiveTask]
     pool: list[str]
     planned: dict[str, LiveTask]
+    machines: np.ndarray
     day: Day
     mark: tuple[int, float, int]
 
@@ -175,9 +202,11 @@ class Board:
     ----------
     layout, vehicles, tasks, pool, planned, day
         As of a `Situation`; `tasks` wait, as `pool` lists them, or are under way, and `planned` ones are held
-        back until their earliest starts.
+        back until their earliest starts, or until the ones before them are done.
     n_ready : int
         Idle vehicles in service.
+    has_chains : bool
+        Whether tasks may follow others or be announced; those that are held back have rows, too, then.
     has_errands, calls_back : bool
         Whether vehicles charge, park or are called back; whether they are called back.
     """
@@ -195,7 +224,6 @@ class Board:
         self._task_slots = task_slots
         self._hides_out = hides_out
         self._ranks = ranks
-        self.planned: dict[str, LiveTask] = {}
         self.day = Day()
         self._lay_out(layout)
         for v, vehicle in enumerate(layout.vehicles):
@@ -225,11 +253,17 @@ class Board:
             for k, item in enumerate(vehicle.breakdowns):
                 planned[v, k, PLAN_TIME] = item.time
                 planned[v, k, PLAN_REPAIR_TIME] = item.repair_time
-        since, arrival = np.zeros((2, FIRST_ROOM))
-        used = np.zeros(FIRST_ROOM, np.bool_)
+        self.has_chains = bool(self.problem.instance[0, S.INSTANCE_CHAINED])
+        self._machine_at = {layout.site_index[m.site]: k for k, m in enumerate(layout.machines)}
+        n_servers = int(self.problem.servers.sum())
+        machine = np.full(n_servers, -np.inf)
+        since, arrival, known = np.zeros((3, self.room))
+        used = np.zeros(self.room, np.bool_)
         errand = np.zeros((n, N_ERRAND_FIELDS))
         errand[:, ERRAND_LEFT] = -1e12
-        self.clock = Clock(since, arrival, used, np.zeros(n), np.zeros(n), planned, errand)
+        finish, broke = np.zeros((2, n))
+        tasks = since, arrival, used, known
+        self.clock = Clock(*tasks, machine, finish, broke, planned, errand)
         self.has_errands = bool(self.problem.instance[0, S.INSTANCE_ERRANDS])
         self.calls_back = layout.commitment == "pickup"
         places = layout.parking.places if layout.parking else ()
@@ -237,10 +271,11 @@ class Board:
         self._chargers = {layout.site_index[item.site] for item in layout.chargers}
         self.vehicles = [LiveVehicle(S.BROKEN, SERVING, 0, 0)] * n
         self.tasks: dict[str, LiveTask] = {}
+        self.planned: dict[str, LiveTask] = {}
         self.pool: list[str] = []
         self.n_ready = 0
         self._n_ranked = 0
-        self._free = list(range(FIRST_ROOM - 1, -1, -1))
+        self._free = list(range(self.room - 1, n_servers - 1, -1))
 
     @property
     def room(self) -> int:
@@ -261,6 +296,7 @@ class Board:
             way = vehicle.way or Way(vehicle.site, 0.0, vehicle.site, 0.0, 0.0, vehicle.site)
             fields = [S.VEHICLE_TRIP_SITE, S.VEHICLE_TRIP_FROM, S.VEHICLE_DESTINATION]
             row[fields] = way.site, way.before, way.end
+            row[S.VEHICLE_PAUSE] = way.pause
             self.state.place[0, v, S.PLACE_TRIP_PACE] = way.pace
             times = vehicle.since, way.began, way.reached, way.loaded
             self.clock.errand[v, :ERRAND_LEFT] = *times, vehicle.level, vehicle.level_time
@@ -270,40 +306,107 @@ class Board:
             capacity = -1.0 if is_hidden else self.layout.vehicles[v].capacity
             self.problem.fleet[0, v, S.FLEET_CAPACITY] = capacity
 
-    def enter(self, task: LiveTask) -> None:
-        """Let a task wait from its arrival on, last in the pool."""
+    def _take_row(self, task: LiveTask) -> LiveTask:
+        """Return a task that has a row."""
+        if task.row >= 0:
+            return task
         if not self._free:
             self._make_room()
+        if self.has_chains:
+            known = *self.tasks.values(), *self.planned.values()
+            task = task._replace(number=1 + max((own.number for own in known), default=0))
+        return task._replace(row=self._free.pop())
+
+    def hold(self, task: LiveTask) -> None:
+        """Hold a task back; where tasks follow others, futures know of it."""
+        if self.has_chains:
+            task = self._take_row(task)
+            self._fill(task, task.known)
+            self._link(task)
+        self.planned[task.event.task] = task
+
+    def _link(self, task: LiveTask) -> None:
+        """Write what a task that is held back follows, and what is left after those before it."""
+        index, left = self.layout.site_index, self.problem.lead[0, :, S.LEAD_WORK_LEFT]
+        speed = float(np.mean([vehicle.speed for vehicle in self.layout.vehicles]))
+        before = self._find_task(task.event.after)
+        self.problem.chain[0, task.row, S.CHAIN_AFTER] = -1 if before is None else before.row
+        while before is not None:
+            event = task.event
+            metres = self.problem.distance[0, index[event.pickup], index[event.delivery]]
+            way = float(metres) / speed + event.handling_time
+            own = before.event.processing + way + float(left[task.row])
+            left[before.row] = max(left[before.row], own)
+            task, before = before, self._find_task(before.event.after)
+
+    def _find_task(self, name: str) -> LiveTask | None:
+        """Return a task that waits, is under way or is held back."""
+        return self.planned.get(name) or self.tasks.get(name)
+
+    def process(self, task: LiveTask, now: float) -> None:
+        """Let a delivered task queue at its machine, if it has one; those after it are ready then."""
+        event, begins, done = task.event, now, now
+        machine = self.problem.chain[0, task.row, S.CHAIN_MACHINE]
+        if machine >= 0:
+            busy = self.clock.machine
+            n = len(busy)
+            mine = np.flatnonzero(self.problem.chain[0, :n, S.CHAIN_MACHINE] == machine)
+            k = mine[np.argmin(busy[mine])]
+            begins = float(max(now, busy[k]))
+            busy[k] = done = begins + float(self.problem.chain[0, task.row, S.CHAIN_PROCESSING])
+        root = task.arrival if task.root is None else task.root
+        for other in [own for own in self.planned.values() if own.event.after == event.task]:
+            ready = max(done, find_arrival(other.event))
+            since = max(begins, ready - other.event.announced)
+            self.hold(other._replace(ready=ready, since=since, root=root))
+
+    def enter(self, task: LiveTask) -> None:
+        """Let a task wait from its arrival on, last in the pool."""
         slot = 0
         if self._task_slots is not None:
             # That of a task nobody has named is the lowest that no other has.
             taken = {*self._task_slots.values(), *(other.slot for other in self.tasks.values())}
             named = self._task_slots.get(task.event.task)
             slot = named or next(k for k in count(1) if k not in taken)
-        arrival = find_arrival(task.event)
-        task = task._replace(row=self._free.pop(), since=arrival, slot=slot)
+        task = self._take_row(task)._replace(since=task.arrival, slot=slot)
         self._write(task)
         self.wait(task)
 
     def _write(self, task: LiveTask) -> None:
-        """Write a task into its row."""
+        """Write a task that waits or is under way."""
+        self._fill(task)
+        self.tasks[task.event.task] = task
+
+    def _fill(self, task: LiveTask, known: float = -math.inf) -> None:
+        """Write a task into its row; one that is held back is `known` to begin to wait then."""
         event, row = task.event, task.row
         self.fill_row(task, self.problem.ends[0, row], self.problem.record[0, row])
         self.state.task[0, row] = 0
         self.state.task[0, row, [S.TASK_VEHICLE, S.TASK_CHANGES]] = task.vehicle, task.changes
-        self.clock.since[row], self.clock.arrival[row] = task.since, find_arrival(event)
-        self.clock.used[row] = True
-        self._count_ranked(event, 1)
-        self.tasks[event.task] = task
+        self.clock.since[row], self.clock.arrival[row] = task.since, task.arrival
+        if self.has_chains:
+            machine = self._machine_at.get(self.layout.site_index[event.delivery], -1)
+            chain, left = self.problem.chain[0, row], self.problem.lead[0, row]
+            chain[S.CHAIN_AFTER] = -1
+            chain[S.CHAIN_MACHINE] = machine if event.processing > 0.0 else -1
+            chain[S.CHAIN_PROCESSING] = math.ceil(event.processing)
+            left[S.LEAD_ANNOUNCED] = event.announced
+            if not self.clock.used[row]:
+                left[S.LEAD_WORK_LEFT] = event.processing
+            self.clock.known[row] = known
+        if not self.clock.used[row]:
+            self.clock.used[row] = True
+            self._count_ranked(event, 1)
 
     def fill_row(self, task: LiveTask, ends: np.ndarray, values: np.ndarray) -> None:
         """Write what kernels read of a task: its sites, and its record."""
         event, index = task.event, self.layout.site_index
         pickup, delivery = index[event.pickup], index[event.delivery]
         ends[S.ENDS_PICKUP], ends[S.ENDS_DELIVERY] = pickup, delivery
-        arrival = find_arrival(event)
+        arrival = task.arrival
         values[S.RECORD_ARRIVAL] = arrival
-        values[S.RECORD_EXPIRY] = event.expiry - (arrival - event.time)
+        late = 0.0 if task.ready is not None else arrival - event.time
+        values[S.RECORD_EXPIRY] = event.expiry - late
         values[S.RECORD_HANDLING], values[S.RECORD_DEMAND] = event.handling_time, event.demand
         values[S.RECORD_PRIORITY], values[S.RECORD_SLOT] = event.priority, task.slot
         loaded = self.problem.distance[0, pickup, delivery]
@@ -317,9 +420,14 @@ class Board:
 
     def leave(self, task: LiveTask) -> None:
         """Take a task off the tables; its row keeps nothing that a future could count."""
-        del self.tasks[task.event.task]
+        del (self.planned if task.event.task in self.planned else self.tasks)[task.event.task]
+        if task.row < 0:
+            return
         self._free.append(task.row)
         self.clock.used[task.row] = False
+        if self.has_chains:
+            after = self.problem.chain[0, :, S.CHAIN_AFTER]
+            after[after == task.row] = -1
         self._count_ranked(task.event, -1)
         values = self.problem.record[0, task.row]
         values[S.RECORD_ARRIVAL] = values[S.RECORD_EXPIRY] = 0.0
@@ -328,10 +436,12 @@ class Board:
     def replace_event(self, task: LiveTask, event: TaskArrived) -> None:
         """Replace the event of a task that waits or is held back."""
         new = task._replace(event=event, told=task.told or task.event)
-        if event.task in self.planned:
-            self.planned[event.task] = new
-        else:
+        if task.row >= 0:
             self._count_ranked(task.event, -1)
+            self._count_ranked(event, 1)
+        if event.task in self.planned:
+            self.hold(new)
+        else:
             self._write(new)
 
     def wait(self, task: LiveTask) -> None:
@@ -357,19 +467,22 @@ class Board:
         vehicle = self._leave_place(v, now)
         finish = vehicle.way.began if vehicle.way else now
         origin = vehicle.way.site if vehicle.way else vehicle.site
-        driven = self._estimate(v, origin, task)
-        if vehicle.way is not None:
+        driven, pause = self._estimate(v, origin, task), 0.0
+        if vehicle.way is not None or self.has_chains:
             driven = max(1.0, driven)
             # As kernels count it: whole seconds from where the way begins.
             seconds = min(driven, self._measure_way(v, origin, pickup))
             loaded = finish + math.ceil(seconds - 0.5e-9)
-            vehicle = vehicle._replace(way=vehicle.way._replace(end=pickup, loaded=loaded))
+            pause = max(0.0, math.ceil(task.arrival - loaded)) if self.has_chains else 0.0
+            if vehicle.way is not None:
+                way = vehicle.way._replace(end=pickup, loaded=loaded + pause, pause=pause)
+                vehicle = vehicle._replace(way=way)
         carrying = vehicle._replace(
             status=S.WORKING,
             origin=origin,
             has_fetched=origin == pickup and finish <= now,
             task=name,
-            finish=finish + driven,
+            finish=finish + driven + pause,
             is_confirmed=False,
         )
         self.put(v, carrying)
@@ -407,6 +520,8 @@ class Board:
         if own.status == S.WORKING and own.way is not None:
             loaded = min(now, max(own.level_time, own.way.loaded))
             used += (battery.loaded - rate) * (now - loaded)
+            there = min(loaded, max(own.level_time, own.way.loaded - own.way.pause))
+            used += (battery.idle - rate) * (loaded - there)
         return max(0.0, own.level - used)
 
     def _find_stand(self, v: int, now: float) -> Way:
@@ -478,7 +593,11 @@ class Board:
 
     def _find_place_of(self, names: list[str], name: str) -> int:
         """Return where a task that was called back belongs between others: before the first later one."""
-        order = {other: k for k, other in enumerate(self.tasks)}
+        order: dict[str, Any] = {other: k for k, other in enumerate(self.tasks)}
+        if self.has_chains:  # chain by chain
+            for other, task in self.tasks.items():
+                root = task.arrival if task.root is None else task.root
+                order[other] = root, task.number
         own = order[name]
         return next((k for k, other in enumerate(names) if order[other] > own), len(names))
 
@@ -486,10 +605,10 @@ class Board:
         """Return the tasks that may be given to a vehicle: those that wait or are not loaded yet."""
         names = self.pool.copy()
         for v, vehicle in enumerate(self.vehicles):
-            if vehicle.status != S.WORKING or vehicle.service != SERVING or vehicle.has_fetched:
+            if vehicle.status != S.WORKING or vehicle.service != SERVING:
                 continue
             assert vehicle.task is not None and vehicle.way is not None
-            is_loaded = now >= vehicle.way.loaded
+            is_loaded = now >= vehicle.way.loaded or (vehicle.has_fetched and not vehicle.way.pause)
             if is_loaded or self.tasks[vehicle.task].changes >= self.layout.max_changes:
                 continue
             names.insert(self._find_place_of(names, vehicle.task), vehicle.task)
@@ -520,6 +639,7 @@ class Board:
             self.tasks.copy(),
             self.pool.copy(),
             self.planned.copy(),
+            self.clock.machine.copy(),
             self.day,
             self.day.mark,
         )
@@ -528,18 +648,22 @@ class Board:
         """Return to a situation."""
         if situation.layout is not self.layout:
             self._lay_out(situation.layout)
-        for task in list(self.tasks.values()):
+        for task in [*self.tasks.values(), *self.planned.values()]:
             self.leave(task)
-        while max((task.row for task in situation.tasks.values()), default=-1) >= self.room:
+        known = *situation.tasks.values(), *situation.planned.values()
+        while max((task.row for task in known), default=-1) >= self.room:
             self._make_room()
         for task in situation.tasks.values():
             self._write(task)
-        self._free = [row for row in range(self.room - 1, -1, -1) if not self.clock.used[row]]
+        for task in situation.planned.values():
+            self.hold(task)
+        self.clock.machine[:] = situation.machines
+        last = len(situation.machines) - 1
+        self._free = [row for row in range(self.room - 1, last, -1) if not self.clock.used[row]]
         self.pool = []
         for name in situation.pool:
             self.wait(self.tasks[name])
         self.state.episode[0, S.EPISODE_POOL_SIZE] = len(self.pool)
-        self.planned = situation.planned.copy()
         self.day = situation.day
         self.day.n_tasks, self.day.delay, self.day.delivered = situation.mark
         for v, vehicle in enumerate(situation.vehicles):
@@ -570,13 +694,22 @@ class Board:
             ends=_double(problem.ends, 1),
             record=_double(problem.record, 1),
             arrival_tick=_double(problem.arrival_tick, 1),
+            chain=_double(problem.chain, 1),
+            lead=_double(problem.lead, 1),
         )
         self.state = state._replace(
             pool=_double(state.pool, 1),
             waiting_since=_double(state.waiting_since, 1),
             task=_double(state.task, 1),
+            job=_double(state.job, 1),
+            ready=_double(state.ready, 1),
+            expected=_double(state.expected, 1),
+            processed=_double(state.processed, 1),
         )
         self.clock = clock._replace(
-            since=_double(clock.since), arrival=_double(clock.arrival), used=_double(clock.used)
+            since=_double(clock.since),
+            arrival=_double(clock.arrival),
+            used=_double(clock.used),
+            known=_double(clock.known),
         )
         self._free = list(range(2 * n - 1, n - 1, -1)) + self._free

@@ -21,7 +21,12 @@ from acerl_np.kernels.live import count_from, decide_live, find_errand, is_opene
 from acerl_np.kernels.lookahead import begin_lookahead, pick_candidate, rate_candidates
 from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.random import ACTION, derive_key
-from acerl_np.kernels.state import ENDS_PICKUP, N_SCALING_FIELDS, Problem
+from acerl_np.kernels.state import (
+    ENDS_PICKUP,
+    EPISODE_N_PROCESSED,
+    N_SCALING_FIELDS,
+    Problem,
+)
 from acerl_np.live.board import FIRST_ROOM, Board
 from acerl_np.live.events import Explanation, Option
 from acerl_np.policies.agent import OwnPolicy
@@ -93,7 +98,8 @@ def show_day(ahead: Ahead, board: Board, now: float) -> Ahead:
     ahead.past[PAST_SEEN] = day.n_tasks
     ahead.past[PAST_CLOCK] = now - day.start
     ahead.past[PAST_DELAY] = day.delay
-    ahead.past[PAST_TASKS] = day.delivered
+    # What machines still do is shown as tasks, too.
+    ahead.past[PAST_TASKS] = day.delivered - board.state.episode[0, EPISODE_N_PROCESSED]
     return ahead._replace(seen_ends=day.ends, seen_record=day.record, excluded=excluded)
 
 
@@ -159,7 +165,8 @@ class LiveDecider:
         """Return empty tables for this policy's boards of a layout."""
         own, scaling = self._shown, np.ones(N_SCALING_FIELDS)
         if own is None:
-            problem = build_live_problem(layout, FIRST_ROOM, scaling=scaling)
+            chained = bool(layout.machines)
+            problem = build_live_problem(layout, FIRST_ROOM, scaling=scaling, chained=chained)
             if isinstance(self._base, IndexPolicy):
                 problem = move_thresholds(problem, self._base.theta, self._base.features)
             return problem

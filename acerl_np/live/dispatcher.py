@@ -26,10 +26,12 @@ from acerl_np.live.events import (
     Event,
     Explanation,
     Forecast,
+    MachineBusy,
     Order,
     Park,
     Recall,
     RecallAnswered,
+    TaskArrived,
     VehicleBroke,
     VehicleCharging,
     VehicleIdle,
@@ -302,7 +304,7 @@ class Dispatcher(CopiedWhole):
 
     @property
     def planned(self) -> tuple[str, ...]:
-        """Names of the tasks that are held back until their earliest starts."""
+        """Names of the tasks that are held back: until their earliest starts, or what they follow is done."""
         return tuple(self._floor.planned)
 
     @property
@@ -432,7 +434,9 @@ class Dispatcher(CopiedWhole):
         elif isinstance(event, VehiclePassed | VehicleParked | VehicleCharging):
             # It opens decisions if what has ended then makes one possible.
             self._asked = min(self._asked, float(event.time) - 1.0)
-        else:
+        elif isinstance(event, TaskArrived):
+            self._opens |= not event.after
+        elif not isinstance(event, MachineBusy):
             self._opens |= not isinstance(event, RecallAnswered) or not event.done
         if number is not None:
             self._numbers.add(int(number))

@@ -20,7 +20,8 @@ class TaskArrived:
     pickup, delivery : str
         Different sites or stations, named as in a record.
     expiry : float
-        s after `time` at which it is due.
+        s after `time` at which it is due; of one that is announced or follows another, after it is ready.
+        Where the layout lists machines, inf: never.
     handling_time : float
         s.
     demand : float
@@ -29,6 +30,13 @@ class TaskArrived:
         Of the waiting tasks that a vehicle may carry it is offered those with the highest.
     earliest_start : float or None
         s, of the same clock: held back until then, and due as it was.
+    after : str
+        A task that is known: held back until `TaskAnnounced` or `TaskReady`.
+    processing : float
+        s that a machine at the delivery needs.
+    announced : float
+        How long before it is ready it will be announced, s; inf: when the processing before it begins. What
+        is played ahead goes by that.
     """
 
     time: float
@@ -40,6 +48,62 @@ class TaskArrived:
     demand: float = 0.0
     priority: float = 0.0
     earliest_start: float | None = None
+    after: str = ""
+    processing: float = 0.0
+    announced: float = 0.0
+
+
+@dataclass(frozen=True)
+class TaskAnnounced:
+    """It is known when a task is ready that is held back: from now on it may be given to a vehicle.
+
+    The vehicle waits at the pickup until the task is ready. Announced again, it is ready at another time.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    task : str
+    ready : float
+        s, of the same clock.
+    """
+
+    time: float
+    task: str
+    ready: float
+
+
+@dataclass(frozen=True)
+class TaskReady:
+    """A task that is held back, or was announced, may be loaded from now on.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    task : str
+    """
+
+    time: float
+    task: str
+
+
+@dataclass(frozen=True)
+class MachineBusy:
+    """What is left of all that a machine processes, and of what waits for it; its servers share that.
+
+    Attributes
+    ----------
+    time : float
+        s.
+    site : str
+    seconds : float
+        All tasks together.
+    """
+
+    time: float
+    site: str
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -322,6 +386,9 @@ class VehicleBack:
 
 Event = (
     TaskArrived
+    | TaskAnnounced
+    | TaskReady
+    | MachineBusy
     | TaskChanged
     | TaskCancelled
     | TaskRecalled
@@ -401,7 +468,7 @@ class Forecast(NamedTuple):
     spread : float
         s, standard deviation of the deliveries; nan where one of them is not.
     due : float
-        s.
+        s; nan of a task that follows others until it can be reckoned when it is ready, and `late` too.
     late : float
         Share of the futures in which it is late, from 0 to 1.
     futures : int

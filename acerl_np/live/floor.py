@@ -10,6 +10,7 @@ import numpy as np
 
 from acerl_np.kernels.state import (
     BROKEN,
+    CHAIN_MACHINE,
     CHARGING,
     IDLE,
     PARKING,
@@ -34,10 +35,13 @@ from acerl_np.live.board import (
 )
 from acerl_np.live.events import (
     Event,
+    MachineBusy,
     RecallAnswered,
+    TaskAnnounced,
     TaskArrived,
     TaskCancelled,
     TaskChanged,
+    TaskReady,
     TaskRecalled,
     VehicleAdded,
     VehicleBack,
@@ -62,7 +66,10 @@ from acerl_np.support.numbers import is_real
 MOST = 1e12
 """Largest number of a task that is accepted."""
 
-NUMBERS = ("time", "expiry", "handling_time", "demand", "priority", "earliest_start")
+NUMBERS = (
+    *("time", "expiry", "handling_time", "demand", "priority", "earliest_start"),
+    *("processing", "announced"),
+)
 """Fields of a task that hold one."""
 
 ERRANDS = (ROAMING, PARKING, TO_CHARGER, QUEUED, CHARGING)
@@ -144,7 +151,7 @@ class Floor(Board):
     def advance(self, now: float) -> None:
         """Let those tasks wait that are held back until `now` or before."""
         while self.next_release is not None and self.next_release <= now:
-            task = min(self.planned.values(), key=lambda task: find_arrival(task.event))
+            task = min(self._list_timed(), key=lambda task: find_arrival(task.event))
             del self.planned[task.event.task]
             self._begin_waiting(task)
             self.last_release = max(self.last_release, find_arrival(task.event))
@@ -268,8 +275,11 @@ class Floor(Board):
         if event.task in self.tasks or event.task in self.planned:
             raise EventError(f"{what}: task '{event.task}' waits or is under way already")
         pickup, delivery = self._find_ends(event, what)
-        for field in ("expiry", "handling_time", "demand"):
-            _check_number(what, field, getattr(event, field), 0.0)
+        for field in ("expiry", "handling_time", "demand", "processing", "announced"):
+            value = getattr(event, field)
+            if not (self.has_chains and field in ("expiry", "announced") and value == np.inf):
+                _check_number(what, field, value, 0.0)
+        self._check_chain(event, delivery, what)
         _check_number(what, "priority", event.priority, -MOST)
         start, due = event.earliest_start, event.time + event.expiry
         if start is not None and not (is_real(start) and start <= due):
@@ -286,27 +296,82 @@ class Floor(Board):
         sites = self.layout.sites
         own = _normalise(event, sites[pickup].id, sites[delivery].id)
         task = LiveTask(own, told=None if own == event else event)
-        if find_arrival(own) > own.time:
-            self.planned[event.task] = task
+        if own.after or find_arrival(own) > own.time:
+            self.hold(task)
             self._plan_release()
         else:
             self._begin_waiting(task)
 
+    def _check_chain(self, event: TaskArrived, delivery: int, what: str) -> None:
+        """Refuse a task that follows none that is known, or is processed where there is no machine."""
+        if not event.after and not event.processing:
+            return
+        if not self.has_chains:
+            raise EventError(
+                f"{what}: task '{event.task}' follows another, or is processed; expected a layout with "
+                "machines, and a rule, an index policy or a lookahead over one"
+            )
+        if event.after and (not isinstance(event.after, str) or not self._find_task(event.after)):
+            raise EventError(
+                f"{what}: after: read '{describe(event.after)}'; expected a task that is held back, waits or "
+                "is under way"
+            )
+        if event.processing and delivery not in self._machine_at:
+            raise EventError(f"{what}: processing: no machine at '{event.delivery}'; expected one")
+
+    def _announce(self, event: TaskAnnounced | TaskReady) -> None:
+        what = name_event(event)
+        ready = event.ready if isinstance(event, TaskAnnounced) else event.time
+        task = self._find_task(event.task) if isinstance(event.task, str) else None
+        if task is None:
+            raise EventError(
+                f"{what}: task '{describe(event.task)}' is unknown; expected one that is held back or waits"
+            )
+        if not self.has_chains:
+            raise EventError(
+                f"{what}: this policy knows no task before it waits; expected a layout with machines, and a "
+                "rule, an index policy or a lookahead over one"
+            )
+        if not is_real(ready) or not abs(ready) <= MOST:
+            raise EventError(f"{what}: ready: read {describe(ready)}; expected seconds")
+        task = task._replace(ready=float(ready))
+        if self.planned.pop(event.task, None) is not None:
+            self._begin_waiting(task)
+            self._plan_release()
+        elif task.vehicle < 0:
+            self._write(task._replace(since=max(task.since, task.arrival)))
+        # What a vehicle has already is loaded when its messages say so.
+
+    def _note_machine(self, event: MachineBusy) -> None:
+        what, site = name_event(event), self._find_site(event.site, name_event(event))
+        if not self.has_chains or site not in self._machine_at:
+            raise EventError(f"{what}: site '{event.site}' has no machine; expected one that has")
+        _check_number(what, "seconds", event.seconds, 0.0)
+        n, k = len(self.clock.machine), self._machine_at[site]
+        mine = np.flatnonzero(self.problem.chain[0, :n, CHAIN_MACHINE] == k)
+        # In whole seconds, which together are what is left.
+        left = np.ceil(event.seconds - 0.5e-9) + np.arange(len(mine))
+        self.clock.machine[mine] = event.time + left // len(mine)
+
     def _begin_waiting(self, task: LiveTask) -> None:
         self.enter(task)
-        event, arrival = task.event, find_arrival(task.event)
+        event, arrival = task.event, task.arrival
         index = self.layout.site_index
-        expiry = event.expiry - (arrival - event.time)
+        expiry = task.due - arrival
         values = arrival - self.day.start, expiry, event.handling_time, event.demand
         self.day.add(index[event.pickup], index[event.delivery], values)
 
     def _plan_release(self) -> None:
-        planned = self.planned.values()
+        planned = self._list_timed()
         self.next_release = min((find_arrival(task.event) for task in planned), default=None)
+
+    def _list_timed(self) -> list[LiveTask]:
+        """Return those tasks that are held back until a time that is known."""
+        return [task for task in self.planned.values() if not task.event.after]
 
     def _find_waiting(self, event: TaskChanged | TaskCancelled) -> LiveTask:
         """Return a task that waits or is held back."""
-        task = self.planned.get(event.task) or self.tasks.get(event.task)
+        task = self._find_task(event.task)
         if task is None or task.vehicle >= 0:
             found = "unknown"
             if task is not None:
@@ -320,13 +385,18 @@ class Floor(Board):
         what, task = name_event(event), self._find_waiting(event)
         old = new = task.event
         if event.due is not None:
-            first = find_arrival(old)
+            first = task.arrival
+            if old.after and event.task in self.planned:
+                raise EventError(
+                    f"{what}: due: nobody knows yet when task '{event.task}' is ready; expected None"
+                )
             if not is_real(event.due) or not first <= event.due <= first + MOST:
                 raise EventError(
                     f"{what}: due: read {describe(event.due)}; expected a time from {first:g} s on, "
                     "when the task may begin"
                 )
-            new = replace(new, expiry=float(event.due) - old.time)
+            begin = old.time if task.ready is None else task.ready
+            new = replace(new, expiry=float(event.due) - begin)
         if event.priority is not None:
             _check_number(what, "priority", event.priority, -MOST)
             new = replace(new, priority=float(event.priority))
@@ -334,11 +404,12 @@ class Floor(Board):
 
     def _cancel(self, event: TaskCancelled) -> None:
         task = self._find_waiting(event)
-        if self.planned.pop(event.task, None) is not None:
-            self._plan_release()
-        else:
+        if event.task in self.pool:
             self._pull(self.pool.index(event.task))
-            self.leave(task)
+        self.leave(task)
+        self._plan_release()
+        if self.has_chains:  # less is left after those before it
+            super().restore(self.snapshot())
 
     def _recall(self, event: TaskRecalled) -> None:
         what, task = name_event(event), self.tasks.get(event.task)
@@ -396,6 +467,9 @@ class Floor(Board):
 
     def _drop(self, v: int, since: float, *, waits: bool = True) -> None:
         """Take the task off a vehicle, if it has one."""
+        own = self.vehicles[v].task
+        if own is not None and self.has_chains:
+            since = max(since, self.tasks[own].arrival)
         task = self.drop(v, since)
         if task is not None and waits:
             self.wait(task)
@@ -435,7 +509,9 @@ class Floor(Board):
                     "task waits again"
                 )
             self.drop(v)
-            self.day.delay += max(0.0, now - (task.event.time + task.event.expiry))
+            if self.has_chains:
+                self.process(task, now)
+            self.day.delay += max(0.0, now - task.due)
             self.day.delivered += 1
             self.leave(task)
         self._end_work(v, site, event.time)
@@ -466,10 +542,12 @@ class Floor(Board):
         """Return the way on from a site that a vehicle has reached."""
         # A way that begins there does so at a whole second after it was joined.
         began = max(now, way.began) if site == way.site and way.began < now + 1.0 else now
-        loaded = began + self._measure_way(v, site, way.end)
-        if now >= way.loaded or loaded <= way.loaded + 0.5e-9 < loaded + 1.0:
-            loaded = way.loaded  # as was reckoned
-        return way._replace(site=site, began=began, before=site, reached=began, loaded=loaded)
+        there, known = began + self._measure_way(v, site, way.end), way.loaded - way.pause
+        if now >= way.loaded or there <= known + 0.5e-9 < there + 1.0:
+            there = known  # as was reckoned
+        pause = max(0.0, way.loaded - there) if way.pause else 0.0
+        way = way._replace(site=site, began=began, before=site, reached=began)
+        return way._replace(loaded=there + pause, pause=pause)
 
     def _park(self, event: VehicleParked) -> None:
         v, _ = self._expect(event, IDLE, *ERRANDS)
@@ -636,6 +714,9 @@ class Floor(Board):
 
 HANDLERS: dict[type, Callable[[Floor, Any], None]] = {
     TaskArrived: Floor._arrive,
+    TaskAnnounced: Floor._announce,
+    TaskReady: Floor._announce,
+    MachineBusy: Floor._note_machine,
     TaskChanged: Floor._change,
     TaskCancelled: Floor._cancel,
     TaskRecalled: Floor._recall,

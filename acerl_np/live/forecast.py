@@ -12,9 +12,9 @@ from acerl_np.kernels.forecast import begin_forecast, play_forecast
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.live import count_from
 from acerl_np.kernels.random import LOOKAHEAD, derive_key
-from acerl_np.live.board import FIRST_ROOM, SERVING, Board, LiveTask, find_arrival
+from acerl_np.live.board import FIRST_ROOM, SERVING, Board, LiveTask
 from acerl_np.live.decision import show_day
-from acerl_np.live.events import Forecast, TaskArrived
+from acerl_np.live.events import Forecast
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.instance import Instance
@@ -80,7 +80,9 @@ class Forecaster:
         """Return what is to be expected of all tasks of a board, after so many decisions."""
         started = time.perf_counter()
         working = [vehicle.task for vehicle in board.vehicles if vehicle.status == S.WORKING]
-        names = [*board.pool, *filter(None, working)]
+        names = shown = [*board.pool, *filter(None, working)]
+        if board.calls_back:  # as futures have them then
+            names = sorted(shown, key=lambda name: board.tasks[name].row)
         n_known = len(names) + len(board.planned)
         if not n_known:
             return []
@@ -100,7 +102,8 @@ class Forecaster:
             moment = time.perf_counter()
             if budget is not None and moment + (moment - began) / f > started + budget:
                 break
-        return self._tell(board, now, names, finish[:f])
+        told = self._tell(board, now, names, finish[:f])
+        return [told[names.index(name)] for name in shown] + told[len(names) :]
 
     def _copy(self, board: Board, now: float) -> tuple[S.Problem, S.State]:
         """Return the board's tables with times counted from now."""
@@ -124,15 +127,15 @@ class Forecaster:
         return problem, state
 
     def _tell_planned(self, board: Board, now: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of the tasks that are held back, by their earliest starts, s from now."""
-        planned = _order_planned(board)
+        """Return the rows of the tasks that are held back off the board, by their starts, s from now."""
+        planned = [] if board.has_chains else _order_planned(board)
         record = np.zeros((len(planned), S.N_RECORD_FIELDS))
         ends = np.zeros((len(planned), S.N_ENDS_FIELDS), np.int32)
         for k, task in enumerate(planned):
             board.fill_row(task, ends[k], record[k])
-            arrival = max(0.0, find_arrival(task.event) - now)
+            arrival = max(0.0, task.arrival - now)
             record[k, S.RECORD_ARRIVAL] = arrival
-            record[k, S.RECORD_EXPIRY] = find_due(task.event) - now - arrival
+            record[k, S.RECORD_EXPIRY] = task.due - now - arrival
         return record, ends
 
     def _tell(
@@ -140,9 +143,10 @@ class Forecaster:
     ) -> list[Forecast]:
         """Return what came out of futures, ndarray(float64, (n, K)), s from now."""
         tasks = [*(board.tasks[name] for name in names), *_order_planned(board)]
-        dues = np.array([find_due(task.event) for task in tasks])
+        dues = np.array([task.due for task in tasks])
         # Deliveries are whole seconds from now; due times may be off by rounding.
-        late = np.mean(now + finish > dues + 1e-9, axis=0).tolist()
+        late = np.mean(now + finish > dues + 1e-9, axis=0)
+        late = np.where(np.isnan(dues), np.nan, late).tolist()
         mean = (now + finish.mean(axis=0)).tolist()
         # Where a future has no delivery there is no mean to deviate from.
         is_known = np.isfinite(finish).all(axis=0)
@@ -164,11 +168,7 @@ class Forecaster:
         ]
 
 
-def find_due(event: TaskArrived) -> float:
-    """Return when a task is due, s."""
-    return float(event.time + event.expiry)
-
-
 def _order_planned(board: Board) -> list[LiveTask]:
-    """Return the tasks that are held back, by when they may begin."""
-    return sorted(board.planned.values(), key=lambda task: find_arrival(task.event))
+    """Return the tasks that are held back, by when they may begin, or as on the board."""
+    planned = board.planned.values()
+    return sorted(planned, key=lambda own: own.row if board.has_chains else own.arrival)

@@ -31,6 +31,9 @@ OLD_FORMATS = (1, 2)
 ERRAND_FIELDS = ("since", "level", "level_time", "way")
 """Fields of vehicles that are only written where there is something in them."""
 
+TASK_FIELDS = {"changes": int, "number": int, "ready": float, "root": float, "since": float}
+"""Fields of tasks that are only written where there is something in them."""
+
 KINDS = {**EVENTS, "Given": Given, "Recalled": Recalled, "Sent": Sent, "DayBegan": DayBegan}
 
 
@@ -104,6 +107,7 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
         ],
         "pool": base.pool,
         "planned": [_pack_task(task) for task in base.planned.values()],
+        "machines": [_pack_time(time) for time in base.machines.tolist()],
         "vehicles": [
             {
                 **{k: x for k, x in vehicle._asdict().items() if x or k not in ERRAND_FIELDS},
@@ -132,10 +136,10 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
     The layout has the fleet before the last events. Data that are not usable raise an EventError, KeyError,
     TypeError or ValueError.
     """
-    tasks = {}
+    tasks, n = {}, len(feed.base.machines)
     for row, entry in enumerate(data["tasks"]):
         tasks[entry["task"]] = _unpack_task(entry)._replace(
-            row=row,
+            row=n + row,
             since=float(entry["since"]),
             vehicle=int(entry["vehicle"]),
             slot=int(entry.get("slot", 0)),
@@ -158,9 +162,18 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
         for v, entry in enumerate(data["vehicles"])
     ]
     planned = {entry["task"]: _unpack_task(entry) for entry in data.get("planned", [])}
+    if feed.floor.has_chains:
+        rows = range(n + len(tasks), n + len(tasks) + len(planned))
+        planned = {
+            name: task._replace(row=row)
+            for row, (name, task) in zip(rows, planned.items(), strict=True)
+        }
     day = _unpack_day(data.get("day", {}))
     pool = [str(name) for name in data["pool"]]
-    base = Situation(layout, vehicles, tasks, pool, planned, day, day.mark)
+    machines = np.array([read_time(time) for time in data.get("machines", [None] * n)])
+    if len(machines) != n:
+        raise ValueError(f"machines: read {len(machines)}; expected {n}")
+    base = Situation(layout, vehicles, tasks, pool, planned, machines, day, day.mark)
     entries = [
         Entry(read_time(entry["at"]), n, _unpack_item(entry["item"]), bool(entry["holds"]))
         for n, entry in enumerate(data.get("entries", []))
@@ -170,13 +183,16 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
 
 def _pack_task(task: LiveTask) -> dict[str, Any]:
     told = {} if task.told is None else {"told": vars(task.told)}
-    return {**vars(task.event), **told, **({"changes": task.changes} if task.changes else {})}
+    values, usual = task._asdict(), LiveTask._field_defaults
+    more = {name: values[name] for name in TASK_FIELDS if values[name] != usual[name]}
+    return {**vars(task.event), **told, **more}
 
 
 def _unpack_task(data: dict[str, Any]) -> LiveTask:
-    told, changes = data.get("told"), int(data.get("changes", 0))
+    told = data.get("told")
     told = told and read_event(TaskArrived, told)
-    return LiveTask(read_event(TaskArrived, data), told=told, changes=changes)
+    kept = {name: kind(data[name]) for name, kind in TASK_FIELDS.items() if name in data}
+    return LiveTask(read_event(TaskArrived, data), told=told, **kept)
 
 
 def _unpack_way(values: list[Any], layout: Layout) -> Way:

@@ -149,7 +149,7 @@ def examine_record(
         arrivals = TimeColumn("arrival_time", form)
         expiries = TimeColumn("expiry_time", form, relative=True)
         arrivals.read(row, "")
-        if row["expiry_time"]:
+        if row.get("expiry_time"):
             expiries.read(row, "")
         elif export.due is not None:
             row["expiry_time"], expiries.form = f"{export.due:g}", "--due"

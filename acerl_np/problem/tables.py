@@ -271,15 +271,26 @@ def build_live_problem(
     scaling: np.ndarray,
     task_slots: int | None = None,
     n_vehicles: int | None = None,
+    chained: bool = False,
 ) -> Problem:
-    """Return tables of one floor and its fleet, without breakdowns, with room for tasks as they come."""
+    """Return tables of one floor and its fleet, without breakdowns, with room for tasks as they come.
+
+    With `chained` they may follow others, and each server of the layout's machines has a row more, the first.
+    """
     layout = layout.with_breakdowns({}).with_random_breakdowns(None)
     floors = _list_floors([layout])
     n_berths = len(_list_berths(layout))
     fleet = max(n_vehicles or 1, len(layout.vehicles))
-    room = _allocate_rows(1, n_tasks, fleet, 1, n_berths)
+    servers = [machine.servers for machine in layout.machines] if chained else []
+    n_machines, n_servers = len(servers) if chained else -1, sum(servers)
+    n_tasks += n_servers
+    room = _allocate_rows(1, n_tasks, fleet, 1, n_berths, n_machines)
     problem = _stack_layouts(floors, room, scaling, task_slots or layout.task_slots, PAPER)
     _fill_fleet(problem, 0, layout, floors.rows)
+    if chained:
+        problem.instance[0, state.INSTANCE_CHAINED] = True
+        problem.servers[0] = servers
+        problem.chain[0, :n_servers, state.CHAIN_MACHINE] = np.repeat(range(n_machines), servers)
     return _mark_errands(problem)
 
 

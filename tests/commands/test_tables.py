@@ -155,6 +155,6 @@ def test_vehicles_shares_are_those_of_every_second():
         assert 0.0 < row["loaded_share"] < busy <= 1.0
         lowest = min(trace.find_level(v, t) for t in times) / BATTERY["capacity"]
         assert float(row["lowest_level_share"]) == pytest.approx(lowest, abs=1e-5)
-    changes = [line[-1] for line in list_tasks("nearest", 0, trace)]
+    changes = [line[-2] for line in list_tasks("nearest", 0, trace)]
     assert sum(changes) == sum(row["called_back"] for row in rows) > 0
     assert sum(row["tasks"] for row in rows) == trace.instance.n_tasks

@@ -365,6 +365,7 @@ def test_a_floor_shows_what_the_slow_simulator_knows(world):
         for task, own in zip(pool, slow.waiting, strict=True):
             assert (floor.arrival(task), floor.due(task)) == (own.arrival, own.due)
             assert floor.waiting(task) == pytest.approx(slow.time - own.waiting_since, abs=1e-8)
+            assert floor.ready(task) == 0.0
             assert sites[floor.pickup(task)] == own.pickup
             assert sites[floor.delivery(task)] == own.delivery
             assert (floor.handling(task), floor.demand(task)) == (own.handling, own.demand)

@@ -56,8 +56,8 @@ def find_misread(text):
     return wrong, right
 
 
-def test_no_array_of_problem_and_state_shares_a_name():
-    assert len(ARRAYS) == len(state.Problem._fields) + len(state.State._fields)
+def test_problem_and_state_share_no_name_but_what_kernels_are_compiled_for():
+    assert {*state.Problem._fields} & {*state.State._fields} == {"errands"}
     assert WIDTHS.keys() <= ARRAYS
 
 

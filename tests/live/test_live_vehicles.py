@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import random
 
+import naive_chains
 import naive_vehicles
 import numba
 import numpy as np
@@ -23,10 +25,16 @@ from acerl_np import (
     IndexPolicy,
     Instance,
     Layout,
+    Lookahead,
+    MachineBusy,
     Park,
     Recall,
     RecallAnswered,
+    TaskAnnounced,
     TaskArrived,
+    TaskCancelled,
+    TaskChanged,
+    TaskReady,
     VehicleBack,
     VehicleBroke,
     VehicleCharging,
@@ -38,6 +46,10 @@ from acerl_np import (
     VehicleRepaired,
 )
 from acerl_np.kernels.completion import find_free
+from acerl_np.kernels.state import LEAD_WORK_LEFT
+from acerl_np.live.audit import read_audit
+from acerl_np.problem.bundled import bundled_instances
+from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 
 JIT = not numba.config.DISABLE_JIT
 
@@ -58,13 +70,17 @@ class Plant(naive_vehicles.NaiveEpisode):
     """
 
     def __init__(self, instance, dispatcher, passes, **options):
-        self.dispatcher, self.passes = dispatcher, passes
+        self.passes = passes
         self.events, self.names = [], [vehicle.id for vehicle in instance.layout.vehicles]
         self.sent, self.next_time, self.asked, self.orders = [], None, -1, []
         self.decided = []
-        self._decide = dispatcher._decider.decide
-        dispatcher._decider.decide = self._watch
+        self.hire(dispatcher)
         super().__init__(instance.layout.to_dict(), instance.rows(), **options)
+
+    def hire(self, dispatcher):
+        """Let this dispatcher decide from now on."""
+        self.dispatcher, self._decide = dispatcher, dispatcher._decider.decide
+        dispatcher._decider.decide = self._watch
 
     def _watch(self, board, decisions, now):
         """Note every pair that is chosen, also one that leaves a task with its vehicle."""
@@ -94,6 +110,9 @@ class Plant(naive_vehicles.NaiveEpisode):
                 self.events.append(VehicleCharging(now, name, vehicle.site, begins=False))
             elif word != "charging" == vehicle.word:
                 self.events.append(VehicleCharging(now, name, vehicle.site))
+        self._tell_tasks(waiting)
+
+    def _tell_tasks(self, waiting):
         arrived = self._tasks[len(self._tasks) - waiting : len(self._tasks) - len(self._to_arrive)]
         for task in arrived:
             own = task.expiry, task.handling, task.demand
@@ -119,7 +138,7 @@ class Plant(naive_vehicles.NaiveEpisode):
         for event in sorted(self.events, key=lambda event: event.time):
             self.dispatcher.feed(event)
         self.events.clear()
-        made = self.dispatcher.decide(float(self.time))
+        made = [own for own in self.dispatcher.decide(float(self.time)) if not own.repeated]
         self.asked, self.next_time = self.time, self.dispatcher.next_time
         self.orders += made
         self.sent += [order for order in made if isinstance(order, Charge | Park)]
@@ -146,19 +165,58 @@ class Plant(naive_vehicles.NaiveEpisode):
         """Play the day by the dispatcher."""
         while not self.done:
             self.ask()
-            assert self.decided
             decided, self.decided = self.decided, []
+            if not decided:
+                self.wait()
             for v, task in decided:
                 assert not self.done
                 self.assign(v, task)
         return self
 
 
-def play(instance, policy, commitment, changes, passes):
+class ChainPlant(Plant, naive_chains.NaiveEpisode):
+    """A plant with machines: it tells of all tasks of a chain with the first, and when each is ready."""
+
+    def __init__(self, *args, **options):
+        self.told, self.known, self.work = set(), set(), {}
+        super().__init__(*args, **options)
+
+    def _tell_chain(self, time, first):
+        names = {first.name}
+        for task in self._tasks:
+            if task is first or task.after in names:
+                names.add(task.name)
+                own = task.expiry, task.handling, task.demand, task.priority, None
+                chain = task.after or "", task.processing, task.announced if task.after else 0.0
+                ends = task.pickup, task.delivery
+                self.events.append(TaskArrived(time, task.name, *ends, *own, *chain))
+        self.told |= names
+
+    def _tell_tasks(self, waiting):
+        now = float(self.time)
+        for task in self._pool:
+            if task.name not in self.known:
+                self.known.add(task.name)
+                if task.name not in self.told:
+                    self._tell_chain(min(now, task.arrival), task)
+                if task.arrival == now and task.after:
+                    self.events.append(TaskReady(now, task.name))
+                elif task.after or task.arrival > now:
+                    self.events.append(TaskAnnounced(now, task.name, task.arrival))
+        for site, machine in self._machines.items():
+            names = [task.name for task in (*machine.in_service, *machine.queue)]
+            if names != self.work.get(site, []):
+                self.work[site] = names
+                left = sum(task.processed - self.time for task in machine.in_service)
+                left += sum(map(naive_chains.count_ticks, machine.queue))
+                self.events.append(MachineBusy(now, site, float(left)))
+
+
+def play(instance, policy, commitment, changes, passes, kind=Plant, **options):
     layout = instance.layout.with_commitment(commitment, changes)
     instance = Instance.from_rows("random", layout, instance.rows())
-    dispatcher = Dispatcher(layout, policy)
-    plant = Plant(instance, dispatcher, passes, commitment=commitment, max_changes=changes)
+    dispatcher = Dispatcher(layout, policy, budget=None, **options)
+    plant = kind(instance, dispatcher, passes, commitment=commitment, max_changes=changes)
     plant.play()
     # The simulator was told of pairs that leave a task with its vehicle; what they changed is told in orders.
     n_recalls = sum(isinstance(order, Recall) for order in plant.orders)
@@ -182,6 +240,146 @@ def test_a_perfect_plant_goes_as_the_simulator(kind, commitment, data):
     policy = data.draw(st.sampled_from(["nearest", "assignment", INDEX]))
     changes = data.draw(st.sampled_from([0, 1, 8]))
     play(instance, policy, commitment, changes, data.draw(st.booleans()))
+
+
+CHAINS = IndexPolicy.of_weights(
+    approach=-1.0, lateness=0.6, work_left=0.3, machine_busy=-0.4, ready_in=-0.8
+)
+
+
+def make_chains(seed):
+    """A random floor with machines, tasks that follow each other, and who decides."""
+    world = worlds.chained_world(seed)
+    floor = {**world.layout, "machines": world.layout.get("machines") or [{"site": "s0"}]}
+    layout = Layout.from_dict(floor).with_breakdowns({})
+    policy = ["nearest", CHAINS, "edd-nearest", "assignment"][seed % 4]
+    return Instance.from_rows("random", layout, world.rows), policy
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 5, 7, 26, 28, 40, 53])
+def test_a_perfect_plant_with_chains_goes_as_the_simulator(seed, commitment):
+    instance, policy = make_chains(seed)
+    play(instance, policy, commitment, seed % 9, seed % 2 == 0, ChainPlant)
+
+
+@pytest.mark.parametrize("announced", [False, True])
+@pytest.mark.parametrize("policy", ["nearest", CHAINS])
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+def test_what_chains_bring_is_foreseen(commitment, policy, announced, tmp_path):
+    """Nothing is left to chance: each forecast comes true, and a lookahead decides as in the simulator."""
+
+    class Asked(ChainPlant):
+        def ask(self):
+            super().ask()
+            seen = self.dispatcher.forecast(float(self.time))
+            self.seen += [(item.task, item.delivery) for item in seen]
+
+    Asked.seen = []
+    yardstick = import_bilge_ulusoy(bundled_instances()["EX11"], announced=announced)
+    instance = next(item for item in yardstick if item.name == "EX11")
+    plant = play(instance, policy, commitment, 3, False, Asked, audit=tmp_path / "day.jsonl")
+    came = {name: finish for name, _, _, finish, _ in plant.times}
+    assert len(plant.seen) > 150 and all(came[name] == time for name, time in plant.seen)
+    play(instance, Lookahead(policy, futures=0), "assignment", 0, False, ChainPlant)
+    # The log tells the record, and of a task that was announced for how long.
+    found = read_audit(tmp_path / "day.jsonl", instance.layout).instance
+    assert found.tasks == instance.tasks and (found.after == instance.after).all()
+    assert found.is_plain is False and (found.processing == instance.processing).all()
+    known = instance.processing[instance.after] * (instance.after >= 0) * announced
+    assert (found.announced == known).all()
+    assert announced or found.content_hash == instance.content_hash
+
+
+def look_at_chains(dispatcher):
+    """What is known of tasks and machines, wherever it stands."""
+    own = dispatcher._floor.snapshot()
+    tasks = [
+        {name: task._replace(row=0) for name, task in x.items()} for x in (own.tasks, own.planned)
+    ]
+    return tasks, own.pool, own.machines.tolist()
+
+
+def test_what_cannot_be_of_chains():
+    data = acerl_np.load_layout("dmh").to_dict() | {"machines": [{"site": "st5", "servers": 2}]}
+    dispatcher = Dispatcher(Layout.from_dict(data), "nearest")
+    ends = "st1", "st5", 90.0
+    dispatcher.feed(TaskArrived(0.0, "a", *ends, processing=9.0))
+    dispatcher.feed(TaskArrived(0.0, "b", "st5", "st8", 90.0, after="a"))
+    dispatcher.feed(TaskArrived(0.0, "c", "st8", "st5", math.inf, after="b"))
+    for event, fault in [
+        (
+            TaskArrived(1.0, "d", *ends, after="x"),
+            "after: read 'x'; expected a task that is held back",
+        ),
+        (
+            TaskArrived(1.0, "d", *ends, after="d"),
+            "after: read 'd'; expected a task that is held back",
+        ),
+        (
+            TaskArrived(1.0, "d", "st5", "st1", 9.0, processing=1.0),
+            "processing: no machine at 'st1'",
+        ),
+        (
+            TaskArrived(1.0, "d", *ends, announced=-1.0),
+            "announced: read -1.0; expected a number from 0",
+        ),
+        (TaskReady(1.0, "d"), "task 'd' is unknown; expected one that is held back or waits"),
+        (TaskAnnounced(1.0, "b", math.nan), "ready: read nan; expected seconds"),
+        (TaskChanged(1.0, "b", due=50.0), "due: nobody knows yet when task 'b' is ready"),
+        (MachineBusy(1.0, "st1", 5.0), "site 'st1' has no machine"),
+        (MachineBusy(1.0, "st5", -5.0), "seconds: read -5.0; expected a number from 0"),
+    ]:
+        before = look_at_chains(dispatcher)
+        with pytest.raises(EventError, match=fault):
+            dispatcher.feed(event)
+        assert look_at_chains(dispatcher) == before
+    # Without the one before it a task waits for its message.
+    left = dispatcher._floor.problem.lead[0, 2, LEAD_WORK_LEFT]
+    dispatcher.feed(TaskCancelled(1.0, "b"))
+    assert dispatcher.planned == ("c",) and left > 9.0
+    assert dispatcher._floor.problem.lead[0, 2, LEAD_WORK_LEFT] == 9.0
+    dispatcher.feed(MachineBusy(2.0, "st5", 5.0))
+    assert dispatcher._floor.clock.machine.tolist() == [4.0, 5.0]
+    due = {seen.task: (seen.due, seen.late) for seen in dispatcher.forecast(2.0)}
+    assert due["a"][0] == 90.0 and np.isnan(due["c"]).all()
+    dispatcher.feed(TaskAnnounced(3.0, "c", 20.0))
+    dispatcher.feed(TaskChanged(3.0, "c", due=50.0))
+    assert (dispatcher.waiting, dispatcher.forecast(3.0)[1].due) == (("a", "c"), 50.0)
+    plain = Dispatcher("dmh", "nearest")
+    plain.feed(TaskArrived(0.0, "a", *ends))
+    for event in (TaskArrived(1.0, "b", *ends, after="a"), TaskReady(1.0, "a")):
+        with pytest.raises(
+            EventError, match="expected a layout with machines, and a rule, an index"
+        ):
+            plain.feed(event)
+
+
+@pytest.mark.parametrize("way", ["save", "recover"])
+@pytest.mark.parametrize("seed", [3, 5, 7, 8, 28])
+def test_chains_go_on_after_restarts(seed, way, tmp_path):
+    log, file = tmp_path / "day.jsonl", tmp_path / "day.npz"
+
+    class Restarted(ChainPlant):
+        def ask(self):
+            self.n_asked = getattr(self, "n_asked", 0) + 1
+            if self.n_asked % 4:  # else what is saved would lie behind for ever
+                return super().ask()
+            before = look_at_chains(self.dispatcher)
+            if way == "save":
+                self.dispatcher.save(file)
+                self.hire(Dispatcher.load(file))
+            else:
+                layout = self.dispatcher.layout
+                self.hire(Dispatcher.recover(layout, policy, audit=log))
+            assert look_at_chains(self.dispatcher) == before
+            return super().ask()
+
+    instance, policy = make_chains(seed)
+    commitment = "pickup" if way == "save" else "assignment"
+    options = {"lateness": 0.0} if way == "save" else {"audit": log}
+    play(instance, policy, commitment, 3, False, Restarted, **options)
 
 
 BATTERY = {

@@ -39,12 +39,12 @@ def read(tmp_path, lines, header=HEADER, export=None):
 def test_a_chain_stands_where_its_first_task_arrives(tmp_path):
     lines = "c,b,c,,,b,0,start\nx,a,b,5,100,,3,\nb,c,b,,30,a,7,\na,a,c,0,,,4,10\n"
     instance, reading = read(tmp_path, lines)
-    assert instance.tasks == ("c", "b", "a", "x") and not instance.is_plain
-    assert instance.after.tolist() == [1, 2, -1, -1] and instance.root.tolist() == [2, 2, 2, 3]
+    assert instance.tasks == ("a", "b", "c", "x") and not instance.is_plain
+    assert instance.after.tolist() == [-1, 0, 1, -1] and instance.root.tolist() == [0, 0, 0, 3]
     assert instance.arrival.tolist() == [0, 0, 0, 5]
     assert instance.expiry.tolist() == [np.inf, 30, np.inf, 100]
-    assert instance.processing.tolist() == [0, 7, 4, 3]
-    assert instance.announced.tolist() == [np.inf, 0, 10, 0]
+    assert instance.processing.tolist() == [4, 7, 0, 3]
+    assert instance.announced.tolist() == [10, 0, np.inf, 0]
     assert reading.first_row == ("x", "5", "100") and reading.first == (5, 100)
     write_record(instance, tmp_path / "w.csv")
     again = load_instance(tmp_path / "w.csv", layout=instance.layout)

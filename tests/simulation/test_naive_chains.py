@@ -99,8 +99,8 @@ def test_what_needs_no_processing_releases_its_successors_at_once():
         make_task("t0", "A", "B", 0, 100),
     ]
     slow = NaiveEpisode(floor("A"), tasks)
-    # The rows of t0's chain are first, by the file.
-    assert [row[0] for row in slow.times] == ["t1", "t3", "t0", "t2"]
+    # The rows of t0's chain are first: t0, then by the file.
+    assert [row[0] for row in slow.times] == ["t0", "t1", "t3", "t2"]
     slow.assign(0, "t0")
     # released before the arrivals of the tick; t3 is not ready yet
     assert (slow.time, slow.pool) == (10, ["t1", "t2"])
@@ -128,26 +128,24 @@ def test_a_vehicle_waits_at_the_pickup_for_an_announced_task(announced, known):
 def test_a_pause_uses_the_energy_of_an_idle_vehicle():
     tasks = [make_task("t0", "B", "C", 18, 100, announced=18), make_task("t1", "C", "B", 19, 0)]
     layout = floor("A", battery={**BATTERY, "start": 99}, chargers=[{"site": "A"}])
-    # need: 21 + 10 * 2 to B + 8 * 1 there + 6 * 3 to C + 16 * 2 to the charger = 99
+    # need: 21 + 10 * 2 to B + 6 * 3 to C + 16 * 2 to the charger = 91; the 8 s at B are left out
     slow = NaiveEpisode(layout, tasks)
     slow.assign(0, "t0")
     # At C at 24 with 53, too low for t1; at A at 40 with 21. There t1 needs 21 + 16 * 2 + 6 * 3 + 10 * 2.
     assert (slow.time, slow.levels()) == (47, [91])
-    layout["battery"]["start"] = 98
-    # The need falls by 1 each tick until 8, then it is 91; but so does the level. Below 60 at 39, a tick to
-    # the charger, where it stands: 57 at 40, full at 44.
+    layout["battery"]["start"] = 90
+    # Too low: a tick to the charger, where it stands. 88 at 1, full at 2.
     slow = NaiveEpisode(layout, tasks[:1])
-    assert (slow.time, slow.levels()) == (44, [97])
+    assert (slow.time, slow.levels()) == (2, [98])
 
 
-def test_a_charging_vehicle_is_free_once_the_pause_is_short_enough():
+def test_what_a_charging_vehicle_needs_leaves_the_pause_out():
     battery = {**BATTERY, "idle": 5, "empty": 1, "loaded": 1, "charge": 1, "critical": 10}
     battery |= {"start": 20, "resume": 20}
     layout = floor("A", battery=battery, chargers=[{"site": "A"}])
     slow = NaiveEpisode(layout, [make_task("t0", "A", "B", 23, 100, announced=23)])
-    # It charges from 1 on, with 19. need at tick t: 10 + 5 * (23 - t) + 10 + 10 to the charger; at 21 it has
-    # 39 of 40, at 22 it has 40 of 35.
-    assert (slow.time, slow.levels(), slow.statuses()) == (22, [40], ["charging"])
+    # It charges from 1 on, with 19. need: 10 + 10 + 10 to the charger.
+    assert (slow.time, slow.levels(), slow.statuses()) == (12, [30], ["charging"])
 
 
 @pytest.mark.parametrize("start", ["A", "C"])
