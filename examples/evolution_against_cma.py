@@ -395,7 +395,7 @@ def print_table(rows: list[Row]) -> None:
                     median = math.inf
                 cells += [solved, f"{median:,.0f}" if task and median < math.inf else ""]
                 medians.append(median)
-            both = task and max(medians) < math.inf
+            both = task and all(map(math.isfinite, medians))
             ratio = f"{medians[0] / medians[1]:.2f}" if both else ""
             print(f"| {suite} | {task or '**all**'} | " + " | ".join([*cells, ratio]) + " |")
 

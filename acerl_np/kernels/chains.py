@@ -68,7 +68,7 @@ def plan_followers(problem, state, b, task, begins, ends):
             state.job[b, other, S.JOB_KNOWN] = max(begins, known)
 
 
-@kernel
+@inner_kernel
 def queue_task(problem, state, b, task, tick):
     """Let a task that is delivered queue at its machine; what needs none is done at once."""
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -80,7 +80,7 @@ def queue_task(problem, state, b, task, tick):
     state.episode[b, S.EPISODE_N_PROCESSED] += 1
 
 
-@kernel
+@inner_kernel
 def run_machines(problem, state, b, tick):
     """Let processing end at a tick, then free servers take what was delivered first."""
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -106,7 +106,7 @@ def run_machines(problem, state, b, tick):
             plan_followers(problem, state, b, task, tick, ends)
 
 
-@kernel
+@inner_kernel
 def release_tasks(problem, state, b, tick):
     """Put those tasks into the pool that are known at a tick: what was expected, then arrivals.
 
@@ -140,7 +140,7 @@ def release_tasks(problem, state, b, tick):
     return state.episode[b, S.EPISODE_POOL_SIZE] > before
 
 
-@kernel
+@inner_kernel
 def find_chain_tick(state, b):
     """Return the tick at which a machine is done next or an expected task is known, `NEVER` for none."""
     tick = S.NEVER

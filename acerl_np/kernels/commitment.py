@@ -193,7 +193,7 @@ def send_vehicle(problem, state, b, v, status, site):
     vehicle[S.VEHICLE_EVENT_TICK] = leaves + ticks
 
 
-@kernel
+@inner_kernel
 def open_round(problem, state, b):
     """Put tasks that are not loaded yet between the waiting ones, by their rows, so that all may change."""
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -216,7 +216,7 @@ def open_round(problem, state, b):
         state.episode[b, S.EPISODE_POOL_SIZE] = size + 1
 
 
-@kernel
+@inner_kernel
 def close_round(problem, state, b):
     """Let the tasks that nobody else took go on with their vehicles."""
     kept = 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.state import unless_errands
-from acerl_np.kernels.ways import count_trip, count_way, find_approach, find_delay
+from acerl_np.kernels.state import count_ticks, unless_errands
+from acerl_np.kernels.ways import count_trip, count_way, find_approach, find_delay, find_stand
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -134,9 +134,26 @@ def find_own_need(problem, state, b, v, task):
 
 
 @inner_kernel
+def is_plenty(problem, state, b, v, task, level):
+    """Whether a level is enough for a task by far: what is cheap to tell, and true of most."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    battery, pickup = problem.battery[i, v], problem.ends[i, task, S.ENDS_PICKUP]
+    layout = problem.instance[i, S.INSTANCE_LAYOUT]
+    if problem.distance[layout, find_stand(state, b, v), pickup] == np.inf:
+        return False
+    plenty = battery[S.BATTERY_CRITICAL] + battery[S.BATTERY_PLENTY]
+    plenty += battery[S.BATTERY_EMPTY] * np.int64(find_delay(state, b, v))
+    plenty += battery[S.BATTERY_LOADED] * count_ticks(problem.record[i, task, S.RECORD_HANDLING])
+    halted = state.vehicle[b, v, S.VEHICLE_HALTED_TOWARDS] >= 0
+    return level >= plenty and not halted
+
+
+@inner_kernel
 def has_energy(problem, state, b, v, task):
     """Whether vehicle v, which is free, holds what a task needs."""
     if not has_battery(problem, state, b, v):
         return True
     level = find_level(problem, state, b, v, state.episode[b, S.EPISODE_TIME])
+    if is_plenty(problem, state, b, v, task, level):
+        return True
     return level >= find_own_need(problem, state, b, v, task)

@@ -16,10 +16,10 @@ from acerl_np.kernels.energy import (
     has_energy,
     set_level,
 )
-from acerl_np.kernels.state import may_carry
+from acerl_np.kernels.state import may_carry, round_sum
 from acerl_np.kernels.trips import find_turn, set_stand
 from acerl_np.kernels.ways import count_errand, find_approach
-from acerl_np.support.compiled import inner_kernel, kernel
+from acerl_np.support.compiled import inner_kernel
 
 
 @inner_kernel
@@ -75,7 +75,7 @@ def find_site_need(problem, i, v, task, site):
     return find_need(problem, i, v, task, np.int64(0), metres, slowdown, True)
 
 
-@kernel
+@inner_kernel
 def find_errand_tick(problem, state, b):
     """Return the tick of the next event of batteries and parking, `NEVER` if there is none."""
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
@@ -106,7 +106,7 @@ def find_errand_tick(problem, state, b):
     return tick
 
 
-@kernel
+@inner_kernel
 def end_errands(problem, state, b, tick):
     """Let ways without a task end, charging reach `full`, and free slots be given, at a tick.
 
@@ -288,7 +288,7 @@ def find_parking(problem, state, b, v):
             left = vehicle[S.VEHICLE_LEFT_TICK] == now and vehicle[S.VEHICLE_LEFT_SITE] == site
             stands = vehicle[S.VEHICLE_STATUS] == S.IDLE and stands_at(state, b, u, site)
             free -= parks or left or stands
-        metres = find_approach(problem, state, b, v, site)[0]
+        metres = round_sum(find_approach(problem, state, b, v, site)[0])
         if free > 0 and metres < least:
             best, least = np.int64(site), metres
     return best
@@ -315,7 +315,7 @@ def find_rest_site(problem, state, b, v):
     return find_parking(problem, state, b, v)
 
 
-@kernel
+@inner_kernel
 def settle_idle(problem, state, b):
     """Send idle vehicles to charge or to park, once nobody decides any more at this tick."""
     state.episode[b, S.EPISODE_SETTLED] = 1

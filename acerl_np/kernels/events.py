@@ -21,6 +21,8 @@ from acerl_np.kernels.state import (
     find_ready,
     find_weight,
     has_errands,
+    is_chained,
+    unless_errands,
     weigh_measures,
 )
 from acerl_np.kernels.trips import count_busy, drives, locate_vehicle
@@ -141,7 +143,7 @@ def find_next_tick(problem, state, b):
     tick = S.NEVER
     if n_arrived < problem.instance[i, S.INSTANCE_N_TASKS]:
         tick = problem.arrival_tick[i, n_arrived]
-    if problem.instance[i, S.INSTANCE_CHAINED]:
+    if is_chained(problem, i):
         tick = min(tick, find_chain_tick(state, b))
     if has_errands(problem, i):
         tick = min(tick, find_errand_tick(problem, state, b))
@@ -181,7 +183,7 @@ def process_tick(problem, state, b, tick):
     """Let everything happen that happens at `tick`: breakdowns and repairs, finishes, arrivals."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     errands = has_errands(problem, i)
-    chained = problem.instance[i, S.INSTANCE_CHAINED]
+    chained = is_chained(problem, i)
     opens = False
     state.episode[b, S.EPISODE_TIME] = tick
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
@@ -228,7 +230,7 @@ def process_tick(problem, state, b, tick):
         state.episode[b, S.EPISODE_WAITS] = 0
 
 
-@kernel
+@inner_kernel
 def offer_anew(problem, state, b, opens):
     """Find who is free at this tick; let decisions be made again if something opens them."""
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
@@ -254,7 +256,7 @@ def finish_episode(problem, state, b):
         finish = np.float64(state.task[b, task, S.TASK_FINISH])
         weight = find_weight(problem, i, task)
         makespan = max(makespan, finish)
-        if problem.instance[i, S.INSTANCE_CHAINED]:
+        if is_chained(problem, i):
             makespan = max(makespan, np.float64(state.job[b, task, S.JOB_DONE]))
         own = finish - find_due(problem, state, b, task)
         total += weight
@@ -312,10 +314,22 @@ def pass_tick(problem, state, b, due):
 
 
 @inner_kernel
-def advance_events(problem, state, b):
-    """Advance episode b to its next decision or to its end."""
+def pass_ticks(problem, state, b):
+    """Advance episode b, tick by tick, to its next decision or to its end."""
     while state.episode[b, S.EPISODE_PHASE] == S.RUNNING and not is_decision_due(problem, state, b):
         pass_tick(problem, state, b, S.NEVER)
+
+
+@kernel
+def advance_errands(problem, state, b):
+    """Advance an episode of vehicles with errands: too much to be part of every kernel that advances one."""
+    pass_ticks(problem, state, b)
+
+
+@unless_errands(lambda problem, state, b: pass_ticks(problem, state, b))
+def advance_events(problem, state, b):
+    """Advance episode b to its next decision or to its end."""
+    advance_errands(problem, state, b)
 
 
 @inner_kernel

@@ -27,6 +27,7 @@ from acerl_np.kernels.state import (
     copy_floor,
     copy_row,
     count_ticks,
+    is_chained,
 )
 from acerl_np.kernels.variation import copy_task, perturb_arrival, place_task
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -295,7 +296,7 @@ def write_present(problem, state, b, ahead):
                     task = copy_open_task(problem, state, b, ahead, task)
                 states.vehicle[PRESENT, v, S.VEHICLE_TASK] = task
                 usage[S.USAGE_WAITING] = usage[S.USAGE_LAST_WAITING] = waited
-        if problem.instance[i, S.INSTANCE_CHAINED]:
+        if is_chained(problem, i):
             copy_chains(problem, state, b, ahead)
     states.episode[PRESENT, S.EPISODE_INSTANCE] = 0
 
@@ -331,7 +332,7 @@ def copy_open_task(problem, state, b, ahead, task):
     copy_task(problem, state.episode[b, S.EPISODE_INSTANCE], task, ahead.future, 0, n)
     states.waiting_since[PRESENT, n] = state.waiting_since[b, task]
     copy_fields(state.task[b], task, states.task[PRESENT], n)
-    if problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_CHAINED]:
+    if is_chained(problem, state.episode[b, S.EPISODE_INSTANCE]):
         copy_fields(state.job[b], task, states.job[PRESENT], n)
         states.ready[PRESENT, n] = state.ready[b, task]
         ahead.future.arrival_tick[0, n] = task  # nobody asks any more when it arrived
@@ -397,8 +398,8 @@ def write_future(state, b, ahead, f, h):
     unit = np.floor(future.unit[0, S.UNIT_SECONDS])
     moved = ahead.deviation[h] if is_copy else unit
     n_tasks, n_present = history.instance[h, S.INSTANCE_N_TASKS], n
-    chained = future.instance[0, S.INSTANCE_CHAINED]
-    has_chains = chained and history.instance[h, S.INSTANCE_CHAINED]
+    chained = is_chained(future, 0)
+    has_chains = chained and is_chained(history, h)
     for task in range(find_first(history.record[h], n_tasks, now + clock - moved), n_tasks):
         arrival = history.record[h, task, S.RECORD_ARRIVAL]
         # Rows are in the order of their chains' first arrivals.

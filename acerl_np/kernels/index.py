@@ -25,10 +25,10 @@ from acerl_np.kernels.completion import (
 )
 from acerl_np.kernels.energy import find_back, find_level, find_own_need
 from acerl_np.kernels.network import draw_softmax
-from acerl_np.kernels.offers import find_priority, has_choice, is_free, is_offered, may_wait
+from acerl_np.kernels.offers import find_priority, has_choice, is_free, is_offered, returns_vehicle
 from acerl_np.kernels.own import OwnPairs, allocate_asked, rate_pairs
 from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.state import find_due
+from acerl_np.kernels.state import find_due, is_chained
 from acerl_np.support.compiled import inner_kernel, kernel
 
 F = np.float32
@@ -171,7 +171,7 @@ def write_vehicle_features(problem, state, b, own, w, k, x):
         x[RESERVE] = (level - find_own_need(problem, state, b, v, task)) / capacity
         x[CHARGER_NEAR] = find_back(problem, i, v, np.int64(own.delivery[k])) * per_second
     x[WORK_LEFT] = x[MACHINE_BUSY] = x[READY_IN] = 0.0
-    if problem.instance[i, S.INSTANCE_CHAINED]:
+    if is_chained(problem, i):
         x[WORK_LEFT] = problem.lead[i, task, S.LEAD_WORK_LEFT] * per_second
         x[MACHINE_BUSY] = find_machine_busy(problem, state, b, task) * per_second
         x[READY_IN] = own.ready[k] * per_second
@@ -266,7 +266,8 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
         for j in range(len(index.used)):
             score += index.parameters[row, j] * pairs.x[n, index.used[j]]
         pairs.score[n] = score if own.reach[w, k] < np.inf else -np.inf
-    if index.waits and pairs.n[0] > 0 and may_wait(problem, state, b):
+    # For a vehicle only: a fleet that waited for arrivals while tasks pile up might do so all day.
+    if index.waits and pairs.n[0] > 0 and returns_vehicle(problem, state, b):
         score_waiting(problem, state, b, index, row, pairs)
 
 

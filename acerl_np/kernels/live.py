@@ -21,7 +21,7 @@ from acerl_np.kernels.errands import (
     mark_free,
 )
 from acerl_np.kernels.offers import has_choice
-from acerl_np.kernels.state import count_ticks
+from acerl_np.kernels.state import count_ticks, is_chained
 from acerl_np.kernels.trips import drives, find_turn, set_stand
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -88,7 +88,7 @@ def count_from(problem, state, clock, now, day, relative):
         state.waiting_since[0, task] = clock.since[task] - now
     if relative:
         count_all_from(problem, state, clock, now, day)
-    if problem.instance[0, S.INSTANCE_CHAINED]:
+    if is_chained(problem, 0):
         count_chains_from(problem, state, clock, now)
     if problem.instance[0, S.INSTANCE_ERRANDS]:
         state.episode[0, S.EPISODE_FREED] = -1

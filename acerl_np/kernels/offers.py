@@ -6,15 +6,15 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.energy import has_battery, has_energy
-from acerl_np.kernels.state import may_carry, unless_errands
+from acerl_np.kernels.state import may_carry
+from acerl_np.kernels.ways import may_turn
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
-@unless_errands(lambda state, b, v: state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE)
+@inner_kernel
 def is_free(state, b, v):
     """Whether vehicle v may be given a task: it is idle, or may turn at the next site of its way."""
-    vehicle = state.vehicle[b, v]
-    return vehicle[S.VEHICLE_STATUS] == S.IDLE or vehicle[S.VEHICLE_STAND_SITE] >= 0
+    return state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE or may_turn(state, b, v)
 
 
 @inner_kernel
@@ -94,6 +94,15 @@ def comes_unasked(problem, state, b, task):
 
 
 @inner_kernel
+def returns_vehicle(problem, state, b):
+    """Whether a vehicle is to come back: a delivery or a repair."""
+    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
+        if state.vehicle[b, v, S.VEHICLE_STATUS] in (S.WORKING, S.BROKEN):
+            return True
+    return False
+
+
+@inner_kernel
 def may_wait(problem, state, b):
     """Whether something is to come that ends a wait: an arrival, a delivery, a repair, a listed breakdown."""
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -102,9 +111,9 @@ def may_wait(problem, state, b):
     for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
         if comes_unasked(problem, state, b, np.int64(state.expected[b, k])):
             return True
+    if returns_vehicle(problem, state, b):
+        return True
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-        if state.vehicle[b, v, S.VEHICLE_STATUS] in (S.WORKING, S.BROKEN):
-            return True
         k = state.vehicle[b, v, S.VEHICLE_NEXT_BREAKDOWN]
         listed = k < problem.breakdown.shape[2]
         if listed and problem.breakdown[i, v, k, S.BREAKDOWN_TICK] < S.NEVER:

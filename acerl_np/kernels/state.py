@@ -76,7 +76,7 @@ FLEET_SPEED, FLEET_CAPACITY, FLEET_MEAN_UPTIME, FLEET_MEAN_REPAIR, FLEET_SLOWDOW
     N_FLEET_FIELDS
 )
 
-N_BATTERY_FIELDS = 11
+N_BATTERY_FIELDS = 12
 (
     BATTERY_CAPACITY,
     BATTERY_START,
@@ -89,6 +89,7 @@ N_BATTERY_FIELDS = 11
     BATTERY_GOOD,
     BATTERY_FULL,
     BATTERY_TOW,
+    BATTERY_PLENTY,
 ) = range(N_BATTERY_FIELDS)
 
 N_BERTH_FIELDS = 3
@@ -262,6 +263,7 @@ class Problem(NamedTuple):
         BATTERY_IDLE, BATTERY_EMPTY, BATTERY_LOADED, BATTERY_CHARGE : used, or charged, a tick
         BATTERY_CRITICAL, BATTERY_RESUME, BATTERY_GOOD, BATTERY_FULL : thresholds of the level, ascending
         BATTERY_TOW : ticks until a vehicle that stands with an empty battery may go on
+        BATTERY_PLENTY : above the critical level, enough for any task at once, without its handling
     berth : ndarray(int64, (I, N, N_BERTH_FIELDS)), chargers and parking places
         BERTH_SITE, BERTH_PLACES : how many vehicles charge, or park, there at once
         BERTH_CHARGES : 1 for a charger, 0 for a parking place
@@ -281,7 +283,8 @@ class Problem(NamedTuple):
         GOAL_COST : in what has a limit
     class_weight : ndarray(float64, (n,)), weight of a task of priority 0, 1, ... n - 1 and above in the mean
         tardiness, the share of late tasks and the mean waiting
-    errands : ndarray(bool, (0,)), or (0, 0) if vehicles of some instance have errands, see `unless_errands`
+    errands : ndarray(bool, (0,)), or (0, 0) if vehicles of some instance have errands
+        or its tasks are chained, see `unless_errands`
     """
 
     distance: np.ndarray
@@ -431,9 +434,9 @@ NO_ERRANDS, ERRANDS = np.zeros(0, np.bool_), np.zeros((0, 0), np.bool_)
 
 
 def unless_errands(plain: Function) -> Callable[[Function], Function]:
-    """Let kernels be compiled with `plain` in place of a function where no vehicle has errands.
+    """Let kernels be compiled with `plain` in place of a function where no vehicle has errands, no task a chain.
 
-    Then what parking, batteries and call-backs need costs nothing, whatever a kernel holds of it. The first
+    Then what parking, batteries, call-backs and machines need costs nothing, whatever a kernel holds of it. The first
     argument of both is a `Problem` or a `State`.
     """
 
@@ -451,6 +454,12 @@ def unless_errands(plain: Function) -> Callable[[Function], Function]:
 def has_errands(problem, i):
     """Whether vehicles of instance i may drive without a task or be called back."""
     return problem.instance[i, INSTANCE_ERRANDS] != 0
+
+
+@unless_errands(lambda problem, i: False)
+def is_chained(problem, i):
+    """Whether tasks of instance i follow others, are processed, or announced."""
+    return problem.instance[i, INSTANCE_CHAINED] != 0
 
 
 class Episodes(NamedTuple):
@@ -552,7 +561,7 @@ def count_ticks(seconds):
 def find_ready(problem, state, b, task):
     """Return from when on a task that is known may be loaded, s: its arrival, or after the one before it."""
     i = state.episode[b, EPISODE_INSTANCE]
-    if problem.instance[i, INSTANCE_CHAINED]:
+    if is_chained(problem, i):
         return state.ready[b, task]
     return problem.record[i, task, RECORD_ARRIVAL]
 
@@ -560,7 +569,7 @@ def find_ready(problem, state, b, task):
 @inner_kernel
 def find_ready_in(problem, state, b, task):
     """Return the seconds until a task that is known may be loaded."""
-    if not problem.instance[state.episode[b, EPISODE_INSTANCE], INSTANCE_CHAINED]:
+    if not is_chained(problem, state.episode[b, EPISODE_INSTANCE]):
         return 0.0
     ready = find_ready(problem, state, b, task)
     return max(0.0, ready - np.float64(state.episode[b, EPISODE_TIME]))
@@ -570,7 +579,7 @@ def find_ready_in(problem, state, b, task):
 def find_pause(problem, state, b, task, tick):
     """Return how many ticks a vehicle that is at the pickup of a task at a tick waits until it is ready."""
     i = state.episode[b, EPISODE_INSTANCE]
-    if not problem.instance[i, INSTANCE_CHAINED]:
+    if not is_chained(problem, i):
         return np.int64(0)
     return max(np.int64(0), np.int64(np.ceil(state.ready[b, task])) - tick)
 

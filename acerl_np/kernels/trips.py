@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.state import count_ticks
-from acerl_np.kernels.ways import find_approach, find_pace, find_rest, slow_part
+from acerl_np.kernels.state import count_ticks, unless_errands
+from acerl_np.kernels.ways import find_approach, find_pace, find_rest, may_turn, slow_part
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -141,11 +141,19 @@ def finish_edge(problem, state, b, v):
     rest = min(length, find_rest(state, b, v))
     set_on_edge(problem, state, b, v, origin, site, now, length, rest)
     vehicle[S.VEHICLE_EDGE_END_TICK] = vehicle[S.VEHICLE_STAND_TICK]
-    vehicle[S.VEHICLE_TRIP_TICK] = vehicle[S.VEHICLE_STAND_TICK]
-    vehicle[S.VEHICLE_TRIP_SITE], vehicle[S.VEHICLE_TRIP_FROM] = site, origin
-    place[S.PLACE_TRIP_METRES], place[S.PLACE_TRIP_SLOWDOWN] = 0.0, 0.0
+    note_trip(state, b, v, site, vehicle[S.VEHICLE_STAND_TICK])
+    vehicle[S.VEHICLE_TRIP_FROM] = origin
     place[S.PLACE_TRIP_REACHED] = place[S.PLACE_STAND_REACHED]
     place[S.PLACE_TRIP_PACE] = place[S.PLACE_STAND_PACE]
+
+
+@unless_errands(lambda state, b, v, site, tick: None)
+def note_trip(state, b, v, site, tick):
+    """Note that vehicle v begins a way at a site, for `find_turn`."""
+    vehicle, place = state.vehicle[b, v], state.place[b, v]
+    vehicle[S.VEHICLE_TRIP_SITE], vehicle[S.VEHICLE_TRIP_TICK] = site, tick
+    place[S.PLACE_TRIP_METRES], place[S.PLACE_TRIP_SLOWDOWN] = 0.0, 0.0
+    place[S.PLACE_TRIP_REACHED] = np.float64(tick)
 
 
 @inner_kernel
@@ -161,17 +169,14 @@ def set_out(problem, state, b, v, target):
     now = state.episode[b, S.EPISODE_TIME]
     vehicle, place = state.vehicle[b, v], state.place[b, v]
     metres, slowdown, turns = find_approach(problem, state, b, v, target)
-    place[S.PLACE_TRIP_METRES], place[S.PLACE_TRIP_SLOWDOWN] = 0.0, 0.0
-    stand = vehicle[S.VEHICLE_STAND_SITE]
-    if stand >= 0:
-        tick = vehicle[S.VEHICLE_STAND_TICK]
+    if may_turn(state, b, v):
+        tick, stand = vehicle[S.VEHICLE_STAND_TICK], vehicle[S.VEHICLE_STAND_SITE]
         if tick > now:
             finish_edge(problem, state, b, v)
         else:
             vehicle[S.VEHICLE_HIDDEN] = vehicle[S.VEHICLE_REVERSED] = False
+            note_trip(state, b, v, stand, now)
             start_leg(problem, state, b, v, S.TO_PICKUP, stand, now)
-            vehicle[S.VEHICLE_TRIP_SITE], vehicle[S.VEHICLE_TRIP_TICK] = stand, now
-            place[S.PLACE_TRIP_REACHED] = np.float64(now)
         vehicle[S.VEHICLE_STAND_SITE] = -1
         return metres, slowdown, tick
     site, ahead = vehicle[S.VEHICLE_SITE], vehicle[S.VEHICLE_HALTED_TOWARDS]
@@ -179,8 +184,7 @@ def set_out(problem, state, b, v, target):
     vehicle[S.VEHICLE_HALTED_TOWARDS] = -1
     vehicle[S.VEHICLE_HIDDEN] = ahead >= 0
     vehicle[S.VEHICLE_REVERSED] = turns
-    vehicle[S.VEHICLE_TRIP_SITE], vehicle[S.VEHICLE_TRIP_TICK] = site, now
-    place[S.PLACE_TRIP_REACHED] = np.float64(now)
+    note_trip(state, b, v, site, now)
     if ahead < 0 or done == 0.0:
         # Also where it broke down exactly at a site, whatever the edge ahead.
         start_leg(problem, state, b, v, S.TO_PICKUP, site, now)

@@ -7,7 +7,7 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.chains import find_root, plan_arrivals
 from acerl_np.kernels.random import RECORD, derive_key, draw_uniform
-from acerl_np.kernels.state import copy_floor, copy_table
+from acerl_np.kernels.state import copy_floor, copy_table, is_chained
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -150,7 +150,7 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
         n_tasks = source.instance[i, S.INSTANCE_N_TASKS]
         own = np.floor(draw_uniform(key, 0, 1) * (magnitude + 1))
         is_synthetic = draw_uniform(key, 0, 2) < synthetic
-        chained = source.instance[i, S.INSTANCE_CHAINED]
+        chained = is_chained(source, i)
         if chained and is_synthetic:
             draw_chains(source, i, key, target, k)
             n_tasks = 0

@@ -32,25 +32,31 @@ def slow_part(problem, i, v, a, b, metres):
     return metres / find_pace(problem, i, v, a, b) - metres / problem.fleet[i, v, S.FLEET_SPEED]
 
 
-@unless_errands(lambda state, b, v: state.vehicle[b, v, S.VEHICLE_SITE])
+@unless_errands(lambda state, b, v: False)
+def may_turn(state, b, v):
+    """Whether vehicle v drives, queues or charges, and may turn to a task."""
+    return state.vehicle[b, v, S.VEHICLE_STAND_SITE] >= 0
+
+
+@inner_kernel
 def find_stand(state, b, v):
     """Return the site from which vehicle v sets out: the next one if it drives and is free, else its own."""
-    site = state.vehicle[b, v, S.VEHICLE_STAND_SITE]
-    return site if site >= 0 else state.vehicle[b, v, S.VEHICLE_SITE]
+    stands = may_turn(state, b, v)
+    return state.vehicle[b, v, S.VEHICLE_STAND_SITE if stands else S.VEHICLE_SITE]
 
 
-@unless_errands(lambda state, b, v: 0.0)
+@inner_kernel
 def find_delay(state, b, v):
     """Return in how many seconds a free vehicle is where it sets out."""
-    if state.vehicle[b, v, S.VEHICLE_STAND_SITE] < 0:
+    if not may_turn(state, b, v):
         return 0.0
     return np.float64(state.vehicle[b, v, S.VEHICLE_STAND_TICK] - state.episode[b, S.EPISODE_TIME])
 
 
-@unless_errands(lambda state, b, v: 0.0)
+@inner_kernel
 def find_rest(state, b, v):
     """Return how many metres a free vehicle still drives to where it sets out."""
-    if state.vehicle[b, v, S.VEHICLE_STAND_SITE] < 0:
+    if not may_turn(state, b, v):
         return 0.0
     now, place = np.float64(state.episode[b, S.EPISODE_TIME]), state.place[b, v]
     return max(0.0, place[S.PLACE_STAND_REACHED] - now) * place[S.PLACE_STAND_PACE]

@@ -103,6 +103,8 @@ class Feed:
 
     def begin_day(self, start: float) -> None:
         """Begin a day."""
+        # A question may have released what is due by now, and is in no log: so this does.
+        self.floor.advance(self.time)
         item = DayBegan(self.time, start)
         self.floor.apply(item)
         self._append(Entry(self.time, self._count(), item))

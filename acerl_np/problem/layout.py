@@ -206,6 +206,23 @@ class Layout:
             seconds = seconds + slowdown[:, where]
         return np.asarray(np.ceil(seconds - 0.5e-9).min(axis=1))
 
+    @cached_property
+    def longest_ways(self) -> tuple[float, ...]:
+        """Ticks that no way between sites in reach of each vehicle exceeds, inf where one is missing."""
+        found: dict[tuple[bytes, float], float] = {}
+        longest = []
+        for vehicle in self.vehicles:
+            near = np.isfinite(self.routes.distance[self.site_index[vehicle.start]])
+            key = near.tobytes(), vehicle.speed
+            if key not in found:
+                seconds = self.routes.distance[np.ix_(near, near)] / vehicle.speed
+                slowdown = self.routes.find_slowdown(vehicle.speed)
+                if slowdown is not None:
+                    seconds = seconds + slowdown[np.ix_(near, near)]
+                found[key] = float(np.ceil(seconds.max())) + 1.0
+            longest.append(found[key])
+        return tuple(longest)
+
     def _check_site(self, site: str, where: str) -> None:
         if site not in self.site_index:
             raise LayoutError(

@@ -395,7 +395,9 @@ def _fill_errands(problem: Problem, i: int, layout: Layout) -> None:
     problem.berth[i, : len(berths)] = np.array(berths, np.int64).reshape(-1, state.N_BERTH_FIELDS)
     for v, battery in enumerate(layout.batteries):
         if battery is not None:
-            problem.battery[i, v] = [getattr(battery, name) for name in BATTERY_FIELDS]
+            problem.battery[i, v, :-1] = [getattr(battery, name) for name in BATTERY_FIELDS]
+            used = (2 * battery.empty + battery.loaded) * layout.longest_ways[v]
+            problem.battery[i, v, state.BATTERY_PLENTY] = min(used, state.NEVER)
     instance = problem.instance[i]
     if layout.parking is not None:
         instance[state.INSTANCE_PARK_AFTER] = layout.parking.after
@@ -413,7 +415,7 @@ def set_commitment(problem: Problem, commitment: str, max_changes: int) -> Probl
 
 
 def _mark_errands(problem: Problem) -> Problem:
-    some = problem.instance[:, state.INSTANCE_ERRANDS].any()
+    some = problem.instance[:, [state.INSTANCE_ERRANDS, state.INSTANCE_CHAINED]].any()
     return problem._replace(errands=state.ERRANDS if some else state.NO_ERRANDS)
 
 

@@ -15,6 +15,7 @@ from acerl_np.evolution.spreads import MIN_NOISE_STD
 from acerl_np.policies.index import (
     CHARGING,
     EXPECTED,
+    NAMES,
     WAITING,
     Feature,
     check_features,
@@ -290,7 +291,9 @@ class Config(Options):
         if self.form == "index":
             features = self.features or suggest_features(instances, self.commitment)
             features = (*features, *(WAITING if self.may_wait else ()))
-            changes["features"] = (*features, *(CHARGING if self.tune_charging else ()))
+            features = (*features, *(CHARGING if self.tune_charging else ()))
+            if features != NAMES:
+                changes["features"] = features
         return replace(self, **changes) if changes else self
 
     @classmethod
