@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from acerl_np.evaluation.metrics import rank_sum_p, standard_error
-from acerl_np.experiments import comparison, learning
+from acerl_np.experiments import bilge_ulusoy, comparison, learning
 from acerl_np.experiments.claims import (
     LEARNERS,
     Evidence,
@@ -43,6 +43,7 @@ PAGES = (
     "docs/rivals.md",
     "docs/known-differences.md",
     "docs/vehicles.md",
+    "docs/bilge-ulusoy.md",
 )
 DATA = "docs/results"
 BLOCK = re.compile(r"(<!-- experiments pages: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -86,6 +87,8 @@ def build_pages(root: Path) -> dict[Path, str]:
         results = stored.load(name)
         stored.rivals = tuple(x for x in ALGORITHMS if f"{x.upper()} without DMH-01" in results)
         tables |= {table.name: table for table in module.tables(stored, results)}
+    yardstick = bilge_ulusoy.read_runs(stored.folder / f"{bilge_ulusoy.NAME}.csv")
+    tables |= {x.name: x for x in bilge_ulusoy.tables(bilge_ulusoy.NAME, yardstick, known=True)}
     for name, table in tables.items():
         if "M/C (P)" in table.header:  # too wide for a page among others
             found[root / DATA / f"{name}.md"] = table.render("markdown")

@@ -239,6 +239,8 @@ def test_the_yardstick_is_imported_from_its_numbers(tmp_path, capsys):
             7,
             r"job_sets.1\[0\]\[1\]: read 7.0; expected a machine of 1 to 4",
         ),
+        (("layouts",), {}, "layouts: read {}; expected at least one"),
+        (("job_sets",), {}, "job_sets: read {}; expected at least one"),
     ):
         data = json.loads(json.dumps(numbers))
         at = data

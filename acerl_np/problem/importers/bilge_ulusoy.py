@@ -54,8 +54,12 @@ def import_bilge_ulusoy(path: str | os.PathLike[str], *, announced: bool = False
         If the file cannot be read, or the numbers cannot be those of a floor: a way by another station is
         shorter, a machine is unknown, or an operation is on the machine of the one before. One line.
     """
+    text = read_text(path, LayoutError)
     try:
-        data = NUMBERS.read(parse_json(read_text(path, LayoutError)), "")
+        data = NUMBERS.read(parse_json(text), "")
+        for key in ("layouts", "job_sets"):
+            if not data[key]:
+                refuse(key, {}, "at least one")
         for key in (*data["layouts"], *data["job_sets"]):
             if re.fullmatch("[A-Za-z0-9]+", key) is None:
                 refuse("layouts, job_sets", key, "names of letters and digits")

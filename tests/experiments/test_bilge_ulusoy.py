@@ -1,0 +1,132 @@
+"""The study of job shops with vehicles: who judges what, its files, and its tables."""
+
+import csv
+import json
+import math
+
+import numba
+import pytest
+
+from acerl_np import Config, InputError
+from acerl_np.commands.main import main
+from acerl_np.experiments import bilge_ulusoy as study
+from acerl_np.problem.bundled import YARDSTICK, instances_folder
+
+
+def make_file(tmp_path, n_sets, n_layouts=1):
+    """Write the first job sets and layouts of the forty, all times tripled."""
+    data = json.loads((instances_folder() / YARDSTICK).read_text(encoding="utf-8"))
+    layouts, job_sets = [*data["layouts"].items()][:n_layouts], [*data["job_sets"].items()][:n_sets]
+    scaled = {
+        "layouts": {key: [[3 * x for x in row] for row in times] for key, times in layouts},
+        "job_sets": {
+            key: [[[machine, 3 * time] for machine, time in job] for job in jobs]
+            for key, jobs in job_sets
+        },
+    }
+    path = tmp_path / "tripled.json"
+    path.write_text(json.dumps(scaled))
+    return path
+
+
+def test_no_policy_is_judged_on_what_trained_it():
+    parts = study.list_parts(None, 2, Config(), 1.0)
+    searched = [x.name for part in parts if part.policy == study.HINDSIGHT for x in part.instances]
+    assert len(searched) == 40 and set(searched) == set(study.read_optima())
+    for regime in study.REGIMES:
+        trained = [x for x in parts if (x.policy, x.regime) == (study.INDEX, regime)]
+        for seed in (0, 1):
+            judges = [{x.name for x in part.instances} for part in trained if part.seed == seed]
+            assert set.union(*judges) == set(searched) and not set.intersection(*judges)
+        for part in trained:
+            names = [{x.name for x in group} for group in (part.training, part.instances)]
+            assert not names[0] & names[1]
+            sets = [{name[2:-1] for name in group} for group in names]
+            assert len(sets[0]) == len(sets[1]) == 5 and not sets[0] & sets[1]
+            announced = {math.isinf(x.announced.max()) for x in (*part.training, *part.instances)}
+            assert announced == {regime == "announced"}
+
+
+def test_a_single_job_set_trains_nothing(tmp_path):
+    parts = study.list_parts(make_file(tmp_path, 1), 2, Config(), 1.0)
+    assert {part.policy for part in parts} == {study.HINDSIGHT, *study.RULES}
+
+
+def make_runs():
+    """Two instances of the forty: hindsight, a rule, and a policy with two seeds."""
+    numbers = [
+        (study.HINDSIGHT, study.OFFLINE, 0, 96, 90.2),
+        *(("nearest", regime, 0, 120, 82) for regime in study.REGIMES),
+        *(
+            (study.INDEX, regime, seed, 96, 82 + 8.2 * seed)
+            for regime in study.REGIMES
+            for seed in (0, 1)
+        ),
+    ]
+    return [
+        study.Run(*own, {"EX11": makespan, "EX12": other}, {"EX11": 1500.0, "EX12": 500.0})
+        for *own, makespan, other in numbers
+    ]
+
+
+def test_tables_of_runs_that_were_written(tmp_path, monkeypatch):
+    """EX11's optimum is 96, EX12's 82: a gap of 10 % in one of two is 5 % in the mean."""
+    optima = study.read_optima()
+    monkeypatch.setattr(study, "read_optima", lambda: {x: optima[x] for x in ("EX11", "EX12")})
+    (tmp_path / "runs.csv").write_text(study.write_runs(make_runs()))
+    runs = study.read_runs(tmp_path / "runs.csv")
+    assert runs == make_runs()
+    offline, online, instances = study.tables("t", runs, known=True)
+    assert offline.rows[0] == ["hindsight", "5.00", "10.0", "1 of 2", "1.0", "1.5"]
+    assert offline.rows[1] == ["genetic algorithm, 2004", "0.00", "0.0", "2 of 2", "", ""]
+    assert online.rows[0][:4] == ["nearest", 1, "12.5", "25"]
+    assert online.rows[1][:4] == ["index", 2, "2.5 ± 3.5", "5"]
+    assert online.data[1]["reactive_gap_share"] == pytest.approx(0.025)
+    assert instances.rows[1][:5] == ["EX12", "82", "82", "90.2", "0.5"]
+    assert instances.rows[1][-1] == "86.1 (5.0)"
+    own = study.tables("t", runs, known=False)
+    assert [len(table.rows) for table in own] == [1, 2, 2]
+    assert own[0].rows[0][1] == "0.00" and "optimum" not in own[2].header
+
+
+def test_what_is_no_stored_study_is_named(tmp_path):
+    path = tmp_path / "runs.csv"
+    lines = study.write_runs(make_runs()).splitlines()
+    for text in (
+        "",
+        "a,b\n1,2\n",
+        "\n".join(lines[:-1]),
+        "\n".join([*lines[:-1], "x,y,0,core_ms,1"]),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"runs\.csv: .*expected a stored study"):
+            study.read_runs(path)
+
+
+def test_what_is_known_of_the_forty():
+    """Of the forty: FIFO queues change two proven optima, and the published algorithm meets 26."""
+    optima = study.read_optima().values()
+    assert sum(x["proven"] for x in optima) == 38
+    changed = [x["fifo_queues_s"] > x["makespan_s"] for x in optima if x["proven"]]
+    assert sum(changed) == 2
+    assert sum(x["genetic_2004_s"] == x["makespan_s"] for x in optima) == 26
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
+def test_other_instances_of_the_form(tmp_path, capsys):
+    path = make_file(tmp_path, 2)
+    arguments = ["experiments", "bilge-ulusoy", "--file", str(path), "--out", str(tmp_path / "out")]
+    few = ["--seeds", "1", "--generations", "2", "--effort", "0.01", "--threads", "1"]
+    assert main([*arguments, *few]) == 0
+    capsys.readouterr()
+    with (tmp_path / "out" / "tripled-online.csv").open(newline="") as file:
+        found = {row["policy"]: row for row in csv.DictReader(file)}
+    assert set(found) >= {"nearest", "nearest, lookahead", "index", "index, lookahead"}
+    assert float(found["index, lookahead"]["announced_gap_share"]) < 0.5
+    with (tmp_path / "out" / "tripled-instances.csv").open(newline="") as file:
+        rows = {row["instance"]: float(row["hindsight_s"]) for row in csv.DictReader(file)}
+    assert set(rows) == {"EX11", "EX21"} and rows["EX11"] >= 3 * 96
+    path.write_text("{}")
+    assert main([*arguments, "--force"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1 and "tripled.json: job_sets: missing" in error
