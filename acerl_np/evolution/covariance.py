@@ -133,7 +133,7 @@ class Covariance(Scaled):
         n, z = self.first.size, self.draw(noise)
         if (utilities == utilities[0]).all():
             return np.zeros(n), self
-        rates = find_rates(n, noise.population, self._speed)
+        rates = find_rates(n, noise.population, 1.0 if self._root.ndim == 2 else (n + 2) / 3)
         places = find_places(utilities)
         weights = weigh_places(rates.mean_weights, places)
         z_mean = np.einsum("ij,ij->j", np.broadcast_to(weights[:, np.newaxis], z.shape), z)
@@ -218,11 +218,6 @@ class Covariance(Scaled):
         return self._with(State(**plain))
 
     # A diagonal is a vector, a full matrix two-dimensional
-
-    @property
-    def _speed(self) -> float:
-        """Factor on the rates of the covariance."""
-        return 1.0 if self._root.ndim == 2 else (self.first.size + 2) / 3
 
     @staticmethod
     def _variances(covariance: np.ndarray) -> np.ndarray:

@@ -350,7 +350,7 @@ class Evolution(CopiedWhole):
         search = copy.copy(self._search)
         members = 2 * self.population if population is None else population
         search.population = self._read_population(members)
-        search.mean = mean.copy() if search.box is None else search.box.invert(mean)
+        search.begin_at(mean)
         search.spread = self._round
         again = self._progress._replace(
             restarts=self.restarts + 1, record=Record(), tolerance=Tolerance()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from acerl_np.support.errors import ConfigError
-from acerl_np.support.fields import refuse
+from acerl_np.support.fields import Field, refuse
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,17 +129,9 @@ class Stops:
     conditioncov: float = 1e12
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value: Any = getattr(self, field.name)
-            least = -math.inf if field.name == "target" else 0.0
-            try:
-                number = float(value)
-            except (TypeError, ValueError, OverflowError):
-                number = math.nan
-            if not number >= least:
-                expected = "a number" if field.name == "target" else "a number of at least 0"
-                refuse(field.name, repr(value), expected, ConfigError)
-            object.__setattr__(self, field.name, number)
+        for name, value in asdict(self).items():
+            field = Field(float, expected="a number") if name == "target" else Field(float, 0.0)
+            object.__setattr__(self, name, field.read(name, value))
 
 
 def read_limits(limits: Stops | None) -> Stops:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -52,6 +53,7 @@ class Spread(ABC):
 S = TypeVar("S", bound=Spread)
 
 
+@dataclass(eq=False, repr=False)
 class Search(Generic[S]):
     """A normal distribution of members that climbs along their utilities (Algorithm 1, lines 6, 8, 17).
 
@@ -61,25 +63,22 @@ class Search(Generic[S]):
     is drawn around, `found` its place in the box. `generation` counts the finished ones.
     """
 
-    def __init__(
-        self,
-        mean: np.ndarray,
-        spread: S,
-        *,
-        seed: int,
-        population: int,
-        learning_rate: float,
-        antithetic: bool = False,
-        box: Box | None = None,
-    ) -> None:
-        self.box = box
-        self.mean = np.array(mean) if box is None else box.invert(np.array(mean))
-        self.spread = spread
-        self.seed = seed
-        self.population = population
-        self.learning_rate = learning_rate
-        self.antithetic = antithetic
-        self.generation = 0
+    mean: np.ndarray
+    spread: S
+    _: KW_ONLY
+    seed: int
+    population: int
+    learning_rate: float
+    antithetic: bool = False
+    box: Box | None = None
+    generation: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.begin_at(self.mean)
+
+    def begin_at(self, mean: np.ndarray) -> None:
+        """Move the mean to this point, which is copied."""
+        self.mean = np.array(mean) if self.box is None else self.box.invert(mean)
 
     def noise(self) -> Noise:
         """Return the present generation's noise (line 6): a key, no array."""

@@ -484,10 +484,15 @@ def test_a_collapsed_cloud_warns_once():
 
 def test_limits_are_numbers():
     evolution = Evolution(np.zeros(2), sigma=0.5)
-    assert evolution.stop(Stops(maxfevals="10")) == {"maxfevals": 10.0}
+    assert evolution.stop(Stops(maxfevals=np.int64(10))) == {"maxfevals": 10.0}
     with pytest.raises(ConfigError, match=r"limits: read .*expected Stops"):
         evolution.stop({"maxfevals": 10})
-    for name, value in (("tolfun", -1.0), ("tolx", math.nan), ("target", "low")):
+    for name, value in (
+        ("tolfun", -1.0),
+        ("tolx", math.nan),
+        ("target", "low"),
+        ("maxfevals", "10"),
+    ):
         with pytest.raises(ConfigError, match=f"{name}: read"):
             Stops(**{name: value})
 
