@@ -2,6 +2,7 @@
 
     python benchmarks/exact_bounds.py exact.csv dmh-train bu-all --time-limit 600
     python benchmarks/exact_bounds.py announced.csv bu-all --announced
+    python benchmarks/exact_bounds.py --quick                     seconds' worth, for a check
 
 Records are named alone or by their suite. The search begins from what hindsight finds, or what is stored.
 --announced: the instances of Bilge and Ulusoy with tasks announced as the processing before them begins.
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import os
 from pathlib import Path
 
 from acerl_np import load_instance
@@ -27,13 +29,16 @@ COLUMNS += ("proof", "solver_s", "time_limit_s", "actions")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("out", type=Path)
-    parser.add_argument("names", nargs="+")
+    parser.add_argument("out", type=Path, nargs="?", default=Path(os.devnull))
+    parser.add_argument("names", nargs="*", default=["EX11"])
     parser.add_argument("--time-limit", type=float, default=600.0)
     parser.add_argument("--effort", type=float, default=1.0)
     parser.add_argument("--threads", type=int, default=WORKERS)
     parser.add_argument("--announced", action="store_true")
+    parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.time_limit, arguments.effort = 5.0, 0.05
     announced = {}
     if arguments.announced:
         made = import_bilge_ulusoy(instances_folder() / YARDSTICK, announced=True)

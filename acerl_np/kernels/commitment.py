@@ -6,7 +6,7 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.energy import set_level
-from acerl_np.kernels.state import find_pause, find_ready, find_weight, has_errands
+from acerl_np.kernels.state import find_pause, find_ready, find_weight, has_errands, unless_errands
 from acerl_np.kernels.trips import count_busy, find_turn, finish_edge, leave_pickup, set_out
 from acerl_np.kernels.ways import count_errand, count_trip
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -114,6 +114,19 @@ def recall_vehicle(problem, state, b, v):
         vehicle[S.VEHICLE_STAND_SITE] = -1
 
 
+@unless_errands(lambda problem, state, b, v, task: False)
+def take_over(problem, state, b, v, task):
+    """Let vehicle v leave what it does for a task, and another one lose that; whether v has it already."""
+    before = state.task[b, task, S.TASK_VEHICLE]
+    if before == v:
+        state.vehicle[b, v, S.VEHICLE_STAND_SITE] = -1
+        return True
+    if before >= 0:
+        recall_vehicle(problem, state, b, before)
+    leave_way(problem, state, b, v)
+    return False
+
+
 @inner_kernel
 def assign_task(problem, state, b, v, position):
     """Give the waiting task at `position` of the pool to the free vehicle v, now.
@@ -129,14 +142,8 @@ def assign_task(problem, state, b, v, position):
     state.episode[b, S.EPISODE_N_DECISIONS] += 1
 
     vehicle, usage = state.vehicle[b, v], state.usage[b, v]
-    if has_errands(problem, i):
-        before = state.task[b, task, S.TASK_VEHICLE]
-        if before == v:
-            vehicle[S.VEHICLE_STAND_SITE] = -1
-            return
-        if before >= 0:
-            recall_vehicle(problem, state, b, before)
-        leave_way(problem, state, b, v)
+    if has_errands(problem, i) and take_over(problem, state, b, v, task):
+        return
     vehicle[S.VEHICLE_TASK] = task
     vehicle[S.VEHICLE_STATUS] = S.WORKING
     state.task[b, task, S.TASK_VEHICLE] = v
@@ -216,7 +223,7 @@ def open_round(problem, state, b):
         state.episode[b, S.EPISODE_POOL_SIZE] = size + 1
 
 
-@inner_kernel
+@unless_errands(lambda problem, state, b: None)
 def close_round(problem, state, b):
     """Let the tasks that nobody else took go on with their vehicles."""
     kept = 0

@@ -44,7 +44,7 @@ def find_level(problem, state, b, v, tick):
     return max(np.int64(0), level - find_rate(battery, status) * (tick - since))
 
 
-@inner_kernel
+@unless_errands(lambda problem, state, b, v: None)
 def set_level(problem, state, b, v):
     """Write the level of vehicle v at this tick, before what it does changes."""
     if has_battery(problem, state, b, v):
@@ -148,7 +148,7 @@ def is_plenty(problem, state, b, v, task, level):
     return level >= plenty and not halted
 
 
-@inner_kernel
+@unless_errands(lambda problem, state, b, v, task: True)
 def has_energy(problem, state, b, v, task):
     """Whether vehicle v, which is free, holds what a task needs."""
     if not has_battery(problem, state, b, v):

@@ -16,7 +16,7 @@ from acerl_np.kernels.energy import (
     has_energy,
     set_level,
 )
-from acerl_np.kernels.state import may_carry, round_sum
+from acerl_np.kernels.state import may_carry, round_sum, unless_errands
 from acerl_np.kernels.trips import find_turn, set_stand
 from acerl_np.kernels.ways import count_errand, find_approach
 from acerl_np.support.compiled import inner_kernel
@@ -75,7 +75,7 @@ def find_site_need(problem, i, v, task, site):
     return find_need(problem, i, v, task, np.int64(0), metres, slowdown, True)
 
 
-@inner_kernel
+@unless_errands(lambda problem, state, b: S.NEVER)
 def find_errand_tick(problem, state, b):
     """Return the tick of the next event of batteries and parking, `NEVER` if there is none."""
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
@@ -106,7 +106,7 @@ def find_errand_tick(problem, state, b):
     return tick
 
 
-@inner_kernel
+@unless_errands(lambda problem, state, b, tick: False)
 def end_errands(problem, state, b, tick):
     """Let ways without a task end, charging reach `full`, and free slots be given, at a tick.
 
@@ -315,7 +315,7 @@ def find_rest_site(problem, state, b, v):
     return find_parking(problem, state, b, v)
 
 
-@inner_kernel
+@unless_errands(lambda problem, state, b: None)
 def settle_idle(problem, state, b):
     """Send idle vehicles to charge or to park, once nobody decides any more at this tick."""
     state.episode[b, S.EPISODE_SETTLED] = 1

@@ -170,7 +170,7 @@ def repair_vehicle(problem, state, b, v, tick):
     plan_breakdown(problem, state, b, v, tick)
 
 
-@inner_kernel
+@unless_errands(lambda problem, state, b, v: False)
 def is_exhausted(problem, state, b, v):
     """Whether vehicle v has a battery that is empty at this tick."""
     if not has_battery(problem, state, b, v):
@@ -230,7 +230,7 @@ def process_tick(problem, state, b, tick):
         state.episode[b, S.EPISODE_WAITS] = 0
 
 
-@inner_kernel
+@unless_errands(lambda problem, state, b, opens: None)
 def offer_anew(problem, state, b, opens):
     """Find who is free at this tick; let decisions be made again if something opens them."""
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]

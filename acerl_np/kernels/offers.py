@@ -6,9 +6,9 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.energy import has_battery, has_energy
-from acerl_np.kernels.state import may_carry
+from acerl_np.kernels.state import may_carry, unless_errands
 from acerl_np.kernels.ways import may_turn
-from acerl_np.support.compiled import inner_kernel, kernel
+from acerl_np.support.compiled import inner_kernel
 
 
 @inner_kernel
@@ -81,7 +81,7 @@ def is_decision_due(problem, state, b):
     return False
 
 
-@kernel
+@unless_errands(lambda problem, state, b, task: False)
 def comes_unasked(problem, state, b, task):
     """Whether an expected task will be known without any decision: what it follows is delivered."""
     if state.job[b, task, S.JOB_KNOWN] < S.NEVER:
