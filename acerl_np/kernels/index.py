@@ -25,7 +25,7 @@ from acerl_np.kernels.completion import (
 )
 from acerl_np.kernels.energy import find_back, find_level, find_own_need
 from acerl_np.kernels.network import draw_softmax
-from acerl_np.kernels.offers import find_priority, has_choice, is_free, is_offered, returns_vehicle
+from acerl_np.kernels.offers import count_returning, find_priority, has_choice, is_free, is_offered
 from acerl_np.kernels.own import OwnPairs, allocate_asked, rate_pairs
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.state import find_due, is_chained
@@ -266,8 +266,10 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
         for j in range(len(index.used)):
             score += index.parameters[row, j] * pairs.x[n, index.used[j]]
         pairs.score[n] = score if own.reach[w, k] < np.inf else -np.inf
-    # For a vehicle only: a fleet that waited for arrivals while tasks pile up might do so all day.
-    if index.waits and pairs.n[0] > 0 and returns_vehicle(problem, state, b):
+    # Only if a vehicle is to come for each task that waits: else tasks might pile up all day.
+    n_waiting = state.episode[b, S.EPISODE_POOL_SIZE]
+    returning = index.waits and n_waiting <= count_returning(problem, state, b)
+    if returning and pairs.n[0] > 0:
         score_waiting(problem, state, b, index, row, pairs)
 
 

@@ -94,12 +94,12 @@ def comes_unasked(problem, state, b, task):
 
 
 @inner_kernel
-def returns_vehicle(problem, state, b):
-    """Whether a vehicle is to come back: a delivery or a repair."""
+def count_returning(problem, state, b):
+    """Return the number of vehicles that a delivery or a repair will free."""
+    n = 0
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
-        if state.vehicle[b, v, S.VEHICLE_STATUS] in (S.WORKING, S.BROKEN):
-            return True
-    return False
+        n += state.vehicle[b, v, S.VEHICLE_STATUS] in (S.WORKING, S.BROKEN)
+    return n
 
 
 @inner_kernel
@@ -111,7 +111,7 @@ def may_wait(problem, state, b):
     for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
         if comes_unasked(problem, state, b, np.int64(state.expected[b, k])):
             return True
-    if returns_vehicle(problem, state, b):
+    if count_returning(problem, state, b) > 0:
         return True
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         k = state.vehicle[b, v, S.VEHICLE_NEXT_BREAKDOWN]

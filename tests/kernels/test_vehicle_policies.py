@@ -146,14 +146,15 @@ def ask(fast, decider):
 
 
 def check_index(fast, seen, policy):
-    """Its features are the slow ones, and the largest score wins, waiting for a vehicle among them."""
+    """Its features are the slow ones, and the largest score wins, waiting among them if one comes for each task."""
     decider = make_index_decider(policy.index, fast.problem, True)
     chosen = ask(fast, decider)
     pairs = decider.pairs
     scores = {}
     weights = dict(zip(policy.features, policy.theta, strict=True))
     scaled = {item.name: weights[item.name] / item.scale for item in FEATURES}
-    waits = any(vehicle.word in ("working", "broken") for vehicle in seen.vehicles)
+    returning = sum(vehicle.word in ("working", "broken") for vehicle in seen.vehicles)
+    waits = len(seen.pool) <= returning
     for n in range(int(pairs.n[0]) - waits):
         v, k = int(pairs.vehicle[n]), int(pairs.position[n])
         found = dict(zip(KNOWN, pairs.x[n].tolist(), strict=False))
