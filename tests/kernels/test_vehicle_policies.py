@@ -146,7 +146,7 @@ def ask(fast, decider):
 
 
 def check_index(fast, seen, policy):
-    """Its features are the slow ones; the largest score wins, waiting too if a vehicle comes for each task."""
+    """Its features are the slow ones; the best score wins, waiting too if a vehicle comes for each task."""
     decider = make_index_decider(policy.index, fast.problem, True)
     chosen = ask(fast, decider)
     pairs = decider.pairs
