@@ -56,6 +56,16 @@ def list_outcomes(instance: acerl_np.Instance) -> list[tuple[float, float]]:
     return found
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("seed", [0, 8, 16])
+def test_what_the_search_finds_is_what_the_simulator_plays(seed):
+    instance = chained(seed)
+    found = find_hindsight(instance, objective=NO_LIMIT, effort=0.001)
+    state = play_orders(instance, found.actions)
+    assert state.outcome[0, S.OUTCOME_MAKESPAN] == found.makespan
+    assert found.makespan >= bound_objective(instance, NO_LIMIT)
+
+
 @needs_jit
 @pytest.mark.parametrize("seed", range(0, 40, 4))
 @pytest.mark.parametrize("objective", MEASURES)
