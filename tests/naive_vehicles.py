@@ -142,6 +142,8 @@ class NaiveEpisode(naive.NaiveEpisode):
         self._asks = False  # whether a decision may be due
         self._settled: set[int] = set()  # vehicles, in this round
         self._holders: set[tuple[str, int]] = set()
+        self._held: set[tuple[str, int]] = set()
+        self._freed = False  # a place or a slot, at the last tick
         super().__init__(layout, tasks, **options)
 
     def _read_vehicles(self, layout: dict[str, Any]) -> list[naive.Vehicle]:
@@ -223,7 +225,7 @@ class NaiveEpisode(naive.NaiveEpisode):
         assert stop.leg is not None
         pace = abs(stop.leg.step)
         left = max(0.0, stop.moment - self.time) * pace
-        return stop.site, stop.tick, round9(min(left, self._metres(stop.leg)))
+        return stop.site, stop.tick, min(left, self._metres(stop.leg))
 
     def _next_stop(self, vehicle: Vehicle) -> Stop:
         return next(stop for stop in vehicle.stops if stop.tick >= self.time)
@@ -481,6 +483,13 @@ class NaiveEpisode(naive.NaiveEpisode):
             or (vehicle.word == "parking" and vehicle.destination == site)
         }
 
+    def _list_held(self) -> set[tuple[str, int]]:
+        """The same, and chargers' sites with the vehicles that charge there."""
+        vehicles = enumerate(self._vehicles)
+        return self._list_holders() | {
+            (vehicle.site, index) for index, vehicle in vehicles if vehicle.word == "charging"
+        }
+
     def _find_place(self, vehicle: Vehicle, holders: set[tuple[str, int]]) -> str | None:
         """The site at which an idle vehicle shall park, if it shall now."""
         if self.time - vehicle.since < self._parks_after:
@@ -508,6 +517,7 @@ class NaiveEpisode(naive.NaiveEpisode):
             self._asks = False
             if self._happened:
                 self._send_idle_vehicles()
+            self._freed = not self._held <= self._list_held()
             self.time += 1
             if self.time > MOST_TICKS:
                 raise RuntimeError(f"nothing ends this episode: {self.pool} wait")
@@ -523,10 +533,11 @@ class NaiveEpisode(naive.NaiveEpisode):
         if self.done:
             return
         # What is left in steps 5 and 6 is taken at the next tick.
-        self._holders = self._list_holders()
-        self._happened |= any(
-            vehicle.word == "idle" and self._find_place(vehicle, self._holders) is not None
+        self._holders, self._held = self._list_holders(), self._list_held()
+        self._happened |= self._freed or any(
+            vehicle.word == "idle" and self.time == vehicle.since + self._parks_after
             for vehicle in self._vehicles
+            if self._places
         )
         # Nobody starves: who becomes idle, and not by a delivery or a repair, may find that a task fits
         # which did not when the last round opened.

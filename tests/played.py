@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 import worlds
+from hypothesis import strategies as st
 
 from acerl_np import Instance, Layout
 from acerl_np.kernels import state as S
@@ -17,12 +18,19 @@ from acerl_np.problem.tables import build_problem
 
 ROW = np.int64(0)
 WORDS = ("idle", "working", "broken", "roaming", "parking", "to_charger", "queued", "charging")
-KINDS = {
-    "as they are": worlds.worlds(),
-    "parking": worlds.with_parking(worlds.worlds()),
-    "batteries": worlds.with_chargers(worlds.worlds()),
-    "both": worlds.with_parking(worlds.with_chargers(worlds.worlds())),
-}
+
+
+def list_kinds(plain):
+    """Worlds by what their vehicles do of themselves."""
+    return {
+        "as they are": plain,
+        "parking": worlds.with_parking(plain),
+        "batteries": worlds.with_chargers(plain),
+        "both": worlds.with_parking(worlds.with_chargers(plain)),
+    }
+
+
+KINDS = list_kinds(worlds.worlds())
 
 
 class Played:
@@ -86,6 +94,13 @@ class Played:
         return [
             (name, *map(int, self.state.task[0, task, :3])) for task, name in enumerate(self.ids)
         ]
+
+
+def compare_drawn(episode, some_worlds, commitment, data):
+    """Play a drawn world both alike."""
+    world = data.draw(some_worlds)
+    max_changes, seed = data.draw(st.integers(0, 8)), data.draw(st.integers(0, 10**6))
+    compare(episode, world, commitment, max_changes, seed)
 
 
 def compare(episode, world, commitment, max_changes, seed):

@@ -17,12 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from acerl_np.evaluation.bounds import bound_objective
-from acerl_np.evaluation.hindsight import (
-    check_future,
-    make_reference,
-    play,
-    play_orders,
-)
+from acerl_np.evaluation.hindsight import check_future, make_reference, play, play_orders
 from acerl_np.evaluation.references import Reference
 from acerl_np.kernels import state as S
 from acerl_np.kernels.state import may_carry
@@ -244,8 +239,9 @@ class _Model:
             for tick, repaired in group.windows:
                 trips.append(cp.new_fixed_size_interval_var(tick, repaired - tick, ""))
         cp.add_cumulative(trips, [1] * len(trips), len(self.problem.fleet[0]))
-        known = self.problem.chain[0, :, S.CHAIN_KNOWN] if self.chained else None
-        known = self.problem.arrival_tick[0] if known is None else known
+        known = self.problem.arrival_tick[0]
+        if self.chained:
+            known = self.problem.chain[0, :, S.CHAIN_KNOWN]
         tail = min(self.processing)
         for tick in np.unique(known).tolist():
             for group, arcs in zip(self.groups, self.arcs, strict=True):

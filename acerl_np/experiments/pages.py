@@ -425,11 +425,6 @@ def tabulate_vehicles(folder: Path) -> str:
         "both (%)": ("", "pickup", "park"),
         "may wait (%)": ("+wait", "assignment", "stay"),
     }
-    columns = {
-        name: how
-        for name, how in columns.items()
-        if any(x[1].endswith(how[0]) and x[2:] == (*how[1:], "unlimited") for x in cells)
-    }
     lines: list[list[Cell]] = []
     for floor, policy, *own in cells:
         if own != ["assignment", "stay", "unlimited"] or policy.endswith("+wait"):

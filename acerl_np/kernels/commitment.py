@@ -48,19 +48,32 @@ def stands_at(state, b, v, site):
 
 
 @inner_kernel
-def note_leaving(state, b, v):
-    """Note the site that vehicle v leaves first at this tick or was under way to, -1 for none."""
+def is_parking(problem, i, site):
+    """Whether vehicles of instance i park at a site."""
+    for k in range(problem.berth.shape[1]):
+        places = 0 if problem.berth[i, k, S.BERTH_CHARGES] else problem.berth[i, k, S.BERTH_PLACES]
+        if places > 0 and problem.berth[i, k, S.BERTH_SITE] == site:
+            return True
+    return False
+
+
+@inner_kernel
+def note_leaving(problem, state, b, v):
+    """Note the parking place that vehicle v has or is under way to as it first sets out at this tick.
+
+    Who leaves such a place, or a charger's slot, makes the next tick an event: it is given then.
+    """
     vehicle, now = state.vehicle[b, v], state.episode[b, S.EPISODE_TIME]
     if vehicle[S.VEHICLE_LEFT_TICK] == now:
         return
-    site = vehicle[S.VEHICLE_SITE]
-    if vehicle[S.VEHICLE_STATUS] in (S.PARKING, S.TO_CHARGER):
+    status, site = vehicle[S.VEHICLE_STATUS], np.int64(-1)
+    if status == S.PARKING:
         site = vehicle[S.VEHICLE_DESTINATION]
-    elif not stands_at(state, b, v, site):
-        vehicle[S.VEHICLE_LEFT_SITE], vehicle[S.VEHICLE_LEFT_TICK] = -1, now
-        return
+    elif status == S.IDLE and stands_at(state, b, v, vehicle[S.VEHICLE_SITE]):
+        site = vehicle[S.VEHICLE_SITE]
     vehicle[S.VEHICLE_LEFT_SITE], vehicle[S.VEHICLE_LEFT_TICK] = site, now
-    state.episode[b, S.EPISODE_FREED] = now
+    if status == S.CHARGING or is_parking(problem, state.episode[b, S.EPISODE_INSTANCE], site):
+        state.episode[b, S.EPISODE_FREED] = now
 
 
 @inner_kernel
@@ -86,7 +99,7 @@ def leave_way(problem, state, b, v):
     """Let the free vehicle v leave what it does without a task, or with one that another shall take."""
     vehicle = state.vehicle[b, v]
     set_level(problem, state, b, v)
-    note_leaving(state, b, v)
+    note_leaving(problem, state, b, v)
     status = vehicle[S.VEHICLE_STATUS]
     if status == S.WORKING or S.ROAMING <= status <= S.TO_CHARGER:
         undo_rest(problem, state, b, v)
@@ -189,7 +202,7 @@ def send_vehicle(problem, state, b, v, status, site):
     i = state.episode[b, S.EPISODE_INSTANCE]
     vehicle, usage = state.vehicle[b, v], state.usage[b, v]
     set_level(problem, state, b, v)
-    note_leaving(state, b, v)
+    note_leaving(problem, state, b, v)
     vehicle[S.VEHICLE_STATUS] = status
     vehicle[S.VEHICLE_DESTINATION] = site
     halted = vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0

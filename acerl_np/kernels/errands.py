@@ -162,7 +162,7 @@ def end_errands(problem, state, b, tick):
 
 
 @inner_kernel
-def find_slot(problem, state, b, site, places, arrival):
+def find_slot(problem, state, b, places, arrival):
     """Return when a vehicle that comes to a charger at a tick begins there, after those with an estimate."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
@@ -204,10 +204,10 @@ def find_start(problem, state, b, v, site, places, arrival):
             if tick < comes or (tick == comes and first < 0 and u < v):
                 first, comes = np.int64(u), tick
         if first < 0:
-            return find_slot(problem, state, b, site, places, arrival)
+            return find_slot(problem, state, b, places, arrival)
         battery = problem.battery[i, first]
         here = max(now, comes)
-        start = max(here, find_slot(problem, state, b, site, places, comes))
+        start = max(here, find_slot(problem, state, b, places, comes))
         level = find_level(problem, state, b, first, here)
         missing = battery[S.BATTERY_FULL] - max(
             np.int64(0), level - battery[S.BATTERY_IDLE] * (start - here)

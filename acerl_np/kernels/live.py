@@ -21,7 +21,7 @@ from acerl_np.kernels.errands import (
     mark_free,
 )
 from acerl_np.kernels.offers import has_choice
-from acerl_np.kernels.state import count_ticks, is_chained
+from acerl_np.kernels.state import count_ticks, has_errands, is_chained
 from acerl_np.kernels.trips import drives, find_turn, set_stand
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -90,7 +90,7 @@ def count_from(problem, state, clock, now, day, relative):
         count_all_from(problem, state, clock, now, day)
     if is_chained(problem, 0):
         count_chains_from(problem, state, clock, now)
-    if problem.instance[0, S.INSTANCE_ERRANDS]:
+    if has_errands(problem, 0):
         state.episode[0, S.EPISODE_FREED] = -1
         for v in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
             count_errand_from(problem, state, clock, now, v)

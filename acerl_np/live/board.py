@@ -328,13 +328,12 @@ class Board:
     def _link(self, task: LiveTask) -> None:
         """Write what a task that is held back follows, and what is left after those before it."""
         index, left = self.layout.site_index, self.problem.lead[0, :, S.LEAD_WORK_LEFT]
-        speed = float(np.mean([vehicle.speed for vehicle in self.layout.vehicles]))
         before = self._find_task(task.event.after)
         self.problem.chain[0, task.row, S.CHAIN_AFTER] = -1 if before is None else before.row
         while before is not None:
             event = task.event
             metres = self.problem.distance[0, index[event.pickup], index[event.delivery]]
-            way = float(metres) / speed + event.handling_time
+            way = float(metres) / self.layout.mean_speed + event.handling_time
             own = before.event.processing + way + float(left[task.row])
             left[before.row] = max(left[before.row], own)
             task, before = before, self._find_task(before.event.after)
@@ -541,7 +540,7 @@ class Board:
         if not self.has_errands:
             return vehicle
         place = vehicle.way.end if vehicle.way is not None else vehicle.site
-        if vehicle.status != S.WORKING and place in self._parking:
+        if vehicle.status in (S.IDLE, S.PARKING) and place in self._parking:
             self.state.vehicle[0, v, S.VEHICLE_LEFT_SITE] = place
             self.clock.errand[v, ERRAND_LEFT] = now
         level, way = self.find_level(v, now), self._find_stand(v, now)

@@ -102,9 +102,7 @@ def _measure_ways(layout: Layout, places: Sequence[tuple[int, ...]], speed: floa
         ends = tuple(np.zeros((2, len(places), len(places)), np.int64))
         for a, b in itertools.permutations(range(len(places)), 2):
             ends[0][a, b], ends[1][a, b] = find_ends(layout, places[a], places[b])
-    slowdown = layout.routes.find_slowdown(speed)
-    time = layout.routes.distance[ends] / speed
-    return np.asarray(time if slowdown is None else time + slowdown[ends])
+    return np.asarray(layout.routes.find_time(speed)[ends])
 
 
 def generate_record(

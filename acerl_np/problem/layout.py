@@ -192,6 +192,11 @@ class Layout:
         """The battery of each vehicle, None where it has none."""
         return tuple(vehicle.battery or self.battery for vehicle in self.vehicles)
 
+    @cached_property
+    def mean_speed(self) -> float:
+        """Mean speed of the fleet, m/s."""
+        return float(np.mean([vehicle.speed for vehicle in self.vehicles]))
+
     @property
     def has_errands(self) -> bool:
         """Whether vehicles may drive without a task, or be called back."""
@@ -200,10 +205,7 @@ class Layout:
     def count_ways_to_chargers(self, speed: float) -> np.ndarray:
         """Return the whole seconds from each site to the nearest charger, (n_sites,), inf without a way."""
         where = [self.site_index[charger.site] for charger in self.chargers]
-        seconds = self.routes.distance[:, where] / speed
-        slowdown = self.routes.find_slowdown(speed)
-        if slowdown is not None:
-            seconds = seconds + slowdown[:, where]
+        seconds = self.routes.find_time(speed)[:, where]
         return np.asarray(np.ceil(seconds - 0.5e-9).min(axis=1))
 
     @cached_property
@@ -215,10 +217,7 @@ class Layout:
             near = np.isfinite(self.routes.distance[self.site_index[vehicle.start]])
             key = near.tobytes(), vehicle.speed
             if key not in found:
-                seconds = self.routes.distance[np.ix_(near, near)] / vehicle.speed
-                slowdown = self.routes.find_slowdown(vehicle.speed)
-                if slowdown is not None:
-                    seconds = seconds + slowdown[np.ix_(near, near)]
+                seconds = self.routes.find_time(vehicle.speed)[np.ix_(near, near)]
                 found[key] = float(np.ceil(seconds.max())) + 1.0
             longest.append(found[key])
         return tuple(longest)

@@ -346,9 +346,8 @@ def _find_work_left(instance: Instance) -> np.ndarray:
     Ways are driven at the fleet's mean speed; those to a pickup are left out.
     """
     layout = instance.layout
-    speed = float(np.mean([vehicle.speed for vehicle in layout.vehicles]))
     metres = layout.routes.distance[instance.pickup, instance.delivery]
-    own = metres / speed + instance.handling_time
+    own = metres / layout.mean_speed + instance.handling_time
     left = instance.processing.copy()
     for k in range(instance.n_tasks - 1, -1, -1):
         before = instance.after[k]
@@ -366,9 +365,8 @@ def _fill_fleet(
     problem.instance[i, state.INSTANCE_N_VEHICLES] = len(layout.vehicles)
     # A floor of one site, or a fleet of one place, has no distances to measure in.
     metres = layout.routes.mean_distance or 1.0
-    speed = float(np.mean([vehicle.speed for vehicle in layout.vehicles]))
     problem.unit[i, state.UNIT_METRES] = metres
-    problem.unit[i, state.UNIT_SECONDS] = metres / speed
+    problem.unit[i, state.UNIT_SECONDS] = metres / layout.mean_speed
     for v, vehicle in enumerate(layout.vehicles):
         fleet, model = problem.fleet[i, v], vehicle.random_breakdowns
         fleet[state.FLEET_SPEED] = vehicle.speed

@@ -5,20 +5,14 @@ import worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_chains import NaiveEpisode
-from played import compare
+from played import compare, compare_drawn, list_kinds
 
 import acerl_np
 from acerl_np.evaluation.tracing import trace_policy
 
 pytestmark = pytest.mark.oracle
 
-PLAIN = worlds.with_chains(worlds.worlds())
-KINDS = {
-    "as they are": PLAIN,
-    "parking": worlds.with_parking(PLAIN),
-    "batteries": worlds.with_chargers(PLAIN),
-    "both": worlds.with_parking(worlds.with_chargers(PLAIN)),
-}
+KINDS = list_kinds(worlds.with_chains(worlds.worlds()))
 
 
 def compare_seed(seed, commitment):
@@ -37,9 +31,7 @@ def test_the_kernels_equal_the_slow_simulator_on_a_small_floor(seed, commitment)
 @settings(max_examples=25)
 @given(data=st.data())
 def test_the_kernels_equal_the_slow_simulator(kind, commitment, data):
-    world = data.draw(KINDS[kind])
-    max_changes, seed = data.draw(st.integers(0, 8)), data.draw(st.integers(0, 10**6))
-    compare(NaiveEpisode, world, commitment, max_changes, seed)
+    compare_drawn(NaiveEpisode, KINDS[kind], commitment, data)
 
 
 @pytest.mark.parametrize("rule", ["FCFS", "EDD", "NVF", "STD", "LWT", "AHP"])
@@ -61,6 +53,4 @@ def test_the_kernels_equal_the_slow_simulator_on_many_small_floors(commitment):
 @settings(max_examples=700)
 @given(data=st.data())
 def test_the_kernels_equal_the_slow_simulator_on_many_floors(kind, commitment, data):
-    world = data.draw(KINDS[kind])
-    max_changes, seed = data.draw(st.integers(0, 8)), data.draw(st.integers(0, 10**6))
-    compare(NaiveEpisode, world, commitment, max_changes, seed)
+    compare_drawn(NaiveEpisode, KINDS[kind], commitment, data)

@@ -9,7 +9,7 @@ import worlds
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from naive_vehicles import NaiveEpisode
-from played import KINDS, ROW, Played, compare
+from played import KINDS, ROW, Played, compare_drawn
 
 from acerl_np import Layout
 from acerl_np.kernels import state as S
@@ -24,9 +24,7 @@ pytestmark = pytest.mark.oracle
 @settings(max_examples=25)
 @given(data=st.data())
 def test_the_kernels_equal_the_slow_simulator(kind, commitment, data):
-    world = data.draw(KINDS[kind])
-    max_changes, seed = data.draw(st.integers(0, 8)), data.draw(st.integers(0, 10**6))
-    compare(NaiveEpisode, world, commitment, max_changes, seed)
+    compare_drawn(NaiveEpisode, KINDS[kind], commitment, data)
 
 
 @pytest.mark.slow
@@ -35,9 +33,7 @@ def test_the_kernels_equal_the_slow_simulator(kind, commitment, data):
 @settings(max_examples=700)
 @given(data=st.data())
 def test_the_kernels_equal_the_slow_simulator_on_many_floors(kind, commitment, data):
-    world = data.draw(KINDS[kind])
-    max_changes, seed = data.draw(st.integers(0, 8)), data.draw(st.integers(0, 10**6))
-    compare(NaiveEpisode, world, commitment, max_changes, seed)
+    compare_drawn(NaiveEpisode, KINDS[kind], commitment, data)
 
 
 @st.composite

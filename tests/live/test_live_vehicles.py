@@ -15,6 +15,7 @@ import pytest
 import worlds
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
+from played import KINDS
 
 import acerl_np
 from acerl_np import (
@@ -54,13 +55,6 @@ from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 JIT = not numba.config.DISABLE_JIT
 
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
-
-KINDS = {
-    "as they are": worlds.worlds(),
-    "parking": worlds.with_parking(worlds.worlds()),
-    "batteries": worlds.with_chargers(worlds.worlds()),
-    "both": worlds.with_parking(worlds.with_chargers(worlds.worlds())),
-}
 
 
 class Plant(naive_vehicles.NaiveEpisode):
