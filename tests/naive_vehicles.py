@@ -142,8 +142,7 @@ class NaiveEpisode(naive.NaiveEpisode):
         self._asks = False  # whether a decision may be due
         self._settled: set[int] = set()  # vehicles, in this round
         self._holders: set[tuple[str, int]] = set()
-        self._held: set[tuple[str, int]] = set()
-        self._freed = False  # a place or a slot, at the last tick
+        self._freed = False  # a place, at the last tick
         super().__init__(layout, tasks, **options)
 
     def _read_vehicles(self, layout: dict[str, Any]) -> list[naive.Vehicle]:
@@ -483,13 +482,6 @@ class NaiveEpisode(naive.NaiveEpisode):
             or (vehicle.word == "parking" and vehicle.destination == site)
         }
 
-    def _list_held(self) -> set[tuple[str, int]]:
-        """The same, and chargers' sites with the vehicles that charge there."""
-        vehicles = enumerate(self._vehicles)
-        return self._list_holders() | {
-            (vehicle.site, index) for index, vehicle in vehicles if vehicle.word == "charging"
-        }
-
     def _find_place(self, vehicle: Vehicle, holders: set[tuple[str, int]]) -> str | None:
         """The site at which an idle vehicle shall park, if it shall now."""
         if self.time - vehicle.since < self._parks_after:
@@ -517,7 +509,7 @@ class NaiveEpisode(naive.NaiveEpisode):
             self._asks = False
             if self._happened:
                 self._send_idle_vehicles()
-            self._freed = not self._held <= self._list_held()
+            self._freed = not self._holders <= self._list_holders()
             self.time += 1
             if self.time > MOST_TICKS:
                 raise RuntimeError(f"nothing ends this episode: {self.pool} wait")
@@ -533,7 +525,7 @@ class NaiveEpisode(naive.NaiveEpisode):
         if self.done:
             return
         # What is left in steps 5 and 6 is taken at the next tick.
-        self._holders, self._held = self._list_holders(), self._list_held()
+        self._holders = self._list_holders()
         self._happened |= self._freed or any(
             vehicle.word == "idle" and self.time == vehicle.since + self._parks_after
             for vehicle in self._vehicles

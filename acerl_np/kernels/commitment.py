@@ -61,9 +61,11 @@ def is_parking(problem, i, site):
 def note_leaving(problem, state, b, v):
     """Note the parking place that vehicle v has or is under way to as it first sets out at this tick.
 
-    Who leaves such a place, or a charger's slot, makes the next tick an event: it is given then.
+    Who leaves such a place, or a charger's slot for which others queue, makes the next tick an event: it is
+    given then.
     """
-    vehicle, now = state.vehicle[b, v], state.episode[b, S.EPISODE_TIME]
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    vehicle = state.vehicle[b, v]
     if vehicle[S.VEHICLE_LEFT_TICK] == now:
         return
     status, site = vehicle[S.VEHICLE_STATUS], np.int64(-1)
@@ -72,7 +74,12 @@ def note_leaving(problem, state, b, v):
     elif status == S.IDLE and stands_at(state, b, v, vehicle[S.VEHICLE_SITE]):
         site = vehicle[S.VEHICLE_SITE]
     vehicle[S.VEHICLE_LEFT_SITE], vehicle[S.VEHICLE_LEFT_TICK] = site, now
-    if status == S.CHARGING or is_parking(problem, state.episode[b, S.EPISODE_INSTANCE], site):
+    frees = is_parking(problem, i, site)
+    for u in range(problem.instance[i, S.INSTANCE_N_VEHICLES] if status == S.CHARGING else 0):
+        other = state.vehicle[b, u]
+        queues = other[S.VEHICLE_STATUS] == S.QUEUED
+        frees |= queues and other[S.VEHICLE_SITE] == vehicle[S.VEHICLE_SITE]
+    if frees:
         state.episode[b, S.EPISODE_FREED] = now
 
 

@@ -82,15 +82,19 @@ def play_forecast(problem, state, b, ahead, f, record, ends, rows, finish):
     record : ndarray(float64, (n, N_RECORD_FIELDS)), tasks that are known to come, by arrival
     ends : ndarray(int32, (n, N_ENDS_FIELDS)), their sites
     rows : ndarray(int64, (K,)), output: the future's rows of the K known tasks: those that wait, in pool
-        order, those under way by their vehicles, those that are expected, and those to come
+        order, those under way by their vehicles, those that are expected, and those to come; the first
+        three by their rows where tasks are called back
     finish : ndarray(float64, (K,)), output: tick of each delivery, inf where it cannot be
     """
     states, future = ahead.states, ahead.future
     open_future(problem, state, b, ahead, f, pick_future(ahead, f))
     n = len(rows) - len(record)
     present = states.episode[PRESENT]
-    for k in range(n):  # what machines still do stands before what is expected
-        is_open = k < n - present[S.EPISODE_N_EXPECTED]
+    recalls = problem.instance[0, S.INSTANCE_MAX_CHANGES] >= 0
+    for k in range(
+        n
+    ):  # what machines still do stands before what is expected, or after all of these
+        is_open = recalls or k < n - present[S.EPISODE_N_EXPECTED]
         rows[k] = k if is_open else k + present[S.EPISODE_N_PROCESSED]
     place_planned(ahead, record, ends, rows[n:])
     copy_row(states, PRESENT, states, PLAYED)

@@ -303,25 +303,30 @@ def write_present(problem, state, b, ahead):
 
 @kernel
 def copy_open_tasks(problem, state, b, ahead):
-    """Copy all open tasks in the order of their rows, by which those that are called back wait again.
+    """Copy all open and expected tasks in the order of their rows, by which those that are called back wait.
 
     In a round a task may both have a vehicle and wait for another one.
     """
-    states = ahead.states
-    n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
-    for task in range(state.episode[b, S.EPISODE_N_ARRIVED]):
-        position, own = find_waiting(state, b, task), np.int64(-1)
+    states, i = ahead.states, state.episode[b, S.EPISODE_INSTANCE]
+    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+    for task in range(problem.instance[i, S.INSTANCE_N_TASKS]):
+        position, own, place = find_waiting(state, b, task), np.int64(-1), np.int64(-1)
         for v in range(n_vehicles):
             vehicle = state.vehicle[b, v]
             if vehicle[S.VEHICLE_STATUS] == S.WORKING and vehicle[S.VEHICLE_TASK] == task:
                 own = np.int64(v)
-        if position < 0 and own < 0:
+        for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
+            if state.expected[b, k] == task:
+                place = np.int64(k)
+        if position < 0 and own < 0 and place < 0:
             continue
         row = copy_open_task(problem, state, b, ahead, np.int64(task))
         if position >= 0:
             states.pool[PRESENT, position] = row
         if own >= 0:
             states.vehicle[PRESENT, own, S.VEHICLE_TASK] = row
+        if place >= 0:
+            states.expected[PRESENT, place] = row
 
 
 @inner_kernel
@@ -348,7 +353,8 @@ def copy_chains(problem, state, b, ahead):
         task = np.int64(state.processed[b, k])
         states.processed[PRESENT, k] = copy_open_task(problem, state, b, ahead, task)
     states.episode[PRESENT, S.EPISODE_N_FINISHED] = state.episode[b, S.EPISODE_N_PROCESSED]
-    for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
+    recalls = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_MAX_CHANGES] >= 0
+    for k in range(0 if recalls else state.episode[b, S.EPISODE_N_EXPECTED]):
         task = np.int64(state.expected[b, k])
         states.expected[PRESENT, k] = copy_open_task(problem, state, b, ahead, task)
     for n in range(states.episode[PRESENT, S.EPISODE_N_ARRIVED]):

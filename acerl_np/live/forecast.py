@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 
@@ -80,10 +81,11 @@ class Forecaster:
         """Return what is to be expected of all tasks of a board, after so many decisions."""
         started = time.perf_counter()
         working = [vehicle.task for vehicle in board.vehicles if vehicle.status == S.WORKING]
-        names = shown = [*board.pool, *filter(None, working)]
-        if board.calls_back:  # as futures have them then
-            names = sorted(shown, key=lambda name: board.tasks[name].row)
-        n_known = len(names) + len(board.planned)
+        names = [*board.pool, *filter(None, working)]
+        tasks = shown = [*(board.tasks[name] for name in names), *_order_planned(board)]
+        if board.calls_back:  # as futures have them then; what is held back may have no row
+            tasks = sorted(shown, key=lambda own: own.row if own.row >= 0 else math.inf)
+        n_known = len(shown)
         if not n_known:
             return []
         problem, state = self._copy(board, now)
@@ -102,8 +104,8 @@ class Forecaster:
             moment = time.perf_counter()
             if budget is not None and moment + (moment - began) / f > started + budget:
                 break
-        told = self._tell(board, now, names, finish[:f])
-        return [told[names.index(name)] for name in shown] + told[len(names) :]
+        told = {item.task: item for item in self._tell(board, now, tasks, finish[:f])}
+        return [told[own.event.task] for own in shown]
 
     def _copy(self, board: Board, now: float) -> tuple[S.Problem, S.State]:
         """Return the board's tables with times counted from now."""
@@ -139,10 +141,9 @@ class Forecaster:
         return record, ends
 
     def _tell(
-        self, board: Board, now: float, names: list[str], finish: np.ndarray
+        self, board: Board, now: float, tasks: list[LiveTask], finish: np.ndarray
     ) -> list[Forecast]:
         """Return what came out of futures, ndarray(float64, (n, K)), s from now."""
-        tasks = [*(board.tasks[name] for name in names), *_order_planned(board)]
         dues = np.array([task.due for task in tasks])
         # Deliveries are whole seconds from now; due times may be off by rounding.
         late = np.mean(now + finish > dues + 1e-9, axis=0)

@@ -9,7 +9,7 @@ import worlds
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from naive_vehicles import NaiveEpisode
-from played import KINDS, ROW, Played, compare_drawn
+from played import KINDS, ROW, Played, compare, compare_drawn
 
 from acerl_np import Layout
 from acerl_np.kernels import state as S
@@ -75,3 +75,29 @@ def test_every_episode_ends_or_says_what_cannot_be_served(commitment, data):
             v, task = draws.choice(played.candidates())
             played.decide(v, played.pool.index(task))
     assert played.phase == S.FINISHED
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_who_charges_where_others_park_has_no_place_there(seed):
+    """v1 leaves the charger at the tick at which v0 drives there to park."""
+    battery = dict.fromkeys(("idle", "empty", "loaded", "tow"), 0)
+    battery |= {"capacity": 90, "charge": 1, "critical": 1, "resume": 2, "good": 60, "full": 80}
+    starts = {"v0": ("s0", 90), "v1": ("s1", 9)}
+    layout = {
+        "format": 1,
+        "sites": [{"id": "s0", "x": 0, "y": 0}, {"id": "s1", "x": 9, "y": 0}],
+        "edges": [{"a": "s0", "b": "s1"}],
+        "vehicles": [
+            {"id": v, "start": site, "speed": 1, "capacity": 0, "battery": {**battery, "start": level}}
+            for v, (site, level) in starts.items()
+        ],
+        "task_slots": 1,
+        "chargers": [{"site": "s1", "slots": 1}],
+        "parking": {"after": 10, "places": [{"site": "s1", "places": 1}]},
+    }  # fmt: skip
+    rows = [
+        {"task": f"t{k}", "pickup": "s1", "delivery": "s0", "arrival_time": arrival,
+         "expiry_time": 9, "handling_time": 0, "demand": 0}
+        for k, arrival in enumerate((10, 12, 13))
+    ]  # fmt: skip
+    compare(NaiveEpisode, worlds.World(layout, rows, [0]), "assignment", 0, seed)

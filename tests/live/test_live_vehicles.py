@@ -276,7 +276,7 @@ def test_what_chains_bring_is_foreseen(commitment, policy, announced, tmp_path):
     plant = play(instance, policy, commitment, 3, False, Asked, audit=tmp_path / "day.jsonl")
     came = {name: finish for name, _, _, finish, _ in plant.times}
     assert len(plant.seen) > 150 and all(came[name] == time for name, time in plant.seen)
-    play(instance, Lookahead(policy, futures=0), "assignment", 0, False, ChainPlant)
+    play(instance, Lookahead(policy, futures=0), commitment, 3, False, ChainPlant)
     # The log tells the record, and of a task that was announced for how long.
     found = read_audit(tmp_path / "day.jsonl", instance.layout).instance
     assert found.tasks == instance.tasks and (found.after == instance.after).all()
