@@ -79,8 +79,8 @@ def read_export(arguments: argparse.Namespace) -> Export:
     from acerl_np.problem.export import parse_columns, read_mapping
 
     export = read_mapping(arguments.mapping)
-    names = ("date_format", "encoding", "sheet", "split", "skip_bad", "due")
-    given = {name: getattr(arguments, name) for name in names if getattr(arguments, name)}
+    names = vars(export).keys() - {"columns", "sites"}
+    given = {x: getattr(arguments, x) for x in names if getattr(arguments, x) is not None}
     if arguments.columns:
         given["columns"] = {**export.columns, **parse_columns(arguments.columns)}
     return replace(export, **given)

@@ -122,7 +122,7 @@ class RecordWarning(UserWarning):
     ----------
     path : str
     columns : sequence of str
-        Columns that are not read, as the file names them.
+        Columns that are not read, as the file names them, with what would read a likely one.
     faults : sequence of Fault
         What is wrong with the rows that were left out.
     n_rows : int

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 Cell = str | int | float | None
@@ -32,10 +33,30 @@ def clear_cell(cell: object) -> Cell:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+FORMULA = re.compile(r"'*[=+\-@\t\r].", re.DOTALL)
+"""How a text begins that a spreadsheet would carry out, or that looks as if it was marked as one."""
+
+
+def mark_text(cell: object) -> object:
+    """Return a cell of a CSV file: a text that is no number and would be a formula has a "'" before it."""
+    if not isinstance(cell, str) or FORMULA.match(cell) is None:
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
+
+
+def unmark_text(text: str) -> str:
+    """Return a cell without the mark of `mark_text`."""
+    return text[1:] if text[:1] == "'" and FORMULA.match(text) else text
+
+
 def render_csv(lines: Iterable[Sequence[object]]) -> str:
-    """Return lines of cells as CSV."""
+    """Return lines of cells as CSV; a spreadsheet carries none of its texts out."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
+    csv.writer(text, lineterminator="\n").writerows(map(mark_text, line) for line in lines)
     return text.getvalue()
 
 
