@@ -18,6 +18,7 @@ from acerl_np.support.errors import (
     PolicyWarning,
     list_some,
     make_printable,
+    suggest_name,
 )
 from acerl_np.support.files import path_exists
 
@@ -96,6 +97,7 @@ def find_policy(name: str) -> BasePolicy | str:
     from acerl_np.policies.agent import seat_policy
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.rules import find_policy_name
+    from acerl_np.problem.bundled import bundled_instances
     from acerl_np.support.own import is_own_name, load_own
 
     if name.endswith(".npz") or path_exists(name):
@@ -107,7 +109,11 @@ def find_policy(name: str) -> BasePolicy | str:
         )
     if is_own_name(name):
         return seat_policy(load_own(name, "policy", PolicyError))
-    return find_policy_name(name)
+    try:
+        return find_policy_name(name)
+    except PolicyError as error:
+        records = "" if "did you mean" in str(error) else suggest_name(name, bundled_instances())
+        raise PolicyError(f"{error}{records}") from error
 
 
 def seat_named(

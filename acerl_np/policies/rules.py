@@ -10,7 +10,7 @@ from acerl_np.kernels.deciders import RuleDecider, YardstickDecider, make_yardst
 from acerl_np.kernels.yardsticks import ASSIGNMENT, EDD_NEAREST, FCFS_NEAREST, NEAREST, OPENTCS
 from acerl_np.policies.files import BasePolicy
 from acerl_np.problem.rules import TASK_RULES
-from acerl_np.support.errors import PolicyError, describe
+from acerl_np.support.errors import PolicyError, describe, suggest_name
 
 if TYPE_CHECKING:
     from acerl_np.kernels.state import Problem
@@ -59,7 +59,8 @@ def find_policy_name(name: str, names: Sequence[str] = POLICY_NAMES) -> str:
     for known in names:
         if name.lower() == known.lower():
             return known
-    raise PolicyError(f"policy '{describe(name)}': unknown; expected one of {', '.join(names)}")
+    expected = f"expected one of {', '.join(names)}{suggest_name(name, names)}"
+    raise PolicyError(f"policy '{describe(name)}': unknown; {expected}")
 
 
 class RulePolicy(BasePolicy):
