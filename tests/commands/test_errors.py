@@ -41,8 +41,8 @@ GENERAL = {
     "evaluate EDD --trials 0": "--trials: read 0",
     "evaluate week.csv": "no policy; expected policy.npz",
     "evaluate EDD week.csv --suite dmh-test": "--suite: read 'dmh-test' besides task records",
-    "evaluate EDD --taks week.csv": "acerl-np evaluate: error: unrecognized arguments: --taks week.csv; did "
-    "you mean '--tasks'? (see acerl-np evaluate --help)",
+    "evaluate EDD --tirals 3": "acerl-np evaluate: error: unrecognized arguments: --tirals 3; did "
+    "you mean '--trials'? (see acerl-np evaluate --help)",
     "evaluate edd-neerest": "; did you mean 'edd-nearest'?",
     "evaluate EDD DHM-07": "policy 'DHM-07': unknown; expected one of FCFS, EDD, NVF, STD, LWT, AHP, MIX, "
     "Random, nearest, fcfs-nearest, edd-nearest, opentcs, assignment, Static; did you mean 'DMH-07'?",
