@@ -74,7 +74,7 @@ def test_a_floor_gets_another_fleet(empty, run):
     dmh, five = acerl_np.load_layout("dmh"), acerl_np.load_layout("five.json")
     assert five.floor_hash == dmh.floor_hash
     assert [(v.id, v.start, v.speed) for v in five.vehicles] == [
-        (f"v{k}", "carport", 2.0) for k in range(1, 6)
+        (f"v{k}", "carport", 2.0) for k in range(5)
     ]
     listed = [vehicle.breakdowns for vehicle in dmh.vehicles]
     assert [vehicle.breakdowns for vehicle in five.vehicles] == [*listed, (), ()] and all(listed)
