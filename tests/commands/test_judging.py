@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -167,8 +168,8 @@ def test_few_own_records_are_judged_on_noised_copies(days, train):
 
 
 def test_each_of_a_few_records_judges_a_policy_that_has_not_seen_it(days, train, run, monkeypatch):
-    monkeypatch.setattr(verdicts, "MAX_AHEAD_DECISIONS", 0)
-    monkeypatch.setattr(verdicts, "MAX_MARGIN_SIZE", 0.0)
+    for name in ("SECONDS_PER_DECISION", "SECONDS_PER_SIZE"):
+        monkeypatch.setattr(verdicts, name, math.inf)
     out = train(days, f"{NETWORK} --trials 1 --out run").out
     place = "6 records in 5 folds, each judging a policy that has not seen it"
     assert f"\nVerdict on {place}\n" in out and f"\nOn {place}: " in out
