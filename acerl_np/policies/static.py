@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 STATIC_TRIALS = 100
 """Episodes of each record that a plan is sought on where vehicles break down at random."""
 
-SECONDS_PER_TASK = 1.5e-6
+SECONDS_PER_TASK = 0.4e-6
 """Seconds of a core that a plan takes for a task."""
 
 SHOWN = 8

@@ -456,13 +456,13 @@ def test_each_part_is_told_when_it_begins_and_a_long_search_is_not_begun():
     told = {}
     how = {"trials": 1, "report": told.__setitem__}
     began = time.perf_counter()
-    verdict = judge(make_policy(), risky, futures=0, **how)
-    assert time.perf_counter() - began < 20.0 and verdict.plan is None
+    verdict = judge(make_policy(), risky, futures=0, patience=10.0, **how)
+    assert time.perf_counter() - began < 10.0 and verdict.plan is None
     assert list(told) == ["rules and policy"] and 0.0 < told["rules and policy"] < 1.0
     # 6,144 plans, 100 episodes of each record
-    seconds = 1.5e-6 * 6144 * 100 * sum(record.n_tasks for record in records)
+    seconds = 0.4e-6 * 6144 * 100 * sum(record.n_tasks for record in records)
     note = f"static plan left out: {show_seconds(seconds)} (acerl-np evaluate Static --fit RECORDS)"
-    assert verdict.notes == (note,) and seconds > 60.0
+    assert verdict.notes == (note,) and seconds > 10.0
     verdict = judge(make_policy(), records, futures=1, **how)
     names = ["static plan", "policy, lookahead 1", f"{verdict.best_rule}, lookahead 1"]
     assert list(told)[1:4] == names and not verdict.notes
