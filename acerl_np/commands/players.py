@@ -18,7 +18,6 @@ from acerl_np.support.errors import (
     PolicyWarning,
     list_some,
     make_printable,
-    suggest_name,
 )
 from acerl_np.support.files import path_exists
 
@@ -109,11 +108,7 @@ def find_policy(name: str) -> BasePolicy | str:
         )
     if is_own_name(name):
         return seat_policy(load_own(name, "policy", PolicyError))
-    try:
-        return find_policy_name(name)
-    except PolicyError as error:
-        records = "" if "did you mean" in str(error) else suggest_name(name, bundled_instances())
-        raise PolicyError(f"{error}{records}") from error
+    return find_policy_name(name, others=bundled_instances())
 
 
 def seat_named(

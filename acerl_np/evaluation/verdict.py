@@ -368,9 +368,9 @@ def judge(
             report(part, seconds)
 
     if report is not None:
-        n_tasks = sum(len(RULES_TO_BEAT) * item.n_tasks for item in known)
-        n_tasks += sum(2 * item.n_tasks for item in judges)
-        report("rules and policy", SECONDS_PER_TASK * trials * n_tasks)
+        played = [*(known * len(RULES_TO_BEAT)), *judges, *judges]
+        seconds = SECONDS_PER_TASK * trials * sum(item.n_tasks for item in played)
+        report("rules and policy", seconds)
     rule, _ = play_best_rule(known, playing)
     other = play_policy(rule, judges, playing)
     own = _join([play_policy(base, some, playing) for base, _, some in groups])

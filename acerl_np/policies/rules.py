@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from acerl_np.kernels.baselines import MIX, RANDOM
@@ -54,12 +54,17 @@ STATIC = "Static"
 POLICY_NAMES = (*RULES, STATIC)
 
 
-def find_policy_name(name: str, names: Sequence[str] = POLICY_NAMES) -> str:
-    """Return the policy's name as `names` spell it, whatever its case; refuse others with a `PolicyError`."""
+def find_policy_name(
+    name: str, names: Sequence[str] = POLICY_NAMES, others: Iterable[str] = ()
+) -> str:
+    """Return the policy's name as `names` spell it, whatever its case; refuse others with a `PolicyError`.
+
+    It asks whether another of `names` was meant, or one of `others`, which are no policies.
+    """
     for known in names:
         if name.lower() == known.lower():
             return known
-    expected = f"expected one of {', '.join(names)}{suggest_name(name, names)}"
+    expected = f"expected one of {', '.join(names)}{suggest_name(name, [*names, *others])}"
     raise PolicyError(f"policy '{describe(name)}': unknown; {expected}")
 
 

@@ -313,8 +313,8 @@ def test_batteries_chargers_and_parking_places_are_given(empty, run, tmp_path):
     assert "2 chargers: Inbound (3 slots), P1" in lines
     assert "parking after 9 s without a task: 1 site: Park" in lines
     assert (
-        "battery of Truck-1, Truck-2: lasts 3.3 h empty or 1.4 h loaded, charged in 0.7 h; critical 20%, resume 45%, "
-        "good 60%, full 95%"
+        "battery of Truck-1, Truck-2: lasts 3.3 h empty or 1.4 h loaded, charged in 0.7 h; critical 20%, "
+        "resume 45%, good 60%, full 95%"
     ) in lines
     assert "2 chargers: Inbound (3 slots), P1\n" in run("floor show hours.json").out
 
