@@ -231,6 +231,22 @@ def test_a_training_without_a_verdict_still_ends_well(days, train, monkeypatch):
     assert "policy run/policy.npz" in found.out
 
 
+def test_long_parts_of_a_verdict_are_told_and_too_long_ones_left_out(days, train, monkeypatch):
+    for name in ("SECONDS_PER_DECISION", "SECONDS_PER_SIZE"):
+        monkeypatch.setattr(verdicts, name, math.inf)
+    words = f"{NETWORK.replace('--quiet', '')} --trials 1 --hold-out none --out"
+    monkeypatch.setattr(verdicts, "estimate_static", lambda records: 59.0)
+    assert "verdict: static plan, about 59 s\n" in train(days[:2], f"{words} one").err
+    # Five times the training, if that is more than a minute.
+    monkeypatch.setattr(verdicts, "estimate_static", lambda records: 61.0)
+    found = train(days[:2], f"{words} two")
+    assert "verdict: static plan" not in found.err and not Path("two/static.npz").exists()
+    assert "static plan left out: about 61 s (acerl-np evaluate Static --fit RECORDS)" in found.out
+    monkeypatch.setattr(judging, "PATIENCE", 1e9)
+    train(days[:2], f"{words} three")
+    assert Path("three/static.npz").exists()
+
+
 # Presets and budgets
 
 
