@@ -422,9 +422,9 @@ def _show_stations(layout: Layout) -> None:
 def change_fleet(arguments: argparse.Namespace) -> None:
     """Write a layout with another fleet.
 
-    Write a floor with another fleet of N vehicles: v1, v2, ... are like the layout's own, in turn, where
-    --start, --speed and --capacity do not say otherwise. Listed breakdowns are not repeated; batteries are,
-    unless another one is given for all.
+    Write a floor with another fleet of N vehicles: the layout's first ones with their names, and further ones
+    like these in turn, where --start, --speed and --capacity do not say otherwise. Listed breakdowns are not
+    repeated; batteries are, unless another one is given for all.
 
     Examples
     --------

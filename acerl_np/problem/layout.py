@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import os
 from collections import Counter
@@ -520,11 +521,18 @@ def hash_fleet(vehicles: Iterable[Vehicle], batteries: Iterable[Battery | None] 
 
 
 def resize_fleet(layout: Layout, n: int) -> Layout:
-    """Return a floor with n vehicles v1, v2, ... like its own in turn; listed breakdowns are not repeated."""
+    """Return a floor with n vehicles: its own first, with their names, and further ones like these in turn.
+
+    The further ones have their names with the next free numbers; listed breakdowns are not repeated.
+    """
     own = layout.vehicles
-    more = (replace(own[k % len(own)], breakdowns=()) for k in range(len(own), n))
-    fleet = enumerate([*own[:n], *more], 1)
-    return layout.with_fleet(replace(vehicle, id=f"v{k}") for k, vehicle in fleet)
+    taken, numbers = {vehicle.id for vehicle in own}, itertools.count(1)
+    fleet = list(own[:n])
+    for k in range(len(own), n):
+        stem = own[k % len(own)].id.rstrip("0123456789")[: MAX_NAME - 9]
+        name = next(name for number in numbers if (name := f"{stem}{number}") not in taken)
+        fleet.append(replace(own[k % len(own)], id=name, breakdowns=()))
+    return layout.with_fleet(fleet)
 
 
 def _check_unique(what: str, ids: Sequence[str], key: str = "id") -> None:

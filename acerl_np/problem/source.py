@@ -29,6 +29,7 @@ from acerl_np.support.errors import (
     describe,
     list_causes,
     make_printable,
+    suggest_name,
 )
 from acerl_np.support.files import read_bytes, show_path
 from acerl_np.support.report import unmark_text
@@ -443,9 +444,7 @@ def _find_positions(
         if not at and by_place is not None and 1 <= int(by_place[1]) <= len(header):
             at = (int(by_place[1]) - 1,)
         if not at:
-            close = get_close_matches(part, header, 1)
-            hint = f"; did you mean '{describe(close[0].strip())}'?" if close else ""
-            raise LookupError(f"no column '{describe(part)}'{hint}")
+            raise LookupError(f"no column '{describe(part)}'{suggest_name(part, header)}")
         if len(at) > 1:
             raise RecordError(
                 f"column '{describe(part)}' stands twice; expected it once, or its place by --columns: "

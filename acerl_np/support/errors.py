@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 MAX_SHOWN = 60
@@ -38,6 +39,13 @@ def list_some(names: Sequence[str], most: int) -> str:
     """Return names as an error's line lists them: at most so many, then how many there are."""
     text = ", ".join(names[:most])
     return text if len(names) <= most else f"{text}, ... ({len(names)})"
+
+
+def suggest_name(name: str, known: Iterable[str]) -> str:
+    """Return what ends an error's line: the known name nearest to an unknown one, if any is near."""
+    names = {own.strip().lower(): own.strip() for own in known}
+    near = get_close_matches(name[:MAX_SHOWN].lower(), names, 1)
+    return f"; did you mean '{describe(names[near[0]])}'?" if near else ""
 
 
 class AcerlError(Exception):

@@ -74,7 +74,7 @@ def test_a_floor_gets_another_fleet(empty, run):
     dmh, five = acerl_np.load_layout("dmh"), acerl_np.load_layout("five.json")
     assert five.floor_hash == dmh.floor_hash
     assert [(v.id, v.start, v.speed) for v in five.vehicles] == [
-        (f"v{k}", "carport", 2.0) for k in range(1, 6)
+        (f"v{k}", "carport", 2.0) for k in range(5)
     ]
     listed = [vehicle.breakdowns for vehicle in dmh.vehicles]
     assert [vehicle.breakdowns for vehicle in five.vehicles] == [*listed, (), ()] and all(listed)
@@ -313,8 +313,8 @@ def test_batteries_chargers_and_parking_places_are_given(empty, run, tmp_path):
     assert "2 chargers: Inbound (3 slots), P1" in lines
     assert "parking after 9 s without a task: 1 site: Park" in lines
     assert (
-        "battery of v1, v2: lasts 3.3 h empty or 1.4 h loaded, charged in 0.7 h; critical 20%, resume 45%, "
-        "good 60%, full 95%"
+        "battery of Truck-1, Truck-2: lasts 3.3 h empty or 1.4 h loaded, charged in 0.7 h; critical 20%, "
+        "resume 45%, good 60%, full 95%"
     ) in lines
     assert "2 chargers: Inbound (3 slots), P1\n" in run("floor show hours.json").out
 

@@ -85,10 +85,10 @@ def test_fleets_are_the_first_ones_or_have_more_like_them_in_turn():
         vehicle("v1", "p1", speed=3, breakdowns=[{"time": 9, "repair_time": 9}]),
     ]
     layout = acerl_np.Layout.from_dict({**acerl_np.load_layout("dmh").to_dict(), "vehicles": own})
-    assert resize_fleet(layout, 1).vehicles == (replace(layout.vehicles[0], id="v1"),)
+    assert resize_fleet(layout, 1).vehicles == layout.vehicles[:1]
     more = resize_fleet(layout, 4).vehicles
     assert [(x.id, x.start, x.speed, len(x.breakdowns)) for x in more] == [
-        *(("v1", "p0", 2.0, 0), ("v2", "p1", 3.0, 1), ("v3", "p0", 2.0, 0), ("v4", "p1", 3.0, 0))
+        *(("a", "p0", 2.0, 0), ("v1", "p1", 3.0, 1), ("a1", "p0", 2.0, 0), ("v2", "p1", 3.0, 0))
     ]
 
 
