@@ -43,16 +43,7 @@ from acerl_np.live.events import (
     VehicleRemoved,
 )
 from acerl_np.live.feed import AHEAD, LATE, Feed, Numbers
-from acerl_np.live.floor import (
-    HANDLERS,
-    MOST,
-    DayBegan,
-    Floor,
-    Given,
-    Recalled,
-    Sent,
-    name_event,
-)
+from acerl_np.live.floor import MOST, DayBegan, Floor, Given, Item, Recalled, Sent
 from acerl_np.live.forecast import Forecaster, find_player
 from acerl_np.live.recovery import read_log, redo_line
 from acerl_np.live.saving import (
@@ -118,9 +109,9 @@ def undone(method: Method) -> Method:
 
     @wraps(method)
     def enter(owner: Any, /, *given: Any, **named: Any) -> Any:
-        kept = {**vars(owner), "_given": owner._given.copy(), "_owed": owner._owed.copy()}
-        kept["_recalls"] = owner._recalls.copy()
-        mark = owner._feed.mark()
+        kept, mark = vars(owner).copy(), owner._feed.mark()
+        for name in ("_given", "_owed", "_recalls"):
+            kept[name] = kept[name].copy()
         try:
             return method(owner, *given, **named)
         except StorageError:
@@ -265,8 +256,6 @@ class Dispatcher(CopiedWhole):
         self._turned: tuple[int, ...] = ()
         """Numbers that the last call noted or forgot, one by one."""
         self._expired: tuple[Event, ...] = ()
-        self._untold: tuple[Event, ...] = ()
-        """Those expired events of which the log does not tell yet."""
         self._given: dict[str, Assignment | Park | Charge] = {}
         """The last order of each vehicle, but for what it is to give back."""
         self._recalls: dict[str, list[Recall]] = {}
@@ -376,9 +365,8 @@ class Dispatcher(CopiedWhole):
 
     @property
     def _fleet(self) -> Iterator[tuple[str, LiveVehicle]]:
-        return zip(
-            (item.id for item in self._floor.layout.vehicles), self._floor.vehicles, strict=True
-        )
+        floor = self._floor
+        return zip((item.id for item in floor.layout.vehicles), floor.vehicles, strict=True)
 
     @property
     @exclusive
@@ -399,12 +387,11 @@ class Dispatcher(CopiedWhole):
     @exclusive
     def levels(self) -> dict[str, float]:
         """Energy of each vehicle that has a battery, as far as is known at the time of the last event."""
-        floor = self._floor
-        fleet = zip(floor.layout.vehicles, floor.layout.batteries, strict=True)
+        floor, batteries = self._floor, self._floor.layout.batteries
         return {
-            item.id: floor.believe_level(item.id, self._feed.time)
-            for item, battery in fleet
-            if battery is not None
+            name: floor.believe_level(name, self._feed.time)
+            for v, (name, _) in enumerate(self._fleet)
+            if batteries[v] is not None
         }
 
     @property
@@ -428,7 +415,7 @@ class Dispatcher(CopiedWhole):
     @property
     @exclusive
     def expired(self) -> tuple[Event, ...]:
-        """The last 100 events fed with `hold=True` that nothing made possible, also with another time."""
+        """The last 100 events fed with `hold=True` of which a later event said that nothing comes before."""
         return self._expired
 
     @property
@@ -461,6 +448,7 @@ class Dispatcher(CopiedWhole):
         if not is_real(start):
             raise EventError(f"begin_day: read {describe(start)}; expected seconds")
         clock = self._feed.time
+        self._expire(clock)
         self._feed.begin_day(float(start))
         self._note(DAY_BEGAN, start=float(start), clock=None if math.isinf(clock) else clock)
 
@@ -503,7 +491,7 @@ class Dispatcher(CopiedWhole):
             raise EventError(
                 f"event: read {type(event).__name__}; expected one of the event classes"
             )
-        if type(event) not in HANDLERS:
+        if EVENTS.get(type(event).__name__) is not type(event):
             kind = next(kind for kind in EVENTS.values() if isinstance(event, kind))
             event = kind(*(getattr(event, field.name) for field in fields(kind)))
         if not is_real(event.time):
@@ -518,7 +506,7 @@ class Dispatcher(CopiedWhole):
                     "whole number"
                 )
             number = int(number)
-        self._expire(float(event.time))
+        gone = self._expire(float(event.time))
         if number is not None and number in self._numbers:
             return
         floor = self._floor
@@ -537,7 +525,7 @@ class Dispatcher(CopiedWhole):
                 )
                 if believed - level > battery.full / 2:
                     warnings.warn(
-                        f"{name_event(event)}: vehicle '{event.vehicle}' has {level:g} of "
+                        f"VehicleLevel at {event.time} s: vehicle '{event.vehicle}' has {level:g} of "
                         f"{battery.capacity:,}; {believed:.0f} were expected; a share is told by percent=",
                         EventWarning,
                         stacklevel=4,
@@ -552,15 +540,14 @@ class Dispatcher(CopiedWhole):
         self._keep_release()
         if number is not None:
             self._turn_number(number)
-        untold, self._untold = self._untold, ()
         if self._audit is None:
             self._lines += 1
             return
         more: dict[str, Any] = {} if number is None else {"number": number}
         if hold:
             more["hold"] = True
-        if untold:
-            more["expired"] = [{"kind": type(gone).__name__, **vars(gone)} for gone in untold]
+        if gone:
+            more["expired"] = [{"kind": type(item).__name__, **vars(item)} for item in gone]
         if self._feed.time != event.time:
             more["clock"] = self._feed.time
         self._note(type(event).__name__, **vars(event), **more)
@@ -577,20 +564,19 @@ class Dispatcher(CopiedWhole):
         self._numbers.turn(number)
         self._turned += (number,)
 
-    def _expire(self, now: float) -> None:
-        """Forget the events that are held in vain at `now`, and their numbers."""
+    def _expire(self, now: float) -> list[Item]:
+        """Forget the events that are held in vain at `now`, and their numbers; return them."""
         self._turned = ()
-        for entry in self._feed.expire(now):
-            event = cast(Event, entry.item)
-            self._expired = (*self._expired, event)[-MOST_EXPIRED:]
-            self._untold += (event,)
+        gone = self._feed.expire(now)
+        for entry in gone:
+            self._expired = (*self._expired, cast(Event, entry.item))[-MOST_EXPIRED:]
             if entry.told is not None:
                 self._turn_number(entry.told)
+        return [entry.item for entry in gone]
 
     @undone
     def _move_to(self, now: float) -> None:
         """Let time pass until a question."""
-        self._expire(now)
         self._feed.move_to(now)
         self._keep_release()
 

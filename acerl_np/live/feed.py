@@ -97,7 +97,7 @@ class Feed:
 
     def mark(self) -> tuple[Any, ...]:
         """Return what `undo` takes to come back here; it costs the same however much is known."""
-        return dict(vars(self)), len(self.entries), len(self._seen), self.floor.changes
+        return vars(self).copy(), len(self.entries), len(self._seen), self.floor.changes
 
     def undo(self, mark: tuple[Any, ...], error: BaseException) -> None:
         """Return to a mark after an error."""
@@ -129,14 +129,13 @@ class Feed:
         first = now - self.lateness
         if self._first_held >= first:
             return []
-        held = [(entry, k) for k, entry in enumerate(self.entries) if not entry.is_settled]
-        gone = {k: entry for entry, k in held if entry.time < first}
-        self._first_held = min((e.time for e, k in held if k not in gone), default=math.inf)
-        if gone:
-            self._n_middle -= sum(k < self._n_middle for k in gone)
-            self.entries = [entry for k, entry in enumerate(self.entries) if k not in gone]
-            self._note_seen()
-        return list(gone.values())
+        gone = [entry for entry in self.entries if not entry.is_settled and entry.time < first]
+        self._n_middle -= sum(entry in gone for entry in self.entries[: self._n_middle])
+        self.entries = [entry for entry in self.entries if entry not in gone]
+        held = (entry.time for entry in self.entries if not entry.is_settled)
+        self._first_held = min(held, default=math.inf)
+        self._note_seen()
+        return gone
 
     def _note_seen(self) -> None:
         items = (entry.item for entry in self.entries)
@@ -168,8 +167,8 @@ class Feed:
     def take(self, event: Event, *, holds: bool = False, told: int | None = None) -> Entry | None:
         """Settle an event by its own time; return its entry, None if it was known.
 
-        With `holds` it is kept if it cannot be yet. An EventError, if it is too late or cannot be, changes
-        nothing, as anything else that is raised. `told` is the plant's number of it.
+        With `holds` it is kept if it cannot be yet. After an EventError, if it is too late or cannot be, or
+        anything else, `undo` is needed. `told` is the plant's number of it.
         """
         try:
             if self._is_known(event):
@@ -182,21 +181,16 @@ class Feed:
                 f"{type(event).__name__} at {event.time} s: more than {self.lateness:g} s before the last "
                 f"event at {self.time} s; expected events at most {self.lateness:g} s late"
             )
-        mark = self.mark()
-        try:
-            entry = Entry(self._place(event, time), self._count(), event, holds, told=told)
-            in_order = not self.entries or self.entries[-1].time <= entry.time
-            if in_order and entry.time >= self.floor.last_release:
-                self.floor.advance(entry.time)
-                self._settle(entry)
-                self.time = max(self.time, time)
-                self._append(entry)
-            else:
-                self._insert(entry)
-            self._seen.add(event)
-        except BaseException as error:
-            self.undo(mark, error)
-            raise
+        entry = Entry(self._place(event, time), self._count(), event, holds, told=told)
+        in_order = not self.entries or self.entries[-1].time <= entry.time
+        if in_order and entry.time >= self.floor.last_release:
+            self.floor.advance(entry.time)
+            self._settle(entry)
+            self.time = max(self.time, time)
+            self._append(entry)
+        else:
+            self._insert(entry)
+        self._seen.add(event)
         return entry
 
     def _is_known(self, event: Event) -> bool:

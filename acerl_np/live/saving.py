@@ -128,7 +128,7 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
                 "at": _pack_time(entry.time),
                 "holds": entry.holds,
                 "item": _pack_item(entry.item),
-                **({} if entry.told is None else {"number": entry.told}),
+                "number": entry.told,
             }
             for entry in feed.entries
         ],
