@@ -150,7 +150,7 @@ class Dispatcher(CopiedWhole):
     budget : float or None
         s per decision of a lookahead: the best answer known by then is taken. None: all its futures.
     start : float
-        Time zero of the day, from which planned breakdowns and a lookahead's historical records count, and at
+        Time zero of the day by the plant's clock, near its first event, from which planned breakdowns and a lookahead's historical records count, and at
         which batteries are as the layout says; see `begin_day`.
     explain : bool
         Whether each assignment has its reason; that takes time.
@@ -506,7 +506,7 @@ class Dispatcher(CopiedWhole):
                     "whole number"
                 )
             number = int(number)
-        gone = self._expire(float(event.time))
+        gone = self._expire(max(self._feed.time, float(event.time)))
         if number is not None and number in self._numbers:
             return
         floor = self._floor
@@ -607,7 +607,7 @@ class Dispatcher(CopiedWhole):
         Raises
         ------
         EventError
-            If time runs backwards; nothing is changed then.
+            If time runs backwards, or more than `ahead` forwards; nothing is changed then.
         ActionError
             If a policy of your own chooses an impossible assignment; those before it stay, and the next call
             returns them.
@@ -771,7 +771,7 @@ class Dispatcher(CopiedWhole):
         Raises
         ------
         EventError
-            If time runs backwards.
+            If time runs backwards, or more than `ahead` forwards.
         """
         now = self._check_time(now, "observe")
         self._move_to(now)
@@ -821,7 +821,7 @@ class Dispatcher(CopiedWhole):
         Raises
         ------
         EventError
-            If time runs backwards.
+            If time runs backwards, or more than `ahead` forwards.
         PolicyError
             If the policy is one in plain Python, which plays no futures, or the records are of another floor.
         InputError
@@ -1142,7 +1142,8 @@ class Dispatcher(CopiedWhole):
             if line["line"] < self._lines:
                 continue
             try:
-                self._expire(max(read_time(line.get(name)) for name in ("time", "clock")))
+                if line["kind"] not in ORDERS:
+                    self._expire(max(read_time(line.get(name)) for name in ("time", "clock")))
                 redo_line(self._feed, line)
                 if line["kind"] in ORDERS:
                     self._decisions += line["kind"] == ASSIGNED
