@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import fields
 from functools import wraps
+from operator import attrgetter
 from typing import Any, cast
 
 import numpy as np
@@ -101,17 +102,25 @@ MOST_EXPIRED = 100
 """Events that are kept in `Dispatcher.expired`."""
 
 
+STATE = (
+    *("_turned", "_expired", "_decisions", "_lines", "_last_order"),
+    *("_given", "_recalls", "_owed", "_opens", "_asked", "_next_errand"),
+)
+"""Attributes of a `Dispatcher` that change."""
+
+get_state = attrgetter(*STATE)
+
+
 def undone(method: Method) -> Method:
     """Let a method of a dispatcher that raises anything, Ctrl-C among it, leave it as it was.
 
-    But for a StorageError: what happened has, and only the log lacks it so far.
+    But for a StorageError: what happened has, and only the log lacks it so far. The method, and what it calls,
+    puts other dicts and sets in the place of those that it changes.
     """
 
     @wraps(method)
     def enter(owner: Any, /, *given: Any, **named: Any) -> Any:
-        kept, mark = vars(owner).copy(), owner._feed.mark()
-        for name in ("_given", "_owed", "_recalls"):
-            kept[name] = kept[name].copy()
+        kept, mark = get_state(owner), owner._feed.mark()
         try:
             return method(owner, *given, **named)
         except StorageError:
@@ -552,12 +561,13 @@ class Dispatcher(CopiedWhole):
             more["clock"] = self._feed.time
         self._note(type(event).__name__, **vars(event), **more)
 
-    def _go_back(self, kept: dict[str, Any], mark: tuple[Any, ...], error: BaseException) -> None:
+    def _go_back(self, kept: Sequence[Any], mark: tuple[Any, ...], error: BaseException) -> None:
         """Be again as before an error."""
-        if self._turned is not kept["_turned"]:
+        if self._turned is not kept[0]:
             for number in self._turned:
                 self._numbers.turn(number)
-        vars(self).update(kept)
+        for name, value in zip(STATE, kept, strict=True):
+            setattr(self, name, value)
         self._feed.undo(mark, error)
 
     def _turn_number(self, number: int) -> None:
@@ -574,9 +584,15 @@ class Dispatcher(CopiedWhole):
                 self._turn_number(entry.told)
         return [entry.item for entry in gone]
 
-    @undone
     def _move_to(self, now: float) -> None:
         """Let time pass until a question."""
+        if self._floor.next_release is None:
+            self._feed.time = now
+        else:
+            self._release(now)
+
+    @undone
+    def _release(self, now: float) -> None:
         self._feed.move_to(now)
         self._keep_release()
 
@@ -679,8 +695,8 @@ class Dispatcher(CopiedWhole):
         self._floor.turn(v, now)
         self._feed.give(Recalled(now, vehicle, task))
         order = Recall(vehicle, task, reason, self._count_order())
-        self._given.pop(vehicle, None)
-        self._recalls[vehicle] = [*self._recalls.get(vehicle, ()), order]
+        self._given = {name: made for name, made in self._given.items() if name != vehicle}
+        self._recalls = {**self._recalls, vehicle: [*self._recalls.get(vehicle, ()), order]}
         self._note_order(RECALL, now, order)
         return order
 
@@ -709,7 +725,8 @@ class Dispatcher(CopiedWhole):
         self._floor.send(v, TO_CHARGER if charges else PARKING, index, now)
         self._feed.give(Sent(now, vehicle, site, charges))
         kind = Charge if charges else Park
-        order = self._given[vehicle] = kind(vehicle, site, reason, self._count_order())
+        order = kind(vehicle, site, reason, self._count_order())
+        self._given = {**self._given, vehicle: order}
         self._note_order(CHARGE if charges else PARK, now, order)
         return order
 
@@ -719,17 +736,19 @@ class Dispatcher(CopiedWhole):
 
     def _note_order(self, kind: str, now: float, order: Order, **more: Any) -> None:
         """Add an order to the log; it is owed until that is done."""
-        self._owed.add(order.number)
+        owed, self._owed = self._owed, {*self._owed, order.number}
         self._note(kind, time=now, **order._asdict(), **more)
-        self._owed.discard(order.number)
+        self._owed = owed
 
     def _settle_recalls(self, event: Event) -> None:
         """Forget the recalls that an event answers, or that have nothing to say any more."""
         if isinstance(event, RecallAnswered):
-            known = self._recalls.get(event.vehicle, ())
-            self._recalls[event.vehicle] = [made for made in known if made.task != event.task]
-        elif isinstance(event, VehicleIdle | VehicleBroke | VehicleRemoved):
-            self._recalls.pop(event.vehicle, None)
+            left = self._recalls.get(event.vehicle, ())
+            left = [made for made in left if made.task != event.task]
+            self._recalls = {**self._recalls, event.vehicle: left}
+        elif self._recalls and isinstance(event, VehicleIdle | VehicleBroke | VehicleRemoved):
+            known = self._recalls.items()
+            self._recalls = {name: made for name, made in known if name != event.vehicle}
 
     def _take_owed(self) -> list[Order]:
         """Return, as repeated, those of the orders owed that hold and that nobody has confirmed."""
@@ -915,7 +934,7 @@ class Dispatcher(CopiedWhole):
         finish = floor.vehicles[found.vehicle].finish
         number = self._count_order()
         assignment = Assignment(vehicle, task, found.rule, found.futures, finish, reason, number)
-        self._given[vehicle] = assignment
+        self._given = {**self._given, vehicle: assignment}
         if self._audit is None:
             self._lines += 1
             return assignment

@@ -6,6 +6,7 @@ import math
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from acerl_np.live.board import Situation
@@ -18,6 +19,15 @@ LATE = 5.0
 
 AHEAD = 604_800.0
 """s that a time may be after all that is known, unless the dispatcher is told otherwise: seven days."""
+
+
+STATE = (
+    *("time", "base", "entries", "_seen", "_number", "_first_held"),
+    *("_middle", "_n_middle", "_middle_time"),
+)
+"""Attributes of a `Feed` that change."""
+
+get_state = attrgetter(*STATE)  # not `vars`, after which attributes are slower
 
 
 @dataclass(order=True, slots=True)
@@ -97,13 +107,14 @@ class Feed:
 
     def mark(self) -> tuple[Any, ...]:
         """Return what `undo` takes to come back here; it costs the same however much is known."""
-        return vars(self).copy(), len(self.entries), len(self._seen), self.floor.changes
+        return get_state(self), len(self.entries), len(self._seen), self.floor.changes
 
     def undo(self, mark: tuple[Any, ...], error: BaseException) -> None:
         """Return to a mark after an error."""
         kept, n_entries, n_seen, changes = mark
         # Lists and sets only grew, or others are in their place.
-        vars(self).update(kept)
+        for name, value in zip(STATE, kept, strict=True):
+            setattr(self, name, value)
         del self.entries[n_entries:]
         if len(self._seen) != n_seen:
             self._note_seen()
@@ -115,9 +126,9 @@ class Feed:
 
     def check_time(self, what: str, time: float) -> None:
         """Refuse a time that is of another clock or unit, with an EventError."""
-        start, is_first = self.floor.day.start, math.isinf(self.time)
-        latest = max(start, self.time)
-        if time > latest + self.ahead or (is_first and time < start - self.ahead):
+        start, latest = self.floor.day.start, max(self.floor.day.start, self.time)
+        is_before = time < start - self.ahead and math.isinf(self.time)
+        if is_before or time > latest + self.ahead:
             known = "the start of the day" if latest == start else "the latest time so far"
             raise EventError(
                 f"{what} at {time} s: more than {self.ahead:,g} s from {latest} s, {known}; expected seconds "
