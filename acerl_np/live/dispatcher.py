@@ -114,8 +114,8 @@ get_state = attrgetter(*STATE)
 def undone(method: Method) -> Method:
     """Let a method of a dispatcher that raises anything, Ctrl-C among it, leave it as it was.
 
-    But for a StorageError: what happened has, and only the log lacks it so far. The method, and what it calls,
-    puts other dicts and sets in the place of those that it changes.
+    But for a StorageError: what happened has, and only the log lacks it so far. What the method changes of
+    dicts and sets are new ones in their place.
     """
 
     @wraps(method)
@@ -159,8 +159,8 @@ class Dispatcher(CopiedWhole):
     budget : float or None
         s per decision of a lookahead: the best answer known by then is taken. None: all its futures.
     start : float
-        Time zero of the day by the plant's clock, near its first event, from which planned breakdowns and a lookahead's historical records count, and at
-        which batteries are as the layout says; see `begin_day`.
+        Time zero of the day by the plant's clock, near its first event: from it planned breakdowns and a
+        lookahead's historical records count, and at it batteries are as the layout says; see `begin_day`.
     explain : bool
         Whether each assignment has its reason; that takes time.
     audit : path-like, optional

@@ -477,6 +477,7 @@ def test_a_vehicle_that_breaks_down_on_its_way_to_a_charger_is_sent_again():
     assert say(dispatcher.decide(dispatcher.next_time)) == [("v0", "t")]
 
 
+@pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
 def test_levels_that_are_told_correct_what_is_believed():
     dispatcher = Dispatcher(floor(1), "nearest")
     dispatcher.feed(VehicleLevel(0.0, "v0", 41))
@@ -500,6 +501,7 @@ def test_levels_that_are_told_correct_what_is_believed():
         dispatcher.feed(VehicleCharging(90.0, "v0", "A"))
 
 
+@pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
 def test_a_plant_that_parks_and_charges_itself_says_so():
     dispatcher = Dispatcher(floor(2), "nearest", parks=False, charges=False)
     dispatcher.feed(VehicleLevel(0.0, "v0", 100))
@@ -559,6 +561,7 @@ def look(dispatcher):
     return board.vehicles.copy(), tasks, board.pool.copy(), given, recalls, dispatcher._last_order
 
 
+@pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
 @settings(max_examples=30 if JIT else 3, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_whatever_is_told_the_log_says_the_same(tmp_path_factory, seed):
