@@ -76,4 +76,5 @@ def redo_line(feed: Feed, line: dict[str, Any]) -> None:
     elif kind == DAY_BEGAN:
         feed.begin_day(read_time(line["start"]))
     elif kind != STARTED:
-        feed.take(read_event(EVENTS[kind], line), holds=bool(line.get("hold", False)))
+        holds, told = bool(line.get("hold", False)), line.get("number")
+        feed.take(read_event(EVENTS[kind], line), holds=holds, told=told)

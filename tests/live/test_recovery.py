@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -66,7 +67,7 @@ def play(draw, log, n_steps, state):
 
     def watch(kind, **values):
         note(kind, **values)
-        seen.append(look_wholly(dispatcher))
+        seen.append(look_wholly(copy.copy(dispatcher)))
 
     dispatcher._note = watch
     now = 100.0
