@@ -27,7 +27,7 @@ from acerl_np.rivals.settings import Settings
 from acerl_np.support.errors import CheckpointError, ConfigError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole, is_real
-from acerl_np.support.sharing import whole
+from acerl_np.support.sharing import exclusive, whole
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import load_checkpoint, refuse_unusable, unpack
 from acerl_np.training.curves import VALUES, pack_curve, unpack_curve
@@ -158,6 +158,7 @@ class RivalTrainer(Trainer[Round]):
         lasting = self.instances, self._problem, self._workers, self._keys, self._rows
         return copy.deepcopy(self, {id(x): x for x in (*lasting, *self.history, *self.curve)})
 
+    @exclusive
     @whole
     def step(self) -> Round:
         """Train to the next line of the history: for ten thousand steps, or to the next look.
