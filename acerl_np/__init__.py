@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from acerl_np.policies.lookahead import Lookahead as Lookahead
     from acerl_np.policies.network import Policy as Policy
     from acerl_np.policies.origin import Origin as Origin
-    from acerl_np.policies.own import OwnRule as OwnRule, rule as rule
+    from acerl_np.policies.own import rule as rule
     from acerl_np.policies.static import StaticPlan as StaticPlan, fit_static as fit_static
     from acerl_np.problem.bundled import (
         load_instance as load_instance,
@@ -126,7 +126,7 @@ _HOMES = {
     "policies.lookahead": "Lookahead",
     "policies.network": "Policy",
     "policies.origin": "Origin",
-    "policies.own": "OwnRule rule",
+    "policies.own": "rule",
     "policies.static": "StaticPlan fit_static",
     "problem.bundled": "load_instance load_layout load_records load_suite",
     "problem.export": "Export",

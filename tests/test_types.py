@@ -48,6 +48,7 @@ INNER = {
     "HasSlots": "a policy, in a parameter",
     "Outcome": "what kernels play",
     "Own": "what a user wrote, as files name it",
+    "OwnRule": "what `rule` makes: a policy",
     "Place": "a line of an origin",
     "PositionPlan": "a plan as kernels see it",
     "Problem": "tables of kernels",
