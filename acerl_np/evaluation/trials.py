@@ -351,8 +351,13 @@ def _play_own(
     played: list[Outcome] = []
     for first in range(0, len(entries), OWN_EPISODES):
         some = slice(first, first + OWN_EPISODES)
-        how = {"horizon": playing.horizon, "goal": playing.goal}
-        simulator = Simulator(entries[some], policy=policy, breakdown_keys=keys[some], **how)
+        simulator = Simulator(
+            entries[some],
+            policy=policy,
+            breakdown_keys=keys[some],
+            horizon=playing.horizon,
+            goal=playing.goal,
+        )
         policy.play(simulator)
         played.append(read_outcome(simulator.state))
     return join_outcomes(played)

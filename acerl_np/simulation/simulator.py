@@ -161,22 +161,27 @@ class Simulator(Scene, CopiedWhole):
         entries = list_instances(instances)
         self.pool = tuple({id(instance): instance for instance in entries}.values())
         self._places = self.pool
-        shown = {"scaling": scaling, "task_slots": task_slots, "n_vehicles": n_vehicles}
+        shown: dict[str, Any] = {
+            "scaling": scaling,
+            "task_slots": task_slots,
+            "n_vehicles": n_vehicles,
+        }
+        player: Any = policy if isinstance(policy, Chooser) else None
         if policy is not None:
             own_rules = None if rules is PAPER_RULES else rules
             _check_policy(policy, {**shown, "slots": slots, "rules": own_rules}, self.pool)
-            slots = policy if hasattr(policy, "task_ids") else "pool"
-            if isinstance(policy, Chooser):
-                rules = policy
-                shown = {name: getattr(policy, name, None) for name in shown}
+            slots = policy if hasattr(policy, "task_ids") else "pool"  # type: ignore[assignment]
+        if player is not None:
+            rules = player
+            shown = {name: getattr(player, name, None) for name in shown}
         own = find_slots("task" if slots is None else slots, self.pool)
         self.slots, self.task_ids = own
         self.rules = find_rules(rules)
         self._goal = goal
         self._tables = build_problem(self.pool, **shown, horizon=horizon, slots=own, goal=goal)
         self.problem = self._tables
-        if isinstance(policy, Chooser):
-            self.problem, _ = policy.prepare(self._tables, self.pool)
+        if player is not None:
+            self.problem, _ = player.prepare(self._tables, self.pool)
         if n_episodes is None:
             n_episodes = len(entries)
         if not is_whole(n_episodes) or n_episodes < 1:

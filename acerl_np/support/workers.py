@@ -67,9 +67,8 @@ class Workers:
             wait(futures)
         except BaseException:  # Ctrl-C, also while it waits
             self.failed = True
-            raise
-        finally:
             wait(futures)
+            raise
         for future in futures:
             future.result()
 
