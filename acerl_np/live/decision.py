@@ -76,6 +76,7 @@ class LiveScene(Scene):
 
     def __init__(self, board: Board, policy: OwnPolicy, now: float) -> None:
         self.problem, self.state = board.problem, board.state
+        self._tables = self.problem
         tasks = {task.row: name for name, task in board.tasks.items()}
         self.pool = (LiveRecord("dispatcher", board.layout, tasks),)
         self.slots, self.task_ids, self.rules = policy.slots, policy.task_ids, policy.rules

@@ -55,7 +55,7 @@ from acerl_np.live.saving import (
     unpack_feed,
     write_dispatcher,
 )
-from acerl_np.policies.agent import Chooses, OwnPolicy, seat_policy
+from acerl_np.policies.agent import OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import MAX_FUTURES, Lookahead
 from acerl_np.policies.origin import warn_of_difference
@@ -66,6 +66,7 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import UNUSABLE
 from acerl_np.problem.rules import number_rules
 from acerl_np.problem.tables import count_features
+from acerl_np.simulation.scene import Chooses
 from acerl_np.support.errors import (
     EventError,
     EventWarning,

@@ -78,7 +78,14 @@ class Fault(NamedTuple):
 
     @classmethod
     def of(cls, error: Exception, place: str, row: Mapping[str, Any]) -> Fault:
-        """Return the fault that an error's line tells, which begins with place and field."""
+        """Return the fault that an error's line tells, which begins with place and field.
+
+        Parameters
+        ----------
+        error : Exception
+        place : str
+        row : mapping of str, the row's fields
+        """
         rest = str(error).removeprefix(f"{place}: ")
         field, _, text = rest.partition(": ")
         if field not in row:
