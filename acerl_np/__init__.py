@@ -143,8 +143,8 @@ _HOMES = {
     "simulation.simulator": "Schedule Simulator",
     "support.errors": (
         "AcerlError ActionError CheckpointError ConfigError EventError EventWarning Fault InputError "
-        "LayoutError LogWarning MissingExtraError PolicyError PolicyWarning RecordError RecordWarning SharingError "
-        "StorageError WorkerError"
+        "LayoutError LogWarning MissingExtraError PolicyError PolicyWarning RecordError RecordWarning "
+        "SharingError StorageError WorkerError"
     ),
     "support.team": "Team",
     "training.acerl": "ACERL",
