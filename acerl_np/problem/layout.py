@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 from collections import Counter
@@ -148,6 +147,10 @@ class Layout:
         self._check_names()
 
     def _check_fleet(self) -> None:
+        if not 1 <= len(self.vehicles) <= MAX_VEHICLES:
+            raise LayoutError(
+                f"vehicles: read {len(self.vehicles):,} entries; expected 1 to {MAX_VEHICLES:,}"
+            )
         _check_unique("vehicles", [vehicle.id for vehicle in self.vehicles])
         for k, vehicle in enumerate(self.vehicles):
             self._check_site(vehicle.start, f"vehicles[{k}].start")
@@ -361,10 +364,7 @@ class Layout:
         """
         COMMITMENT.read("commitment", commitment, LayoutError)
         most = CHANGES.read("max_changes", max_changes, LayoutError)
-        other = self._with_vehicles(self.vehicles)
-        object.__setattr__(other, "commitment", commitment)
-        object.__setattr__(other, "max_changes", most)
-        return other
+        return self._with(commitment=commitment, max_changes=most)
 
     def with_breakdowns(self, breakdowns: Mapping[str, Sequence[Breakdown]]) -> Layout:
         """Return this floor and fleet with other breakdowns; the routes are shared, not found anew.
@@ -378,9 +378,11 @@ class Layout:
         -------
         Layout
         """
-        return self._with_vehicles(
-            replace(vehicle, breakdowns=tuple(breakdowns.get(vehicle.id, ())))
-            for vehicle in self.vehicles
+        return self._with(
+            vehicles=tuple(
+                replace(vehicle, breakdowns=tuple(breakdowns.get(vehicle.id, ())))
+                for vehicle in self.vehicles
+            )
         )
 
     def with_random_breakdowns(self, model: RandomBreakdowns | None) -> Layout:
@@ -401,8 +403,8 @@ class Layout:
             If it is neither.
         """
         check_model(model, "random_breakdowns")
-        return self._with_vehicles(
-            replace(vehicle, random_breakdowns=model) for vehicle in self.vehicles
+        return self._with(
+            vehicles=tuple(replace(vehicle, random_breakdowns=model) for vehicle in self.vehicles)
         )
 
     def with_fleet(self, vehicles: Iterable[Vehicle]) -> Layout:
@@ -427,22 +429,18 @@ class Layout:
                 VEHICLE[key].read(getattr(vehicle, key), f"vehicles[{k}].{key}")
         if self.quickest_routes:
             return replace(self, vehicles=fleet)
-        layout = self._with_vehicles(fleet)
+        layout = self._with(vehicles=fleet)
         layout._check_fleet()
         return layout
 
-    def _with_vehicles(self, vehicles: Iterable[Vehicle]) -> Layout:
-        """Return this floor, checked and with its routes found already, with another fleet."""
+    def _with(self, **changes: Any) -> Layout:
+        """Return this layout, checked already, with other values of fields that no route depends on."""
         _ = self.routes
-        other = copy.copy(self)
-        object.__setattr__(other, "vehicles", tuple(vehicles))
-        for name in (
-            "batteries",
-            "fleet_hash",
-            "reached",
-            "starts",
-        ):  # what was found of the old one
-            vars(other).pop(name, None)
+        # Of what was found only what is of the floor alone: the rest is found anew of the changed fields.
+        kept = {*self.__dataclass_fields__, "routes", "site_index", "floor_hash"}
+        other = object.__new__(Layout)
+        vars(other).update({key: value for key, value in vars(self).items() if key in kept})
+        vars(other).update(changes)
         return other
 
     @property
