@@ -149,10 +149,11 @@ def is_plenty(problem, state, b, v, task, level):
 
 
 @unless_errands(lambda problem, state, b, v, task: True)
-def has_energy(problem, state, b, v, task):
-    """Whether vehicle v, which is free, holds what a task needs."""
+def can_serve(problem, state, b, v, task):
+    """Whether vehicle v, which is free, has a way to a task and holds what that needs."""
     if not has_battery(problem, state, b, v):
-        return True
+        pickup = problem.ends[state.episode[b, S.EPISODE_INSTANCE], task, S.ENDS_PICKUP]
+        return find_approach(problem, state, b, v, pickup)[0] < np.inf
     level = find_level(problem, state, b, v, state.episode[b, S.EPISODE_TIME])
     if is_plenty(problem, state, b, v, task, level):
         return True

@@ -283,8 +283,8 @@ class Problem(NamedTuple):
         GOAL_COST : in what has a limit
     class_weight : ndarray(float64, (n,)), weight of a task of priority 0, 1, ... n - 1 and above in the mean
         tardiness, the share of late tasks and the mean waiting
-    errands : ndarray(bool, (0,)), or (0, 0) if vehicles of some instance have errands
-        or its tasks are chained, see `unless_errands`
+    errands : ndarray(bool, (0,)), or (0, 0) if vehicles of some instance have errands, its tasks are
+        chained, or a live floor lacks a way, see `unless_errands`
     """
 
     distance: np.ndarray
@@ -437,6 +437,7 @@ def unless_errands(plain: Function) -> Callable[[Function], Function]:
     """Let kernels be compiled with `plain` in place of a function where there are neither errands nor chains.
 
     Then what parking, batteries, call-backs and machines need costs nothing, whatever a kernel holds of it.
+    Nor does a look for ways: records have one to each task, and live floors that lack some count as errands.
     The first argument of both is a `Problem` or a `State`.
     """
 
@@ -553,8 +554,8 @@ def measure_distance(metres, truncate):
 
 @inner_kernel
 def count_ticks(seconds):
-    """Return the whole ticks that `seconds` take, the last one begun."""
-    return np.int64(np.ceil(seconds - 0.5e-9))
+    """Return the whole ticks that `seconds` take, the last one begun; `NEVER` where they have no end."""
+    return np.int64(min(np.ceil(seconds - 0.5e-9), 2.0**62))
 
 
 @inner_kernel

@@ -181,7 +181,7 @@ class Instance:
             With the task and what is wrong with it.
         """
         layout, distance = self.layout, self.layout.routes.distance
-        origins = np.union1d(layout.starts, self.delivery)
+        origins = np.union1d(layout.origins, self.delivery)
         pickups, which = np.unique(self.pickup, return_inverse=True)
         cut = np.isinf(distance[np.ix_(origins, pickups)])
         lost = cut.any(axis=0)[which]

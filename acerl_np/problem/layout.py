@@ -140,7 +140,9 @@ class Layout:
         }
         for what, berths in lists.items():
             for k, berth in enumerate(berths):
-                self._check_site(berth.site, f"{what}[{k}].site")
+                self._check_site(berth.site, where := f"{what}[{k}].site")
+                if what != "machines":
+                    self.check_stand(berth.site, where)
             _check_unique(what, [berth.site for berth in berths], "site")
         self._check_fleet()
         self._check_routes()
@@ -229,6 +231,32 @@ class Layout:
         if site not in self.site_index:
             raise LayoutError(
                 f"{where}: unknown site '{describe(site)}'; expected the id of one of the sites"
+            )
+
+    @cached_property
+    def dead_ends(self) -> frozenset[str]:
+        """Sites that no edge leads away from; none on a floor of one site."""
+        left = {edge.a for edge in self.edges} | {e.b for e in self.edges if not e.one_way}
+        return frozenset(self.site_index) - left if len(self.sites) > 1 else frozenset()
+
+    def check_stand(self, site: str, where: str) -> None:
+        """Refuse a site from which a vehicle that stands there without a task could go nowhere.
+
+        Parameters
+        ----------
+        site : str
+            Id of one of the sites.
+        where : str
+            Its place, for the error.
+
+        Raises
+        ------
+        LayoutError
+            If no edge leads away from it.
+        """
+        if site in self.dead_ends:
+            raise LayoutError(
+                f"{where}: no edge leads away from '{site}'; expected a site that a vehicle can leave"
             )
 
     def _check_names(self) -> None:
@@ -323,9 +351,18 @@ class Layout:
         return max(vehicle.capacity or math.inf for vehicle in self.vehicles)
 
     @cached_property
+    def origins(self) -> np.ndarray:
+        """Sites where vehicles start, and where they may park or charge from there (ndarray(int64))."""
+        berths = [*(self.parking.places if self.parking else ())]
+        berths += self.chargers if any(self.batteries) else ()
+        near = np.isfinite(self.routes.distance[self.starts]).any(axis=0)
+        own = [self.site_index[berth.site] for berth in berths]
+        return np.unique([*self.starts.tolist(), *(k for k in own if near[k])])
+
+    @cached_property
     def reached(self) -> np.ndarray:
-        """Whether every vehicle reaches each site from its start (ndarray(bool, (n_sites,)))."""
-        return np.asarray(np.isfinite(self.routes.distance[self.starts]).all(axis=0))
+        """Whether each site is reached from all `origins` (ndarray(bool, (n_sites,)))."""
+        return np.asarray(np.isfinite(self.routes.distance[self.origins]).all(axis=0))
 
     @cached_property
     def floor_hash(self) -> str:

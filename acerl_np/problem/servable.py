@@ -230,12 +230,12 @@ class RecordCheck(NamedTuple):
     """Figures of a record: tasks by their ids, times in s.
 
     `equal_arrivals` arrive at the same moment as another; no vehicle may carry those `too_heavy`; some
-    vehicle cannot reach the pickup of those `unreached` from its start, or nobody the delivery from the
-    pickup; from the delivery of `dead_ends` some task's pickup cannot be reached; those `beyond_battery` no
-    vehicle that may carry them can do with a full battery from every charger; `hopeless` ones would be late
-    even if a vehicle waited at the pickup. `n_breakdowns` are listed ones that fall before the last
-    arrival. `longest` is the number of tasks of the longest of the `chains`; `machines` have, by site, the
-    processing at them in the record's span and per server, 1 for all of it.
+    vehicle cannot reach the pickup of those `unreached` from its start or from where it parks or charges, or
+    nobody the delivery from the pickup; from the delivery of `dead_ends` some task's pickup cannot be
+    reached; those `beyond_battery` no vehicle that may carry them can do with a full battery from every
+    charger; `hopeless` ones would be late even if a vehicle waited at the pickup. `n_breakdowns` are listed
+    ones that fall before the last arrival. `longest` is the number of tasks of the longest of the `chains`;
+    `machines` have, by site, the processing at them in the record's span and per server, 1 for all of it.
     """
 
     n_tasks: int
