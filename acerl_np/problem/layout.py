@@ -149,10 +149,6 @@ class Layout:
         self._check_names()
 
     def _check_fleet(self) -> None:
-        if not 1 <= len(self.vehicles) <= MAX_VEHICLES:
-            raise LayoutError(
-                f"vehicles: read {len(self.vehicles):,} entries; expected 1 to {MAX_VEHICLES:,}"
-            )
         _check_unique("vehicles", [vehicle.id for vehicle in self.vehicles])
         for k, vehicle in enumerate(self.vehicles):
             self._check_site(vehicle.start, f"vehicles[{k}].start")
@@ -458,9 +454,11 @@ class Layout:
         Raises
         ------
         LayoutError
-            If a vehicle is not usable, or two have one id.
+            If a vehicle is not usable, two have one id, or there are none or too many.
         """
         fleet = tuple(vehicles)
+        if not 1 <= len(fleet) <= MAX_VEHICLES:
+            raise LayoutError(f"vehicles: read {len(fleet):,}; expected 1 to {MAX_VEHICLES:,}")
         for k, vehicle in enumerate(fleet):
             for key in ("id", "speed", "capacity"):
                 VEHICLE[key].read(getattr(vehicle, key), f"vehicles[{k}].{key}")

@@ -19,9 +19,24 @@ from acerl_np.support.errors import list_some
 MOST_PARTS = 5
 """Parts of a floor that a line shows."""
 
+FAST, SLOW = 5.0, 0.05
+"""m/s; speeds of vehicles above and of edges below were perhaps meant in another unit."""
+
+
+def describe_speeds(layout: Layout) -> list[str]:
+    """Say which vehicles are faster, and which edges slower, than on most floors."""
+    fast = [f"{x.id} at {x.speed:g} m/s" for x in layout.vehicles if x.speed > FAST]
+    slow = [
+        f"{edge.a} to {edge.b} at {limit:g} m/s"
+        for edge in layout.edges
+        if (limit := min(edge.max_speed, edge.max_reverse_speed or math.inf)) < SLOW
+    ]
+    found = (f"vehicles above {FAST:g} m/s", fast), (f"edges below {SLOW:g} m/s", slow)
+    return [f"{what}: {len(some)} ({list_first(some)})" for what, some in found if some]
+
 
 def describe_parts(layout: Layout) -> str:
-    """Return a line on vehicles that cannot leave their starts, and on a floor in parts; empty without.
+    """Return a line on vehicles that cannot leave their starts, a floor in parts and odd speeds, or "".
 
     Parts are joined by no edge.
     """
@@ -55,7 +70,7 @@ def describe_parts(layout: Layout) -> str:
             for text, which, n in groups
         ]
         told.append(f"the floor falls in {n_parts} parts: {list_some(shown, MOST_PARTS)}")
-    return "; ".join(told)
+    return "; ".join(told + describe_speeds(layout))
 
 
 def find_unreachable(layout: Layout, most: int = 5) -> tuple[int, list[tuple[str, str]]]:

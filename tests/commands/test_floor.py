@@ -206,6 +206,18 @@ def test_vehicles_that_stand_apart_are_said_before_all_else(empty, run):
     assert run("floor check dmh").out.startswith("dmh: 14 sites")
 
 
+def test_speeds_that_may_be_of_another_unit_are_said(empty, run):
+    edges = [("a", "b", False), ("b", "c", False)]
+    fleet = [{"id": f"v{k}", "start": "a", "speed": speed} for k, speed in enumerate((5, 1000))]
+    data = make_layout(edges, fleet)
+    data["edges"][0] |= {"max_speed": 1.0, "max_reverse_speed": 0.04}
+    data["edges"][1]["max_speed"] = 0.05
+    write("l.json", data)
+    assert run("floor check l.json").out.startswith(
+        "small: vehicles above 5 m/s: 1 (v1 at 1000 m/s); edges below 0.05 m/s: 1 (a to b at 0.04 m/s)\n"
+    )
+
+
 def test_the_load_of_records_is_told(empty, run):
     edges = [("a", "b", False), ("b", "c", False)]
     write("l.json", make_layout(edges, [{"id": "v", "start": "a", "capacity": 4}]))

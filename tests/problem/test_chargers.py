@@ -66,8 +66,7 @@ FAULTS = {
         "use and the 16 s from 'C'",
     ),
     "unreached charger": (
-        floor("A")
-        | {"edges": [{"a": "A", "b": "B", "one_way": True}], "chargers": [{"site": "C"}]},
+        floor("C") | {"edges": [{"a": a, "b": "B", "one_way": True} for a in "AC"]},
         "chargers[0].site: 'C' cannot be reached from 'A', where 'v' starts",
     ),
     "no way back": (
@@ -79,8 +78,7 @@ FAULTS = {
         "chargers[0].site: no edge leads away from 'C'; expected a site that a vehicle can leave",
     ),
     "place at a dead end": (
-        straight_floor([], parking={"places": [{"site": "A"}, {"site": "C"}]})
-        | {"edges": DEAD_END},
+        floor("A", parking={"places": [{"site": "A"}, {"site": "C"}]}) | {"edges": DEAD_END},
         "parking.places[1].site: no edge leads away from 'C'",
     ),
     "half a unit": (
@@ -206,6 +204,11 @@ def test_slots_are_dealt_and_batteries_are_copied():
     for floor_, n in ((layout, 0), (acerl_np.load_layout("dmh"), 2)):
         with pytest.raises(InputError, match="chargers: read"):
             deal_slots(floor_, n)
+    bare = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}], chargers=[{"site": "A"}]))
+    with pytest.raises(
+        InputError, match="chargers: read 2 slots on a floor where no vehicle has a"
+    ):
+        deal_slots(bare, 2)
     assert [x.full for x in resize_fleet(layout, 4).batteries] == [1000, 900, 1000, 900]
 
 
