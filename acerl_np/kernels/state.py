@@ -35,7 +35,7 @@ RUNNING, FINISHED, STUCK, STOPPED = 0, 1, 2, 3
 N_WAY_FIELDS = 2
 WAY_NEXT_SITE, WAY_NAMED_ROUTE = range(N_WAY_FIELDS)
 
-N_INSTANCE_FIELDS = 12
+N_INSTANCE_FIELDS = 13
 (
     INSTANCE_LAYOUT,
     INSTANCE_TRUNCATES,
@@ -49,6 +49,7 @@ N_INSTANCE_FIELDS = 12
     INSTANCE_MAX_CHANGES,
     INSTANCE_PARK_AFTER,
     INSTANCE_CHAINED,
+    INSTANCE_LACKS_WAYS,
 ) = range(N_INSTANCE_FIELDS)
 
 N_ENDS_FIELDS = 2
@@ -233,6 +234,7 @@ class Problem(NamedTuple):
         INSTANCE_MAX_CHANGES : how often a task may be called back before it is loaded, -1 for never
         INSTANCE_PARK_AFTER : ticks after which an idle vehicle drives to a parking place, `NEVER` for none
         INSTANCE_CHAINED : whether tasks follow others, are processed, or announced, 0 or 1
+        INSTANCE_LACKS_WAYS : whether from some site no way leads to another, 0 or 1
     ends : ndarray(int32, (I, M, N_ENDS_FIELDS)), the sites of each task
         ENDS_PICKUP, ENDS_DELIVERY
     record : ndarray(float64, (I, M, N_RECORD_FIELDS)), the tasks as they are given
