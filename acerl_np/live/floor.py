@@ -253,7 +253,7 @@ class Floor(Board):
             )
         return sites[0]
 
-    def _find_stand(self, name: str, what: str) -> int:
+    def _find_open_site(self, name: str, what: str) -> int:
         """Return a site at which a vehicle may stand without a task."""
         site = self._find_site(name, what)
         try:
@@ -560,7 +560,7 @@ class Floor(Board):
 
     def _park(self, event: VehicleParked) -> None:
         v, _ = self._expect(event, IDLE, *ERRANDS)
-        self._end_work(v, self._find_stand(event.site, name_event(event)), float(event.time))
+        self._end_work(v, self._find_open_site(event.site, name_event(event)), float(event.time))
 
     def _charge(self, event: VehicleCharging) -> None:
         what, statuses = name_event(event), (IDLE, *ERRANDS) if event.begins else (CHARGING,)
@@ -641,7 +641,7 @@ class Floor(Board):
             raise EventError(f"{what}: vehicle: read '{describe(event.vehicle)}'; expected a name")
         if event.vehicle in self._positions:
             raise EventError(f"{what}: vehicle '{event.vehicle}' is in the fleet already")
-        self._find_stand(event.site, what)
+        self._find_open_site(event.site, what)
         if len(self.vehicles) == MAX_VEHICLES:
             raise EventError(f"{what}: {MAX_VEHICLES:,} vehicles already; expected fewer")
         try:

@@ -349,10 +349,10 @@ class Layout:
     @cached_property
     def origins(self) -> np.ndarray:
         """Sites where vehicles start, and where they may park or charge from there (ndarray(int64))."""
-        berths = [*(self.parking.places if self.parking else ())]
-        berths += self.chargers if any(self.batteries) else ()
+        places = [item.site for item in self.parking.places] if self.parking else []
+        places += [item.site for item in self.chargers] if any(self.batteries) else []
         near = np.isfinite(self.routes.distance[self.starts]).any(axis=0)
-        own = [self.site_index[berth.site] for berth in berths]
+        own = [self.site_index[site] for site in places]
         return np.unique([*self.starts.tolist(), *(k for k in own if near[k])])
 
     @cached_property
