@@ -254,6 +254,15 @@ class Floor(Board):
             )
         return sites[0]
 
+    def _find_open_site(self, name: str, what: str) -> int:
+        """Return a site at which a vehicle may stand without a task."""
+        site = self._find_site(name, what)
+        try:
+            self.layout.check_stand(self.layout.sites[site].id, f"{what}: site")
+        except LayoutError as error:
+            raise EventError(str(error)) from error
+        return site
+
     def _find_ends(self, event: TaskArrived, what: str) -> tuple[int, int]:
         """Return the sites of a task, those of stations chosen as in a record."""
         pickups = self._find_sites(event.pickup, what)
@@ -552,7 +561,7 @@ class Floor(Board):
 
     def _park(self, event: VehicleParked) -> None:
         v, _ = self._expect(event, IDLE, *ERRANDS)
-        self._end_work(v, self._find_site(event.site, name_event(event)), float(event.time))
+        self._end_work(v, self._find_open_site(event.site, name_event(event)), float(event.time))
 
     def _charge(self, event: VehicleCharging) -> None:
         what, statuses = name_event(event), (IDLE, *ERRANDS) if event.begins else (CHARGING,)
@@ -643,7 +652,7 @@ class Floor(Board):
             raise EventError(f"{what}: vehicle: read '{describe(event.vehicle)}'; expected a name")
         if event.vehicle in self._positions:
             raise EventError(f"{what}: vehicle '{event.vehicle}' is in the fleet already")
-        site = self.layout.sites[self._find_site(event.site, what)].id
+        site = self.layout.sites[self._find_open_site(event.site, what)].id
         if len(self.vehicles) == MAX_VEHICLES:
             raise EventError(f"{what}: {MAX_VEHICLES:,} vehicles already; expected fewer")
         try:

@@ -182,7 +182,7 @@ class Instance:
             With the task and what is wrong with it.
         """
         layout, distance = self.layout, self.layout.routes.distance
-        origins = np.union1d(layout.starts, self.delivery)
+        origins = np.union1d(layout.origins, self.delivery)
         pickups, which = np.unique(self.pickup, return_inverse=True)
         cut = np.isinf(distance[np.ix_(origins, pickups)])
         lost = cut.any(axis=0)[which]
@@ -245,8 +245,7 @@ class Instance:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is found of the rest: where an instance arrives, it is found of what arrived."""
-        found = ("content_hash", "_is_reachable", "root", "is_plain")
-        return {name: value for name, value in vars(self).items() if name not in found}
+        return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
     def __repr__(self) -> str:
         return f"Instance({self.name!r}, layout={self.layout.name!r}, n_tasks={self.n_tasks})"

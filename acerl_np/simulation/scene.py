@@ -93,7 +93,7 @@ class Pairs(NamedTuple):
     episode : ndarray(int64, (P,))
     vehicle, task : ndarray(int64, (P,)), positions in the layout's fleet and in the record
     approach : ndarray(float64, (P,))
-        s, from where the vehicle truly stands or drives to the pickup, inf without a way
+        s, from where the vehicle truly stands or drives to the pickup
     loaded : ndarray(float64, (P,)), s, from the pickup to the delivery, handling included
     slack : ndarray(float64, (P,)), s to spare at the delivery if taken now, below 0 if late
     waiting : ndarray(float64, (P,)), s that the task has waited, since a breakdown if that gave it back

@@ -50,6 +50,14 @@ def test_the_base_is_what_evaluate_says_and_threads_change_nothing(shifts):
     assert one[0].measure("late")[0] == pytest.approx(100 * one[0].trials.late.mean())
 
 
+def test_a_second_question_has_the_answer_of_the_first(shifts):
+    fresh = replace(shifts[0], layout=replace(shifts[0].layout))
+    policies = {"mine": acerl_np.IndexPolicy.of_weights(approach=-1.0, n_late=-1.0)}
+    first, again = (what_if(fresh, {"speed": [1, 3]}, policies) for _ in range(2))
+    for row, same in zip(first, again, strict=True):
+        assert row.trials.value.tobytes() == same.trials.value.tobytes()
+
+
 def test_all_settings_meet_the_same_shifts_and_draws(shifts, monkeypatch):
     met = []
 

@@ -37,6 +37,7 @@ from acerl_np import (
     TaskCancelled,
     TaskChanged,
     TaskReady,
+    VehicleAdded,
     VehicleBack,
     VehicleBroke,
     VehicleCharging,
@@ -514,6 +515,17 @@ def test_a_plant_that_parks_and_charges_itself_says_so():
     dispatcher.feed(TaskArrived(21.0, "t", "C", "A", 60.0))
     # v0 is nearer, yet below `resume`.
     assert say(dispatcher.decide(21.0)) == [("v1", "t")]
+
+
+def test_nobody_joins_or_parks_where_no_edge_leads_away():
+    own = worlds.straight_floor([{"id": "v0", "start": "A"}])
+    own["edges"][1]["one_way"] = True
+    dispatcher = Dispatcher(Layout.from_dict(own), "nearest")
+    for event in (VehicleParked(1.0, "v0", "C"), VehicleAdded(1.0, "v1", "C")):
+        with pytest.raises(EventError, match="site: no edge leads away from 'C'; expected"):
+            dispatcher.feed(event)
+    dispatcher.feed(VehicleAdded(1.0, "v1", "B"))
+    assert dispatcher.sites == {"v0": "A", "v1": "B"}
 
 
 def test_orders_that_nobody_has_confirmed_come_again_after_a_restart(tmp_path):
