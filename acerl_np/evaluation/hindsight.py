@@ -33,11 +33,11 @@ from acerl_np.kernels.state import (
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.rules import YARDSTICKS
-from acerl_np.policies.static import StaticPlan
+from acerl_np.policies.static import fit_static
 from acerl_np.policies.static_search import find_static
 from acerl_np.problem.goal import PAPER, Goal, find_goal, read_objective
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.rules import PAPER_RULES, TASK_RULES
+from acerl_np.problem.rules import TASK_RULES
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError
@@ -244,22 +244,17 @@ def _play_policies(instance: Instance, goal: Goal, seed: Whole, best: Candidate)
     Trials are those of `evaluate_policy`; a lookahead plays one of each base.
     """
     names = (*TASK_RULES, *YARDSTICKS)
-    players: list[tuple[BasePolicy | str, int]] = [(name, PLAYED_TRIALS) for name in TASK_RULES]
-    players += [(name, 1) for name in YARDSTICKS]
-    if not instance.is_plain and (found := find_static(instance, goal=goal, threads=1)):
-        fleet = [vehicle.id for vehicle in instance.layout.vehicles]
-        rules = {fleet[v]: PAPER_RULES[rule] for v, rule in enumerate(found.plan.rules)}
-        players.append((StaticPlan(tuple(fleet[v] for v in found.plan.order), rules), 1))
+    players: list[tuple[BasePolicy | str, int]] = [(name, PLAYED_TRIALS) for name in names]
+    if not instance.is_plain:
+        players.append((fit_static(instance, objective=goal, threads=1), 1))
     players += [(Lookahead(name, futures=0, objective=goal), 1) for name in names]
     limit = goal.cost_limit
     for player, trials in players:
         played = play_policy(player, instance, Playing(trials, seed, None, goal, threads=1))
-        scores = [
-            Candidate(value, cost).order(limit)
-            for value, cost in zip(played.value[0].tolist(), played.cost[0].tolist(), strict=True)
-            if value == value  # else it did not finish
-        ]
-        if scores and min(scores) < best.order(limit):
+        # What did not finish is no better than nothing.
+        figures = (np.nan_to_num(x[0], nan=math.inf) for x in (played.value, played.cost))
+        scores = [Candidate(*map(float, pair)).order(limit) for pair in zip(*figures, strict=True)]
+        if min(scores) < best.order(limit):
             trial = scores.index(min(scores))
             trace = trace_policy(player, instance, trial=trial, seed=seed, objective=goal)
             first, n = find_pairs(instance), instance.n_tasks
