@@ -252,8 +252,10 @@ def _play_policies(instance: Instance, goal: Goal, seed: Whole, best: Candidate)
     for player, trials in players:
         played = play_policy(player, instance, Playing(trials, seed, None, goal, threads=1))
         # What did not finish is no better than nothing.
-        figures = (np.nan_to_num(x[0], nan=math.inf) for x in (played.value, played.cost))
-        scores = [Candidate(*map(float, pair)).order(limit) for pair in zip(*figures, strict=True)]
+        values, costs = (
+            np.nan_to_num(x[0], nan=math.inf).tolist() for x in (played.value, played.cost)
+        )
+        scores = [Candidate(*pair).order(limit) for pair in zip(values, costs, strict=True)]
         if min(scores) < best.order(limit):
             trial = scores.index(min(scores))
             trace = trace_policy(player, instance, trial=trial, seed=seed, objective=goal)
