@@ -133,7 +133,10 @@ def test_hindsight_is_never_worse_than_what_is_played(name, monkeypatch, tmp_pat
     assert found.value == pytest.approx(min(*played, static), rel=1e-12)
     save_references(tmp_path / "best.json", [found])
     [again] = load_references(tmp_path / "best.json")
-    assert again == found and replay(instance, again.actions, goal).value[0] == found.value
+    assert (
+        again.actions == found.actions
+        and replay(instance, again.actions, goal).value[0] == found.value
+    )
 
 
 def test_a_machine_is_never_done_before_its_work():
