@@ -82,10 +82,10 @@ class Evolution(CopiedWhole):
     sampler, alpha_u, advantage
         As `make_sampler`.
     bounds : optional
-        Least and largest values, each a number or (n_parameters,), or a list of a pair for each parameter, or
-        SciPy's `Bounds`; infinity or None leaves a side open. An adapted search draws from all reals and maps
-        them onto the box (`acerl_np.evolution.bounds.Smooth`); `sigma` and `covariance` are those before the
-        map. Without adaptation members are clipped, and so is the mean after its step.
+        A tuple of least and largest values, each a number or (n_parameters,), a list or array of a pair for
+        each parameter, or SciPy's `Bounds`; infinity or None leaves a side open. An adapted search draws from
+        all reals and maps them onto the box (`acerl_np.evolution.bounds.Smooth`); `sigma` and `covariance`
+        are those before the map. Without adaptation members are clipped, and so is the mean after its step.
     integers : array_like of int or bool, optional
         Parameters that are whole numbers, by position or as (n_parameters,) true or false: members are
         rounded before they are evaluated, and sigma keeps a margin there.
