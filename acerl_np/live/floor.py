@@ -55,16 +55,27 @@ from acerl_np.live.events import (
     VehicleRemoved,
     VehicleRepaired,
 )
+from acerl_np.problem.fields import read_id
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.limits import MAX_VEHICLES
+from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES
 from acerl_np.problem.parts import Battery, Vehicle
 from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.simulation.scene import STATUSES
-from acerl_np.support.errors import EventError, LayoutError, PolicyError, describe, list_some
+from acerl_np.support.errors import (
+    EventError,
+    LayoutError,
+    PolicyError,
+    RecordError,
+    describe,
+    list_some,
+)
 from acerl_np.support.numbers import is_real
 
 MOST = 1e12
-"""Largest number of a task that is accepted."""
+"""Largest number of a task that a log of before may have."""
+
+LIMITED = ("expiry", "handling_time", "demand", "priority", "processing", "announced", "seconds")
+"""Fields whose numbers are those of a record: from 0 to `MAX_NUMBER`."""
 
 NUMBERS = (
     *("time", "expiry", "handling_time", "demand", "priority", "earliest_start"),
@@ -744,6 +755,25 @@ def name_event(event: Event) -> str:
     return f"{type(event).__name__} at {event.time} s"
 
 
+def check_record(event: Event) -> None:
+    """Refuse a task that no record may hold, by its name or a number: the log is read as one.
+
+    Logs and states of before may have such tasks.
+    """
+    what = name_event(event)
+    try:
+        if isinstance(event, TaskArrived):
+            read_id(vars(event), "task", what)
+    except RecordError as error:
+        raise EventError(str(error)) from error
+    for field, value in vars(event).items():
+        # What is no number at all is refused, or infinite where it may be, as the event is settled.
+        if field in LIMITED and is_real(value):
+            _check_number(what, field, value, 0.0, MAX_NUMBER)
+        elif field in ("due", "ready") and is_real(value):
+            _check_number(what, field, value, event.time - MAX_NUMBER, event.time + MAX_NUMBER)
+
+
 def _normalise(event: TaskArrived, pickup: str, delivery: str) -> TaskArrived:
     """Return a task between two sites whose numbers are Python's: others cannot be saved, or round."""
     numbers: dict[str, Any] = {name: getattr(event, name) for name in NUMBERS}
@@ -756,9 +786,9 @@ def _normalise(event: TaskArrived, pickup: str, delivery: str) -> TaskArrived:
     return replace(event, pickup=pickup, delivery=delivery, **floats)
 
 
-def _check_number(what: str, field: str, value: object, least: float) -> None:
+def _check_number(what: str, field: str, value: object, least: float, most: float = MOST) -> None:
     # Numbers of other kinds than Python's and NumPy's could not be compared.
-    if not is_real(value) or not least <= value <= MOST:  # type: ignore[operator]
+    if not is_real(value) or not least <= value <= most:  # type: ignore[operator]
         raise EventError(
-            f"{what}: {field}: read {describe(value)}; expected a number from {least:g} to {MOST:g}"
+            f"{what}: {field}: read {describe(value)}; expected a number from {least:g} to {most:g}"
         )

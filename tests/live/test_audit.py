@@ -33,6 +33,10 @@ from acerl_np.live.audit import read_audit
 from acerl_np.simulation.replay import replay_assignments
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
+BEGINNING = (
+    '{"kind": "Started", "start": 0, "options": {}, "line": 0, "mark": "m"}\n'
+    '{"line": 1, "mark": "m", '
+)
 
 
 def play(log, start=1000.0, restart=None):
@@ -121,6 +125,7 @@ def test_a_restart_continues_the_log(tmp_path):
         dispatcher.save(tmp_path / "live.npz")
         with open(log, "ab") as file:  # the machine fails in the middle of a line
             file.write(b'{"kind": "TaskArr')
+        dispatcher.close()
         return Dispatcher.load(tmp_path / "live.npz", audit=log)
 
     play(log, restart=restart)
@@ -150,6 +155,7 @@ def test_events_fed_again_after_a_restart_count_once(tmp_path):
     for _ in range(2):
         dispatcher.feed(TaskArrived(1.0, "a", "st1", "st2", 300.0))
         dispatcher.decide(2.0)
+        dispatcher.close()
         dispatcher = Dispatcher.load(tmp_path / "live.npz", audit=log)
     assert read_audit(log, LAYOUT).instance.tasks == ("a",)
 
@@ -162,7 +168,10 @@ def test_events_fed_again_after_a_restart_count_once(tmp_path):
         ('{"kind": "x"}\n', "line 1: kind: read 'x'"),
         ('{"kind": "VehicleIdle", "vehicle": "v0"}\n', "line 1: time: read 'None'"),
         ('{\n{"kind": "VehicleIdle", "time": 1}\n', "line 1: not JSON"),
-        ('{"kind": "TaskCancelled", "time": 1, "task": "q"}\n', "line 1: TaskCancelled: 'q' is"),
+        (
+            BEGINNING + '"kind": "TaskCancelled", "time": 1, "task": "q"}',
+            "line 2: .* 'q' is unknown",
+        ),
         ('{"kind": "VehicleIdle", "time": 1}\n', "line 1: VehicleIdle: 'vehicle' is missing"),
     ],
 )
