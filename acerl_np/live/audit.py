@@ -204,6 +204,9 @@ def hold_lines(lines: list[Line]) -> list[list[Line]]:
                 f"{place}: mark: read '{describe(line.get('mark'))}'; expected '{describe(mark)}', that of "
                 "the dispatcher that started last: two have written this log at once"
             )
+        elif mark is not None and k < len(held):
+            expected = f"more than {held[-1][1]['line']}, as before"
+            raise RecordError(f"{place}: line: read {line['line']}; expected {expected}")
         del held[k:]
         held.append((place, line))
     return [*before, held]
@@ -221,7 +224,7 @@ def read_log(path: str | os.PathLike[str]) -> tuple[list[Line], str, int]:
     try:
         # What was cut off may be anything; some file systems put zeros where a power cut took the end.
         lines, torn = parse_log(data.replace(b"\0", b"").decode(errors="replace"))
-        for k, (place, line) in enumerate(lines):
+        for place, line in lines:
             count: Any = line.get("line")
             if not is_whole(count) or count < 0:
                 read = f"line: read '{describe(count)}'"
@@ -230,9 +233,11 @@ def read_log(path: str | os.PathLike[str]) -> tuple[list[Line], str, int]:
                 kinds = {"options": dict, "vehicles": list}
                 if not all(isinstance(line.get(name), kind) for name, kind in kinds.items()):
                     raise RecordError(f"{place}: {STARTED}: expected its options and vehicles")
-            elif k == 0:
-                raise RecordError(f"{place}: kind: read '{line['kind']}'; expected {STARTED}")
-        return hold_lines(lines)[-1], torn, len(data)
+        held = hold_lines(lines)[-1]
+        if held and held[0][1]["kind"] != STARTED:
+            place, line = held[0]
+            raise RecordError(f"{place}: kind: read '{line['kind']}'; expected {STARTED}")
+        return held, torn, len(data)
     except RecordError as error:
         raise RecordError(f"{path}: {make_printable(str(error)[:400])}") from error
 
@@ -337,14 +342,15 @@ def _play(
     path: str | os.PathLike[str], layout: Layout, lines: list[Line], lateness: float
 ) -> list[_Note]:
     """Let a dispatcher's floor take in lines; return what happened."""
-    first = lines[0][1] if lines else {}
+    place, first = lines[0] if lines else ("", {"kind": ""})
     options = first["options"] if isinstance(first.get("options"), dict) else {}
-    if "commitment" in options:
-        layout = layout.with_commitment(options["commitment"], options["max_changes"])
-    floor = _Witness(layout)
-    if first.get("kind") == STARTED:
-        floor.apply(DayBegan(-math.inf, float(first["start"])))
-    feed = Feed(floor, max(lateness, read_time(options.get("lateness"))))
+    with name_line(place, first):
+        if "commitment" in options:
+            layout = layout.with_commitment(options["commitment"], options["max_changes"])
+        floor = _Witness(layout)
+        if first["kind"] == STARTED:
+            floor.apply(DayBegan(-math.inf, float(first["start"])))
+        feed = Feed(floor, max(lateness, read_time(options.get("lateness"))))
     counts = [line.get("line") for _, line in lines]
     is_all = "mark" in first and counts == [*range(len(lines))]
     for place, line in lines:
@@ -402,9 +408,9 @@ class _Witness(Floor):
         noted.n_notes = len(self.notes)
         return noted
 
-    def restore(self, situation: Situation) -> None:
+    def restore(self, situation: Situation, **how: Any) -> None:
         """Return to a situation."""
-        super().restore(situation)
+        super().restore(situation, **how)
         assert isinstance(situation, _Noted)
         del self.notes[situation.n_notes :]
 
