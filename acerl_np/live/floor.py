@@ -75,7 +75,10 @@ MOST = 1e12
 """Largest number of a task that a log of before may have."""
 
 LIMITED = ("expiry", "handling_time", "demand", "priority", "processing", "announced", "seconds")
-"""Fields whose numbers are those of a record: from 0 to `MAX_NUMBER`."""
+"""Fields whose numbers are those of a record: up to `MAX_NUMBER`, or infinite where one may be."""
+
+MOMENTS = ("earliest_start", "due", "ready")
+"""Fields that hold a time besides that of the event."""
 
 NUMBERS = (
     *("time", "expiry", "handling_time", "demand", "priority", "earliest_start"),
@@ -767,11 +770,13 @@ def check_record(event: Event) -> None:
     except RecordError as error:
         raise EventError(str(error)) from error
     for field, value in vars(event).items():
-        # What is no number at all is refused, or infinite where it may be, as the event is settled.
-        if field in LIMITED and is_real(value):
-            _check_number(what, field, value, 0.0, MAX_NUMBER)
-        elif field in ("due", "ready") and is_real(value):
-            _check_number(what, field, value, event.time - MAX_NUMBER, event.time + MAX_NUMBER)
+        if field in LIMITED and value is not None and value != np.inf:
+            # A task may come after those of which a record says nothing.
+            least = -MAX_NUMBER if field == "priority" else 0.0
+            _check_number(what, field, value, least, MAX_NUMBER)
+        elif field in MOMENTS and value is not None:
+            least = event.time - MAX_NUMBER if field == "ready" else -MOST
+            _check_number(what, field, value, least, event.time + MAX_NUMBER)
 
 
 def _normalise(event: TaskArrived, pickup: str, delivery: str) -> TaskArrived:
