@@ -342,7 +342,7 @@ def _play(
     path: str | os.PathLike[str], layout: Layout, lines: list[Line], lateness: float
 ) -> list[_Note]:
     """Let a dispatcher's floor take in lines; return what happened."""
-    place, first = lines[0] if lines else ("", {"kind": ""})
+    place, first = lines[0] if lines else ("", dict[str, Any](kind=""))
     options = first["options"] if isinstance(first.get("options"), dict) else {}
     with name_line(place, first):
         if "commitment" in options:
@@ -520,7 +520,7 @@ class _LoggedDay:
         for row in served.values():
             event, known = row.event, row.known
             late = 0.0 if known else find_arrival(event) - event.time
-            own = {
+            values: dict[str, Any] = {
                 "pickup": layout.site_index[event.pickup],
                 "delivery": layout.site_index[event.delivery],
                 "arrival": row.arrival - start,
@@ -528,8 +528,9 @@ class _LoggedDay:
                 "after": names.get(id(row.after), ""),
                 "announced": max(0.0, known[1] - known[0]) if known else 0.0,
             }
-            kept = ("handling_time", "demand", "priority", "processing")
-            for field, value in (own | {name: getattr(event, name) for name in kept}).items():
+            for field in ("handling_time", "demand", "priority", "processing"):
+                values[field] = getattr(event, field)
+            for field, value in values.items():
                 columns.setdefault(field, []).append(value)
         breakdowns = {
             vehicle: [
