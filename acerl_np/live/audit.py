@@ -29,7 +29,7 @@ from acerl_np.live.events import (
     VehicleBroke,
     VehicleRepaired,
 )
-from acerl_np.live.feed import LATE, Feed
+from acerl_np.live.feed import AHEAD, LATE, Feed
 from acerl_np.live.floor import DayBegan, Floor, Given, Item, Ordered, Recalled, Sent
 from acerl_np.live.saving import read_event, read_time
 from acerl_np.problem.assignments import Assignments
@@ -68,9 +68,6 @@ PLACES = (
 
 BEGINNING = '{"kind": "'
 """Of each line."""
-
-AHEAD = 7 * 86_400.0
-"""s; what is so far ahead of all before it is a time of another unit, not of this clock."""
 
 Line = tuple[str, dict[str, Any]]
 """A line and its place."""
@@ -291,7 +288,8 @@ def redo_line(feed: Feed, line: dict[str, Any], where: str, ahead: float = AHEAD
         floor.apply(order)
         feed.give(order)
     elif not is_far:
-        feed.take(read_event(EVENTS[kind], line), holds=bool(line.get("hold", False)))
+        holds, told = bool(line.get("hold", False)), line.get("number")
+        feed.take(read_event(EVENTS[kind], line), holds=holds, told=told)
 
 
 def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
@@ -355,9 +353,13 @@ def _play(
     is_all = "mark" in first and counts == [*range(len(lines))]
     for place, line in lines:
         with name_line(place, line):
+            mark = feed.mark()
             try:
+                if line["kind"] not in ORDERS:
+                    feed.expire(max(read_time(line.get(name)) for name in ("time", "clock")))
                 redo_line(feed, line if is_all else floor.fit(line), f"{path}: {place}")
-            except EventError:
+            except EventError as error:
+                feed.undo(mark, error)
                 if is_all and line["kind"] not in PLACES:
                     raise
     return floor.notes

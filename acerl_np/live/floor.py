@@ -161,6 +161,7 @@ class Floor(Board):
     def apply(self, item: Item) -> None:
         """Let an event, or what else happened, happen; an EventError if it cannot be changes nothing."""
         HANDLERS[type(item)](self, item)
+        self.changes += 1
 
     def advance(self, now: float) -> None:
         """Let those tasks wait that are held back until `now` or before."""
@@ -171,10 +172,10 @@ class Floor(Board):
             self.last_release = max(self.last_release, find_arrival(task.event))
             self._plan_release()
 
-    def restore(self, situation: Situation) -> None:
-        """Return to a situation."""
-        is_other = situation.layout is not self.layout
-        super().restore(situation)
+    def restore(self, situation: Situation, *, anew: bool = False) -> None:
+        """Return to a situation, as `Board.restore`."""
+        is_other = anew or situation.layout is not self.layout
+        super().restore(situation, anew=anew)
         self.last_release = -np.inf
         self._plan_release()
         if is_other:
@@ -225,13 +226,13 @@ class Floor(Board):
         own = self.vehicles[v].site
         if not np.isfinite(self.problem.distance[0, own, place]):
             raise EventError(f"{what}: no way for vehicle '{vehicle}' to '{site}'")
-        return Sent(0.0, vehicle, site, charges)
+        return Sent(0.0, vehicle, self.layout.sites[place].id, charges)
 
     def _send(self, sent: Sent) -> None:
-        self.check_errand(f"order at {sent.time} s", sent.vehicle, sent.site)
-        site = self.layout.site_index[sent.site]
+        site = self.check_errand(f"order at {sent.time} s", sent.vehicle, sent.site).site
         status = TO_CHARGER if sent.charges else PARKING
-        self.send(self._positions[sent.vehicle], status, site, sent.time)
+        index = self.layout.site_index[site]
+        self.send(self._positions[sent.vehicle], status, index, sent.time)
 
     def _turn_back(self, order: Recalled) -> None:
         v = self._find_vehicle(order.vehicle, what := f"recall at {order.time} s")
@@ -583,17 +584,27 @@ class Floor(Board):
             raise EventError(f"{what}: vehicle '{own}' has no battery in the layout")
         return battery
 
-    def _level(self, event: VehicleLevel) -> None:
+    def read_level(self, event: VehicleLevel) -> tuple[float, Battery]:
+        """Return the energy that an event tells, and the vehicle's battery; an EventError if it cannot be."""
         what = name_event(event)
-        v = self._find_vehicle(event.vehicle, what)
-        most = self._expect_battery(v, what).capacity
-        if not is_real(event.level) or not 0 <= event.level <= most:
-            raise EventError(
-                f"{what}: level: read {describe(event.level)}; expected a number from 0 to {most:,}, the "
-                "battery's capacity"
-            )
-        level, now = float(event.level), float(event.time)
-        self.put(v, self.vehicles[v]._replace(level=level, level_time=now))
+        battery = self._expect_battery(self._find_vehicle(event.vehicle, what), what)
+        if (event.level is None) == (event.percent is None):
+            raise EventError(f"{what}: expected either a level or percent")
+        if event.level is None:
+            _check_number(what, "percent", event.percent, 0.0, 100)
+            return float(event.percent) * battery.capacity / 100.0, battery  # type: ignore[arg-type]
+        _check_number(what, "level", event.level, 0.0, battery.capacity)
+        return float(event.level), battery
+
+    def _level(self, event: VehicleLevel) -> None:
+        level, _ = self.read_level(event)
+        v = self._positions[event.vehicle]
+        self.put(v, self.vehicles[v]._replace(level=level, level_time=float(event.time)))
+
+    def believe_level(self, name: object, now: float) -> float:
+        """Return the energy that a vehicle has at `now`, or when it was told last; 0 if nobody knows any."""
+        v = self._positions.get(name) if isinstance(name, str) else None
+        return 0.0 if v is None else self.find_level(v, max(now, self.vehicles[v].level_time))
 
     def _answer(self, event: RecallAnswered) -> None:
         what, now = name_event(event), float(event.time)
@@ -646,11 +657,11 @@ class Floor(Board):
             raise EventError(f"{what}: vehicle: read '{describe(event.vehicle)}'; expected a name")
         if event.vehicle in self._positions:
             raise EventError(f"{what}: vehicle '{event.vehicle}' is in the fleet already")
-        self._find_site(event.site, what)
+        site = self.layout.sites[self._find_site(event.site, what)].id
         if len(self.vehicles) == MAX_VEHICLES:
             raise EventError(f"{what}: {MAX_VEHICLES:,} vehicles already; expected fewer")
         try:
-            added = Vehicle(event.vehicle, event.site, event.speed, event.capacity)
+            added = Vehicle(event.vehicle, site, event.speed, event.capacity)
             self._set_fleet([*self.layout.vehicles, added], what)
         except LayoutError as error:
             raise EventError(f"{what}: {error}") from error
@@ -794,6 +805,7 @@ def _normalise(event: TaskArrived, pickup: str, delivery: str) -> TaskArrived:
 def _check_number(what: str, field: str, value: object, least: float, most: float = MOST) -> None:
     # Numbers of other kinds than Python's and NumPy's could not be compared.
     if not is_real(value) or not least <= value <= most:  # type: ignore[operator]
+        limits = f"{least:g} to {most:{',' if isinstance(most, int) else 'g'}}"
         raise EventError(
-            f"{what}: {field}: read {describe(value)}; expected a number from {least:g} to {most:g}"
+            f"{what}: {field}: read {describe(value)}; expected a number from {limits}"
         )

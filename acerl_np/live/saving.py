@@ -126,7 +126,12 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
             "delivered": delivered,
         },
         "entries": [
-            {"at": _pack_time(entry.time), "holds": entry.holds, "item": _pack_item(entry.item)}
+            {
+                "at": _pack_time(entry.time),
+                "holds": entry.holds,
+                "item": _pack_item(entry.item),
+                "number": entry.told,
+            }
             for entry in feed.entries
         ],
     }
@@ -177,7 +182,13 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
         raise ValueError(f"machines: read {len(machines)}; expected {n}")
     base = Situation(layout, vehicles, tasks, pool, planned, machines, day, day.mark)
     entries = [
-        Entry(read_time(entry["at"]), n, _unpack_item(entry["item"]), bool(entry["holds"]))
+        Entry(
+            read_time(entry["at"]),
+            n,
+            _unpack_item(entry["item"]),
+            bool(entry["holds"]),
+            told=None if entry.get("number") is None else int(entry["number"]),
+        )
         for n, entry in enumerate(data.get("entries", []))
     ]
     feed.take_over(base, entries, read_time(data["time"]))

@@ -111,6 +111,10 @@ class PolicyWarning(UserWarning):
     """A policy is used on another floor or fleet than it was trained for."""
 
 
+class EventWarning(UserWarning):
+    """An event that was taken in is doubtful, as a level that has fallen by half at once."""
+
+
 class LogWarning(UserWarning):
     """A line of a dispatcher's log was cut off, as by a kill, or has a time far ahead of all before it."""
 

@@ -15,6 +15,7 @@ import pytest
 import worlds
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
+from live_events import BATTERY, ERRAND_MAKERS, floor
 from played import KINDS
 
 import acerl_np
@@ -377,28 +378,6 @@ def test_chains_go_on_after_restarts(seed, way, tmp_path):
     play(instance, policy, commitment, 3, False, Restarted, **options)
 
 
-BATTERY = {
-    "capacity": 1000,
-    "start": 600,
-    "idle": 0,
-    "empty": 1,
-    "loaded": 2,
-    "charge": 10,
-    "critical": 40,
-    "resume": 300,
-    "good": 400,
-    "full": 900,
-}
-
-
-def floor(n=2, **keys):
-    """Vehicles at A of A --10 m-- B --6 m-- C; a charger at C, a parking place at B."""
-    parking = {"after": 5, "places": [{"site": "B"}]}
-    vehicles = [{"id": f"v{k}", "start": "A"} for k in range(n)]
-    own = {"battery": BATTERY, "chargers": [{"site": "C"}], "parking": parking, **keys}
-    return Layout.from_dict(worlds.straight_floor(vehicles, **own))
-
-
 def say(orders):
     return [order[:2] for order in orders]
 
@@ -499,6 +478,7 @@ def test_a_vehicle_that_breaks_down_on_its_way_to_a_charger_is_sent_again():
     assert say(dispatcher.decide(dispatcher.next_time)) == [("v0", "t")]
 
 
+@pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
 def test_levels_that_are_told_correct_what_is_believed():
     dispatcher = Dispatcher(floor(1), "nearest")
     dispatcher.feed(VehicleLevel(0.0, "v0", 41))
@@ -522,6 +502,7 @@ def test_levels_that_are_told_correct_what_is_believed():
         dispatcher.feed(VehicleCharging(90.0, "v0", "A"))
 
 
+@pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
 def test_a_plant_that_parks_and_charges_itself_says_so():
     dispatcher = Dispatcher(floor(2), "nearest", parks=False, charges=False)
     dispatcher.feed(VehicleLevel(0.0, "v0", 100))
@@ -575,22 +556,6 @@ def test_a_refused_recall_in_the_log_leaves_the_task_with_its_vehicle(tmp_path):
     assert (day.vehicle.tolist(), day.start.tolist(), day.finish.tolist()) == ([0], [0.0], [16.0])
 
 
-MAKERS = (
-    lambda t, k, v, site: TaskArrived(t, f"n{k}", site, "ABCA"["ABC".index(site) + 1], 60.0),
-    lambda t, k, v, site: VehiclePassed(t, v, site),
-    lambda t, k, v, site: VehicleParked(t, v, site),
-    lambda t, k, v, site: VehicleCharging(t, v, "C", begins=k % 3 > 0),
-    lambda t, k, v, site: VehicleLevel(t, v, 40 * (k % 25)),
-    lambda t, k, v, site: RecallAnswered(t, v, f"n{k // 2}", done=k % 2 == 0),
-    lambda t, k, v, site: VehicleIdle(t, v, site, delivered=k % 4 > 0),
-    lambda t, k, v, site: VehicleBroke(t, v),
-    lambda t, k, v, site: VehicleRepaired(t, v, site),
-    lambda t, k, v, site: acerl_np.VehicleOutOfService(t, v, at_once=k % 2 == 0),
-    lambda t, k, v, site: acerl_np.VehicleBack(t, v),
-    lambda t, k, v, site: acerl_np.TaskRecalled(t, f"n{k // 2}"),
-)
-
-
 def look(dispatcher):
     board = dispatcher._floor
     tasks = {name: (task.since, task.vehicle, task.changes) for name, task in board.tasks.items()}
@@ -599,6 +564,7 @@ def look(dispatcher):
     return board.vehicles.copy(), tasks, board.pool.copy(), given, recalls, dispatcher._last_order
 
 
+@pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
 @settings(max_examples=30 if JIT else 3, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_whatever_is_told_the_log_says_the_same(tmp_path_factory, seed):
@@ -609,7 +575,7 @@ def test_whatever_is_told_the_log_says_the_same(tmp_path_factory, seed):
     now, told = 0.0, []
     for k in range(60):
         now += draw.choice((0.0, 0.5, 2.0, 6.0))
-        maker = MAKERS[draw.choice((0, 0, 1, *range(len(MAKERS))))]
+        maker = ERRAND_MAKERS[draw.choice((0, 0, 1, *range(len(ERRAND_MAKERS))))]
         event = maker(
             now - draw.choice((0.0, 0.0, 3.0)), k, f"v{draw.randrange(3)}", draw.choice("ABC")
         )
