@@ -285,7 +285,7 @@ def test_what_cannot_be_recovered_is_refused(tmp_path):
     for change, message in (
         (lambda line: line.pop("line"), "line 2: line: read 'None'; expected the count of a log"),
         (lambda line: line.update(kind="x"), "line 2: kind: read 'x'"),
-        (lambda line: line.update(line=5), "line 3: read the log's line 2; expected line 1"),
+        (lambda line: line.update(line=5), "line 3: line: read 2; expected more than 5"),
         (
             lambda line: line.update(clock="x"),
             "line 2: TaskArrived: time: read x; expected seconds",
