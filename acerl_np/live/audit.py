@@ -279,7 +279,8 @@ def redo_line(feed: Feed, line: dict[str, Any], where: str, ahead: float = AHEAD
         return
     is_far = line["time"] > latest
     if is_far:
-        what = f"{where}: {kind}: time: read {line['time']:g} s, more than {ahead:g} s ahead; passed over"
+        what = f"{where}: {kind}: time: read {line['time']:g} s, more than {ahead:g} s ahead; "
+        what += "taken as the time before" if kind in ORDERS else "passed over"
         warnings.warn(what, LogWarning, stacklevel=2)
     if kind in ORDERS:
         now = feed.time if is_far else float(line["time"])

@@ -432,7 +432,7 @@ def test_a_file_that_begins_after_a_saved_state_is_read(tmp_path):
     assert (past.instance.tasks, past.finish.tolist()) == (("a",), [99.0])
 
 
-def test_a_clock_since_1970_and_a_time_in_milliseconds(tmp_path):
+def test_a_clock_since_1970_and_a_time_in_milliseconds(tmp_path, capsys):
     """As older dispatchers took them: the first says which clock it is, the other one is passed over."""
     log, zero = tmp_path / "day.jsonl", 1.75e9
     play(log, start=zero)
@@ -448,6 +448,9 @@ def test_a_clock_since_1970_and_a_time_in_milliseconds(tmp_path):
         found = read_audit(log, LAYOUT)
     assert found.instance.rows() == expected.instance.rows()
     assert np.array_equal(found.finish, expected.finish, equal_nan=True)
+    assert main(["records", "replay", "--audit", str(log), "--layout", "dmh"]) == 0
+    [told] = capsys.readouterr().err.splitlines()
+    assert told.startswith(str(log)) and told.endswith("passed over")
     with pytest.warns(LogWarning, match="passed over"):
         again = Dispatcher.recover(LAYOUT, "FCFS", audit=log)
     assert again._feed.time == zero + 340.0 and again._floor.day.start == zero + 400.0
