@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from acerl_np.support.errors import (
     InputError,
     LayoutError,
+    LogWarning,
     RecordWarning,
     describe,
     describe_left_out,
@@ -45,11 +46,14 @@ def report_ignored(kept: list[RecordWarning] | None = None) -> Iterator[None]:
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RecordWarning)
+        warnings.simplefilter("always", LogWarning)
         yield
     found: dict[str, list[str]] = {}
     for item in caught:
         message = item.message
-        if not isinstance(message, RecordWarning):
+        if isinstance(message, LogWarning):
+            print(message, file=sys.stderr)
+        elif not isinstance(message, RecordWarning):
             warnings.warn_explicit(message, item.category, item.filename, item.lineno)
         elif kept is not None:
             kept.append(message)

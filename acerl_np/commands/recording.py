@@ -463,7 +463,10 @@ def _read_log(arguments: argparse.Namespace) -> Assignments:
             raise InputError(f"{option.usage.split()[0]}: given with --audit; the log tells all")
     if arguments.layout is None:
         raise InputError("--layout: missing; expected the floor of the log of --audit")
-    return read_audit(arguments.audit, load_layout(arguments.layout).with_random_breakdowns(None))
+    with report_ignored():
+        return read_audit(
+            arguments.audit, load_layout(arguments.layout).with_random_breakdowns(None)
+        )
 
 
 def score_replay(played: Replay) -> dict[str, float]:

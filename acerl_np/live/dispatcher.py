@@ -13,13 +13,25 @@ from copy import copy
 from dataclasses import fields
 from functools import wraps
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 
 from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.state import BATTERY_GOOD, INSTANCE_TASK_SLOTS, NEVER, PARKING, TO_CHARGER
-from acerl_np.live.audit import ASSIGNED, CHARGE, DAY_BEGAN, ORDERS, PARK, RECALL, STARTED, AuditLog
+from acerl_np.live.audit import (
+    ASSIGNED,
+    CHARGE,
+    DAY_BEGAN,
+    ORDERS,
+    PARK,
+    RECALL,
+    STARTED,
+    AuditLog,
+    name_line,
+    read_log,
+    redo_line,
+)
 from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
 from acerl_np.live.events import (
@@ -44,9 +56,8 @@ from acerl_np.live.events import (
     VehicleRemoved,
 )
 from acerl_np.live.feed import AHEAD, LATE, Feed, Numbers
-from acerl_np.live.floor import MOST, DayBegan, Floor, Given, Item, Recalled, Sent
+from acerl_np.live.floor import MOST, DayBegan, Floor, Given, Item, Recalled, Sent, check_record
 from acerl_np.live.forecast import Forecaster, find_player
-from acerl_np.live.recovery import read_log, redo_line
 from acerl_np.live.saving import (
     describe_unusable,
     read_dispatcher,
@@ -76,7 +87,6 @@ from acerl_np.support.errors import (
     StorageError,
     describe,
     list_some,
-    make_printable,
 )
 from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
 from acerl_np.support.sharing import CopiedWhole, Exclusive, Method, exclusive
@@ -166,7 +176,8 @@ class Dispatcher(CopiedWhole):
         Whether each assignment has its reason; that takes time.
     audit : path-like, optional
         A log of all events and assignments, a JSON object on each line; what is there already stays. A line
-        is with the operating system before the call that adds it returns; see `recover`.
+        is with the operating system before the call that adds it returns; see `recover`. No other dispatcher
+        may write to it until `close`, or the end of this one or of its process.
     task_ids : sequence of str, optional
         Ids of the day's tasks, for a network with slots "task": it knows tasks by their ids. A task with
         another id takes the lowest slot that none of these has.
@@ -193,9 +204,9 @@ class Dispatcher(CopiedWhole):
         If the policy was trained for floors of another size or for other vehicles, the rule is unknown, or
         slots "task" come without ids.
     InputError
-        If the layout or the seed is not usable.
+        If the layout or an option is not usable.
     StorageError
-        If the log cannot be written.
+        If the log cannot be written, or another dispatcher writes it.
 
     Warns
     -----
@@ -283,6 +294,8 @@ class Dispatcher(CopiedWhole):
             check = policy.check_layout
             check(layout, "dispatcher")
             warn_of_difference(policy, [("dispatcher", layout)])
+        if isinstance(task_ids, str) or not isinstance(task_ids, Iterable | None):
+            raise InputError(f"task_ids: read {describe(task_ids)}; expected ids of tasks, or None")
         self.task_ids = None if task_ids is None else tuple(task_ids)
         self._decider = LiveDecider(
             policy, greedy=self.greedy, seed=self.seed, budget=self.budget, task_ids=self.task_ids
@@ -295,7 +308,27 @@ class Dispatcher(CopiedWhole):
         self._audit: AuditLog | None = None
         self._forecasting: tuple[Sequence[Instance] | None, Forecaster] | None = None
         if audit is not None:
-            self._open_log(audit, fsync)
+            self._begin_log(AuditLog(audit, fsync=bool(fsync)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    @exclusive
+    def close(self) -> None:
+        """Close the log, so that another dispatcher may go on with it; what comes later cannot be written.
+
+        A `with` block does that at its end. Without a log nothing happens.
+
+        Raises
+        ------
+        StorageError
+            If a line that is left cannot be written; the log is closed all the same.
+        """
+        if self._audit is not None:
+            self._audit.close()
 
     def __getstate__(self) -> dict[str, Any]:
         # A log is an open file, whose number may be that of another one when the copy writes.
@@ -319,8 +352,8 @@ class Dispatcher(CopiedWhole):
         if isinstance(self.policy, Lookahead):
             self._decider.decide(floor, 0, floor.day.start)
 
-    def _open_log(self, path: str | os.PathLike[str], fsync: bool) -> None:
-        self._audit = AuditLog(path, fsync=bool(fsync))
+    def _begin_log(self, log: AuditLog) -> None:
+        self._audit = log
         self._note(
             STARTED,
             start=self._floor.day.start,
@@ -523,6 +556,7 @@ class Dispatcher(CopiedWhole):
         if isinstance(event, VehicleLevel):
             times = self._feed.time, float(event.time)
             before, believed = (floor.believe_level(event.vehicle, time) for time in times)
+        check_record(event)
         entry = self._feed.take(event, holds=bool(hold), told=number)
         if entry is None:
             return
@@ -1036,7 +1070,7 @@ class Dispatcher(CopiedWhole):
         """
         dispatcher = cls._restore(path)
         if audit is not None:
-            dispatcher._open_log(audit, fsync)
+            dispatcher._begin_log(AuditLog(audit, fsync=bool(fsync)))
         return dispatcher
 
     @classmethod
@@ -1117,9 +1151,9 @@ class Dispatcher(CopiedWhole):
         Warns
         -----
         LogWarning
-            If its last line was cut off.
+            If its last line was cut off, or the time of one lies so far ahead that it is passed over.
         """
-        lines, torn = read_log(audit)
+        lines, torn, size = read_log(audit)
         if isinstance(layout, str | os.PathLike):
             layout = load_layout(layout)
         if state is not None:
@@ -1133,20 +1167,27 @@ class Dispatcher(CopiedWhole):
             known = (*OPTIONS, *ERRAND_OPTIONS)
             kept = {name: value for name, value in logged["options"].items() if name in known}
             given = {**kept, **options, "start": logged["start"]}
-            dispatcher = cls(layout, policy, **given)
+            try:
+                dispatcher = cls(layout, policy, **given)
+            except InputError as error:
+                if str(error).split(":")[0] not in kept.keys() - options.keys():
+                    raise
+                raise RecordError(f"{audit}: {lines[0][0]}: {STARTED}: {error}") from error
             fleet = [vehicle.id for vehicle in dispatcher.layout.vehicles]
             if logged["line"] == 0 and fleet != logged["vehicles"]:
+                found = list_some([describe(name) for name in logged["vehicles"]], 20)
                 raise RecordError(
-                    f"{audit}: {lines[0][0]}: vehicles: read {list_some(logged['vehicles'], 20)}; expected "
+                    f"{audit}: {lines[0][0]}: vehicles: read {found}; expected "
                     f"those of layout '{dispatcher.layout.name}': {list_some(fleet, 20)}"
                 )
         else:
             dispatcher = cls(layout, policy, **options)
         dispatcher._redo(audit, lines)
+        log = AuditLog(audit, fsync=bool(fsync), size=size)
         if torn:
             what = f"{audit}: {torn}: cut off, as by a kill; it counts as not written"
             warnings.warn(what, LogWarning, stacklevel=2)
-        dispatcher._open_log(audit, fsync)
+        dispatcher._begin_log(log)
         return dispatcher
 
     def _redo(
@@ -1161,10 +1202,10 @@ class Dispatcher(CopiedWhole):
                 )
             if line["line"] < self._lines:
                 continue
-            try:
+            with name_line(f"{path}: {place}", line):
                 if line["kind"] not in ORDERS:
                     self._expire(max(read_time(line.get(name)) for name in ("time", "clock")))
-                redo_line(self._feed, line)
+                redo_line(self._feed, line, f"{path}: {place}", self.ahead)
                 if line["kind"] in ORDERS:
                     self._decisions += line["kind"] == ASSIGNED
                     self._last_order = int(line["number"])
@@ -1173,13 +1214,6 @@ class Dispatcher(CopiedWhole):
                     self._numbers.add(int(line["number"]))
                 if line["kind"] in EVENTS:
                     self._settle_recalls(read_event(EVENTS[line["kind"]], line))
-            except KeyError as error:
-                raise RecordError(
-                    f"{path}: {place}: {line['kind']}: {error} is missing or unknown"
-                ) from error
-            except UNUSABLE as error:  # an EventError is a ValueError, too
-                reason = make_printable(str(error)[:400])
-                raise RecordError(f"{path}: {place}: {line['kind']}: {reason}") from error
             self._lines += 1
         self._owed = {made.number for made in self._given.values()}
         self._owed.update(made.number for items in self._recalls.values() for made in items)
@@ -1188,7 +1222,8 @@ class Dispatcher(CopiedWhole):
         """Note an order that a log or a saved state tells."""
         vehicle, number = str(made["vehicle"]), int(made["number"])
         if kind == ASSIGNED:
-            futures, finish = int(made["futures"]), float(made["finish"])
+            futures, finish = int(made["futures"]), made["finish"]
+            finish = math.nan if finish is None else float(finish)
             task, rule = str(made["task"]), str(made["rule"])
             self._given[vehicle] = Assignment(vehicle, task, rule, futures, finish, number=number)
         elif kind == RECALL:

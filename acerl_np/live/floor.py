@@ -55,16 +55,30 @@ from acerl_np.live.events import (
     VehicleRemoved,
     VehicleRepaired,
 )
+from acerl_np.problem.fields import read_id
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.limits import MAX_VEHICLES
+from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES
 from acerl_np.problem.parts import Battery, Vehicle
 from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.simulation.scene import STATUSES
-from acerl_np.support.errors import EventError, LayoutError, PolicyError, describe, list_some
+from acerl_np.support.errors import (
+    EventError,
+    LayoutError,
+    PolicyError,
+    RecordError,
+    describe,
+    list_some,
+)
 from acerl_np.support.numbers import is_real
 
 MOST = 1e12
-"""Largest number of a task that is accepted."""
+"""Largest number of a task that a log of before may have."""
+
+LIMITED = ("expiry", "handling_time", "demand", "priority", "processing", "announced", "seconds")
+"""Fields whose numbers are those of a record: up to `MAX_NUMBER`, or infinite where one may be."""
+
+MOMENTS = ("earliest_start", "due", "ready")
+"""Fields that hold a time besides that of the event."""
 
 NUMBERS = (
     *("time", "expiry", "handling_time", "demand", "priority", "earliest_start"),
@@ -762,6 +776,27 @@ HANDLERS: dict[type, Callable[[Floor, Any], None]] = {
 def name_event(event: Event) -> str:
     """Return an event as an error names it."""
     return f"{type(event).__name__} at {event.time} s"
+
+
+def check_record(event: Event) -> None:
+    """Refuse a task that no record may hold, by its name or a number: the log is read as one.
+
+    Logs and states of before may have such tasks.
+    """
+    what = name_event(event)
+    try:
+        if isinstance(event, TaskArrived):
+            read_id(vars(event), "task", what)
+    except RecordError as error:
+        raise EventError(str(error)) from error
+    for field, value in vars(event).items():
+        if field in LIMITED and value is not None and value != np.inf:
+            # A task may come after those of which a record says nothing.
+            least = -MAX_NUMBER if field == "priority" else 0.0
+            _check_number(what, field, value, least, MAX_NUMBER)
+        elif field in MOMENTS and value is not None:
+            least = event.time - MAX_NUMBER if field == "ready" else -MOST
+            _check_number(what, field, value, least, event.time + MAX_NUMBER)
 
 
 def _normalise(event: TaskArrived, pickup: str, delivery: str) -> TaskArrived:

@@ -86,13 +86,15 @@ Kind = TypeVar("Kind", bound=Event)
 
 
 def read_event(kind: type[Kind], data: dict[str, Any]) -> Kind:
-    """Return an event of plain values; those that it does not know are left out."""
+    """Return an event of plain values; those that it does not know are left out, and null may be inf."""
     known = {
         field.name: data[field.name]
         for field in fields(kind)
         if field.name in data or field.default is MISSING
     }
-    return kind(**known)
+    numbers = [field.name for field in fields(kind) if field.type == "float"]
+    never = {name: math.inf for name in numbers if known.get(name, 0.0) is None}
+    return kind(**known | never)
 
 
 def _pack_feed(feed: Feed) -> dict[str, Any]:

@@ -131,7 +131,7 @@ class EventWarning(UserWarning):
 
 
 class LogWarning(UserWarning):
-    """The last line of a dispatcher's log was cut off, as by a kill or a power cut."""
+    """A line of a dispatcher's log was cut off, as by a kill, or has a time far ahead of all before it."""
 
 
 class RecordWarning(UserWarning):

@@ -368,6 +368,7 @@ def test_chains_go_on_after_restarts(seed, way, tmp_path):
                 self.hire(Dispatcher.load(file))
             else:
                 layout = self.dispatcher.layout
+                self.dispatcher.close()
                 self.hire(Dispatcher.recover(layout, policy, audit=log))
             assert look_at_chains(self.dispatcher) == before
             return super().ask()
@@ -537,11 +538,13 @@ def test_orders_that_nobody_has_confirmed_come_again_after_a_restart(tmp_path):
         return Dispatcher.recover(layout, "nearest", audit=log)
 
     assert json.loads(log.read_text().split("\n")[0])["options"]["commitment"] == "pickup"
+    dispatcher.close()
     again = restart()
     assert again._floor.vehicles == dispatcher._floor.vehicles
     owed = [order for order in again.decide(3.0) if order.repeated]
     assert say(owed) == [("v0", "t0"), ("v1", "t0")]
     assert [(type(order), order.number) for order in owed] == [(Recall, 2), (Assignment, 3)]
+    again.close()
     again = restart()
     again.feed(RecallAnswered(3.0, "v0", "t0"))
     again.feed(VehiclePassed(8.0, "v1", "B"))
@@ -597,6 +600,7 @@ def test_whatever_is_told_the_log_says_the_same(tmp_path_factory, seed):
         assert len(carried) == len(set(carried)) and not set(carried) & set(dispatcher.waiting)
         assert all(0 <= level <= 1000 for level in dispatcher.levels.values())
     expected = look(dispatcher)
+    dispatcher.close()
     assert look(Dispatcher.recover(floor(3), "nearest", audit=log)) == expected
     dispatcher.save(log.with_name("live.npz"))
     assert look(Dispatcher.load(log.with_name("live.npz")))[:3] == expected[:3]

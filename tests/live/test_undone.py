@@ -111,6 +111,7 @@ def test_what_raises_changes_nothing(tmp_path, seed):
         if draw.random() < 0.5:
             assert dispatcher.decide(now) == twin.decide(now)
         assert describe(dispatcher, tmp_path) == describe(twin, tmp_path)
+    dispatcher.close()
     again = Dispatcher.recover(floor(3), "nearest", audit=log)
     assert look(again)[:6] == look(dispatcher)[:6]
 
@@ -168,6 +169,7 @@ def test_a_class_derived_from_an_event_counts_as_the_event(tmp_path):
     assert dispatcher.waiting == ("t",)
     dispatcher.save(tmp_path / "live.npz")
     assert look(Dispatcher.load(tmp_path / "live.npz")) == look(dispatcher)
+    dispatcher.close()
     assert look(Dispatcher.recover("dmh", "STD", audit=tmp_path / "day.jsonl")) == look(dispatcher)
 
 
@@ -242,14 +244,17 @@ def test_what_is_held_in_vain_is_reported_and_may_come_again(tmp_path, way):
         assert dispatcher.missing_numbers == (range(8, 10),)
     if way == "load":
         dispatcher.save(tmp_path / "live.npz")
+        dispatcher.close()
         dispatcher = Dispatcher.load(tmp_path / "live.npz", audit=log)
     if way == "recover":
+        dispatcher.close()
         dispatcher = Dispatcher.recover("dmh", "STD", audit=log)
     dispatcher.feed(VehicleBroke(6.6, "v0"), number=9)  # the plant's counter began anew
     assert (dispatcher.held, dispatcher.expired) == ((), (repaired,))
     assert (dispatcher.missing_numbers, dispatcher.last_number) == ((range(8, 9),), 10)
     line = json.loads(log.read_text().splitlines()[-1])
     assert way == "decide" or line["expired"] == [{"kind": "VehicleRepaired", **vars(repaired)}]
+    dispatcher.close()
     again = Dispatcher.recover("dmh", "STD", audit=log)
     assert (again.missing_numbers, look(again)) == ((range(8, 9),), look(dispatcher))
     assert again.idle == ("v1", "v2")
@@ -277,5 +282,6 @@ def test_levels_in_percent_and_levels_that_fall(tmp_path):
     with pytest.warns(EventWarning) as caught:
         dispatcher.feed(VehicleLevel(1.0, "v0", 85))
     assert (dispatcher.levels, caught[0].filename) == ({"v0": 85.0}, __file__)
+    dispatcher.close()
     again = Dispatcher.recover(floor(1), "nearest", audit=tmp_path / "day.jsonl")
     assert again.levels == dispatcher.levels
