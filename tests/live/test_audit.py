@@ -327,18 +327,20 @@ def test_what_was_delivered_is_what_the_dispatcher_says(tmp_path_factory, seed):
         Instance.from_rows("again", layout, past.instance.rows(), servable=False)
 
 
-def test_a_vehicle_told_late_to_be_idle_keeps_its_next_task_delivered(tmp_path):
-    """The delivery was told after the next order, which is none before it."""
+def test_a_task_outlives_the_vehicle_that_was_told_late_to_be_broken(tmp_path):
+    """It broke down before the order, as was told after it: the next breakdown takes no task from another."""
     log = tmp_path / "day.jsonl"
     with Dispatcher(LAYOUT, "FCFS", audit=log) as dispatcher:
         dispatcher.feed(TaskArrived(10.0, "a", "st1", "st2", 300.0))
         dispatcher.assign(10.0, "v0", "a")
         dispatcher.feed(VehicleBroke(9.0, "v0"))
-        dispatcher.feed(VehicleRepaired(12.0, "v0"))
-        dispatcher.assign(13.0, "v0", "a")
-        dispatcher.feed(VehicleIdle(60.0, "v0", "st2"))
+        dispatcher.assign(12.0, "v1", "a")
+        dispatcher.feed(VehicleRepaired(13.0, "v0"))
+        dispatcher.feed(VehicleBroke(20.0, "v0"))
+        dispatcher.feed(VehicleIdle(60.0, "v1", "st2"))
     past = read_audit(log, LAYOUT)
-    assert (past.start.tolist(), past.finish.tolist()) == ([13.0], [60.0])
+    found = past.vehicle.tolist(), past.start.tolist(), past.finish.tolist()
+    assert found == ([1], [12.0], [60.0])
 
 
 def write_lines(log, lines):
