@@ -269,21 +269,23 @@ def redo_line(feed: Feed, line: dict[str, Any], where: str, ahead: float = AHEAD
     """
     kind, floor = line["kind"], feed.floor
     latest = math.inf if math.isinf(feed.time) else max(feed.time, floor.day.start) + ahead
+    time, clock = (read_time(line.get(name)) for name in ("time", "clock"))
+    if kind not in ORDERS:
+        feed.expire(max(moment for moment in (-math.inf, time, clock) if moment <= latest))
     # It says how far the time had come where that is not the event's own.
-    clock = read_time(line.get("clock"))
     if clock <= latest:
         feed.move_to(max(feed.time, clock))
     if kind in (STARTED, DAY_BEGAN):
         if kind == DAY_BEGAN:
             feed.begin_day(float(line["start"]))
         return
-    is_far = line["time"] > latest
+    is_far = time > latest
     if is_far:
         what = f"{where}: {kind}: time: read {line['time']:g} s, more than {ahead:g} s ahead; "
         what += "taken as the time before" if kind in ORDERS else "passed over"
         warnings.warn(what, LogWarning, stacklevel=2)
     if kind in ORDERS:
-        now = feed.time if is_far else float(line["time"])
+        now = feed.time if is_far else time
         feed.move_to(now)
         order = read_order(now, line)
         floor.apply(order)
@@ -356,8 +358,6 @@ def _play(
         with name_line(place, line):
             mark = feed.mark()
             try:
-                if line["kind"] not in ORDERS:
-                    feed.expire(max(read_time(line.get(name)) for name in ("time", "clock")))
                 redo_line(feed, line if is_all else floor.fit(line), f"{path}: {place}")
             except EventError as error:
                 feed.undo(mark, error)
