@@ -261,30 +261,33 @@ def read_order(now: float, line: dict[str, Any]) -> Ordered:
     return Sent(now, vehicle, line["site"], line["kind"] == CHARGE)
 
 
-def redo_line(feed: Feed, line: dict[str, Any], where: str, ahead: float = AHEAD) -> None:
+def redo_line(feed: Feed, line: dict[str, Any], where: str) -> None:
     """Let happen again what a line says; an EventError, KeyError, TypeError or ValueError if it cannot be.
 
     An event that is too far ahead, which older dispatchers took, is passed over with a LogWarning that says
     `where`; an order has been given, and is as of the time before. The first time is that of the clock.
+    A start lets the feed bear what the dispatcher of then did.
     """
     kind, floor = line["kind"], feed.floor
-    latest = math.inf if math.isinf(feed.time) else max(feed.time, floor.day.start) + ahead
+    latest = math.inf if math.isinf(feed.time) else max(feed.time, floor.day.start) + feed.ahead
     time, clock = (read_time(line.get(name)) for name in ("time", "clock"))
     if kind not in ORDERS:
         feed.expire(max(moment for moment in (-math.inf, time, clock) if moment <= latest))
     # It says how far the time had come where that is not the event's own.
     if clock <= latest:
         feed.move_to(max(feed.time, clock))
-    if kind in (STARTED, DAY_BEGAN):
-        if kind == DAY_BEGAN:
-            feed.begin_day(float(line["start"]))
-        return
     is_far = time > latest
     if is_far:
-        what = f"{where}: {kind}: time: read {line['time']:g} s, more than {ahead:g} s ahead; "
+        what = f"{where}: {kind}: time: read {line['time']:g} s, more than {feed.ahead:g} s ahead; "
         what += "taken as the time before" if kind in ORDERS else "passed over"
         warnings.warn(what, LogWarning, stacklevel=2)
-    if kind in ORDERS:
+    if kind == STARTED:
+        options = line.get("options") or {}
+        feed.lateness = max(feed.lateness, read_time(options.get("lateness")))
+        feed.ahead = max(feed.ahead, read_time(options.get("ahead")))
+    elif kind == DAY_BEGAN:
+        feed.begin_day(float(line["start"]))
+    elif kind in ORDERS:
         now = feed.time if is_far else time
         feed.move_to(now)
         order = read_order(now, line)
@@ -333,7 +336,8 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
         lines, day = parse_log(text)[0], _LoggedDay(layout)
         has_counts = all(is_whole(line.get("line")) for _, line in lines)
         for held in hold_lines(lines) if has_counts else [lines]:
-            day.add(_play(path, layout, held, LATE if has_counts else math.inf))
+            if held:
+                day.add(_play(path, layout, held, LATE if has_counts else math.inf))
         return day.finish(Path(path).stem)
     except UNUSABLE as error:  # a RecordError is a ValueError, too
         raise RecordError(f"{path}: {make_printable(str(error)[:400])}") from error
@@ -343,7 +347,7 @@ def _play(
     path: str | os.PathLike[str], layout: Layout, lines: list[Line], lateness: float
 ) -> list[_Note]:
     """Let a dispatcher's floor take in lines; return what happened."""
-    place, first = lines[0] if lines else ("", dict[str, Any](kind=""))
+    place, first = lines[0]
     options = first["options"] if isinstance(first.get("options"), dict) else {}
     with name_line(place, first):
         if "commitment" in options:
@@ -351,7 +355,7 @@ def _play(
         floor = _Witness(layout)
         if first["kind"] == STARTED:
             floor.apply(DayBegan(-math.inf, float(first["start"])))
-        feed = Feed(floor, max(lateness, read_time(options.get("lateness"))))
+    feed = Feed(floor, lateness)
     counts = [line.get("line") for _, line in lines]
     is_all = "mark" in first and counts == [*range(len(lines))]
     for place, line in lines:

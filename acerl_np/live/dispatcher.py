@@ -1086,7 +1086,8 @@ class Dispatcher(CopiedWhole):
         fsync : bool
             As of a dispatcher.
         **options
-            As of a dispatcher, by default those of the log or the saved state. The day's start is the log's.
+            As of a dispatcher, by default those of the log's last start or the saved state. The day's start
+            is the log's.
 
         Returns
         -------
@@ -1118,15 +1119,16 @@ class Dispatcher(CopiedWhole):
                 )
         elif lines:
             logged = lines[0][1]
+            place, last = [item for item in lines if item[1]["kind"] == STARTED][-1]
             known = (*OPTIONS, *ERRAND_OPTIONS)
-            kept = {name: value for name, value in logged["options"].items() if name in known}
+            kept = {name: value for name, value in last["options"].items() if name in known}
             given = {**kept, **options, "start": logged["start"]}
             try:
                 dispatcher = cls(layout, policy, **given)
             except InputError as error:
                 if str(error).split(":")[0] not in kept.keys() - options.keys():
                     raise
-                raise RecordError(f"{audit}: {lines[0][0]}: {STARTED}: {error}") from error
+                raise RecordError(f"{audit}: {place}: {STARTED}: {error}") from error
             fleet = [vehicle.id for vehicle in dispatcher.layout.vehicles]
             if logged["line"] == 0 and fleet != logged["vehicles"]:
                 found = list_some([describe(name) for name in logged["vehicles"]], 20)
@@ -1157,7 +1159,7 @@ class Dispatcher(CopiedWhole):
             if line["line"] < self._lines:
                 continue
             with name_line(f"{path}: {place}", line):
-                redo_line(self._feed, line, f"{path}: {place}", self.ahead)
+                redo_line(self._feed, line, f"{path}: {place}")
                 if line["kind"] in ORDERS:
                     self._decisions += line["kind"] == ASSIGNED
                     self._last_order = int(line["number"])
@@ -1167,6 +1169,7 @@ class Dispatcher(CopiedWhole):
                 if line["kind"] in EVENTS:
                     self._settle_recalls(read_event(EVENTS[line["kind"]], line))
             self._lines += 1
+        self._feed.lateness, self._feed.ahead = self.lateness, self.ahead
         self._owed = {made.number for made in self._given.values()}
         self._owed.update(made.number for items in self._recalls.values() for made in items)
 

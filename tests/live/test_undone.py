@@ -114,7 +114,9 @@ def test_what_raises_changes_nothing(tmp_path, seed):
     dispatcher.close()
     again = Dispatcher.recover(floor(3), "nearest", audit=log)
     for own in (dispatcher, again):
-        own.observe(now)  # a log does not say to what time the last questions without an answer came
+        own.observe(
+            now
+        )  # a log does not say to what time the last questions without an answer came
     assert look(again)[:6] == look(dispatcher)[:6]
 
 
