@@ -18,17 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.live import events
 from acerl_np.live.board import Situation, find_arrival
 from acerl_np.live.decision import LiveDecider
-from acerl_np.live.events import (
-    EVENTS,
-    TaskAnnounced,
-    TaskArrived,
-    TaskChanged,
-    TaskReady,
-    VehicleBroke,
-    VehicleRepaired,
-)
 from acerl_np.live.feed import AHEAD, LATE, Feed
 from acerl_np.live.floor import DayBegan, Floor, Given, Item, Ordered, Recalled, Sent
 from acerl_np.live.saving import read_event, read_time
@@ -168,7 +160,7 @@ def parse_log(text: str) -> tuple[list[Line], str]:
         kind = line.get("kind") if isinstance(line, dict) else None
         if torn and kind != STARTED:  # before a restart a line may have been cut
             raise RecordError(f"{torn}: not JSON; expected a line of a log")
-        if kind not in (*EVENTS, STARTED, *ORDERS, DAY_BEGAN):
+        if kind not in (*events.EVENTS, STARTED, *ORDERS, DAY_BEGAN):
             raise RecordError(f"{place}: kind: read '{describe(kind)}'; expected a line of a log")
         field = "start" if kind in (STARTED, DAY_BEGAN) else "time"
         if not is_real(line.get(field)):
@@ -295,7 +287,7 @@ def redo_line(feed: Feed, line: dict[str, Any], where: str) -> None:
         feed.give(order)
     elif not is_far:
         holds, told = bool(line.get("hold", False)), line.get("number")
-        feed.take(read_event(EVENTS[kind], line), holds=holds, told=told)
+        feed.take(read_event(events.EVENTS[kind], line), holds=holds, told=told)
 
 
 def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
@@ -380,7 +372,7 @@ class _Note(NamedTuple):
     """What has happened, and what is so since."""
 
     item: Item
-    event: TaskArrived | None
+    event: events.TaskArrived | None
     """The task that it tells or changes, between sites."""
     carried: dict[str, str]
     """Tasks under way, and their vehicles."""
@@ -400,7 +392,8 @@ class _Witness(Floor):
         """Let it happen, and note what came of it."""
         n = self.day.delivered
         super().apply(item)
-        told = self._find_task(item.task) if isinstance(item, TaskArrived | TaskChanged) else None
+        tells = isinstance(item, events.TaskArrived | events.TaskChanged)
+        told = self._find_task(item.task) if tells else None  # type: ignore[union-attr]
         fleet = self.layout.vehicles
         carried = {
             own.task: vehicle.id
@@ -436,7 +429,7 @@ class _Witness(Floor):
 class _Row:
     """A task of the record."""
 
-    event: TaskArrived
+    event: events.TaskArrived
     """As it was at last."""
     after: _Row | None
     given: tuple[str, float] | None = None
@@ -459,7 +452,7 @@ class _LoggedDay:
         self.layout = layout
         self.fleet = {vehicle.id: vehicle for vehicle in layout.vehicles}
         self.start: float | None = None
-        self.rows: dict[TaskArrived, _Row] = {}
+        self.rows: dict[events.TaskArrived, _Row] = {}
         self.breakdowns: dict[str, dict[float, float]] = {}
         """Ends by their begins, s."""
         self.joined: dict[str, float] = {}
@@ -476,16 +469,16 @@ class _LoggedDay:
         for item, event, carries, is_delivered, fleet in notes:
             time = float(item.time)
             match item:
-                case TaskArrived() if event is not None:
+                case events.TaskArrived() if event is not None:
                     names[item.task] = self.rows[item] = _Row(event, names.get(item.after))
-                case TaskChanged() if event is not None:
+                case events.TaskChanged() if event is not None:
                     names[item.task].event = event
-                case TaskAnnounced() | TaskReady():
+                case events.TaskAnnounced() | events.TaskReady():
                     row, ready = names[item.task], getattr(item, "ready", time)
                     row.known = (row.known or (time,))[0], float(ready)
-                case VehicleBroke():
+                case events.VehicleBroke():
                     broke[item.vehicle] = time
-                case VehicleRepaired() if item.vehicle in broke:
+                case events.VehicleRepaired() if item.vehicle in broke:
                     self.breakdowns.setdefault(item.vehicle, {})[broke.pop(item.vehicle)] = time
             for task in carried.keys() - carries.keys():
                 row = names[task]

@@ -19,6 +19,7 @@ import numpy as np
 
 from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.state import BATTERY_GOOD, INSTANCE_TASK_SLOTS, NEVER, PARKING, TO_CHARGER
+from acerl_np.live import events
 from acerl_np.live.audit import (
     ASSIGNED,
     CHARGE,
@@ -34,27 +35,7 @@ from acerl_np.live.audit import (
 )
 from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
-from acerl_np.live.events import (
-    EVENTS,
-    Assignment,
-    Charge,
-    Event,
-    Explanation,
-    Forecast,
-    MachineBusy,
-    Order,
-    Park,
-    Recall,
-    RecallAnswered,
-    TaskArrived,
-    VehicleBroke,
-    VehicleCharging,
-    VehicleIdle,
-    VehicleLevel,
-    VehicleParked,
-    VehiclePassed,
-    VehicleRemoved,
-)
+from acerl_np.live.events import Assignment, Charge, Event, Forecast, Order, Park, Recall
 from acerl_np.live.feed import AHEAD, LATE, Feed, Numbers
 from acerl_np.live.floor import MOST, DayBegan, Floor, Given, Recalled, Sent, check_record
 from acerl_np.live.forecast import Forecaster, find_player
@@ -93,6 +74,12 @@ from acerl_np.support.sharing import CopiedWhole, Exclusive, Method, exclusive_a
 
 MANUAL = "manual"
 """In place of a rule where somebody else has decided."""
+
+PLACED = (events.VehiclePassed, events.VehicleParked, events.VehicleCharging)
+"""Events that say where a vehicle is."""
+
+ENDING = (events.VehicleIdle, events.VehicleBroke, events.VehicleRemoved)
+"""Events after which a vehicle has nothing to give back."""
 
 OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness", "ahead")
 """Arguments that are saved, and stand in the log."""
@@ -511,8 +498,8 @@ class Dispatcher(CopiedWhole):
             raise EventError(
                 f"event: read {type(event).__name__}; expected one of the event classes"
             )
-        if EVENTS.get(type(event).__name__) is not type(event):
-            kind = next(kind for kind in EVENTS.values() if isinstance(event, kind))
+        if events.EVENTS.get(type(event).__name__) is not type(event):
+            kind = next(kind for kind in events.EVENTS.values() if isinstance(event, kind))
             event = kind(*(getattr(event, field.name) for field in fields(kind)))
         if not is_real(event.time):
             raise EventError(
@@ -530,7 +517,7 @@ class Dispatcher(CopiedWhole):
         if number is not None and number in self._feed.numbers:
             return
         floor = self._floor
-        if isinstance(event, VehicleLevel):
+        if isinstance(event, events.VehicleLevel):
             times = self._feed.time, float(event.time)
             before, believed = (floor.believe_level(event.vehicle, time) for time in times)
         check_record(event)
@@ -538,7 +525,7 @@ class Dispatcher(CopiedWhole):
         if entry is None:
             return
         self._settle_recalls(event)
-        if isinstance(event, VehicleLevel):
+        if isinstance(event, events.VehicleLevel):
             if entry.is_settled:
                 level, battery = floor.read_level(event)
                 self._opens |= (
@@ -551,13 +538,13 @@ class Dispatcher(CopiedWhole):
                         EventWarning,
                         stacklevel=4,
                     )
-        elif isinstance(event, VehiclePassed | VehicleParked | VehicleCharging):
+        elif isinstance(event, PLACED):
             # It opens decisions if what has ended then makes one possible.
             self._asked = min(self._asked, float(event.time) - 1.0)
-        elif isinstance(event, TaskArrived):
+        elif isinstance(event, events.TaskArrived):
             self._opens |= not event.after
-        elif not isinstance(event, MachineBusy):
-            self._opens |= not isinstance(event, RecallAnswered) or not event.done
+        elif not isinstance(event, events.MachineBusy):
+            self._opens |= not isinstance(event, events.RecallAnswered) or not event.done
         self._keep_release()
         if number is not None:
             self._feed.turn_number(number)
@@ -736,11 +723,11 @@ class Dispatcher(CopiedWhole):
 
     def _settle_recalls(self, event: Event) -> None:
         """Forget the recalls that an event answers, or that have nothing to say any more."""
-        if isinstance(event, RecallAnswered):
+        if isinstance(event, events.RecallAnswered):
             left = self._recalls.get(event.vehicle, ())
             left = [made for made in left if made.task != event.task]
             self._recalls = {**self._recalls, event.vehicle: left}
-        elif self._recalls and isinstance(event, VehicleIdle | VehicleBroke | VehicleRemoved):
+        elif self._recalls and isinstance(event, ENDING):
             known = self._recalls.items()
             self._recalls = {name: made for name, made in known if name != event.vehicle}
 
@@ -906,14 +893,16 @@ class Dispatcher(CopiedWhole):
         v = [item.id for item in self._floor.layout.vehicles].index(vehicle)
         return self._send(now, v, sent.site, sent.charges, MANUAL)
 
-    def _find_reason(self, found: Decision, now: float) -> Explanation | None:
+    def _find_reason(self, found: Decision, now: float) -> events.Explanation | None:
         """Return why a decision was taken, before it is carried out, if that is wanted."""
         if self.explain and found.rule != MANUAL:
             return self._decider.explain(self._floor, found, now)
         return None
 
     @undone
-    def _assign(self, now: float, found: Decision, reason: Explanation | None = None) -> Assignment:
+    def _assign(
+        self, now: float, found: Decision, reason: events.Explanation | None = None
+    ) -> Assignment:
         """Carry out what has been decided."""
         floor = self._floor
         reason = reason or self._find_reason(found, now)
@@ -1166,8 +1155,8 @@ class Dispatcher(CopiedWhole):
                     self._keep(line["kind"], line)
                 elif "number" in line:
                     self._feed.numbers.add(int(line["number"]))
-                if line["kind"] in EVENTS:
-                    self._settle_recalls(read_event(EVENTS[line["kind"]], line))
+                if line["kind"] in events.EVENTS:
+                    self._settle_recalls(read_event(events.EVENTS[line["kind"]], line))
             self._lines += 1
         self._feed.lateness, self._feed.ahead = self.lateness, self.ahead
         self._owed = {made.number for made in self._given.values()}
