@@ -11,6 +11,7 @@ import numpy as np
 
 from acerl_np.evaluation.trials import Trials
 from acerl_np.pictures import drawing
+from acerl_np.pictures.drawing import open_figure
 from acerl_np.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def draw_comparison(
         raise InputError(f"{len(results)} policies; expected 1 to {drawing.MAX_LINES}")
     names = [drawing.wrap(drawing.cut_path(x, 80), LETTERS, LINES) for x in labels]
     row = ROW + 0.14 * max(0, max(name.count("\n") for name in names) - 1)
-    with drawing.open_figure(path, WIDTH, AROUND + row * len(results)) as figure:
+    with open_figure(path, WIDTH, AROUND + row * len(results)) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         goal, values = results[0].goal, np.array([x.mean_value() for x in results])
         costs = np.array([x.mean_cost() for x in results])

@@ -11,6 +11,7 @@ import numpy as np
 
 from acerl_np.kernels.state import CHARGING, QUEUED
 from acerl_np.pictures import drawing
+from acerl_np.pictures.drawing import open_figure
 from acerl_np.simulation.trace import Trace
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
     used = [look for kind, look in LOOKS.items() if any(bar.kind == kind for bar in bars)]
     below = 0.85 + 0.2 * ((len(used) - 1) // MOST_BESIDE)
     height += below - 0.85
-    with drawing.open_figure(path, width, height, tidy=False) as figure:
+    with open_figure(path, width, height, tidy=False) as figure:
         from matplotlib.patches import Patch
         from matplotlib.ticker import FuncFormatter, MaxNLocator
 
