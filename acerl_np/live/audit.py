@@ -18,17 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.live import events
 from acerl_np.live.board import Situation, find_arrival
 from acerl_np.live.decision import LiveDecider
-from acerl_np.live.events import (
-    EVENTS,
-    TaskAnnounced,
-    TaskArrived,
-    TaskChanged,
-    TaskReady,
-    VehicleBroke,
-    VehicleRepaired,
-)
 from acerl_np.live.feed import AHEAD, LATE, Feed
 from acerl_np.live.floor import DayBegan, Floor, Given, Item, Ordered, Recalled, Sent
 from acerl_np.live.saving import read_event, read_time
@@ -168,7 +160,7 @@ def parse_log(text: str) -> tuple[list[Line], str]:
         kind = line.get("kind") if isinstance(line, dict) else None
         if torn and kind != STARTED:  # before a restart a line may have been cut
             raise RecordError(f"{torn}: not JSON; expected a line of a log")
-        if kind not in (*EVENTS, STARTED, *ORDERS, DAY_BEGAN):
+        if kind not in (*events.EVENTS, STARTED, *ORDERS, DAY_BEGAN):
             raise RecordError(f"{place}: kind: read '{describe(kind)}'; expected a line of a log")
         field = "start" if kind in (STARTED, DAY_BEGAN) else "time"
         if not is_real(line.get(field)):
@@ -261,36 +253,41 @@ def read_order(now: float, line: dict[str, Any]) -> Ordered:
     return Sent(now, vehicle, line["site"], line["kind"] == CHARGE)
 
 
-def redo_line(feed: Feed, line: dict[str, Any], where: str, ahead: float = AHEAD) -> None:
+def redo_line(feed: Feed, line: dict[str, Any], where: str) -> None:
     """Let happen again what a line says; an EventError, KeyError, TypeError or ValueError if it cannot be.
 
     An event that is too far ahead, which older dispatchers took, is passed over with a LogWarning that says
     `where`; an order has been given, and is as of the time before. The first time is that of the clock.
+    A start lets the feed bear what the dispatcher of then did.
     """
     kind, floor = line["kind"], feed.floor
-    latest = math.inf if math.isinf(feed.time) else max(feed.time, floor.day.start) + ahead
+    latest = math.inf if math.isinf(feed.time) else max(feed.time, floor.day.start) + feed.ahead
+    time, clock = (read_time(line.get(name)) for name in ("time", "clock"))
+    if kind not in ORDERS:
+        feed.expire(max(moment for moment in (-math.inf, time, clock) if moment <= latest))
     # It says how far the time had come where that is not the event's own.
-    clock = read_time(line.get("clock"))
     if clock <= latest:
         feed.move_to(max(feed.time, clock))
-    if kind in (STARTED, DAY_BEGAN):
-        if kind == DAY_BEGAN:
-            feed.begin_day(float(line["start"]))
-        return
-    is_far = line["time"] > latest
+    is_far = time > latest
     if is_far:
-        what = f"{where}: {kind}: time: read {line['time']:g} s, more than {ahead:g} s ahead; "
+        what = f"{where}: {kind}: time: read {line['time']:g} s, more than {feed.ahead:g} s ahead; "
         what += "taken as the time before" if kind in ORDERS else "passed over"
         warnings.warn(what, LogWarning, stacklevel=2)
-    if kind in ORDERS:
-        now = feed.time if is_far else float(line["time"])
+    if kind == STARTED:
+        options = line.get("options") or {}
+        feed.lateness = max(feed.lateness, read_time(options.get("lateness")))
+        feed.ahead = max(feed.ahead, read_time(options.get("ahead")))
+    elif kind == DAY_BEGAN:
+        feed.begin_day(float(line["start"]))
+    elif kind in ORDERS:
+        now = feed.time if is_far else time
         feed.move_to(now)
         order = read_order(now, line)
         floor.apply(order)
         feed.give(order)
     elif not is_far:
         holds, told = bool(line.get("hold", False)), line.get("number")
-        feed.take(read_event(EVENTS[kind], line), holds=holds, told=told)
+        feed.take(read_event(events.EVENTS[kind], line), holds=holds, told=told)
 
 
 def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
@@ -331,7 +328,8 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
         lines, day = parse_log(text)[0], _LoggedDay(layout)
         has_counts = all(is_whole(line.get("line")) for _, line in lines)
         for held in hold_lines(lines) if has_counts else [lines]:
-            day.add(_play(path, layout, held, LATE if has_counts else math.inf))
+            if held:
+                day.add(_play(path, layout, held, LATE if has_counts else math.inf))
         return day.finish(Path(path).stem)
     except UNUSABLE as error:  # a RecordError is a ValueError, too
         raise RecordError(f"{path}: {make_printable(str(error)[:400])}") from error
@@ -341,7 +339,7 @@ def _play(
     path: str | os.PathLike[str], layout: Layout, lines: list[Line], lateness: float
 ) -> list[_Note]:
     """Let a dispatcher's floor take in lines; return what happened."""
-    place, first = lines[0] if lines else ("", dict[str, Any](kind=""))
+    place, first = lines[0]
     options = first["options"] if isinstance(first.get("options"), dict) else {}
     with name_line(place, first):
         if "commitment" in options:
@@ -349,15 +347,13 @@ def _play(
         floor = _Witness(layout)
         if first["kind"] == STARTED:
             floor.apply(DayBegan(-math.inf, float(first["start"])))
-        feed = Feed(floor, max(lateness, read_time(options.get("lateness"))))
+    feed = Feed(floor, lateness)
     counts = [line.get("line") for _, line in lines]
     is_all = "mark" in first and counts == [*range(len(lines))]
     for place, line in lines:
         with name_line(place, line):
             mark = feed.mark()
             try:
-                if line["kind"] not in ORDERS:
-                    feed.expire(max(read_time(line.get(name)) for name in ("time", "clock")))
                 redo_line(feed, line if is_all else floor.fit(line), f"{path}: {place}")
             except EventError as error:
                 feed.undo(mark, error)
@@ -376,7 +372,7 @@ class _Note(NamedTuple):
     """What has happened, and what is so since."""
 
     item: Item
-    event: TaskArrived | None
+    event: events.TaskArrived | None
     """The task that it tells or changes, between sites."""
     carried: dict[str, str]
     """Tasks under way, and their vehicles."""
@@ -396,7 +392,8 @@ class _Witness(Floor):
         """Let it happen, and note what came of it."""
         n = self.day.delivered
         super().apply(item)
-        told = self._find_task(item.task) if isinstance(item, TaskArrived | TaskChanged) else None
+        tells = isinstance(item, events.TaskArrived | events.TaskChanged)
+        told = self._find_task(item.task) if tells else None  # type: ignore[union-attr]
         fleet = self.layout.vehicles
         carried = {
             own.task: vehicle.id
@@ -432,7 +429,7 @@ class _Witness(Floor):
 class _Row:
     """A task of the record."""
 
-    event: TaskArrived
+    event: events.TaskArrived
     """As it was at last."""
     after: _Row | None
     given: tuple[str, float] | None = None
@@ -455,7 +452,7 @@ class _LoggedDay:
         self.layout = layout
         self.fleet = {vehicle.id: vehicle for vehicle in layout.vehicles}
         self.start: float | None = None
-        self.rows: dict[TaskArrived, _Row] = {}
+        self.rows: dict[events.TaskArrived, _Row] = {}
         self.breakdowns: dict[str, dict[float, float]] = {}
         """Ends by their begins, s."""
         self.joined: dict[str, float] = {}
@@ -472,16 +469,16 @@ class _LoggedDay:
         for item, event, carries, is_delivered, fleet in notes:
             time = float(item.time)
             match item:
-                case TaskArrived() if event is not None:
+                case events.TaskArrived() if event is not None:
                     names[item.task] = self.rows[item] = _Row(event, names.get(item.after))
-                case TaskChanged() if event is not None:
+                case events.TaskChanged() if event is not None:
                     names[item.task].event = event
-                case TaskAnnounced() | TaskReady():
+                case events.TaskAnnounced() | events.TaskReady():
                     row, ready = names[item.task], getattr(item, "ready", time)
                     row.known = (row.known or (time,))[0], float(ready)
-                case VehicleBroke():
+                case events.VehicleBroke():
                     broke[item.vehicle] = time
-                case VehicleRepaired() if item.vehicle in broke:
+                case events.VehicleRepaired() if item.vehicle in broke:
                     self.breakdowns.setdefault(item.vehicle, {})[broke.pop(item.vehicle)] = time
             for task in carried.keys() - carries.keys():
                 row = names[task]

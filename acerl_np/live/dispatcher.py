@@ -19,6 +19,7 @@ import numpy as np
 
 from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.state import BATTERY_GOOD, INSTANCE_TASK_SLOTS, NEVER, PARKING, TO_CHARGER
+from acerl_np.live import events
 from acerl_np.live.audit import (
     ASSIGNED,
     CHARGE,
@@ -34,29 +35,9 @@ from acerl_np.live.audit import (
 )
 from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
-from acerl_np.live.events import (
-    EVENTS,
-    Assignment,
-    Charge,
-    Event,
-    Explanation,
-    Forecast,
-    MachineBusy,
-    Order,
-    Park,
-    Recall,
-    RecallAnswered,
-    TaskArrived,
-    VehicleBroke,
-    VehicleCharging,
-    VehicleIdle,
-    VehicleLevel,
-    VehicleParked,
-    VehiclePassed,
-    VehicleRemoved,
-)
+from acerl_np.live.events import Assignment, Charge, Event, Forecast, Order, Park, Recall
 from acerl_np.live.feed import AHEAD, LATE, Feed, Numbers
-from acerl_np.live.floor import MOST, DayBegan, Floor, Given, Item, Recalled, Sent, check_record
+from acerl_np.live.floor import MOST, DayBegan, Floor, Given, Recalled, Sent, check_record
 from acerl_np.live.forecast import Forecaster, find_player
 from acerl_np.live.saving import (
     describe_unusable,
@@ -89,10 +70,16 @@ from acerl_np.support.errors import (
     list_some,
 )
 from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
-from acerl_np.support.sharing import CopiedWhole, Exclusive, Method, exclusive
+from acerl_np.support.sharing import CopiedWhole, Exclusive, Method, exclusive_all
 
 MANUAL = "manual"
 """In place of a rule where somebody else has decided."""
+
+PLACED = (events.VehiclePassed, events.VehicleParked, events.VehicleCharging)
+"""Events that say where a vehicle is."""
+
+ENDING = (events.VehicleIdle, events.VehicleBroke, events.VehicleRemoved)
+"""Events after which a vehicle has nothing to give back."""
 
 OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness", "ahead")
 """Arguments that are saved, and stand in the log."""
@@ -109,13 +96,9 @@ LATEST = 86_400
 BUDGET = 0.002
 """s per decision of a lookahead, the paper's limit."""
 
-MOST_EXPIRED = 100
-"""Events that are kept in `Dispatcher.expired`."""
-
-
 STATE = (
-    *("_turned", "_expired", "_decisions", "_lines", "_last_order"),
-    *("_given", "_recalls", "_owed", "_opens", "_asked", "_next_errand"),
+    *("_decisions", "_lines", "_last_order", "_given"),
+    *("_recalls", "_owed", "_opens", "_asked", "_next_errand"),
 )
 """Attributes of a `Dispatcher` that change."""
 
@@ -147,6 +130,7 @@ def undone(method: Method) -> Method:
     return cast(Method, enter)
 
 
+@exclusive_all
 class Dispatcher(CopiedWhole):
     """Assign waiting tasks to free vehicles as events come in, and send others to charge or park.
 
@@ -273,10 +257,6 @@ class Dispatcher(CopiedWhole):
         self.commitment, self.max_changes = layout.commitment, layout.max_changes
         self.parks, self.charges = bool(parks), bool(charges)
         self._decisions = self._lines = self._last_order = 0
-        self._numbers = Numbers()
-        self._turned: tuple[int, ...] = ()
-        """Numbers that the last call noted or forgot, one by one."""
-        self._expired: tuple[Event, ...] = ()
         self._given: dict[str, Assignment | Park | Charge] = {}
         """The last order of each vehicle, but for what it is to give back."""
         self._recalls: dict[str, list[Recall]] = {}
@@ -316,7 +296,6 @@ class Dispatcher(CopiedWhole):
     def __exit__(self, *raised: object) -> None:
         self.close()
 
-    @exclusive
     def close(self) -> None:
         """Close the log, so that another dispatcher may go on with it; what comes later cannot be written.
 
@@ -378,25 +357,21 @@ class Dispatcher(CopiedWhole):
             self._audit.note(kind, line=line, **values)
 
     @property
-    @exclusive
     def layout(self) -> Layout:
         """Floor and fleet as they are now."""
         return self._floor.layout
 
     @property
-    @exclusive
     def waiting(self) -> tuple[str, ...]:
         """Names of the waiting tasks, in pool order."""
         return tuple(self._floor.pool)
 
     @property
-    @exclusive
     def planned(self) -> tuple[str, ...]:
         """Names of the tasks that are held back: until their earliest starts, or what they follow is done."""
         return tuple(self._floor.planned)
 
     @property
-    @exclusive
     def next_time(self) -> float | None:
         """When to ask next though nothing happens, s. None if there is no need to.
 
@@ -412,7 +387,6 @@ class Dispatcher(CopiedWhole):
         return zip((item.id for item in floor.layout.vehicles), floor.vehicles, strict=True)
 
     @property
-    @exclusive
     def under_way(self) -> dict[str, str]:
         """Tasks under way and their vehicles."""
         return self._find_under_way()
@@ -421,13 +395,11 @@ class Dispatcher(CopiedWhole):
         return {own.task: name for name, own in self._fleet if own.task is not None}
 
     @property
-    @exclusive
     def idle(self) -> tuple[str, ...]:
         """Names of the idle vehicles in service."""
         return tuple(name for name, own in self._fleet if own.is_ready)
 
     @property
-    @exclusive
     def levels(self) -> dict[str, float]:
         """Energy of each vehicle that has a battery, as far as is known at the time of the last event."""
         floor, batteries = self._floor, self._floor.layout.batteries
@@ -438,42 +410,35 @@ class Dispatcher(CopiedWhole):
         }
 
     @property
-    @exclusive
     def sites(self) -> dict[str, str]:
         """Each vehicle and the site that it visited last."""
         return {name: self._floor.layout.sites[own.site].id for name, own in self._fleet}
 
     @property
-    @exclusive
     def out_of_service(self) -> tuple[str, ...]:
         """Names of the vehicles that are out of service."""
         return tuple(name for name, own in self._fleet if own.service == OUT)
 
     @property
-    @exclusive
     def held(self) -> tuple[Event, ...]:
         """Events fed with `hold=True` that cannot have happened as far as is known."""
         return self._feed.held
 
     @property
-    @exclusive
     def expired(self) -> tuple[Event, ...]:
         """The last 100 events fed with `hold=True` of which a later event said that nothing comes before."""
-        return self._expired
+        return self._feed.expired
 
     @property
-    @exclusive
     def last_number(self) -> int | None:
         """Highest number that an event was fed with, None before any: after `recover` go on after it."""
-        return self._numbers.last
+        return self._feed.numbers.last
 
     @property
-    @exclusive
     def missing_numbers(self) -> tuple[range, ...]:
         """Numbers between the first and the last of `feed` with which no event was taken in, as ranges."""
-        return self._numbers.missing
+        return self._feed.numbers.missing
 
-    @exclusive
     @undone
     def begin_day(self, start: float) -> None:
         """Set time zero, and forget what has arrived and been delivered before; what waits goes on waiting.
@@ -491,11 +456,10 @@ class Dispatcher(CopiedWhole):
         if not is_real(start):
             raise EventError(f"begin_day: read {describe(start)}; expected seconds")
         clock = self._feed.time
-        self._expire(clock)
+        self._feed.expire(clock)
         self._feed.begin_day(float(start))
         self._note(DAY_BEGAN, start=float(start), clock=None if math.isinf(clock) else clock)
 
-    @exclusive
     @undone
     def feed(self, event: Event, *, hold: bool = False, number: int | None = None) -> None:
         """Take in what has happened.
@@ -534,8 +498,8 @@ class Dispatcher(CopiedWhole):
             raise EventError(
                 f"event: read {type(event).__name__}; expected one of the event classes"
             )
-        if EVENTS.get(type(event).__name__) is not type(event):
-            kind = next(kind for kind in EVENTS.values() if isinstance(event, kind))
+        if events.EVENTS.get(type(event).__name__) is not type(event):
+            kind = next(kind for kind in events.EVENTS.values() if isinstance(event, kind))
             event = kind(*(getattr(event, field.name) for field in fields(kind)))
         if not is_real(event.time):
             raise EventError(
@@ -549,11 +513,11 @@ class Dispatcher(CopiedWhole):
                     "whole number"
                 )
             number = int(number)
-        gone = self._expire(max(self._feed.time, float(event.time)))
-        if number is not None and number in self._numbers:
+        gone = self._feed.expire(max(self._feed.time, float(event.time)))
+        if number is not None and number in self._feed.numbers:
             return
         floor = self._floor
-        if isinstance(event, VehicleLevel):
+        if isinstance(event, events.VehicleLevel):
             times = self._feed.time, float(event.time)
             before, believed = (floor.believe_level(event.vehicle, time) for time in times)
         check_record(event)
@@ -561,7 +525,7 @@ class Dispatcher(CopiedWhole):
         if entry is None:
             return
         self._settle_recalls(event)
-        if isinstance(event, VehicleLevel):
+        if isinstance(event, events.VehicleLevel):
             if entry.is_settled:
                 level, battery = floor.read_level(event)
                 self._opens |= (
@@ -574,16 +538,16 @@ class Dispatcher(CopiedWhole):
                         EventWarning,
                         stacklevel=4,
                     )
-        elif isinstance(event, VehiclePassed | VehicleParked | VehicleCharging):
+        elif isinstance(event, PLACED):
             # It opens decisions if what has ended then makes one possible.
             self._asked = min(self._asked, float(event.time) - 1.0)
-        elif isinstance(event, TaskArrived):
+        elif isinstance(event, events.TaskArrived):
             self._opens |= not event.after
-        elif not isinstance(event, MachineBusy):
-            self._opens |= not isinstance(event, RecallAnswered) or not event.done
+        elif not isinstance(event, events.MachineBusy):
+            self._opens |= not isinstance(event, events.RecallAnswered) or not event.done
         self._keep_release()
         if number is not None:
-            self._turn_number(number)
+            self._feed.turn_number(number)
         if self._audit is None:
             self._lines += 1
             return
@@ -598,26 +562,9 @@ class Dispatcher(CopiedWhole):
 
     def _go_back(self, kept: Sequence[Any], mark: tuple[Any, ...], error: BaseException) -> None:
         """Be again as before an error."""
-        if self._turned is not kept[0]:
-            for number in self._turned:
-                self._numbers.turn(number)
         for name, value in zip(STATE, kept, strict=True):
             setattr(self, name, value)
         self._feed.undo(mark, error)
-
-    def _turn_number(self, number: int) -> None:
-        self._numbers.turn(number)
-        self._turned += (number,)
-
-    def _expire(self, now: float) -> list[Item]:
-        """Forget the events that are held in vain at `now`, and their numbers; return them."""
-        self._turned = ()
-        gone = self._feed.expire(now)
-        for entry in gone:
-            self._expired = (*self._expired, cast(Event, entry.item))[-MOST_EXPIRED:]
-            if entry.told is not None:
-                self._turn_number(entry.told)
-        return [entry.item for entry in gone]
 
     def _move_to(self, now: float) -> None:
         """Let time pass until a question."""
@@ -635,7 +582,6 @@ class Dispatcher(CopiedWhole):
         """Note that a task that was held back begins to wait: the floor forgets when, if it is replayed."""
         self._opens |= self._asked < self._floor.last_release
 
-    @exclusive
     def decide(self, now: float) -> list[Order]:
         """Assign waiting tasks as long as a free vehicle may carry one; then send idle ones to charge, park.
 
@@ -777,11 +723,11 @@ class Dispatcher(CopiedWhole):
 
     def _settle_recalls(self, event: Event) -> None:
         """Forget the recalls that an event answers, or that have nothing to say any more."""
-        if isinstance(event, RecallAnswered):
+        if isinstance(event, events.RecallAnswered):
             left = self._recalls.get(event.vehicle, ())
             left = [made for made in left if made.task != event.task]
             self._recalls = {**self._recalls, event.vehicle: left}
-        elif self._recalls and isinstance(event, VehicleIdle | VehicleBroke | VehicleRemoved):
+        elif self._recalls and isinstance(event, ENDING):
             known = self._recalls.items()
             self._recalls = {name: made for name, made in known if name != event.vehicle}
 
@@ -806,7 +752,6 @@ class Dispatcher(CopiedWhole):
         self._owed.clear()
         return sorted(owed, key=lambda made: made.number)
 
-    @exclusive
     def observe(self, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Return what a policy sees at `now`, and which actions are legal.
 
@@ -838,7 +783,6 @@ class Dispatcher(CopiedWhole):
         write_view(problem, self._floor.state, 0, view)
         return view.observation[0], view.mask[0]
 
-    @exclusive
     def forecast(
         self,
         now: float,
@@ -893,7 +837,6 @@ class Dispatcher(CopiedWhole):
             self._forecasting = kept = history, Forecaster(player, self.seed)
         return kept[1].look(self._floor, self._decisions, now, int(futures), budget)
 
-    @exclusive
     @undone
     def assign(self, now: float, vehicle: str, task: str) -> Assignment:
         """Record an assignment that somebody else has decided.
@@ -922,7 +865,6 @@ class Dispatcher(CopiedWhole):
         v, position = self._floor.check_assignment(f"assign at {now} s", vehicle, task)
         return self._assign(now, Decision(v, position, MANUAL, 0))
 
-    @exclusive
     @undone
     def send(self, now: float, vehicle: str, site: str) -> Park | Charge:
         """Record that somebody else sends a vehicle without a task to a charger or a parking place.
@@ -951,14 +893,16 @@ class Dispatcher(CopiedWhole):
         v = [item.id for item in self._floor.layout.vehicles].index(vehicle)
         return self._send(now, v, sent.site, sent.charges, MANUAL)
 
-    def _find_reason(self, found: Decision, now: float) -> Explanation | None:
+    def _find_reason(self, found: Decision, now: float) -> events.Explanation | None:
         """Return why a decision was taken, before it is carried out, if that is wanted."""
         if self.explain and found.rule != MANUAL:
             return self._decider.explain(self._floor, found, now)
         return None
 
     @undone
-    def _assign(self, now: float, found: Decision, reason: Explanation | None = None) -> Assignment:
+    def _assign(
+        self, now: float, found: Decision, reason: events.Explanation | None = None
+    ) -> Assignment:
         """Carry out what has been decided."""
         floor = self._floor
         reason = reason or self._find_reason(found, now)
@@ -991,7 +935,6 @@ class Dispatcher(CopiedWhole):
             )
         return float(time)
 
-    @exclusive
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the dispatcher to an `.npz` file, atomically; `load` continues from it.
 
@@ -1013,7 +956,7 @@ class Dispatcher(CopiedWhole):
             **self._list_options(),
             "decisions": self._decisions,
             "lines": self._lines,
-            "numbers": self._numbers.ends,
+            "numbers": self._feed.numbers.ends,
             "given": [
                 {
                     **made._asdict(),
@@ -1090,7 +1033,7 @@ class Dispatcher(CopiedWhole):
             unpack_feed(dispatcher._feed, data, dispatcher.layout)
             # An older file does not say; its log does not begin with the first line then, either.
             dispatcher._lines = int(data.get("lines", 1))
-            dispatcher._numbers = Numbers(int(end) for end in data.get("numbers", ()))
+            dispatcher._feed.numbers = Numbers(int(end) for end in data.get("numbers", ()))
             dispatcher._last_order = int(data.get("last_order", dispatcher._decisions))
             for made in (*data.get("given", ()), *data.get("orders", ())):
                 dispatcher._keep(made.get("kind", ASSIGNED), made)
@@ -1132,7 +1075,8 @@ class Dispatcher(CopiedWhole):
         fsync : bool
             As of a dispatcher.
         **options
-            As of a dispatcher, by default those of the log or the saved state. The day's start is the log's.
+            As of a dispatcher, by default those of the log's last start or the saved state. The day's start
+            is the log's.
 
         Returns
         -------
@@ -1164,15 +1108,16 @@ class Dispatcher(CopiedWhole):
                 )
         elif lines:
             logged = lines[0][1]
+            place, last = [item for item in lines if item[1]["kind"] == STARTED][-1]
             known = (*OPTIONS, *ERRAND_OPTIONS)
-            kept = {name: value for name, value in logged["options"].items() if name in known}
+            kept = {name: value for name, value in last["options"].items() if name in known}
             given = {**kept, **options, "start": logged["start"]}
             try:
                 dispatcher = cls(layout, policy, **given)
             except InputError as error:
                 if str(error).split(":")[0] not in kept.keys() - options.keys():
                     raise
-                raise RecordError(f"{audit}: {lines[0][0]}: {STARTED}: {error}") from error
+                raise RecordError(f"{audit}: {place}: {STARTED}: {error}") from error
             fleet = [vehicle.id for vehicle in dispatcher.layout.vehicles]
             if logged["line"] == 0 and fleet != logged["vehicles"]:
                 found = list_some([describe(name) for name in logged["vehicles"]], 20)
@@ -1203,18 +1148,17 @@ class Dispatcher(CopiedWhole):
             if line["line"] < self._lines:
                 continue
             with name_line(f"{path}: {place}", line):
-                if line["kind"] not in ORDERS:
-                    self._expire(max(read_time(line.get(name)) for name in ("time", "clock")))
-                redo_line(self._feed, line, f"{path}: {place}", self.ahead)
+                redo_line(self._feed, line, f"{path}: {place}")
                 if line["kind"] in ORDERS:
                     self._decisions += line["kind"] == ASSIGNED
                     self._last_order = int(line["number"])
                     self._keep(line["kind"], line)
                 elif "number" in line:
-                    self._numbers.add(int(line["number"]))
-                if line["kind"] in EVENTS:
-                    self._settle_recalls(read_event(EVENTS[line["kind"]], line))
+                    self._feed.numbers.add(int(line["number"]))
+                if line["kind"] in events.EVENTS:
+                    self._settle_recalls(read_event(events.EVENTS[line["kind"]], line))
             self._lines += 1
+        self._feed.lateness, self._feed.ahead = self.lateness, self.ahead
         self._owed = {made.number for made in self._given.values()}
         self._owed.update(made.number for items in self._recalls.values() for made in items)
 

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 from acerl_np.live.board import Situation
 from acerl_np.live.events import Event, TaskArrived, VehicleLevel, VehiclePassed
@@ -20,9 +20,11 @@ LATE = 5.0
 AHEAD = 604_800.0
 """s that a time may be after all that is known, unless the dispatcher is told otherwise: seven days."""
 
+MOST_EXPIRED = 100
+"""Events that are kept in `Feed.expired`."""
 
 STATE = (
-    *("time", "base", "entries", "_seen", "_number", "_first_held"),
+    *("_turned", "expired", "time", "base", "entries", "_seen", "_number", "_first_held"),
     *("_middle", "_n_middle", "_middle_time"),
 )
 """Attributes of a `Feed` that change."""
@@ -89,10 +91,18 @@ class Feed:
         Before the first entry.
     entries : list of Entry
         In order; all of the last `lateness` seconds, and a few before them.
+    numbers : Numbers
+        The plant's own, of the events that were taken in.
+    expired : tuple of Event
+        The last of those that were held in vain.
     """
 
     def __init__(self, floor: Floor, lateness: float, ahead: float = AHEAD) -> None:
         self.floor, self.lateness, self.ahead = floor, lateness, ahead
+        self.numbers = Numbers()
+        self._turned: tuple[int, ...] = ()
+        """Numbers that were noted or forgotten since `expire`, one by one."""
+        self.expired: tuple[Event, ...] = ()
         self.take_over(floor.snapshot(), [], -math.inf)
 
     def take_over(self, base: Situation, entries: list[Entry], time: float) -> None:
@@ -112,6 +122,8 @@ class Feed:
     def undo(self, mark: tuple[Any, ...], error: BaseException) -> None:
         """Return to a mark after an error."""
         kept, n_entries, n_seen, changes = mark
+        for number in self._turned if self._turned is not kept[0] else ():
+            self.numbers.turn(number)
         # Lists and sets only grew, or others are in their place.
         for name, value in zip(STATE, kept, strict=True):
             setattr(self, name, value)
@@ -135,9 +147,17 @@ class Feed:
                 "of one clock, and start= or begin_day() with the time at which the day begins by it"
             )
 
-    def expire(self, now: float) -> list[Entry]:
-        """Take out and return what is held and was too long ago at `now` for anything to come before it."""
-        first = now - self.lateness
+    def turn_number(self, number: int) -> None:
+        """Note a number, or forget it, until `undo`."""
+        self.numbers.turn(number)
+        self._turned += (number,)
+
+    def expire(self, now: float) -> list[Event]:
+        """Take out and return what is held and was too long ago at `now` for anything to come before it.
+
+        The numbers of these may come again.
+        """
+        self._turned, first = (), now - self.lateness
         if self._first_held >= first:
             return []
         gone = [entry for entry in self.entries if not entry.is_settled and entry.time < first]
@@ -146,7 +166,12 @@ class Feed:
         held = (entry.time for entry in self.entries if not entry.is_settled)
         self._first_held = min(held, default=math.inf)
         self._note_seen()
-        return gone
+        events = [cast(Event, entry.item) for entry in gone]
+        self.expired = (*self.expired, *events)[-MOST_EXPIRED:]
+        for entry in gone:
+            if entry.told is not None:
+                self.turn_number(entry.told)
+        return events
 
     def _note_seen(self) -> None:
         items = (entry.item for entry in self.entries)

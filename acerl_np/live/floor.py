@@ -8,18 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.state import (
-    BROKEN,
-    CHAIN_MACHINE,
-    CHARGING,
-    IDLE,
-    PARKING,
-    QUEUED,
-    ROAMING,
-    TO_CHARGER,
-    WORKING,
-    Problem,
-)
+from acerl_np.kernels import state as S
+from acerl_np.live import events
 from acerl_np.live.board import (
     LEAVING,
     OUT,
@@ -33,28 +23,7 @@ from acerl_np.live.board import (
     Way,
     find_arrival,
 )
-from acerl_np.live.events import (
-    Event,
-    MachineBusy,
-    RecallAnswered,
-    TaskAnnounced,
-    TaskArrived,
-    TaskCancelled,
-    TaskChanged,
-    TaskReady,
-    TaskRecalled,
-    VehicleAdded,
-    VehicleBack,
-    VehicleBroke,
-    VehicleCharging,
-    VehicleIdle,
-    VehicleLevel,
-    VehicleOutOfService,
-    VehicleParked,
-    VehiclePassed,
-    VehicleRemoved,
-    VehicleRepaired,
-)
+from acerl_np.live.events import Event
 from acerl_np.problem.fields import read_id
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES
@@ -86,7 +55,7 @@ NUMBERS = (
 )
 """Fields of a task that hold one."""
 
-ERRANDS = (ROAMING, PARKING, TO_CHARGER, QUEUED, CHARGING)
+ERRANDS = (S.ROAMING, S.PARKING, S.TO_CHARGER, S.QUEUED, S.CHARGING)
 """What a vehicle without a task may do besides being idle or broken."""
 
 
@@ -148,7 +117,7 @@ class Floor(Board):
     def __init__(
         self,
         layout: Layout,
-        build: Callable[[Layout], Problem],
+        build: Callable[[Layout], S.Problem],
         check_layout: Callable[[Layout, str], None],
         **options: Any,
     ) -> None:
@@ -190,13 +159,13 @@ class Floor(Board):
             others[pickup] = False
             if others.any():
                 ends = self.layout.sites[pickup].id, self.layout.sites[int(np.argmax(others))].id
-                self._begin_waiting(LiveTask(TaskArrived(0.0, "", *ends, 1.0)))
+                self._begin_waiting(LiveTask(events.TaskArrived(0.0, "", *ends, 1.0)))
                 return
 
     def check_assignment(self, what: str, vehicle: str, task: str) -> tuple[int, int]:
         """Return the vehicle's position, and the task's in the pool; an EventError if it cannot be."""
         v = self._find_vehicle(vehicle, what)
-        if self.vehicles[v].status not in (IDLE, *ERRANDS):
+        if self.vehicles[v].status not in (S.IDLE, *ERRANDS):
             raise EventError(f"{what}: vehicle '{vehicle}' is not idle")
         if self.vehicles[v].service != SERVING:
             raise EventError(f"{what}: vehicle '{vehicle}' is out of service")
@@ -218,7 +187,7 @@ class Floor(Board):
         """Return how a vehicle is sent to a place, no moment yet; an EventError if it cannot be."""
         v, place = self._find_vehicle(vehicle, what), self._find_site(site, what)
         status = self.vehicles[v].status
-        if status not in (IDLE, *ERRANDS):
+        if status not in (S.IDLE, *ERRANDS):
             raise EventError(f"{what}: vehicle '{vehicle}' is {STATUSES[status]}")
         charges = place in self._chargers and self.layout.batteries[v] is not None
         if not charges and place not in self._parking:
@@ -230,7 +199,7 @@ class Floor(Board):
 
     def _send(self, sent: Sent) -> None:
         site = self.check_errand(f"order at {sent.time} s", sent.vehicle, sent.site).site
-        status = TO_CHARGER if sent.charges else PARKING
+        status = S.TO_CHARGER if sent.charges else S.PARKING
         index = self.layout.site_index[site]
         self.send(self._positions[sent.vehicle], status, index, sent.time)
 
@@ -277,7 +246,7 @@ class Floor(Board):
             raise EventError(str(error)) from error
         return site
 
-    def _find_ends(self, event: TaskArrived, what: str) -> tuple[int, int]:
+    def _find_ends(self, event: events.TaskArrived, what: str) -> tuple[int, int]:
         """Return the sites of a task, those of stations chosen as in a record."""
         pickups = self._find_sites(event.pickup, what)
         deliveries = self._find_sites(event.delivery, what)
@@ -292,7 +261,7 @@ class Floor(Board):
 
     # Tasks
 
-    def _arrive(self, event: TaskArrived) -> None:
+    def _arrive(self, event: events.TaskArrived) -> None:
         what = name_event(event)
         if not isinstance(event.task, str) or not event.task:
             raise EventError(f"{what}: task: read '{describe(event.task)}'; expected a name")
@@ -326,7 +295,7 @@ class Floor(Board):
         else:
             self._begin_waiting(task)
 
-    def _check_chain(self, event: TaskArrived, delivery: int, what: str) -> None:
+    def _check_chain(self, event: events.TaskArrived, delivery: int, what: str) -> None:
         """Refuse a task that follows none that is known, or is processed where there is no machine."""
         if not event.after and not event.processing:
             return
@@ -343,9 +312,9 @@ class Floor(Board):
         if event.processing and delivery not in self._machine_at:
             raise EventError(f"{what}: processing: no machine at '{event.delivery}'; expected one")
 
-    def _announce(self, event: TaskAnnounced | TaskReady) -> None:
+    def _announce(self, event: events.TaskAnnounced | events.TaskReady) -> None:
         what = name_event(event)
-        ready = event.ready if isinstance(event, TaskAnnounced) else event.time
+        ready = event.ready if isinstance(event, events.TaskAnnounced) else event.time
         task = self._find_task(event.task) if isinstance(event.task, str) else None
         if task is None:
             raise EventError(
@@ -366,13 +335,13 @@ class Floor(Board):
             self._write(task._replace(since=max(task.since, task.arrival)))
         # What a vehicle has already is loaded when its messages say so.
 
-    def _note_machine(self, event: MachineBusy) -> None:
+    def _note_machine(self, event: events.MachineBusy) -> None:
         what, site = name_event(event), self._find_site(event.site, name_event(event))
         if not self.has_chains or site not in self._machine_at:
             raise EventError(f"{what}: site '{event.site}' has no machine; expected one that has")
         _check_number(what, "seconds", event.seconds, 0.0)
         n, k = len(self.clock.machine), self._machine_at[site]
-        mine = np.flatnonzero(self.problem.chain[0, :n, CHAIN_MACHINE] == k)
+        mine = np.flatnonzero(self.problem.chain[0, :n, S.CHAIN_MACHINE] == k)
         # In whole seconds, which together are what is left.
         left = np.ceil(event.seconds - 0.5e-9) + np.arange(len(mine))
         self.clock.machine[mine] = event.time + left // len(mine)
@@ -393,7 +362,7 @@ class Floor(Board):
         """Return those tasks that are held back until a time that is known."""
         return [task for task in self.planned.values() if not task.event.after]
 
-    def _find_waiting(self, event: TaskChanged | TaskCancelled) -> LiveTask:
+    def _find_waiting(self, event: events.TaskChanged | events.TaskCancelled) -> LiveTask:
         """Return a task that waits or is held back."""
         task = self._find_task(event.task)
         if task is None or task.vehicle >= 0:
@@ -405,7 +374,7 @@ class Floor(Board):
             )
         return task
 
-    def _change(self, event: TaskChanged) -> None:
+    def _change(self, event: events.TaskChanged) -> None:
         what, task = name_event(event), self._find_waiting(event)
         old = new = task.event
         if event.due is not None:
@@ -426,7 +395,7 @@ class Floor(Board):
             new = replace(new, priority=float(event.priority))
         self.replace_event(task, new)
 
-    def _cancel(self, event: TaskCancelled) -> None:
+    def _cancel(self, event: events.TaskCancelled) -> None:
         task = self._find_waiting(event)
         if event.task in self.pool:
             self._pull(self.pool.index(event.task))
@@ -435,7 +404,7 @@ class Floor(Board):
         if self.has_chains:  # less is left after those before it
             super().restore(self.snapshot())
 
-    def _recall(self, event: TaskRecalled) -> None:
+    def _recall(self, event: events.TaskRecalled) -> None:
         what, task = name_event(event), self.tasks.get(event.task)
         if task is None or task.vehicle < 0:
             found = "unknown" if task is None else "waiting"
@@ -476,14 +445,16 @@ class Floor(Board):
         vehicle = self.vehicles[v]
         if vehicle.status not in statuses:
             known = [STATUSES[status] for status in statuses if status not in ERRANDS]
-            expected = " or ".join(known or [STATUSES[CHARGING]])
+            expected = " or ".join(known or [STATUSES[S.CHARGING]])
             raise EventError(
                 f"{what}: vehicle '{event.vehicle}' is {STATUSES[vehicle.status]}; "
                 f"expected it to be {expected}"
             )
         return v, vehicle
 
-    def _find_place(self, event: VehicleRepaired | VehicleBack, vehicle: LiveVehicle) -> int:
+    def _find_place(
+        self, event: events.VehicleRepaired | events.VehicleBack, vehicle: LiveVehicle
+    ) -> int:
         """Return the site of an event, by default the one at which the vehicle stands."""
         return (
             vehicle.site if event.site is None else self._find_site(event.site, name_event(event))
@@ -500,7 +471,7 @@ class Floor(Board):
         elif task is not None:
             self.leave(task)
 
-    def _end_work(self, v: int, site: int, now: float, status: int = IDLE) -> None:
+    def _end_work(self, v: int, site: int, now: float, status: int = S.IDLE) -> None:
         """Let a vehicle stand at a site without a task; one that was to leave then leaves."""
         vehicle = self.vehicles[v]
         if vehicle.service == REMOVING:
@@ -508,7 +479,7 @@ class Floor(Board):
             self._set_fleet(rest, "VehicleRemoved")
             return
         service = OUT if vehicle.service == LEAVING else vehicle.service
-        broke = float(now) if service == OUT or status == BROKEN else vehicle.broke
+        broke = float(now) if service == OUT or status == S.BROKEN else vehicle.broke
         if self.has_errands:
             level = self.find_level(v, now)
             vehicle = vehicle._replace(since=now, level=level, level_time=now, way=None)
@@ -516,8 +487,8 @@ class Floor(Board):
             v, vehicle._replace(status=status, service=service, site=site, broke=broke, task=None)
         )
 
-    def _become_idle(self, event: VehicleIdle) -> None:
-        v, vehicle = self._expect(event, WORKING)
+    def _become_idle(self, event: events.VehicleIdle) -> None:
+        v, vehicle = self._expect(event, S.WORKING)
         what = name_event(event)
         site = self._find_site(event.site, what)
         if not event.delivered:
@@ -540,15 +511,15 @@ class Floor(Board):
             self.leave(task)
         self._end_work(v, site, event.time)
 
-    def _pass(self, event: VehiclePassed) -> None:
-        v, vehicle = self._expect(event, WORKING, IDLE, *ERRANDS)
+    def _pass(self, event: events.VehiclePassed) -> None:
+        v, vehicle = self._expect(event, S.WORKING, S.IDLE, *ERRANDS)
         site, now = self._find_site(event.site, name_event(event)), float(event.time)
         way = vehicle.way
         if vehicle.status in ERRANDS and (way is None or site == way.end):
             # It is where it was sent, or it is moved away from a charger.
             if way is not None or site != vehicle.site:
-                waits = vehicle.status == TO_CHARGER
-                self._end_work(v, site, now, QUEUED if waits else IDLE)
+                waits = vehicle.status == S.TO_CHARGER
+                self._end_work(v, site, now, S.QUEUED if waits else S.IDLE)
             return
         if way is not None:
             vehicle = vehicle._replace(way=self._follow(v, way, site, now))
@@ -573,18 +544,18 @@ class Floor(Board):
         way = way._replace(site=site, began=began, before=site, reached=began)
         return way._replace(loaded=there + pause, pause=pause)
 
-    def _park(self, event: VehicleParked) -> None:
-        v, _ = self._expect(event, IDLE, *ERRANDS)
+    def _park(self, event: events.VehicleParked) -> None:
+        v, _ = self._expect(event, S.IDLE, *ERRANDS)
         self._end_work(v, self._find_open_site(event.site, name_event(event)), float(event.time))
 
-    def _charge(self, event: VehicleCharging) -> None:
-        what, statuses = name_event(event), (IDLE, *ERRANDS) if event.begins else (CHARGING,)
+    def _charge(self, event: events.VehicleCharging) -> None:
+        what, statuses = name_event(event), (S.IDLE, *ERRANDS) if event.begins else (S.CHARGING,)
         v, _ = self._expect(event, *statuses)
         self._expect_battery(v, what)
         site = self._find_site(event.site, what)
         if site not in self._chargers:
             raise EventError(f"{what}: site '{event.site}' is no charger; expected one")
-        self._end_work(v, site, float(event.time), CHARGING if event.begins else IDLE)
+        self._end_work(v, site, float(event.time), S.CHARGING if event.begins else S.IDLE)
 
     def _expect_battery(self, v: int, what: str) -> Battery:
         battery = self.layout.batteries[v]
@@ -593,7 +564,7 @@ class Floor(Board):
             raise EventError(f"{what}: vehicle '{own}' has no battery in the layout")
         return battery
 
-    def read_level(self, event: VehicleLevel) -> tuple[float, Battery]:
+    def read_level(self, event: events.VehicleLevel) -> tuple[float, Battery]:
         """Return the energy that an event tells, and the vehicle's battery; an EventError if it cannot be."""
         what = name_event(event)
         battery = self._expect_battery(self._find_vehicle(event.vehicle, what), what)
@@ -605,7 +576,7 @@ class Floor(Board):
         _check_number(what, "level", event.level, 0.0, battery.capacity)
         return float(event.level), battery
 
-    def _level(self, event: VehicleLevel) -> None:
+    def _level(self, event: events.VehicleLevel) -> None:
         level, _ = self.read_level(event)
         v = self._positions[event.vehicle]
         self.put(v, self.vehicles[v]._replace(level=level, level_time=float(event.time)))
@@ -615,13 +586,13 @@ class Floor(Board):
         v = self._positions.get(name) if isinstance(name, str) else None
         return 0.0 if v is None else self.find_level(v, max(now, self.vehicles[v].level_time))
 
-    def _answer(self, event: RecallAnswered) -> None:
+    def _answer(self, event: events.RecallAnswered) -> None:
         what, now = name_event(event), float(event.time)
-        v, vehicle = self._expect(event, IDLE, WORKING, BROKEN, *ERRANDS)
+        v, vehicle = self._expect(event, S.IDLE, S.WORKING, S.BROKEN, *ERRANDS)
         if event.done or not self.has_errands:
             return
         task = self.tasks.get(event.task) if isinstance(event.task, str) else None
-        if task is None or vehicle.status == BROKEN:
+        if task is None or vehicle.status == S.BROKEN:
             found = "unknown" if task is None else "not on a vehicle that is broken"
             raise EventError(
                 f"{what}: task '{describe(event.task)}' is {found}; expected one that was called back"
@@ -641,15 +612,15 @@ class Floor(Board):
         if other not in (-1, v) and self.vehicles[other].service != SERVING:
             self._end_work(other, self.vehicles[other].site, now)
 
-    def _break(self, event: VehicleBroke) -> None:
-        v, vehicle = self._expect(event, WORKING, IDLE, *ERRANDS)
+    def _break(self, event: events.VehicleBroke) -> None:
+        v, vehicle = self._expect(event, S.WORKING, S.IDLE, *ERRANDS)
         # As in the simulator: the waiting of its task begins anew a second before.
         self._drop(v, float(event.time) - 1.0)
-        self._end_work(v, vehicle.site, event.time, BROKEN)
+        self._end_work(v, vehicle.site, event.time, S.BROKEN)
 
-    def _repair(self, event: VehicleRepaired) -> None:
-        v, vehicle = self._expect(event, BROKEN)
-        vehicle = vehicle._replace(status=IDLE, site=self._find_place(event, vehicle))
+    def _repair(self, event: events.VehicleRepaired) -> None:
+        v, vehicle = self._expect(event, S.BROKEN)
+        vehicle = vehicle._replace(status=S.IDLE, site=self._find_place(event, vehicle))
         battery = self.layout.batteries[v]
         if self.has_errands:
             now, level = float(event.time), vehicle.level
@@ -660,7 +631,7 @@ class Floor(Board):
 
     # The fleet
 
-    def _add(self, event: VehicleAdded) -> None:
+    def _add(self, event: events.VehicleAdded) -> None:
         what = name_event(event)
         if not isinstance(event.vehicle, str) or not event.vehicle:
             raise EventError(f"{what}: vehicle: read '{describe(event.vehicle)}'; expected a name")
@@ -677,9 +648,9 @@ class Floor(Board):
         v = len(self.vehicles) - 1
         self.put(v, self._make_vehicle(v, self.vehicles[v].site, float(event.time)))
 
-    def _withdraw(self, event: VehicleOutOfService | VehicleRemoved) -> None:
-        v, vehicle = self._expect(event, IDLE, WORKING, BROKEN, *ERRANDS)
-        what, is_removal = name_event(event), isinstance(event, VehicleRemoved)
+    def _withdraw(self, event: events.VehicleOutOfService | events.VehicleRemoved) -> None:
+        v, vehicle = self._expect(event, S.IDLE, S.WORKING, S.BROKEN, *ERRANDS)
+        what, is_removal = name_event(event), isinstance(event, events.VehicleRemoved)
         if not is_removal and vehicle.service != SERVING:
             raise EventError(
                 f"{what}: vehicle '{event.vehicle}' is out of service, or about to be; "
@@ -694,13 +665,13 @@ class Floor(Board):
                 raise EventError(f"{what}: the last vehicle; expected at least one to stay")
             self._find_fleet(rest, what)
         self.put(v, vehicle._replace(service=REMOVING if is_removal else LEAVING))
-        if vehicle.status != WORKING or event.at_once:
+        if vehicle.status != S.WORKING or event.at_once:
             self._drop(v, float(event.time) - 1.0)
-            status = BROKEN if vehicle.status == BROKEN else IDLE
+            status = S.BROKEN if vehicle.status == S.BROKEN else S.IDLE
             self._end_work(v, vehicle.site, event.time, status)
 
-    def _come_back(self, event: VehicleBack) -> None:
-        v, vehicle = self._expect(event, IDLE, WORKING, BROKEN, *ERRANDS)
+    def _come_back(self, event: events.VehicleBack) -> None:
+        v, vehicle = self._expect(event, S.IDLE, S.WORKING, S.BROKEN, *ERRANDS)
         if vehicle.service not in (OUT, LEAVING):
             raise EventError(
                 f"{name_event(event)}: vehicle '{event.vehicle}' is not out of service; "
@@ -728,7 +699,7 @@ class Floor(Board):
                 own.append(before.vehicles[self._positions[vehicle.id]])
             else:
                 start = layout.site_index[vehicle.start]
-                own.append(LiveVehicle(IDLE, SERVING, start, start))
+                own.append(LiveVehicle(S.IDLE, SERVING, start, start))
             name = own[v].task
             if name is not None:
                 tasks[name] = tasks[name]._replace(vehicle=v)
@@ -747,25 +718,25 @@ class Floor(Board):
 
 
 HANDLERS: dict[type, Callable[[Floor, Any], None]] = {
-    TaskArrived: Floor._arrive,
-    TaskAnnounced: Floor._announce,
-    TaskReady: Floor._announce,
-    MachineBusy: Floor._note_machine,
-    TaskChanged: Floor._change,
-    TaskCancelled: Floor._cancel,
-    TaskRecalled: Floor._recall,
-    VehicleIdle: Floor._become_idle,
-    VehiclePassed: Floor._pass,
-    VehicleParked: Floor._park,
-    VehicleCharging: Floor._charge,
-    VehicleLevel: Floor._level,
-    RecallAnswered: Floor._answer,
-    VehicleBroke: Floor._break,
-    VehicleRepaired: Floor._repair,
-    VehicleAdded: Floor._add,
-    VehicleRemoved: Floor._withdraw,
-    VehicleOutOfService: Floor._withdraw,
-    VehicleBack: Floor._come_back,
+    events.TaskArrived: Floor._arrive,
+    events.TaskAnnounced: Floor._announce,
+    events.TaskReady: Floor._announce,
+    events.MachineBusy: Floor._note_machine,
+    events.TaskChanged: Floor._change,
+    events.TaskCancelled: Floor._cancel,
+    events.TaskRecalled: Floor._recall,
+    events.VehicleIdle: Floor._become_idle,
+    events.VehiclePassed: Floor._pass,
+    events.VehicleParked: Floor._park,
+    events.VehicleCharging: Floor._charge,
+    events.VehicleLevel: Floor._level,
+    events.RecallAnswered: Floor._answer,
+    events.VehicleBroke: Floor._break,
+    events.VehicleRepaired: Floor._repair,
+    events.VehicleAdded: Floor._add,
+    events.VehicleRemoved: Floor._withdraw,
+    events.VehicleOutOfService: Floor._withdraw,
+    events.VehicleBack: Floor._come_back,
     Given: Floor._give,
     Recalled: Floor._turn_back,
     Sent: Floor._send,
@@ -785,7 +756,7 @@ def check_record(event: Event) -> None:
     """
     what = name_event(event)
     try:
-        if isinstance(event, TaskArrived):
+        if isinstance(event, events.TaskArrived):
             read_id(vars(event), "task", what)
     except RecordError as error:
         raise EventError(str(error)) from error
@@ -799,7 +770,7 @@ def check_record(event: Event) -> None:
             _check_number(what, field, value, least, event.time + MAX_NUMBER)
 
 
-def _normalise(event: TaskArrived, pickup: str, delivery: str) -> TaskArrived:
+def _normalise(event: events.TaskArrived, pickup: str, delivery: str) -> events.TaskArrived:
     """Return a task between two sites whose numbers are Python's: others cannot be saved, or round."""
     numbers: dict[str, Any] = {name: getattr(event, name) for name in NUMBERS}
     is_plain = all(value is None or type(value) is float for value in numbers.values())

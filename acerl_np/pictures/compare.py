@@ -10,21 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acerl_np.evaluation.trials import Trials
-from acerl_np.pictures.drawing import (
-    BLACK,
-    BLUE,
-    GREY,
-    GROUND,
-    MAX_LINES,
-    PALE,
-    Style,
-    clear_rows,
-    cut_path,
-    open_figure,
-    wrap,
-    write_beside,
-    write_title,
-)
+from acerl_np.pictures import drawing
+from acerl_np.pictures.drawing import open_figure
 from acerl_np.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -39,13 +26,13 @@ LETTERS, LINES = 32, 3
 FAR = 4.0
 """A policy ends the axis if the axis would be so many times as long with it: the others would be one blot."""
 
-RECORD: Style = {
-    **{"color": GREY, "linewidth": 0.6, "zorder": 2},
+RECORD: drawing.Style = {
+    **{"color": drawing.GREY, "linewidth": 0.6, "zorder": 2},
     **{"marker": "o", "markersize": 3.5, "markerfacecolor": "white"},
 }
-MEAN: Style = {
+MEAN: drawing.Style = {
     "fmt": "D",
-    "color": BLUE,
+    "color": drawing.BLUE,
     "markersize": 7,
     "elinewidth": 2.0,
     "capsize": 4.0,
@@ -89,9 +76,9 @@ def draw_comparison(
 
     Where both are the same, the makespan stands in the objective's place.
     """
-    if not 1 <= len(results) <= MAX_LINES:
-        raise InputError(f"{len(results)} policies; expected 1 to {MAX_LINES}")
-    names = [wrap(cut_path(x, 80), LETTERS, LINES) for x in labels]
+    if not 1 <= len(results) <= drawing.MAX_LINES:
+        raise InputError(f"{len(results)} policies; expected 1 to {drawing.MAX_LINES}")
+    names = [drawing.wrap(drawing.cut_path(x, 80), LETTERS, LINES) for x in labels]
     row = ROW + 0.14 * max(0, max(name.count("\n") for name in names) - 1)
     with open_figure(path, WIDTH, AROUND + row * len(results)) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
@@ -105,8 +92,8 @@ def draw_comparison(
         _plot_measure(left, values, what, goal.format)
         limit = goal.cost_limit
         if goal.has_limit and (limit < right.get_xlim()[1] or not find_far(costs).any()):
-            right.axvline(limit, color=BLACK, linewidth=1.2, linestyle="--", zorder=1)
-            above: Style = {
+            right.axvline(limit, color=drawing.BLACK, linewidth=1.2, linestyle="--", zorder=1)
+            above: drawing.Style = {
                 "transform": right.get_xaxis_transform(),
                 "ha": "center",
                 "va": "bottom",
@@ -122,7 +109,7 @@ def draw_comparison(
         records = (
             f"{n} record{'s' * (n > 1)}, means over {trials} trial{'s' * (trials > 1)} of each"
         )
-        write_title(figure, f"{len(labels)} policies on {records}")
+        drawing.write_title(figure, f"{len(labels)} policies on {records}")
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2)
 
 
@@ -134,7 +121,7 @@ def _plot_measure(axes: Axes, by_record: np.ndarray, what: str, form: str = ".1f
     for k, record in enumerate(by_record.T):
         axes.plot(record, rows, **RECORD, label="a record" if k == 0 else None)
     for row in rows.tolist():
-        axes.axhline(row, color=PALE, linewidth=0.6, zorder=0)
+        axes.axhline(row, color=drawing.PALE, linewidth=0.6, zorder=0)
     what_bars = "bar: standard error of the difference to the first, record by record"
     bars = np.where(np.isfinite(error), error, 0.0)
     shown = np.where(far, np.nan, means)
@@ -150,15 +137,19 @@ def _plot_measure(axes: Axes, by_record: np.ndarray, what: str, form: str = ".1f
         if row > 0:
             text += f" ({difference[row]:+z,{form}}".replace("-", "−")
             text += ")" if np.isnan(error[row]) else f" ± {error[row]:,{form}})"
-        ground: Style = {**GROUND, "pad": 0.5, "alpha": 0.85}
+        ground: drawing.Style = {**drawing.GROUND, "pad": 0.5, "alpha": 0.85}
         if far[row]:
-            edge: Style = {"transform": axes.get_yaxis_transform(), "clip_on": False, "zorder": 5}
-            axes.plot([1.0], [row], marker=">", color=BLUE, markersize=8, **edge)
-            place: Style = {"xycoords": edge["transform"], "ha": "right", "va": "bottom"}
-            write_beside(axes, text, (1.0, row), (2, 8), bbox=ground, zorder=5, **place)
+            edge: drawing.Style = {
+                "transform": axes.get_yaxis_transform(),
+                "clip_on": False,
+                "zorder": 5,
+            }
+            axes.plot([1.0], [row], marker=">", color=drawing.BLUE, markersize=8, **edge)
+            place: drawing.Style = {"xycoords": edge["transform"], "ha": "right", "va": "bottom"}
+            drawing.write_beside(axes, text, (1.0, row), (2, 8), bbox=ground, zorder=5, **place)
             continue
-        write_beside(axes, text, (mean, row), (0, 8), va="bottom", bbox=ground, zorder=5)
+        drawing.write_beside(axes, text, (mean, row), (0, 8), va="bottom", bbox=ground, zorder=5)
     axes.set_xlabel(what + ("; ▶: beyond the axis" if far.any() else ""))
     if not far.any():
         axes.margins(x=0.12)
-    clear_rows(axes)
+    drawing.clear_rows(axes)

@@ -10,24 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from acerl_np.kernels.state import CHARGING, QUEUED
-from acerl_np.pictures.drawing import (
-    BLACK,
-    BLUE,
-    GREEN,
-    GREY,
-    GROUND,
-    ORANGE,
-    PALE,
-    PURPLE,
-    SKY,
-    Style,
-    clear_rows,
-    count_letters,
-    cut,
-    cut_path,
-    open_figure,
-    wrap,
-)
+from acerl_np.pictures import drawing
+from acerl_np.pictures.drawing import open_figure
 from acerl_np.simulation.trace import Trace
 
 if TYPE_CHECKING:
@@ -58,25 +42,25 @@ class Look(NamedTuple):
     hatch: str
     height: float
 
-    def style(self) -> Style:
+    def style(self) -> drawing.Style:
         """Return it as matplotlib's patches take it."""
         face = {"facecolor": self.face, "hatch": self.hatch}
-        return {**face, "edgecolor": BLACK, "linewidth": 0.5}
+        return {**face, "edgecolor": drawing.BLACK, "linewidth": 0.5}
 
 
 LOOKS = {
-    "way": Look("way to the pickup", SKY, "", THIN),
-    "loaded": Look("loaded, in time", BLUE, "", THICK),
-    "late": Look("loaded, late", ORANGE, "////", THICK),
+    "way": Look("way to the pickup", drawing.SKY, "", THIN),
+    "loaded": Look("loaded, in time", drawing.BLUE, "", THICK),
+    "late": Look("loaded, late", drawing.ORANGE, "////", THICK),
     "undone": Look("undone by a breakdown", "white", "....", THICK),
-    "broken": Look("broken down", GREY, "xxxx", THICK),
+    "broken": Look("broken down", drawing.GREY, "xxxx", THICK),
     "recalled": Look("way, called back", "white", "////", THIN),
     "errand": Look("way to charge or park", "white", "", THIN),
-    "queue": Look("in a charger's queue", PALE, "||||", THIN),
-    "charging": Look("charging", GREEN, "", THICK),
-    "pause": Look("stands until a task is ready", PALE, "....", THIN),
-    "queued": Look("a task in a machine's queue", BLACK, "", LINE),
-    "processed": Look("processing", PURPLE, "----", THICK),
+    "queue": Look("in a charger's queue", drawing.PALE, "||||", THIN),
+    "charging": Look("charging", drawing.GREEN, "", THICK),
+    "pause": Look("stands until a task is ready", drawing.PALE, "....", THIN),
+    "queued": Look("a task in a machine's queue", drawing.BLACK, "", LINE),
+    "processed": Look("processing", drawing.PURPLE, "----", THICK),
 }
 """Kinds of bars, no two of the same brightness and pattern."""
 
@@ -128,12 +112,12 @@ def list_bars(trace: Trace) -> list[Bar]:
 def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
     """Draw a row of bars for each vehicle, then machine; empty stretches of a row are idle, parked or not."""
     layout = trace.instance.layout
-    names = [cut(vehicle.id, LONGEST_ID) for vehicle in layout.vehicles]
-    names += [cut(layout.machines[k].site, LONGEST_ID) for k, _ in trace.servers]
+    names = [drawing.cut(vehicle.id, LONGEST_ID) for vehicle in layout.vehicles]
+    names += [drawing.cut(layout.machines[k].site, LONGEST_ID) for k, _ in trace.servers]
     trips = Counter(trip.vehicle for trip in trace.trips)
     width = min(WIDE, max(NARROW, PER_TASK * max(trips.values(), default=0)))
     # The letters of a title of 10 points are about 0.08 inches wide.
-    heading = wrap(_describe(trace), int(width / 0.08), 3)
+    heading = drawing.wrap(_describe(trace), int(width / 0.08), 3)
     above = 0.45 + 0.17 * heading.count("\n")
     height = AROUND + above - 0.45 + ROW * len(names)
     bars = list_bars(trace)
@@ -144,14 +128,14 @@ def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
         from matplotlib.patches import Patch
         from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-        left = 0.25 + 0.085 * max(map(count_letters, names))
+        left = 0.25 + 0.085 * max(map(drawing.count_letters, names))
         wide, tall = 1.0 - (left + 0.2) / width, 1.0 - (below + above) / height
         axes = figure.add_axes((left / width, below / height, wide, tall))
         end = max(1.0, float(trace.end))
         axes.set_xlim(0.0, end)
         axes.set_ylim(len(names) - 0.5, -0.5)
         for v in range(len(names)):
-            axes.axhline(v, color=PALE, linewidth=1.0, zorder=0)
+            axes.axhline(v, color=drawing.PALE, linewidth=1.0, zorder=0)
         for kind, look in LOOKS.items():
             for v in range(len(names)):
                 own = [bar for bar in bars if bar.kind == kind and bar.row == v]
@@ -162,15 +146,15 @@ def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
                     axes.broken_barh(spans, rows, **look.style(), zorder=2, gid=kind)
         _write_ids(figure, axes, trace, bars)
         axes.set_yticks(range(len(names)), names)
-        clear_rows(axes)
+        drawing.clear_rows(axes)
         axes.xaxis.set_major_locator(MaxNLocator(max(4, int(width))))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.set_xlabel("time (s)")
-        title: Style = {"va": "top", "fontsize": 10, "gid": "title"}
+        title: drawing.Style = {"va": "top", "fontsize": 10, "gid": "title"}
         figure.text(0.1 / width, 1.0 - 0.12 / height, heading, **title)
         handles = [Patch(label=look.label, **look.style()) for look in used]
-        place: Style = {"loc": "lower left", "bbox_to_anchor": (0.1 / width, 0.04 / height)}
-        spaces: Style = {"ncols": MOST_BESIDE, "borderaxespad": 0.0, "columnspacing": 1.4}
+        place: drawing.Style = {"loc": "lower left", "bbox_to_anchor": (0.1 / width, 0.04 / height)}
+        spaces: drawing.Style = {"ncols": MOST_BESIDE, "borderaxespad": 0.0, "columnspacing": 1.4}
         figure.legend(handles=handles, **place, **spaces)
 
 
@@ -181,21 +165,23 @@ def _write_ids(figure: Figure, axes: Axes, trace: Trace, bars: list[Bar]) -> Non
     for bar in bars:
         if bar.task is None or LOOKS[bar.kind].height < THICK:
             continue
-        text = cut(trace.instance.tasks[bar.task], LONGEST_ID)
+        text = drawing.cut(trace.instance.tasks[bar.task], LONGEST_ID)
         # Letters of DejaVu Sans are at most about 0.65 of their size wide on average.
-        if count_letters(text) * 0.65 * ID_SIZE / 72.0 + 0.03 > (bar.end - bar.start) * inches:
+        least = drawing.count_letters(text) * 0.65 * ID_SIZE / 72.0 + 0.03
+        if least > (bar.end - bar.start) * inches:
             continue
         middle = (bar.start + bar.end) / 2
-        look: Style = {"color": "white", "bbox": None}
+        look: drawing.Style = {"color": "white", "bbox": None}
         if LOOKS[bar.kind].hatch:
-            look = {"color": BLACK, "bbox": {**GROUND, "pad": 0.6}}
-        centre: Style = {"ha": "center", "va": "center", "fontsize": ID_SIZE}
+            look = {"color": drawing.BLACK, "bbox": {**drawing.GROUND, "pad": 0.6}}
+        centre: drawing.Style = {"ha": "center", "va": "center", "fontsize": ID_SIZE}
         axes.text(middle, bar.row, text, **centre, **look, zorder=3, gid="id")
 
 
 def _describe(trace: Trace) -> str:
     """Return the picture's title."""
-    text = f"{cut_path(trace.label, LONGEST_NAME)} on {cut(trace.instance.name, LONGEST_NAME)}: "
+    label = drawing.cut_path(trace.label, LONGEST_NAME)
+    text = f"{label} on {drawing.cut(trace.instance.name, LONGEST_NAME)}: "
     if math.isnan(trace.makespan):
         delivered = int(np.isfinite(trace.finish).sum())
         return text + f"not finished; {delivered} of {trace.instance.n_tasks} tasks delivered"

@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acerl_np.evaluation.whatif import KNOBS, UNITS, Row, Target, find_varied, group_rows
-from acerl_np.pictures.drawing import (
-    BLACK,
-    GREY,
-    MAX_LINES,
-    Style,
-    choose_style,
-    cut_path,
-    open_figure,
-    write_title,
-)
+from acerl_np.pictures import drawing
+from acerl_np.pictures.drawing import open_figure
 from acerl_np.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,7 +26,7 @@ LETTERS = 40
 WIDE = 20.0
 """Times the smallest mean from which on a linear axis shows little."""
 
-LINE: Style = {"markersize": 4.5, "linewidth": 1.2, "capsize": 2.5, "elinewidth": 1.0}
+LINE: drawing.Style = {"markersize": 4.5, "linewidth": 1.2, "capsize": 2.5, "elinewidth": 1.0}
 
 
 def draw_settings(
@@ -51,8 +43,8 @@ def draw_settings(
     groups = group_rows(rows)
     # The base may be a line of a single point, which nobody asked for.
     groups = {key: group for key, group in groups.items() if len(group) > 1} or groups
-    if not 1 <= len(groups) <= MAX_LINES:
-        raise InputError(f"{len(groups)} lines to draw; expected 1 to {MAX_LINES}")
+    if not 1 <= len(groups) <= drawing.MAX_LINES:
+        raise InputError(f"{len(groups)} lines to draw; expected 1 to {drawing.MAX_LINES}")
     asked, goal = varied[0], rows[0].trials.goal
     own = goal.objective if goal.objective in UNITS else "value"
     more = dict.fromkeys([target.measure if target else SHOWN[0], *SHOWN])
@@ -62,15 +54,17 @@ def draw_settings(
             for k, ((policy, others), group) in enumerate(groups.items()):
                 x = [row.setting[asked] for row in group]
                 means, errors = np.array([row.measure(name) for row in group]).T
-                label = ", ".join(filter(None, (cut_path(policy, LETTERS), others)))
+                label = ", ".join(filter(None, (drawing.cut_path(policy, LETTERS), others)))
                 bars = np.nan_to_num(errors)
-                axes.errorbar(x, means, yerr=bars, label=label, **choose_style(k), **LINE)
+                axes.errorbar(x, means, yerr=bars, label=label, **drawing.choose_style(k), **LINE)
             base = next(row.setting[asked] for row in rows if row.is_base)
-            axes.axvline(base, color=GREY, linewidth=0.8, linestyle=":", zorder=0)
+            axes.axvline(base, color=drawing.GREY, linewidth=0.8, linestyle=":", zorder=0)
             unit = goal.unit if name == "value" else UNITS[name]
             axes.set_ylabel(f"{goal.objective if name == 'value' else name}{unit and f' ({unit})'}")
             if target is not None and name == target.measure:
-                axes.axhline(target.limit, color=BLACK, linewidth=1.2, linestyle="--", zorder=1)
+                axes.axhline(
+                    target.limit, color=drawing.BLACK, linewidth=1.2, linestyle="--", zorder=1
+                )
             axes.margins(y=0.12)
             _choose_scale(axes, [row.measure(name)[0] for row in rows])
         is_count = KNOBS[asked].field.kind is int
@@ -81,7 +75,7 @@ def draw_settings(
         what = f"{n} record{'s' * (n > 1)}, {trials} trial{'s' * (trials > 1)} of each"
         words = ["bars: standard errors", "dotted: as given"]
         words += [f"dashed: {target}"] if target else []
-        write_title(figure, f"{what}; {', '.join(words)}")
+        drawing.write_title(figure, f"{what}; {', '.join(words)}")
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower left", ncols=2)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from acerl_np.problem import limits
 from acerl_np.problem.json_tree import (
     Field,
     flag,
@@ -17,20 +18,6 @@ from acerl_np.problem.json_tree import (
     table,
     text,
     whole,
-)
-from acerl_np.problem.limits import (
-    MAX_ALIASES,
-    MAX_BREAKDOWNS,
-    MAX_EDGES,
-    MAX_LEVEL,
-    MAX_NUMBER,
-    MAX_RATE,
-    MAX_SERVERS,
-    MAX_SITES,
-    MAX_TASK_SLOTS,
-    MAX_TOW,
-    MAX_VEHICLES,
-    MIN_SPEED,
 )
 from acerl_np.support.errors import LayoutError, describe
 
@@ -203,14 +190,19 @@ def check_model(model: object, where: str) -> None:
 
 # The file: each table of fields reads and writes a part. Keys are written in this order.
 
-SITE = {"id": text(), "x": number(-MAX_NUMBER), "y": number(-MAX_NUMBER), "kind": text("")}
+SITE = {
+    "id": text(),
+    "x": number(-limits.MAX_NUMBER),
+    "y": number(-limits.MAX_NUMBER),
+    "kind": text(""),
+}
 EDGE = {
     "a": text(),
     "b": text(),
-    "length": number(0.0, 4 * MAX_NUMBER, None),
+    "length": number(0.0, 4 * limits.MAX_NUMBER, None),
     "one_way": flag(),
-    "max_speed": number(MIN_SPEED, default=math.inf, brief=True),
-    "max_reverse_speed": number(MIN_SPEED, default=None, brief=True),
+    "max_speed": number(limits.MIN_SPEED, default=math.inf, brief=True),
+    "max_reverse_speed": number(limits.MIN_SPEED, default=None, brief=True),
 }
 BREAKDOWN = {"time": number(0.0), "repair_time": number(0.0)}
 
@@ -220,28 +212,28 @@ def make_battery(start: int | None, **values: int) -> Battery:
     return Battery(start=values["capacity"] if start is None else start, **values)
 
 
-LEVEL = whole(0, MAX_LEVEL)
+LEVEL = whole(0, limits.MAX_LEVEL)
 BATTERY = {
-    "capacity": whole(1, MAX_LEVEL),
-    "start": whole(0, MAX_LEVEL, None),
-    **dict.fromkeys(("idle", "empty", "loaded"), whole(0, MAX_RATE)),
-    "charge": whole(1, MAX_RATE),
+    "capacity": whole(1, limits.MAX_LEVEL),
+    "start": whole(0, limits.MAX_LEVEL, None),
+    **dict.fromkeys(("idle", "empty", "loaded"), whole(0, limits.MAX_RATE)),
+    "charge": whole(1, limits.MAX_RATE),
     **dict.fromkeys(THRESHOLDS, LEVEL),
-    "tow": whole(0, MAX_TOW, 1800),
+    "tow": whole(0, limits.MAX_TOW, 1800),
 }
-CHARGER = {"site": text(), "slots": whole(1, MAX_VEHICLES, 1)}
-PLACE = {"site": text(), "places": whole(1, MAX_VEHICLES, 1)}
+CHARGER = {"site": text(), "slots": whole(1, limits.MAX_VEHICLES, 1)}
+PLACE = {"site": text(), "places": whole(1, limits.MAX_VEHICLES, 1)}
 PARKING = {
-    "after": whole(0, MAX_TOW, 60),
-    "places": items(table(PLACE, ParkingPlace), 1, MAX_SITES),
+    "after": whole(0, limits.MAX_TOW, 60),
+    "places": items(table(PLACE, ParkingPlace), 1, limits.MAX_SITES),
 }
-MACHINE = {"site": text(), "servers": whole(1, MAX_SERVERS, 1)}
+MACHINE = {"site": text(), "servers": whole(1, limits.MAX_SERVERS, 1)}
 VEHICLE = {
     "id": text(),
     "start": text(),
-    "speed": number(MIN_SPEED, default=1.0),
+    "speed": number(limits.MIN_SPEED, default=1.0),
     "capacity": number(0.0, default=0.0),
-    "breakdowns": items(table(BREAKDOWN, Breakdown), 0, MAX_BREAKDOWNS, ()),
+    "breakdowns": items(table(BREAKDOWN, Breakdown), 0, limits.MAX_BREAKDOWNS, ()),
     "random_breakdowns": table(MEAN_TIMES, RandomBreakdowns, None),
     "battery": table(BATTERY, make_battery, None),
 }
@@ -253,20 +245,20 @@ LAYOUT: Field = table(
     {
         "format": one(),
         "name": text(None),
-        "task_slots": whole(1, MAX_TASK_SLOTS, 30),
+        "task_slots": whole(1, limits.MAX_TASK_SLOTS, 30),
         "truncate_distances": flag(),
-        "sites": items(table(SITE, Site), 1, MAX_SITES),
-        "edges": items(table(EDGE, Edge), 0, MAX_EDGES),
-        "routes": items(ids(), 0, MAX_SITES**2, ()),
-        "vehicles": items(table(VEHICLE, Vehicle), 1, MAX_VEHICLES),
+        "sites": items(table(SITE, Site), 1, limits.MAX_SITES),
+        "edges": items(table(EDGE, Edge), 0, limits.MAX_EDGES),
+        "routes": items(ids(), 0, limits.MAX_SITES**2, ()),
+        "vehicles": items(table(VEHICLE, Vehicle), 1, limits.MAX_VEHICLES),
         "quickest_routes": flag(brief=True),
         "battery": table(BATTERY, make_battery, None),
-        "chargers": items(table(CHARGER, Charger), 1, MAX_SITES, ())._replace(brief=True),
+        "chargers": items(table(CHARGER, Charger), 1, limits.MAX_SITES, ())._replace(brief=True),
         "parking": table(PARKING, Parking, None),
-        "machines": items(table(MACHINE, Machine), 0, MAX_SITES, ())._replace(brief=True),
+        "machines": items(table(MACHINE, Machine), 0, limits.MAX_SITES, ())._replace(brief=True),
         "scaling": table(SCALING, dict, None),
-        "stations": names(ids(), MAX_SITES),
-        "aliases": names(text(), MAX_ALIASES),
+        "stations": names(ids(), limits.MAX_SITES),
+        "aliases": names(text(), limits.MAX_ALIASES),
     },
     dict,
 )

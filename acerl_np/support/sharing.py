@@ -6,6 +6,7 @@ import copy
 import threading
 from collections.abc import Callable
 from functools import wraps
+from types import FunctionType
 from typing import Any, Self, TypeVar, cast
 
 from acerl_np.support.errors import SharingError
@@ -46,6 +47,7 @@ class CopiedWhole:
 
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+Owner = TypeVar("Owner")
 
 
 def exclusive(method: Method) -> Method:
@@ -57,6 +59,16 @@ def exclusive(method: Method) -> Method:
             return method(owner, *given, **named)
 
     return cast(Method, enter)
+
+
+def exclusive_all(owner: type[Owner]) -> type[Owner]:
+    """Let one thread at a time be in any public method or property of a class, as if each was exclusive."""
+    for name, own in list(vars(owner).items()):
+        if name[0] != "_" and isinstance(own, FunctionType):
+            setattr(owner, name, exclusive(own))
+        elif name[0] != "_" and isinstance(own, property) and own.fget is not None:
+            setattr(owner, name, property(exclusive(own.fget)))
+    return owner
 
 
 def whole(method: Method) -> Method:

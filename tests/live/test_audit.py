@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from live_events import MAKERS, SITES
+from live_events import MAKERS, SITES, look
 
 from acerl_np import (
     Dispatcher,
@@ -36,6 +36,7 @@ from acerl_np import (
     VehicleBroke,
     VehicleIdle,
     VehicleOutOfService,
+    VehiclePassed,
     VehicleRemoved,
     VehicleRepaired,
     load_layout,
@@ -504,3 +505,18 @@ def test_a_bad_line_is_named_whatever_is_wrong(tmp_path):
         Dispatcher.recover(LAYOUT, "FCFS", audit=log)
     with pytest.raises(InputError, match="task_ids: read 5"):
         Dispatcher(LAYOUT, "FCFS", task_ids=5)
+
+
+def test_each_start_in_a_log_has_its_own_options(tmp_path):
+    log = tmp_path / "day.jsonl"
+    with Dispatcher(LAYOUT, "FCFS", audit=log) as dispatcher:
+        dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", 300.0))
+    options = {"lateness": 60.0, "ahead": 1e6}
+    with Dispatcher.recover(LAYOUT, "FCFS", audit=log, **options) as dispatcher:
+        dispatcher.feed(VehiclePassed(40.0, "v1", "st1"))
+        dispatcher.feed(TaskArrived(10.0, "b", "st1", "st2", 300.0))
+        dispatcher.feed(TaskArrived(8e5, "c", "st1", "st2", 300.0))
+        assert len(dispatcher.decide(8e5)) == 3
+    assert read_audit(log, LAYOUT).instance.tasks == ("a", "b", "c")
+    again = Dispatcher.recover(LAYOUT, "FCFS", audit=log)
+    assert look(again) == look(dispatcher) and (again.lateness, again.ahead) == (60.0, 1e6)

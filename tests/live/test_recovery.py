@@ -46,7 +46,7 @@ def look_wholly(dispatcher):
         for made in dispatcher._given.values()
         if under_way.get(made.task) == made.vehicle
     }
-    counts = dispatcher._decisions, dispatcher._lines, dispatcher._numbers.ends.copy()
+    counts = dispatcher._decisions, dispatcher._lines, dispatcher._feed.numbers.ends.copy()
     return look(dispatcher), feed.time, entries, feed.base.mark, numbers, counts
 
 
@@ -130,7 +130,7 @@ def test_a_log_cut_anywhere_recovers_to_what_was_then(tmp_path_factory, seed):
             expected = seen[n - 1]
             assert look_wholly(again)[:-1] == expected[:-1]
             decisions, lines, numbers = expected[-1]
-            assert (again._decisions, again._numbers.ends) == (decisions, numbers)
+            assert (again._decisions, again._feed.numbers.ends) == (decisions, numbers)
             assert again._lines == max(1, lines) + 1  # a line more: that it started
     log.write_bytes(whole)
     # How long what happened is kept as entries depends on when the process started.
@@ -198,7 +198,7 @@ def test_known_numbers_are_harmless_and_refused_ones_may_come_again(tmp_path):
     with pytest.raises(EventError, match="is idle; expected it to be working"):
         again.feed(VehicleIdle(60.0, idle, "st1"), number=12)
     again.feed(VehiclePassed(60.0, idle, "st1"), number=12)
-    assert again._numbers.ends == [7, 10, 12, 13]
+    assert again._feed.numbers.ends == [7, 10, 12, 13]
     with pytest.raises(EventError, match=r"number: read 1\.5; expected a whole number"):
         again.feed(VehiclePassed(61.0, idle, "st1"), number=1.5)
 

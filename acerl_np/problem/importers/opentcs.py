@@ -8,17 +8,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
-from acerl_np.problem.importers.common import (
-    SHARES,
-    Draft,
-    Station,
-    complete_battery,
-    is_charging,
-    list_first,
-    read_flag,
-    read_name,
-    read_number,
-)
+from acerl_np.problem.importers import common
 from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
 from acerl_np.problem.stations import CHARGER, PARKING
@@ -85,7 +75,7 @@ class _Element(NamedTuple):
 
     def read_name(self, key: str = "name") -> str:
         """Return the name that an attribute holds."""
-        return read_name(self.attributes.get(key), f"{self.where}.{key}")
+        return common.read_name(self.attributes.get(key), f"{self.where}.{key}")
 
     def read_metres(self, name: str, low: float, default: float | None = None) -> float | None:
         """Return an attribute in metres (or m/s), the default where it is missing or empty."""
@@ -94,7 +84,7 @@ class _Element(NamedTuple):
             return default
         high = MAX_NUMBER * MILLIMETRES
         unit = "mm/s" if "Velocity" in name else "mm"
-        return read_number(value, f"{self.where}.{name}", low, high, unit) / MILLIMETRES
+        return common.read_number(value, f"{self.where}.{name}", low, high, unit) / MILLIMETRES
 
 
 class _Collector:
@@ -190,7 +180,7 @@ def import_opentcs(
     What is returned is what `import_floor` says.
     """
     model = _parse(text)
-    draft = Draft()
+    draft = common.Draft()
     for item in model.kept["point"]:
         _read_point(draft, item)
     if not model.kept["path"] and len(draft.points) > 1:
@@ -203,7 +193,7 @@ def import_opentcs(
     return draft.finish(model.name or name)
 
 
-def _read_point(draft: Draft, item: _Element) -> None:
+def _read_point(draft: common.Draft, item: _Element) -> None:
     name = item.read_name()
     position = []
     # Version 7 of the format calls positionX what earlier ones call xPosition.
@@ -218,7 +208,7 @@ def _read_point(draft: Draft, item: _Element) -> None:
         draft.kinds[name] = PARKING
 
 
-def _read_path(draft: Draft, item: _Element) -> None:
+def _read_path(draft: common.Draft, item: _Element) -> None:
     """Add a path's edges."""
     warnings = draft.warnings
     a, b = item.read_name("sourcePoint"), item.read_name("destinationPoint")
@@ -226,7 +216,7 @@ def _read_path(draft: Draft, item: _Element) -> None:
     forward = item.read_metres("maxVelocity", 0.0)
     backward = item.read_metres("maxReverseVelocity", 0.0, 0.0)
     length = item.read_metres("length", -MAX_NUMBER * MILLIMETRES)
-    if read_flag(item.attributes.get("locked")):
+    if common.read_flag(item.attributes.get("locked")):
         warnings.add("locked paths", f"{item.where}: {title} is locked, left out")
         return
     if not draft.can_join(item.where, a, b):
@@ -248,7 +238,7 @@ def _read_path(draft: Draft, item: _Element) -> None:
         draft.add_edge(item.where, b, a, length, max(backward, MIN_SPEED))
 
 
-def _read_locations(draft: Draft, model: _Collector) -> None:
+def _read_locations(draft: common.Draft, model: _Collector) -> None:
     """Add locations as stations, those of charging alone as chargers, but no peripherals."""
     types = {item.attributes.get("name", "").strip(): item for item in model.kept["locationType"]}
     chargers = []
@@ -259,19 +249,21 @@ def _read_locations(draft: Draft, model: _Collector) -> None:
             if types[kind].peripherals and not operations:
                 continue
             useful = [word for word in operations if word.strip().upper() not in IDLE_OPERATIONS]
-            if useful and all(is_charging(x) or x.strip() in model.recharging for x in useful):
+            if useful and all(
+                common.is_charging(x) or x.strip() in model.recharging for x in useful
+            ):
                 chargers.append(name)
                 kind = CHARGER
         places = [(f"{item.where}.link[{k}].point", link) for k, link in enumerate(item.links, 1)]
         points = draft.find_nodes("links", "point", places, {})
-        is_locked = read_flag(item.attributes.get("locked"))
-        draft.stations.append(Station(name, points, kind, is_locked=is_locked))
+        is_locked = common.read_flag(item.attributes.get("locked"))
+        draft.stations.append(common.Station(name, points, kind, is_locked=is_locked))
     if chargers:
         said = f"{_count(chargers)} kept as sites; no tasks are drawn to them"
         draft.warnings.add("chargers", f"chargers: {said}")
 
 
-def _note_left_out(draft: Draft, model: _Collector) -> None:
+def _note_left_out(draft: common.Draft, model: _Collector) -> None:
     """Name the blocks and peripherals, which a layout does not hold."""
     kept = model.kept
     doors = {
@@ -296,25 +288,27 @@ def _count_named(items: list[_Element]) -> str:
 
 def _count(names: list[str]) -> str:
     """Return "2 (A, B)"."""
-    return f"{len(names)} ({list_first(names)})"
+    return f"{len(names)} ({common.list_first(names)})"
 
 
-def _read_battery(draft: Draft, item: _Element, given: Mapping[str, int]) -> dict[str, int]:
+def _read_battery(draft: common.Draft, item: _Element, given: Mapping[str, int]) -> dict[str, int]:
     """Return a vehicle's battery: its levels are the model's, where none are given."""
-    shares = dict(SHARES)
+    shares = dict(common.SHARES)
     for key, name in LEVELS.items():
         if item.attributes.get(name, "").strip():
-            shares[key] = read_number(
+            shares[key] = common.read_number(
                 item.attributes[name], f"{item.where}.{name}", 0.0, 100.0, "percent, 0 to 100"
             )
     if list(shares.values()) != sorted(shares.values()):
         read = ", ".join(f"{LEVELS[key]} {share:g}" for key, share in shares.items())
         shares = dict(zip(shares, sorted(shares.values()), strict=True))
         draft.warnings.add("levels", f"{item.where}: {read}, taken in ascending order")
-    return complete_battery(given, shares)
+    return common.complete_battery(given, shares)
 
 
-def _read_vehicles(draft: Draft, items: list[_Element], battery: Mapping[str, int] | None) -> None:
+def _read_vehicles(
+    draft: common.Draft, items: list[_Element], battery: Mapping[str, int] | None
+) -> None:
     if items and not draft.points:
         return
     if len(items) > MAX_VEHICLES:
@@ -350,7 +344,7 @@ def _read_vehicles(draft: Draft, items: list[_Element], battery: Mapping[str, in
         draft.warnings.add("levels", f"energy levels of vehicles: {_count_named(told)} {said}")
     untold = [item for item in items if item not in told]
     if battery is not None and untold:
-        taken = ", ".join(f"{share:g}" for share in SHARES.values())
+        taken = ", ".join(f"{share:g}" for share in common.SHARES.values())
         said = f"{taken} % of the capacity where --battery says nothing else"
         have = f"{_count_named(untold)} have none in the model"
         draft.warnings.add("levels", f"energy levels: {have}; {said}")
