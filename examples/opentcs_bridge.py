@@ -48,6 +48,9 @@ PATIENCE = 15.0
 """s to wait for an answer."""
 WAIT, LONGEST_PAUSE = 1.0, 30.0
 """s between two rounds in which nothing happens, and between two attempts to reach the kernel, at most."""
+MOST_SECONDS = 1e9
+"""A task may be due so late at the most."""
+
 READY = {"IDLE", "EXECUTING", "CHARGING"}
 
 Item = dict[str, Any]
@@ -286,7 +289,7 @@ def find_expiry(order: Item, due: float) -> float:
     left = due - (now - datetime.fromisoformat(order["creationTime"])).total_seconds()
     with suppress(ValueError):  # the deadline of an order without one lies beyond all dates
         left = (datetime.fromisoformat(order["deadline"]) - now).total_seconds()
-    return max(0.0, left)
+    return min(max(0.0, left), MOST_SECONDS)
 
 
 def run(bridge: Bridge) -> NoReturn:

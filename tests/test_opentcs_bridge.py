@@ -5,6 +5,7 @@ import json
 import sys
 import threading
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -196,9 +197,10 @@ def test_deadlines_decide_and_age_counts(rule, order):
     plant = Plant()
     for name in ("AGV-2", "AGV-3"):
         plant.vehicles[name]["integrationLevel"] = "TO_BE_RESPECTED"
-    made, due = "2999-02-06T06:00:00Z", "2998-01-06T06:00:00Z"
+    today = datetime.now(UTC)
+    late, made, due = ((today + timedelta(days)).isoformat() for days in (60, 90, 30))
     plant.add("soon", "Press", "Wash", creationTime=made, deadline=due)
-    plant.add("late", "Press", "Wash", creationTime="2999-01-06T06:00:00Z")
+    plant.add("late", "Press", "Wash", creationTime=late)
     plant.add("old", "Press", "Wash")
     with serve(plant) as url:
         go_on(plant, make_bridge(url, rule))
@@ -267,6 +269,7 @@ def test_what_others_decide_is_taken_as_it_is(capsys):
     assert "b is taken off AGV-3: FAILED" in said
 
 
+@pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")  # all levels are told at once
 def test_levels_and_charging_are_told():
     plant = Plant()
     empty, charging, full = plant.vehicles.values()
