@@ -234,7 +234,7 @@ MUTANTS = [
         "kernels: seen waiting begins at the arrival",
         "kernels/observation.py",
         "np.float64(now) - state.waiting_since[b, task]",
-        "np.float64(now) - problem.record[i, task, RECORD_ARRIVAL]",
+        "np.float64(now) - problem.record[i, task, S.RECORD_ARRIVAL]",
         SIMULATOR,
     ),
     Mutant(
@@ -282,7 +282,7 @@ MUTANTS = [
     Mutant(
         "kernels: a future is played once",
         "kernels/lookahead.py",
-        "ahead.known[h] = is_repeated(ahead, h)",
+        "ahead.known[h] = futures.is_repeated(ahead, h)",
         "ahead.known[h] = True",
         AHEAD,
     ),

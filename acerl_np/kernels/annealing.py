@@ -6,14 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import baselines, events, offers, random, rollout, rules, search
 from acerl_np.kernels import state as S
-from acerl_np.kernels.baselines import count_choices
-from acerl_np.kernels.events import start_episode
-from acerl_np.kernels.offers import has_choice
-from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.rollout import apply_rule
-from acerl_np.kernels.rules import N_RULES
-from acerl_np.kernels.search import clear_found, copy_outcome, is_better
 from acerl_np.support.compiled import inner_kernel, kernel
 
 LATE_PENALTY = 20.0
@@ -56,17 +50,17 @@ def play_genes(problem, state, b, instance, genes, actions, is_open):
     Gene k is the action that decision k would take; where its vehicle has no choice, the next
     vehicle that has one acts by the same rule. A decision is open if it could assign several pairs.
     """
-    start_episode(problem, state, b, instance)
+    events.start_episode(problem, state, b, instance)
     n_vehicles = problem.instance[instance, S.INSTANCE_N_VEHICLES]
     k = 0
     while state.episode[b, S.EPISODE_PHASE] == S.RUNNING and k < len(actions):
-        several = count_choices(problem, state, b) > 1
+        several = baselines.count_choices(problem, state, b) > 1
         is_open[k] = several or state.episode[b, S.EPISODE_POOL_SIZE] > 1
-        v = genes[k] // N_RULES
-        while not has_choice(problem, state, b, v):
+        v = genes[k] // rules.N_RULES
+        while not offers.has_choice(problem, state, b, v):
             v = (v + 1) % n_vehicles
-        actions[k] = v * N_RULES + genes[k] % N_RULES
-        apply_rule(problem, state, b, v, genes[k] % N_RULES)
+        actions[k] = v * rules.N_RULES + genes[k] % rules.N_RULES
+        rollout.apply_rule(problem, state, b, v, genes[k] % rules.N_RULES)
         k += 1
     return k
 
@@ -97,14 +91,14 @@ def change_genes(genes, is_open, used, n_genes, key, step, most_changes):
 
     A decision without alternatives passes its change on to the next that has some.
     """
-    n_changes = 1 + np.int64(most_changes * draw_uniform(key, step, 0) ** 2)
+    n_changes = 1 + np.int64(most_changes * random.draw_uniform(key, step, 0) ** 2)
     for k in range(n_changes):
-        place = min(np.int64(used * draw_uniform(key, step, 2 * k + 1)), used - 1)
+        place = min(np.int64(used * random.draw_uniform(key, step, 2 * k + 1)), used - 1)
         tries = 0
         while not is_open[place] and tries < used:
             place = (place + 1) % used
             tries += 1
-        genes[place] = np.int32(draw_uniform(key, step, 2 * k + 2) * n_genes)
+        genes[place] = np.int32(random.draw_uniform(key, step, 2 * k + 2) * n_genes)
 
 
 @kernel
@@ -122,19 +116,19 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, st
     found : Found, output
     """
     n_max = len(found.actions)
-    n_genes = problem.instance[instance, S.INSTANCE_N_VEHICLES] * N_RULES
+    n_genes = problem.instance[instance, S.INSTANCE_N_VEHICLES] * rules.N_RULES
     genes = np.empty(n_max, np.int32)
     candidate = np.empty(n_max, np.int32)
     actions = np.empty(n_max, np.int32)
     is_open = np.zeros(n_max, np.bool_)
     was_open = np.zeros(n_max, np.bool_)
     for k in range(n_max):
-        genes[k] = np.int32(draw_uniform(key, 0, k) * n_genes)
+        genes[k] = np.int32(random.draw_uniform(key, 0, k) * n_genes)
     for k in range(len(start)):
         genes[k] = start[k]
     used = play_genes(problem, state, 0, instance, genes, actions, is_open)
     current = score_episode(problem, state, 0, cost_limit, style)
-    clear_found(found)
+    search.clear_found(found)
     best = found.outcome
     for step in range(1, n_steps + 1):
         heat = 1.0 - step / n_steps
@@ -148,13 +142,13 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, st
             S.OUTCOME_COST
         ] < min(best[S.OUTCOME_COST], cost_limit)
         is_over = state.episode[0, S.EPISODE_PHASE] == S.FINISHED
-        if is_over and (is_tie or is_better(found, outcome, cost_limit)):
-            copy_outcome(outcome, found)
+        if is_over and (is_tie or search.is_better(found, outcome, cost_limit)):
+            search.copy_outcome(outcome, found)
             found.actions[:] = -1
             found.actions[:n] = actions[:n]
         accept = score <= current
         if not accept:
-            uniform = draw_uniform(key, step, ACCEPT_DRAW)
+            uniform = random.draw_uniform(key, step, ACCEPT_DRAW)
             accept = uniform < np.exp((current - score) / temperature)
         if accept:
             genes[:] = candidate

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import commitment, events, offers, random, rules
 from acerl_np.kernels import state as S
-from acerl_np.kernels.commitment import assign_task, find_waiting
-from acerl_np.kernels.events import pass_tick, start_episode
-from acerl_np.kernels.offers import find_priority, has_choice, is_free, is_offered
-from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.rules import N_RULES, select_task
 from acerl_np.support.compiled import inner_kernel, kernel
 
 MIX, RANDOM = 6, 7
@@ -21,7 +17,7 @@ def count_choices(problem, state, b):
     """Return how many vehicles have a choice."""
     n = 0
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
-        if has_choice(problem, state, b, v):
+        if offers.has_choice(problem, state, b, v):
             n += 1
     return n
 
@@ -31,7 +27,7 @@ def choose_vehicle(problem, state, b, uniform):
     """Return one of the vehicles that have a choice, each with the same probability."""
     k = int(uniform * count_choices(problem, state, b))
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
-        if has_choice(problem, state, b, v):
+        if offers.has_choice(problem, state, b, v):
             if k == 0:
                 return v
             k -= 1
@@ -41,13 +37,13 @@ def choose_vehicle(problem, state, b, uniform):
 @inner_kernel
 def choose_task(problem, state, b, v, uniform):
     """Return the position of one of the waiting tasks that v is offered, each equally probable."""
-    priority = find_priority(problem, state, b, v)
+    priority = offers.find_priority(problem, state, b, v)
     n = 0
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
-        n += is_offered(problem, state, b, v, state.pool[b, k], priority)
+        n += offers.is_offered(problem, state, b, v, state.pool[b, k], priority)
     k = int(uniform * n)
     for position in range(state.episode[b, S.EPISODE_POOL_SIZE]):
-        if is_offered(problem, state, b, v, state.pool[b, position], priority):
+        if offers.is_offered(problem, state, b, v, state.pool[b, position], priority):
             if k == 0:
                 return position
             k -= 1
@@ -61,17 +57,17 @@ def decide_by_rule(problem, state, b, decider, row, key, decision):
     The vehicle is drawn uniformly from those that have a choice; draw (decision, 0) of the stream
     picks it, draw (decision, 1) the rule of MIX and the task of RANDOM.
     """
-    v = choose_vehicle(problem, state, b, draw_uniform(key, decision, np.int64(0)))
+    v = choose_vehicle(problem, state, b, random.draw_uniform(key, decision, np.int64(0)))
     if v < 0:
         return np.int64(-1), np.int64(-1), np.int64(-1)
     rule = decider.rule
     if rule == RANDOM:
-        uniform = draw_uniform(key, decision, np.int64(1))
+        uniform = random.draw_uniform(key, decision, np.int64(1))
         return np.int64(v), np.int64(choose_task(problem, state, b, v, uniform)), np.int64(rule)
     used = np.int64(rule)
     if rule == MIX:
-        used = np.int64(draw_uniform(key, decision, np.int64(1)) * N_RULES)
-    return np.int64(v), np.int64(select_task(problem, state, b, v, used)), used
+        used = np.int64(random.draw_uniform(key, decision, np.int64(1)) * rules.N_RULES)
+    return np.int64(v), np.int64(rules.select_task(problem, state, b, v, used)), used
 
 
 @inner_kernel
@@ -86,7 +82,7 @@ def assign_due(problem, state, b, order, bounds, start_tick, head):
     now = state.episode[b, S.EPISODE_TIME]
     next_tick = S.NEVER
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
-        if not is_free(state, b, v) or state.vehicle[b, v, S.VEHICLE_TASK] >= 0:
+        if not offers.is_free(state, b, v) or state.vehicle[b, v, S.VEHICLE_TASK] >= 0:
             continue
         # A task that it has had is finished, or a breakdown has taken it off the vehicle.
         while head[v] < bounds[v + 1] and state.task[b, order[head[v]], S.TASK_VEHICLE] == v:
@@ -97,9 +93,9 @@ def assign_due(problem, state, b, order, bounds, start_tick, head):
         if start_tick[task] > now:
             next_tick = min(next_tick, start_tick[task])
         else:
-            position = find_waiting(state, b, task)
+            position = commitment.find_waiting(state, b, task)
             if position >= 0:
-                assign_task(problem, state, b, v, position)
+                commitment.assign_task(problem, state, b, v, position)
     return next_tick
 
 
@@ -123,7 +119,7 @@ def play_assignments(problem, state, instance, order, bounds, start_tick, head):
     for v in range(len(head)):
         head[v] = bounds[v]
     # No assignment is possible before the first decision: no task waits for a vehicle that is free.
-    start_episode(problem, state, 0, instance)
+    events.start_episode(problem, state, 0, instance)
     while state.episode[0, S.EPISODE_PHASE] == S.RUNNING:
         due = assign_due(problem, state, 0, order, bounds, start_tick, head)
-        pass_tick(problem, state, 0, due)
+        events.pass_tick(problem, state, 0, due)

@@ -6,14 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import commitment, events, offers, rollout, rules, search
 from acerl_np.kernels import state as S
-from acerl_np.kernels.commitment import assign_task
-from acerl_np.kernels.events import advance_events, start_episode
-from acerl_np.kernels.offers import has_choice
-from acerl_np.kernels.rollout import apply_rule
-from acerl_np.kernels.rules import N_RULES, select_task
-from acerl_np.kernels.search import clear_found, copy_outcome, is_better
-from acerl_np.kernels.state import Problem, State, allocate_state, copy_row, find_due
 from acerl_np.support.compiled import inner_kernel, kernel
 
 PLACES = 4
@@ -52,8 +46,8 @@ class Beam(NamedTuple):
     table : ndarray(uint64, (PLACES * W,)), hashes of the level, 0 where a place is free
     """
 
-    parents: State
-    children: State
+    parents: S.State
+    children: S.State
     origin: np.ndarray
     taken: np.ndarray
     estimates: np.ndarray
@@ -63,14 +57,14 @@ class Beam(NamedTuple):
     table: np.ndarray
 
 
-def allocate_beam(problem: Problem, width: int, n_levels: int) -> Beam:
+def allocate_beam(problem: S.Problem, width: int, n_levels: int) -> Beam:
     """Return a `Beam` of `width` rows with room for every child that a level can have."""
     n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
     # A vehicle's rules pick different tasks, or the same one, which counts once.
-    n_children = width * n_vehicles * min(N_RULES, n_tasks)
+    n_children = width * n_vehicles * min(rules.N_RULES, n_tasks)
     return Beam(
-        parents=allocate_state(problem, width + 1),
-        children=allocate_state(problem, width + 1),
+        parents=S.allocate_state(problem, width + 1),
+        children=S.allocate_state(problem, width + 1),
         origin=np.empty((n_levels, width), np.int32),
         taken=np.empty((n_levels, width), np.int32),
         estimates=np.empty(n_children),
@@ -109,7 +103,7 @@ def estimate_rest(problem, state, b, guide, most_delay):
             finish = np.float64(state.vehicle[b, v, S.VEHICLE_EVENT_TICK])
         else:
             finish = np.float64(state.task[b, task, S.TASK_FINISH])
-        delay += max(0.0, finish - find_due(problem, state, b, task))
+        delay += max(0.0, finish - S.find_due(problem, state, b, task))
     return np.inf if delay >= most_delay else estimate + guide.delay_weight * delay
 
 
@@ -191,22 +185,22 @@ def expand_parent(problem, beam, level, b, n, guide, cost_limit, found):
     most_delay = guide.most_delay * problem.instance[i, S.INSTANCE_N_TASKS]
     trial = beam.origin.shape[1]
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-        if not has_choice(problem, parents, b, v):
+        if not offers.has_choice(problem, parents, b, v):
             continue
-        for rule in range(N_RULES):
-            position = select_task(problem, parents, b, v, rule)
+        for rule in range(rules.N_RULES):
+            position = rules.select_task(problem, parents, b, v, rule)
             repeated = 0
             for other in range(rule):
-                repeated += select_task(problem, parents, b, v, other) == position
+                repeated += rules.select_task(problem, parents, b, v, other) == position
             if repeated:
                 continue
-            copy_row(parents, b, children, trial)
-            assign_task(problem, children, trial, v, position)
-            advance_events(problem, children, trial)
-            action = v * N_RULES + rule
+            S.copy_row(parents, b, children, trial)
+            commitment.assign_task(problem, children, trial, v, position)
+            events.advance_events(problem, children, trial)
+            action = v * rules.N_RULES + rule
             if children.episode[trial, S.EPISODE_PHASE] != S.RUNNING:
-                if is_better(found, children.outcome[trial], cost_limit):
-                    copy_outcome(children.outcome[trial], found)
+                if search.is_better(found, children.outcome[trial], cost_limit):
+                    search.copy_outcome(children.outcome[trial], found)
                     keep_sequence(beam, level, b, action, found)
                 continue
             estimate = estimate_rest(problem, children, trial, guide, most_delay)
@@ -230,8 +224,10 @@ def select_children(problem, beam, level, order):
             break
         if is_new(beam.table, beam.hashes[k]):
             b, action = beam.child_of[k], beam.child_action[k]
-            copy_row(beam.parents, b, beam.children, n)
-            apply_rule(problem, beam.children, n, action // N_RULES, action % N_RULES)
+            S.copy_row(beam.parents, b, beam.children, n)
+            rollout.apply_rule(
+                problem, beam.children, n, action // rules.N_RULES, action % rules.N_RULES
+            )
             beam.origin[level, n] = b
             beam.taken[level, n] = action
             n += 1
@@ -252,8 +248,8 @@ def search_beam(problem, beam, instance, guide, cost_limit, found):
     cost_limit : float, the cost of a kept sequence is below it where that is within reach
     found : Found, output, as long as the beam has levels
     """
-    clear_found(found)
-    start_episode(problem, beam.parents, 0, instance)
+    search.clear_found(found)
+    events.start_episode(problem, beam.parents, 0, instance)
     n = 1
     for level in range(len(beam.origin)):
         n_children = 0

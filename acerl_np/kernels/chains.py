@@ -10,7 +10,6 @@ import numpy as np
 
 from acerl_np.kernels import state as S
 from acerl_np.kernels.commitment import append_waiting
-from acerl_np.kernels.state import unless_errands
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -69,7 +68,7 @@ def plan_followers(problem, state, b, task, begins, ends):
             state.job[b, other, S.JOB_KNOWN] = max(begins, known)
 
 
-@unless_errands(lambda problem, state, b, task, tick: None)
+@S.unless_errands(lambda problem, state, b, task, tick: None)
 def queue_task(problem, state, b, task, tick):
     """Let a task that is delivered queue at its machine; what needs none is done at once."""
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -81,7 +80,7 @@ def queue_task(problem, state, b, task, tick):
     state.episode[b, S.EPISODE_N_PROCESSED] += 1
 
 
-@unless_errands(lambda problem, state, b, tick: None)
+@S.unless_errands(lambda problem, state, b, tick: None)
 def run_machines(problem, state, b, tick):
     """Let processing end at a tick, then free servers take what was delivered first."""
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -107,7 +106,7 @@ def run_machines(problem, state, b, tick):
             plan_followers(problem, state, b, task, tick, ends)
 
 
-@unless_errands(lambda problem, state, b, tick: False)
+@S.unless_errands(lambda problem, state, b, tick: False)
 def release_tasks(problem, state, b, tick):
     """Put those tasks into the pool that are known at a tick: what was expected, then arrivals.
 
@@ -141,7 +140,7 @@ def release_tasks(problem, state, b, tick):
     return state.episode[b, S.EPISODE_POOL_SIZE] > before
 
 
-@unless_errands(lambda state, b: S.NEVER)
+@S.unless_errands(lambda state, b: S.NEVER)
 def find_chain_tick(state, b):
     """Return the tick at which a machine is done next or an expected task is known, `NEVER` for none."""
     tick = S.NEVER

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import energy, trips, ways
 from acerl_np.kernels import state as S
-from acerl_np.kernels.energy import set_level
-from acerl_np.kernels.state import find_pause, find_ready, find_weight, has_errands, unless_errands
-from acerl_np.kernels.trips import count_busy, find_turn, finish_edge, leave_pickup, set_out
-from acerl_np.kernels.ways import count_errand, count_trip
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -94,7 +91,7 @@ def undo_rest(problem, state, b, v):
     if task >= 0:
         end = np.int64(problem.ends[i, task, S.ENDS_PICKUP])
         loaded = distance[end, problem.ends[i, task, S.ENDS_DELIVERY]]
-        usage[S.USAGE_BUSY] -= count_busy(state, b, v)
+        usage[S.USAGE_BUSY] -= trips.count_busy(state, b, v)
         usage[S.USAGE_WAITING] -= usage[S.USAGE_LAST_WAITING]
     usage[S.USAGE_EMPTY] = max(0.0, usage[S.USAGE_EMPTY] - distance[stand, end])
     driven = usage[S.USAGE_DRIVEN] - distance[stand, end] - loaded
@@ -105,7 +102,7 @@ def undo_rest(problem, state, b, v):
 def leave_way(problem, state, b, v):
     """Let the free vehicle v leave what it does without a task, or with one that another shall take."""
     vehicle = state.vehicle[b, v]
-    set_level(problem, state, b, v)
+    energy.set_level(problem, state, b, v)
     note_leaving(problem, state, b, v)
     status = vehicle[S.VEHICLE_STATUS]
     if status == S.WORKING or S.ROAMING <= status <= S.TO_CHARGER:
@@ -125,7 +122,7 @@ def recall_vehicle(problem, state, b, v):
     stand, tick = vehicle[S.VEHICLE_STAND_SITE], vehicle[S.VEHICLE_STAND_TICK]
     vehicle[S.VEHICLE_SINCE] = tick
     if tick > now:
-        finish_edge(problem, state, b, v)
+        trips.finish_edge(problem, state, b, v)
         vehicle[S.VEHICLE_STATUS] = S.ROAMING
         vehicle[S.VEHICLE_EVENT_TICK] = tick
     else:
@@ -134,7 +131,7 @@ def recall_vehicle(problem, state, b, v):
         vehicle[S.VEHICLE_STAND_SITE] = -1
 
 
-@unless_errands(lambda problem, state, b, v, task: False)
+@S.unless_errands(lambda problem, state, b, v, task: False)
 def take_over(problem, state, b, v, task):
     """Let vehicle v leave what it does for a task, and another one lose that; whether v has it already."""
     before = state.task[b, task, S.TASK_VEHICLE]
@@ -162,7 +159,7 @@ def assign_task(problem, state, b, v, position):
     state.episode[b, S.EPISODE_N_DECISIONS] += 1
 
     vehicle, usage = state.vehicle[b, v], state.usage[b, v]
-    if has_errands(problem, i) and take_over(problem, state, b, v, task):
+    if S.has_errands(problem, i) and take_over(problem, state, b, v, task):
         return
     vehicle[S.VEHICLE_TASK] = task
     vehicle[S.VEHICLE_STATUS] = S.WORKING
@@ -170,20 +167,20 @@ def assign_task(problem, state, b, v, position):
     state.task[b, task, S.TASK_START] = now
     pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
     halted = vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0
-    approach, slowdown, leaves = set_out(problem, state, b, v, pickup)
+    approach, slowdown, leaves = trips.set_out(problem, state, b, v, pickup)
     usage[S.USAGE_DRIVEN] += approach + problem.distance[layout, pickup, delivery]
     usage[S.USAGE_EMPTY] += approach
-    to_pickup, duration = count_trip(problem, i, v, task, approach, slowdown, not halted)
-    pause = find_pause(problem, state, b, task, leaves + to_pickup)
+    to_pickup, duration = ways.count_trip(problem, i, v, task, approach, slowdown, not halted)
+    pause = S.find_pause(problem, state, b, task, leaves + to_pickup)
     vehicle[S.VEHICLE_PAUSE] = pause
     vehicle[S.VEHICLE_LOADED_TICK] = leaves + to_pickup + pause
     vehicle[S.VEHICLE_EVENT_TICK] = leaves + duration + pause
     if pause > 0 and vehicle[S.VEHICLE_LEG] not in (S.JOINING, S.TO_PICKUP):
-        leave_pickup(problem, state, b, v)
+        trips.leave_pickup(problem, state, b, v)
     usage[S.USAGE_BUSY] += leaves - now + duration
     loaded = np.float64(leaves + to_pickup + pause)
-    waiting = loaded - find_ready(problem, state, b, task)
-    usage[S.USAGE_LAST_WAITING] = find_weight(problem, i, task) * waiting
+    waiting = loaded - S.find_ready(problem, state, b, task)
+    usage[S.USAGE_LAST_WAITING] = S.find_weight(problem, i, task) * waiting
     usage[S.USAGE_WAITING] += usage[S.USAGE_LAST_WAITING]
 
 
@@ -208,15 +205,15 @@ def send_vehicle(problem, state, b, v, status, site):
     """Send the idle vehicle v without a task to a site, where it then parks or charges."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     vehicle, usage = state.vehicle[b, v], state.usage[b, v]
-    set_level(problem, state, b, v)
+    energy.set_level(problem, state, b, v)
     note_leaving(problem, state, b, v)
     vehicle[S.VEHICLE_STATUS] = status
     vehicle[S.VEHICLE_DESTINATION] = site
     halted = vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0
-    metres, slowdown, leaves = set_out(problem, state, b, v, site)
+    metres, slowdown, leaves = trips.set_out(problem, state, b, v, site)
     usage[S.USAGE_DRIVEN] += metres
     usage[S.USAGE_EMPTY] += metres
-    ticks = count_errand(problem, i, v, metres, slowdown, not halted)
+    ticks = ways.count_errand(problem, i, v, metres, slowdown, not halted)
     vehicle[S.VEHICLE_EVENT_TICK] = leaves + ticks
 
 
@@ -232,7 +229,7 @@ def open_round(problem, state, b):
         task = vehicle[S.VEHICLE_TASK]
         if state.task[b, task, S.TASK_CHANGES] >= problem.instance[i, S.INSTANCE_MAX_CHANGES]:
             continue
-        find_turn(problem, state, b, v)
+        trips.find_turn(problem, state, b, v)
         size = state.episode[b, S.EPISODE_POOL_SIZE]
         position = 0
         while position < size and state.pool[b, position] < task:
@@ -243,7 +240,7 @@ def open_round(problem, state, b):
         state.episode[b, S.EPISODE_POOL_SIZE] = size + 1
 
 
-@unless_errands(lambda problem, state, b: None)
+@S.unless_errands(lambda problem, state, b: None)
 def close_round(problem, state, b):
     """Let the tasks that nobody else took go on with their vehicles."""
     kept = 0

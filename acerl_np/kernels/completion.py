@@ -10,11 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import energy, offers, ways
 from acerl_np.kernels import state as S
-from acerl_np.kernels.energy import divide_up, find_level
-from acerl_np.kernels.offers import is_free
-from acerl_np.kernels.state import find_due, find_ready_in, find_weight, may_carry, round_sum
-from acerl_np.kernels.ways import find_slowdown, time_loaded, time_way
 from acerl_np.support.compiled import inner_kernel, kernel
 
 MOST_TASKS, MOST_VEHICLES, MOST_STEPS = 24, 12, 12
@@ -149,8 +146,8 @@ def find_charging(problem, state, b, v):
     begins = now
     if vehicle[S.VEHICLE_STATUS] == S.TO_CHARGER:
         begins = max(now, vehicle[S.VEHICLE_EVENT_TICK])
-    missing = battery[S.BATTERY_RESUME] - find_level(problem, state, b, v, begins)
-    return np.float64(begins - now + divide_up(missing, battery[S.BATTERY_CHARGE]))
+    missing = battery[S.BATTERY_RESUME] - energy.find_level(problem, state, b, v, begins)
+    return np.float64(begins - now + energy.divide_up(missing, battery[S.BATTERY_CHARGE]))
 
 
 @inner_kernel
@@ -161,7 +158,7 @@ def find_free(problem, state, b, v, planned_breakdowns):
     status = vehicle[S.VEHICLE_STATUS]
     if problem.fleet[i, v, S.FLEET_CAPACITY] < 0.0:  # out of service, or about to be
         return np.inf, np.int64(-1)
-    if is_free(state, b, v):
+    if offers.is_free(state, b, v):
         return 0.0, np.int64(-1)
     free = np.float64(vehicle[S.VEHICLE_EVENT_TICK] - state.episode[b, S.EPISODE_TIME])
     if status == S.WORKING:
@@ -184,7 +181,7 @@ def find_free(problem, state, b, v, planned_breakdowns):
 def rate_end(end, due, most_slack, offset):
     """Return the key of a task that would end so, the least comes first; `offset` is what stays of it."""
     slack = min(max(due - end, -UNKNOWN), most_slack)  # without a way there is no end
-    return round_sum(end + FAVOUR_SLACK * slack + offset)
+    return S.round_sum(end + FAVOUR_SLACK * slack + offset)
 
 
 @inner_kernel
@@ -225,11 +222,11 @@ def keep_least(lead, value, n, most, kept):
 def rate_task(problem, state, b, v, free, site, task, urgent):
     """Return the key of a task as the next one of vehicle v, free in `free` s at a site as of `time_way`."""
     i = state.episode[b, S.EPISODE_INSTANCE]
-    loaded = time_loaded(problem, i, v, task)
+    loaded = ways.time_loaded(problem, i, v, task)
     pickup = problem.ends[i, task, S.ENDS_PICKUP]
-    reach = free + time_way(problem, state, b, v, site, pickup)
-    end = max(reach, find_ready_in(problem, state, b, task)) + loaded
-    due = find_due(problem, state, b, task) - np.float64(state.episode[b, S.EPISODE_TIME])
+    reach = free + ways.time_way(problem, state, b, v, site, pickup)
+    end = max(reach, S.find_ready_in(problem, state, b, task)) + loaded
+    due = S.find_due(problem, state, b, task) - np.float64(state.episode[b, S.EPISODE_TIME])
     most_slack = MOST_SLACK * problem.unit[i, S.UNIT_SECONDS]
     return rate_end(end, due, most_slack, -FAVOUR_LOADED * loaded - urgent)
 
@@ -243,11 +240,11 @@ def keep_tasks(problem, state, b, own):
         for k in range(size):
             own.lead[k], own.least[k] = -np.inf, np.inf
         for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-            if not is_free(state, b, v):
+            if not offers.is_free(state, b, v):
                 continue
             for k in range(size):
                 task = state.pool[b, k]
-                if may_carry(problem, i, v, task):
+                if S.may_carry(problem, i, v, task):
                     key = rate_task(problem, state, b, v, 0.0, np.int64(-1), task, 0.0)
                     if key < own.least[k]:  # not where no way leads
                         own.least[k] = key
@@ -266,10 +263,10 @@ def keep_vehicles(problem, state, b, planned_breakdowns, own):
             free, site = find_free(problem, state, b, v, planned_breakdowns)
             for k in range(own.n[0]):
                 task = state.pool[b, own.position[k]]
-                if free < np.inf and may_carry(problem, i, v, task):
+                if free < np.inf and S.may_carry(problem, i, v, task):
                     key = rate_task(problem, state, b, v, free, site, task, own.urgent[k])
                     own.least[v] = min(own.least[v], key)
-            own.lead[v] = 1.0 if is_free(state, b, v) and own.least[v] < np.inf else 0.0
+            own.lead[v] = 1.0 if offers.is_free(state, b, v) and own.least[v] < np.inf else 0.0
     own.n[1] = keep_least(own.lead, own.least, n_vehicles, MOST_VEHICLES, own.vehicle)
 
 
@@ -283,9 +280,9 @@ def gather(problem, state, b, planned_breakdowns, own):
         task = state.pool[b, own.position[k]]
         own.pickup[k] = problem.ends[i, task, S.ENDS_PICKUP]
         own.delivery[k] = problem.ends[i, task, S.ENDS_DELIVERY]
-        own.due[k] = find_due(problem, state, b, task) - now
-        own.ready[k] = find_ready_in(problem, state, b, task)
-        own.weight[k] = find_weight(problem, i, task)
+        own.due[k] = S.find_due(problem, state, b, task) - now
+        own.ready[k] = S.find_ready_in(problem, state, b, task)
+        own.weight[k] = S.find_weight(problem, i, task)
         own.urgent[k] = 0.0
         if problem.instance[i, S.INSTANCE_HAS_PRIORITIES]:
             priority = problem.record[i, task, S.RECORD_PRIORITY]
@@ -306,10 +303,10 @@ def gather(problem, state, b, planned_breakdowns, own):
         own.halt[w], own.back[w] = find_halt(problem, state, b, v, planned_breakdowns)
         for k in range(own.n[0]):
             task = state.pool[b, own.position[k]]
-            own.loaded[w, k] = time_loaded(problem, i, v, task)
+            own.loaded[w, k] = ways.time_loaded(problem, i, v, task)
             own.offset[w, k] = -FAVOUR_LOADED * own.loaded[w, k] - own.urgent[k]
-            own.reach[w, k] = time_way(problem, state, b, v, site, own.pickup[k])
-            if not may_carry(problem, i, v, task):
+            own.reach[w, k] = ways.time_way(problem, state, b, v, site, own.pickup[k])
+            if not S.may_carry(problem, i, v, task):
                 own.offset[w, k] = np.inf
             there = max(own.free[w] + own.reach[w, k], own.ready[k])
             rate_next(own, 0, w, k, there + own.loaded[w, k])
@@ -353,7 +350,7 @@ def follow(distance, problem, own, w, n_left):
         k = own.left[n]
         way = distance[site, own.pickup[k]] * own.pace[w]
         if row >= 0.0:
-            way += find_slowdown(problem, row, site, own.pickup[k])
+            way += ways.find_slowdown(problem, row, site, own.pickup[k])
         there = max(own.rest[w] + way, own.ready[k])
         key = rate_next(own, 1, w, k, there + own.loaded[w, k])
         if key < least or (key == least and k < best):

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import baselines, observation, offers, random, update, yardsticks
 from acerl_np.kernels import state as S
-from acerl_np.kernels.baselines import decide_by_rule
 from acerl_np.kernels.index import Index, Pairs, allocate_pairs, choose_pair
 from acerl_np.kernels.matching import Matching, allocate_matching
 from acerl_np.kernels.network import (
@@ -27,14 +27,8 @@ from acerl_np.kernels.network import (
     forward,
     sum_columns,
 )
-from acerl_np.kernels.observation import N_SEEN_FIELDS, list_actions, list_features
-from acerl_np.kernels.offers import has_choice, is_decision_due
 from acerl_np.kernels.own import OwnDecider, decide_by_own
-from acerl_np.kernels.random import LANES, derive_key, draw_uniform
 from acerl_np.kernels.rules import PAPER_RULES, select_task
-from acerl_np.kernels.state import Problem
-from acerl_np.kernels.update import Noise, perturb_member
-from acerl_np.kernels.yardsticks import ASSIGNMENT, decide_by_yardstick
 from acerl_np.support.compiled import choose_by_type, inner_kernel, kernel
 
 NOTHING = np.int64(-1), np.int64(-1), np.int64(-1)
@@ -126,7 +120,7 @@ class NetworkDecider(NamedTuple):
     held: np.ndarray
     mean: np.ndarray
     noise_std: float
-    noise: Noise
+    noise: update.Noise
     noise_key: np.ndarray
     bits: np.ndarray
     normals: np.ndarray
@@ -155,10 +149,10 @@ Decider = (
 )
 
 
-def make_yardstick_decider(rule: int, problem: Problem) -> YardstickDecider:
+def make_yardstick_decider(rule: int, problem: S.Problem) -> YardstickDecider:
     """Return the decider that follows a yardstick on instances of `problem`."""
     n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
-    sizes = sorted((n_vehicles, n_tasks)) if rule == ASSIGNMENT else (0, 0)
+    sizes = sorted((n_vehicles, n_tasks)) if rule == yardsticks.ASSIGNMENT else (0, 0)
     value, vehicle = np.empty((n_vehicles, n_tasks)), np.empty(n_vehicles, np.int64)
     return YardstickDecider(rule, value, vehicle, allocate_matching(*sizes))
 
@@ -178,17 +172,17 @@ def allocate_networks(
         held=np.full(n_networks, -1, np.int64),
         mean=np.empty(0, np.float32),
         noise_std=0.0,
-        noise=Noise(0, 0, 2, False),
+        noise=update.Noise(0, 0, 2, False),
         noise_key=np.empty(4, np.uint32),
-        bits=np.empty((4, LANES), np.uint32),
-        normals=np.empty((4, LANES), np.float32),
+        bits=np.empty((4, random.LANES), np.uint32),
+        normals=np.empty((4, random.LANES), np.float32),
         features=allocate_features(n_features),
         layers=Layers(
             hidden=allocate_rows(1, widest)[0],
             active=allocate_features(widest),
             logits=np.empty(n_actions, np.float32),
         ),
-        seen=np.empty((n_features, N_SEEN_FIELDS), np.int32),
+        seen=np.empty((n_features, observation.N_SEEN_FIELDS), np.int32),
         legal=np.empty(n_actions, np.int32),
         weight=np.empty(n_actions, np.float64),
         rules=rules,
@@ -206,7 +200,7 @@ def make_network_decider(
     return decider._replace(greedy=greedy)
 
 
-def make_index_decider(index: Index, problem: Problem, greedy: bool) -> IndexDecider:
+def make_index_decider(index: Index, problem: S.Problem, greedy: bool) -> IndexDecider:
     """Return the decider that follows index functions on instances of `problem`."""
     n_vehicles, n_tasks = problem.fleet.shape[1], problem.record.shape[1]
     return IndexDecider(greedy, index, allocate_pairs(n_vehicles, n_tasks, len(index.own)))
@@ -219,7 +213,8 @@ def decide_by_plan(problem, state, b, decider, row, key, decision):
     own = i % decider.orders.shape[1]
     for k in range(decider.orders.shape[2]):
         v = np.int64(decider.orders[row, own, k])
-        if v < problem.instance[i, S.INSTANCE_N_VEHICLES] and has_choice(problem, state, b, v):
+        n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+        if v < n_vehicles and offers.has_choice(problem, state, b, v):
             rule = np.int64(decider.rules[row, own, v])
             return v, np.int64(select_task(problem, state, b, v, rule)), rule
     return NOTHING
@@ -248,7 +243,7 @@ def find_network(decider, row):
             decider.normals,
         )
         mean, sigma = decider.mean, decider.noise_std
-        perturb_member(mean, sigma, decider.noise, row, key, bits, normals, own)
+        update.perturb_member(mean, sigma, decider.noise, row, key, bits, normals, own)
         sum_columns(decider.network, own, decider.column_sums[place])
         decider.held[place] = row
     return place
@@ -262,19 +257,19 @@ def choose_output(decider, row, n_features, n_legal, key, decision, draw):
     forward(decider.network, theta, column_sums, decider.features, n_features, layers)
     if decider.greedy:
         return np.int64(choose_greedy(layers.logits, decider.legal, n_legal))
-    uniform = draw_uniform(key, decision, draw)
+    uniform = random.draw_uniform(key, decision, draw)
     return np.int64(choose_sampled(layers.logits, decider.legal, n_legal, uniform, decider.weight))
 
 
 @inner_kernel
 def decide_by_network(problem, state, b, decider, row, key, decision):
     """Decide as `decide`, by a network: one output for each vehicle and rule."""
-    if not is_decision_due(problem, state, b):
+    if not offers.is_decision_due(problem, state, b):
         return NOTHING
     place = find_network(decider, row)
-    n = list_features(problem, state, b, decider.features, decider.seen)
+    n = observation.list_features(problem, state, b, decider.features, decider.seen)
     n_rules = len(decider.rules)
-    n_legal = list_actions(problem, state, b, n_rules, decider.legal)
+    n_legal = observation.list_actions(problem, state, b, n_rules, decider.legal)
     action = choose_output(decider, place, n, n_legal, key, decision, 0)
     v, rule = np.int64(action // n_rules), decider.rules[action % n_rules]
     return v, np.int64(select_task(problem, state, b, v, rule)), rule
@@ -287,11 +282,11 @@ def decide_by_agents(problem, state, b, decider, row, key, decision):
     The first outputs of the one are the vehicles'; of the other's, one per action, those of the chosen
     vehicle count.
     """
-    if not is_decision_due(problem, state, b):
+    if not offers.is_decision_due(problem, state, b):
         return NOTHING
     own, n_rules = decider.networks, len(decider.networks.rules)
-    n = list_features(problem, state, b, own.features, own.seen)
-    n_legal = list_actions(problem, state, b, n_rules, own.legal)
+    n = observation.list_features(problem, state, b, own.features, own.seen)
+    n_legal = observation.list_actions(problem, state, b, n_rules, own.legal)
     n_choices = np.int64(0)
     for k in range(n_legal):
         if own.legal[k] % n_rules == 0:
@@ -306,8 +301,8 @@ def decide_by_agents(problem, state, b, decider, row, key, decision):
 
 
 KINDS: dict[type, Callable[..., tuple[int, int, int]]] = {
-    RuleDecider: decide_by_rule,
-    YardstickDecider: decide_by_yardstick,
+    RuleDecider: baselines.decide_by_rule,
+    YardstickDecider: yardsticks.decide_by_yardstick,
     OwnDecider: decide_by_own,
     PlanDecider: decide_by_plan,
     IndexDecider: decide_by_index,
@@ -355,4 +350,4 @@ def derive_keys(seed, purpose, a, first, keys):
     keys : ndarray(uint32, (n, 4)), output
     """
     for k in range(len(keys)):
-        derive_key(seed, purpose, a, first + k, keys[k])
+        random.derive_key(seed, purpose, a, first + k, keys[k])

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.state import count_ticks, unless_errands
 from acerl_np.kernels.ways import count_trip, count_way, find_approach, find_delay, find_stand
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
-@unless_errands(lambda problem, state, b, v: False)
+@S.unless_errands(lambda problem, state, b, v: False)
 def has_battery(problem, state, b, v):
     """Whether vehicle v has a battery."""
     return problem.battery[state.episode[b, S.EPISODE_INSTANCE], v, S.BATTERY_CAPACITY] > 0
@@ -44,7 +43,7 @@ def find_level(problem, state, b, v, tick):
     return max(np.int64(0), level - find_rate(battery, status) * (tick - since))
 
 
-@unless_errands(lambda problem, state, b, v: None)
+@S.unless_errands(lambda problem, state, b, v: None)
 def set_level(problem, state, b, v):
     """Write the level of vehicle v at this tick, before what it does changes."""
     if has_battery(problem, state, b, v):
@@ -143,7 +142,7 @@ def is_plenty(problem, state, b, v, task, level):
         return False
     plenty = battery[S.BATTERY_CRITICAL] + battery[S.BATTERY_PLENTY]
     plenty += battery[S.BATTERY_EMPTY] * np.int64(find_delay(state, b, v))
-    plenty += battery[S.BATTERY_LOADED] * count_ticks(problem.record[i, task, S.RECORD_HANDLING])
+    plenty += battery[S.BATTERY_LOADED] * S.count_ticks(problem.record[i, task, S.RECORD_HANDLING])
     halted = state.vehicle[b, v, S.VEHICLE_HALTED_TOWARDS] >= 0
     return level >= plenty and not halted
 
@@ -155,7 +154,7 @@ def has_way(problem, state, b, v, task):
     return find_approach(problem, state, b, v, pickup)[0] < np.inf
 
 
-@unless_errands(lambda problem, state, b, v, task: True)
+@S.unless_errands(lambda problem, state, b, v, task: True)
 def can_serve(problem, state, b, v, task):
     """Whether vehicle v, which is free, has a way to a task and holds what that needs."""
     i = state.episode[b, S.EPISODE_INSTANCE]

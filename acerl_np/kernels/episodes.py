@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import commitment, deciders, events, futures, lookahead
 from acerl_np.kernels import state as S
-from acerl_np.kernels.commitment import take_decision
-from acerl_np.kernels.deciders import KINDS, find_kind
-from acerl_np.kernels.events import advance_events, open_episode
-from acerl_np.kernels.futures import Ahead
-from acerl_np.kernels.lookahead import decide_ahead
-from acerl_np.kernels.state import write_outcome
 from acerl_np.support.compiled import choose_by_type, kernel
 
-PLAYERS = {**KINDS, Ahead: decide_ahead}
+PLAYERS = {**deciders.KINDS, futures.Ahead: lookahead.decide_ahead}
 """What decides for each type of decider, and for a lookahead."""
 
 
@@ -23,7 +18,7 @@ def choose(problem, state, b, decider, row, key, decision):
 
 
 def _find(problem, state, b, decider, row, key, decision):
-    return find_kind(decider, PLAYERS)
+    return deciders.find_kind(decider, PLAYERS)
 
 
 choose_by_type(choose, _find)
@@ -54,7 +49,7 @@ def play_episodes(problem, state, decider, episodes, piece, begins, n_rounds, ou
         for b in range(n_tile if begins else 0):
             for word in range(4):
                 state.breakdown_key[b, word] = episodes.keys[first + b, word]
-            open_episode(problem, state, b, episodes.instances[first + b])
+            events.open_episode(problem, state, b, episodes.instances[first + b])
         begins = True
         running = True
         while running:
@@ -65,16 +60,16 @@ def play_episodes(problem, state, decider, episodes, piece, begins, n_rounds, ou
             for b in range(n_tile):
                 if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
                     continue
-                advance_events(problem, state, b)
+                events.advance_events(problem, state, b)
                 if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
                     continue
                 row, key = episodes.rows[first + b], state.breakdown_key[b]
                 decision = state.episode[b, S.EPISODE_N_DECISIONS]
                 v, position, _ = choose(problem, state, b, decider, row, key, decision)
-                take_decision(problem, state, b, v, position)
+                commitment.take_decision(problem, state, b, v, position)
                 running = True
         for b in range(n_tile):
-            write_outcome(state, b, outcome, first + b)
+            S.write_outcome(state, b, outcome, first + b)
         first += n_tile
     return first
 

@@ -4,21 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import commitment, energy, trips, ways
 from acerl_np.kernels import state as S
-from acerl_np.kernels.commitment import send_vehicle, stands_at
-from acerl_np.kernels.energy import (
-    can_serve,
-    divide_up,
-    find_charged,
-    find_exhaustion,
-    find_level,
-    find_need,
-    has_battery,
-    set_level,
-)
-from acerl_np.kernels.state import may_carry, round_sum, unless_errands
-from acerl_np.kernels.trips import find_turn, set_stand
-from acerl_np.kernels.ways import count_errand, find_approach
 from acerl_np.support.compiled import inner_kernel
 
 
@@ -30,14 +17,14 @@ def mark_free(problem, state, b, v):
     vehicle[S.VEHICLE_STAND_SITE] = -1
     status = vehicle[S.VEHICLE_STATUS]
     if status in (S.TO_CHARGER, S.QUEUED, S.CHARGING):
-        if find_level(problem, state, b, v, now) < problem.battery[i, v, S.BATTERY_RESUME]:
+        if energy.find_level(problem, state, b, v, now) < problem.battery[i, v, S.BATTERY_RESUME]:
             return
         if status != S.TO_CHARGER:
             site = vehicle[S.VEHICLE_SITE]
-            set_stand(state, b, v, site, site, now, np.float64(now), 0.0)
+            trips.set_stand(state, b, v, site, site, now, np.float64(now), 0.0)
             return
     if S.ROAMING <= status <= S.TO_CHARGER:
-        find_turn(problem, state, b, v)
+        trips.find_turn(problem, state, b, v)
 
 
 @inner_kernel
@@ -48,17 +35,17 @@ def find_offer(problem, state, b, v, after):
     if state.episode[b, S.EPISODE_POOL_SIZE] == 0:
         return tick
     resume = problem.battery[i, v, S.BATTERY_RESUME]
-    reached = find_charged(problem, state, b, v, resume)
+    reached = energy.find_charged(problem, state, b, v, resume)
     if reached > after:
         return reached
     site = state.vehicle[b, v, S.VEHICLE_SITE]
     full = problem.battery[i, v, S.BATTERY_FULL]
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = np.int64(state.pool[b, k])
-        if may_carry(problem, i, v, task):
+        if S.may_carry(problem, i, v, task):
             need = find_site_need(problem, i, v, task, site)
             if need <= full:
-                reached = find_charged(problem, state, b, v, need)
+                reached = energy.find_charged(problem, state, b, v, need)
                 if reached > after:
                     tick = min(tick, reached)
     return tick
@@ -72,10 +59,10 @@ def find_site_need(problem, i, v, task, site):
     row = np.int64(problem.fleet[i, v, S.FLEET_SLOWDOWN])
     slowdown = problem.slowdown[row, site, pickup] if row >= 0 else 0.0
     metres = problem.distance[layout, site, pickup]
-    return find_need(problem, i, v, task, np.int64(0), metres, slowdown, True)
+    return energy.find_need(problem, i, v, task, np.int64(0), metres, slowdown, True)
 
 
-@unless_errands(lambda problem, state, b: S.NEVER)
+@S.unless_errands(lambda problem, state, b: S.NEVER)
 def find_errand_tick(problem, state, b):
     """Return the tick of the next event of batteries and parking, `NEVER` if there is none."""
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
@@ -90,10 +77,10 @@ def find_errand_tick(problem, state, b):
         park_after = problem.instance[i, S.INSTANCE_PARK_AFTER]
         if status == S.IDLE and now < vehicle[S.VEHICLE_SINCE] + park_after < S.NEVER:
             tick = min(tick, vehicle[S.VEHICLE_SINCE] + park_after)
-        if has_battery(problem, state, b, v):
+        if energy.has_battery(problem, state, b, v):
             battery = problem.battery[i, v]
             if status != S.BROKEN:
-                exhausted = find_exhaustion(problem, state, b, v)
+                exhausted = energy.find_exhaustion(problem, state, b, v)
                 # Of a live vehicle the level may have come to 0 before, as far as is known.
                 tick = min(tick, exhausted) if exhausted > now else tick
             if status == S.CHARGING:
@@ -106,7 +93,7 @@ def find_errand_tick(problem, state, b):
     return tick
 
 
-@unless_errands(lambda problem, state, b, tick: False)
+@S.unless_errands(lambda problem, state, b, tick: False)
 def end_errands(problem, state, b, tick):
     """Let ways without a task end, charging reach `full`, and free slots be given, at a tick.
 
@@ -120,7 +107,7 @@ def end_errands(problem, state, b, tick):
         status = vehicle[S.VEHICLE_STATUS]
         if not S.ROAMING <= status <= S.TO_CHARGER or vehicle[S.VEHICLE_EVENT_TICK] != tick:
             continue
-        set_level(problem, state, b, v)
+        energy.set_level(problem, state, b, v)
         vehicle[S.VEHICLE_SITE] = vehicle[S.VEHICLE_DESTINATION]
         vehicle[S.VEHICLE_SINCE] = tick
         vehicle[S.VEHICLE_STATUS] = S.IDLE
@@ -133,7 +120,7 @@ def end_errands(problem, state, b, tick):
             continue
         opens |= find_offer(problem, state, b, v, tick - 1) == tick
         if vehicle[S.VEHICLE_EVENT_TICK] == tick:
-            set_level(problem, state, b, v)
+            energy.set_level(problem, state, b, v)
             vehicle[S.VEHICLE_STATUS] = S.IDLE
             vehicle[S.VEHICLE_SINCE] = tick
     for k in range(problem.berth.shape[1]):
@@ -152,10 +139,10 @@ def end_errands(problem, state, b, tick):
                         first = np.int64(v)
             if first < 0:
                 break
-            set_level(problem, state, b, first)
+            energy.set_level(problem, state, b, first)
             state.vehicle[b, first, S.VEHICLE_STATUS] = S.CHARGING
             full = problem.battery[i, first, S.BATTERY_FULL]
-            charged = find_charged(problem, state, b, first, full)
+            charged = energy.find_charged(problem, state, b, first, full)
             state.vehicle[b, first, S.VEHICLE_EVENT_TICK] = max(tick + 1, charged)
             free -= 1
     return opens
@@ -208,11 +195,11 @@ def find_start(problem, state, b, v, site, places, arrival):
         battery = problem.battery[i, first]
         here = max(now, comes)
         start = max(here, find_slot(problem, state, b, places, comes))
-        level = find_level(problem, state, b, first, here)
+        level = energy.find_level(problem, state, b, first, here)
         missing = battery[S.BATTERY_FULL] - max(
             np.int64(0), level - battery[S.BATTERY_IDLE] * (start - here)
         )
-        ticks = max(np.int64(1), divide_up(missing, battery[S.BATTERY_CHARGE]))
+        ticks = max(np.int64(1), energy.divide_up(missing, battery[S.BATTERY_CHARGE]))
         state.vehicle[b, first, S.VEHICLE_ESTIMATE] = start + ticks
 
 
@@ -223,7 +210,7 @@ def helps(problem, state, b, v, site):
     full = problem.battery[i, v, S.BATTERY_FULL]
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = np.int64(state.pool[b, k])
-        if may_carry(problem, i, v, task) and find_site_need(problem, i, v, task, site) <= full:
+        if S.may_carry(problem, i, v, task) and find_site_need(problem, i, v, task, site) <= full:
             return True
     return False
 
@@ -235,19 +222,20 @@ def find_charger(problem, state, b, v, needed):
     `needed`: only where it could take a waiting task then.
     """
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
-    level = find_level(problem, state, b, v, now)
+    level = energy.find_level(problem, state, b, v, now)
     best, earliest = np.int64(-1), S.NEVER
     for k in range(problem.berth.shape[1]):
         if not problem.berth[i, k, S.BERTH_CHARGES]:
             continue
         site = problem.berth[i, k, S.BERTH_SITE]
-        metres, slowdown, _ = find_approach(problem, state, b, v, site)
+        metres, slowdown, _ = ways.find_approach(problem, state, b, v, site)
         if metres == np.inf or (needed and not helps(problem, state, b, v, site)):
             continue
-        if level >= problem.battery[i, v, S.BATTERY_FULL] and stands_at(state, b, v, site):
+        full = problem.battery[i, v, S.BATTERY_FULL]
+        if level >= full and commitment.stands_at(state, b, v, site):
             continue
         halted = state.vehicle[b, v, S.VEHICLE_HALTED_TOWARDS] >= 0
-        arrival = now + count_errand(problem, i, v, metres, slowdown, not halted)
+        arrival = now + ways.count_errand(problem, i, v, metres, slowdown, not halted)
         places = problem.berth[i, k, S.BERTH_PLACES]
         start = find_start(problem, state, b, v, site, places, arrival)
         if start < earliest:
@@ -262,8 +250,8 @@ def lacks_energy(problem, state, b, v):
     lacks = False
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = np.int64(state.pool[b, k])
-        if may_carry(problem, i, v, task):
-            if can_serve(problem, state, b, v, task):
+        if S.may_carry(problem, i, v, task):
+            if energy.can_serve(problem, state, b, v, task):
                 return False
             lacks = True
     return lacks
@@ -278,7 +266,7 @@ def find_parking(problem, state, b, v):
         if problem.berth[i, k, S.BERTH_CHARGES] or problem.berth[i, k, S.BERTH_PLACES] == 0:
             continue
         site = problem.berth[i, k, S.BERTH_SITE]
-        if stands_at(state, b, v, site):
+        if commitment.stands_at(state, b, v, site):
             return np.int64(-1)
         free = problem.berth[i, k, S.BERTH_PLACES]
         for u in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
@@ -286,9 +274,9 @@ def find_parking(problem, state, b, v):
             comes = vehicle[S.VEHICLE_DESTINATION] == site
             parks = vehicle[S.VEHICLE_STATUS] == S.PARKING and comes
             left = vehicle[S.VEHICLE_LEFT_TICK] == now and vehicle[S.VEHICLE_LEFT_SITE] == site
-            stands = vehicle[S.VEHICLE_STATUS] == S.IDLE and stands_at(state, b, u, site)
+            stands = vehicle[S.VEHICLE_STATUS] == S.IDLE and commitment.stands_at(state, b, u, site)
             free -= parks or left or stands
-        metres = round_sum(find_approach(problem, state, b, v, site)[0])
+        metres = S.round_sum(ways.find_approach(problem, state, b, v, site)[0])
         if free > 0 and metres < least:
             best, least = np.int64(site), metres
     return best
@@ -297,9 +285,9 @@ def find_parking(problem, state, b, v):
 @inner_kernel
 def find_refill(problem, state, b, v):
     """Return the charger's site to which the idle vehicle v shall drive now, -1 for none."""
-    if not has_battery(problem, state, b, v):
+    if not energy.has_battery(problem, state, b, v):
         return np.int64(-1)
-    level = find_level(problem, state, b, v, state.episode[b, S.EPISODE_TIME])
+    level = energy.find_level(problem, state, b, v, state.episode[b, S.EPISODE_TIME])
     low = level < problem.battery[state.episode[b, S.EPISODE_INSTANCE], v, S.BATTERY_GOOD]
     if low or lacks_energy(problem, state, b, v):
         return find_charger(problem, state, b, v, not low)
@@ -315,7 +303,7 @@ def find_rest_site(problem, state, b, v):
     return find_parking(problem, state, b, v)
 
 
-@unless_errands(lambda problem, state, b: None)
+@S.unless_errands(lambda problem, state, b: None)
 def settle_idle(problem, state, b):
     """Send idle vehicles to charge or to park, once nobody decides any more at this tick."""
     state.episode[b, S.EPISODE_SETTLED] = 1
@@ -324,8 +312,8 @@ def settle_idle(problem, state, b):
             continue
         site = find_refill(problem, state, b, v)
         if site >= 0:
-            send_vehicle(problem, state, b, v, S.TO_CHARGER, site)
+            commitment.send_vehicle(problem, state, b, v, S.TO_CHARGER, site)
             continue
         site = find_rest_site(problem, state, b, v)
         if site >= 0:
-            send_vehicle(problem, state, b, v, S.PARKING, site)
+            commitment.send_vehicle(problem, state, b, v, S.PARKING, site)

@@ -8,25 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import chains, commitment, energy, offers, random, trips, ways
 from acerl_np.kernels import state as S
-from acerl_np.kernels.chains import find_chain_tick, queue_task, release_tasks, run_machines
-from acerl_np.kernels.commitment import append_waiting, close_round, open_round
-from acerl_np.kernels.energy import find_exhaustion, has_battery, set_level
 from acerl_np.kernels.errands import end_errands, find_errand_tick, mark_free, settle_idle
-from acerl_np.kernels.offers import has_choice, is_decision_due
-from acerl_np.kernels.random import draw_waiting_time
-from acerl_np.kernels.state import (
-    count_ticks,
-    find_due,
-    find_ready,
-    find_weight,
-    has_errands,
-    is_chained,
-    unless_errands,
-    weigh_measures,
-)
-from acerl_np.kernels.trips import count_busy, drives, locate_vehicle
-from acerl_np.kernels.ways import find_pace
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -45,7 +29,7 @@ def undo_usage(problem, state, b, v, length, moved):
             usage[S.USAGE_DRIVEN] = max(usage[S.USAGE_EMPTY], usage[S.USAGE_DRIVEN] - rest)
         return
     pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
-    usage[S.USAGE_BUSY] -= count_busy(state, b, v)
+    usage[S.USAGE_BUSY] -= trips.count_busy(state, b, v)
     usage[S.USAGE_WAITING] -= usage[S.USAGE_LAST_WAITING]
     if vehicle[S.VEHICLE_LEG] == S.ARRIVED:
         return
@@ -68,15 +52,15 @@ def break_vehicle(problem, state, b, v, ticks):
     i = state.episode[b, S.EPISODE_INSTANCE]
     now = state.episode[b, S.EPISODE_TIME]
     vehicle = state.vehicle[b, v]
-    set_level(problem, state, b, v)
-    if drives(vehicle[S.VEHICLE_STATUS]):
-        locate_vehicle(problem, state, b, v, now - 1)
+    energy.set_level(problem, state, b, v)
+    if trips.drives(vehicle[S.VEHICLE_STATUS]):
+        trips.locate_vehicle(problem, state, b, v, now - 1)
         origin, target = vehicle[S.VEHICLE_EDGE_FROM], vehicle[S.VEHICLE_EDGE_TO]
         if vehicle[S.VEHICLE_LEG] == S.ARRIVED:
             target = origin
         # Where it waits for its task, the edge after the pickup is still to come.
         moved = np.float64(max(np.int64(0), now - 1 - vehicle[S.VEHICLE_EDGE_TICK]))
-        moved *= find_pace(problem, i, v, origin, target)
+        moved *= ways.find_pace(problem, i, v, origin, target)
         if vehicle[S.VEHICLE_REVERSED]:
             # Driven backwards the site behind is the one ahead: measure from the one truly passed.
             origin, target = target, origin
@@ -93,9 +77,9 @@ def break_vehicle(problem, state, b, v, ticks):
         task = vehicle[S.VEHICLE_TASK]
         if task >= 0:
             vehicle[S.VEHICLE_TASK] = -1
-            ready = find_ready(problem, state, b, task)
+            ready = S.find_ready(problem, state, b, task)
             state.waiting_since[b, task] = max(ready, np.float64(now - 1))
-            append_waiting(state, b, task)
+            commitment.append_waiting(state, b, task)
     vehicle[S.VEHICLE_STATUS] = S.BROKEN
     vehicle[S.VEHICLE_STAND_SITE] = -1
     vehicle[S.VEHICLE_EVENT_TICK] = now + ticks + 1
@@ -110,7 +94,7 @@ def find_repair_ticks(problem, state, b, v, tick):
         return problem.breakdown[i, v, k, S.BREAKDOWN_REPAIR_TICKS]
     n = state.vehicle[b, v, S.VEHICLE_N_REPAIRS]
     mean = problem.fleet[i, v, S.FLEET_MEAN_REPAIR]
-    return count_ticks(mean * draw_waiting_time(state.breakdown_key[b], n, 2 * v + 1))
+    return S.count_ticks(mean * random.draw_waiting_time(state.breakdown_key[b], n, 2 * v + 1))
 
 
 @inner_kernel
@@ -131,7 +115,7 @@ def plan_breakdown(problem, state, b, v, tick):
     mean = problem.fleet[i, v, S.FLEET_MEAN_UPTIME]
     if mean > 0.0:
         n = state.vehicle[b, v, S.VEHICLE_N_REPAIRS]
-        uptime = count_ticks(mean * draw_waiting_time(state.breakdown_key[b], n, 2 * v))
+        uptime = S.count_ticks(mean * random.draw_waiting_time(state.breakdown_key[b], n, 2 * v))
         planned = min(planned, max(np.int64(0), tick) + max(np.int64(1), uptime))
     state.vehicle[b, v, S.VEHICLE_BREAKDOWN_AT] = planned
 
@@ -143,9 +127,9 @@ def find_next_tick(problem, state, b):
     tick = S.NEVER
     if n_arrived < problem.instance[i, S.INSTANCE_N_TASKS]:
         tick = problem.arrival_tick[i, n_arrived]
-    if is_chained(problem, i):
-        tick = min(tick, find_chain_tick(state, b))
-    if has_errands(problem, i):
+    if S.is_chained(problem, i):
+        tick = min(tick, chains.find_chain_tick(state, b))
+    if S.has_errands(problem, i):
         tick = min(tick, find_errand_tick(problem, state, b))
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         vehicle = state.vehicle[b, v]
@@ -161,8 +145,8 @@ def repair_vehicle(problem, state, b, v, tick):
     """Let the broken vehicle v be idle again at a tick."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     vehicle = state.vehicle[b, v]
-    set_level(problem, state, b, v)
-    if vehicle[S.VEHICLE_LEVEL] == 0 and has_battery(problem, state, b, v):
+    energy.set_level(problem, state, b, v)
+    if vehicle[S.VEHICLE_LEVEL] == 0 and energy.has_battery(problem, state, b, v):
         vehicle[S.VEHICLE_LEVEL] = problem.battery[i, v, S.BATTERY_CRITICAL]
     vehicle[S.VEHICLE_STATUS] = S.IDLE
     vehicle[S.VEHICLE_SINCE] = tick
@@ -170,20 +154,20 @@ def repair_vehicle(problem, state, b, v, tick):
     plan_breakdown(problem, state, b, v, tick)
 
 
-@unless_errands(lambda problem, state, b, v: False)
+@S.unless_errands(lambda problem, state, b, v: False)
 def is_exhausted(problem, state, b, v):
     """Whether vehicle v has a battery that is empty at this tick."""
-    if not has_battery(problem, state, b, v):
+    if not energy.has_battery(problem, state, b, v):
         return False
-    return find_exhaustion(problem, state, b, v) == state.episode[b, S.EPISODE_TIME]
+    return energy.find_exhaustion(problem, state, b, v) == state.episode[b, S.EPISODE_TIME]
 
 
 @inner_kernel
 def process_tick(problem, state, b, tick):
     """Let everything happen that happens at `tick`: breakdowns and repairs, finishes, arrivals."""
     i = state.episode[b, S.EPISODE_INSTANCE]
-    errands = has_errands(problem, i)
-    chained = is_chained(problem, i)
+    errands = S.has_errands(problem, i)
+    chained = S.is_chained(problem, i)
     opens = False
     state.episode[b, S.EPISODE_TIME] = tick
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
@@ -201,7 +185,7 @@ def process_tick(problem, state, b, tick):
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         vehicle = state.vehicle[b, v]
         if vehicle[S.VEHICLE_STATUS] == S.WORKING and vehicle[S.VEHICLE_EVENT_TICK] == tick:
-            set_level(problem, state, b, v)
+            energy.set_level(problem, state, b, v)
             task = vehicle[S.VEHICLE_TASK]
             vehicle[S.VEHICLE_STATUS] = S.IDLE
             vehicle[S.VEHICLE_SINCE] = tick
@@ -211,15 +195,15 @@ def process_tick(problem, state, b, tick):
             state.episode[b, S.EPISODE_N_FINISHED] += 1
             opens = True
             if chained:
-                queue_task(problem, state, b, task, tick)
+                chains.queue_task(problem, state, b, task, tick)
     if errands:
         opens |= end_errands(problem, state, b, tick)
     if chained:
-        run_machines(problem, state, b, tick)
-        opens |= release_tasks(problem, state, b, tick)
+        chains.run_machines(problem, state, b, tick)
+        opens |= chains.release_tasks(problem, state, b, tick)
     n = state.episode[b, S.EPISODE_N_ARRIVED]
     while n < problem.instance[i, S.INSTANCE_N_TASKS] and problem.arrival_tick[i, n] <= tick:
-        append_waiting(state, b, n)
+        commitment.append_waiting(state, b, n)
         state.waiting_since[b, n] = problem.record[i, n, S.RECORD_ARRIVAL]
         n += 1
         opens = True
@@ -230,7 +214,7 @@ def process_tick(problem, state, b, tick):
         state.episode[b, S.EPISODE_WAITS] = 0
 
 
-@unless_errands(lambda problem, state, b, opens: None)
+@S.unless_errands(lambda problem, state, b, opens: None)
 def offer_anew(problem, state, b, opens):
     """Find who is free at this tick; let decisions be made again if something opens them."""
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
@@ -240,11 +224,11 @@ def offer_anew(problem, state, b, opens):
         vehicle = state.vehicle[b, v]
         if vehicle[S.VEHICLE_STATUS] == S.IDLE and vehicle[S.VEHICLE_SINCE] == now:
             # What did not fit when decisions were last made may do so where its way has ended.
-            opens |= has_choice(problem, state, b, v)
+            opens |= offers.has_choice(problem, state, b, v)
     if opens:
         state.episode[b, S.EPISODE_WAITS] = 0
         if problem.instance[i, S.INSTANCE_MAX_CHANGES] >= 0:
-            open_round(problem, state, b)
+            commitment.open_round(problem, state, b)
 
 
 @inner_kernel
@@ -254,11 +238,11 @@ def finish_episode(problem, state, b):
     makespan, delay, late, total = 0.0, 0.0, 0.0, 0.0
     for task in range(problem.instance[i, S.INSTANCE_N_TASKS]):
         finish = np.float64(state.task[b, task, S.TASK_FINISH])
-        weight = find_weight(problem, i, task)
+        weight = S.find_weight(problem, i, task)
         makespan = max(makespan, finish)
-        if is_chained(problem, i):
+        if S.is_chained(problem, i):
             makespan = max(makespan, np.float64(state.job[b, task, S.JOB_DONE]))
-        own = finish - find_due(problem, state, b, task)
+        own = finish - S.find_due(problem, state, b, task)
         total += weight
         delay += weight * max(0.0, own)
         # Finishes are whole seconds; due times may be off by rounding.
@@ -275,8 +259,8 @@ def finish_episode(problem, state, b):
     outcome[S.OUTCOME_LATE] = late / total
     outcome[S.OUTCOME_WAITING] = waiting / total
     outcome[S.OUTCOME_EMPTY] = empty / driven if driven > 0.0 else 0.0
-    outcome[S.OUTCOME_VALUE] = weigh_measures(problem, outcome, S.GOAL_OBJECTIVE)
-    outcome[S.OUTCOME_COST] = weigh_measures(problem, outcome, S.GOAL_COST)
+    outcome[S.OUTCOME_VALUE] = S.weigh_measures(problem, outcome, S.GOAL_OBJECTIVE)
+    outcome[S.OUTCOME_COST] = S.weigh_measures(problem, outcome, S.GOAL_COST)
     state.episode[b, S.EPISODE_PHASE] = S.FINISHED
 
 
@@ -284,7 +268,7 @@ def finish_episode(problem, state, b):
 def settle_tick(problem, state, b):
     """Let tasks that nobody took go on with their vehicles, and idle vehicles charge or park."""
     if problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_MAX_CHANGES] >= 0:
-        close_round(problem, state, b)
+        commitment.close_round(problem, state, b)
     state.episode[b, S.EPISODE_WAITS] = 1
     if state.episode[b, S.EPISODE_SETTLED] == 0:
         settle_idle(problem, state, b)
@@ -301,7 +285,7 @@ def pass_tick(problem, state, b, due):
     if is_over and state.episode[b, S.EPISODE_N_PROCESSED] == 0:
         finish_episode(problem, state, b)
         return
-    if has_errands(problem, i):
+    if S.has_errands(problem, i):
         settle_tick(problem, state, b)
     tick = min(due, find_next_tick(problem, state, b))
     if tick == S.NEVER:
@@ -316,7 +300,9 @@ def pass_tick(problem, state, b, due):
 @inner_kernel
 def pass_ticks(problem, state, b):
     """Advance episode b, tick by tick, to its next decision or to its end."""
-    while state.episode[b, S.EPISODE_PHASE] == S.RUNNING and not is_decision_due(problem, state, b):
+    while state.episode[b, S.EPISODE_PHASE] == S.RUNNING and not offers.is_decision_due(
+        problem, state, b
+    ):
         pass_tick(problem, state, b, S.NEVER)
 
 
@@ -326,7 +312,7 @@ def advance_errands(problem, state, b):
     pass_ticks(problem, state, b)
 
 
-@unless_errands(lambda problem, state, b: pass_ticks(problem, state, b))
+@S.unless_errands(lambda problem, state, b: pass_ticks(problem, state, b))
 def advance_events(problem, state, b):
     """Advance episode b to its next decision or to its end."""
     advance_errands(problem, state, b)

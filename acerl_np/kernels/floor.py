@@ -12,19 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import completion, offers, random, ways
 from acerl_np.kernels import state as S
-from acerl_np.kernels.completion import find_free
-from acerl_np.kernels.offers import count_free, find_priority, is_free, is_offered
-from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.state import (
-    find_due,
-    find_ready,
-    find_ready_in,
-    find_weight,
-    measure_distance,
-    round_sum,
-)
-from acerl_np.kernels.ways import find_approach, find_rest, find_stand, time_loaded, time_way
 from acerl_np.support.compiled import compile_inner, inner_kernel
 from acerl_np.support.methods import add_methods
 
@@ -90,7 +79,7 @@ class Floor(NamedTuple):
 
     def idle(self) -> int:
         """How many vehicles are free."""
-        return count_free(self.problem, self.state, self.b)
+        return offers.count_free(self.problem, self.state, self.b)
 
     def n_vehicles(self) -> int:
         """How many vehicles the fleet has."""
@@ -98,13 +87,13 @@ class Floor(NamedTuple):
 
     def free(self, vehicle: int) -> float:
         """Time until a vehicle is free, s: 0 if it is, inf if nobody knows."""
-        return find_free(self.problem, self.state, self.b, vehicle, True)[0]
+        return completion.find_free(self.problem, self.state, self.b, vehicle, True)[0]
 
     def next_free(self) -> float:
         """Time until the next vehicle that is not idle is free, s; inf if there is none."""
         least = np.inf
         for v in range(self.n_vehicles()):
-            if not is_free(self.state, self.b, v):
+            if not offers.is_free(self.state, self.b, v):
                 least = min(least, self.free(v))
         return least
 
@@ -118,11 +107,11 @@ class Floor(NamedTuple):
 
     def site(self, vehicle: int) -> int:
         """Site from which a vehicle sets out: the last one, or the next if it drives and is free."""
-        return find_stand(self.state, self.b, vehicle)
+        return ways.find_stand(self.state, self.b, vehicle)
 
     def rest(self, vehicle: int) -> float:
         """Way of a vehicle that drives and is free to the site from which it sets out, m; else 0."""
-        return find_rest(self.state, self.b, vehicle)
+        return ways.find_rest(self.state, self.b, vehicle)
 
     def pickup(self, task: int) -> int:
         """Site where a task is picked up."""
@@ -134,19 +123,19 @@ class Floor(NamedTuple):
 
     def arrival(self, task: int) -> float:
         """Time when a task arrived, s; of a chain, from when on it may be loaded."""
-        return find_ready(self.problem, self.state, self.b, task)
+        return S.find_ready(self.problem, self.state, self.b, task)
 
     def due(self, task: int) -> float:
         """Time when a task should be delivered, s."""
-        return find_due(self.problem, self.state, self.b, task)
+        return S.find_due(self.problem, self.state, self.b, task)
 
     def waiting(self, task: int) -> float:
         """Time that a task has waited, s; since a breakdown if one handed it back."""
-        return round_sum(max(0.0, self.time() - self.state.waiting_since[self.b, task]))
+        return S.round_sum(max(0.0, self.time() - self.state.waiting_since[self.b, task]))
 
     def ready(self, task: int) -> float:
         """Time until a task may be loaded, s: 0 but for one that was announced."""
-        return find_ready_in(self.problem, self.state, self.b, task)
+        return S.find_ready_in(self.problem, self.state, self.b, task)
 
     def handling(self, task: int) -> float:
         """Time that loading and unloading take, s."""
@@ -162,7 +151,7 @@ class Floor(NamedTuple):
 
     def weight(self, task: int) -> float:
         """Weight of a task by its priority, 1 unless the goal says otherwise."""
-        return find_weight(self.problem, self.i, task)
+        return S.find_weight(self.problem, self.i, task)
 
     def distance(self, a: int, b: int) -> float:
         """Way from a site to another, m; inf where none leads."""
@@ -174,33 +163,32 @@ class Floor(NamedTuple):
 
     def whole(self, metres: float) -> float:
         """Length as the paper's rules count it, m: whole metres where the layout says so."""
-        return measure_distance(metres, self.problem.instance[self.i, S.INSTANCE_TRUNCATES])
+        return S.measure_distance(metres, self.problem.instance[self.i, S.INSTANCE_TRUNCATES])
 
     def metres(self, vehicle: int, task: int) -> float:
         """Way from where a vehicle truly stands to the pickup, m."""
-        way = find_approach(self.problem, self.state, self.b, vehicle, self.pickup(task))
-        return round_sum(self.rest(vehicle) + way[0])
+        way = ways.find_approach(self.problem, self.state, self.b, vehicle, self.pickup(task))
+        return S.round_sum(self.rest(vehicle) + way[0])
 
     def approach(self, vehicle: int, task: int) -> float:
         """Time from where a vehicle truly stands to the pickup, s."""
         here = np.int64(-1)
-        return time_way(self.problem, self.state, self.b, vehicle, here, self.pickup(task))
+        return ways.time_way(self.problem, self.state, self.b, vehicle, here, self.pickup(task))
 
     def loaded(self, vehicle: int, task: int) -> float:
         """Time from pickup to delivery, handling included, s."""
-        return time_loaded(self.problem, self.i, vehicle, task)
+        return ways.time_loaded(self.problem, self.i, vehicle, task)
 
     def slack(self, vehicle: int, task: int) -> float:
         """Time to spare if the vehicle takes the task now, s; below 0 it is late."""
-        return round_sum(
+        return S.round_sum(
             self.due(task) - self.time() - self.approach(vehicle, task) - self.loaded(vehicle, task)
         )
 
     def draw(self, vehicle: int, task: int) -> float:
         """Draw a number from 0 to below 1, another for each decision and pair, by the episode's stream."""
-        return draw_uniform(
-            self.key, self.decision, FIRST_DRAW + task * self.n_vehicles() + vehicle
-        )
+        draw = FIRST_DRAW + task * self.n_vehicles() + vehicle
+        return random.draw_uniform(self.key, self.decision, draw)
 
     def mean(self, what: str, vehicle: int) -> float:
         """Mean over the tasks that wait for a vehicle of a measure by its name, such as "due" or "slack"."""
@@ -220,11 +208,11 @@ def make_mean(measure: Callable[..., float], of_pair: bool) -> Callable[..., flo
     """Return the method that takes the mean of one measure."""
 
     def mean(self, what, vehicle):
-        priority = find_priority(self.problem, self.state, self.b, vehicle)
+        priority = offers.find_priority(self.problem, self.state, self.b, vehicle)
         total, n = 0.0, 0
         for k in range(self.queue()):
             task = self.state.pool[self.b, k]
-            if is_offered(self.problem, self.state, self.b, vehicle, task, priority):
+            if offers.is_offered(self.problem, self.state, self.b, vehicle, task, priority):
                 n += 1
                 if of_pair:
                     total += measure(self, vehicle, task)

@@ -4,21 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import commitment, deciders, events, futures, variation
 from acerl_np.kernels import state as S
-from acerl_np.kernels.commitment import take_decision
-from acerl_np.kernels.deciders import decide
-from acerl_np.kernels.events import advance_events
-from acerl_np.kernels.futures import (
-    PLAYED,
-    PRESENT,
-    find_reach,
-    open_future,
-    pick_future,
-    weigh_history,
-    write_present,
-)
-from acerl_np.kernels.state import copy_fields, copy_row
-from acerl_np.kernels.variation import place_task
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -31,9 +18,9 @@ def begin_forecast(problem, state, b, ahead, latest):
     ahead : Ahead, its key is set
     latest : float, s, when the last of those tasks arrives that are known and still to come
     """
-    ahead.reach[0] = max(find_reach(problem, state, b, ahead), latest)
-    weigh_history(problem, state, b, ahead)
-    write_present(problem, state, b, ahead)
+    ahead.reach[0] = max(futures.find_reach(problem, state, b, ahead), latest)
+    futures.weigh_history(problem, state, b, ahead)
+    futures.write_present(problem, state, b, ahead)
 
 
 @inner_kernel
@@ -43,14 +30,14 @@ def place_planned(ahead, record, ends, rows):
     n = future.instance[0, S.INSTANCE_N_TASKS]
     for k in range(len(record)):
         arrival = record[k, S.RECORD_ARRIVAL]
-        copy_fields(record, k, future.record[0], n)
-        copy_fields(ends, k, future.ends[0], n)
+        S.copy_fields(record, k, future.record[0], n)
+        S.copy_fields(ends, k, future.ends[0], n)
         # Those before it, of which none comes later, stay where they are.
         row = n
         while row > 0 and future.record[0, row - 1, S.RECORD_ARRIVAL] > arrival:
             row -= 1
         rows[k] = row
-        place_task(future, 0, n, arrival)
+        variation.place_task(future, 0, n, arrival)
         if record[k, S.RECORD_PRIORITY] != 0.0:
             future.instance[0, S.INSTANCE_HAS_PRIORITIES] = 1
         n += 1
@@ -60,13 +47,13 @@ def place_planned(ahead, record, ends, rows):
 @inner_kernel
 def find_finish(states, task):
     """Return the tick at which a task of the played future was or will be delivered, NEVER if unknown."""
-    finish = states.task[PLAYED, task, S.TASK_FINISH]
+    finish = states.task[futures.PLAYED, task, S.TASK_FINISH]
     if finish > 0:
         return finish
-    v = states.task[PLAYED, task, S.TASK_VEHICLE]
+    v = states.task[futures.PLAYED, task, S.TASK_VEHICLE]
     if v < 0:
         return S.NEVER
-    vehicle = states.vehicle[PLAYED, v]
+    vehicle = states.vehicle[futures.PLAYED, v]
     tick = vehicle[S.VEHICLE_EVENT_TICK]
     return tick if vehicle[S.VEHICLE_BREAKDOWN_AT] > tick else S.NEVER
 
@@ -87,9 +74,9 @@ def play_forecast(problem, state, b, ahead, f, record, ends, rows, finish):
     finish : ndarray(float64, (K,)), output: tick of each delivery, inf where it cannot be
     """
     states, future = ahead.states, ahead.future
-    open_future(problem, state, b, ahead, f, pick_future(ahead, f))
+    futures.open_future(problem, state, b, ahead, f, futures.pick_future(ahead, f))
     n = len(rows) - len(record)
-    present = states.episode[PRESENT]
+    present = states.episode[futures.PRESENT]
     recalls = problem.instance[0, S.INSTANCE_MAX_CHANGES] >= 0
     for k in range(
         n
@@ -97,24 +84,26 @@ def play_forecast(problem, state, b, ahead, f, record, ends, rows, finish):
         is_open = recalls or k < n - present[S.EPISODE_N_EXPECTED]
         rows[k] = k if is_open else k + present[S.EPISODE_N_PROCESSED]
     place_planned(ahead, record, ends, rows[n:])
-    copy_row(states, PRESENT, states, PLAYED)
+    S.copy_row(states, futures.PRESENT, states, futures.PLAYED)
     for k in range(n, len(rows)):  # what the last future has left there
-        states.task[PLAYED, rows[k], S.TASK_VEHICLE] = -1
-        states.task[PLAYED, rows[k], S.TASK_FINISH] = 0
-    key = states.breakdown_key[PLAYED]
+        states.task[futures.PLAYED, rows[k], S.TASK_VEHICLE] = -1
+        states.task[futures.PLAYED, rows[k], S.TASK_FINISH] = 0
+    key = states.breakdown_key[futures.PLAYED]
     first = 0
     while True:
-        advance_events(future, states, PLAYED)
-        while first < len(rows) and states.task[PLAYED, rows[first], S.TASK_FINISH] > 0:
+        events.advance_events(future, states, futures.PLAYED)
+        while first < len(rows) and states.task[futures.PLAYED, rows[first], S.TASK_FINISH] > 0:
             first += 1
         k = first
         while k < len(rows) and find_finish(states, rows[k]) < S.NEVER:
             k += 1
-        if k == len(rows) or states.episode[PLAYED, S.EPISODE_PHASE] != S.RUNNING:
+        if k == len(rows) or states.episode[futures.PLAYED, S.EPISODE_PHASE] != S.RUNNING:
             break
-        decision = states.episode[PLAYED, S.EPISODE_N_DECISIONS]
-        v, position, _ = decide(future, states, PLAYED, ahead.decider, 0, key, decision)
-        take_decision(future, states, PLAYED, v, position)
+        decision = states.episode[futures.PLAYED, S.EPISODE_N_DECISIONS]
+        v, position, _ = deciders.decide(
+            future, states, futures.PLAYED, ahead.decider, 0, key, decision
+        )
+        commitment.take_decision(future, states, futures.PLAYED, v, position)
     for k in range(len(rows)):
         tick = find_finish(states, rows[k])
         finish[k] = np.float64(tick) if tick < S.NEVER else np.inf

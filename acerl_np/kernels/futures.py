@@ -11,25 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import chains, commitment, deciders, energy, events, index, random, variation
 from acerl_np.kernels import state as S
-from acerl_np.kernels.chains import find_known, plan_arrivals
-from acerl_np.kernels.commitment import find_waiting
-from acerl_np.kernels.deciders import Decider
-from acerl_np.kernels.energy import has_battery
-from acerl_np.kernels.events import plan_breakdown
-from acerl_np.kernels.index import Pairs
-from acerl_np.kernels.random import draw_uniform, draw_waiting_time
-from acerl_np.kernels.state import (
-    Problem,
-    State,
-    copy_fields,
-    copy_fleet,
-    copy_floor,
-    copy_row,
-    count_ticks,
-    is_chained,
-)
-from acerl_np.kernels.variation import copy_task, perturb_arrival, place_task
 from acerl_np.support.compiled import inner_kernel, kernel
 
 GOLDEN = 0.6180339887498949
@@ -98,16 +81,16 @@ class Ahead(NamedTuple):
     value : ndarray(float64, (H, R, C)), values of the candidates in the last future of each record
     """
 
-    decider: Decider
-    pairs: Pairs
+    decider: deciders.Decider
+    pairs: index.Pairs
     ranks_pairs: bool
     rules: np.ndarray
     draws: bool
-    history: Problem
+    history: S.Problem
     excluded: np.ndarray
     n_futures: int
-    future: Problem
-    states: State
+    future: S.Problem
+    states: S.State
     seed: int
     key: np.ndarray
     matches: bool
@@ -276,13 +259,13 @@ def write_present(problem, state, b, ahead):
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     future, states = ahead.future, ahead.states
-    copy_floor(problem, i, future, 0)
+    S.copy_floor(problem, i, future, 0)
     if ahead.reach[0] == np.inf and ahead.past[PAST_SEEN] < 0.0:
         for task in range(state.episode[b, S.EPISODE_N_ARRIVED]):
-            copy_task(problem, i, task, future, 0, task)
-        copy_row(state, b, states, PRESENT)
+            variation.copy_task(problem, i, task, future, 0, task)
+        S.copy_row(state, b, states, PRESENT)
     else:
-        copy_fleet(state, b, states, PRESENT)
+        S.copy_fleet(state, b, states, PRESENT)
         states.episode[PRESENT, S.EPISODE_N_ARRIVED] = 0
         states.episode[PRESENT, S.EPISODE_N_FINISHED] = 0
         recalls = problem.instance[i, S.INSTANCE_MAX_CHANGES] >= 0
@@ -302,7 +285,7 @@ def write_present(problem, state, b, ahead):
                     task = copy_open_task(problem, state, b, ahead, task)
                 states.vehicle[PRESENT, v, S.VEHICLE_TASK] = task
                 usage[S.USAGE_WAITING] = usage[S.USAGE_LAST_WAITING] = waited
-        if is_chained(problem, i):
+        if S.is_chained(problem, i):
             copy_chains(problem, state, b, ahead)
     states.episode[PRESENT, S.EPISODE_INSTANCE] = 0
 
@@ -316,7 +299,7 @@ def copy_open_tasks(problem, state, b, ahead):
     states, i = ahead.states, state.episode[b, S.EPISODE_INSTANCE]
     n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
     for task in range(problem.instance[i, S.INSTANCE_N_TASKS]):
-        position, own, place = find_waiting(state, b, task), np.int64(-1), np.int64(-1)
+        position, own, place = commitment.find_waiting(state, b, task), np.int64(-1), np.int64(-1)
         for v in range(n_vehicles):
             vehicle = state.vehicle[b, v]
             if vehicle[S.VEHICLE_STATUS] == S.WORKING and vehicle[S.VEHICLE_TASK] == task:
@@ -340,11 +323,11 @@ def copy_open_task(problem, state, b, ahead, task):
     """Copy a task that has arrived to the next row of the future, and return that row."""
     states = ahead.states
     n = states.episode[PRESENT, S.EPISODE_N_ARRIVED]
-    copy_task(problem, state.episode[b, S.EPISODE_INSTANCE], task, ahead.future, 0, n)
+    variation.copy_task(problem, state.episode[b, S.EPISODE_INSTANCE], task, ahead.future, 0, n)
     states.waiting_since[PRESENT, n] = state.waiting_since[b, task]
-    copy_fields(state.task[b], task, states.task[PRESENT], n)
-    if is_chained(problem, state.episode[b, S.EPISODE_INSTANCE]):
-        copy_fields(state.job[b], task, states.job[PRESENT], n)
+    S.copy_fields(state.task[b], task, states.task[PRESENT], n)
+    if S.is_chained(problem, state.episode[b, S.EPISODE_INSTANCE]):
+        S.copy_fields(state.job[b], task, states.job[PRESENT], n)
         states.ready[PRESENT, n] = state.ready[b, task]
         ahead.future.arrival_tick[0, n] = task  # nobody asks any more when it arrived
     states.episode[PRESENT, S.EPISODE_N_ARRIVED] = n + 1
@@ -391,7 +374,10 @@ def link_task(future, task, first, n, arrival, now):
     chain[S.CHAIN_AFTER] = find_origin(future, first, n, after)
     if after >= 0:
         return chain[S.CHAIN_AFTER] >= 0
-    return find_known(future, 0, n, arrival) > now or future.lead[0, n, S.LEAD_ANNOUNCED] == np.inf
+    return (
+        chains.find_known(future, 0, n, arrival) > now
+        or future.lead[0, n, S.LEAD_ANNOUNCED] == np.inf
+    )
 
 
 @inner_kernel
@@ -410,37 +396,37 @@ def write_future(state, b, ahead, f, h):
     unit = np.floor(future.unit[0, S.UNIT_SECONDS])
     moved = ahead.deviation[h] if is_copy else unit
     n_tasks, n_present = history.instance[h, S.INSTANCE_N_TASKS], n
-    chained = is_chained(future, 0)
-    has_chains = chained and is_chained(history, h)
+    chained = S.is_chained(future, 0)
+    has_chains = chained and S.is_chained(history, h)
     own, links = history.record[h], history.chain[h]
     for task in range(find_first(own, links, n_tasks, now + clock - moved), n_tasks):
         if find_moment(own, links, task) - moved > now + clock + reach:
             break
         arrival = own[task, S.RECORD_ARRIVAL]
         follows = has_chains and history.chain[h, task, S.CHAIN_AFTER] >= 0
-        uniform = draw_uniform(ahead.key, task, f + 1)
+        uniform = random.draw_uniform(ahead.key, task, f + 1)
         if follows:
             arrival = min(arrival - clock, now + reach)  # comes if what it follows does
         elif is_copy:
             if ahead.matched[h, task]:
                 continue
-            arrival = perturb_arrival(arrival, ahead.deviation[h], uniform) - clock
+            arrival = variation.perturb_arrival(arrival, ahead.deviation[h], uniform) - clock
             arrival = max(arrival, now + 1.0)
         else:
-            arrival = perturb_arrival(arrival, unit, uniform) - clock
+            arrival = variation.perturb_arrival(arrival, unit, uniform) - clock
             if arrival <= now:
                 continue
         if arrival > now + reach:
             continue
-        copy_task(history, h, task, future, 0, n)
+        variation.copy_task(history, h, task, future, 0, n)
         if chained:
             n += link_task(future, task, n_present, n, arrival, now)
         else:
-            place_task(future, 0, n, arrival)
+            variation.place_task(future, 0, n, arrival)
             n += 1
     future.instance[0, S.INSTANCE_N_TASKS] = n
     if chained:
-        plan_arrivals(future, 0, n_present)
+        chains.plan_arrivals(future, 0, n_present)
     # The true episode's horizon may have been found from the tasks that are still to come.
     future.instance[0, S.INSTANCE_HORIZON] = history.instance[h, S.INSTANCE_HORIZON]
     for v in range(future.breakdown.shape[1]):
@@ -464,12 +450,12 @@ def find_repair_end(problem, state, b, v, ahead, f, h):
     now = state.episode[b, S.EPISODE_TIME]
     mean = problem.fleet[i, v, S.FLEET_MEAN_REPAIR]
     vehicle = state.vehicle[b, v]
-    if has_battery(problem, state, b, v) and vehicle[S.VEHICLE_LEVEL] == 0:
+    if energy.has_battery(problem, state, b, v) and vehicle[S.VEHICLE_LEVEL] == 0:
         tow = problem.battery[i, v, S.BATTERY_TOW]
         return max(now + 1, vehicle[S.VEHICLE_LEVEL_TICK] + tow + 1)
     if problem.fleet[i, v, S.FLEET_MEAN_UPTIME] > 0.0:
-        seconds = mean * draw_waiting_time(ahead.key, f, 2 * v + 1)
-        return now + max(np.int64(1), count_ticks(seconds))
+        seconds = mean * random.draw_waiting_time(ahead.key, f, 2 * v + 1)
+        return now + max(np.int64(1), S.count_ticks(seconds))
     history = ahead.history
     began = now
     k = state.vehicle[b, v, S.VEHICLE_NEXT_BREAKDOWN]
@@ -507,7 +493,7 @@ def open_future(problem, state, b, ahead, f, h):
         states.breakdown_key[PRESENT, word] = ahead.key[word] ^ np.uint32(f + 1)
     for v in range(future.instance[0, S.INSTANCE_N_VEHICLES]):
         states.vehicle[PRESENT, v, S.VEHICLE_NEXT_BREAKDOWN] = 0
-        plan_breakdown(future, states, PRESENT, v, now)
+        events.plan_breakdown(future, states, PRESENT, v, now)
         if state.vehicle[b, v, S.VEHICLE_STATUS] == S.BROKEN:
             back = find_repair_end(problem, state, b, v, ahead, f, h)
             states.vehicle[PRESENT, v, S.VEHICLE_EVENT_TICK] = back
@@ -516,7 +502,7 @@ def open_future(problem, state, b, ahead, f, h):
 @inner_kernel
 def pick_future(ahead, f):
     """Return the historical record of future f."""
-    place = draw_uniform(ahead.key, np.int64(0), np.int64(0)) + f * GOLDEN
+    place = random.draw_uniform(ahead.key, np.int64(0), np.int64(0)) + f * GOLDEN
     return pick_record(ahead, place - np.floor(place))
 
 

@@ -12,23 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import chains, energy, network, offers, random
 from acerl_np.kernels import completion as C
 from acerl_np.kernels import state as S
-from acerl_np.kernels.chains import find_machine_busy
-from acerl_np.kernels.completion import (
-    Completion,
-    allocate_completion,
-    complete,
-    find_free,
-    gather,
-    keep_least,
-)
-from acerl_np.kernels.energy import find_back, find_level, find_own_need
-from acerl_np.kernels.network import draw_softmax
-from acerl_np.kernels.offers import count_returning, find_priority, has_choice, is_free, is_offered
 from acerl_np.kernels.own import OwnPairs, allocate_asked, rate_pairs
-from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.state import find_due, is_chained
 from acerl_np.support.compiled import inner_kernel, kernel
 
 F = np.float32
@@ -98,13 +85,13 @@ class Pairs(NamedTuple):
     lead: np.ndarray
     weight: np.ndarray
     kept: np.ndarray
-    completion: Completion
+    completion: C.Completion
     asked: OwnPairs
 
 
 def allocate_pairs(n_vehicles: int, n_tasks: int, n_own: int = 0) -> Pairs:
     """Return room for the pairs of so many vehicles and tasks, and so many features of users."""
-    completion = allocate_completion(n_vehicles, n_tasks)
+    completion = C.allocate_completion(n_vehicles, n_tasks)
     possible = completion.loaded.size
     n = min(MOST_PAIRS, possible)
     return Pairs(
@@ -145,7 +132,7 @@ def write_features(problem, state, b, index, own, w, k, x):
             last -= 1
         if last < 0 or index.used[last] < COMPLETED:
             return
-    complete(problem, i, own, w, k)
+    C.complete(problem, i, own, w, k)
     for n in range(C.N_RESULTS):
         x[COMPLETED + n] = own.result[n] * (1.0 if n == C.N_LATE else per_second)
 
@@ -166,14 +153,14 @@ def write_vehicle_features(problem, state, b, own, w, k, x):
     capacity = problem.battery[i, v, S.BATTERY_CAPACITY]
     x[LEVEL], x[RESERVE], x[CHARGER_NEAR] = 1.0, 1.0, 0.0
     if capacity > 0:
-        level = find_level(problem, state, b, v, now)
+        level = energy.find_level(problem, state, b, v, now)
         x[LEVEL] = level / capacity
-        x[RESERVE] = (level - find_own_need(problem, state, b, v, task)) / capacity
-        x[CHARGER_NEAR] = find_back(problem, i, v, np.int64(own.delivery[k])) * per_second
+        x[RESERVE] = (level - energy.find_own_need(problem, state, b, v, task)) / capacity
+        x[CHARGER_NEAR] = energy.find_back(problem, i, v, np.int64(own.delivery[k])) * per_second
     x[WORK_LEFT] = x[MACHINE_BUSY] = x[READY_IN] = 0.0
-    if is_chained(problem, i):
+    if S.is_chained(problem, i):
         x[WORK_LEFT] = problem.lead[i, task, S.LEAD_WORK_LEFT] * per_second
-        x[MACHINE_BUSY] = find_machine_busy(problem, state, b, task) * per_second
+        x[MACHINE_BUSY] = chains.find_machine_busy(problem, state, b, task) * per_second
         x[READY_IN] = own.ready[k] * per_second
 
 
@@ -188,13 +175,13 @@ def write_waiting(problem, state, b, planned_breakdowns, x):
     for v in range(n_vehicles):
         status = state.vehicle[b, v, S.VEHICLE_STATUS]
         n_charging += status in (S.TO_CHARGER, S.QUEUED, S.CHARGING)
-        if is_free(state, b, v):
+        if offers.is_free(state, b, v):
             n_free += 1
         else:
-            soonest = min(soonest, find_free(problem, state, b, v, planned_breakdowns)[0])
+            soonest = min(soonest, C.find_free(problem, state, b, v, planned_breakdowns)[0])
     size = state.episode[b, S.EPISODE_POOL_SIZE]
     for k in range(size):
-        due = min(due, find_due(problem, state, b, state.pool[b, k]) - now)
+        due = min(due, S.find_due(problem, state, b, state.pool[b, k]) - now)
     x[WAIT] = 1.0
     x[IDLE_SHARE] = n_free / n_vehicles
     x[CROWD] = size / n_vehicles
@@ -239,19 +226,19 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
     On a large floor those that `gather` looks at.
     """
     own, n = pairs.completion, 0
-    gather(problem, state, b, index.planned_breakdowns, own)
+    C.gather(problem, state, b, index.planned_breakdowns, own)
     for w in range(own.n[1]):
         v = own.vehicle[w]
-        if not has_choice(problem, state, b, v):
+        if not offers.has_choice(problem, state, b, v):
             continue
-        priority = find_priority(problem, state, b, v)
+        priority = offers.find_priority(problem, state, b, v)
         for k in range(own.n[0]):
-            if is_offered(problem, state, b, v, state.pool[b, own.position[k]], priority):
+            if offers.is_offered(problem, state, b, v, state.pool[b, own.position[k]], priority):
                 pairs.place[n, 0], pairs.place[n, 1] = w, k
                 pairs.lead[n] = own.urgent[k]
                 pairs.weight[n] = own.key[0, w, k]
                 n += 1
-    pairs.n[0] = keep_least(pairs.lead, pairs.weight, n, MOST_PAIRS, pairs.kept)
+    pairs.n[0] = C.keep_least(pairs.lead, pairs.weight, n, MOST_PAIRS, pairs.kept)
     for n in range(pairs.n[0]):
         w, k = pairs.place[pairs.kept[n]]
         write_features(problem, state, b, index, own, w, k, pairs.x[n])
@@ -267,7 +254,7 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
         pairs.score[n] = score
     # Only if a vehicle is to come for each task that waits: else tasks might pile up all day.
     n_waiting = state.episode[b, S.EPISODE_POOL_SIZE]
-    returning = index.waits and n_waiting <= count_returning(problem, state, b)
+    returning = index.waits and n_waiting <= offers.count_returning(problem, state, b)
     if returning and pairs.n[0] > 0:
         score_waiting(problem, state, b, index, row, pairs)
 
@@ -290,5 +277,6 @@ def choose_pair(problem, state, b, index, row, greedy, key, decision, pairs):
     if not greedy:
         for k in range(n):
             pairs.weight[k] = pairs.score[k]
-        best = draw_softmax(pairs.weight, n, draw_uniform(key, decision, np.int64(0)))
+        uniform = random.draw_uniform(key, decision, np.int64(0))
+        best = network.draw_softmax(pairs.weight, n, uniform)
     return np.int64(pairs.vehicle[best]), np.int64(pairs.position[best])

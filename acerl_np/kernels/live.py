@@ -10,19 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import deciders, energy, errands, offers, trips
 from acerl_np.kernels import state as S
-from acerl_np.kernels.deciders import decide
-from acerl_np.kernels.energy import find_charged, has_battery
-from acerl_np.kernels.errands import (
-    find_errand_tick,
-    find_offer,
-    find_refill,
-    find_rest_site,
-    mark_free,
-)
-from acerl_np.kernels.offers import has_choice
-from acerl_np.kernels.state import count_ticks, has_errands, is_chained
-from acerl_np.kernels.trips import drives, find_turn, set_stand
 from acerl_np.support.compiled import inner_kernel, kernel
 
 FAR_TICK = np.int64(2**40)
@@ -88,14 +77,14 @@ def count_from(problem, state, clock, now, day, relative):
         state.waiting_since[0, task] = clock.since[task] - now
     if relative:
         count_all_from(problem, state, clock, now, day)
-    if is_chained(problem, 0):
+    if S.is_chained(problem, 0):
         count_chains_from(problem, state, clock, now)
-    if has_errands(problem, 0):
+    if S.has_errands(problem, 0):
         state.episode[0, S.EPISODE_FREED] = -1
         for v in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
             count_errand_from(problem, state, clock, now, v)
             if state.vehicle[0, v, S.VEHICLE_STATUS] != S.WORKING:
-                mark_free(problem, state, np.int64(0), np.int64(v))
+                errands.mark_free(problem, state, np.int64(0), np.int64(v))
 
 
 @inner_kernel
@@ -109,12 +98,12 @@ def count_chains_from(problem, state, clock, now):
             state.expected[0, n] = task
             state.job[0, task, S.JOB_KNOWN] = S.NEVER
             if clock.known[task] < np.inf:
-                state.job[0, task, S.JOB_KNOWN] = max(1, count_ticks(clock.known[task] - now))
+                state.job[0, task, S.JOB_KNOWN] = max(1, S.count_ticks(clock.known[task] - now))
             n += 1
     state.episode[0, S.EPISODE_N_EXPECTED] = n
     n = 0
     for k in range(len(clock.machine)):
-        ticks = count_ticks(max(0.0, clock.machine[k] - now))
+        ticks = S.count_ticks(max(0.0, clock.machine[k] - now))
         if ticks > 0:
             state.processed[0, n] = k
             state.job[0, k, S.JOB_DONE] = ticks
@@ -160,17 +149,17 @@ def count_all_from(problem, state, clock, now, day):
 def count_errand_from(problem, state, clock, now, v):
     """Write vehicle v's way, level and places as counted from `now`."""
     vehicle, place, own = state.vehicle[0, v], state.place[0, v], clock.errand[v]
-    vehicle[S.VEHICLE_SINCE] = count_ticks(own[ERRAND_SINCE] - now)
+    vehicle[S.VEHICLE_SINCE] = S.count_ticks(own[ERRAND_SINCE] - now)
     vehicle[S.VEHICLE_LEVEL] = np.int64(np.floor(own[ERRAND_LEVEL] + 0.5e-9))
-    vehicle[S.VEHICLE_LEVEL_TICK] = count_ticks(own[ERRAND_LEVEL_TIME] - now)
-    vehicle[S.VEHICLE_LEFT_TICK] = count_ticks(own[ERRAND_LEFT] - now)
+    vehicle[S.VEHICLE_LEVEL_TICK] = S.count_ticks(own[ERRAND_LEVEL_TIME] - now)
+    vehicle[S.VEHICLE_LEFT_TICK] = S.count_ticks(own[ERRAND_LEFT] - now)
     if vehicle[S.VEHICLE_LEFT_TICK] == 0:
         state.episode[0, S.EPISODE_FREED] = 0
     status = vehicle[S.VEHICLE_STATUS]
-    if drives(status):
-        end = max(np.int64(1), count_ticks(clock.finish[v] - now))
+    if trips.drives(status):
+        end = max(np.int64(1), S.count_ticks(clock.finish[v] - now))
         vehicle[S.VEHICLE_EVENT_TICK] = end
-        vehicle[S.VEHICLE_LOADED_TICK] = min(end, count_ticks(own[ERRAND_LOADED] - now))
+        vehicle[S.VEHICLE_LOADED_TICK] = min(end, S.count_ticks(own[ERRAND_LOADED] - now))
         # Ways that do not begin at a whole second from now are that much longer.
         began = own[ERRAND_BEGAN] - now
         tick = np.int64(np.floor(began + 0.5e-9))
@@ -180,9 +169,9 @@ def count_errand_from(problem, state, clock, now, v):
         place[S.PLACE_TRIP_REACHED] = own[ERRAND_REACHED] - now
     elif status == S.QUEUED:
         vehicle[S.VEHICLE_EVENT_TICK] = S.NEVER
-    elif status == S.CHARGING and has_battery(problem, state, np.int64(0), v):
+    elif status == S.CHARGING and energy.has_battery(problem, state, np.int64(0), v):
         full = problem.battery[0, v, S.BATTERY_FULL]
-        charged = find_charged(problem, state, np.int64(0), v, full)
+        charged = energy.find_charged(problem, state, np.int64(0), v, full)
         vehicle[S.VEHICLE_EVENT_TICK] = max(np.int64(1), charged)
 
 
@@ -191,25 +180,28 @@ def find_live_turn(problem, state, clock, now, v):
     """Write where vehicle v could turn to something else at `now`, s, where it stands if it stands."""
     vehicle = state.vehicle[0, v]
     count_errand_from(problem, state, clock, now, v)
-    if drives(vehicle[S.VEHICLE_STATUS]):
-        find_turn(problem, state, np.int64(0), v)
+    if trips.drives(vehicle[S.VEHICLE_STATUS]):
+        trips.find_turn(problem, state, np.int64(0), v)
     else:
         site = vehicle[S.VEHICLE_SITE]
-        set_stand(state, np.int64(0), v, site, site, np.int64(0), 0.0, 0.0)
+        trips.set_stand(state, np.int64(0), v, site, site, np.int64(0), 0.0, 0.0)
 
 
 @kernel
 def is_opened(problem, state, clock, now, day, relative, asked):
     """Whether since `asked`, s, a level or the end of a way has made an assignment possible."""
     count_from(problem, state, clock, now, day, relative)
-    b, after = np.int64(0), count_ticks(asked - now)
+    b, after = np.int64(0), S.count_ticks(asked - now)
     for k in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
         v = np.int64(k)
         status, since = state.vehicle[0, v, S.VEHICLE_STATUS], state.vehicle[0, v, S.VEHICLE_SINCE]
         # What it could take when it began to charge it could take before.
-        if status == S.CHARGING and find_offer(problem, state, b, v, max(after, since)) <= 0:
+        if (
+            status == S.CHARGING
+            and errands.find_offer(problem, state, b, v, max(after, since)) <= 0
+        ):
             return True
-        if status == S.IDLE and since > after and has_choice(problem, state, b, v):
+        if status == S.IDLE and since > after and offers.has_choice(problem, state, b, v):
             return True
     return False
 
@@ -235,13 +227,13 @@ def find_errand(problem, state, clock, now, day, relative, first, charges, parks
         v = np.int64(k)
         if state.vehicle[0, v, S.VEHICLE_STATUS] != S.IDLE:
             continue
-        site = find_refill(problem, state, b, v) if charges else np.int64(-1)
+        site = errands.find_refill(problem, state, b, v) if charges else np.int64(-1)
         if site >= 0:
             return v, np.int64(S.TO_CHARGER), site
-        site = find_rest_site(problem, state, b, v) if parks else np.int64(-1)
+        site = errands.find_rest_site(problem, state, b, v) if parks else np.int64(-1)
         if site >= 0:
             return v, np.int64(S.PARKING), site
-    return np.int64(-1), np.int64(-1), find_errand_tick(problem, state, b)
+    return np.int64(-1), np.int64(-1), errands.find_errand_tick(problem, state, b)
 
 
 @kernel
@@ -262,4 +254,4 @@ def decide_live(problem, state, clock, now, day, relative, decider, key, decisio
         -1 three times when no vehicle has a choice; the rule is -1 where a task was chosen without one.
     """
     count_from(problem, state, clock, now, day, relative)
-    return decide(problem, state, np.int64(0), decider, np.int64(0), key, decision)
+    return deciders.decide(problem, state, np.int64(0), decider, np.int64(0), key, decision)

@@ -7,29 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import commitment, deciders, events, futures, offers, random, rules
 from acerl_np.kernels import state as S
-from acerl_np.kernels.commitment import take_decision
-from acerl_np.kernels.deciders import NO_RULE, NOTHING, decide
-from acerl_np.kernels.events import advance_events
-from acerl_np.kernels.futures import (
-    PAST_DELAY,
-    PAST_TASKS,
-    PLAYED,
-    PRESENT,
-    PROGRESS_CANDIDATE,
-    PROGRESS_FUTURE,
-    PROGRESS_PLAYS,
-    find_reach,
-    is_repeated,
-    open_future,
-    pick_future,
-    weigh_history,
-    write_present,
-)
-from acerl_np.kernels.offers import has_choice, is_decision_due
-from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.rules import select_task
-from acerl_np.kernels.state import copy_row, weigh_measures
 from acerl_np.support.compiled import inner_kernel, kernel
 
 UNFINISHED = 1e9
@@ -61,9 +40,9 @@ def list_candidates(ahead, row):
     """
     decider, future, states = ahead.decider, ahead.future, ahead.states
     ahead.n_candidates[row] = 0
-    decision = states.episode[PRESENT, S.EPISODE_N_DECISIONS]
-    key = states.breakdown_key[PRESENT]
-    own, its, _ = decide(future, states, PRESENT, decider, row, key, decision)
+    decision = states.episode[futures.PRESENT, S.EPISODE_N_DECISIONS]
+    key = states.breakdown_key[futures.PRESENT]
+    own, its, _ = deciders.decide(future, states, futures.PRESENT, decider, row, key, decision)
     add_candidate(ahead, row, own, its)
     if ahead.ranks_pairs:
         pairs = ahead.pairs
@@ -77,9 +56,9 @@ def list_candidates(ahead, row):
             pairs.score[best] = -np.inf
         return
     for v in range(future.instance[0, S.INSTANCE_N_VEHICLES]):
-        if has_choice(future, states, PRESENT, v):
+        if offers.has_choice(future, states, futures.PRESENT, v):
             for rule in ahead.rules:
-                position = np.int64(select_task(future, states, PRESENT, v, rule))
+                position = np.int64(rules.select_task(future, states, futures.PRESENT, v, rule))
                 add_candidate(ahead, row, np.int64(v), position)
 
 
@@ -87,16 +66,16 @@ def list_candidates(ahead, row):
 def read_value(ahead):
     """Return the value of the future that has been played: its objective, and the penalty of its cost."""
     states, future, past = ahead.states, ahead.future, ahead.past
-    if states.episode[PLAYED, S.EPISODE_PHASE] != S.FINISHED:
+    if states.episode[futures.PLAYED, S.EPISODE_PHASE] != S.FINISHED:
         return UNFINISHED
-    outcome = states.outcome[PLAYED]
+    outcome = states.outcome[futures.PLAYED]
     if ahead.reach[0] == np.inf:  # what has left the tables counts, too
         n = future.instance[0, S.INSTANCE_N_TASKS]
-        delay = outcome[S.OUTCOME_TARDINESS] * n + past[PAST_DELAY]
-        outcome[S.OUTCOME_TARDINESS] = delay / (n + past[PAST_TASKS])
-    cost = weigh_measures(future, outcome, S.GOAL_COST)
+        delay = outcome[S.OUTCOME_TARDINESS] * n + past[futures.PAST_DELAY]
+        outcome[S.OUTCOME_TARDINESS] = delay / (n + past[futures.PAST_TASKS])
+    cost = S.weigh_measures(future, outcome, S.GOAL_COST)
     excess = max(0.0, cost - (ahead.cost_limit - ahead.margin))
-    return weigh_measures(future, outcome, S.GOAL_OBJECTIVE) + ahead.penalty * excess
+    return S.weigh_measures(future, outcome, S.GOAL_OBJECTIVE) + ahead.penalty * excess
 
 
 @inner_kernel
@@ -127,7 +106,7 @@ def begin_lookahead(problem, state, b, ahead, key, decision):
         0 if no decision is due, 1 if there is one candidate, 2 for more: then `rate_candidates` tells.
     """
     for word in range(4):
-        uniform = draw_uniform(key, decision, np.int64(word + 2))
+        uniform = random.draw_uniform(key, decision, np.int64(word + 2))
         ahead.key[word] = np.uint32(uniform * 4294967296.0)
     low = np.int64(0xFFFFFFFF)
     ahead.key[0] ^= np.uint32(ahead.seed & low)
@@ -136,14 +115,14 @@ def begin_lookahead(problem, state, b, ahead, key, decision):
         ahead.progress[k] = 0
     for row in range(len(ahead.candidate)):
         ahead.n_candidates[row] = 0
-    if not is_decision_due(problem, state, b):
-        ahead.progress[PROGRESS_FUTURE] = ahead.n_futures
+    if not offers.is_decision_due(problem, state, b):
+        ahead.progress[futures.PROGRESS_FUTURE] = ahead.n_futures
         return 0
-    ahead.reach[0] = find_reach(problem, state, b, ahead)
-    weigh_history(problem, state, b, ahead)
-    write_present(problem, state, b, ahead)
+    ahead.reach[0] = futures.find_reach(problem, state, b, ahead)
+    futures.weigh_history(problem, state, b, ahead)
+    futures.write_present(problem, state, b, ahead)
     f = np.int64(0)
-    open_future(problem, state, b, ahead, f, pick_future(ahead, f))
+    futures.open_future(problem, state, b, ahead, f, futures.pick_future(ahead, f))
     for row in range(len(ahead.candidate)):
         list_candidates(ahead, row)
         for k in range(ahead.candidate.shape[1]):
@@ -163,29 +142,32 @@ def play_candidates(ahead, h, n_steps):
     """
     states, future, progress = ahead.states, ahead.future, ahead.progress
     most = ahead.candidate.shape[1]
-    while progress[PROGRESS_CANDIDATE] < len(ahead.candidate) * most:
-        row, k = progress[PROGRESS_CANDIDATE] // most, progress[PROGRESS_CANDIDATE] % most
+    while progress[futures.PROGRESS_CANDIDATE] < len(ahead.candidate) * most:
+        candidate = progress[futures.PROGRESS_CANDIDATE]
+        row, k = candidate // most, candidate % most
         if k < ahead.n_candidates[row] and not ahead.is_behind[row, k]:
-            if not progress[PROGRESS_PLAYS]:
-                copy_row(states, PRESENT, states, PLAYED)
+            if not progress[futures.PROGRESS_PLAYS]:
+                S.copy_row(states, futures.PRESENT, states, futures.PLAYED)
                 v, position = ahead.candidate[row, k, 0], ahead.candidate[row, k, 1]
-                take_decision(future, states, PLAYED, v, position)
-                progress[PROGRESS_PLAYS] = 1
-            key = states.breakdown_key[PLAYED]
+                commitment.take_decision(future, states, futures.PLAYED, v, position)
+                progress[futures.PROGRESS_PLAYS] = 1
+            key = states.breakdown_key[futures.PLAYED]
             while True:
-                advance_events(future, states, PLAYED)
-                if states.episode[PLAYED, S.EPISODE_PHASE] != S.RUNNING:
+                events.advance_events(future, states, futures.PLAYED)
+                if states.episode[futures.PLAYED, S.EPISODE_PHASE] != S.RUNNING:
                     break
                 if n_steps <= 0:
                     return np.int64(-1)
                 n_steps -= 1
-                decision = states.episode[PLAYED, S.EPISODE_N_DECISIONS]
-                v, position, _ = decide(future, states, PLAYED, ahead.decider, row, key, decision)
-                take_decision(future, states, PLAYED, v, position)
+                decision = states.episode[futures.PLAYED, S.EPISODE_N_DECISIONS]
+                v, position, _ = deciders.decide(
+                    future, states, futures.PLAYED, ahead.decider, row, key, decision
+                )
+                commitment.take_decision(future, states, futures.PLAYED, v, position)
             ahead.value[h, row, k] = read_value(ahead)
-            progress[PROGRESS_PLAYS] = 0
-        progress[PROGRESS_CANDIDATE] += 1
-    progress[PROGRESS_CANDIDATE] = 0
+            progress[futures.PROGRESS_PLAYS] = 0
+        progress[futures.PROGRESS_CANDIDATE] += 1
+    progress[futures.PROGRESS_CANDIDATE] = 0
     return n_steps
 
 
@@ -253,18 +235,18 @@ def rate_candidates(problem, state, b, ahead, n_steps):
         Whether there is nothing left to play.
     """
     progress = ahead.progress
-    while progress[PROGRESS_FUTURE] < ahead.n_futures:
-        f = progress[PROGRESS_FUTURE]
-        h = pick_future(ahead, f)
+    while progress[futures.PROGRESS_FUTURE] < ahead.n_futures:
+        f = progress[futures.PROGRESS_FUTURE]
+        h = futures.pick_future(ahead, f)
         if not ahead.known[h]:
-            if progress[PROGRESS_CANDIDATE] == 0 and not progress[PROGRESS_PLAYS]:
-                open_future(problem, state, b, ahead, f, h)
+            if progress[futures.PROGRESS_CANDIDATE] == 0 and not progress[futures.PROGRESS_PLAYS]:
+                futures.open_future(problem, state, b, ahead, f, h)
             n_steps = play_candidates(ahead, h, n_steps)
             if n_steps < 0:
                 return False
-            ahead.known[h] = is_repeated(ahead, h)
+            ahead.known[h] = futures.is_repeated(ahead, h)
         add_values(ahead, h)
-        progress[PROGRESS_FUTURE] = f + 1
+        progress[futures.PROGRESS_FUTURE] = f + 1
         if ahead.reach[0] < np.inf and drop_behind(ahead):
             return True
     return True
@@ -309,8 +291,8 @@ def decide_ahead(problem, state, b, ahead, row, key, decision):
     """Decide as `deciders.decide`, by a lookahead over all its futures."""
     found = begin_lookahead(problem, state, b, ahead, key, decision)
     if found == 0:
-        return NOTHING
+        return deciders.NOTHING
     if found > 1:  # else there is nothing to compare
         rate_candidates(problem, state, b, ahead, S.NEVER)
     _, _, v, position = pick_candidate(ahead)
-    return v, position, NO_RULE
+    return v, position, deciders.NO_RULE

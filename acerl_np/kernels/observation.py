@@ -9,12 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import network, offers, trips, ways
 from acerl_np.kernels import state as S
-from acerl_np.kernels.network import Features, allocate_features
-from acerl_np.kernels.offers import has_choice, is_free
-from acerl_np.kernels.state import measure_distance
-from acerl_np.kernels.trips import drives, locate_vehicle
-from acerl_np.kernels.ways import find_stand
 from acerl_np.support.compiled import inner_kernel
 
 N_TASK_FEATURES = 4
@@ -42,7 +38,7 @@ class View(NamedTuple):
 
     observation: np.ndarray
     mask: np.ndarray
-    features: Features
+    features: network.Features
     seen: np.ndarray
     legal: np.ndarray
     rules: np.ndarray
@@ -54,7 +50,7 @@ def allocate_view(n_episodes: int, n_features: int, n_vehicles: int, rules: np.n
     return View(
         observation=np.zeros((n_episodes, n_features), np.float32),
         mask=np.zeros((n_episodes, n_actions), np.bool_),
-        features=allocate_features(n_features),
+        features=network.allocate_features(n_features),
         seen=np.empty((n_features, N_SEEN_FIELDS), np.int32),
         legal=np.empty(n_actions, np.int32),
         rules=rules,
@@ -146,10 +142,11 @@ def list_features(problem, state, b, features, seen):
         n = append_feature(features, n, first + 3, x)
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         status = state.vehicle[b, v, S.VEHICLE_STATUS]
-        if drives(status):
-            locate_vehicle(problem, state, b, v, now)
+        if trips.drives(status):
+            trips.locate_vehicle(problem, state, b, v, now)
         # The reference knows three: idle, working, broken.
-        status = S.IDLE if is_free(state, b, v) else S.BROKEN if status == S.BROKEN else S.WORKING
+        free = offers.is_free(state, b, v)
+        status = S.IDLE if free else S.BROKEN if status == S.BROKEN else S.WORKING
         first = N_TASK_FEATURES * slots + v * (N_VEHICLE_FEATURES + slots)
         x = problem.fleet[i, v, S.FLEET_SPEED] / scale[S.SCALING_SPEED]
         n = append_feature(features, n, first, x)
@@ -157,14 +154,14 @@ def list_features(problem, state, b, features, seen):
         n = append_feature(features, n, first + 1, x)
         x = problem.fleet[i, v, S.FLEET_CAPACITY] / scale[S.SCALING_CAPACITY]
         n = append_feature(features, n, first + 2, x)
-        site = find_stand(state, b, v)
+        site = ways.find_stand(state, b, v)
         for k in range(n_seen):
             task = seen[k, SEEN_TASK]
             pickup = problem.ends[i, task, S.ENDS_PICKUP]
             total = (
                 distance[site, pickup] + distance[pickup, problem.ends[i, task, S.ENDS_DELIVERY]]
             )
-            total = measure_distance(total, truncate)
+            total = S.measure_distance(total, truncate)
             x = (total - scale[S.SCALING_TOTAL_MID]) / scale[S.SCALING_TOTAL_HALF]
             n = append_feature(features, n, first + N_VEHICLE_FEATURES + seen[k, SEEN_SLOT], x)
     return n
@@ -181,7 +178,7 @@ def list_actions(problem, state, b, n_rules, legal):
     """
     n = 0
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
-        if has_choice(problem, state, b, v):
+        if offers.has_choice(problem, state, b, v):
             for rule in range(n_rules):
                 legal[n] = v * n_rules + rule
                 n += 1

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import energy, ways
 from acerl_np.kernels import state as S
-from acerl_np.kernels.energy import can_serve, has_battery
-from acerl_np.kernels.state import may_carry, unless_errands
-from acerl_np.kernels.ways import may_turn
 from acerl_np.support.compiled import inner_kernel
 
 
 @inner_kernel
 def is_free(state, b, v):
     """Whether vehicle v may be given a task: it is idle, or may turn at the next site of its way."""
-    return state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE or may_turn(state, b, v)
+    return state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE or ways.may_turn(state, b, v)
 
 
 @inner_kernel
@@ -30,14 +28,14 @@ def count_free(problem, state, b):
 def may_take(problem, state, b, v, task):
     """Whether the free vehicle v has the capacity and the energy for `task`, and a way to it."""
     i = state.episode[b, S.EPISODE_INSTANCE]
-    return may_carry(problem, i, v, task) and can_serve(problem, state, b, v, task)
+    return S.may_carry(problem, i, v, task) and energy.can_serve(problem, state, b, v, task)
 
 
-@unless_errands(lambda problem, state, b, v: True)
+@S.unless_errands(lambda problem, state, b, v: True)
 def is_sure(problem, state, b, v):
     """Whether vehicle v has the energy for any task, and a way to it, without a look."""
     lacks = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_LACKS_WAYS]
-    return not lacks and not has_battery(problem, state, b, v)
+    return not lacks and not energy.has_battery(problem, state, b, v)
 
 
 @inner_kernel
@@ -88,7 +86,7 @@ def is_decision_due(problem, state, b):
     return False
 
 
-@unless_errands(lambda problem, state, b, task: False)
+@S.unless_errands(lambda problem, state, b, task: False)
 def comes_unasked(problem, state, b, task):
     """Whether an expected task will be known without any decision: what it follows is delivered."""
     if state.job[b, task, S.JOB_KNOWN] < S.NEVER:

@@ -10,15 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import chains, commitment, events, offers, random, search, ways
 from acerl_np.kernels import state as S
-from acerl_np.kernels.chains import find_known
-from acerl_np.kernels.commitment import assign_task, find_waiting, pass_over
-from acerl_np.kernels.events import advance_events, start_episode
-from acerl_np.kernels.offers import is_free
-from acerl_np.kernels.random import draw_uniform
-from acerl_np.kernels.search import clear_found, copy_outcome, is_better
-from acerl_np.kernels.state import find_weight, may_carry, weigh_measures
-from acerl_np.kernels.ways import count_trip, find_slowdown
 from acerl_np.support.compiled import inner_kernel, kernel
 
 COLDEST, HOTTEST = 0.06, 1.0
@@ -90,7 +83,7 @@ def process_task(problem, i, orders, task, tick):
         if problem.chain[i, other, S.CHAIN_AFTER] == task:
             ready = max(problem.record[i, other, S.RECORD_ARRIVAL], np.float64(ends))
             orders.ready[other] = np.int64(np.ceil(ready))
-            orders.known[other] = max(begins, find_known(problem, i, other, ready))
+            orders.known[other] = max(begins, chains.find_known(problem, i, other, ready))
         other += 1
 
 
@@ -101,8 +94,8 @@ def time_order(problem, i, orders, v, task):
     pickup = problem.ends[i, task, S.ENDS_PICKUP]
     metres = problem.distance[layout, orders.site[v], pickup]
     row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
-    slowdown = find_slowdown(problem, row, orders.site[v], pickup)
-    to_pickup, duration = count_trip(problem, i, v, task, metres, slowdown, True)
+    slowdown = ways.find_slowdown(problem, row, orders.site[v], pickup)
+    to_pickup, duration = ways.count_trip(problem, i, v, task, metres, slowdown, True)
     leaves = max(orders.free[v], orders.known[task])
     loads = max(leaves + to_pickup, orders.ready[task])
     return metres, loads, loads + duration - to_pickup
@@ -149,7 +142,7 @@ def play_orders(problem, i, orders):
         orders.place[first] += 1
         orders.free[first], orders.site[first] = tick, site
         process_task(problem, i, orders, task, tick)
-        weight = find_weight(problem, i, task)
+        weight = S.find_weight(problem, i, task)
         ready, after = (
             problem.record[i, task, S.RECORD_ARRIVAL],
             problem.chain[i, task, S.CHAIN_AFTER],
@@ -169,15 +162,15 @@ def play_orders(problem, i, orders):
     outcome[S.OUTCOME_LATE] /= weights
     outcome[S.OUTCOME_WAITING] /= weights
     outcome[S.OUTCOME_EMPTY] = empty / driven if driven > 0.0 else 0.0
-    outcome[S.OUTCOME_VALUE] = weigh_measures(problem, outcome, S.GOAL_OBJECTIVE)
-    outcome[S.OUTCOME_COST] = weigh_measures(problem, outcome, S.GOAL_COST)
+    outcome[S.OUTCOME_VALUE] = S.weigh_measures(problem, outcome, S.GOAL_OBJECTIVE)
+    outcome[S.OUTCOME_COST] = S.weigh_measures(problem, outcome, S.GOAL_COST)
     return total / n
 
 
 @inner_kernel
 def draw_whole(key, step, draw, n):
     """Return a whole number below n."""
-    return min(np.int64(draw_uniform(key, step, draw) * n), n - 1)
+    return min(np.int64(random.draw_uniform(key, step, draw) * n), n - 1)
 
 
 @inner_kernel
@@ -185,7 +178,7 @@ def give_task(problem, i, vehicle, key, step, draw):
     """Give a task that is drawn to a vehicle that is drawn, if that may carry it."""
     task = draw_whole(key, step, draw, problem.instance[i, S.INSTANCE_N_TASKS])
     v = draw_whole(key, step, draw + 1, problem.instance[i, S.INSTANCE_N_VEHICLES])
-    if may_carry(problem, i, v, task):
+    if S.may_carry(problem, i, v, task):
         vehicle[task] = v
 
 
@@ -193,7 +186,7 @@ def give_task(problem, i, vehicle, key, step, draw):
 def change_orders(problem, i, turns, vehicle, key, step):
     """Change the turns of chains, or who takes a task."""
     n = len(turns)
-    kind = draw_uniform(key, step, 0)
+    kind = random.draw_uniform(key, step, 0)
     a, b = draw_whole(key, step, 1, n), draw_whole(key, step, 2, n)
     if kind < MOVED:
         own, way = turns[a], 1 if a < b else -1
@@ -252,13 +245,13 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
         own[task] = draw_whole(key, 0, task, n_vehicles)
         for k in range(n_vehicles):
             v = (own[task] + k) % n_vehicles
-            if may_carry(problem, i, v, task):
+            if S.may_carry(problem, i, v, task):
                 own[task] = v
                 break
     for k in range(n - 1, 0, -1):
         other = draw_whole(key, 0, n + k, k + 1)
         turns[k], turns[other] = turns[other], turns[k]
-    clear_found(found)
+    search.clear_found(found)
     current = np.inf
     for step in range(n_steps):
         own_turns[:] = turns
@@ -270,12 +263,14 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
         score = orders.outcome[S.OUTCOME_VALUE] + MEAN_WEIGHT * mean
         score += OVER_LIMIT * max(0.0, orders.outcome[S.OUTCOME_COST] - cost_limit)
         temperature = unit * HOTTEST * (COLDEST / HOTTEST) ** (step / n_steps)
-        if score <= current or draw_uniform(key, step, 7) < np.exp((current - score) / temperature):
+        if score <= current or random.draw_uniform(key, step, 7) < np.exp(
+            (current - score) / temperature
+        ):
             current = score
             turns[:] = own_turns
             own[:] = orders.vehicle[:n]
-            if mean < np.inf and is_better(found, orders.outcome, cost_limit):
-                copy_outcome(orders.outcome, found)
+            if mean < np.inf and search.is_better(found, orders.outcome, cost_limit):
+                search.copy_outcome(orders.outcome, found)
                 for k in range(n):
                     task = orders.sequence[k]
                     found.actions[k] = own[task] * n + task
@@ -284,7 +279,7 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
 @kernel
 def follow_orders(problem, state, b, i, actions):
     """Play row b by orders, as `anneal_orders` finds them, in the simulator."""
-    start_episode(problem, state, b, i)
+    events.start_episode(problem, state, b, i)
     n = problem.instance[i, S.INSTANCE_N_TASKS]
     n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
     while state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
@@ -295,11 +290,11 @@ def follow_orders(problem, state, b, i, actions):
                 actions[k] // n != v or state.task[b, actions[k] % n, S.TASK_VEHICLE] >= 0
             ):
                 k += 1
-            if k < len(actions) and is_free(state, b, v):
-                position = find_waiting(state, b, actions[k] % n)
+            if k < len(actions) and offers.is_free(state, b, v):
+                position = commitment.find_waiting(state, b, actions[k] % n)
                 if position >= 0:
-                    assign_task(problem, state, b, v, position)
+                    commitment.assign_task(problem, state, b, v, position)
                     gives = True
         if not gives:
-            pass_over(problem, state, b)
-        advance_events(problem, state, b)
+            commitment.pass_over(problem, state, b)
+        events.advance_events(problem, state, b)

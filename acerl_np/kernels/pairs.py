@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import offers, ways
 from acerl_np.kernels import state as S
-from acerl_np.kernels.offers import find_priority, is_free, is_offered
-from acerl_np.kernels.state import find_due, find_ready, find_ready_in, round_sum
-from acerl_np.kernels.ways import time_loaded, time_way
 from acerl_np.support.compiled import kernel
 
 N_PLACES = 3
@@ -37,24 +35,24 @@ def list_possible(problem, state, rows, origin, highest, place, value):
         now = np.float64(state.episode[b, S.EPISODE_TIME])
         n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
         for v in range(n_vehicles):
-            highest[v] = find_priority(problem, state, b, v)
+            highest[v] = offers.find_priority(problem, state, b, v)
         for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
             task = state.pool[b, k]
             for v in range(n_vehicles):
-                free = is_free(state, b, v)
-                if not free or not is_offered(problem, state, b, v, task, highest[v]):
+                free = offers.is_free(state, b, v)
+                if not free or not offers.is_offered(problem, state, b, v, task, highest[v]):
                     continue
                 pickup = problem.ends[i, task, S.ENDS_PICKUP]
-                approach = round_sum(time_way(problem, state, b, v, np.int64(-1), pickup))
-                approach = max(approach, find_ready_in(problem, state, b, task))
-                loaded = round_sum(time_loaded(problem, i, v, task))
-                due = find_due(problem, state, b, task)
+                approach = S.round_sum(ways.time_way(problem, state, b, v, np.int64(-1), pickup))
+                approach = max(approach, S.find_ready_in(problem, state, b, task))
+                loaded = S.round_sum(ways.time_loaded(problem, i, v, task))
+                due = S.find_due(problem, state, b, task)
                 place[0, n], place[1, n], place[2, n] = b, v, task
                 value[APPROACH, n] = approach
                 value[LOADED, n] = loaded
-                value[SLACK, n] = round_sum(due - now - approach - loaded)
-                value[WAITING, n] = round_sum(max(0.0, now - state.waiting_since[b, task]))
-                value[ARRIVAL, n] = origin + find_ready(problem, state, b, task)
+                value[SLACK, n] = S.round_sum(due - now - approach - loaded)
+                value[WAITING, n] = S.round_sum(max(0.0, now - state.waiting_since[b, task]))
+                value[ARRIVAL, n] = origin + S.find_ready(problem, state, b, task)
                 value[DUE, n] = origin + due
                 n += 1
     return n

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.network import Features, add_inputs, list_nonzero
-from acerl_np.kernels.vector import add_1_by_16, add_4_by_16
+from acerl_np.kernels import network, vector
 from acerl_np.support.compiled import inner_kernel, kernel
 
 F = np.float32
@@ -75,8 +74,8 @@ def allocate_layers(sizes: np.ndarray, n_rows: int, dtype: type = np.float32) ->
 def list_inputs(observation, inputs):
     """List the entries of each row of `observation` (ndarray(float, (N, n_features))) that are not zero."""
     for row in range(len(observation)):
-        own = Features(inputs.position[row], inputs.value[row])
-        inputs.length[row] = list_nonzero(observation[row], own)
+        own = network.Features(inputs.position[row], inputs.value[row])
+        inputs.length[row] = network.list_nonzero(observation[row], own)
 
 
 @inner_kernel
@@ -89,11 +88,11 @@ def _multiply(a, a_first, a_row, a_step, b, b_first, b_step, n, out, out_first, 
         at, to = a_first + row * a_row, out_first + row * out_row
         for j in range(0, n_columns, LANES):
             if four:
-                add_4_by_16(
+                vector.add_4_by_16(
                     b, a, at, a_row, a_step, b, b_first + j, b_step, n, out, to + j, out_row
                 )
             else:
-                add_1_by_16(
+                vector.add_1_by_16(
                     b, a, at, a_row, a_step, b, b_first + j, b_step, n, out, to + j, out_row
                 )
         row += 4 if four else 1
@@ -128,7 +127,9 @@ def forward(sizes, theta, inputs, rows, layers):
             if layer == 0:
                 row = rows[s]
                 position, value = inputs.position[row], inputs.value[row]
-                add_inputs(Features(position, value), inputs.length[row], weights, n_out, out)
+                network.add_inputs(
+                    network.Features(position, value), inputs.length[row], weights, n_out, out
+                )
         if layer > 0:
             below, here = (layer - 1) * capacity * widest, layer * capacity * widest
             shape = (m, n_out)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import commitment, events, observation, offers, rules
 from acerl_np.kernels import state as S
-from acerl_np.kernels.commitment import assign_task, find_waiting, take_decision
-from acerl_np.kernels.events import advance_events, start_episode
-from acerl_np.kernels.observation import write_view
-from acerl_np.kernels.offers import find_priority, is_free, is_offered, may_wait
-from acerl_np.kernels.rules import select_task
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
 @inner_kernel
 def apply_rule(problem, state, b, v, rule):
     """Let the idle vehicle v of episode b take what a rule picks; advance to its next decision."""
-    assign_task(problem, state, b, v, select_task(problem, state, b, v, rule))
-    advance_events(problem, state, b)
+    commitment.assign_task(problem, state, b, v, rules.select_task(problem, state, b, v, rule))
+    events.advance_events(problem, state, b)
 
 
 @kernel
@@ -33,11 +29,11 @@ def advance_batch(problem, state, rows, restart, choices, view):
     for k in range(len(rows)):
         b = rows[k]
         if restart:
-            start_episode(problem, state, b, choices[k])
+            events.start_episode(problem, state, b, choices[k])
         elif state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
             action, n_rules = choices[k], len(view.rules)
             apply_rule(problem, state, b, action // n_rules, view.rules[action % n_rules])
-        write_view(problem, state, b, view)
+        observation.write_view(problem, state, b, view)
 
 
 @kernel
@@ -54,17 +50,17 @@ def find_impossible(problem, state, rows, vehicles, tasks):
         b, v, task = rows[k], vehicles[k], tasks[k]
         if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
             continue
-        if v == -1 and task == -1 and may_wait(problem, state, b):
+        if v == -1 and task == -1 and offers.may_wait(problem, state, b):
             continue
         i = state.episode[b, S.EPISODE_INSTANCE]
         if (
             not 0 <= v < problem.instance[i, S.INSTANCE_N_VEHICLES]
-            or find_waiting(state, b, task) < 0
+            or commitment.find_waiting(state, b, task) < 0
         ):
             return k
-        free = is_free(state, b, v)
-        if not free or not is_offered(
-            problem, state, b, v, task, find_priority(problem, state, b, v)
+        free = offers.is_free(state, b, v)
+        if not free or not offers.is_offered(
+            problem, state, b, v, task, offers.find_priority(problem, state, b, v)
         ):
             return k
     return -1
@@ -82,9 +78,11 @@ def assign_batch(problem, state, rows, vehicles, tasks, view):
     for k in range(len(rows)):
         b = rows[k]
         if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
-            take_decision(problem, state, b, vehicles[k], find_waiting(state, b, tasks[k]))
-            advance_events(problem, state, b)
-            write_view(problem, state, b, view)
+            commitment.take_decision(
+                problem, state, b, vehicles[k], commitment.find_waiting(state, b, tasks[k])
+            )
+            events.advance_events(problem, state, b)
+            observation.write_view(problem, state, b, view)
 
 
 @kernel
@@ -104,15 +102,17 @@ def list_pairs(problem, state, tasks, pairs):
         if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
             continue
         for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-            free = is_free(state, b, v)
-            priority = find_priority(problem, state, b, v)
+            free = offers.is_free(state, b, v)
+            priority = offers.find_priority(problem, state, b, v)
             for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
                 task = state.pool[b, k]
                 own = np.int64(problem.record[i, task, S.RECORD_SLOT])
                 slot = own - 1 if own > 0 else k
                 if slot < n_slots:
                     tasks[b, slot] = task
-                    pairs[b, v, slot] = free and is_offered(problem, state, b, v, task, priority)
+                    pairs[b, v, slot] = free and offers.is_offered(
+                        problem, state, b, v, task, priority
+                    )
 
 
 @kernel
@@ -120,4 +120,4 @@ def list_waits(problem, state, waits):
     """Write which rows may wait (ndarray(bool, (B,)), output): a decision is due, and may be left open."""
     for b in range(len(waits)):
         runs = state.episode[b, S.EPISODE_PHASE] == S.RUNNING
-        waits[b] = runs and may_wait(problem, state, b)
+        waits[b] = runs and offers.may_wait(problem, state, b)

@@ -11,7 +11,6 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.floor import Floor, with_methods
 from acerl_np.kernels.offers import find_priority, is_offered
-from acerl_np.kernels.state import find_due, round_sum
 from acerl_np.support.compiled import inner_kernel
 
 FCFS, EDD, NVF, STD, LWT, AHP = 0, 1, 2, 3, 4, 5
@@ -37,7 +36,7 @@ def weigh_ahp(problem, state, b, v, rule):
         task = state.pool[b, k]
         if is_offered(problem, state, b, v, task, priority):
             count += 1
-            due_weight += find_due(problem, state, b, task)
+            due_weight += S.find_due(problem, state, b, task)
             distance_weight += distance[
                 problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
             ]
@@ -95,7 +94,7 @@ def rate_task(problem, state, b, v, rule, task, weights):
     if rule == LWT:
         return lwt(floor, v, task)
     due = weights[0] * floor.due(task) if weights[0] > 0.0 else 0.0
-    return -round_sum(due + weights[1] * floor.trip(task))
+    return -S.round_sum(due + weights[1] * floor.trip(task))
 
 
 @inner_kernel

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import offers, rules, trips
 from acerl_np.kernels import state as S
-from acerl_np.kernels.offers import find_priority, is_offered
-from acerl_np.kernels.rules import rate_task, weigh_ahp
-from acerl_np.kernels.state import copy_row
-from acerl_np.kernels.trips import locate_vehicle
 from acerl_np.support.compiled import kernel
 
 N_STEP_FIELDS = 6
@@ -32,7 +29,7 @@ def list_steps(problem, state, b, spare, v, steps, offsets):
     int
         Number of steps.
     """
-    copy_row(state, b, state, spare)
+    S.copy_row(state, b, state, spare)
     vehicle = state.vehicle[spare, v]
     n = 0
     while vehicle[S.VEHICLE_LEG] != S.ARRIVED and n < len(steps):
@@ -44,7 +41,7 @@ def list_steps(problem, state, b, spare, v, steps, offsets):
         steps[n, STEP_REVERSED] = vehicle[S.VEHICLE_REVERSED]
         offsets[n] = state.place[spare, v, S.PLACE_EDGE_OFFSET]
         n += 1
-        locate_vehicle(problem, state, spare, v, vehicle[S.VEHICLE_EDGE_END_TICK])
+        trips.locate_vehicle(problem, state, spare, v, vehicle[S.VEHICLE_EDGE_END_TICK])
     return n
 
 
@@ -58,10 +55,10 @@ def rate_tasks(problem, state, b, v, rule, keys):
         FCFS to AHP of `rules.py`.
     keys : ndarray(float64, (at least the pool's size,)), output: the rule picks the first of the smallest
     """
-    weights = weigh_ahp(problem, state, b, v, rule)
-    priority = find_priority(problem, state, b, v)
+    weights = rules.weigh_ahp(problem, state, b, v, rule)
+    priority = offers.find_priority(problem, state, b, v)
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
         keys[k] = np.inf
-        if is_offered(problem, state, b, v, task, priority):
-            keys[k] = rate_task(problem, state, b, v, rule, task, weights)
+        if offers.is_offered(problem, state, b, v, task, priority):
+            keys[k] = rules.rate_task(problem, state, b, v, rule, task, weights)

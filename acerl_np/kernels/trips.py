@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.state import count_ticks, unless_errands
 from acerl_np.kernels.ways import find_approach, find_pace, find_rest, may_turn, slow_part
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -45,7 +44,7 @@ def set_on_edge(problem, state, b, v, origin, target, tick, length, rest):
     vehicle[S.VEHICLE_EDGE_TICK] = tick
     state.place[b, v, S.PLACE_EDGE_OFFSET] = length - rest
     pace = find_pace(problem, state.episode[b, S.EPISODE_INSTANCE], v, origin, target)
-    vehicle[S.VEHICLE_EDGE_END_TICK] = tick + count_ticks(rest / pace)
+    vehicle[S.VEHICLE_EDGE_END_TICK] = tick + S.count_ticks(rest / pace)
 
 
 @inner_kernel
@@ -147,7 +146,7 @@ def finish_edge(problem, state, b, v):
     place[S.PLACE_TRIP_PACE] = place[S.PLACE_STAND_PACE]
 
 
-@unless_errands(lambda state, b, v, site, tick: None)
+@S.unless_errands(lambda state, b, v, site, tick: None)
 def note_trip(state, b, v, site, tick):
     """Note that vehicle v begins a way at a site, for `find_turn`."""
     vehicle, place = state.vehicle[b, v], state.place[b, v]
@@ -231,7 +230,7 @@ def find_turn(problem, state, b, v):
     metres, slowdown = place[S.PLACE_TRIP_METRES], place[S.PLACE_TRIP_SLOWDOWN]
     reached, pace = place[S.PLACE_TRIP_REACHED], place[S.PLACE_TRIP_PACE]
     speed = problem.fleet[i, v, S.FLEET_SPEED]
-    tick = min(vehicle[S.VEHICLE_EVENT_TICK], start + count_ticks(metres / speed + slowdown))
+    tick = min(vehicle[S.VEHICLE_EVENT_TICK], start + S.count_ticks(metres / speed + slowdown))
     k = np.int64(problem.way[layout, site, end, S.WAY_NAMED_ROUTE])
     while tick < now and site != end:
         if k >= 0:
@@ -244,6 +243,6 @@ def find_turn(problem, state, b, v):
         slowdown += slow_part(problem, i, v, site, following, length)
         pace = find_pace(problem, i, v, site, following)
         reached = np.float64(start) + metres / speed + slowdown
-        tick = min(vehicle[S.VEHICLE_EVENT_TICK], start + count_ticks(metres / speed + slowdown))
+        tick = min(vehicle[S.VEHICLE_EVENT_TICK], start + S.count_ticks(metres / speed + slowdown))
         origin, site = site, following
     set_stand(state, b, v, origin, site, max(now, tick), reached, pace)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import chains, random
 from acerl_np.kernels import state as S
-from acerl_np.kernels.chains import find_root, plan_arrivals
-from acerl_np.kernels.random import RECORD, derive_key, draw_uniform
-from acerl_np.kernels.state import copy_floor, copy_table, is_chained
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -81,7 +79,7 @@ def draw_relative(source, i, key, task, draw):
     for other in range(len(source.instance)):
         if is_relative(source, i, other):
             n += source.instance[other, S.INSTANCE_N_TASKS]
-    k = np.int64(draw_uniform(key, task, draw) * n)
+    k = np.int64(random.draw_uniform(key, task, draw) * n)
     for other in range(len(source.instance)):
         if is_relative(source, i, other):
             if k < source.instance[other, S.INSTANCE_N_TASKS]:
@@ -99,7 +97,7 @@ def draw_chains(source, i, key, target, k):
     n, n_tasks, draw = np.int64(0), source.instance[i, S.INSTANCE_N_TASKS], np.int64(0)
     while True:
         other, first = draw_relative(source, i, key, draw, np.int64(3))
-        first = find_root(source, other, first)
+        first = chains.find_root(source, other, first)
         end = first + 1
         while (
             end < source.instance[other, S.INSTANCE_N_TASKS]
@@ -114,7 +112,7 @@ def draw_chains(source, i, key, target, k):
             if task > first:
                 target.chain[k, n + task - first, S.CHAIN_AFTER] += n - first
         other, task = draw_relative(source, i, key, draw, np.int64(4))
-        task = find_root(source, other, task)
+        task = chains.find_root(source, other, task)
         target.record[k, n, S.RECORD_ARRIVAL] = source.record[other, task, S.RECORD_ARRIVAL]
         n += end - first
         draw += 1
@@ -142,15 +140,15 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
     """
     for k in range(len(bases)):
         i = bases[k]
-        derive_key(seed, RECORD, generation, k, key)
-        copy_floor(source, i, target, k)
+        random.derive_key(seed, random.RECORD, generation, k, key)
+        S.copy_floor(source, i, target, k)
         for v in range(source.fleet.shape[1]):
             n = source.breakdown.shape[2]
-            copy_table(source.breakdown[i], v, target.breakdown[k], v, n)
+            S.copy_table(source.breakdown[i], v, target.breakdown[k], v, n)
         n_tasks = source.instance[i, S.INSTANCE_N_TASKS]
-        own = np.floor(draw_uniform(key, 0, 1) * (magnitude + 1))
-        is_synthetic = draw_uniform(key, 0, 2) < synthetic
-        chained = is_chained(source, i)
+        own = np.floor(random.draw_uniform(key, 0, 1) * (magnitude + 1))
+        is_synthetic = random.draw_uniform(key, 0, 2) < synthetic
+        chained = S.is_chained(source, i)
         if chained and is_synthetic:
             draw_chains(source, i, key, target, k)
             n_tasks = 0
@@ -171,12 +169,12 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
             else:
                 copy_task(source, i, task, target, k, task)
                 arrival = source.record[i, task, S.RECORD_ARRIVAL]
-            arrival = perturb_arrival(arrival, own, draw_uniform(key, task, 0))
+            arrival = perturb_arrival(arrival, own, random.draw_uniform(key, task, 0))
             if not chained:
                 place_task(target, k, task, arrival)
             elif source.chain[i, task, S.CHAIN_AFTER] < 0:
                 target.record[k, task, S.RECORD_ARRIVAL] = arrival
         if chained:
-            plan_arrivals(target, k, 0)
+            chains.plan_arrivals(target, k, 0)
             for task in range(target.instance[k, S.INSTANCE_N_TASKS], target.record.shape[1]):
                 target.arrival_tick[k, task] = S.NEVER

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.state import count_ticks, measure_distance, round_sum, unless_errands
 from acerl_np.support.compiled import inner_kernel
 
 
@@ -32,7 +31,7 @@ def slow_part(problem, i, v, a, b, metres):
     return metres / find_pace(problem, i, v, a, b) - metres / problem.fleet[i, v, S.FLEET_SPEED]
 
 
-@unless_errands(lambda state, b, v: False)
+@S.unless_errands(lambda state, b, v: False)
 def may_turn(state, b, v):
     """Whether vehicle v drives, queues or charges, and may turn to a task."""
     return state.vehicle[b, v, S.VEHICLE_STAND_SITE] >= 0
@@ -84,20 +83,20 @@ def find_approach(problem, state, b, v, pickup):
     if ahead < 0:
         return metres, find_slowdown(problem, row, site, pickup), False
     if done == 0.0:
-        return round_sum(metres), find_slowdown(problem, row, site, pickup), False
+        return S.round_sum(metres), find_slowdown(problem, row, site, pickup), False
     rest = problem.edge_length[layout, site, ahead] - done
-    onward = round_sum(rest + problem.distance[layout, ahead, pickup])
+    onward = S.round_sum(rest + problem.distance[layout, ahead, pickup])
     slow_onward = slow_part(problem, i, v, site, ahead, rest)
     slow_onward += find_slowdown(problem, row, ahead, pickup)
     if problem.edge_length[layout, ahead, site] == np.inf:
         return onward, slow_onward, False
-    back = round_sum(done + metres)
+    back = S.round_sum(done + metres)
     slow_back = slow_part(problem, i, v, ahead, site, done)
     slow_back += find_slowdown(problem, row, site, pickup)
     turns = back <= onward
     if problem.instance[i, S.INSTANCE_QUICKEST]:
         speed = problem.fleet[i, v, S.FLEET_SPEED]
-        turns = round_sum(back / speed + slow_back) <= round_sum(onward / speed + slow_onward)
+        turns = S.round_sum(back / speed + slow_back) <= S.round_sum(onward / speed + slow_onward)
     return (back, slow_back, True) if turns else (onward, slow_onward, False)
 
 
@@ -129,14 +128,14 @@ def count_trip(problem, i, v, task, metres, slowdown, truncates):
     """Return the ticks of vehicle v to a pickup, by so many metres and slowed down, and to the delivery."""
     pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
     speed = problem.fleet[i, v, S.FLEET_SPEED]
-    to_pickup = count_ticks(metres / speed + slowdown)
+    to_pickup = S.count_ticks(metres / speed + slowdown)
     metres += problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], pickup, delivery]
     if truncates:
-        metres = measure_distance(metres, problem.instance[i, S.INSTANCE_TRUNCATES])
+        metres = S.measure_distance(metres, problem.instance[i, S.INSTANCE_TRUNCATES])
     slowdown += find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], pickup, delivery)
     # Without a limit the sum is that of the two times alone, to the last bit.
     handling = problem.record[i, task, S.RECORD_HANDLING]
-    duration = max(np.int64(1), count_ticks(metres / speed + slowdown + handling))
+    duration = max(np.int64(1), S.count_ticks(metres / speed + slowdown + handling))
     return min(to_pickup, duration), duration
 
 
@@ -144,8 +143,8 @@ def count_trip(problem, i, v, task, metres, slowdown, truncates):
 def count_errand(problem, i, v, metres, slowdown, truncates):
     """Return the ticks of vehicle v on a way without a task, of so many metres and slowed down."""
     if truncates:
-        metres = measure_distance(metres, problem.instance[i, S.INSTANCE_TRUNCATES])
-    return max(np.int64(1), count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown))
+        metres = S.measure_distance(metres, problem.instance[i, S.INSTANCE_TRUNCATES])
+    return max(np.int64(1), S.count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown))
 
 
 @inner_kernel
@@ -155,4 +154,4 @@ def count_way(problem, i, v, a, b):
     if metres == np.inf:
         return S.NEVER
     slowdown = find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], a, b)
-    return count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown)
+    return S.count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown)

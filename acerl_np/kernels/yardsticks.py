@@ -8,23 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels import baselines, energy, errands, offers, ways
 from acerl_np.kernels import state as S
-from acerl_np.kernels.baselines import RANDOM
-from acerl_np.kernels.energy import find_level, has_battery
-from acerl_np.kernels.errands import find_site_need
 from acerl_np.kernels.matching import match_rows
-from acerl_np.kernels.offers import count_free, find_priority, is_free, is_offered
-from acerl_np.kernels.state import (
-    find_due,
-    find_ready,
-    find_ready_in,
-    may_carry,
-    round_sum,
-)
-from acerl_np.kernels.ways import find_approach, find_delay, find_rest, time_way
 from acerl_np.support.compiled import inner_kernel, kernel
 
-NEAREST, FCFS_NEAREST, EDD_NEAREST, OPENTCS, ASSIGNMENT = range(RANDOM + 1, RANDOM + 6)
+NEAREST, FCFS_NEAREST, EDD_NEAREST, OPENTCS, ASSIGNMENT = range(
+    baselines.RANDOM + 1, baselines.RANDOM + 6
+)
 """Rules besides those of `rules.py` and `baselines.py`."""
 
 WAITING_WEIGHT = 0.3
@@ -44,14 +35,16 @@ def rate_pair(problem, state, b, rule, v, task, metres, approach, slowdown):
     if rule == NEAREST:
         return metres
     if rule == FCFS_NEAREST:
-        return find_ready(problem, state, b, task)
+        return S.find_ready(problem, state, b, task)
     if rule != ASSIGNMENT:
-        return find_due(problem, state, b, task)
+        return S.find_due(problem, state, b, task)
     waited = np.float64(state.episode[b, S.EPISODE_TIME]) - state.waiting_since[b, task]
     waited = max(0.0, waited)
-    seconds = find_delay(state, b, v) + (approach / problem.fleet[i, v, S.FLEET_SPEED] + slowdown)
-    seconds = max(seconds, find_ready_in(problem, state, b, task))
-    return round_sum(seconds - WAITING_WEIGHT * waited)
+    seconds = ways.find_delay(state, b, v) + (
+        approach / problem.fleet[i, v, S.FLEET_SPEED] + slowdown
+    )
+    seconds = max(seconds, S.find_ready_in(problem, state, b, task))
+    return S.round_sum(seconds - WAITING_WEIGHT * waited)
 
 
 @inner_kernel
@@ -78,25 +71,25 @@ def compare_pairs(problem, state, b, decider):
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     rule = decider.rule
-    scarce = count_free(problem, state, b) < state.episode[b, S.EPISODE_POOL_SIZE]
+    scarce = offers.count_free(problem, state, b) < state.episode[b, S.EPISODE_POOL_SIZE]
     best_v, best_k, best = np.int64(-1), np.int64(-1), (np.inf, np.inf, np.inf, np.inf)
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-        free = is_free(state, b, v)
-        priority = find_priority(problem, state, b, v) if free else 0.0
+        free = offers.is_free(state, b, v)
+        priority = offers.find_priority(problem, state, b, v) if free else 0.0
         for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
             task = state.pool[b, k]
             decider.value[v, k] = np.inf
-            if not free or not is_offered(problem, state, b, v, task, priority):
+            if not free or not offers.is_offered(problem, state, b, v, task, priority):
                 continue
             pickup = problem.ends[i, task, S.ENDS_PICKUP]
-            approach, slowdown, _ = find_approach(problem, state, b, v, pickup)
-            approach = round_sum(approach)
+            approach, slowdown, _ = ways.find_approach(problem, state, b, v, pickup)
+            approach = S.round_sum(approach)
             # As if it came from so far that it is there when the task is ready.
-            until = find_ready_in(problem, state, b, task) * problem.fleet[i, v, S.FLEET_SPEED]
-            metres = max(round_sum(find_rest(state, b, v) + approach), until)
+            until = S.find_ready_in(problem, state, b, task) * problem.fleet[i, v, S.FLEET_SPEED]
+            metres = max(S.round_sum(ways.find_rest(state, b, v) + approach), until)
             value = rate_pair(problem, state, b, rule, v, task, metres, approach, slowdown)
             decider.value[v, k] = value
-            arrival = find_ready(problem, state, b, task)
+            arrival = S.find_ready(problem, state, b, task)
             own = order_pair(rule, scarce, v, k, value, arrival, metres)
             if own < best:
                 best_v, best_k, best = np.int64(v), np.int64(k), own
@@ -110,7 +103,7 @@ def add_later(problem, state, b, decider):
     size = state.episode[b, S.EPISODE_POOL_SIZE]
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         vehicle = state.vehicle[b, v]
-        if is_free(state, b, v) or vehicle[S.VEHICLE_STATUS] != S.WORKING:
+        if offers.is_free(state, b, v) or vehicle[S.VEHICLE_STATUS] != S.WORKING:
             continue
         end = vehicle[S.VEHICLE_EVENT_TICK]
         site = np.int64(problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_DELIVERY])
@@ -118,15 +111,17 @@ def add_later(problem, state, b, decider):
         for k in range(size):
             task = np.int64(state.pool[b, k])
             decider.value[v, k] = np.inf
-            takes = may_carry(problem, i, v, task)
-            if takes and has_battery(problem, state, b, v):
-                level = find_level(problem, state, b, v, end)
-                takes = level >= find_site_need(problem, i, v, task, site)
+            takes = S.may_carry(problem, i, v, task)
+            if takes and energy.has_battery(problem, state, b, v):
+                level = energy.find_level(problem, state, b, v, end)
+                takes = level >= errands.find_site_need(problem, i, v, task, site)
             if takes:
-                way = time_way(problem, state, b, v, site, problem.ends[i, task, S.ENDS_PICKUP])
+                way = ways.time_way(
+                    problem, state, b, v, site, problem.ends[i, task, S.ENDS_PICKUP]
+                )
                 waited = np.float64(now) - state.waiting_since[b, task]
                 seconds = np.float64(end - now) + way
-                decider.value[v, k] = round_sum(seconds - WAITING_WEIGHT * waited)
+                decider.value[v, k] = S.round_sum(seconds - WAITING_WEIGHT * waited)
                 highest = max(highest, problem.record[i, task, S.RECORD_PRIORITY])
         for k in range(size):
             if problem.record[i, state.pool[b, k], S.RECORD_PRIORITY] < highest:
@@ -169,7 +164,7 @@ def choose_assigned(problem, state, b, decider):
         if row < 0 or matching.cost[row, c] == NO_PAIR:
             continue
         own, place = (row, np.int64(c)) if by_vehicle else (np.int64(c), row)
-        if own < first and is_free(state, b, decider.vehicle[own]):
+        if own < first and offers.is_free(state, b, decider.vehicle[own]):
             first, position = own, place
     if position < 0:
         return np.int64(-1), position
