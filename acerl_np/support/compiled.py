@@ -82,7 +82,8 @@ def _compile(function: Function, within: dict[str, bool]) -> Function:
         return make_kernel(function, list_options(KERNEL), list_options(within))
     except Exception as error:  # whatever has changed in numba: the kernel works without
         warn_once(NOT_KEPT, error)
-    return numba.njit(**list_options({**within, "no_cpython_wrapper": False}))(function)
+    allocating = {"_nrt": True, "no_cpython_wrapper": False}  # as one function is for both
+    return numba.njit(**{**within, **allocating})(function)
 
 
 def kernel(function: Function) -> Function:
@@ -113,6 +114,29 @@ def choose_by_type(function: Function, find: Callable[..., Function | None]) -> 
     if not numba.config.DISABLE_JIT:
         numba.extending.overload(function, jit_options=list_inlined(), strict=False)(find)
     return function
+
+
+def compile_callback(function: Function, signature: Any, name: str = "") -> tuple[int, Any]:
+    """Return the address of a function's machine code, and what this lives as long as.
+
+    With a name it is kept on disk as kernels are.
+    """
+    options = list_options({"_nrt": False})
+    options.pop("nogil")
+    made = None
+    if name:
+        try:
+            from acerl_np.support.numba_cache import make_callback
+
+            made = make_callback(function, signature, options, name)
+        except Exception as error:  # as in `_compile`
+            warn_once(NOT_KEPT, error)
+    if made is None:
+        made = numba.cfunc(signature, **options)(function)
+    else:
+        made.compile()
+    # The function would keep itself for ever, by what numba does when it goes.
+    return made.address, getattr(made, "_library", made)
 
 
 def compile_inner(function: Function) -> Function:

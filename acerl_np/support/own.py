@@ -7,12 +7,14 @@ layout and the docstring do not count for the hash, nor does what the source cal
 from __future__ import annotations
 
 import ast
+import dis
 import hashlib
 import importlib
 import inspect
 import re
 import sys
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -57,6 +59,60 @@ def _describe_code(home: Any) -> str:
         return repr(home)
     closure = [cell.cell_contents for cell in home.__closure__ or ()]
     return repr((code.co_code, code.co_names, code.co_consts, home.__defaults__, closure))
+
+
+STAMPED = {*sys.stdlib_module_names, "numpy", "numba"}
+"""Modules whose versions are part of the stamp of all machine code."""
+
+
+def name_compiled(function: Any, beside: str) -> str:
+    """Return a name for what numba makes of a function of a file, empty of any other.
+
+    It is another one where the code has changed, that of its helpers, or a value that they read.
+    """
+    if not Path(inspect.getsourcefile(function) or "").is_file():
+        return ""
+    try:
+        told = f"{beside} {_tell(function, set())}"
+    except TypeError:
+        return ""
+    return f"{function.__name__}_{hashlib.sha256(told.encode()).hexdigest()[:24]}"
+
+
+def _tell(value: Any, seen: set[Any], asked: Iterable[str] = ()) -> str:
+    """Return all that a value is to numba, of a module what is asked of it; a `TypeError` if unknown."""
+    if value is None or isinstance(value, str | bytes | int | float | complex | np.generic):
+        return f"{type(value)} {value!r}"
+    if isinstance(value, tuple):
+        return str([_tell(item, seen) for item in value])
+    name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None) or ""
+    if name.partition(".")[0] in STAMPED:
+        return f"{name} {getattr(value, '__qualname__', value)}"
+    if inspect.ismodule(value):
+        own = vars(value)
+        return str([(item, _tell(own[item], seen)) for item in asked if item in own])
+    options = str(sorted(getattr(value, "targetoptions", {}).items()))
+    function = getattr(value, "py_func", value)
+    # One of a closure has the name of others in machine code.
+    if not inspect.isfunction(function) or "<" in function.__qualname__:
+        raise TypeError(value)
+    if function in seen:
+        return function.__qualname__
+    seen.add(function)
+    told = [options, _tell(function.__defaults__, seen)]
+    codes = [function.__code__]
+    for code in codes:
+        told.append(code.co_code.hex())
+        for item in code.co_consts:
+            if inspect.iscode(item):
+                codes.append(item)
+            else:
+                told.append(repr(item))
+        read = {x.argval for x in dis.get_instructions(code) if x.opname == "LOAD_GLOBAL"}
+        for name in sorted(read & function.__globals__.keys()):
+            told.append(f"{name} {_tell(function.__globals__[name], seen, code.co_names)}")
+        told += code.co_names
+    return str(told)
 
 
 def is_own_name(text: object) -> bool:

@@ -72,12 +72,6 @@ def test_a_lookahead_over_a_feature(bases):
     assert_same(one, other)
 
 
-def test_a_rule_that_is_compiled_into_the_simulator():
-    within = acerl_np.rule(specialise=True)(own_rules.near.function)
-    expected = acerl_np.evaluate_policy("nearest", RECORDS, trials=1)
-    assert_same(acerl_np.evaluate_policy(within, RECORDS, trials=1), expected)
-
-
 def test_a_dispatcher_follows_a_rule_and_says_so(tmp_path):
     layout = acerl_np.load_layout("dmh")
     dispatcher = Dispatcher(layout, own_rules.near, explain=True)
