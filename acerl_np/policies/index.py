@@ -31,7 +31,7 @@ from acerl_np.problem.layout import CHANGES, COMMITMENT, MAX_CHANGES, Layout
 from acerl_np.problem.tables import set_commitment
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.numbers import is_real
-from acerl_np.support.own import check_kept, is_own_name, load_own, name_own, write_own
+from acerl_np.support.own import TRUST, check_kept, is_own_name, load_own, name_own, write_own
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -129,6 +129,8 @@ def find_feature(name: str) -> Feature:
         return FEATURES[KNOWN.index(name)]
     if known := OWN.get(name):
         return known.feature
+    if TRUST.get() is None:
+        return Feature(name, 1.0, "", "a function of a user's")
     found = load_own(name, "feature", PolicyError)
     if not isinstance(found, Feature):
         raise PolicyError(f"feature: {describe(name)}: no function with @acerl_np.feature")

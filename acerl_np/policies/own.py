@@ -23,7 +23,7 @@ from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.support.callbacks import compile_own
 from acerl_np.support.errors import PolicyError, describe, make_printable
-from acerl_np.support.own import check_kept, load_own, name_compiled, name_own, write_own
+from acerl_np.support.own import TRUST, check_kept, load_own, name_compiled, name_own, write_own
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -222,6 +222,10 @@ class OwnRule(AnyPolicy):
     def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
         name = str(arrays["function"])
         check_kept(name, "rule", PolicyError)
+        if TRUST.get() is None:
+            unread = cls(lambda floor, vehicle, task: np.nan, "rule")
+            unread.name = name
+            return unread
         found = load_own(name, "rule", PolicyError)
         if not isinstance(found, cls):
             raise PolicyError(f"rule: {describe(name)}: no function with @acerl_np.rule")

@@ -11,10 +11,14 @@ import dis
 import hashlib
 import importlib
 import inspect
+import pkgutil
 import re
 import sys
 import textwrap
-from collections.abc import Iterable
+import tokenize
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -41,15 +45,58 @@ def hash_own(thing: Any) -> str:
     """Return 12 hexadecimal digits of what the source of a function or a class says."""
     home = thing if hasattr(thing, "__qualname__") else type(thing)
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(home)))
+        found = _hash_source(inspect.getsource(home))
     except (OSError, TypeError, SyntaxError):  # typed in, or of an extension module
-        tree = None
-    if tree is None or "<" in home.__qualname__:  # several may be of one source
+        found = ""
+    if not found or "<" in home.__qualname__:  # several may be of one source
         return hashlib.sha256(_describe_code(home).encode()).hexdigest()[:12]
+    return found
+
+
+def _hash_source(source: str) -> str:
+    tree = ast.parse(textwrap.dedent(source))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+
+
+def _hash_unseen(module: str, attribute: str) -> list[str]:
+    """Return the hashes, as `hash_own`, of what a module's file defines so; nothing of it is run.
+
+    Nor is a package that holds it.
+    """
+    finders: list[Any] = sys.meta_path
+    parts = module.split(".")
+    for n in range(1, len(parts) + 1):
+        name = ".".join(parts[:n])
+        found = [spec for finder in finders if finder and (spec := finder.find_spec(name))]
+        if not found:
+            raise ModuleNotFoundError(f"No module named '{name}'")
+        spec = next((own for own in found if own.loader), None)
+        # Without one they are the folders of a namespace.
+        folders = [
+            x for own in ([spec] if spec else found) for x in own.submodule_search_locations or ()
+        ]
+        finders = [pkgutil.get_importer(folder) for folder in folders]
+    if spec is None or not str(spec.origin).endswith(".py"):
+        return []
+    with tokenize.open(spec.origin) as file:
+        lines = file.readlines()
+    nodes: list[Any] = [ast.parse("".join(lines))]
+    for part in attribute.split("."):
+        nodes = [own for node in nodes for own in _list_defined(node) if own.name == part]
+    starts = [min(own.lineno for own in (node, *node.decorator_list)) - 1 for node in nodes]
+    return [_hash_source("".join(inspect.getblock(lines[k:]))) for k in starts]
+
+
+def _list_defined(node: ast.AST) -> Iterator[Any]:
+    """Yield the functions and classes of a module or a class, also within its conditions."""
+    for own in ast.iter_child_nodes(node):
+        if isinstance(own, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield own
+        else:
+            yield from _list_defined(own)
 
 
 def _describe_code(home: Any) -> str:
@@ -129,6 +176,20 @@ def check_kept(text: str, what: str, error: type[Exception] = InputError) -> Non
         raise error(f"{what}: read {describe(text)}; expected module:name@hash in a file")
 
 
+TRUST: ContextVar[bool | None] = ContextVar("trust", default=False)
+"""Whether what files name is imported: None not at all, False if its source agrees, True unseen."""
+
+
+@contextmanager
+def trusting(trust: bool | None) -> Iterator[None]:
+    """Import what files name until the end of the block, see `TRUST`; False leaves it as it is."""
+    token = TRUST.set(TRUST.get() if trust is False else trust)
+    try:
+        yield
+    finally:
+        TRUST.reset(token)
+
+
 def write_own(thing: Any) -> str:
     """Return how a file names a user's function or class: `module:name@hash`."""
     return f"{name_own(thing)}@{hash_own(thing)}"
@@ -147,7 +208,7 @@ def load_own(text: str, what: str, error: type[Exception] = InputError) -> Any:
     Raises
     ------
     error
-        If there is no such module or name, or its source has changed.
+        If there is no such module or name, or its source has changed: then nothing is imported.
     """
     name, _, expected = text.partition("@")
     place, _, attribute = name.rpartition(":")
@@ -155,7 +216,9 @@ def load_own(text: str, what: str, error: type[Exception] = InputError) -> Any:
     if expected and place.endswith(".py"):
         raise error(f"{shown}: read a path beside a hash; expected module:name@hash")
     try:
-        found: Any = _import(place)
+        found: Any = _import(place, attribute, expected)
+    except _UnseenError as caused:
+        raise error(f"{shown}: {caused}") from None
     except (Exception, SystemExit) as caused:  # whatever a module of a user's raises
         reason = make_printable(f"{type(caused).__name__}: {caused}"[:200])
         raise error(
@@ -169,14 +232,23 @@ def load_own(text: str, what: str, error: type[Exception] = InputError) -> Any:
         raise error(f"{shown}: '{describe(place)}' has no '{describe(attribute)}'") from None
     own = found if hasattr(found, "__qualname__") else getattr(found, "function", found)
     if expected and hash_own(own) != expected:
-        raise error(
-            f"{shown}: its source has changed since; read {hash_own(own)}, expected {expected}"
-        )
+        raise error(f"{shown}: {_tell_change([hash_own(own)], expected)}")
     return found
 
 
-def _import(place: str) -> ModuleType:
-    """Import a module by its name, or by the path of its file, under its own name."""
+def _tell_change(read: list[str], expected: str) -> str:
+    return f"its source has changed since; read {' or '.join(read)}, expected {expected}"
+
+
+class _UnseenError(Exception):
+    """A module is not imported, for its source does not agree."""
+
+
+def _import(place: str, attribute: str = "", expected: str = "") -> ModuleType:
+    """Import a module by its name, or by the path of its file, under its own name.
+
+    With a hash only if the attribute's source has it, or it is trusted.
+    """
     path = Path(place)
     is_file = path.suffix == ".py"
     name, folder = (path.stem, path.resolve().parent) if is_file else (place, Path.cwd())
@@ -186,6 +258,15 @@ def _import(place: str) -> ModuleType:
         return main
     if str(folder) not in sys.path:
         sys.path.append(str(folder))  # processes that are started find it, too
+    if expected and not TRUST.get() and name not in sys.modules:
+        read = _hash_unseen(name, attribute)
+        if not read:
+            raise _UnseenError(
+                "read no def or class of that name in its file, to compare; expected one, or --trust-code "
+                "(trust=True), which imports it unseen"
+            )
+        if expected not in read:
+            raise _UnseenError(_tell_change(read, expected))
     module = importlib.import_module(name)
     if is_file and not path.samefile(getattr(module, "__file__", None) or ""):
         raise ImportError(f"another module is called {name}")
@@ -205,6 +286,7 @@ class Own(str):
 
     what: str
     _thing: Any
+    _trust: bool | None
 
     @classmethod
     def of(cls, thing: Any, what: str, *, is_object: bool = False) -> Own:
@@ -218,13 +300,14 @@ class Own(str):
                     what, found, "a function or a class, by which files can name it", ConfigError
                 )
         own = cls(thing if found is None else write_own(found))
-        own.what, own._thing = what, found
+        own.what, own._thing, own._trust = what, found, TRUST.get()
         return own
 
     def load(self) -> Any:
         """Return what the user wrote; a `ConfigError` if it is not there, or has changed."""
         if self._thing is None:
-            self._thing = load_own(self, self.what, ConfigError)
+            with trusting(self._trust):
+                self._thing = load_own(self, self.what, ConfigError)
         return self._thing
 
     def __format__(self, form: str) -> str:

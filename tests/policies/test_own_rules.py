@@ -1,5 +1,7 @@
 """Rules and features of users wherever a policy goes: equal to the package's own, or refused in one line."""
 
+import gc
+import importlib
 import re
 import sys
 from pathlib import Path
@@ -88,10 +90,12 @@ def test_a_dispatcher_follows_a_rule_and_says_so(tmp_path):
     assert again.decide(0.0)[0][:2] == first[:2]
 
 
-def test_traces_and_files(tmp_path):
+def test_traces_and_files(tmp_path, capsys):
     trace = trace_policy(own_rules.near, RECORDS[0])
     assert trace.label == "near"
     own_rules.near.save(tmp_path / "rule.npz")
+    assert main(["policy", "show", str(tmp_path / "rule.npz")]) == 0
+    assert "own_rules:near@" in capsys.readouterr().out
     assert acerl_np.load_policy(tmp_path / "rule.npz") is own_rules.near
     assert repr(own_rules.near) == "own_rules:near"
 
@@ -283,7 +287,7 @@ def test_workers_find_a_feature():
         team.close()
 
 
-def test_a_file_whose_feature_has_changed_or_gone_is_refused(tmp_path, monkeypatch):
+def test_a_file_whose_feature_has_changed_or_gone_is_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     module = tmp_path / "own_feature_of_a_test.py"
     source = (
@@ -292,16 +296,17 @@ def test_a_file_whose_feature_has_changed_or_gone_is_refused(tmp_path, monkeypat
     )
     module.write_text(source)
     IndexPolicy([1.0], features=["own_feature_of_a_test:mine"]).save(tmp_path / "policy.npz")
-    from acerl_np.policies.index import OWN
-
-    for name in [name for name in OWN if name.startswith(module.stem)]:
-        del OWN[name]  # as in another process
     sys.modules.pop(module.stem)
+    gc.collect()  # the feature goes with its module
     module.write_text(source.replace("demand(task)", "demand(task) + 1.0"))
+    assert main(["policy", "show", str(tmp_path / "policy.npz"), "--suite", "dmh-train"]) == 0
+    assert "its functions are not imported unasked; --trust-code does" in capsys.readouterr().out
+    assert module.stem not in sys.modules
     with pytest.raises(PolicyError, match="own_feature_of_a_test:mine: its source has changed"):
         acerl_np.load_policy(tmp_path / "policy.npz")
-    sys.modules.pop(module.stem)
+    assert module.stem not in sys.modules
     module.unlink()
+    importlib.invalidate_caches()
     with pytest.raises(PolicyError, match="own_feature_of_a_test:mine: cannot be imported"):
         acerl_np.load_policy(tmp_path / "policy.npz")
 
