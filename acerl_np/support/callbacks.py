@@ -16,6 +16,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic, overload
 
 from acerl_np.support.compiled import compile_callback, compile_inner, list_inlined
@@ -59,8 +60,8 @@ def compile_own(function: Callable[..., None], kind: Any, name: str = "") -> tup
     @intrinsic
     def find_view(typing_context, address):
         def read(context, builder, signature, arguments):
-            there = context.get_value_type(kind).as_pointer()
-            return builder.load(builder.inttoptr(arguments[0], there))
+            there = builder.inttoptr(arguments[0], context.get_value_type(kind).as_pointer())
+            return impl_ret_borrowed(context, builder, kind, builder.load(there))
 
         return kind(types.uint64), read
 

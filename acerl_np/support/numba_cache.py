@@ -184,10 +184,11 @@ class _NamedCache(_KernelCache):
 
 
 def make_callback(function: Function, signature: Any, options: dict[str, Any], name: str) -> CFunc:
-    """Return a function for calls by its address, which is still to be compiled, or loaded by its name."""
+    """Return a function for calls by its address, compiled or loaded by its name."""
     function.__qualname__ = name  # of its files and in its machine code, too
     made = CFunc(function, (signature.args, signature.return_type), {}, options)
     made._cache = _NamedCache(function, _Contents)
+    made.compile()
     return made
 
 
