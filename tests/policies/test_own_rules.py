@@ -1,9 +1,12 @@
 """Rules and features of users wherever a policy goes: equal to the package's own, or refused in one line."""
 
+import copy
 import gc
 import importlib
 import re
+import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numba
@@ -19,6 +22,7 @@ from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import METRICS
 from acerl_np.kernels.floor import Floor
 from acerl_np.problem.goal import Goal
+from acerl_np.support.machine_code import cache_folder
 from acerl_np.support.own import write_own
 from acerl_np.support.processes import ProcessTeam
 
@@ -72,6 +76,59 @@ def test_a_lookahead_over_a_feature(bases):
         for features in (["approach", "waiting"], ["approach", own_rules.waited])
     )
     assert_same(one, other)
+
+
+OWN = """
+import numba
+import acerl_np
+{}
+factor = 2
+@numba.njit
+def helper(x):
+    return factor * x
+@acerl_np.rule
+def mine(floor, vehicle, task):
+    return helper(floor.metres(vehicle, task)) + floor.draw(vehicle, task)
+if __name__ == "__main__":
+    records = acerl_np.load_suite("dmh-train")[:1]
+    acerl_np.evaluate_policy(mine, records, trials=1, threads=1)
+"""
+
+
+@compiled
+def test_a_rule_of_a_file_is_kept_until_a_value_that_it_reads_changes(tmp_path):
+    def play(source):
+        (tmp_path / "mine.py").write_text(source)
+        words = [sys.executable, "-W", "error", str(tmp_path / "mine.py")]  # numba's, too
+        cache = Path(cache_folder("acerl_np.support.callbacks"))
+        before = set(cache.glob("*mine_*.nbc"))
+        subprocess.run(words, check=True)
+        return len(set(cache.glob("*mine_*.nbc")) - before)
+
+    source = OWN.format(f"unlike = '{tmp_path}'").replace("factor = 2", f"factor = {id(tmp_path)}")
+    assert [play(source), play(source)] == [1, 0]
+    # What it does not read does not matter; what its helper reads does.
+    assert play(source.replace("unlike", "other")) == 0
+    assert play(source.replace("factor = ", "factor = 1 + ")) == 1
+
+
+@compiled
+def test_a_rule_that_nobody_needs_goes():
+    """As one that a notebook's cell defines anew; of a feature its policies keep it."""
+    rule = acerl_np.rule(lambda floor, vehicle, task: floor.metres(vehicle, task))
+    feature = acerl_np.feature(scale=1.0)(lambda floor, vehicle, task: floor.due(task))
+    policy = IndexPolicy([1.0], features=[feature])
+    one, other = map(weakref.ref, (rule.function, feature.function))
+    del feature
+    for own in (rule, policy):
+        acerl_np.evaluate_policy(own, RECORDS, trials=1, threads=1)
+    del rule, own
+    gc.collect()
+    assert one() is None and other() is not None
+    acerl_np.evaluate_policy(copy.deepcopy(policy), RECORDS, trials=1, threads=1)
+    del policy
+    gc.collect()
+    assert other() is None
 
 
 def test_a_dispatcher_follows_a_rule_and_says_so(tmp_path):

@@ -343,6 +343,7 @@ for config in (
 """
 
 
+@pytest.mark.slow
 def test_what_falls_back_trains_to_the_same_bytes(package, capsys):
     change = "from numba.core import caching\ndel caching._CacheLocator\n"
     done = run(package, change + TRAIN)
