@@ -133,6 +133,7 @@ def compile_callback(function: Function, signature: Any, name: str = "") -> tupl
     """
     options = list_options({"_nrt": False})
     options.pop("nogil")
+    made: Any
     if name and _find_maker():
         from acerl_np.support.numba_cache import make_callback
 

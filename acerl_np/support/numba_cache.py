@@ -183,10 +183,10 @@ class _NamedCache(_KernelCache):
         return signature, codegen.magic_tuple(), self._py_func.__qualname__
 
 
-def make_callback(function: Function, signature: Any, options: dict[str, Any], name: str) -> CFunc:
+def make_callback(function: Function, signature: Any, options: dict[str, Any], name: str) -> Any:
     """Return a function for calls by its address, compiled or loaded by its name."""
     function.__qualname__ = name  # of its files and in its machine code, too
-    made = CFunc(function, (signature.args, signature.return_type), {}, options)
+    made: Any = CFunc(function, (signature.args, signature.return_type), {}, options)
     made._cache = _NamedCache(function, _Contents)
     made.compile()
     return made
