@@ -172,12 +172,13 @@ def draw_learned(arguments: argparse.Namespace) -> None:
     with _picture(arguments, Path(file).parent / "weights.png") as out:
         with trusting(None):
             policy = load_policy(file)
+            parts = list_parts(policy) if isinstance(policy, IndexPolicy) else []
         if not isinstance(policy, IndexPolicy):
             raise PolicyError(
                 f"{make_printable(file)}: read a policy of form {policy.form}, whose weights have no "
                 "names; expected an index policy (acerl-np train --preset best)"
             )
-        draw_weights(out, file, list_parts(policy))
+        draw_weights(out, file, parts)
 
 
 EPISODES = (

@@ -72,11 +72,9 @@ def run(arguments: argparse.Namespace) -> None:
 
     with trusting(arguments.trust_code or None):
         policy: AnyPolicy = load_policy(arguments.file)
+        importance = measure(arguments, policy) if isinstance(policy, IndexPolicy) else None
     facts = list_facts(policy)
-    importance = None
-    if isinstance(policy, IndexPolicy):
-        importance = measure(arguments, policy)
-    elif names_records(arguments):
+    if importance is None and names_records(arguments):
         check_fit([Seat(arguments.file, policy)], load_instances(arguments))
     form = arguments.format
     if form == "json":
