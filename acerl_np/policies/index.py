@@ -130,7 +130,7 @@ def find_feature(name: str) -> Feature:
     if known := OWN.get(name):
         return known.feature
     if TRUST.get() is None:
-        return Feature(name, 1.0, "", "a function of a user's")
+        return Feature(name, 1.0, "", "value of a user's function")
     found = load_own(name, "feature", PolicyError)
     if not isinstance(found, Feature):
         raise PolicyError(f"feature: {describe(name)}: no function with @acerl_np.feature")
