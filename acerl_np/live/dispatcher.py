@@ -89,6 +89,7 @@ from acerl_np.support.errors import (
     list_some,
 )
 from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
+from acerl_np.support.own import trusting
 from acerl_np.support.sharing import CopiedWhole, Exclusive, Method, exclusive
 
 MANUAL = "manual"
@@ -1046,6 +1047,7 @@ class Dispatcher(CopiedWhole):
         *,
         audit: str | os.PathLike[str] | None = None,
         fsync: bool = False,
+        trust: bool = False,
     ) -> Dispatcher:
         """Restore a dispatcher that `save` wrote, as it was then; `recover` adds what came after.
 
@@ -1056,6 +1058,8 @@ class Dispatcher(CopiedWhole):
             The log that goes on; its lines since the state was saved count as replaced.
         fsync : bool
             As of a dispatcher.
+        trust : bool
+            Import a function that its policy names unseen, see `load_policy`.
 
         Returns
         -------
@@ -1068,7 +1072,8 @@ class Dispatcher(CopiedWhole):
         StorageError
             If the log cannot be written.
         """
-        dispatcher = cls._restore(path)
+        with trusting(trust):
+            dispatcher = cls._restore(path)
         if audit is not None:
             dispatcher._begin_log(AuditLog(audit, fsync=bool(fsync)))
         return dispatcher
