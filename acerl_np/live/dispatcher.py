@@ -1086,11 +1086,11 @@ class Dispatcher(CopiedWhole):
         **options: Any,
     ) -> Dispatcher:
         """Restore a saved dispatcher, on request with another policy and other options."""
-        data, own = read_dispatcher(path)
+        data, policy = read_dispatcher(path, policy)
         try:
             layout = Layout.from_dict(data["layout"])
             kept = {name: data[name] for name in (*OPTIONS, *ERRAND_OPTIONS) if name in data}
-            dispatcher = cls(layout, own if policy is None else policy, **{**kept, **options})
+            dispatcher = cls(layout, policy, **{**kept, **options})
             dispatcher._decisions = int(data["decisions"])
             unpack_feed(dispatcher._feed, data, dispatcher.layout)
             # An older file does not say; its log does not begin with the first line then, either.
@@ -1129,7 +1129,7 @@ class Dispatcher(CopiedWhole):
         Parameters
         ----------
         layout, policy
-            As when the dispatcher was made first; the policy may be another one.
+            As when the dispatcher was made first; the policy may be another one. A saved one is not read.
         audit : path-like
             The log. One without a whole line begins with this dispatcher.
         state : path-like, optional

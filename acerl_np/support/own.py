@@ -7,21 +7,19 @@ layout and the docstring do not count for the hash, nor does what the source cal
 from __future__ import annotations
 
 import ast
-import dis
 import hashlib
-import importlib
+import importlib.util
 import inspect
-import pkgutil
 import re
 import sys
-import textwrap
-import tokenize
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib.abc import InspectLoader
+from importlib.machinery import PathFinder
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -44,21 +42,23 @@ def name_own(thing: Any) -> str:
 def hash_own(thing: Any) -> str:
     """Return 12 hexadecimal digits of what the source of a function or a class says."""
     home = thing if hasattr(thing, "__qualname__") else type(thing)
-    try:
-        found = _hash_source(inspect.getsource(home))
-    except (OSError, TypeError, SyntaxError):  # typed in, or of an extension module
-        found = ""
-    if not found or "<" in home.__qualname__:  # several may be of one source
-        return hashlib.sha256(_describe_code(home).encode()).hexdigest()[:12]
-    return found
+    if "<" not in home.__qualname__:  # else several may be of one source
+        with suppress(OSError, TypeError, SyntaxError, StopIteration):  # such as what is typed in
+            source = inspect.getsource(home)
+            tree = ast.parse(f"if 1:\n{source}" if source[:1].isspace() else source)
+            return _hash_node(next(_list_defined(tree)))
+    return hashlib.sha256(_describe_code(home).encode()).hexdigest()[:12]
 
 
-def _hash_source(source: str) -> str:
-    tree = ast.parse(textwrap.dedent(source))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
+def _hash_node(node: ast.stmt) -> str:
+    tree = ast.Module([node], [])
+    for own in ast.walk(tree):
+        if isinstance(own, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(own) is not None:
+            own.body = own.body[1:]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+
+
+NOTHING = "no def or class of that name in its file (--trust-code (trust=True) imports it unseen)"
 
 
 def _hash_unseen(module: str, attribute: str) -> list[str]:
@@ -66,28 +66,18 @@ def _hash_unseen(module: str, attribute: str) -> list[str]:
 
     Nor is a package that holds it.
     """
-    finders: list[Any] = sys.meta_path
-    parts = module.split(".")
-    for n in range(1, len(parts) + 1):
-        name = ".".join(parts[:n])
-        found = [spec for finder in finders if finder and (spec := finder.find_spec(name))]
-        if not found:
-            raise ModuleNotFoundError(f"No module named '{name}'")
-        spec = next((own for own in found if own.loader), None)
-        # Without one they are the folders of a namespace.
-        folders = [
-            x for own in ([spec] if spec else found) for x in own.submodule_search_locations or ()
-        ]
-        finders = [pkgutil.get_importer(folder) for folder in folders]
-    if spec is None or not str(spec.origin).endswith(".py"):
-        return []
-    with tokenize.open(spec.origin) as file:
-        lines = file.readlines()
-    nodes: list[Any] = [ast.parse("".join(lines))]
+    first, *rest = module.split(".")
+    spec = importlib.util.find_spec(first)
+    for part in rest:
+        folders = list(spec.submodule_search_locations or ()) if spec else []
+        spec = PathFinder.find_spec(part, folders)
+    if spec is None:
+        raise ModuleNotFoundError(f"No module named '{module}'")
+    source = spec.loader.get_source(spec.name) if isinstance(spec.loader, InspectLoader) else None
+    nodes: list[Any] = [ast.parse(source or "")]
     for part in attribute.split("."):
         nodes = [own for node in nodes for own in _list_defined(node) if own.name == part]
-    starts = [min(own.lineno for own in (node, *node.decorator_list)) - 1 for node in nodes]
-    return [_hash_source("".join(inspect.getblock(lines[k:]))) for k in starts]
+    return [_hash_node(node) for node in nodes] or [NOTHING]
 
 
 def _list_defined(node: ast.AST) -> Iterator[Any]:
@@ -99,13 +89,19 @@ def _list_defined(node: ast.AST) -> Iterator[Any]:
             yield from _list_defined(own)
 
 
+def _tell_code(code: CodeType) -> tuple[Any, ...]:
+    """Return what code does, wherever it stands."""
+    consts = (_tell_code(item) if inspect.iscode(item) else item for item in code.co_consts)
+    return code.co_code, code.co_names, tuple(consts)
+
+
 def _describe_code(home: Any) -> str:
     """Return what tells functions apart that have no source of their own."""
     code = getattr(home, "__code__", None)
     if code is None:
         return repr(home)
     closure = [cell.cell_contents for cell in home.__closure__ or ()]
-    return repr((code.co_code, code.co_names, code.co_consts, home.__defaults__, closure))
+    return repr((*_tell_code(code), home.__defaults__, closure))
 
 
 STAMPED = {*sys.stdlib_module_names, "numpy", "numba"}
@@ -120,46 +116,43 @@ def name_compiled(function: Any, beside: str) -> str:
     if not Path(inspect.getsourcefile(function) or "").is_file():
         return ""
     try:
-        told = f"{beside} {_tell(function, set())}"
-    except TypeError:
+        told = f"{beside} {_tell_function(function)}"
+    except (TypeError, RecursionError):
         return ""
     return f"{function.__name__}_{hashlib.sha256(told.encode()).hexdigest()[:24]}"
 
 
-def _tell(value: Any, seen: set[Any], asked: Iterable[str] = ()) -> str:
-    """Return all that a value is to numba, of a module what is asked of it; a `TypeError` if unknown."""
+def _tell_function(function: Any) -> str:
+    """Return all that a function is to numba; a `TypeError` if it reads what is unknown."""
+    # One of a closure has the name of others in machine code.
+    if not inspect.isfunction(function) or "<" in function.__qualname__:
+        raise TypeError(function)
+    codes = [function.__code__]
+    for code in codes:
+        codes += filter(inspect.iscode, code.co_consts)
+    names = {name for code in codes for name in code.co_names}
+    read = _tell_names(function.__globals__, names)
+    return str((_tell_code(function.__code__), _tell(function.__defaults__, names), read))
+
+
+def _tell_names(values: dict[str, Any], names: set[str]) -> list[str]:
+    return [f"{name} {_tell(values[name], names)}" for name in sorted(names & values.keys())]
+
+
+def _tell(value: Any, names: set[str]) -> str:
+    """Return all that a value is to numba, of a module what has one of the names."""
     if value is None or isinstance(value, str | bytes | int | float | complex | np.generic):
         return f"{type(value)} {value!r}"
     if isinstance(value, tuple):
-        return str([_tell(item, seen) for item in value])
-    name = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None) or ""
-    if name.partition(".")[0] in STAMPED:
-        return f"{name} {getattr(value, '__qualname__', value)}"
+        fields = getattr(value, "_fields", "")
+        return str([type(value), fields, *(_tell(item, names) for item in value)])
+    home = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None) or ""
+    if home.partition(".")[0] in STAMPED:
+        return f"{home} {getattr(value, '__qualname__', value)}"
     if inspect.ismodule(value):
-        own = vars(value)
-        return str([(item, _tell(own[item], seen)) for item in asked if item in own])
-    options = str(sorted(getattr(value, "targetoptions", {}).items()))
-    function = getattr(value, "py_func", value)
-    # One of a closure has the name of others in machine code.
-    if not inspect.isfunction(function) or "<" in function.__qualname__:
-        raise TypeError(value)
-    if function in seen:
-        return function.__qualname__
-    seen.add(function)
-    told = [options, _tell(function.__defaults__, seen)]
-    codes = [function.__code__]
-    for code in codes:
-        told.append(code.co_code.hex())
-        for item in code.co_consts:
-            if inspect.iscode(item):
-                codes.append(item)
-            else:
-                told.append(repr(item))
-        read = {x.argval for x in dis.get_instructions(code) if x.opname == "LOAD_GLOBAL"}
-        for name in sorted(read & function.__globals__.keys()):
-            told.append(f"{name} {_tell(function.__globals__[name], seen, code.co_names)}")
-        told += code.co_names
-    return str(told)
+        return str(_tell_names(vars(value), names))
+    options = sorted(getattr(value, "targetoptions", {}).items())
+    return f"{options} {_tell_function(getattr(value, 'py_func', None))}"
 
 
 def is_own_name(text: object) -> bool:
@@ -215,58 +208,45 @@ def load_own(text: str, what: str, error: type[Exception] = InputError) -> Any:
     shown = f"{what}: {describe(name)}"
     if expected and place.endswith(".py"):
         raise error(f"{shown}: read a path beside a hash; expected module:name@hash")
+    known = {*sys.modules, Path(getattr(sys.modules[MAIN], "__file__", None) or "").stem}
+    is_unseen = expected and not TRUST.get() and place not in known
+    found: Any = None
     try:
-        found: Any = _import(place, attribute, expected)
-    except _UnseenError as caused:
-        raise error(f"{shown}: {caused}") from None
+        folder = str(Path(place).resolve().parent if place.endswith(".py") else Path.cwd())
+        if folder not in sys.path:
+            sys.path.append(folder)  # processes that are started find it, too
+        read = _hash_unseen(place, attribute) if is_unseen else [expected]
+        if expected in read:
+            found = _import(place)
     except (Exception, SystemExit) as caused:  # whatever a module of a user's raises
         reason = make_printable(f"{type(caused).__name__}: {caused}"[:200])
         raise error(
             f"{shown}: cannot be imported ({reason}); expected "
             + ("its module on Python's path or here" if expected else "module:name or file.py:name")
         ) from None
-    try:
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except AttributeError:
-        raise error(f"{shown}: '{describe(place)}' has no '{describe(attribute)}'") from None
-    own = found if hasattr(found, "__qualname__") else getattr(found, "function", found)
-    if expected and hash_own(own) != expected:
-        raise error(f"{shown}: {_tell_change([hash_own(own)], expected)}")
+    if found is not None:
+        try:
+            for part in attribute.split("."):
+                found = getattr(found, part)
+        except AttributeError:
+            raise error(f"{shown}: '{describe(place)}' has no '{describe(attribute)}'") from None
+        own = found if hasattr(found, "__qualname__") else getattr(found, "function", found)
+        read = [hash_own(own)] if expected else [expected]
+    if expected not in read:
+        changed = f"its source has changed since; read {' or '.join(read)}, expected {expected}"
+        raise error(f"{shown}: {changed}")
     return found
 
 
-def _tell_change(read: list[str], expected: str) -> str:
-    return f"its source has changed since; read {' or '.join(read)}, expected {expected}"
-
-
-class _UnseenError(Exception):
-    """A module is not imported, for its source does not agree."""
-
-
-def _import(place: str, attribute: str = "", expected: str = "") -> ModuleType:
-    """Import a module by its name, or by the path of its file, under its own name.
-
-    With a hash only if the attribute's source has it, or it is trusted.
-    """
+def _import(place: str) -> ModuleType:
+    """Import a module by its name, or by the path of its file, under its own name."""
     path = Path(place)
     is_file = path.suffix == ".py"
-    name, folder = (path.stem, path.resolve().parent) if is_file else (place, Path.cwd())
+    name = path.stem if is_file else place
     main = sys.modules[MAIN]
     script = Path(getattr(main, "__file__", None) or "")
     if name == MAIN or (script.stem == name and (not is_file or path.samefile(script))):
         return main
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))  # processes that are started find it, too
-    if expected and not TRUST.get() and name not in sys.modules:
-        read = _hash_unseen(name, attribute)
-        if not read:
-            raise _UnseenError(
-                "read no def or class of that name in its file, to compare; expected one, or --trust-code "
-                "(trust=True), which imports it unseen"
-            )
-        if expected not in read:
-            raise _UnseenError(_tell_change(read, expected))
     module = importlib.import_module(name)
     if is_file and not path.samefile(getattr(module, "__file__", None) or ""):
         raise ImportError(f"another module is called {name}")

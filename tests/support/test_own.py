@@ -7,7 +7,15 @@ import sys
 import pytest
 
 from acerl_np import InputError
-from acerl_np.support.own import hash_own, is_own_name, load_own, name_own, trusting, write_own
+from acerl_np.support.own import (
+    hash_own,
+    is_own_name,
+    load_own,
+    name_compiled,
+    name_own,
+    trusting,
+    write_own,
+)
 
 SOURCE = '''
 class Kept:
@@ -76,8 +84,9 @@ def nested(tmp_path, monkeypatch):
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(RUNS)
     path = package / "leaf.py"
+    words = 'len("""a\nb""")'
     path.write_text(
-        f"{RUNS}if True:\n    @staticmethod\n    def double(x):\n        return 2 * x\n"
+        f"{RUNS}if True:\n    @staticmethod\n    def double(x):\n        {words}\n        return 2 * x\n"
     )
     name = "own_space_of_a_test.deep.package.leaf:double"
     kept = write_own(load_own(name, "rule"))
@@ -111,6 +120,23 @@ def test_what_differs_is_never_run(nested):
     path.write_text(source)
     importlib.invalidate_caches()
     assert load_own(kept, "rule")(3) == 6
+
+
+def test_what_is_not_compiled_anew_reads_the_same(module):
+    place = "from collections import namedtuple\nat = namedtuple('At', 'x y')(1, 2)\n"
+    source = f"{place}def rule():\n    return at.x\n"
+
+    def name(text):
+        sys.modules.pop(module.stem, None)
+        module.write_text(text)
+        importlib.invalidate_caches()
+        return name_compiled(load_own(f"{module}:rule", "rule"), "")
+
+    first = name(source)
+    assert first and name(f"# Words\nother = 1\n{source}") == first
+    assert name(source.replace("x y", "y x")) not in ("", first)
+    # numba may compile something else in the place of a function that is not its own.
+    assert name("def helper():\n    return 1\n" + source.replace("at.x", "helper()")) == ""
 
 
 def test_names_of_own_parts():
