@@ -23,10 +23,12 @@ from acerl_np.commands.players import Seat, check_fit, read_goal
 from acerl_np.commands.tables import Column, render
 from acerl_np.problem.goal import PAPER
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
-from acerl_np.support.own import is_own_name, trusting
+from acerl_np.support.own import TRUST, is_own_name, trusting
 from acerl_np.support.report import render_data, render_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from acerl_np.evaluation.importance import Importance
     from acerl_np.policies.files import AnyPolicy
     from acerl_np.policies.index import IndexPolicy
@@ -98,6 +100,11 @@ def run(arguments: argparse.Namespace) -> None:
         print(line, file=below)
 
 
+def has_unread(features: Iterable[str]) -> bool:
+    """Whether there are functions among the features that must not be imported."""
+    return any(map(is_own_name, features)) and not TRUST.get()
+
+
 def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
     """Return what each weight is worth on the records that the arguments name, or on those in the file."""
     from acerl_np.evaluation.importance import measure_importance
@@ -105,7 +112,7 @@ def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
     records: list[Instance] = list(policy.origin.history) if policy.origin is not None else []
     if names_records(arguments):
         records = load_instances(arguments)
-    if any(map(is_own_name, policy.features)) and not arguments.trust_code:
+    if has_unread(policy.features):
         records = []
     goal = read_goal(arguments, [policy])
     how = {"seed": arguments.seed, "threads": arguments.threads, "objective": goal}
@@ -192,7 +199,7 @@ def explain(importance: Importance) -> list[str]:
     """Return what stands below the table of features."""
     weight = "weight: per typical difference of the feature between the pairs of a decision"
     without = "no records in the file; TASKS or --suite name some, to tell what each is worth"
-    if any(is_own_name(part.name) for part in importance.parts):
+    if has_unread(part.name for part in importance.parts):
         without = (
             "its functions are not imported unasked; --trust-code does, to tell what each is worth"
         )

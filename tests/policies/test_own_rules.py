@@ -387,6 +387,8 @@ def test_a_file_whose_feature_has_changed_or_gone_is_refused(tmp_path, monkeypat
     )
     module.write_text(source)
     IndexPolicy([1.0], features=["own_feature_of_a_test:mine"]).save(tmp_path / "policy.npz")
+    assert main(["policy", "show", str(tmp_path / "policy.npz"), "--trust-code"]) == 0
+    assert "no records in the file" in capsys.readouterr().out
     sys.modules.pop(module.stem)
     gc.collect()  # the feature goes with its module
     module.write_text(source.replace("demand(task)", "demand(task) + 1.0"))
