@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from importlib.abc import InspectLoader
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -73,8 +72,8 @@ def _hash_unseen(module: str, attribute: str) -> list[str]:
         spec = PathFinder.find_spec(part, folders)
     if spec is None:
         raise ModuleNotFoundError(f"No module named '{module}'")
-    source = spec.loader.get_source(spec.name) if isinstance(spec.loader, InspectLoader) else None
-    nodes: list[Any] = [ast.parse(source or "")]
+    find_source = getattr(spec.loader, "get_source", lambda name: "")
+    nodes: list[Any] = [ast.parse(find_source(spec.name) or "")]
     for part in attribute.split("."):
         nodes = [own for node in nodes for own in _list_defined(node) if own.name == part]
     return [_hash_node(node) for node in nodes] or [NOTHING]
