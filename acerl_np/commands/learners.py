@@ -121,7 +121,9 @@ class AcerlLearner(Asked):
         seed, workers = self.options["seed"], {"threads": self.options["threads"], "executor": team}
         path = self.given.get("resume")
         if path is not None:
-            longer = {name: self.settings.get(name) for name in ("generations", "decisions")}
+            longer: dict[str, Any] = {
+                name: self.settings.get(name) for name in ("generations", "decisions")
+            }
             trainer = acerl.ACERL.resume(path, **longer, **workers)
             judges = read_judges(Path(path).parent, trainer.instances)
             return trainer, self.check_resumed(path, trainer, judges)

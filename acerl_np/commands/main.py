@@ -15,6 +15,7 @@ from acerl_np.commands.interruption import Terminated
 from acerl_np.commands.options import part_help
 from acerl_np.support.errors import AcerlError, make_printable, suggest_name
 from acerl_np.support.files import remember_streams
+from acerl_np.support.own import trusting
 
 COMMANDS = {
     "train": "train a policy with ACERL",
@@ -121,7 +122,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
-        with remember_streams():
+        with remember_streams(), trusting(getattr(options, "trust_code", False)):
             status: int | None = options.run(options)
         sys.stdout.flush()
         return status or 0

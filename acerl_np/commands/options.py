@@ -413,7 +413,13 @@ HORIZON = CommandOption(
 THREADS = CommandOption(
     "--threads", "worker threads (default: one per core)", int, range=(1, MAX_THREADS)
 )
-PLAYING = (TRIALS, SEED, GREEDY, *GOAL, *COMMITMENT, HORIZON, THREADS)
+TRUST = CommandOption(
+    "--trust-code",
+    "import functions that files name, though their source cannot be compared before (SECURITY.md)",
+    bool,
+    default=False,
+)
+PLAYING = (TRIALS, SEED, GREEDY, *GOAL, *COMMITMENT, HORIZON, THREADS, TRUST)
 
 LOOKAHEAD = (
     CommandOption(

@@ -166,21 +166,24 @@ def draw_learned(arguments: argparse.Namespace) -> None:
     from acerl_np.pictures.weights import draw_weights
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.index import IndexPolicy
+    from acerl_np.support.own import trusting
 
     file = arguments.file
     with _picture(arguments, Path(file).parent / "weights.png") as out:
-        policy = load_policy(file)
+        with trusting(None):
+            policy = load_policy(file)
+            parts = list_parts(policy) if isinstance(policy, IndexPolicy) else []
         if not isinstance(policy, IndexPolicy):
             raise PolicyError(
                 f"{make_printable(file)}: read a policy of form {policy.form}, whose weights have no "
                 "names; expected an index policy (acerl-np train --preset best)"
             )
-        draw_weights(out, file, list_parts(policy))
+        draw_weights(out, file, parts)
 
 
 EPISODES = (
     *(opt.EPISODE, opt.ONE_PAST, *opt.READING, opt.RANDOM_BREAKDOWNS),
-    *(opt.TRIAL, opt.SEED, opt.GREEDY),
+    *(opt.TRIAL, opt.SEED, opt.GREEDY, opt.TRUST),
 )
 RUNS = opt.CommandOption("runs RUN_FOLDER+", "folders, or a study's curves")
 FOLDER = opt.CommandOption("folder RUN_FOLDER", "of a run, or of --seeds")

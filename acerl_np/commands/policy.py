@@ -23,9 +23,12 @@ from acerl_np.commands.players import Seat, check_fit, read_goal
 from acerl_np.commands.tables import Column, render
 from acerl_np.problem.goal import PAPER
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
+from acerl_np.support.own import TRUST, is_own_name, trusting
 from acerl_np.support.report import render_data, render_table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from acerl_np.evaluation.importance import Importance
     from acerl_np.policies.files import AnyPolicy
     from acerl_np.policies.index import IndexPolicy
@@ -41,6 +44,7 @@ MEASURING = (
     opt.SEED.but(help="seed of the copies"),
     *opt.GOAL,
     opt.THREADS,
+    opt.TRUST,
 )
 """On what `measure` plays, and how."""
 
@@ -62,17 +66,17 @@ def run(arguments: argparse.Namespace) -> None:
 
     Of an index policy each weight is shown, what it does, and what leaving it out would cost: objective and
     share within the limit when it is set to 0, played on noised copies of the training records (arrivals
-    moved by up to 5 s).
+    moved by up to 5 s). Functions that it names are not imported but with --trust-code: without, nothing is
+    played.
     """
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.index import IndexPolicy
 
-    policy: AnyPolicy = load_policy(arguments.file)
+    with trusting(arguments.trust_code or None):
+        policy: AnyPolicy = load_policy(arguments.file)
+        importance = measure(arguments, policy) if isinstance(policy, IndexPolicy) else None
     facts = list_facts(policy)
-    importance = None
-    if isinstance(policy, IndexPolicy):
-        importance = measure(arguments, policy)
-    elif names_records(arguments):
+    if importance is None and names_records(arguments):
         check_fit([Seat(arguments.file, policy)], load_instances(arguments))
     form = arguments.format
     if form == "json":
@@ -96,6 +100,11 @@ def run(arguments: argparse.Namespace) -> None:
         print(line, file=below)
 
 
+def has_unread(features: Iterable[str]) -> bool:
+    """Whether there are functions among the features that must not be imported."""
+    return any(map(is_own_name, features)) and not TRUST.get()
+
+
 def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
     """Return what each weight is worth on the records that the arguments name, or on those in the file."""
     from acerl_np.evaluation.importance import measure_importance
@@ -103,6 +112,8 @@ def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
     records: list[Instance] = list(policy.origin.history) if policy.origin is not None else []
     if names_records(arguments):
         records = load_instances(arguments)
+    if has_unread(policy.features):
+        records = []
     goal = read_goal(arguments, [policy])
     how = {"seed": arguments.seed, "threads": arguments.threads, "objective": goal}
     with warnings.catch_warnings():
@@ -114,6 +125,7 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
     """Return what there is to say about a policy of any form, by name."""
     from acerl_np.policies.index import IndexPolicy
     from acerl_np.policies.network import Policy
+    from acerl_np.policies.own import OwnRule
     from acerl_np.policies.static import StaticPlan
 
     facts = [("form", policy.form)]
@@ -131,6 +143,8 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
         own = f"each of {len(policy.task_ids)} tasks its own, by id"
         facts.append(("slots", own if policy.task_ids else "by place in the pool"))
         facts.append(("rules", ", ".join(policy.rules)))
+    elif isinstance(policy, OwnRule):
+        facts.append(("function", policy.name))
     elif isinstance(policy, StaticPlan):
         facts.append(("plan", policy.describe()))
     origin = policy.origin
@@ -185,6 +199,10 @@ def explain(importance: Importance) -> list[str]:
     """Return what stands below the table of features."""
     weight = "weight: per typical difference of the feature between the pairs of a decision"
     without = "no records in the file; TASKS or --suite name some, to tell what each is worth"
+    if has_unread(part.name for part in importance.parts):
+        without = (
+            "its functions are not imported unasked; --trust-code does, to tell what each is worth"
+        )
     if importance.value is not None:
         goal = importance.goal
         within = f", {importance.satisfied:.0%} within {goal.limit}" if goal.has_limit else ""

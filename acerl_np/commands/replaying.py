@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.declare(parser, opt.FIT, opt.RANDOM_BREAKDOWNS)
     opt.declare(parser.add_argument_group("lookahead"), *opt.LOOKAHEAD)
     opt.declare(parser, opt.TRIAL, opt.SEED, opt.GREEDY, *opt.GOAL, *opt.COMMITMENT, opt.HORIZON)
+    opt.declare(parser, opt.TRUST)
 
 
 def run(arguments: argparse.Namespace) -> None:

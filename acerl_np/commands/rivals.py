@@ -30,6 +30,7 @@ import argparse
 from acerl_np.commands import train
 from acerl_np.commands.options import (
     RANDOM_BREAKDOWNS,
+    TRUST,
     CommandOption,
     declare,
     list_data,
@@ -47,6 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run")
     team = list_team("with --seeds, train", "never")
     declare(run, *OTHERS, *RUN, *team, given=True)
+    declare(parser, TRUST)
 
 
 run = train.run

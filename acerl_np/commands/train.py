@@ -99,6 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     }
     for title, options in groups.items():
         opt.declare(parser.add_argument_group(title), *options, given=True)
+    opt.declare(parser, opt.TRUST)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -106,7 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = {
         name: value
         for name, value in vars(arguments).items()
-        if name not in ("command", "run") and value != []
+        if name not in ("command", "run", "trust_code") and value != []
     }
     options, settings = merge_options(given)
     algorithm = check_algorithm(options, settings, given)

@@ -45,7 +45,7 @@ class Index(NamedTuple):
     used : ndarray(int32, (n_used,)), features, ascending; N_INDEX_FEATURES and above are users'
     waits : bool, whether waiting is a choice
     planned_breakdowns : bool, whether planned breakdowns are looked at
-    own : ndarray(uint64, (G,)), users' features, see `compile_own`
+    own : ndarray(uint64, (G,)), users' features, see `call_own`
     in_units : ndarray(bool, (G,)), which of them are times
     """
 

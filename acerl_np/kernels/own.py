@@ -54,7 +54,7 @@ class OwnDecider(NamedTuple):
 
     Attributes
     ----------
-    rate : int or function, see `compile_own`
+    rate : int or function, see `call_own`
     draws_vehicle : bool, whether the vehicle is drawn, and the rule asked for its task alone
     pairs : OwnPairs
     """

@@ -70,6 +70,7 @@ from acerl_np.support.errors import (
     list_some,
 )
 from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
+from acerl_np.support.own import trusting
 from acerl_np.support.sharing import CopiedWhole, Exclusive, Method, exclusive_all
 
 MANUAL = "manual"
@@ -989,6 +990,7 @@ class Dispatcher(CopiedWhole):
         *,
         audit: str | os.PathLike[str] | None = None,
         fsync: bool = False,
+        trust: bool = False,
     ) -> Dispatcher:
         """Restore a dispatcher that `save` wrote, as it was then; `recover` adds what came after.
 
@@ -999,6 +1001,8 @@ class Dispatcher(CopiedWhole):
             The log that goes on; its lines since the state was saved count as replaced.
         fsync : bool
             As of a dispatcher.
+        trust : bool
+            Import a function that its policy names unseen, see `load_policy`.
 
         Returns
         -------
@@ -1011,7 +1015,8 @@ class Dispatcher(CopiedWhole):
         StorageError
             If the log cannot be written.
         """
-        dispatcher = cls._restore(path)
+        with trusting(trust):
+            dispatcher = cls._restore(path)
         if audit is not None:
             dispatcher._begin_log(AuditLog(audit, fsync=bool(fsync)))
         return dispatcher
@@ -1024,11 +1029,11 @@ class Dispatcher(CopiedWhole):
         **options: Any,
     ) -> Dispatcher:
         """Restore a saved dispatcher, on request with another policy and other options."""
-        data, own = read_dispatcher(path)
+        data, policy = read_dispatcher(path, policy)
         try:
             layout = Layout.from_dict(data["layout"])
             kept = {name: data[name] for name in (*OPTIONS, *ERRAND_OPTIONS) if name in data}
-            dispatcher = cls(layout, own if policy is None else policy, **{**kept, **options})
+            dispatcher = cls(layout, policy, **{**kept, **options})
             dispatcher._decisions = int(data["decisions"])
             unpack_feed(dispatcher._feed, data, dispatcher.layout)
             # An older file does not say; its log does not begin with the first line then, either.
@@ -1067,7 +1072,7 @@ class Dispatcher(CopiedWhole):
         Parameters
         ----------
         layout, policy
-            As when the dispatcher was made first; the policy may be another one.
+            As when the dispatcher was made first; the policy may be another one. A saved one is not read.
         audit : path-like
             The log. One without a whole line begins with this dispatcher.
         state : path-like, optional

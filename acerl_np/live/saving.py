@@ -59,8 +59,10 @@ def write_dispatcher(
     write_arrays(path, arrays)
 
 
-def read_dispatcher(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Any]:
+def read_dispatcher(path: str | os.PathLike[str], policy: Any = None) -> tuple[dict[str, Any], Any]:
     """Return what `write_dispatcher` wrote: options and state as plain values, and the policy.
+
+    One that is given takes its place: then nothing of the saved one is imported.
 
     Raises
     ------
@@ -72,7 +74,9 @@ def read_dispatcher(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Any]:
     take_kind(path, arrays, "dispatcher", formats, InputError, noun="a dispatcher")
     try:
         data = json.loads(arrays["state"].tobytes().decode())
-        return data, data["rule"] or _unpack_policy(arrays)
+        if policy is None:
+            policy = data["rule"] or _unpack_policy(arrays)
+        return data, policy
     except UNUSABLE as error:
         raise InputError(describe_unusable(path, error)) from error
 

@@ -14,6 +14,7 @@ from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
 from acerl_np.problem.layout import MAX_CHANGES
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
+from acerl_np.support.own import trusting
 
 if TYPE_CHECKING:
     from acerl_np.kernels.state import Problem
@@ -181,8 +182,8 @@ class AnyPolicy(BasePolicy):
         write_arrays(path, {"kind": "policy", "format": FORMAT, **pack_policy(self)})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a policy of this form; pickles are never loaded.
+    def load(cls, path: str | os.PathLike[str], *, trust: bool = False) -> Self:
+        """Read a policy of this form, as `load_policy` reads those of all; pickles are never loaded.
 
         Raises
         ------
@@ -190,7 +191,7 @@ class AnyPolicy(BasePolicy):
             If the file is missing, damaged, of another format version, or holds no policy or one of
             another form (`acerl_np.load_policy` reads every form).
         """
-        policy = load_policy(path)
+        policy = load_policy(path, trust=trust)
         if type(policy) is not cls:
             raise PolicyError(
                 f"{path}: holds a policy of form '{policy.form}', expected '{cls.form}'; "
@@ -217,12 +218,16 @@ def unpack_policy(arrays: Mapping[str, np.ndarray]) -> AnyPolicy:
     return policy
 
 
-def load_policy(path: str | os.PathLike[str]) -> Any:
+def load_policy(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
     """Read a policy of whichever form the file holds; pickles are never loaded.
+
+    A function that it names is imported if the source of its module has the hash, which is read before.
 
     Parameters
     ----------
     path : path-like
+    trust : bool
+        Import what cannot be compared, too, such as functions that are made by calls: the module runs first.
 
     Returns
     -------
@@ -240,6 +245,7 @@ def load_policy(path: str | os.PathLike[str]) -> Any:
     if found == OLD_FORMAT:
         arrays["form"] = np.array("network")
     try:
-        return unpack_policy(arrays)
+        with trusting(trust):
+            return unpack_policy(arrays)
     except PolicyError as error:
         raise PolicyError(f"{path}: {error}") from error

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,12 +26,12 @@ from acerl_np.kernels.index import N_INDEX_FEATURES, N_WAIT_FEATURES, Index
 from acerl_np.kernels.state import Problem
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
-from acerl_np.policies.own import OWNERS, PairFunction, check_function, compile_pairs
+from acerl_np.policies.own import FUNCTIONS, PairFunction, check_function, compile_pairs
 from acerl_np.problem.layout import CHANGES, COMMITMENT, MAX_CHANGES, Layout
 from acerl_np.problem.tables import set_commitment
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.numbers import is_real
-from acerl_np.support.own import check_kept, is_own_name, load_own, name_own, write_own
+from acerl_np.support.own import TRUST, check_kept, is_own_name, load_own, name_own, write_own
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -112,28 +113,36 @@ THRESHOLD_STEP = 0.2
 """Share of a battery above its critical level by which a weight of 1 moves a threshold."""
 
 
-OWN: dict[str, Feature] = {}
-"""Features of users that are known, by their names in files."""
+class OwnName(str):
+    """The name of a user's feature in files; whoever keeps it keeps the feature."""
+
+    feature: Feature
+
+
+OWN: WeakValueDictionary[str, OwnName] = WeakValueDictionary()
+"""Names of users' features that are known."""
 
 
 def find_feature(name: str) -> Feature:
     """Return a feature by its name, a user's by `module:name@hash`; a `PolicyError` if there is none."""
     if name in KNOWN:
         return FEATURES[KNOWN.index(name)]
-    if name not in OWN:
-        found = load_own(name, "feature", PolicyError)
-        if not isinstance(found, Feature):
-            raise PolicyError(f"feature: {describe(name)}: no function with @acerl_np.feature")
-        return found
-    return OWN[name]
+    if known := OWN.get(name):
+        return known.feature
+    if TRUST.get() is None:
+        return Feature(name, 1.0, "", "value of a user's function")
+    found = load_own(name, "feature", PolicyError)
+    if not isinstance(found, Feature):
+        raise PolicyError(f"feature: {describe(name)}: no function with @acerl_np.feature")
+    return found
 
 
 def find_by_number(index: Index, k: int) -> Feature:
     """Return the feature of a number in `Index.used`."""
     if k < N_INDEX_FEATURES:
         return FEATURES[k]
-    owner: Feature = OWNERS[index.own[k - N_INDEX_FEATURES]]
-    return owner
+    function = FUNCTIONS[index.own[k - N_INDEX_FEATURES]]
+    return next(name.feature for name in OWN.values() if name.feature.function is function)
 
 
 def check_features(given: object) -> tuple[str, ...]:
@@ -222,9 +231,9 @@ def seat_index(
     index: Index, features: Sequence[str], problem: Problem, greedy: bool
 ) -> Callable[[], Decider]:
     """Return what makes a worker's decider; users' features are compiled."""
-    own = [feature for feature in map(find_feature, features) if feature.function]
+    own = [function for name in features if (function := find_feature(name).function)]
     if own:
-        made = [compile_pairs(feature, problem) for feature in own]
+        made = [compile_pairs(function, problem) for function in own]
         kind = np.uint64 if isinstance(made[0], int) else np.object_
         index = index._replace(own=np.array(made, kind))
     return lambda: make_index_decider(index, problem, greedy)
@@ -419,16 +428,17 @@ def feature(
 
     def make(function: PairFunction) -> Feature:
         check_function(function, "feature")
-        made = Feature(
-            write_own(function), float(scale), unit, words or function.__name__, function
-        )
-        known = OWN.setdefault(made.name, made)
+        text = write_own(function)
+        name = OwnName(text)
+        made = Feature(name, float(scale), unit, words or function.__name__, function)
+        name.feature = made
+        known = OWN.setdefault(text, name).feature
         if known[:4] != made[:4]:
             raise PolicyError(
                 f"feature {name_own(function)}: another one of this source has scale {known.scale:g}, "
                 f"unit '{known.unit}', words '{known.words}'; expected these, or a function of its own"
             )
-        OWN[made.name] = made
+        OWN[text] = name
         return made
 
     if not is_real(scale) or not 0.0 < scale < 1e9:

@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+from weakref import WeakValueDictionary
 
 import numba
 import numpy as np
@@ -22,7 +23,7 @@ from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.support.callbacks import compile_own
 from acerl_np.support.errors import PolicyError, describe, make_printable
-from acerl_np.support.own import check_kept, load_own, name_own, write_own
+from acerl_np.support.own import TRUST, check_kept, load_own, name_compiled, name_own, write_own
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -120,14 +121,15 @@ def try_function(function: PairFunction) -> None:
         return
 
 
-OWNERS: dict[Any, Any] = {}
-"""Rules and features of users by what `compile_pairs` made of them."""
+COMPILED = "_acerl_np"
+"""Attribute of a function of a user's that holds its machine code: both go when nobody needs it any more."""
 
-_MADE: dict[tuple[PairFunction, bool], Any] = {}
+FUNCTIONS: WeakValueDictionary[Any, PairFunction] = WeakValueDictionary()
+"""Functions of users by what `compile_pairs` made of them."""
 
 
-def compile_pairs(owner: Any, problem: Problem, *, within: bool = False) -> Any:
-    """Return the function of a rule or a feature for `call_own`.
+def compile_pairs(function: PairFunction, problem: Problem) -> Any:
+    """Return what `call_own` calls for a function of a user's, as long as that lives.
 
     Any problem will do, as all have arrays of the same kinds.
 
@@ -136,18 +138,18 @@ def compile_pairs(owner: Any, problem: Problem, *, within: bool = False) -> Any:
     PolicyError
         If it cannot be compiled: numba's reason, and the line.
     """
-    function = owner.function
-    if (function, within) not in _MADE:
+    made = vars(function).get(COMPILED)
+    if made is None:
         tables, rows = list_tables(problem), list_rows(allocate_state(problem, 1))
         asked = allocate_asked(1)
-        view = View(tables, rows, asked.vehicle, asked.task, asked.value)
+        kind = numba.typeof(View(tables, rows, asked.vehicle, asked.task, asked.value))
         try:
-            made = compile_own(make_rating(function), numba.typeof(view), within=within)
+            made = compile_own(make_rating(function), kind, name_compiled(function, str(kind)))
         except (numba.core.errors.NumbaError, TypeError) as error:
             raise PolicyError(_explain(function, str(error))) from None
-        _MADE[function, within] = made
-    OWNERS[_MADE[function, within]] = owner
-    return _MADE[function, within]
+        setattr(function, COMPILED, made)
+    FUNCTIONS[made[0]] = function
+    return made[0]
 
 
 def _explain(function: PairFunction, told: str) -> str:
@@ -185,13 +187,13 @@ class OwnRule(AnyPolicy):
     portable: ClassVar[bool] = True
     kinds: ClassVar[Mapping[str, tuple[str, int]]] = {"function": ("U", 0)}
 
-    def __init__(self, function: PairFunction, vehicle: VehicleChoice, specialise: bool) -> None:
+    def __init__(self, function: PairFunction, vehicle: VehicleChoice) -> None:
         check_function(function, "rule")
         if vehicle not in ("rule", "random"):
             raise PolicyError(f"vehicle: read {describe(vehicle)}; expected one of rule, random")
         functools.update_wrapper(self, function)
         self.function, self.name = function, function.__name__
-        self.draws_vehicle, self._specialise = vehicle == "random", bool(specialise)
+        self.draws_vehicle = vehicle == "random"
 
     def __call__(self, floor: Floor, vehicle: int, task: int) -> float:
         """Return what the function does, not compiled."""
@@ -207,7 +209,7 @@ class OwnRule(AnyPolicy):
     def _prepare(
         self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
     ) -> tuple[Problem, Callable[[], OwnDecider]]:
-        rate = compile_pairs(self, problem, within=self._specialise)
+        rate = compile_pairs(self.function, problem)
         return problem, lambda: make_own_decider(rate, self.draws_vehicle, problem)
 
     def _find_misfit(self, layout: Layout) -> None:
@@ -220,6 +222,10 @@ class OwnRule(AnyPolicy):
     def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
         name = str(arrays["function"])
         check_kept(name, "rule", PolicyError)
+        if TRUST.get() is None:
+            unread = cls(lambda floor, vehicle, task: np.nan, "rule")
+            unread.name = name
+            return unread
         found = load_own(name, "rule", PolicyError)
         if not isinstance(found, cls):
             raise PolicyError(f"rule: {describe(name)}: no function with @acerl_np.rule")
@@ -229,15 +235,9 @@ class OwnRule(AnyPolicy):
 @overload
 def rule(function: PairFunction, /) -> OwnRule: ...
 @overload
+def rule(*, vehicle: VehicleChoice = ...) -> Callable[[PairFunction], OwnRule]: ...
 def rule(
-    *, vehicle: VehicleChoice = ..., specialise: bool = ...
-) -> Callable[[PairFunction], OwnRule]: ...
-def rule(
-    function: PairFunction | None = None,
-    /,
-    *,
-    vehicle: VehicleChoice = "rule",
-    specialise: bool = False,
+    function: PairFunction | None = None, /, *, vehicle: VehicleChoice = "rule"
 ) -> OwnRule | Callable[[PairFunction], OwnRule]:
     """Make a policy of a function of a floor, an idle vehicle and a waiting task: the least value is chosen.
 
@@ -252,9 +252,6 @@ def rule(
     vehicle : {"rule", "random"}
         The rule chooses the pair, of those with a way; or an idle vehicle is drawn first, as for the paper's
         rules, and the rule chooses its task.
-    specialise : bool
-        Compile the rule into the simulator, which takes some ten seconds for each rule and program, instead
-        of calling it by its address.
 
     Returns
     -------
@@ -274,5 +271,5 @@ def rule(
     >>> trials = acerl_np.evaluate_policy(cautious, acerl_np.load_instance("DMH-01"), trials=1)
     """
     if function is None:
-        return lambda own: OwnRule(own, vehicle, specialise)
-    return OwnRule(function, vehicle, specialise)
+        return lambda own: OwnRule(own, vehicle)
+    return OwnRule(function, vehicle)

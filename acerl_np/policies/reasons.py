@@ -21,7 +21,7 @@ from acerl_np.kernels.rules import AHP, LWT
 from acerl_np.kernels.state import Problem, State
 from acerl_np.kernels.trace import rate_tasks
 from acerl_np.policies.index import find_by_number
-from acerl_np.policies.own import OWNERS
+from acerl_np.policies.own import FUNCTIONS
 from acerl_np.policies.rules import RULES
 from acerl_np.problem.goal import MEASURES, find_unit, write_objective
 from acerl_np.simulation.trace import Alternative, Outlook, Part, Reason
@@ -69,7 +69,7 @@ def explain_choice(
             "index", "score", own, *_compare_best(decider, problem, state, b, v, position)
         )
     if isinstance(decider, OwnDecider):
-        name, own_pairs = OWNERS[decider.rate].name, decider.pairs
+        name, own_pairs = FUNCTIONS[decider.rate].__name__, decider.pairs
         found = [
             Alternative(
                 int(own_pairs.vehicle[k]), int(own_pairs.task[k]), name, float(own_pairs.value[k])

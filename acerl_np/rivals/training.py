@@ -27,6 +27,7 @@ from acerl_np.rivals.settings import Settings
 from acerl_np.support.errors import CheckpointError, ConfigError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole, is_real
+from acerl_np.support.own import trusting
 from acerl_np.support.sharing import exclusive, whole
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import load_checkpoint, refuse_unusable, unpack
@@ -218,7 +219,9 @@ class RivalTrainer(Trainer[Round]):
         }
 
     @classmethod
-    def resume(cls, path: str | os.PathLike[str], *, steps: int | None = None) -> RivalTrainer:
+    def resume(
+        cls, path: str | os.PathLike[str], *, steps: int | None = None, trust: bool = False
+    ) -> RivalTrainer:
         """Restore a run from its checkpoint; it ends in the same bytes as without a stop.
 
         Parameters
@@ -226,6 +229,8 @@ class RivalTrainer(Trainer[Round]):
         path : path-like
         steps : int, optional
             Train up to so many steps instead of what the checkpoint says.
+        trust : bool
+            Import functions that it names unseen, see `load_policy`.
 
         Raises
         ------
@@ -235,7 +240,7 @@ class RivalTrainer(Trainer[Round]):
             If `steps` is no usable number.
         """
         stored, instances, arrays = load_checkpoint(path, cls.kind)
-        with refuse_unusable(path):
+        with refuse_unusable(path), trusting(trust):
             trainer = cls(
                 stored["algorithm"],
                 instances,

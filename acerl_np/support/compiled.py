@@ -56,16 +56,31 @@ def _find_unknown_options() -> frozenset[str]:
     return frozenset(unknown)
 
 
+@cache
+def _find_maker() -> Function | None:
+    """Return what makes kernels whose machine code is kept; None, with a warning, where numba has changed."""
+    try:
+        from acerl_np.support.numba_cache import make_kernel
+
+        make_kernel(_do_nothing, {}, {})
+    except Exception as error:  # whatever has changed in numba: kernels work without
+        warn_once(NOT_KEPT, error)
+        return None
+    return make_kernel
+
+
 def list_options(options: dict[str, bool]) -> dict[str, Any]:
     """Return those of numba's options that it takes, with those of all kernels."""
     unknown = _find_unknown_options()
+    if _find_maker() is None:
+        unknown |= {"_nrt"}  # one function serves Python, for which it may allocate, and kernels
     return COMMON | {name: value for name, value in options.items() if name not in unknown}
 
 
 def list_inlined() -> dict[str, Any]:
     """Return numba's options for functions of which nothing is kept but what their callers take over."""
     options = list_options(INLINED)
-    with contextlib.suppress(Exception):  # as in `_compile`
+    if _find_maker():
         from acerl_np.support.numba_cache import BY_KERNELS
 
         options |= BY_KERNELS
@@ -76,12 +91,8 @@ def _compile(function: Function, within: dict[str, bool]) -> Function:
     """Compile a function for calls from Python, and with the options `within` for those of kernels."""
     if numba.config.DISABLE_JIT:
         return function
-    try:
-        from acerl_np.support.numba_cache import make_kernel
-
+    if make_kernel := _find_maker():
         return make_kernel(function, list_options(KERNEL), list_options(within))
-    except Exception as error:  # whatever has changed in numba: the kernel works without
-        warn_once(NOT_KEPT, error)
     return numba.njit(**list_options({**within, "no_cpython_wrapper": False}))(function)
 
 
@@ -113,6 +124,24 @@ def choose_by_type(function: Function, find: Callable[..., Function | None]) -> 
     if not numba.config.DISABLE_JIT:
         numba.extending.overload(function, jit_options=list_inlined(), strict=False)(find)
     return function
+
+
+def compile_callback(function: Function, signature: Any, name: str = "") -> tuple[int, Any]:
+    """Return the address of a function's machine code, and what this lives as long as.
+
+    With a name it is kept on disk as kernels are.
+    """
+    options = list_options({"_nrt": False})
+    options.pop("nogil")
+    made: Any
+    if name and _find_maker():
+        from acerl_np.support.numba_cache import make_callback
+
+        made = make_callback(function, signature, options, name)
+    else:
+        made = numba.cfunc(signature, **options)(function)
+    # The function would keep itself for ever, by what numba does when it goes.
+    return made.address, getattr(made, "_library", made)
 
 
 def compile_inner(function: Function) -> Function:

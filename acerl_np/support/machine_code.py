@@ -1,11 +1,13 @@
 """Where the machine code of kernels is kept, for how long, and what is said about compiling it.
 
 A stamp covers what a kernel module depends on: its source, those of the modules that it imports, the
-package's version, and those of numba, llvmlite and NumPy. Machine code with another stamp is never loaded.
+package's version, those of numba, llvmlite and NumPy, and numba's settings. Machine code with another
+stamp is never loaded.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import hashlib
 import os
@@ -15,6 +17,7 @@ import sys
 import time
 import warnings
 from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path
 
 import llvmlite
@@ -33,31 +36,63 @@ UNUSED_SECONDS = 30 * 86400.0
 
 PACKAGE = Path(__file__).parent.parent
 
-IMPORTED = re.compile(rb"^from acerl_np\.kernels(?:\.(\w+))? import +([\w, ]*)", re.MULTILINE)
-"""What a kernel module says of the others that it imports."""
+IMPORT = re.compile(
+    rb"^[ \t]*((?:from|import)\b(?:[^\n(\\]|\\\n)*(?:\([^)]*\)[^\n]*)?)", re.MULTILINE
+)
+"""Lines that import: to parse these alone takes a twentieth of the time."""
+
+SETTINGS = (
+    *("OPT", "BOUNDSCHECK", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "USING_SVML"),
+    *("DEBUGINFO_DEFAULT", "EXTEND_VARIABLE_LIFETIMES", "LLVM_REFPRUNE_PASS"),
+)
+"""Those of numba that change machine code."""
 
 
 @cache
-def _read_kernels(name: str) -> tuple[bytes, frozenset[str]]:
-    """Return the source of a kernel module and the names of those that it imports."""
-    source = (PACKAGE / "kernels" / f"{name}.py").read_bytes()
-    imported = set()
-    for module, names in IMPORTED.findall(source):
-        words = names.decode().split(",")
-        imported |= {module.decode()} if module else {word.split()[0] for word in words}
-    return source, frozenset(imported)
+def _find_file(name: str) -> str | None:
+    """Return the file of a module of the package, None if there is none."""
+    path = os.path.join(PACKAGE.parent, *name.split("."))  # noqa: PTH118 (hundreds of times)
+    files = (f"{path}.py", f"{path}/__init__.py")
+    return next(filter(os.path.isfile, files), None)
+
+
+@cache
+def _read_module(name: str) -> tuple[bytes, frozenset[str]]:
+    """Return the source of a module of the package, and those parts of the package that it imports."""
+    file = _find_file(name)
+    assert file is not None
+    source = Path(file).read_bytes()
+    lines = b"\n".join(IMPORT.findall(source))
+    tree = None
+    if lines.count(b"import") == source.count(b"import"):  # else there may be others
+        with contextlib.suppress(SyntaxError):
+            tree = ast.parse(lines)
+    home = name if file.endswith("__init__.py") else name.rpartition(".")[0]
+    names: set[str] = set()
+    for node in ast.walk(tree or ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {item.name for item in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            module = resolve_name("." * node.level + (node.module or ""), home)
+            names |= {module, *(f"{module}.{item.name}" for item in node.names)}
+    # With a module its packages are imported, but the whole one, which imports all.
+    parts = (name.split(".") for name in names if name.startswith(f"{PACKAGE.name}."))
+    every = {".".join(own[:n]) for own in parts for n in range(2, len(own) + 1)}
+    return source, frozenset(own for own in every if _find_file(own))
 
 
 def list_sources(module: str) -> list[str]:
-    """Return the names of the kernel modules that a module's machine code depends on, itself included.
+    """Return the modules of the package that a module's machine code depends on, itself included.
 
-    Whatever is not below "acerl_np.kernels" depends on all.
+    Whatever is not below "acerl_np.kernels" depends on all kernels.
     """
-    folder = "acerl_np.kernels."
-    if not module.startswith(folder):
-        return sorted(path.stem for path in (PACKAGE / "kernels").glob("*.py"))
-    found = {module.removeprefix(folder)}
-    while more := set().union(*(_read_kernels(name)[1] for name in found)) - found:
+    if module.startswith("acerl_np.kernels."):
+        found = {module}
+    else:
+        files = (PACKAGE / "kernels").rglob("*.py")
+        found = {".".join(x.relative_to(PACKAGE.parent).with_suffix("").parts) for x in files}
+    more = found
+    while more := set().union(*(_read_module(name)[1] for name in more)) - found:
         found |= more
     return sorted(found)
 
@@ -66,16 +101,15 @@ def list_sources(module: str) -> list[str]:
 def source_stamp(module: str = "") -> str:
     """Return 32 digits of a hash of all that a module's machine code depends on.
 
-    That is versions, how kernels are compiled, and the sources of `list_sources`.
+    That is versions, numba's settings, and the sources of `list_sources`: how kernels are compiled, too.
     """
+    settings = [getattr(numba.config, name, None) for name in SETTINGS]
     digest = hashlib.sha256(
-        f"{sys.version} numba {numba.__version__} llvmlite {llvmlite.__version__} "
+        f"{sys.version} numba {numba.__version__} {settings} llvmlite {llvmlite.__version__} "
         f"numpy {np.__version__} {__version__}".encode()
     )
-    for name in ("callbacks.py", "compiled.py", "methods.py", "numba_cache.py"):
-        digest.update(Path(__file__).with_name(name).read_bytes() + b"\0")
     for name in list_sources(module):
-        digest.update(name.encode() + b"\0" + _read_kernels(name)[0] + b"\0")
+        digest.update(name.encode() + b"\0" + _read_module(name)[0] + b"\0")
     return digest.hexdigest()[:32]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numba
 from numba import types
 from numba.core import cgutils
+from numba.core.imputils import impl_ret_borrowed
 from numba.extending import (
     intrinsic,
     make_attribute_wrapper,
@@ -58,7 +59,7 @@ def add_methods(kind: type, finders: dict[str, Function], by_literal: Function) 
             made = cgutils.create_struct_proxy(own)(context, builder)
             for k, name in enumerate(fields):
                 setattr(made, name, builder.extract_value(arguments[0], k))
-            return made._getvalue()
+            return impl_ret_borrowed(context, builder, own, made._getvalue())
 
         return own(value), write
 

@@ -24,6 +24,7 @@ from llvmlite.binding import parse_bitcode
 from numba import types
 from numba.core import event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, compile_result
 
@@ -43,9 +44,10 @@ Function = Callable[..., Any]
 class _Locator(_CacheLocator):
     """Tell numba's cache to use `cache_folder` and `source_stamp`."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, py_file: str) -> None:
         self._module = function.__module__
         self._name = f"{self._module}.{function.__code__.co_firstlineno}"
+        self._py_file = py_file  # numba names it where code cannot be kept
 
     def get_cache_path(self) -> str:
         return str(cache_folder(self._module))
@@ -58,7 +60,7 @@ class _Locator(_CacheLocator):
 
     @classmethod
     def from_function(cls, py_func: Function, py_file: str) -> _Locator | None:
-        return cls(py_func)
+        return cls(py_func, py_file)
 
 
 class _NoEnvironments:
@@ -137,6 +139,8 @@ class _InlinedContents(_Contents):
 class _KernelCache(FunctionCache):
     """Machine code of one kernel; numba asks for it before compiling, and hands it over after."""
 
+    is_announced = True
+
     def __init__(self, function: Function, contents: type[_Contents]) -> None:
         self._impl_class = contents
         super().__init__(function)
@@ -146,16 +150,19 @@ class _KernelCache(FunctionCache):
         if folder is None:
             self.disable()
 
-    def load_overload(self, *arguments: Any) -> Any:
+    def load_overload(self, signature: Any, *arguments: Any) -> Any:
         try:
-            found = super().load_overload(*arguments)
+            found = super().load_overload(signature, *arguments)
+            # Two processes that save at once may both name their file alike.
+            if found and found.signature.args != getattr(signature, "args", signature):
+                found = None
         except Exception as error:  # of files as of numba: compiling anew is always right
             found = None
             warn_once(NOT_READ, error)
             # A damaged file would be met again by whoever comes next.
             with contextlib.suppress(Exception):
                 self.flush()
-        if found is None:
+        if found is None and self.is_announced:
             note_compiling()
         return found
 
@@ -165,6 +172,24 @@ class _KernelCache(FunctionCache):
         except Exception as error:  # such as a full disk
             warn_once(NOT_KEPT, error)
         drop_unused()
+
+
+class _NamedCache(_KernelCache):
+    """Machine code of a function of a user's, by its name."""
+
+    is_announced = False
+
+    def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
+        return signature, codegen.magic_tuple(), self._py_func.__qualname__
+
+
+def make_callback(function: Function, signature: Any, options: dict[str, Any], name: str) -> Any:
+    """Return a function for calls by its address, compiled or loaded by its name."""
+    function.__qualname__ = name  # of its files and in its machine code, too
+    made: Any = CFunc(function, (signature.args, signature.return_type), {}, options)
+    made._cache = _NamedCache(function, _Contents)
+    made.compile()
+    return made
 
 
 BY_KERNELS = {"pipeline_class": _InlinedCompiler}

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib
+import importlib.util
 import inspect
 import re
 import sys
-import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -38,16 +41,57 @@ def name_own(thing: Any) -> str:
 def hash_own(thing: Any) -> str:
     """Return 12 hexadecimal digits of what the source of a function or a class says."""
     home = thing if hasattr(thing, "__qualname__") else type(thing)
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(home)))
-    except (OSError, TypeError, SyntaxError):  # typed in, or of an extension module
-        tree = None
-    if tree is None or "<" in home.__qualname__:  # several may be of one source
-        return hashlib.sha256(_describe_code(home).encode()).hexdigest()[:12]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
+    if "<" not in home.__qualname__:  # else several may be of one source
+        with suppress(OSError, TypeError, SyntaxError, StopIteration):  # such as what is typed in
+            source = inspect.getsource(home)
+            tree = ast.parse(f"if 1:\n{source}" if source[:1].isspace() else source)
+            return _hash_node(next(_list_defined(tree)))
+    return hashlib.sha256(_describe_code(home).encode()).hexdigest()[:12]
+
+
+def _hash_node(node: ast.stmt) -> str:
+    tree = ast.Module([node], [])
+    for own in ast.walk(tree):
+        if isinstance(own, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(own) is not None:
+            own.body = own.body[1:]
     return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
+
+
+NOTHING = "no def or class of that name in its file (--trust-code (trust=True) imports it unseen)"
+
+
+def _hash_unseen(module: str, attribute: str) -> list[str]:
+    """Return the hashes, as `hash_own`, of what a module's file defines so; nothing of it is run.
+
+    Nor is a package that holds it.
+    """
+    first, *rest = module.split(".")
+    spec = importlib.util.find_spec(first)
+    for part in rest:
+        folders = list(spec.submodule_search_locations or ()) if spec else []
+        spec = PathFinder.find_spec(part, folders)
+    if spec is None:
+        raise ModuleNotFoundError(f"No module named '{module}'")
+    find_source = getattr(spec.loader, "get_source", lambda name: "")
+    nodes: list[Any] = [ast.parse(find_source(spec.name) or "")]
+    for part in attribute.split("."):
+        nodes = [own for node in nodes for own in _list_defined(node) if own.name == part]
+    return [_hash_node(node) for node in nodes] or [NOTHING]
+
+
+def _list_defined(node: ast.AST) -> Iterator[Any]:
+    """Yield the functions and classes of a module or a class, also within its conditions."""
+    for own in ast.iter_child_nodes(node):
+        if isinstance(own, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield own
+        else:
+            yield from _list_defined(own)
+
+
+def _tell_code(code: CodeType) -> tuple[Any, ...]:
+    """Return what code does, wherever it stands."""
+    consts = (_tell_code(item) if inspect.iscode(item) else item for item in code.co_consts)
+    return code.co_code, code.co_names, tuple(consts)
 
 
 def _describe_code(home: Any) -> str:
@@ -56,7 +100,58 @@ def _describe_code(home: Any) -> str:
     if code is None:
         return repr(home)
     closure = [cell.cell_contents for cell in home.__closure__ or ()]
-    return repr((code.co_code, code.co_names, code.co_consts, home.__defaults__, closure))
+    return repr((*_tell_code(code), home.__defaults__, closure))
+
+
+STAMPED = {*sys.stdlib_module_names, "numpy", "numba"}
+"""Modules whose versions are part of the stamp of all machine code."""
+
+
+def name_compiled(function: Any, beside: str) -> str:
+    """Return a name for what numba makes of a function of a file, empty of any other.
+
+    It is another one where the code has changed, that of its helpers, or a value that they read.
+    """
+    if not Path(inspect.getsourcefile(function) or "").is_file():
+        return ""
+    try:
+        told = f"{beside} {_tell_function(function)}"
+    except (TypeError, RecursionError):
+        return ""
+    return f"{function.__name__}_{hashlib.sha256(told.encode()).hexdigest()[:24]}"
+
+
+def _tell_function(function: Any) -> str:
+    """Return all that a function is to numba; a `TypeError` if it reads what is unknown."""
+    # One of a closure has the name of others in machine code.
+    if not inspect.isfunction(function) or "<" in function.__qualname__:
+        raise TypeError(function)
+    codes = [function.__code__]
+    for code in codes:
+        codes += filter(inspect.iscode, code.co_consts)
+    names = {name for code in codes for name in code.co_names}
+    read = _tell_names(function.__globals__, names)
+    return str((_tell_code(function.__code__), _tell(function.__defaults__, names), read))
+
+
+def _tell_names(values: dict[str, Any], names: set[str]) -> list[str]:
+    return [f"{name} {_tell(values[name], names)}" for name in sorted(names & values.keys())]
+
+
+def _tell(value: Any, names: set[str]) -> str:
+    """Return all that a value is to numba, of a module what has one of the names."""
+    if value is None or isinstance(value, str | bytes | int | float | complex | np.generic):
+        return f"{type(value)} {value!r}"
+    if isinstance(value, tuple):
+        fields = getattr(value, "_fields", "")
+        return str([type(value), fields, *(_tell(item, names) for item in value)])
+    home = value.__name__ if inspect.ismodule(value) else getattr(value, "__module__", None) or ""
+    if home.partition(".")[0] in STAMPED:
+        return f"{home} {getattr(value, '__qualname__', value)}"
+    if inspect.ismodule(value):
+        return str(_tell_names(vars(value), names))
+    options = sorted(getattr(value, "targetoptions", {}).items())
+    return f"{options} {_tell_function(getattr(value, 'py_func', None))}"
 
 
 def is_own_name(text: object) -> bool:
@@ -71,6 +166,20 @@ def check_kept(text: str, what: str, error: type[Exception] = InputError) -> Non
     """Refuse a name of a file that is not `module:name@hash`, such as a path: no file leads to another."""
     if is_own_name(text) and not KEPT.fullmatch(text):
         raise error(f"{what}: read {describe(text)}; expected module:name@hash in a file")
+
+
+TRUST: ContextVar[bool | None] = ContextVar("trust", default=False)
+"""Whether what files name is imported: None not at all, False if its source agrees, True unseen."""
+
+
+@contextmanager
+def trusting(trust: bool | None) -> Iterator[None]:
+    """Import what files name until the end of the block, see `TRUST`; False leaves it as it is."""
+    token = TRUST.set(TRUST.get() if trust is False else trust)
+    try:
+        yield
+    finally:
+        TRUST.reset(token)
 
 
 def write_own(thing: Any) -> str:
@@ -91,31 +200,40 @@ def load_own(text: str, what: str, error: type[Exception] = InputError) -> Any:
     Raises
     ------
     error
-        If there is no such module or name, or its source has changed.
+        If there is no such module or name, or its source has changed: then nothing is imported.
     """
     name, _, expected = text.partition("@")
     place, _, attribute = name.rpartition(":")
     shown = f"{what}: {describe(name)}"
     if expected and place.endswith(".py"):
         raise error(f"{shown}: read a path beside a hash; expected module:name@hash")
+    known = {*sys.modules, Path(getattr(sys.modules[MAIN], "__file__", None) or "").stem}
+    is_unseen = expected and not TRUST.get() and place not in known
+    found: Any = None
     try:
-        found: Any = _import(place)
+        folder = str(Path(place).resolve().parent if place.endswith(".py") else Path.cwd())
+        if folder not in sys.path:
+            sys.path.append(folder)  # processes that are started find it, too
+        read = _hash_unseen(place, attribute) if is_unseen else [expected]
+        if expected in read:
+            found = _import(place)
     except (Exception, SystemExit) as caused:  # whatever a module of a user's raises
         reason = make_printable(f"{type(caused).__name__}: {caused}"[:200])
         raise error(
             f"{shown}: cannot be imported ({reason}); expected "
             + ("its module on Python's path or here" if expected else "module:name or file.py:name")
         ) from None
-    try:
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except AttributeError:
-        raise error(f"{shown}: '{describe(place)}' has no '{describe(attribute)}'") from None
-    own = found if hasattr(found, "__qualname__") else getattr(found, "function", found)
-    if expected and hash_own(own) != expected:
-        raise error(
-            f"{shown}: its source has changed since; read {hash_own(own)}, expected {expected}"
-        )
+    if found is not None:
+        try:
+            for part in attribute.split("."):
+                found = getattr(found, part)
+        except AttributeError:
+            raise error(f"{shown}: '{describe(place)}' has no '{describe(attribute)}'") from None
+        own = found if hasattr(found, "__qualname__") else getattr(found, "function", found)
+        read = [hash_own(own)] if expected else [expected]
+    if expected not in read:
+        changed = f"its source has changed since; read {' or '.join(read)}, expected {expected}"
+        raise error(f"{shown}: {changed}")
     return found
 
 
@@ -123,13 +241,11 @@ def _import(place: str) -> ModuleType:
     """Import a module by its name, or by the path of its file, under its own name."""
     path = Path(place)
     is_file = path.suffix == ".py"
-    name, folder = (path.stem, path.resolve().parent) if is_file else (place, Path.cwd())
+    name = path.stem if is_file else place
     main = sys.modules[MAIN]
     script = Path(getattr(main, "__file__", None) or "")
     if name == MAIN or (script.stem == name and (not is_file or path.samefile(script))):
         return main
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))  # processes that are started find it, too
     module = importlib.import_module(name)
     if is_file and not path.samefile(getattr(module, "__file__", None) or ""):
         raise ImportError(f"another module is called {name}")
@@ -149,6 +265,7 @@ class Own(str):
 
     what: str
     _thing: Any
+    _trust: bool | None
 
     @classmethod
     def of(cls, thing: Any, what: str, *, is_object: bool = False) -> Own:
@@ -162,13 +279,14 @@ class Own(str):
                     what, found, "a function or a class, by which files can name it", ConfigError
                 )
         own = cls(thing if found is None else write_own(found))
-        own.what, own._thing = what, found
+        own.what, own._thing, own._trust = what, found, TRUST.get()
         return own
 
     def load(self) -> Any:
         """Return what the user wrote; a `ConfigError` if it is not there, or has changed."""
         if self._thing is None:
-            self._thing = load_own(self, self.what, ConfigError)
+            with trusting(self._trust):
+                self._thing = load_own(self, self.what, ConfigError)
         return self._thing
 
     def __format__(self, form: str) -> str:

@@ -21,6 +21,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import CheckpointError, ConfigError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole
+from acerl_np.support.own import trusting
 from acerl_np.support.sharing import exclusive, whole
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import THREADS, Workers
@@ -295,6 +296,7 @@ class ACERL(Trainer[Generation]):
         decisions: int | None = None,
         threads: int | None = None,
         executor: Executor | Team | None = None,
+        trust: bool = False,
     ) -> ACERL:
         """Restore a run from its checkpoint; it ends in the same bytes as without a stop.
 
@@ -308,6 +310,8 @@ class ACERL(Trainer[Generation]):
         threads : int, optional
         executor : concurrent.futures.Executor or Team, optional
             As of a new run.
+        trust : bool
+            Import functions that it names unseen, see `load_policy`.
 
         Raises
         ------
@@ -318,7 +322,7 @@ class ACERL(Trainer[Generation]):
         """
         THREADS.read("threads", threads)
         settings, instances, arrays = load_checkpoint(path, cls.kind)
-        with refuse_unusable(path):
+        with refuse_unusable(path), trusting(trust):
             config = Config.from_dict(read_stored(settings["config"]))
             # Before anything is allocated for the network that the settings describe.
             form = make_form(instances, config, Workers(1))

@@ -11,6 +11,7 @@ import sys
 import warnings
 from pathlib import Path
 
+import own_rules
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -253,6 +254,16 @@ def test_a_saved_state_and_a_new_file(tmp_path):
         line = acerl_np.Layout.from_dict({**data, "vehicles": [{"id": "v", "start": "a"}]})
         again.close()
         Dispatcher.recover(line, "EDD", audit=new, state=state)
+
+
+def test_a_saved_policy_is_not_imported_where_another_is_given(tmp_path, monkeypatch):
+    log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
+    Dispatcher(LAYOUT, own_rules.near, audit=log).save(state)
+    monkeypatch.delattr(own_rules, "near")
+    with pytest.raises(InputError, match="'own_rules' has no 'near'"):
+        Dispatcher.load(state)
+    with Dispatcher.recover(LAYOUT, "EDD", audit=log, state=state) as again:
+        assert again.policy == "EDD"
 
 
 def test_a_restart_from_an_older_state_replaces_what_came_after(tmp_path):

@@ -1,7 +1,12 @@
 """Rules and features of users wherever a policy goes: equal to the package's own, or refused in one line."""
 
+import copy
+import gc
+import importlib
 import re
+import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numba
@@ -27,6 +32,7 @@ from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import METRICS
 from acerl_np.kernels.floor import Floor
 from acerl_np.problem.goal import Goal
+from acerl_np.support.machine_code import cache_folder
 from acerl_np.support.own import write_own
 from acerl_np.support.processes import ProcessTeam
 
@@ -106,10 +112,57 @@ def test_a_lookahead_over_a_feature(bases):
     assert_same(one, other)
 
 
-def test_a_rule_that_is_compiled_into_the_simulator():
-    within = acerl_np.rule(specialise=True)(own_rules.near.function)
-    expected = acerl_np.evaluate_policy("nearest", RECORDS, trials=1)
-    assert_same(acerl_np.evaluate_policy(within, RECORDS, trials=1), expected)
+OWN = """
+import numba
+import acerl_np
+{}
+factor = 2
+@numba.njit
+def helper(x):
+    return factor * x
+@acerl_np.rule
+def mine(floor, vehicle, task):
+    return helper(floor.metres(vehicle, task)) + floor.draw(vehicle, task)
+if __name__ == "__main__":
+    records = acerl_np.load_suite("dmh-train")[:1]
+    acerl_np.evaluate_policy(mine, records, trials=1, threads=1)
+"""
+
+
+@compiled
+def test_a_rule_of_a_file_is_kept_until_a_value_that_it_reads_changes(tmp_path):
+    def play(source):
+        (tmp_path / "mine.py").write_text(source)
+        words = [sys.executable, "-W", "error", str(tmp_path / "mine.py")]  # numba's, too
+        cache = Path(cache_folder("acerl_np.support.callbacks"))
+        before = set(cache.glob("*mine_*.nbc"))
+        subprocess.run(words, check=True)
+        return len(set(cache.glob("*mine_*.nbc")) - before)
+
+    source = OWN.format(f"unlike = '{tmp_path}'").replace("factor = 2", f"factor = {id(tmp_path)}")
+    assert [play(source), play(source)] == [1, 0]
+    # What it does not read does not matter; what its helper reads does.
+    assert play(source.replace("unlike", "other")) == 0
+    assert play(source.replace("factor = ", "factor = 1 + ")) == 1
+
+
+@compiled
+def test_a_rule_that_nobody_needs_goes():
+    """As one that a notebook's cell defines anew; of a feature its policies keep it."""
+    rule = acerl_np.rule(lambda floor, vehicle, task: floor.metres(vehicle, task))
+    feature = acerl_np.feature(scale=1.0)(lambda floor, vehicle, task: floor.due(task))
+    policy = IndexPolicy([1.0], features=[feature])
+    one, other = map(weakref.ref, (rule.function, feature.function))
+    del feature
+    for own in (rule, policy):
+        acerl_np.evaluate_policy(own, RECORDS, trials=1, threads=1)
+    del rule, own
+    gc.collect()
+    assert one() is None and other() is not None
+    acerl_np.evaluate_policy(copy.deepcopy(policy), RECORDS, trials=1, threads=1)
+    del policy
+    gc.collect()
+    assert other() is None
 
 
 def test_a_dispatcher_follows_a_rule_and_says_so(tmp_path):
@@ -128,10 +181,12 @@ def test_a_dispatcher_follows_a_rule_and_says_so(tmp_path):
     assert again.decide(0.0)[0][:2] == first[:2]
 
 
-def test_traces_and_files(tmp_path):
+def test_traces_and_files(tmp_path, capsys):
     trace = trace_policy(own_rules.near, RECORDS[0])
     assert trace.label == "near"
     own_rules.near.save(tmp_path / "rule.npz")
+    assert main(["policy", "show", str(tmp_path / "rule.npz")]) == 0
+    assert "own_rules:near@" in capsys.readouterr().out
     assert acerl_np.load_policy(tmp_path / "rule.npz") is own_rules.near
     assert repr(own_rules.near) == "own_rules:near"
 
@@ -323,7 +378,7 @@ def test_workers_find_a_feature():
         team.close()
 
 
-def test_a_file_whose_feature_has_changed_or_gone_is_refused(tmp_path, monkeypatch):
+def test_a_file_whose_feature_has_changed_or_gone_is_refused(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     module = tmp_path / "own_feature_of_a_test.py"
     source = (
@@ -332,16 +387,19 @@ def test_a_file_whose_feature_has_changed_or_gone_is_refused(tmp_path, monkeypat
     )
     module.write_text(source)
     IndexPolicy([1.0], features=["own_feature_of_a_test:mine"]).save(tmp_path / "policy.npz")
-    from acerl_np.policies.index import OWN
-
-    for name in [name for name in OWN if name.startswith(module.stem)]:
-        del OWN[name]  # as in another process
+    assert main(["policy", "show", str(tmp_path / "policy.npz"), "--trust-code"]) == 0
+    assert "no records in the file" in capsys.readouterr().out
     sys.modules.pop(module.stem)
+    gc.collect()  # the feature goes with its module
     module.write_text(source.replace("demand(task)", "demand(task) + 1.0"))
+    assert main(["policy", "show", str(tmp_path / "policy.npz"), "--suite", "dmh-train"]) == 0
+    assert "its functions are not imported unasked; --trust-code does" in capsys.readouterr().out
+    assert module.stem not in sys.modules
     with pytest.raises(PolicyError, match="own_feature_of_a_test:mine: its source has changed"):
         acerl_np.load_policy(tmp_path / "policy.npz")
-    sys.modules.pop(module.stem)
+    assert module.stem not in sys.modules
     module.unlink()
+    importlib.invalidate_caches()
     with pytest.raises(PolicyError, match="own_feature_of_a_test:mine: cannot be imported"):
         acerl_np.load_policy(tmp_path / "policy.npz")
 

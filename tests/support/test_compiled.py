@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import ast
+import ctypes
 import os
 import shutil
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
+from numba.core.errors import NumbaWarning
 
 import acerl_np
 from acerl_np.kernels.update import Noise, find_stream
 from acerl_np.support.compiled import inner_kernel, kernel
-from acerl_np.support.machine_code import list_sources
+from acerl_np.support.machine_code import SETTINGS, list_sources, source_stamp
 
 pytestmark = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="without the compiler there is no machine code"
@@ -56,7 +59,7 @@ print(key.tobytes().hex())
 """
 
 
-def run(package, program=PROGRAM, **variables):
+def run(package, program=PROGRAM, words=(), **variables):
     """Return what a fresh process says that imports this copy."""
     environment = os.environ | {
         "PYTHONPATH": str(package.parent),
@@ -65,7 +68,7 @@ def run(package, program=PROGRAM, **variables):
     }
     environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-c", program, *words],
         env=environment | variables,
         capture_output=True,
         text=True,
@@ -129,17 +132,122 @@ def test_a_stamp_covers_the_version_and_what_a_module_imports(package):
     assert not {update, vector} & set(find_stamps())
 
 
+ROOMS = {
+    "top.py": "import acerl_np.kernels.near.middle as m\n@kernel\ndef top(x):\n    return m.add(x)\n",
+    "near/__init__.py": "",
+    "near/middle.py": """
+if 1: from ..far.room import (  # one (of two)
+    leaf as c,
+)
+@kernel
+def add(x):
+    return c.one(x) + c.two(x)
+""",
+    "far/__init__.py": "",
+    "far/room/__init__.py": "from .other import two\n",
+    "far/room/other.py": "@kernel\ndef two(x):\n    return x\n",
+    "far/room/leaf.py": """
+from acerl_np.kernels.far.room import two
+@kernel
+def one(x):
+    return x + 1
+""",
+}
+
+
+def test_a_kernel_two_rooms_away_is_never_stale(package):
+    for name, text in ROOMS.items():
+        (package / "kernels" / name).parent.mkdir(parents=True, exist_ok=True)
+        start = "from acerl_np.support.compiled import kernel\n" if "kernel" in text else ""
+        (package / "kernels" / name).write_text(start + text)
+    program = "from acerl_np.kernels.top import top\nprint(top(3), *top.stats.cache_hits.values())"
+    assert run(package, program).stdout == "7\n"
+    assert run(package, program).stdout == "7 1\n"
+    replace(package / "kernels" / "far" / "room" / "leaf.py", "x + 1", "x + 2")
+    assert run(package, program).stdout == "8\n"
+    replace(package / "kernels" / "far" / "room" / "other.py", "return x", "return -x")
+    assert run(package, program).stdout == "2\n"
+
+
 def test_imports_of_kernels_are_found():
-    """As Python reads them; the stamps read the text of the files, which is quicker."""
+    """As Python reads them; the stamps mostly read their lines alone, which is quicker."""
     folder = Path(acerl_np.__file__).parent / "kernels"
-    for path in folder.glob("*.py"):
-        imported = set()
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom) and node.module == "acerl_np.kernels":
-                imported |= {name.name for name in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module.startswith("acerl_np.kernels."):
-                imported.add(node.module.removeprefix("acerl_np.kernels."))
-        assert imported <= set(list_sources(f"acerl_np.kernels.{path.stem}"))
+    for path in folder.rglob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        found = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+        own = ".".join(path.relative_to(folder.parents[1]).with_suffix("").parts)
+        assert {x for x in found if x.startswith("acerl_np.kernels.")} <= set(list_sources(own))
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_stamp_knows_numbas_settings(name, monkeypatch):
+    before = source_stamp.__wrapped__("")
+    monkeypatch.setattr(numba.config, name, "another")
+    assert source_stamp.__wrapped__("") != before
+
+
+@ctypes.CFUNCTYPE(ctypes.c_double)
+def answer():
+    return 42.0
+
+
+def test_what_numba_cannot_keep_is_told_with_its_line():
+    @kernel
+    def ask():
+        return answer()
+
+    with pytest.warns(NumbaWarning, match='Cannot cache compiled function "ask"') as told:
+        assert ask() == 42.0
+    assert [Path(warning.filename).name for warning in told] == [Path(__file__).name]
+
+
+# Both read the index before the other writes it; the last index is of one, the last code of the other.
+TWO = """
+import sys, time, pathlib
+import numpy as np
+from numba.core.caching import IndexDataCacheFile
+from acerl_np.kernels.update import Noise, find_stream
+folder, first = pathlib.Path(sys.argv[1]), sys.argv[2] == "1"
+
+def in_turn(name, steps):
+    save = getattr(IndexDataCacheFile, name)
+    def save_in_turn(file, *given):
+        for does, what in steps if file._index_name.startswith("update.find_stream") else [(1, save)]:
+            if what is save:
+                save(file, *given)
+            elif does:
+                (folder / what).touch()
+            else:
+                deadline = time.monotonic() + 60
+                while not (folder / what).exists() and time.monotonic() < deadline:
+                    time.sleep(0.01)
+    steps[:] = [(does, save if what == "save" else what) for does, what in steps]
+    setattr(IndexDataCacheFile, name, save_in_turn)
+
+if first:
+    in_turn("_save_index", [(0, "loaded"), (1, "save"), (1, "index")])
+    in_turn("_save_data", [(0, "data"), (1, "save")])
+else:
+    in_turn("_save_index", [(1, "loaded"), (0, "index"), (1, "save")])
+    in_turn("_save_data", [(1, "save"), (1, "data")])
+key = np.empty(4, np.uint32 if first else np.uint64)
+find_stream(Noise(1, 2, 8, False), 3, key)
+"""
+
+
+def test_two_processes_that_save_at_once(package, tmp_path):
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda which: run(package, TWO, (str(tmp_path), which)), "12"))
+    kept = [path for folder in folders(package) for path in folder.glob("*find_stream*.1.nbc")]
+    assert len(kept) == 1 and not list(kept[0].parent.glob("*find_stream*.2.nbc"))
+    for _ in range(2):
+        for kind in (np.uint64, np.uint32):
+            done = run(package, SMALL.replace("uint32", kind.__name__))
+            key = np.empty(4, kind)
+            find_stream(Noise(1, 2, 8, False), 3, key)
+            assert done.stdout.strip() == key.tobytes().hex()
+            assert "Warning" not in done.stderr
+    assert done.stderr == ""
 
 
 def test_literals_do_not_specialise_a_kernel():
@@ -220,6 +328,28 @@ def test_private_parts_of_numba_may_change(package, change):
     assert done.stderr.count("Warning: ") == 1
     assert f"RuntimeWarning: acerl_np: {CHANGED_NUMBA[change]}" in done.stderr
     assert f"numba {numba.__version__}" in done.stderr
+
+
+TRAIN = """
+from acerl_np import ACERL, Config
+from acerl_np.warm import _make_instance
+for config in (
+    Config(generations=1, population=2, hidden=(2,)),
+    Config.preset("best", generations=1, population=4, records_per_member=2),
+):
+    trainer = ACERL(_make_instance(), config, threads=1)
+    trainer.step()
+    print(trainer.policy.theta.tobytes().hex())
+"""
+
+
+@pytest.mark.slow
+def test_what_falls_back_trains_to_the_same_bytes(package, capsys):
+    change = "from numba.core import caching\ndel caching._CacheLocator\n"
+    done = run(package, change + TRAIN)
+    exec(TRAIN, {})
+    assert done.stdout == capsys.readouterr().out
+    assert done.stderr.count("Warning: ") == 1 and NOT_KEPT in done.stderr
 
 
 def test_damaged_machine_code_is_compiled_anew(package):

@@ -1,11 +1,21 @@
 """What users write themselves: named, found again, and refused where it has changed."""
 
+import builtins
+import importlib
 import sys
 
 import pytest
 
 from acerl_np import InputError
-from acerl_np.support.own import hash_own, is_own_name, load_own, name_own, write_own
+from acerl_np.support.own import (
+    hash_own,
+    is_own_name,
+    load_own,
+    name_compiled,
+    name_own,
+    trusting,
+    write_own,
+)
 
 SOURCE = '''
 class Kept:
@@ -61,6 +71,72 @@ def test_what_is_not_there_is_one_line(module, text, message):
     with pytest.raises(InputError, match=message) as caught:
         load_own(text.format(module), "rule")
     assert "\n" not in str(caught.value)
+
+
+RUNS = "import builtins\nbuiltins.own_module_has_run = True\n"
+
+
+@pytest.fixture
+def nested(tmp_path, monkeypatch):
+    """A module in a package in a folder without `__init__.py`, both of which tell when they run."""
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "own_space_of_a_test" / "deep" / "package"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(RUNS)
+    path = package / "leaf.py"
+    words = 'len("""a\nb""")'
+    path.write_text(
+        f"{RUNS}if True:\n    @staticmethod\n    def double(x):\n        {words}\n        return 2 * x\n"
+    )
+    name = "own_space_of_a_test.deep.package.leaf:double"
+    kept = write_own(load_own(name, "rule"))
+
+    def forget():
+        for own in [own for own in sys.modules if own.startswith("own_space_of_a_test")]:
+            del sys.modules[own]
+        monkeypatch.delattr(builtins, "own_module_has_run", raising=False)
+
+    forget()
+    yield path, kept, forget
+    forget()
+
+
+def test_what_differs_is_never_run(nested):
+    path, kept, forget = nested
+    source = path.read_text()
+    path.write_text(source.replace("2 * x", "3 * x"))
+    importlib.invalidate_caches()
+    for trust in (False, None):
+        with trusting(trust), pytest.raises(InputError, match=r"double: its source has changed"):
+            load_own(kept, "rule")
+    path.write_text(f"{RUNS}exec('def double(x): return 2 * x')\n")
+    with pytest.raises(InputError, match=r"read no def or class .*--trust-code \(trust=True\)"):
+        load_own(kept, "rule")
+    assert not hasattr(builtins, "own_module_has_run")
+    with trusting(True):
+        made = load_own(kept.partition("@")[0], "rule")
+        assert load_own(write_own(made), "rule") is made
+    forget()
+    path.write_text(source)
+    importlib.invalidate_caches()
+    assert load_own(kept, "rule")(3) == 6
+
+
+def test_what_is_not_compiled_anew_reads_the_same(module):
+    place = "from collections import namedtuple\nat = namedtuple('At', 'x y')(1, 2)\n"
+    source = f"{place}def rule():\n    return at.x\n"
+
+    def name(text):
+        sys.modules.pop(module.stem, None)
+        module.write_text(text)
+        importlib.invalidate_caches()
+        return name_compiled(load_own(f"{module}:rule", "rule"), "")
+
+    first = name(source)
+    assert first and name(f"# Words\nother = 1\n{source}") == first
+    assert name(source.replace("x y", "y x")) not in ("", first)
+    # numba may compile something else in the place of a function that is not its own.
+    assert name("def helper():\n    return 1\n" + source.replace("at.x", "helper()")) == ""
 
 
 def test_names_of_own_parts():

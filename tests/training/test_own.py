@@ -232,7 +232,7 @@ def test_what_has_changed_or_gone_is_told_in_a_line(module, tmp_path):
         CheckpointError, match=r"objective: fleeting:fast: its source has changed since"
     ):
         ACERL.resume(tmp_path / "run.npz")
-    del sys.modules["fleeting"]
+    assert "fleeting" not in sys.modules
     module.unlink()
     importlib.invalidate_caches()
     with pytest.raises(CheckpointError, match="objective: fleeting:fast: cannot be imported") as e:
