@@ -1,13 +1,10 @@
-"""What the repository may weigh, by budget.toml: python .ci/budget.py PART [...].
+"""What the repository may weigh, by budget.toml: python .ci/budget.py lines|tests.
 
-    lines                          code lines of each room, lines of tests, of benchmarks and examples
-    compiled CACHE                 kernel variants in the cache that the README's test command began empty
-    costs COSTS.json               processes that it started, and tests that took too much processor time,
-                                   which run once more alone and warm
-    yardstick                      print the processor seconds of a fixed piece of compiling
-    time SECONDS YARDSTICK         the test command's processor time, as a ratio to that
+lines: code lines of each room; lines of tests, of benchmarks and examples.
+tests: run README's test command, and compare what it compiled (the cache must be empty before), the processes
+that it started, and its processor time, in pieces of compiling. What took long runs again, alone and warm.
 
-Each part prints how far below its numbers one stands, and fails above them.
+Each number is printed with how far below its budget it is; one above fails.
 """
 
 from __future__ import annotations
@@ -15,7 +12,9 @@ from __future__ import annotations
 import ast
 import io
 import json
+import os
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,6 +22,7 @@ import time
 import tokenize
 import tomllib
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET = tomllib.loads((ROOT / ".ci/budget.toml").read_text(encoding="utf-8"))
@@ -90,34 +90,51 @@ def check_lines() -> bool:
     return all(good)
 
 
-def check_compiled(cache: str) -> bool:
-    """Compare the number of kernel variants below a cache folder with the budget."""
-    # numba keeps one file of machine code a variant, beside an index.
-    n = sum(1 for _ in Path(cache).rglob("*.nbc"))
-    return compare("kernel variants compiled", n, BUDGET["tests"]["variants"])
+def run_pytest(costs: Path, *words: str) -> tuple[int, dict[str, Any]]:
+    """Run pytest; return its status and what it writes of costs."""
+    status = subprocess.call([sys.executable, "-m", "pytest", "--costs", costs, *words], cwd=ROOT)
+    return status, json.loads(read(costs)) if costs.exists() else {}
 
 
-def check_costs(path: str) -> bool:
-    """Compare processes with the budget; run what took long again, alone and warm."""
-    costs = json.loads(read(Path(path)))
-    good = compare("processes started by tests", costs["processes"], BUDGET["tests"]["processes"])
-    for test in costs["long"]:
-        with tempfile.TemporaryDirectory() as folder:
-            again = Path(folder) / "costs.json"
-            call = ["-n", "0", "-q", "-p", "no:cacheprovider", "--costs", str(again), test]
-            status = subprocess.call(
-                [sys.executable, "-m", "pytest", *call], stdout=subprocess.DEVNULL, cwd=ROOT
-            )
-            seconds = json.loads(read(again))["most"] if status == 0 else float("inf")
-        print(f"alone and warm {seconds:5.1f} s  {test}")
-        if seconds > ALONE_SECONDS:
-            print(f"  above {ALONE_SECONDS:g} s: quicken it, or mark it slow")
-            good = False
+def check_alone(test: str, costs: Path) -> bool:
+    """Run a test again, alone and warm; whether it is quick then."""
+    status, cost = run_pytest(costs, "-n", "0", "-q", "-p", "no:cacheprovider", test)
+    seconds = cost["most"] if status == 0 else float("inf")
+    good = seconds <= ALONE_SECONDS
+    print(
+        f"{seconds:.1f} s alone{'' if good else ': TOO LONG, quicken it or mark it slow'}: {test}"
+    )
     return good
 
 
-def measure_yardstick() -> None:
-    """Print what compiling a fixed function with numba costs here, in processor seconds."""
+def check_tests() -> bool:
+    """Run README's test command on an empty cache, and compare what it cost with the budget."""
+    cache = Path(os.environ["XDG_CACHE_HOME"])
+    if any(cache.rglob("*.nbc")):
+        raise SystemExit(f"{cache}: holds machine code; expected an empty cache")
+    with tempfile.TemporaryDirectory() as folder:
+        costs = Path(folder) / "costs.json"
+        before = sum(os.times()[2:4])
+        status, cost = run_pytest(costs)
+        seconds = sum(os.times()[2:4]) - before
+        if status:
+            return False
+        # numba keeps one file of machine code a variant, beside an index.
+        variants = sum(1 for _ in cache.rglob("*.nbc"))
+        piece = statistics.median(measure_yardstick() for _ in range(3))
+        print(f"{seconds / 60:.1f} min of processor; a piece of compiling took {piece:.1f} s")
+        limits = BUDGET["tests"]
+        good = [
+            compare("kernel variants compiled", variants, limits["variants"]),
+            compare("processes started by tests", cost["processes"], limits["processes"]),
+            compare("time, in pieces", round(seconds / piece), TIME_FACTOR * limits["time"]),
+            *(check_alone(test, costs) for test in cost["long"]),
+        ]
+        return all(good)
+
+
+def measure_yardstick() -> float:
+    """Return what compiling a fixed function with numba costs here, in processor seconds."""
     import numba
 
     # A chain of functions, each with loops of its own: about what kernels are to the compiler.
@@ -135,32 +152,15 @@ def measure_yardstick() -> None:
         found[name] = numba.njit(found[name])
     begun = time.process_time()
     found["f24"].compile("float64(float64[::1], int64)")  # type: ignore[attr-defined]
-    print(f"{time.process_time() - begun:.2f}")
-
-
-def check_time(seconds: str, yardstick: str) -> bool:
-    """Compare the test command's processor time, in pieces of compiling, with the budget."""
-    ratio = float(seconds) / float(yardstick)
-    print(
-        f"README's tests: {float(seconds):.0f} s of processor, a piece of compiling {yardstick} s"
-    )
-    limit = TIME_FACTOR * BUDGET["tests"]["time"]
-    return compare("the tests' time, in pieces", round(ratio, 1), limit)
+    return time.process_time() - begun
 
 
 def main(words: list[str]) -> int:
     """Run one part; 1 if a number is above its budget, 2 if there is no such part."""
-    parts = {
-        "lines": check_lines,
-        "compiled": check_compiled,
-        "costs": check_costs,
-        "time": check_time,
-        "yardstick": lambda: measure_yardstick() or True,
-    }
-    if not words or words[0] not in parts:
+    if words not in (["lines"], ["tests"]):
         print(__doc__, file=sys.stderr)
         return 2
-    return 0 if parts[words[0]](*words[1:]) else 1
+    return 0 if {"lines": check_lines, "tests": check_tests}[words[0]]() else 1
 
 
 if __name__ == "__main__":
