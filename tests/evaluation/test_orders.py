@@ -99,6 +99,7 @@ def test_the_search_finds_the_best_of_all_orders(seed):
     assert replay(instance, found.actions).makespan[0] == found.makespan
 
 
+@pytest.mark.slow
 @needs_jit
 def test_hindsight_does_not_depend_on_threads_and_shows_a_table(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
