@@ -44,10 +44,16 @@ if TYPE_CHECKING:
         VehicleRepaired as VehicleRepaired,
     )
     from acerl_np.policies.agent import Agent as Agent
+    from acerl_np.policies.agent_pair import AgentPair as AgentPair
     from acerl_np.policies.files import load_policy as load_policy
-    from acerl_np.policies.index import IndexPolicy as IndexPolicy, feature as feature
+    from acerl_np.policies.index import (
+        Feature as Feature,
+        IndexPolicy as IndexPolicy,
+        feature as feature,
+    )
     from acerl_np.policies.lookahead import Lookahead as Lookahead
     from acerl_np.policies.network import Policy as Policy
+    from acerl_np.policies.origin import Origin as Origin
     from acerl_np.policies.own import rule as rule
     from acerl_np.policies.static import StaticPlan as StaticPlan, fit_static as fit_static
     from acerl_np.problem.bundled import (
@@ -56,12 +62,25 @@ if TYPE_CHECKING:
         load_records as load_records,
         load_suite as load_suite,
     )
+    from acerl_np.problem.export import Export as Export
+    from acerl_np.problem.goal import Goal as Goal, Measures as Measures
     from acerl_np.problem.instance import Instance as Instance
     from acerl_np.problem.layout import Layout as Layout
-    from acerl_np.problem.parts import RandomBreakdowns as RandomBreakdowns
+    from acerl_np.problem.parts import (
+        Battery as Battery,
+        Breakdown as Breakdown,
+        Charger as Charger,
+        Edge as Edge,
+        Machine as Machine,
+        Parking as Parking,
+        ParkingPlace as ParkingPlace,
+        RandomBreakdowns as RandomBreakdowns,
+        Site as Site,
+        Vehicle as Vehicle,
+    )
     from acerl_np.problem.perturb import perturb as perturb
     from acerl_np.problem.shift import generate_shift as generate_shift
-    from acerl_np.simulation.scene import Pairs as Pairs, Scene as Scene
+    from acerl_np.simulation.scene import Fleet as Fleet, Pairs as Pairs, Scene as Scene
     from acerl_np.simulation.simulator import Schedule as Schedule, Simulator as Simulator
     from acerl_np.support.errors import (
         AcerlError as AcerlError,
@@ -69,6 +88,8 @@ if TYPE_CHECKING:
         CheckpointError as CheckpointError,
         ConfigError as ConfigError,
         EventError as EventError,
+        EventWarning as EventWarning,
+        Fault as Fault,
         InputError as InputError,
         LayoutError as LayoutError,
         LogWarning as LogWarning,
@@ -79,83 +100,62 @@ if TYPE_CHECKING:
         RecordWarning as RecordWarning,
         SharingError as SharingError,
         StorageError as StorageError,
+        WorkerError as WorkerError,
     )
+    from acerl_np.support.team import Team as Team
     from acerl_np.training.acerl import ACERL as ACERL
     from acerl_np.training.config import Config as Config
+    from acerl_np.training.curves import CurvePoint as CurvePoint
     from acerl_np.training.history import Generation as Generation
     from acerl_np.warm import warm_up as warm_up
 
 
 _HOMES = {
-    "training.acerl": ("ACERL",),
-    "training.config": ("Config",),
-    "training.history": ("Generation",),
-    "live.dispatcher": ("Dispatcher",),
+    "evaluation.trials": "Trials evaluate_policy",
+    "kernels.floor": "Floor",
+    "live.dispatcher": "Dispatcher",
     "live.events": (
-        "Assignment",
-        "Charge",
-        "Explanation",
-        "Forecast",
-        "Option",
-        "MachineBusy",
-        "Park",
-        "Recall",
-        "RecallAnswered",
-        "TaskAnnounced",
-        "TaskArrived",
-        "TaskCancelled",
-        "TaskChanged",
-        "TaskReady",
-        "TaskRecalled",
-        "VehicleAdded",
-        "VehicleBack",
-        "VehicleBroke",
-        "VehicleCharging",
-        "VehicleIdle",
-        "VehicleLevel",
-        "VehicleOutOfService",
-        "VehicleParked",
-        "VehiclePassed",
-        "VehicleRemoved",
-        "VehicleRepaired",
+        "Assignment Charge Explanation Forecast MachineBusy Option Park Recall RecallAnswered "
+        "TaskAnnounced TaskArrived TaskCancelled TaskChanged TaskReady TaskRecalled VehicleAdded "
+        "VehicleBack VehicleBroke VehicleCharging VehicleIdle VehicleLevel VehicleOutOfService "
+        "VehicleParked VehiclePassed VehicleRemoved VehicleRepaired"
     ),
+    "policies.agent": "Agent",
+    "policies.agent_pair": "AgentPair",
+    "policies.files": "load_policy",
+    "policies.index": "Feature IndexPolicy feature",
+    "policies.lookahead": "Lookahead",
+    "policies.network": "Policy",
+    "policies.origin": "Origin",
+    "policies.own": "rule",
+    "policies.static": "StaticPlan fit_static",
+    "problem.bundled": "load_instance load_layout load_records load_suite",
+    "problem.export": "Export",
+    "problem.goal": "Goal Measures",
+    "problem.instance": "Instance",
+    "problem.layout": "Layout",
+    "problem.parts": (
+        "Battery Breakdown Charger Edge Machine Parking ParkingPlace RandomBreakdowns Site Vehicle"
+    ),
+    "problem.perturb": "perturb",
+    "problem.shift": "generate_shift",
+    "simulation.scene": "Fleet Pairs Scene",
+    "simulation.simulator": "Schedule Simulator",
     "support.errors": (
-        "AcerlError",
-        "ActionError",
-        "CheckpointError",
-        "ConfigError",
-        "EventError",
-        "InputError",
-        "LayoutError",
-        "LogWarning",
-        "MissingExtraError",
-        "PolicyError",
-        "PolicyWarning",
-        "RecordError",
-        "RecordWarning",
-        "SharingError",
-        "StorageError",
+        "AcerlError ActionError CheckpointError ConfigError EventError EventWarning Fault InputError "
+        "LayoutError LogWarning MissingExtraError PolicyError PolicyWarning RecordError RecordWarning "
+        "SharingError StorageError WorkerError"
     ),
-    "evaluation.trials": ("Trials", "evaluate_policy"),
-    "kernels.floor": ("Floor",),
-    "policies.agent": ("Agent",),
-    "policies.files": ("load_policy",),
-    "policies.index": ("IndexPolicy", "feature"),
-    "policies.lookahead": ("Lookahead",),
-    "policies.network": ("Policy",),
-    "policies.own": ("rule",),
-    "policies.static": ("StaticPlan", "fit_static"),
-    "problem.bundled": ("load_instance", "load_layout", "load_records", "load_suite"),
-    "problem.instance": ("Instance",),
-    "problem.layout": ("Layout",),
-    "problem.parts": ("RandomBreakdowns",),
-    "problem.perturb": ("perturb",),
-    "problem.shift": ("generate_shift",),
-    "simulation.scene": ("Pairs", "Scene"),
-    "simulation.simulator": ("Schedule", "Simulator"),
-    "warm": ("warm_up",),
+    "support.team": "Team",
+    "training.acerl": "ACERL",
+    "training.config": "Config",
+    "training.curves": "CurvePoint",
+    "training.history": "Generation",
+    "warm": "warm_up",
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+"""Public names by the modules that define them."""
+
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 _ROOMS = ("evolution", "rivals")
 """Packages that need no import of their own: `acerl_np.rivals.train`."""
 

@@ -19,6 +19,7 @@ from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
 from acerl_np.rivals.training import train
 from acerl_np.simulation.replay import replay_assignments
 from acerl_np.simulation.simulator import Simulator
+from acerl_np.support.errors import suggest_name
 from acerl_np.support.fields import refuse
 from acerl_np.support.machine_code import silence
 from acerl_np.training.acerl import ACERL
@@ -92,7 +93,7 @@ PARTS: dict[str, Callable[[], object]] = {
 def check_part(part: str) -> None:
     """Refuse what is no part."""
     if part not in PARTS:
-        refuse("part", part, f"one of {', '.join(PARTS)}")
+        refuse("part", part, f"one of {', '.join(PARTS)}{suggest_name(part, PARTS)}")
 
 
 def warm_up(part: str = "training", *, quiet: bool = False) -> None:

@@ -18,9 +18,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import acerl_np
+from acerl_np import Charger, Edge, Layout, Parking, ParkingPlace, Site, Vehicle
 from acerl_np.commands.floor import format_layout
 from acerl_np.problem.bundled import instances_folder
-from acerl_np.problem.layout import Charger, Edge, Layout, Parking, ParkingPlace, Site, Vehicle
 
 SIDING = 0.6
 """Speed limit of the loop's sidings, m/s."""

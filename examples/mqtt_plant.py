@@ -514,6 +514,7 @@ def run_plant(n_tasks: int, folder: Path) -> int:
                 control.dispatcher.save(state)
                 kept = json.dumps(control.keep())
                 control.leave()
+                control.dispatcher.close()
                 seen, orders = control.seen, control.orders
                 control = Control(acerl_np.Dispatcher.load(state, audit=log), port, seen, orders)
                 control.take_over(json.loads(kept))

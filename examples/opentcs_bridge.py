@@ -1,16 +1,23 @@
 """The dispatcher beside an openTCS kernel, by its web API: transport orders in, intended vehicles out.
 
-Tried against a small stand-in with this API in the project's tests, not against a kernel. What it uses of
-version 1: GET /vehicles and /transportOrders, each round; GET /events, to wait until something happens;
+Tried against a small stand-in with this API in the project's tests, whose answers have the forms that
+openTCS has published, not against a kernel. What it uses of version 1, in kernels from 5.10 on: GET /vehicles
+and /transportOrders, each round; GET /events, to wait until something happens;
 PUT /transportOrders/NAME/intendedVehicle, the decision; POST /transportOrders/dispatcher/trigger, after it.
+Before 6.7 a kernel does not tell when orders were created and are due: they count from when they are seen.
 
 A kernel gives an order that is intended for nobody to a vehicle of its own choice, at once. So that orders
 wait for the dispatcher, create them for a vehicle of the model that never works (integration level
 TO_BE_IGNORED), and name that by --hold. Orders for another vehicle keep it, those for nobody stay its own.
 
-The floor is the plant model after `acerl-np floor import`. An order has two destinations, pickup and
-delivery. Others, those of a sequence, and dispensable ones (parking, charging) stay the kernel's. No task
-goes to a vehicle that is paused, in error, of unknown position, not TO_BE_UTILIZED, or busy for the kernel.
+The floor is the plant model after `acerl-np floor import`, its vehicles with their names. An order has two
+destinations, pickup and delivery. Others, those of a sequence, and dispensable ones stay the kernel's. No
+task goes to a vehicle that is paused, in error, of unknown position, not TO_BE_UTILIZED, or busy for the
+kernel.
+
+Parking and charging stay the kernel's, too (defaultdispatcher.parkIdleVehicles, .rechargeIdleVehicles). The
+dispatcher is told of levels and charging where the layout has batteries. It calls no vehicle back: an order
+that is withdrawn has failed, for the kernel and for whoever created it. A policy that does is refused.
 
 The bridge keeps nothing: each round compares what the kernel says with what the dispatcher believes, so it
 may be stopped and started at any time. A kernel that does not answer is asked again, after 1 s to 30 s. Its
@@ -109,10 +116,16 @@ class Bridge:
         """Vehicles that get no tasks."""
         self._left: set[str] = set()
         """Orders that stay the kernel's."""
+        self._charging: set[str] = set()
+        self._levels: dict[str, int] = {}
+        """In percent, as they were told last."""
+        self._is_checked = False
 
     def step(self) -> None:
         """Bring the dispatcher up to what the kernel says, and tell the kernel what it decides."""
         vehicles, orders = self.kernel.list("vehicles"), self.kernel.list("transportOrders")
+        if not self._is_checked:
+            self._check(vehicles)
         now = time.monotonic() - self._began
         self._end_tasks(now, orders)
         self._place_vehicles(now, vehicles, orders)
@@ -121,6 +134,22 @@ class Bridge:
             if isinstance(order, acerl_np.Assignment):
                 say(f"{order.vehicle} takes {order.task} by {order.rule}")
         self._tell(now, orders)
+
+    def _check(self, vehicles: dict[str, Item]) -> None:
+        """End if kernel, layout and --hold do not fit together."""
+        own = [vehicle.id for vehicle in self.dispatcher.layout.vehicles]
+        if strange := [name for name in own if name not in vehicles]:
+            fail(
+                f"the layout's vehicles {', '.join(strange)}: unknown to the kernel; expected some of "
+                f"{', '.join(vehicles)} (acerl-np floor import keeps names, without --vehicles)"
+            )
+        if self.hold not in vehicles or vehicles[self.hold]["integrationLevel"] == "TO_BE_UTILIZED":
+            fail(
+                f"--hold: read {self.hold}; expected one of the kernel's vehicles that is TO_BE_IGNORED"
+            )
+        if others := [name for name in vehicles if name not in (*own, self.hold)]:
+            say(f"{', '.join(others)} not in the layout: left to the kernel")
+        self._is_checked = True
 
     def _end_tasks(self, now: float, orders: dict[str, Item]) -> None:
         """End tasks that are delivered, and those of which the kernel says otherwise than is believed."""
@@ -152,6 +181,7 @@ class Bridge:
             site = self._name(item.get("currentPosition"))
             order = orders.get(item.get("transportOrder") or "")
             is_known = site in self.dispatcher.layout.site_index
+            self._tell_battery(now, name, item, before, site)
             if is_known and site != before:
                 self.dispatcher.feed(acerl_np.VehiclePassed(now, name, site))
             is_out = (
@@ -165,6 +195,27 @@ class Bridge:
                 kind = acerl_np.VehicleOutOfService if is_out else acerl_np.VehicleBack
                 self.dispatcher.feed(kind(now, name))
                 self._out ^= {name}
+                facts = [item.get(key) for key in ("state", "integrationLevel", "currentPosition")]
+                say(f"{name} gets {'no ' * is_out}tasks: {', '.join(map(str, facts))}")
+
+    def _tell_battery(self, now: float, name: str, item: Item, before: str, site: str) -> None:
+        """Tell whether a vehicle charges, and its level, if the layout knows its battery."""
+        layout, level = self.dispatcher.layout, item.get("energyLevel")
+        battery = dict(zip(self.dispatcher.sites, layout.batteries, strict=True))[name]
+        if battery is None or level is None:
+            return
+        if name in self.dispatcher.under_way.values():
+            self._charging.discard(name)
+        else:
+            is_charging = item["state"] == "CHARGING" and site in [x.site for x in layout.chargers]
+            if is_charging != (name in self._charging):
+                place = site if is_charging else before
+                self.dispatcher.feed(acerl_np.VehicleCharging(now, name, place, is_charging))
+                self._charging ^= {name}
+        if level != self._levels.get(name):
+            amount = battery.capacity * level / 100.0
+            self.dispatcher.feed(acerl_np.VehicleLevel(now, name, amount))
+            self._levels[name] = level
 
     def _name(self, name: str | None) -> str:
         """Return what the layout calls a point or location of the plant model."""
@@ -179,7 +230,7 @@ class Bridge:
     def _take_orders(self, now: float, orders: dict[str, Item]) -> None:
         """Take in new orders, with the vehicles that they have already."""
         known = {*self.dispatcher.under_way, *self.dispatcher.waiting}
-        for order in sorted(orders.values(), key=lambda order: order["creationTime"]):
+        for order in sorted(orders.values(), key=lambda order: order.get("creationTime", "")):
             name, vehicle = order["name"], find_vehicle(order)
             is_free = vehicle == self.hold or vehicle in self.dispatcher.idle
             if name in known or not is_free or not self._is_ours(order):
@@ -222,11 +273,15 @@ def find_vehicle(order: Item) -> str | None:
 
 def list_ends(order: Item) -> list[str]:
     """Return the locations or points to which an order leads."""
+    if "driveOrders" not in order:  # before 6.7
+        return [item["locationName"] for item in order["destinations"]]
     return [item["destination"]["destination"] for item in order["driveOrders"]]
 
 
 def find_expiry(order: Item, due: float) -> float:
     """Return in how many s an order is due: at its deadline, else `due` s after it was created."""
+    if "creationTime" not in order:  # before 6.7
+        return due
     now = datetime.now(UTC)
     left = due - (now - datetime.fromisoformat(order["creationTime"])).total_seconds()
     with suppress(ValueError):  # the deadline of an order without one lies beyond all dates
@@ -279,7 +334,14 @@ def main() -> None:
     try:
         is_file = words.policy.endswith(".npz")
         policy = acerl_np.load_policy(words.policy) if is_file else words.policy
-        dispatcher = acerl_np.Dispatcher(words.layout, policy, audit=words.audit)
+        if not isinstance(policy, str) and policy.commitment == "pickup":
+            fail(
+                f"{words.policy}: commitment 'pickup', by which vehicles are called back; expected "
+                "'assignment', as a kernel gives a withdrawn order to nobody else"
+            )
+        dispatcher = acerl_np.Dispatcher(
+            words.layout, policy, audit=words.audit, parks=False, charges=False
+        )
         kernel = Kernel(words.url, os.environ.get("OPENTCS_ACCESS_KEY", ""))
         run(Bridge(dispatcher, kernel, words.hold, words.due))
     except (acerl_np.AcerlError, RefusedError) as error:

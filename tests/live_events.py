@@ -1,6 +1,10 @@
 """Events of every kind for tests of the dispatcher, and all that can be seen of one."""
 
+import worlds
+
 from acerl_np import (
+    Layout,
+    RecallAnswered,
     TaskArrived,
     TaskCancelled,
     TaskChanged,
@@ -8,8 +12,11 @@ from acerl_np import (
     VehicleAdded,
     VehicleBack,
     VehicleBroke,
+    VehicleCharging,
     VehicleIdle,
+    VehicleLevel,
     VehicleOutOfService,
+    VehicleParked,
     VehiclePassed,
     VehicleRemoved,
     VehicleRepaired,
@@ -33,6 +40,42 @@ MAKERS = (
     lambda t, k, site: VehicleAdded(t, f"w{k % 2}", site),
     lambda t, k, site: VehicleRemoved(t, f"v{k % 3}", at_once=k % 2 == 0),
 )
+
+ERRAND_MAKERS = (
+    lambda t, k, v, site: TaskArrived(t, f"n{k}", site, "ABCA"["ABC".index(site) + 1], 60.0),
+    lambda t, k, v, site: VehiclePassed(t, v, site),
+    lambda t, k, v, site: VehicleParked(t, v, site),
+    lambda t, k, v, site: VehicleCharging(t, v, "C", begins=k % 3 > 0),
+    lambda t, k, v, site: VehicleLevel(t, v, 40 * (k % 25)),
+    lambda t, k, v, site: RecallAnswered(t, v, f"n{k // 2}", done=k % 2 == 0),
+    lambda t, k, v, site: VehicleIdle(t, v, site, delivered=k % 4 > 0),
+    lambda t, k, v, site: VehicleBroke(t, v),
+    lambda t, k, v, site: VehicleRepaired(t, v, site),
+    lambda t, k, v, site: VehicleOutOfService(t, v, at_once=k % 2 == 0),
+    lambda t, k, v, site: VehicleBack(t, v),
+    lambda t, k, v, site: TaskRecalled(t, f"n{k // 2}"),
+)
+
+BATTERY = {
+    "capacity": 1000,
+    "start": 600,
+    "idle": 0,
+    "empty": 1,
+    "loaded": 2,
+    "charge": 10,
+    "critical": 40,
+    "resume": 300,
+    "good": 400,
+    "full": 900,
+}
+
+
+def floor(n=2, **keys):
+    """Vehicles at A of A --10 m-- B --6 m-- C; a charger at C, a parking place at B."""
+    parking = {"after": 5, "places": [{"site": "B"}]}
+    vehicles = [{"id": f"v{k}", "start": "A"} for k in range(n)]
+    own = {"battery": BATTERY, "chargers": [{"site": "C"}], "parking": parking, **keys}
+    return Layout.from_dict(worlds.straight_floor(vehicles, **own))
 
 
 def look(dispatcher):

@@ -48,5 +48,10 @@ def odd(floor, vehicle, task):
     return 1.0 if task % 2 else math.inf
 
 
+@acerl_np.feature(scale=0.1)
+def chance(floor, vehicle, task):
+    return floor.draw(vehicle, task)
+
+
 def unmarked(floor, vehicle, task):
     return 0.0

@@ -16,7 +16,7 @@ import acerl_np
 from acerl_np.problem.importers.files import import_floor
 
 HALL = Path(__file__).parents[1] / "docs" / "tutorial" / "hall.xml"
-NEVER = "+1000000000-12-31T23:59:59.999999999Z"
+ANSWERS = json.loads((Path(__file__).parent / "data" / "opentcs-answers.json").read_text())
 KEY = "secret"
 
 bridge = load_example("opentcs_bridge")
@@ -25,29 +25,28 @@ bridge = load_example("opentcs_bridge")
 class Plant:
     """What the kernel knows: vehicles that need `trip` rounds for an order, and who may ask."""
 
-    def __init__(self, trip=3):
+    def __init__(self, trip=3, before_67=False):
         self.trip, self.told, self.events = trip, [], 0
+        self.form = "transportOrder" + " before 6.7" * before_67
         self.orders, self.left, self.assigned = {}, {}, Counter()
         self.vehicles = {
-            name: {
-                **{"name": name, "currentPosition": f"Park-{k}", "transportOrder": None},
-                **{"state": "IDLE", "integrationLevel": "TO_BE_UTILIZED", "paused": False},
-            }
+            name: {**ANSWERS["vehicle"], "name": name, "currentPosition": f"Park-{k}"}
             for k, name in enumerate(("AGV-1", "AGV-2", "AGV-3"), 1)
+        }
+        self.nobody = {
+            **ANSWERS["vehicle"],
+            **{"name": "Nobody", "currentPosition": None, "integrationLevel": "TO_BE_IGNORED"},
         }
 
     def add(self, name, *ends, intended="Nobody", **more):
-        destinations = [{"destination": {"destination": end, "operation": "Load"}} for end in ends]
-        self.orders[name] = {
-            **{
-                "name": name,
-                "state": "DISPATCHABLE",
-                "dispensable": False,
-                "wrappingSequence": None,
-            },
-            **{"intendedVehicle": intended, "processingVehicle": None, "driveOrders": destinations},
-            **{"creationTime": "2025-01-06T06:00:00.123456789Z", "deadline": NEVER, **more},
-        }
+        order = {**ANSWERS[self.form], "name": name, "intendedVehicle": intended, **more}
+        (one,) = order["destinations"]
+        order["destinations"] = [{**one, "locationName": end} for end in ends]
+        if "driveOrders" in order:
+            (one,) = order["driveOrders"]
+            there = [{**one["destination"], "destination": end} for end in ends]
+            order["driveOrders"] = [{**one, "destination": item} for item in there]
+        self.orders[name] = order
 
     def dispatch(self):
         """Give orders to the vehicles for which they are intended, as a kernel does."""
@@ -67,7 +66,7 @@ class Plant:
             if name is None:
                 continue
             self.left[name] -= 1
-            ends = [item["destination"]["destination"] for item in self.orders[name]["driveOrders"]]
+            ends = [item["locationName"] for item in self.orders[name]["destinations"]]
             vehicle["currentPosition"] = ends[0]
             if self.left[name] == 0:
                 self.orders[name]["state"] = "FINISHED"
@@ -77,7 +76,7 @@ class Plant:
         """Return the status and the body of an answer."""
         match method, *path:
             case "GET", "vehicles":
-                return 200, list(self.vehicles.values())
+                return 200, [*self.vehicles.values(), self.nobody]
             case "GET", "transportOrders":
                 return 200, sorted(self.orders.values(), key=lambda order: order["name"])
             case "GET", "events":
@@ -130,8 +129,14 @@ def serve(plant, port=0):
         thread.join()
 
 
-def make_bridge(url, rule="EDD"):
-    dispatcher = acerl_np.Dispatcher(acerl_np.Layout.from_dict(import_floor(HALL)[0]), rule)
+def make_bridge(url, rule="EDD", **battery):
+    data, _ = import_floor(HALL)
+    if battery:
+        for vehicle in data["vehicles"]:
+            vehicle["battery"] = battery
+        data["chargers"] = [{"site": "Park-2"}]
+    layout = acerl_np.Layout.from_dict(data)
+    dispatcher = acerl_np.Dispatcher(layout, rule, parks=False, charges=False)
     return bridge.Bridge(dispatcher, bridge.Kernel(url, KEY), "Nobody")
 
 
@@ -155,8 +160,9 @@ def add_orders(plant, n=9, **more):
         plant.add(name, STATIONS[k], STATIONS[(k + 4) % 9], **more)
 
 
-def test_all_orders_are_decided_and_delivered_once():
-    plant = Plant()
+@pytest.mark.parametrize("before_67", [False, True])
+def test_all_orders_are_decided_and_delivered_once(before_67):
+    plant = Plant(before_67=before_67)
     add_orders(plant)
     with serve(plant) as url:
         own = make_bridge(url)
@@ -188,7 +194,8 @@ def test_a_bridge_that_is_started_again_goes_on_where_the_other_ended():
 )
 def test_deadlines_decide_and_age_counts(rule, order):
     plant = Plant()
-    del plant.vehicles["AGV-2"], plant.vehicles["AGV-3"]
+    for name in ("AGV-2", "AGV-3"):
+        plant.vehicles[name]["integrationLevel"] = "TO_BE_RESPECTED"
     made, due = "2999-02-06T06:00:00Z", "2998-01-06T06:00:00Z"
     plant.add("soon", "Press", "Wash", creationTime=made, deadline=due)
     plant.add("late", "Press", "Wash", creationTime="2999-01-06T06:00:00Z")
@@ -260,6 +267,33 @@ def test_what_others_decide_is_taken_as_it_is(capsys):
     assert "b is taken off AGV-3: FAILED" in said
 
 
+def test_levels_and_charging_are_told():
+    plant = Plant()
+    empty, charging, full = plant.vehicles.values()
+    rates = {"capacity": 100_000, "idle": 1, "empty": 3, "loaded": 7, "charge": 30}
+    levels = {"start": 90_000, "critical": 20_000, "resume": 45_000, "good": 60_000, "full": 95_000}
+    empty["energyLevel"] = 20
+    charging.update(energyLevel=12, state="CHARGING", currentPosition="Park-2")
+    plant.add("a", "Press", "Wash")
+    with serve(plant) as url:
+        own = make_bridge(url, "nearest", **rates, **levels)
+        own.step()
+        told = {name: level / 1000.0 for name, level in own.dispatcher.levels.items()}
+        assert told == pytest.approx({"AGV-1": 20.0, "AGV-2": 12.0, "AGV-3": 60.0}, abs=0.1)
+        assert own.dispatcher.idle == ("AGV-1",) and own.dispatcher.under_way == {"a": "AGV-3"}
+        charging.update(energyLevel=95, state="IDLE")
+        full["energyLevel"] = 58
+        own.step()
+        assert own.dispatcher.idle == ("AGV-1", "AGV-2")
+        assert own.dispatcher.levels["AGV-3"] == pytest.approx(58_000, abs=100)
+        charging.update(state="CHARGING")
+        own.step()
+        charging.update(state="EXECUTING", currentPosition="Press")
+        own.step()
+        assert own.dispatcher.idle == ("AGV-1", "AGV-2")
+        assert own.dispatcher.sites["AGV-2"] == "Press"
+
+
 def test_a_refused_order_is_left_to_the_kernel(capsys):
     plant = Plant()
     plant.add("a", "Press", "Wash")
@@ -317,19 +351,32 @@ def test_a_kernel_that_is_away_is_asked_again(monkeypatch, capsys):
         ((), "HTTP 403 ; expected the kernel's access key in OPENTCS_ACCESS_KEY"),
         (("--audit", "floor.json"), "--audit: floor.json exists; expected a new file"),
         (("--url", "{url}/nowhere"), "GET {url}/nowhere/vehicles: HTTP 404"),
+        (("--hold", "Somebody"), "--hold: read Somebody; expected one of the kernel's vehicles"),
+        (("--hold", "AGV-2"), "--hold: read AGV-2; expected one of the kernel's vehicles that is"),
+        (
+            ("other.json", "EDD"),
+            "vehicles v1, v2: unknown to the kernel; expected some of AGV-1, AGV-2, AGV",
+        ),
+        (
+            ("floor.json", "late.npz"),
+            "late.npz: commitment 'pickup', by which vehicles are called back",
+        ),
     ],
 )
 def test_what_cannot_go_on_ends_with_a_line(tmp_path, monkeypatch, capsys, words, message):
     monkeypatch.chdir(tmp_path)
     data, _ = import_floor(HALL)
     (tmp_path / "floor.json").write_text(json.dumps(data))
+    late = acerl_np.IndexPolicy([-1.0], features=("approach",), commitment="pickup")
+    late.save("late.npz")
+    others = [{**vehicle, "id": f"v{k}"} for k, vehicle in enumerate(data["vehicles"][:2], 1)]
+    (tmp_path / "other.json").write_text(json.dumps({**data, "vehicles": others}))
     with serve(Plant()) as url:
-        given = [word.format(url=url) for word in ("--url", "{url}", *words)]
+        own = words if words and words[0].endswith(".json") else ("floor.json", "EDD", *words)
+        given = [word.format(url=url) for word in ("--url", "{url}", "--hold", "Nobody", *own)]
         if words:
             monkeypatch.setenv("OPENTCS_ACCESS_KEY", KEY)
-        monkeypatch.setattr(
-            sys, "argv", ["bridge", "floor.json", "EDD", "--hold", "Nobody", *given]
-        )
+        monkeypatch.setattr(sys, "argv", ["bridge", *given])
         with pytest.raises(SystemExit) as ended:
             bridge.main()
         message = message.format(url=url)

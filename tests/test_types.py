@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 import subprocess
 import sys
 import typing
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -36,17 +39,41 @@ REVEALED = (
 )
 
 
+INNER = {
+    "BasePolicy": "what any policy is; annotate the forms",
+    "Box": "of a search's parameters",
+    "Chooser": "a policy, in a parameter",
+    "Chooses": "what a user writes",
+    "HasRules": "a policy, in a parameter",
+    "HasSlots": "a policy, in a parameter",
+    "Outcome": "what kernels play",
+    "Own": "what a user wrote, as files name it",
+    "OwnRule": "what `rule` makes: a policy",
+    "Place": "a line of an origin",
+    "PositionPlan": "a plan as kernels see it",
+    "Problem": "tables of kernels",
+    "Routes": "tables of a layout",
+    "Rows": "tables of kernels",
+    "Settled": "ends of episodes, as environments share them",
+    "State": "tables of kernels",
+    "Tables": "tables of kernels",
+    "TrainingRecord": "a line of an origin",
+    "Workers": "threads; a number of them is what users give",
+}
+"""Types in public signatures that no user need build, or import to use what is received."""
+
+
+def list_public():
+    """Public things of all packages that declare any."""
+    modules = [acerl_np, acerl_np.evolution, acerl_np.rivals]
+    with suppress(ImportError):
+        modules.append(importlib.import_module("acerl_np.gym"))
+    return {getattr(module, name): name for module in modules for name in module.__all__}
+
+
 def find_seeded():
     """Public functions, constructors and methods that take a seed."""
-    public = [getattr(acerl_np, name) for name in acerl_np.__all__]
-    public += [getattr(acerl_np.rivals, name) for name in acerl_np.rivals.__all__]
-    try:
-        from acerl_np.gym import DMHEnv, DMHVectorEnv
-
-        public += [DMHEnv, DMHVectorEnv]
-    except ImportError:
-        pass
-    for item in public:
+    for item in set(list_public()) - {acerl_np.evolution.Search}:  # which is given checked numbers
         members = [item]
         if inspect.isclass(item):
             own = [one for name, one in vars(item).items() if not name.startswith("_")]
@@ -71,6 +98,68 @@ def test_seeds_may_be_numpys():
     for function, name in seeded:
         hint = typing.get_type_hints(function)[name]
         assert {int, np.integer} <= set(kinds(hint)), f"{function.__qualname__}: {name}: {hint}"
+
+
+def find_annotated(item):
+    """Names and annotations of what is public of a class, or of a function, with the module of each."""
+    if not inspect.isclass(item):
+        return [(item, item)] if inspect.isroutine(item) else []
+    own = [base for base in item.__mro__ if base.__module__.startswith("acerl_np.")]
+    members = [
+        (base, one)
+        for base in own
+        for name, one in vars(base).items()
+        if name == "__init__" or not name.startswith("_")
+    ]
+    return [(base, base) for base in own] + members
+
+
+def find_types():
+    """Types of the package in annotations of what is public, and where each stands."""
+    known = {}
+    for found in pkgutil.walk_packages(acerl_np.__path__, "acerl_np."):
+        with suppress(ImportError):
+            if not found.name.endswith(("__main__", "acerl_np.train")):
+                known = {**vars(importlib.import_module(found.name)), **known}
+    for item, public in list_public().items():
+        for home, member in find_annotated(item):
+            function = getattr(member, "__func__", member)
+            for name in ("fget", "func"):  # of properties
+                function = getattr(function, name, function)
+            names = {**known, **vars(sys.modules[home.__module__])}
+            annotated = vars(function).get("__annotations__") if inspect.isclass(function) else None
+            if inspect.isfunction(function):
+                annotated = function.__annotations__
+            for name, text in (annotated or {}).items():
+                text = getattr(text, "__forward_arg__", text)  # of a NamedTuple
+                hint = eval(text, names) if isinstance(text, str) else text
+                if name.startswith("_"):
+                    continue
+                for kind in list_kinds(hint):
+                    if inspect.isclass(kind) and kind.__module__.startswith("acerl_np."):
+                        where = getattr(function, "__qualname__", public)
+                        yield kind, f"{where}: {name}"
+
+
+def list_kinds(hint):
+    """All that a type hint is made of, parameters of functions among it."""
+    if isinstance(hint, list | tuple):
+        for part in hint:
+            yield from list_kinds(part)
+        return
+    yield hint
+    yield from list_kinds(typing.get_args(hint))
+
+
+def test_types_in_public_signatures_are_public():
+    """What a user must build or receive is imported from the top, or from its package."""
+    public, found = list_public(), {}
+    for kind, where in find_types():
+        if kind not in public:
+            found.setdefault(kind.__name__, []).append(where)
+    assert {name: found[name] for name in found.keys() - INNER.keys()} == {}
+    with_gym = "acerl_np.gym" in sys.modules
+    assert INNER.keys() - found.keys() <= (set() if with_gym else {"Settled"})
 
 
 def test_a_users_script_is_followed(tmp_path):

@@ -77,13 +77,9 @@ def import_layout(arguments: argparse.Namespace) -> None:
         layout_id=arguments.layout_id,
         join=arguments.join,
         battery=_read_battery(arguments),
+        two_way=arguments.two_way,
     )
-    edges = data["edges"]
-    if arguments.two_way:
-        ways = {(edge["a"], edge["b"]) for edge in edges}
-        for edge in edges:
-            edge["one_way"] = edge["one_way"] and (edge["b"], edge["a"]) in ways
-    edges += [_read_lift(text, data) for text in arguments.lift]
+    data["edges"] += [_read_lift(text, data) for text in arguments.lift]
     _demand_fleet(arguments, data)
     # Whether batteries reach a charger is looked at once the vehicles stand where they start.
     own = [vehicle.pop("battery", None) for vehicle in data["vehicles"]]
@@ -195,11 +191,19 @@ def _equip(
 
     `own` is the battery of each vehicle that has one of its own.
     """
-    from acerl_np.problem.importers.common import complete_battery
+    from acerl_np.problem.importers.common import complete_battery, list_first
     from acerl_np.problem.json_tree import table
     from acerl_np.problem.parts import PARKING, VEHICLE, Charger, Parking, ParkingPlace
     from acerl_np.problem.stations import CHARGER, find_sites
     from acerl_np.problem.stations import PARKING as PARKS
+
+    def list_sites(kind: str) -> list[str]:
+        found = [site.id for site in layout.sites if site.kind == kind]
+        lost = [site for site in found if site in layout.dead_ends]
+        if lost:
+            said = f"sites of kind {kind}: {len(lost)} ({list_first(lost)}) left out, as no edge leads away"
+            print(f"warning: {said}", file=sys.stderr)
+        return [site for site in found if site not in layout.dead_ends]
 
     changes: dict[str, Any] = {}
     given = _read_battery(arguments)
@@ -211,8 +215,7 @@ def _equip(
         if not all(batteries):
             changes["battery"] = read(complete_battery(given), "--battery")
         if not layout.chargers:
-            plugs = (site.id for site in layout.sites if site.kind == CHARGER)
-            changes["chargers"] = tuple(map(Charger, plugs))
+            changes["chargers"] = tuple(map(Charger, list_sites(CHARGER)))
     if arguments.chargers is not None:
         changes["chargers"] = ()
     for word in arguments.chargers or ():
@@ -229,7 +232,7 @@ def _equip(
         )
     if arguments.parking is not None:
         after = table({"after": PARKING["after"]}, dict).read(arguments.parking, "--parking")
-        places = [ParkingPlace(site.id) for site in layout.sites if site.kind == PARKS]
+        places = list(map(ParkingPlace, list_sites(PARKS)))
         if not places:
             raise InputError(f"--parking: no site of kind '{PARKS}'; expected at least one")
         changes["parking"] = Parking(tuple(places), **after)
@@ -422,9 +425,9 @@ def _show_stations(layout: Layout) -> None:
 def change_fleet(arguments: argparse.Namespace) -> None:
     """Write a layout with another fleet.
 
-    Write a floor with another fleet of N vehicles: v1, v2, ... are like the layout's own, in turn, where
-    --start, --speed and --capacity do not say otherwise. Listed breakdowns are not repeated; batteries are,
-    unless another one is given for all.
+    Write a floor with another fleet of N vehicles: the layout's first ones with their names, and further ones
+    like these in turn, where --start, --speed and --capacity do not say otherwise. Listed breakdowns are not
+    repeated; batteries are, unless another one is given for all.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from acerl_np.support.errors import (
     InputError,
     LayoutError,
+    LogWarning,
     RecordWarning,
     describe,
     describe_left_out,
@@ -45,11 +46,14 @@ def report_ignored(kept: list[RecordWarning] | None = None) -> Iterator[None]:
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RecordWarning)
+        warnings.simplefilter("always", LogWarning)
         yield
     found: dict[str, list[str]] = {}
     for item in caught:
         message = item.message
-        if not isinstance(message, RecordWarning):
+        if isinstance(message, LogWarning):
+            print(message, file=sys.stderr)
+        elif not isinstance(message, RecordWarning):
             warnings.warn_explicit(message, item.category, item.filename, item.lineno)
         elif kept is not None:
             kept.append(message)
@@ -79,8 +83,8 @@ def read_export(arguments: argparse.Namespace) -> Export:
     from acerl_np.problem.export import parse_columns, read_mapping
 
     export = read_mapping(arguments.mapping)
-    names = ("date_format", "encoding", "sheet", "split", "skip_bad", "due")
-    given = {name: getattr(arguments, name) for name in names if getattr(arguments, name)}
+    names = vars(export).keys() - {"columns", "sites"}
+    given = {x: getattr(arguments, x) for x in names if getattr(arguments, x) is not None}
     if arguments.columns:
         given["columns"] = {**export.columns, **parse_columns(arguments.columns)}
     return replace(export, **given)

@@ -32,6 +32,10 @@ FOLD_SECONDS = 120.0
 """Longest that the trainings of folds may take unless they are asked for; else noised copies judge."""
 
 
+PATIENCE = 5.0
+"""Times as long as the training, or the usual time, a part of a verdict may take; else it is left out."""
+
+
 class Judges(NamedTuple):
     """What judges a training at its end; `share` is that of the records that were held back.
 
@@ -228,13 +232,19 @@ def show_verdict(
     team: Team | None,
 ) -> list[dict[str, object]]:
     """Print the verdict on a trained policy, and save the static plan beside it; return its figures."""
-    from acerl_np.evaluation.verdict import judge
+    from acerl_np.evaluation import verdict as verdicts
+
+    def report(part: str, seconds: float) -> None:
+        if seconds >= 2.0 and not options["quiet"]:
+            print(f"verdict: {part}, {verdicts.show_seconds(seconds)}", file=sys.stderr, flush=True)
 
     try:
         how = {name: getattr(playing, name) for name in PLAYED}
         how["folds"] = train_folds(trainer, judges, options, folder, team) if judges.folds else ()
         records = trainer.instances, judges.held_back
-        verdict = judge(trainer.policy, *records, objective=playing.goal, **how)
+        seconds = trainer.history[-1].seconds if trainer.history else 0.0
+        how |= {"patience": max(verdicts.PATIENCE, PATIENCE * seconds), "report": report}
+        verdict = verdicts.judge(trainer.policy, *records, objective=playing.goal, **how)
     except InputError as error:
         # The training is done and saved; floors of several sizes may not take one policy.
         print(f"no verdict: {error}", file=sys.stderr)

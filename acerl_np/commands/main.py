@@ -13,7 +13,7 @@ from typing import NoReturn
 import acerl_np
 from acerl_np.commands.interruption import Terminated
 from acerl_np.commands.options import part_help
-from acerl_np.support.errors import AcerlError, make_printable
+from acerl_np.support.errors import AcerlError, make_printable, suggest_name
 from acerl_np.support.files import remember_streams
 
 COMMANDS = {
@@ -44,23 +44,39 @@ MODULES = {
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser whose errors are one line, which tells the names that unknown ones are near to."""
+
+    _words: Sequence[str] = ()
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with status 2."""
+        known = self._option_string_actions
+        shown = [name for name, action in known.items() if action.help != argparse.SUPPRESS]
+        for word in self._words:
+            name = word.partition("=")[0]
+            if name[:2] == "--" and name not in known and (near := suggest_name(name, shown)):
+                message += near if name in message else f"; read {name}{near}"
         line = f"{self.prog}: error: {message} (see {self.prog} --help)"
         self.exit(2, f"{make_printable(line)}\n")
 
-    def parse_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
-        """Parse; names may also stand behind options."""
-        found, rest = self.parse_known_args(args, namespace)
+    def _check_value(self, action: argparse.Action, value: object) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            error.message += suggest_name(str(value), map(str, action.choices or ()))
+            raise
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
+        """Parse all that is given; names may also stand behind options."""
+        self._words = args or ()
+        found, rest = super().parse_known_args(args, namespace)
         key = "names" if hasattr(found, "names") else "tasks"
         names = getattr(found, key, None)
         if rest and isinstance(names, list) and all(x == "-" or x[:1] != "-" for x in rest):
             setattr(found, key, [*names, *rest])
         elif rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
-        return found
+        return found, []
 
 
 def build_parser(command: str | None) -> argparse.ArgumentParser:

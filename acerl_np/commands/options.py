@@ -245,7 +245,7 @@ EXPORT = (
     CommandOption(
         "--mapping FILE.toml",
         "how another system wrote the records, as 'records convert --write-mapping' writes it: columns, "
-        "encoding, date-format, sheet, split, skip-bad, due; options beside it win",
+        "sites and the options below; options beside it win",
         read_name,
     ),
     CommandOption(
@@ -274,6 +274,23 @@ EXPORT = (
         "when tasks are due whose field or column of due times is missing, after their arrival",
         float,
         range=(1, 1e9),
+    ),
+    CommandOption(
+        "--handling SECONDS",
+        "handling time of tasks whose field or column of it is missing (default: 0)",
+        float,
+        range=(0, 1e9),
+    ),
+    CommandOption(
+        "--decimal MARK",
+        "what stands before decimals, '.' or ',', the other one between thousands; asked for where numbers "
+        "such as 1.200 do not tell",
+        choices=(".", ","),
+    ),
+    CommandOption(
+        "--timezone ZONE",
+        "of the plant, such as Europe/Berlin: the clock on the wall for times in UTC, such as seconds since "
+        "1970; asked for where --split needs it",
     ),
 )
 """How records are written that another system exported."""

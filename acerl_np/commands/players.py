@@ -96,6 +96,7 @@ def find_policy(name: str) -> BasePolicy | str:
     from acerl_np.policies.agent import seat_policy
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.rules import find_policy_name
+    from acerl_np.problem.bundled import bundled_instances
     from acerl_np.support.own import is_own_name, load_own
 
     if name.endswith(".npz") or path_exists(name):
@@ -107,7 +108,7 @@ def find_policy(name: str) -> BasePolicy | str:
         )
     if is_own_name(name):
         return seat_policy(load_own(name, "policy", PolicyError))
-    return find_policy_name(name)
+    return find_policy_name(name, others=bundled_instances())
 
 
 def seat_named(

@@ -41,6 +41,7 @@ from acerl_np.support.errors import (
     count_rows,
     list_causes,
     list_names,
+    list_some,
     make_printable,
 )
 from acerl_np.support.files import STDIN, show_path, write_atomically
@@ -48,6 +49,7 @@ from acerl_np.support.report import DATA_FORMATS, render_csv, render_data, rende
 
 if TYPE_CHECKING:
     from acerl_np.problem.assignments import Assignments
+    from acerl_np.problem.export import Export
     from acerl_np.problem.instance import Instance
     from acerl_np.problem.records import Reading
     from acerl_np.problem.servable import RecordCheck
@@ -70,6 +72,7 @@ CHECKS = (
     Column("tasks", "tasks"),
     Column("first_arrival_s", "first arrival, s", "g"),
     Column("last_arrival_s", "last arrival, s", "g"),
+    Column("handling_s", "handling"),
     *LISTS,
     Column("breakdowns", "breakdowns until the last arrival"),
     Column("span_s", "first arrival to last due time, s", "g"),
@@ -158,6 +161,8 @@ def check(arguments: argparse.Namespace) -> None:
             print()
         data, notes = list_check(instance, faults, result), note_check(instance, result)
         data["usable"] = "yes" if result.servable else "no"
+        mean = data["handling_s"]
+        data["handling_s"] = f"{mean:g} s a task" if mean else "none, 0 s"
         hidden = (() if result.load.slots else OF_BATTERIES) + (
             OF_CHAINS if instance.is_plain else ()
         )
@@ -184,6 +189,7 @@ def list_check(
         "tasks": found.n_tasks,
         "first_arrival_s": found.first,
         "last_arrival_s": found.last,
+        "handling_s": float(instance.handling_time.mean()),
         "begins": show_moment(instance.epoch) if instance.epoch is not None else None,
         **{name: len(tasks) for name, tasks in counts.items()},
         **{f"{name}_tasks": " ".join(tasks) or None for name, tasks in counts.items()},
@@ -245,7 +251,7 @@ def convert(arguments: argparse.Namespace) -> None:
     --columns and --date-format say what is meant. --write-mapping keeps all of it for the other commands,
     which guess nothing: --mapping. Times are told apart by their look:
       12.5                        seconds from the start of the episode, to 1e9
-      1714980600                  seconds since 1970, above 1e9 (September 2001)
+      1714980600, 1714980600000   seconds, milliseconds since 1970, from September 2001 on
       07:30, 07:30:15             times of one day
       2024-05-06T07:30:15+02:00   ISO 8601 timestamps, with or without an offset from UTC
       06.05.2024 07:30            anything else with --date-format, here '%d.%m.%Y %H:%M'
@@ -268,7 +274,8 @@ def convert(arguments: argparse.Namespace) -> None:
     from acerl_np.problem.records import LEFT_OUT, examine_record, guess_export, write_record
 
     path, layout = find_record(arguments.tasks, arguments.layout)
-    export, lines = guess_export(path, read_export(arguments))
+    floor = layout if arguments.accept_suggestions else None
+    export, lines = guess_export(path, read_export(arguments), floor)
     with report_ignored():
         instances, reading = examine_record(path, layout, export, lines=lines, servable=False)
     files = {arguments.out: instances[0]}
@@ -286,7 +293,7 @@ def convert(arguments: argparse.Namespace) -> None:
         make_folder(folder)
     for file, instance in files.items():
         write_record(instance, file)
-    found = describe_reading(instances, reading)
+    found = describe_reading(instances, reading, export)
     if arguments.format in DATA_FORMATS:
         row = {
             "record": instances[0].name,
@@ -303,7 +310,7 @@ def convert(arguments: argparse.Namespace) -> None:
     for file in files:
         print(f"record {file}", file=sys.stderr)
     if left_out is not None:
-        bad = [["place", "field", "read", "wrong"], *map(plain_cells, reading.faults)]
+        bad = [["place", "field", "read", "wrong"], *reading.faults]
         write_atomically(left_out, render_csv(bad).encode())
         print(f"left out {left_out}", file=sys.stderr)
     if arguments.write_mapping is not None:
@@ -311,12 +318,9 @@ def convert(arguments: argparse.Namespace) -> None:
         print(f"mapping {arguments.write_mapping}", file=sys.stderr)
 
 
-def plain_cells(fault: Fault) -> list[str]:
-    """Return a fault's cells, none of which a spreadsheet takes for a formula."""
-    return [f"'{cell}" if cell[:1] in tuple("=+-@") else cell for cell in fault]
-
-
-def describe_reading(instances: Sequence[Instance], reading: Reading) -> dict[str, str]:
+def describe_reading(
+    instances: Sequence[Instance], reading: Reading, export: Export
+) -> dict[str, str]:
     """Return what was understood of a record, and as what."""
     from acerl_np.problem.fields import show_moment
     from acerl_np.problem.source import DELIMITERS, normalise
@@ -355,6 +359,9 @@ def describe_reading(instances: Sequence[Instance], reading: Reading) -> dict[st
             f"; {count(len(reading.rolled), 'task')} due the day after, at most {max(reading.rolled):g} s "
             "after the arrival"
         )
+    if export.sites:
+        pairs = [f"{name} -> {own}" for name, own in export.sites.items()]
+        found["sites read as"] = list_some(pairs, 20)
     if reading.faults:
         found["left out"] = count_rows(reading.faults, reading.n_rows)
     return {what: make_printable(text) for what, text in found.items()}
@@ -456,7 +463,10 @@ def _read_log(arguments: argparse.Namespace) -> Assignments:
             raise InputError(f"{option.usage.split()[0]}: given with --audit; the log tells all")
     if arguments.layout is None:
         raise InputError("--layout: missing; expected the floor of the log of --audit")
-    return read_audit(arguments.audit, load_layout(arguments.layout).with_random_breakdowns(None))
+    with report_ignored():
+        return read_audit(
+            arguments.audit, load_layout(arguments.layout).with_random_breakdowns(None)
+        )
 
 
 def score_replay(played: Replay) -> dict[str, float]:
@@ -541,6 +551,12 @@ ACTIONS = {
             ),
             opt.CommandOption(
                 "--write-mapping FILE.toml", "write how the record was understood, for --mapping"
+            ),
+            opt.CommandOption(
+                "--accept-suggestions",
+                "take unknown names of sites for those that are probably meant; the mapping keeps them as "
+                "[sites]",
+                bool,
             ),
             *(opt.FORCE, opt.ONE_LAYOUT, *opt.EXPORT, opt.FORMAT),
         ),

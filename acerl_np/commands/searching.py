@@ -7,9 +7,10 @@ a mean tardiness below 50 s). Where no schedule is found below the limit, it is 
 The simulator is deterministic, so such a schedule can be replayed: it is a reference for how much there
 is to win. Each is verified by replay. The column "bound" is proven: no schedule's objective is below it.
 Beside it stands the best static plan for the record (a fixed order of vehicles and a rule for each);
-hindsight is never worse. Where the best rule is nearly as good, a line says that there is little to win.
-Where tasks follow others, are processed or announced, or are never due, orders are searched, and no static
-plan is among them: each vehicle takes its tasks in turn, as soon as they are known.
+hindsight is never worse than that, the rules, the yardsticks and lookaheads over them without futures.
+Where the best rule is nearly as good, a line says that there is little to win.
+Where tasks follow others, are processed or announced, or are never due, orders are searched: each vehicle
+takes its tasks in turn, as soon as they are known.
 
 --exact proves a bound on the makespan by a constraint model (needs the extra: pip install 'acerl_np[exact]'),
 and searches a schedule that reaches it, for at most --time-limit seconds a record: it is optimal, or a gap is

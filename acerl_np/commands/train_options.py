@@ -24,7 +24,7 @@ from acerl_np.commands.options import (
     list_team,
     parse_numbers,
 )
-from acerl_np.support.errors import ConfigError, InputError, describe, list_some
+from acerl_np.support.errors import ConfigError, InputError, describe, list_some, suggest_name
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real
 from acerl_np.training.config import BEST, CHOICES, Config, Preset, read_stored, read_toml
@@ -263,10 +263,9 @@ def merge_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
         merged = read_file(path, given)
         for name in merged:
             if name not in FIELDS and name not in OWN:
-                known = ", ".join(sorted({*FIELDS, *OWN}))
-                raise ConfigError(
-                    f"{path}: {describe(name)}: unknown option; expected one of {known}"
-                )
+                known = sorted({*FIELDS, *OWN})
+                expected = f"expected one of {', '.join(known)}{suggest_name(name, known)}"
+                raise ConfigError(f"{path}: {describe(name)}: unknown option; {expected}")
         if "seed" in merged and ("seeds" in given or "seeds" in merged):
             raise ConfigError(f"{path}: seed: given besides seeds; expected one of the two")
         _check_fields(path, merged, given)

@@ -8,7 +8,8 @@ PART is one of these, all by default:
   rules      dispatching rules                 static   static plans
   search     hindsight                         lookahead  lookahead of a rule
   replay     past assignments                  rivals   PPO, SAC, LSAC, RCPOM, MAPPO
-  simulator  Simulator, in your own programs   yardsticks  nearest, opentcs, assignment, ..
+  yardsticks nearest, opentcs, assignment, ..  own      rules of your own
+  simulator  Simulator, in your own programs
 """
 
 from __future__ import annotations
@@ -17,11 +18,6 @@ import argparse
 import time
 
 from acerl_np.commands.options import CommandOption
-
-PARTS = (
-    *("training", "best", "rules", "static", "search", "lookahead", "replay", "rivals"),
-    *("simulator", "yardsticks"),
-)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,9 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Compile."""
     from acerl_np.support.machine_code import count_compiled
-    from acerl_np.warm import check_part, warm_up
+    from acerl_np.warm import PARTS, check_part, warm_up
 
-    parts = arguments.parts or PARTS
+    parts = arguments.parts or list(PARTS)
     for part in parts:
         check_part(part)
     for part in parts:

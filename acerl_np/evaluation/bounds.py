@@ -18,7 +18,8 @@ def bound_objective(instance: Instance, goal: Goal) -> float:
     where one can stand: a start, or the delivery of another task; where vehicles break down, park, charge or
     are called back, the pickup itself. Charging is taken to cost no time. The makespan is also that of all
     work from some arrival on, shared evenly by the fleet. Empty metres are taken to be none.
-    Of a chain the last task is done when all rides and all processing before are.
+    Of a chain the last task is done when all rides and all processing before are, and so is all that a
+    machine has to do, shared by its servers, from the first delivery there on.
     """
     problem = build_problem([instance], goal=goal)
     fleet, distance, record = problem.fleet[0], problem.distance[0], problem.record[0]
@@ -52,7 +53,9 @@ def bound_objective(instance: Instance, goal: Goal) -> float:
         cut = float(problem.instance[0, S.INSTANCE_TRUNCATES])
         seconds = (distance[pickup, delivery] - cut) / speed + handling
         ride = np.maximum(0.0, np.ceil(seconds - 1.0 + 1e-6))
-        end = np.maximum(finish, find_earliest(instance, ride) + ride) + instance.processing
+        delivered = np.maximum(finish, find_earliest(instance, ride) + ride)
+        machines = _bound_machines(instance, problem, delivered, ride)
+        end = np.append(delivered + instance.processing, machines)
         delay, wait = ride - record[:, S.RECORD_EXPIRY], np.zeros(len(record))
     # Work that arrives from a task on, shared by the fleet; tasks stand by their arrival.
     shared = begin + np.cumsum(service[::-1])[::-1] / len(fleet)
@@ -67,3 +70,26 @@ def bound_objective(instance: Instance, goal: Goal) -> float:
         "empty": 0.0,
     }
     return float(sum(w * least[name] for name, w in read_objective(goal.objective).items()))
+
+
+def _bound_machines(
+    instance: Instance, problem: S.Problem, delivered: np.ndarray, ride: np.ndarray
+) -> list[float]:
+    """Return for each machine when all of its work, and what follows it, is done at the earliest.
+
+    By the earliest deliveries and the least rides, s, float64 (n_tasks,). Of the tasks that come last, of any
+    number: the first of them is delivered, all are processed, and the shortest rest follows.
+    """
+    chain, found = problem.chain[0], []
+    ticks = chain[:, S.CHAIN_PROCESSING]
+    left = np.zeros(len(ticks))
+    for k in range(len(ticks) - 1, -1, -1):
+        before = instance.after[k]
+        if before >= 0:  # which stands before it
+            left[before] = max(left[before], ride[k] + instance.processing[k] + left[k])
+    for machine, servers in enumerate(problem.servers[0]):
+        own = np.flatnonzero(chain[:, S.CHAIN_MACHINE] == machine)
+        own = own[np.argsort(-delivered[own], kind="stable")]
+        work = np.cumsum(ticks[own]) / max(1, servers)
+        found += (delivered[own] + work + np.minimum.accumulate(left[own])).tolist()
+    return found

@@ -14,6 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.evaluation.references import Reference
+from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.kernels.annealing import Style, anneal_actions
 from acerl_np.kernels.beam import Guide, allocate_beam, search_beam
 from acerl_np.kernels.orders import allocate_orders, anneal_orders, follow_orders
@@ -28,9 +30,14 @@ from acerl_np.kernels.state import (
     allocate_state,
     read_outcome,
 )
+from acerl_np.policies.files import BasePolicy
+from acerl_np.policies.lookahead import Lookahead
+from acerl_np.policies.rules import YARDSTICKS
+from acerl_np.policies.static import fit_static
 from acerl_np.policies.static_search import find_static
 from acerl_np.problem.goal import PAPER, Goal, find_goal, read_objective
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.rules import TASK_RULES
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError
@@ -56,6 +63,12 @@ ANNEALING_STEPS = 20_000
 """Partial schedules of a level, chains and steps of a chain at effort 1: about seven seconds of a core for a
 DMH record."""
 
+USUAL = 40
+"""Tasks up to which the searches play as much for an effort, however many there are."""
+
+PLAYED_TRIALS = 30
+"""Of rules that draw: those that are usually judged."""
+
 ORDER_CHAINS = 16
 ORDER_STEPS = 350_000
 """The same of orders, where tasks follow others: for 20 tasks and two vehicles."""
@@ -76,13 +89,23 @@ def play(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> Stat
             raise InputError(f"{instance.name}: expected an order with each task once")
         return play_orders(instance, actions, goal)
     simulator = Simulator(instance, goal=goal, slots="pool")
+    first = find_pairs(instance)
     for k, action in enumerate(actions):
         if simulator.done[0]:
             raise InputError(f"{instance.name}: over after {k} decisions; read {len(actions)}")
-        simulator.step([action])
+        if action < first:
+            simulator.step([action])
+        else:
+            v, task = divmod(action - first, instance.n_tasks)
+            simulator.assign([v], [task])
     if not simulator.done[0]:
         raise InputError(f"{instance.name}: not over after {len(actions)} decisions; expected more")
     return simulator.state
+
+
+def find_pairs(instance: Instance) -> int:
+    """Return the action of a `Reference` that gives the first task to the first vehicle."""
+    return N_RULES * len(instance.layout.vehicles) if instance.is_plain else 0
 
 
 def replay(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> Outcome:
@@ -116,6 +139,11 @@ def measure_size(instance: Instance) -> float:
     smaller has fewer schedules, too, and counts as one.
     """
     return max(1.0, (instance.n_tasks / 30) ** 2 * (len(instance.layout.vehicles) / 3))
+
+
+def find_effort(instance: Instance, effort: float) -> float:
+    """Return what an effort is for this record: beyond `USUAL` tasks the work grows as their number."""
+    return effort * max(1.0, instance.n_tasks / USUAL)
 
 
 class Candidate(NamedTuple):
@@ -210,6 +238,35 @@ def follow_static(instance: Instance, goal: Goal) -> Candidate:
     return Candidate(float(found.value[0]), float(found.cost[0]), tuple(actions))
 
 
+def _play_policies(instance: Instance, goal: Goal, seed: Whole, best: Candidate) -> Candidate:
+    """Return the best schedule of rules, yardsticks, a static plan and lookaheads without futures, or `best`.
+
+    Trials are those of `evaluate_policy`; a lookahead plays one of each base.
+    """
+    names = (*TASK_RULES, *YARDSTICKS)
+    players: list[tuple[BasePolicy | str, int]] = [(name, PLAYED_TRIALS) for name in names]
+    if not instance.is_plain:
+        players.append((fit_static(instance, objective=goal, threads=1), 1))
+    players += [(Lookahead(name, futures=0, objective=goal), 1) for name in names]
+    limit = goal.cost_limit
+    for player, trials in players:
+        played = play_policy(player, instance, Playing(trials, seed, None, goal, threads=1))
+        # What did not finish is no better than nothing.
+        values, costs = (
+            np.nan_to_num(x[0], nan=math.inf).tolist() for x in (played.value, played.cost)
+        )
+        scores = [Candidate(*pair).order(limit) for pair in zip(values, costs, strict=True)]
+        if min(scores) < best.order(limit):
+            trial = scores.index(min(scores))
+            trace = trace_policy(player, instance, trial=trial, seed=seed, objective=goal)
+            first, n = find_pairs(instance), instance.n_tasks
+            actions = tuple(first + x.vehicle * n + x.task for x in trace.decisions)
+            again = replay(instance, actions, goal)
+            own = Candidate(float(again.value[0]), float(again.cost[0]), actions)
+            best = min(best, own, key=lambda x: x.order(limit))
+    return best
+
+
 def find_hindsight(
     instance: Instance,
     *,
@@ -221,18 +278,22 @@ def find_hindsight(
     """Search the best action sequence of an instance with a cost below the limit.
 
     Where none is found below the limit, it is that of the least cost, `within` false; None only where no
-    sequence finishes. Beams over partial schedules, then annealing of whole sequences, beside the best static
-    plan for this record, so that none is better; of an instance that is not plain, annealing of orders alone.
-    The same arguments give the same sequence. `effort` is a factor on the work: 1 takes about seven seconds
-    of a core for a DMH record or a larger one. Objective and limit are those of `evaluate_policy`.
+    sequence finishes. Beams over partial schedules, then annealing of whole sequences; of an instance that is
+    not plain, annealing of orders. Beside them stand the best static plan for this record and what rules,
+    yardsticks and lookaheads over them without futures do in the trials of `evaluate_policy` with this seed,
+    so that none is better. The same arguments give the same sequence. `effort` is a factor on the work: 1
+    takes about seven seconds of a core for a DMH record, and beyond 40 tasks longer as these are more.
+    Objective and limit are those of `evaluate_policy`.
     """
     goal = find_goal(objective, cost_limit)
     goal.refuse_own("hindsight")
     check_future(instance)
+    own = find_effort(instance, effort)
     if instance.is_plain:
-        best = _search(instance, goal, effort, seed, follow_static(instance, goal))
+        best = _search(instance, goal, own, seed, follow_static(instance, goal))
     else:
-        best = _search_orders(instance, goal, effort, seed)
+        best = _search_orders(instance, goal, own, seed)
+    best = _play_policies(instance, goal, seed, best)
     if not best.actions:
         return None
     found = make_reference(instance, best.actions, goal)

@@ -23,6 +23,9 @@ RULES_TO_BEAT = (*TASK_RULES, *YARDSTICKS)
 LITTLE_SHARE, LITTLE_SECONDS = 0.01, 1.0
 """Share of the objective, and what weighs as much as so many seconds, up to which there is little to win."""
 
+EQUAL = 1e-9
+"""Relative difference of sums that are the same."""
+
 
 def find_little(goal: Goal, value: float) -> float:
     """Return what of an objective is little to win beside a value of it."""
@@ -83,22 +86,25 @@ class Margin(NamedTuple):
         goal = self.goal
         gap = self.cost - self.least_cost
         costs_little = not goal.has_limit or gap <= LITTLE_SECONDS * goal.cost_scale
-        little = self.value - self.hindsight <= find_little(goal, self.hindsight)
+        # Over the limit, or by another seed, a rule may be below hindsight, which then says nothing.
+        more = self.value - self.hindsight
+        little = -EQUAL * abs(self.value) <= more <= find_little(goal, self.hindsight)
         return self.is_proven or (costs_little and little)
 
     def sentence(self) -> str:
         """Return in one line that there is little to win."""
         goal, least = self.goal, self.bound if self.is_proven else self.hindsight
-        gap = goal.show(self.value - least)
+        more = max(0.0, self.value - least)
+        gap = goal.show(more)
         if goal.objective == "makespan":
-            gap = f"{100.0 * (self.value / least - 1.0):.1f} %"
+            gap = f"{100.0 * more / least:.1f} %"
         words = f"Little to win here: {self.rule}, the best rule, is"
         if self.is_proven:
             return f"{words} at most {gap} of {goal.objective} from any schedule, which is proven."
         words = f"{words} {gap} of {goal.objective}"
         if goal.has_limit:
             unit = goal.cost_unit and f" {goal.cost_unit}"
-            words += f" and {self.cost - self.least_cost:.1f}{unit} of {goal.cost}"
+            words += f" and {max(0.0, self.cost - self.least_cost):.1f}{unit} of {goal.cost}"
         return f"{words} from hindsight."
 
 

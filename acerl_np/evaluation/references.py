@@ -23,7 +23,8 @@ from acerl_np.support.numbers import is_real, is_whole
 class Reference:
     """The best action sequence found for an instance whose future is known.
 
-    An action is vehicle * 4 + rule. Of an instance that is not plain it is vehicle * n_tasks + task, and each
+    An action is vehicle * 4 + rule; beyond those of all vehicles vehicle * n_tasks + task, where a policy's
+    schedule is the best. Of an instance that is not plain it is vehicle * n_tasks + task, from 0 on, and each
     vehicle takes its tasks in this order, as soon as they are known. `value` and `cost` are what the goal
     minimises and limits. Where nothing below the limit was found, it is that of the least cost.
     """

@@ -11,7 +11,7 @@ from acerl_np.kernels.episodes import decide_rows
 from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.offers import is_decision_due
 from acerl_np.kernels.state import NEVER, VEHICLE_TASK, Problem, State
-from acerl_np.policies.agent import AgentFunction, Chooses, OwnPolicy, seat_policy
+from acerl_np.policies.agent import AgentFunction, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
@@ -21,6 +21,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.simulation.replay import plan_replay
+from acerl_np.simulation.scene import Chooses
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.simulation.trace import PLAYED, Reason, Trace, trace_episode
 from acerl_np.support.errors import InputError, PolicyError
@@ -65,7 +66,10 @@ def trace_policy(
     if label is None:
         label = getattr(player, "name", getattr(player, "form", "lookahead"))
     if isinstance(player, OwnPolicy):
-        simulator = player.make_simulator([instance], key[np.newaxis], horizon=horizon, goal=goal)
+        keys = key[np.newaxis]
+        simulator = Simulator(
+            instance, policy=player, breakdown_keys=keys, horizon=horizon, goal=goal
+        )
         return trace_episode(label, instance, problem, key, _Own(player, simulator), goal)
     problem, prepare = player.prepare(problem, [instance], greedy)
     return trace_episode(label, instance, problem, key, _Policy(prepare(), key), goal)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.kernels.state import Outcome, allocate_outcome, join_outcomes, read_outcome
-from acerl_np.policies.agent import AgentFunction, Chooses, OwnPolicy, seat_policy
+from acerl_np.policies.agent import AgentFunction, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import STATIC, RulePolicy, find_policy_name
@@ -22,6 +22,8 @@ from acerl_np.problem.goal import PAPER, Goal, OwnMeasure, find_goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
+from acerl_np.simulation.scene import Chooses
+from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, check_seed
@@ -349,8 +351,12 @@ def _play_own(
     played: list[Outcome] = []
     for first in range(0, len(entries), OWN_EPISODES):
         some = slice(first, first + OWN_EPISODES)
-        simulator = policy.make_simulator(
-            entries[some], keys[some], horizon=playing.horizon, goal=playing.goal
+        simulator = Simulator(
+            entries[some],
+            policy=policy,
+            breakdown_keys=keys[some],
+            horizon=playing.horizon,
+            goal=playing.goal,
         )
         policy.play(simulator)
         played.append(read_outcome(simulator.state))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -13,13 +13,24 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.hindsight import find_references, measure_size
 from acerl_np.evaluation.hold_out import make_noised
-from acerl_np.evaluation.margin import Margin, find_little, measure_margin, play_best_rule
+from acerl_np.evaluation.margin import (
+    RULES_TO_BEAT,
+    Margin,
+    find_little,
+    measure_margin,
+    play_best_rule,
+)
 from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
 from acerl_np.kernels.futures import LEAST_REACH
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import WHOLE, Lookahead
 from acerl_np.policies.network import Policy
-from acerl_np.policies.static import StaticPlan, fit_static
+from acerl_np.policies.static import (
+    SECONDS_PER_TASK,
+    StaticPlan,
+    estimate_static,
+    fit_static,
+)
 from acerl_np.problem.goal import PAPER, Goal, find_goal
 from acerl_np.problem.instance import Instance, commit_instances, list_instances
 from acerl_np.support.errors import InputError, PolicyError
@@ -28,16 +39,21 @@ from acerl_np.support.numbers import Whole
 FEWEST_RECORDS = 5
 """Records from which a standard error over them is told."""
 
+PATIENCE = 60.0
+"""s of a core that a part of a verdict may take; else it is left out."""
+
 FUTURES, AHEAD_TRIALS, MAX_AHEAD_DECISIONS = 32, 3, 20_000_000
 """Of a row that looks ahead: futures per decision, most trials of each record, and decisions for three
-vehicles that they may take, about half a minute of a core; else it is left out."""
+vehicles, about half a minute of a core, up to which there are several."""
 
-MARGIN_EFFORT, MARGIN_RECORDS, MAX_MARGIN_SIZE = 0.02, 5, 2000.0
-"""Of the quick searches in hindsight that tell whether there is little to win: effort, most records,
-and their most work together in DMH records; 2,000 take about half a minute of a core."""
+MARGIN_EFFORT, MARGIN_RECORDS = 0.02, 5
+"""Of the quick searches in hindsight that tell whether there is little to win: effort, and most records."""
 
-SECONDS_PER_DECISION, SECONDS_PER_SIZE = 30.0 / MAX_AHEAD_DECISIONS, 30.0 / MAX_MARGIN_SIZE
+SECONDS_PER_DECISION, SECONDS_PER_SIZE = 1.5e-6, 0.015
 """Seconds of a core that a decision ahead takes, and that hindsight takes for the work of a DMH record."""
+
+Begin = Callable[[str, float, str], None]
+"""Tells what begins and the seconds that it takes; a `PolicyError` with the command if these are too many."""
 
 Kind = Literal["unseen", "noised", "folds"]
 
@@ -294,6 +310,8 @@ def judge(
     horizon: float | None = None,
     threads: int | None = None,
     futures: int = FUTURES,
+    patience: float = PATIENCE,
+    report: Callable[[str, float], None] | None = None,
 ) -> Verdict:
     """Judge a policy on records that it has not seen, beside what the training records suggest.
 
@@ -304,6 +322,9 @@ def judge(
 
     Each record is played `trials` times, with lookahead at most `AHEAD_TRIALS` times, by so many `futures` of
     a decision, 0 for no such rows. The other options are those of `evaluate_policy`.
+
+    The static plan, rows with lookahead and hindsight are left out, and a note says so, where each would take
+    more than `patience` s of a core, by an estimate. `report` is told what begins and its estimate, s.
 
     Raises
     ------
@@ -339,6 +360,17 @@ def judge(
     if kind == "folds":
         groups = [(fold.policy, *_part(known, fold.unseen)) for fold in folds]
     judges = [record for _, _, some in groups for record in some]
+
+    def begin(part: str, seconds: float, command: str) -> None:
+        if seconds > patience:
+            raise PolicyError(f"{show_seconds(seconds)} {command}")
+        if report is not None:
+            report(part, seconds)
+
+    if report is not None:
+        played = [*(known * len(RULES_TO_BEAT)), *judges, *judges]
+        seconds = SECONDS_PER_TASK * trials * sum(item.n_tasks for item in played)
+        report("rules and policy", seconds)
     rule, _ = play_best_rule(known, playing)
     other = play_policy(rule, judges, playing)
     own = _join([play_policy(base, some, playing) for base, _, some in groups])
@@ -347,6 +379,9 @@ def judge(
     plan = None
     how: dict[str, Any] = {"objective": goal, "seed": seed, "horizon": horizon, "threads": threads}
     try:
+        searched = [seen for _, seen, _ in groups] + [known] * (kind == "folds")
+        command = "(acerl-np evaluate Static --fit RECORDS)"
+        begin("static plan", sum(map(estimate_static, searched)), command)
         plans = [fit_static(seen, **how) for _, seen, _ in groups]
         parts = [
             play_policy(x, some, playing) for x, (_, _, some) in zip(plans, groups, strict=True)
@@ -358,7 +393,7 @@ def judge(
     labels = ["policy", rule] if isinstance(policy, Policy | IndexPolicy) else [rule]
     for label in labels if futures else []:
         try:
-            few = _count_ahead_trials(judges, futures, min(trials, AHEAD_TRIALS))
+            few = _count_ahead_trials(label, judges, futures, min(trials, AHEAD_TRIALS), begin)
             parts = []
             for base, seen, some in groups:
                 ahead = Lookahead(
@@ -372,7 +407,7 @@ def judge(
             rows.append(VerdictRow.of(f"{label}, lookahead {futures}", _join(parts), other))
         except PolicyError as error:
             notes.append(f"{label}, lookahead {futures} left out: {error}")
-    margin, note = _find_margin(rows, judges, other, playing)
+    margin, note = _find_margin(rows, judges, other, playing, begin)
     notes += [note] if note else []
     once = tuple(dict.fromkeys(notes))
     return Verdict(tuple(rows), rule, kind, len(judges), goal, plan, once, margin, len(folds))
@@ -401,7 +436,11 @@ def _join(parts: Sequence[Trials]) -> Trials:
 
 
 def _find_margin(
-    rows: Sequence[VerdictRow], records: Sequence[Instance], played: Trials, playing: Playing
+    rows: Sequence[VerdictRow],
+    records: Sequence[Instance],
+    played: Trials,
+    playing: Playing,
+    begin: Begin,
 ) -> tuple[Margin | None, str]:
     """Return how far the best rule, the second row, is from hindsight, None if farther than little.
 
@@ -419,11 +458,11 @@ def _find_margin(
     floors = [item.layout for item in chosen]
     if any(x.has_random_breakdowns or x.commitment == "pickup" for x in floors):
         return None, ""
-    size = sum(map(measure_size, chosen))
-    if size > MAX_MARGIN_SIZE:
-        time = show_seconds(SECONDS_PER_SIZE * size)
-        how = f"acerl-np hindsight --effort {MARGIN_EFFORT}"
-        return None, f"hindsight left out: {time} for {len(chosen)} of the records ({how})"
+    command = f"for {len(chosen)} of the records (acerl-np hindsight --effort {MARGIN_EFFORT})"
+    try:
+        begin("hindsight", SECONDS_PER_SIZE * sum(map(measure_size, chosen)), command)
+    except PolicyError as error:
+        return None, f"hindsight left out: {error}"
     found = find_references(
         chosen, objective=goal, effort=MARGIN_EFFORT, seed=playing.seed, threads=playing.threads
     )
@@ -433,8 +472,10 @@ def _find_margin(
     return measure_margin(rule.label, played.select(some), chosen, known), ""
 
 
-def _count_ahead_trials(records: Sequence[Instance], futures: int, most: int) -> int:
-    """Return how many trials of each record with lookahead are affordable; a `PolicyError` if none is."""
+def _count_ahead_trials(
+    label: str, records: Sequence[Instance], futures: int, most: int, begin: Begin
+) -> int:
+    """Return how many trials of each record with lookahead are affordable, and begin them."""
     each = 0
     for record in records:
         # Each decision plays its candidates, five, to the end of all futures: half of the tasks in the mean,
@@ -444,11 +485,8 @@ def _count_ahead_trials(records: Sequence[Instance], futures: int, most: int) ->
         if n > WHOLE:
             ahead = min(ahead, int(2.0 * LEAST_REACH * n / max(1.0, np.ptp(record.arrival))))
         each += 5 * futures * n * ahead * max(3, len(record.layout.vehicles)) // 3
-    affordable = MAX_AHEAD_DECISIONS // max(1, each)
-    if affordable == 0:
-        time = show_seconds(SECONDS_PER_DECISION * each)
-        raise PolicyError(
-            f"{time} for one trial of the {len(records)} records (acerl-np evaluate --lookahead "
-            f"{futures} --trials 1)"
-        )
-    return min(most, affordable)
+    few = max(1, min(most, MAX_AHEAD_DECISIONS // max(1, each)))
+    command = f"(acerl-np evaluate --lookahead {futures} --trials {few})"
+    played = f"for {few} trial{'s' * (few > 1)} of the {len(records)} records {command}"
+    begin(f"{label}, lookahead {futures}", SECONDS_PER_DECISION * each * few, played)
+    return few

@@ -75,6 +75,11 @@ def deal_slots(layout: Layout, n: int) -> Layout:
             f"chargers: read {n:g} slots on a floor with {len(layout.chargers)} chargers; expected at least "
             "one of both"
         )
+    if not any(layout.batteries):
+        raise InputError(
+            f"chargers: read {n:g} slots on a floor where no vehicle has a battery; expected batteries, as "
+            "nobody charges without (acerl-np floor fleet --battery-hours)"
+        )
     each, more = divmod(n, len(layout.chargers))
     dealt = [replace(x, slots=each + (k < more)) for k, x in enumerate(layout.chargers)]
     return replace(layout, chargers=tuple(x for x in dealt if x.slots))

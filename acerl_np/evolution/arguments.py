@@ -67,11 +67,21 @@ def choose_population(n: int, options: Mapping[str, Any], *, rugged: bool = Fals
     return least + (least % 2 if options["antithetic"] else 0)
 
 
+MEANT = {
+    "maxiter": "evaluations, the generations times the population",
+    **dict.fromkeys(("maxfun", "maxfev", "maxfevals"), "evaluations"),
+    "popsize": "population",
+    **dict.fromkeys(("tol", "ftol", "tolfun"), "limits=Stops(tolfun=...)"),
+    **dict.fromkeys(("xtol", "tolx"), "limits=Stops(tolx=...)"),
+}
+"""Names of SciPy's and pycma's options, and what to give here."""
+
+
 def refuse_unknown(unknown: Iterable[str], known: Iterable[str]) -> NoReturn:
-    """Refuse an option by the name that it is nearest to."""
+    """Refuse an option by the name that is meant, or that it is nearest to."""
     name, known = next(iter(unknown)), list(known)
     near = get_close_matches(name, known, 1) or [f"one of {', '.join(known)}"]
-    refuse(name, "an option of this name", near[0], ConfigError)
+    refuse(name, "an option of this name", MEANT.get(name, near[0]), ConfigError)
 
 
 def read_floats(
@@ -131,10 +141,10 @@ def split_bounds(bounds: Any, shape: tuple[int, ...] | None) -> list[Any]:
     elif bounds is not None:
         try:
             sides = list(bounds)
-            two = shape in (None, (2,)) and all(
-                type(side) is tuple and len(side) == 2 for side in sides
-            )
-            pairs = len(sides) != 2 or (two and isinstance(bounds, list))
+            # Two of two each are pairs, as more would be, but for a tuple, which has a side each.
+            two = shape in (None, (2,)) and all(np.shape(side) == (2,) for side in sides)
+            pairs = len(sides) != 2 or (two and not isinstance(bounds, tuple))
+            two = two and all(type(side) is tuple for side in sides)
             if pairs:
                 sides = [list(side) for side in zip(*sides, strict=True)]
         except (TypeError, ValueError):
@@ -158,8 +168,10 @@ def read_bounds(bounds: Any, shape: tuple[int, ...] | None) -> tuple[np.ndarray,
     lower = np.broadcast_to(read_floats("bounds[0]", low, (), shape), shape)
     upper = np.broadcast_to(read_floats("bounds[1]", high, (), shape), shape)
     for k in np.flatnonzero(~(lower < upper)):
-        expected = "all least values, then all largest ones, each above its least"
-        expected += " (leave out a parameter that is fixed)"
+        expected = (
+            "a tuple of all least and all largest values, or a pair for each parameter, each above"
+        )
+        expected += " its least (leave out a parameter that is fixed)"
         refuse("bounds", f"{lower[k]} to {upper[k]} for parameter {k}", expected)
     return lower, upper
 

@@ -236,19 +236,22 @@ def evaluate_members(
 
 
 def _read_row(given: Any) -> list[float]:
-    try:
-        each = np.atleast_1d(given)
-    except ValueError:  # a ragged list
-        refuse("constraints", given, "numbers")
+    each = np.atleast_1d(np.asarray(given, object))  # which keeps what is no number
     if not len(each):
         refuse("constraints", "none", "at least one number")
     return [_read_number("constraints", g) for g in each]
 
 
 def _read_number(name: str, value: Any) -> float:
+    expected = "a number"
     try:
-        if isinstance(value, str):
+        own = value.item() if isinstance(value, np.ndarray) else value
+        if name == "constraints" and isinstance(own, bool | np.bool_):
+            value = bool(own)
+            expected += ", at most 0 where x is feasible: x[0] - 1 for x[0] <= 1"
             raise TypeError
-        return float(value.item() if isinstance(value, np.ndarray) else value)
+        if isinstance(own, str):
+            raise TypeError
+        return float(own)
     except (TypeError, ValueError):
-        refuse(name, repr(value), "a number")
+        refuse(name, repr(value), expected)

@@ -25,7 +25,7 @@ from acerl_np.evolution.spreads import Adapt, PerParameter, Step
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole
-from acerl_np.support.sharing import CopiedWhole
+from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 
 
 class Evolution(CopiedWhole):
@@ -82,10 +82,10 @@ class Evolution(CopiedWhole):
     sampler, alpha_u, advantage
         As `make_sampler`.
     bounds : optional
-        Least and largest values, each a number or (n_parameters,), or a list of a pair for each parameter, or
-        SciPy's `Bounds`; infinity or None leaves a side open. An adapted search draws from all reals and maps
-        them onto the box (`acerl_np.evolution.bounds.Smooth`); `sigma` and `covariance` are those before the
-        map. Without adaptation members are clipped, and so is the mean after its step.
+        A tuple of least and largest values, each a number or (n_parameters,), a list or array of a pair for
+        each parameter, or SciPy's `Bounds`; infinity or None leaves a side open. An adapted search draws from
+        all reals and maps them onto the box (`acerl_np.evolution.bounds.Smooth`); `sigma` and `covariance`
+        are those before the map. Without adaptation members are clipped, and so is the mean after its step.
     integers : array_like of int or bool, optional
         Parameters that are whole numbers, by position or as (n_parameters,) true or false: members are
         rounded before they are evaluated, and sigma keeps a margin there.
@@ -181,12 +181,14 @@ class Evolution(CopiedWhole):
             antithetic=self.antithetic,
             box=make_box(lower, upper, first, whole, smooth=adapt != "none"),
         )
+        self._use = Exclusive("search")
         self._progress = Progress()
         self._warned = False
         self._injected = np.empty((0, mean.size))
         # Members, their instances, and how many were injected.
         self._asked: tuple[np.ndarray, np.ndarray, int] | None = None
 
+    @exclusive
     def ask(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the members of this generation, and the instance to evaluate each on (lines 6, 8 and 9).
 
@@ -214,9 +216,10 @@ class Evolution(CopiedWhole):
         if same and not self._warned and self.stop():
             self._warned = True
             text = f"generation {self.generation + 1}: all members are the same point"
-            warnings.warn(f"{text}; see stop() and restart()", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"{text}; see stop() and restart()", RuntimeWarning, stacklevel=3)
         return members.copy(), dealt.copy()
 
+    @exclusive
     def inject(self, points: ArrayLike) -> None:
         """Have a point, or points (n_points, n_parameters), evaluated, moved into the bounds.
 
@@ -225,6 +228,7 @@ class Evolution(CopiedWhole):
         x = arguments.read_points("points", points, self._start.size)
         self._injected = np.concatenate((self._injected, x))
 
+    @exclusive
     def tell(
         self,
         returns: ArrayLike,
@@ -322,6 +326,7 @@ class Evolution(CopiedWhole):
         scores[good] = score_members(told.returns[good], g[good], normals, stiffness)
         return scores, np.zeros(len(good))
 
+    @exclusive
     def restart(self, x0: ArrayLike | None = None, population: int | None = None) -> None:
         """Begin again elsewhere, with the first sigma and more members; what was found is kept.
 
@@ -401,6 +406,7 @@ class Evolution(CopiedWhole):
         evolution.set_state(state)
         return evolution
 
+    @exclusive
     def set_state(self, state: Mapping[str, ArrayLike]) -> None:
         """Continue, in the same bytes, from what `get_state` returned or the file that `numpy.savez` wrote.
 

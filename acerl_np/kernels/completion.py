@@ -249,8 +249,9 @@ def keep_tasks(problem, state, b, own):
                 task = state.pool[b, k]
                 if may_carry(problem, i, v, task):
                     key = rate_task(problem, state, b, v, 0.0, np.int64(-1), task, 0.0)
-                    own.least[k] = min(own.least[k], key)
-                    own.lead[k] = problem.record[i, task, S.RECORD_PRIORITY]
+                    if key < own.least[k]:  # not where no way leads
+                        own.least[k] = key
+                        own.lead[k] = problem.record[i, task, S.RECORD_PRIORITY]
     own.n[0] = keep_least(own.lead, own.least, size, MOST_TASKS, own.position)
 
 

@@ -148,11 +148,19 @@ def is_plenty(problem, state, b, v, task, level):
     return level >= plenty and not halted
 
 
+@kernel
+def has_way(problem, state, b, v, task):
+    """Whether vehicle v, which is free, can come to a task."""
+    pickup = problem.ends[state.episode[b, S.EPISODE_INSTANCE], task, S.ENDS_PICKUP]
+    return find_approach(problem, state, b, v, pickup)[0] < np.inf
+
+
 @unless_errands(lambda problem, state, b, v, task: True)
-def has_energy(problem, state, b, v, task):
-    """Whether vehicle v, which is free, holds what a task needs."""
+def can_serve(problem, state, b, v, task):
+    """Whether vehicle v, which is free, has a way to a task and holds what that needs."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
     if not has_battery(problem, state, b, v):
-        return True
+        return not problem.instance[i, S.INSTANCE_LACKS_WAYS] or has_way(problem, state, b, v, task)
     level = find_level(problem, state, b, v, state.episode[b, S.EPISODE_TIME])
     if is_plenty(problem, state, b, v, task, level):
         return True

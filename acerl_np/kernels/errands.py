@@ -7,13 +7,13 @@ import numpy as np
 from acerl_np.kernels import state as S
 from acerl_np.kernels.commitment import send_vehicle, stands_at
 from acerl_np.kernels.energy import (
+    can_serve,
     divide_up,
     find_charged,
     find_exhaustion,
     find_level,
     find_need,
     has_battery,
-    has_energy,
     set_level,
 )
 from acerl_np.kernels.state import may_carry, round_sum, unless_errands
@@ -263,7 +263,7 @@ def lacks_energy(problem, state, b, v):
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = np.int64(state.pool[b, k])
         if may_carry(problem, i, v, task):
-            if has_energy(problem, state, b, v, task):
+            if can_serve(problem, state, b, v, task):
                 return False
             lacks = True
     return lacks

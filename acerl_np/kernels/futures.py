@@ -147,12 +147,20 @@ def find_reach(problem, state, b, ahead):
 
 
 @inner_kernel
-def find_first(record, n, moment):
-    """Return the first of n tasks (ndarray((n, N_RECORD_FIELDS))) that arrives at `moment` or later."""
-    low, high = 0, n
+def find_moment(record, chain, task):
+    """Return the arrival by which a task stands in its record: that of the first of its chain."""
+    while task < len(chain) and chain[task, S.CHAIN_AFTER] >= 0:
+        task = chain[task, S.CHAIN_AFTER]
+    return record[task, S.RECORD_ARRIVAL]
+
+
+@inner_kernel
+def find_first(record, chain, n, moment):
+    """Return the first of n tasks (ndarray((n, N_RECORD_FIELDS))) whose moment is `moment` or later."""
+    low, high = np.int64(0), np.int64(n)
     while low < high:
         middle = (low + high) // 2
-        if record[middle, S.RECORD_ARRIVAL] < moment:
+        if find_moment(record, chain, middle) < moment:
             low = middle + 1
         else:
             high = middle
@@ -160,37 +168,37 @@ def find_first(record, n, moment):
 
 
 @inner_kernel
-def match_record(history, h, ends, record, n_seen, now, window, ahead):
+def match_record(history, h, ends, record, chain, n_seen, now, window, ahead):
     """Find for each task of the day so far its counterpart in record h, and how well both agree.
 
-    A counterpart has the same pickup, delivery, expiry and demand, and arrives within the window; the
-    nearest arrival wins. Agreement is the share of tasks with a counterpart among all that have arrived by
-    now in either, within a horizon's time; the deviation is the largest difference of their arrivals. Returns
-    the number of tasks of the day that were looked at.
+    A counterpart has the same pickup, delivery, expiry and demand, and arrives within the window, as does
+    the first of its chain; the nearest arrival wins. Agreement is the share of tasks with a counterpart among
+    all that have arrived by now in either, within a horizon's time; the deviation is the largest difference
+    of their arrivals. Returns the number of tasks of the day that were looked at.
     """
     n = history.instance[h, S.INSTANCE_N_TASKS]
     reach = ahead.reach[0]
+    own, links = history.record[h], history.chain[h]
     # Deviations, hence what is asked for later, reach 1.5 windows.
-    first = find_first(history.record[h], n, now - reach - 2.0 * window)
-    for task in range(first, find_first(history.record[h], n, now + reach + 2.0 * window)):
+    first = find_first(own, links, n, now - reach - 2.0 * window)
+    for task in range(first, find_first(own, links, n, now + reach + 2.0 * window)):
         ahead.matched[h, task] = False
     found, deviation = 0, 0.0
-    earliest = find_first(record, n_seen, now - reach)
+    earliest = find_first(record, chain, n_seen, now - reach)
     for seen in range(earliest, n_seen):
-        arrival = record[seen, S.RECORD_ARRIVAL]
-        while first < n and history.record[h, first, S.RECORD_ARRIVAL] < arrival - window:
-            first += 1
+        arrival, moment = record[seen, S.RECORD_ARRIVAL], find_moment(record, chain, seen)
         best, nearest = -1, np.inf
-        task = first
-        while task < n and history.record[h, task, S.RECORD_ARRIVAL] <= arrival + window:
-            difference = abs(history.record[h, task, S.RECORD_ARRIVAL] - arrival)
+        task = find_first(own, links, n, moment - window)
+        while task < n and find_moment(own, links, task) <= moment + window:
+            difference = abs(own[task, S.RECORD_ARRIVAL] - arrival)
             if (
                 difference < nearest
+                and arrival - window <= own[task, S.RECORD_ARRIVAL] <= arrival + window
                 and not ahead.matched[h, task]
                 and history.ends[h, task, S.ENDS_PICKUP] == ends[seen, S.ENDS_PICKUP]
                 and history.ends[h, task, S.ENDS_DELIVERY] == ends[seen, S.ENDS_DELIVERY]
-                and history.record[h, task, S.RECORD_EXPIRY] == record[seen, S.RECORD_EXPIRY]
-                and history.record[h, task, S.RECORD_DEMAND] == record[seen, S.RECORD_DEMAND]
+                and own[task, S.RECORD_EXPIRY] == record[seen, S.RECORD_EXPIRY]
+                and own[task, S.RECORD_DEMAND] == record[seen, S.RECORD_DEMAND]
             ):
                 best, nearest = task, difference
             task += 1
@@ -200,11 +208,9 @@ def match_record(history, h, ends, record, n_seen, now, window, ahead):
             deviation = max(deviation, nearest)
     missed = 0
     # The counterpart of an earlier one may have arrived before what is looked at.
-    for task in range(
-        find_first(history.record[h], n, now - reach + window),
-        find_first(history.record[h], n, now),
-    ):
-        latest = history.record[h, task, S.RECORD_ARRIVAL] + deviation
+    early = find_first(own, links, n, now - reach + window)
+    for task in range(early, find_first(own, links, n, now)):
+        latest = own[task, S.RECORD_ARRIVAL] + deviation
         missed += latest < now and not ahead.matched[h, task]
     # The largest of k deviations is a little below the largest possible one.
     ahead.deviation[h] = np.ceil(deviation * (found + 2) / (found + 1))
@@ -229,11 +235,11 @@ def weigh_history(problem, state, b, ahead):
         ahead.agreement[h] = 0.0
         if ahead.matches and not ahead.excluded[i, h]:
             n = np.int64(ahead.past[PAST_SEEN])
-            ends, record = ahead.seen_ends, ahead.seen_record
+            ends, record, chain = ahead.seen_ends, ahead.seen_record, problem.chain[i][:0]
             if n < 0:
                 n = state.episode[b, S.EPISODE_N_ARRIVED]
-                ends, record = problem.ends[i], problem.record[i]
-            n = match_record(history, h, ends, record, n, now, window, ahead)
+                ends, record, chain = problem.ends[i], problem.record[i], problem.chain[i]
+            n = match_record(history, h, ends, record, chain, n, now, window, ahead)
             ahead.weight[h] = TRUST * n * max(0.0, 2.0 * ahead.agreement[h] - 1.0)
             highest = max(highest, ahead.weight[h])
         else:
@@ -406,12 +412,12 @@ def write_future(state, b, ahead, f, h):
     n_tasks, n_present = history.instance[h, S.INSTANCE_N_TASKS], n
     chained = is_chained(future, 0)
     has_chains = chained and is_chained(history, h)
-    for task in range(find_first(history.record[h], n_tasks, now + clock - moved), n_tasks):
-        arrival = history.record[h, task, S.RECORD_ARRIVAL]
-        # Rows are in the order of their chains' first arrivals.
-        follows = has_chains and history.chain[h, task, S.CHAIN_AFTER] >= 0
-        if not follows and arrival - moved > now + clock + reach:
+    own, links = history.record[h], history.chain[h]
+    for task in range(find_first(own, links, n_tasks, now + clock - moved), n_tasks):
+        if find_moment(own, links, task) - moved > now + clock + reach:
             break
+        arrival = own[task, S.RECORD_ARRIVAL]
+        follows = has_chains and history.chain[h, task, S.CHAIN_AFTER] >= 0
         uniform = draw_uniform(ahead.key, task, f + 1)
         if follows:
             arrival = min(arrival - clock, now + reach)  # comes if what it follows does

@@ -81,8 +81,8 @@ class Pairs(NamedTuple):
     x : ndarray(float32, (P, N_INDEX_FEATURES + G)), features of each pair
     wait : ndarray(float32, (N_WAIT_FEATURES,)), features of waiting
     place : ndarray(int64, (W * K, 2)), vehicle and task of all that are possible, by the completion's numbers
-    lead, weight : ndarray(float64, (W * K,)), by how much their priority leads, -1 where no way leads, and
-        their keys; `weight` is also scratch of a draw
+    lead, weight : ndarray(float64, (W * K,)), by how much their priority leads, and their keys; `weight` is
+        also scratch of a draw
     kept : ndarray(int64, (P,)), those that are compared
     completion : Completion, of W vehicles and K tasks
     asked : OwnPairs, for features of users
@@ -160,7 +160,7 @@ def write_vehicle_features(problem, state, b, own, w, k, x):
     present = state.task[b, task, S.TASK_VEHICLE]
     x[CURRENT] = present == v
     x[GAIN] = 0.0
-    if present >= 0 and present != v and own.reach[w, k] < np.inf:
+    if present >= 0 and present != v:
         loaded = np.float64(state.vehicle[b, present, S.VEHICLE_LOADED_TICK] - now)
         x[GAIN] = (loaded - own.reach[w, k]) * per_second
     capacity = problem.battery[i, v, S.BATTERY_CAPACITY]
@@ -248,8 +248,7 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
         for k in range(own.n[0]):
             if is_offered(problem, state, b, v, state.pool[b, own.position[k]], priority):
                 pairs.place[n, 0], pairs.place[n, 1] = w, k
-                # Where no way leads from one part of a floor to another, others come first.
-                pairs.lead[n] = own.urgent[k] if own.reach[w, k] < np.inf else -1.0
+                pairs.lead[n] = own.urgent[k]
                 pairs.weight[n] = own.key[0, w, k]
                 n += 1
     pairs.n[0] = keep_least(pairs.lead, pairs.weight, n, MOST_PAIRS, pairs.kept)
@@ -265,7 +264,7 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
         score = F(0.0)
         for j in range(len(index.used)):
             score += index.parameters[row, j] * pairs.x[n, index.used[j]]
-        pairs.score[n] = score if own.reach[w, k] < np.inf else -np.inf
+        pairs.score[n] = score
     # Only if a vehicle is to come for each task that waits: else tasks might pile up all day.
     n_waiting = state.episode[b, S.EPISODE_POOL_SIZE]
     returning = index.waits and n_waiting <= count_returning(problem, state, b)

@@ -138,7 +138,7 @@ def count_all_from(problem, state, clock, now, day):
         status = state.vehicle[0, v, S.VEHICLE_STATUS]
         tick = FAR_TICK
         if status == S.WORKING:
-            tick = max(np.int64(1), np.int64(np.ceil(clock.finish[v] - now)))
+            tick = max(np.int64(1), np.int64(min(np.ceil(clock.finish[v] - now), 2.0**62)))
         state.vehicle[0, v, S.VEHICLE_EVENT_TICK] = tick
         # When a broken vehicle broke down, or when another one's next planned breakdown is.
         first, ticks = S.NEVER, np.int64(0)

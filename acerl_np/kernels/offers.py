@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.kernels.energy import has_battery, has_energy
+from acerl_np.kernels.energy import can_serve, has_battery
 from acerl_np.kernels.state import may_carry, unless_errands
 from acerl_np.kernels.ways import may_turn
 from acerl_np.support.compiled import inner_kernel
@@ -28,9 +28,16 @@ def count_free(problem, state, b):
 
 @inner_kernel
 def may_take(problem, state, b, v, task):
-    """Whether the free vehicle v has the capacity and the energy for `task`."""
+    """Whether the free vehicle v has the capacity and the energy for `task`, and a way to it."""
     i = state.episode[b, S.EPISODE_INSTANCE]
-    return may_carry(problem, i, v, task) and has_energy(problem, state, b, v, task)
+    return may_carry(problem, i, v, task) and can_serve(problem, state, b, v, task)
+
+
+@unless_errands(lambda problem, state, b, v: True)
+def is_sure(problem, state, b, v):
+    """Whether vehicle v has the energy for any task, and a way to it, without a look."""
+    lacks = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_LACKS_WAYS]
+    return not lacks and not has_battery(problem, state, b, v)
 
 
 @inner_kernel
@@ -62,7 +69,7 @@ def has_choice(problem, state, b, v):
     if n_waiting == 0 or not is_free(state, b, v):
         return False
     i = state.episode[b, S.EPISODE_INSTANCE]
-    if problem.fleet[i, v, S.FLEET_CAPACITY] == 0.0 and not has_battery(problem, state, b, v):
+    if problem.fleet[i, v, S.FLEET_CAPACITY] == 0.0 and is_sure(problem, state, b, v):
         return True
     for k in range(n_waiting):
         if may_take(problem, state, b, v, state.pool[b, k]):

@@ -13,7 +13,6 @@ from acerl_np.kernels.floor import Floor, Rows, Tables, list_rows, list_tables, 
 from acerl_np.kernels.offers import find_priority, is_free, is_offered
 from acerl_np.kernels.random import draw_uniform
 from acerl_np.kernels.state import Problem
-from acerl_np.kernels.ways import find_approach, find_stand
 from acerl_np.support.callbacks import N_WORDS, call_own
 from acerl_np.support.compiled import compile_inner, inner_kernel
 
@@ -102,32 +101,18 @@ def rate_pairs(problem, state, b, rate, pairs, key, decision):
 
 
 @inner_kernel
-def list_pairs(problem, state, b, v, needs_way, pairs):
-    """Add the pairs of vehicle v, if it is idle, and the tasks that it is offered; those with a way alone."""
+def list_pairs(problem, state, b, v, pairs):
+    """Add the pairs of vehicle v, if it is idle, and the tasks that it is offered."""
     if not is_free(state, b, v):
         return
-    i = state.episode[b, S.EPISODE_INSTANCE]
     priority = find_priority(problem, state, b, v)
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = state.pool[b, k]
         if not is_offered(problem, state, b, v, task, priority):
             continue
-        if needs_way and not has_way(problem, state, b, v, problem.ends[i, task, S.ENDS_PICKUP]):
-            continue
         n = pairs.n[0]
         pairs.vehicle[n], pairs.position[n], pairs.task[n] = v, k, task
         pairs.n[0] = n + 1
-
-
-@inner_kernel
-def has_way(problem, state, b, v, pickup):
-    """Whether a vehicle can come to a pickup."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    site = find_stand(state, b, v)
-    if problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], site, pickup] < np.inf:
-        return True
-    # One that is halted before its next site may reach what its last one does not.
-    return find_approach(problem, state, b, v, pickup)[0] < np.inf
 
 
 @inner_kernel
@@ -141,11 +126,11 @@ def decide_by_own(problem, state, b, decider, row, key, decision):
     if decider.draws_vehicle:
         v = choose_vehicle(problem, state, b, draw_uniform(key, decision, np.int64(0)))
         if v >= 0:
-            list_pairs(problem, state, b, v, False, pairs)
+            list_pairs(problem, state, b, v, pairs)
     else:
         i = state.episode[b, S.EPISODE_INSTANCE]
         for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-            list_pairs(problem, state, b, v, True, pairs)
+            list_pairs(problem, state, b, v, pairs)
     if pairs.n[0] == 0:
         return np.int64(-1), np.int64(-1), np.int64(-1)
     if pairs.n[0] > 1:  # else nothing is to be compared

@@ -27,7 +27,7 @@ def list_possible(problem, state, rows, origin, highest, place, value):
     origin : float, s, what the caller's clock shows when that of the row stands at 0
     highest : ndarray(float64, (V,)), scratch
     place : ndarray(int64, (N_PLACES, P)), output
-    value : ndarray(float64, (N_VALUES, P)), s, output: approach is inf where no way leads
+    value : ndarray(float64, (N_VALUES, P)), s, output
     """
     n = 0
     for b in rows:

@@ -35,7 +35,7 @@ RUNNING, FINISHED, STUCK, STOPPED = 0, 1, 2, 3
 N_WAY_FIELDS = 2
 WAY_NEXT_SITE, WAY_NAMED_ROUTE = range(N_WAY_FIELDS)
 
-N_INSTANCE_FIELDS = 12
+N_INSTANCE_FIELDS = 13
 (
     INSTANCE_LAYOUT,
     INSTANCE_TRUNCATES,
@@ -49,6 +49,7 @@ N_INSTANCE_FIELDS = 12
     INSTANCE_MAX_CHANGES,
     INSTANCE_PARK_AFTER,
     INSTANCE_CHAINED,
+    INSTANCE_LACKS_WAYS,
 ) = range(N_INSTANCE_FIELDS)
 
 N_ENDS_FIELDS = 2
@@ -233,6 +234,7 @@ class Problem(NamedTuple):
         INSTANCE_MAX_CHANGES : how often a task may be called back before it is loaded, -1 for never
         INSTANCE_PARK_AFTER : ticks after which an idle vehicle drives to a parking place, `NEVER` for none
         INSTANCE_CHAINED : whether tasks follow others, are processed, or announced, 0 or 1
+        INSTANCE_LACKS_WAYS : whether from some site no way leads to another, 0 or 1
     ends : ndarray(int32, (I, M, N_ENDS_FIELDS)), the sites of each task
         ENDS_PICKUP, ENDS_DELIVERY
     record : ndarray(float64, (I, M, N_RECORD_FIELDS)), the tasks as they are given
@@ -283,8 +285,8 @@ class Problem(NamedTuple):
         GOAL_COST : in what has a limit
     class_weight : ndarray(float64, (n,)), weight of a task of priority 0, 1, ... n - 1 and above in the mean
         tardiness, the share of late tasks and the mean waiting
-    errands : ndarray(bool, (0,)), or (0, 0) if vehicles of some instance have errands
-        or its tasks are chained, see `unless_errands`
+    errands : ndarray(bool, (0,)), or (0, 0) if vehicles of some instance have errands, its tasks are
+        chained, or a live floor lacks a way, see `unless_errands`
     """
 
     distance: np.ndarray
@@ -437,6 +439,7 @@ def unless_errands(plain: Function) -> Callable[[Function], Function]:
     """Let kernels be compiled with `plain` in place of a function where there are neither errands nor chains.
 
     Then what parking, batteries, call-backs and machines need costs nothing, whatever a kernel holds of it.
+    Nor does a look for ways: records have one to each task, and live floors that lack some count as errands.
     The first argument of both is a `Problem` or a `State`.
     """
 
@@ -553,8 +556,8 @@ def measure_distance(metres, truncate):
 
 @inner_kernel
 def count_ticks(seconds):
-    """Return the whole ticks that `seconds` take, the last one begun."""
-    return np.int64(np.ceil(seconds - 0.5e-9))
+    """Return the whole ticks that `seconds` take, the last one begun; `NEVER` where they have no end."""
+    return np.int64(min(np.ceil(seconds - 0.5e-9), 2.0**62))
 
 
 @inner_kernel

@@ -1,7 +1,7 @@
 """The yardsticks of a control system: rules that choose the vehicle, too, and draw nothing.
 
 Each compares the pairs of an idle vehicle and a waiting task that it is offered, by the approach from where
-the vehicle truly stands. A task that a vehicle has no way to is none of its pairs.
+the vehicle truly stands.
 """
 
 from __future__ import annotations
@@ -90,8 +90,6 @@ def compare_pairs(problem, state, b, decider):
                 continue
             pickup = problem.ends[i, task, S.ENDS_PICKUP]
             approach, slowdown, _ = find_approach(problem, state, b, v, pickup)
-            if approach == np.inf:
-                continue
             approach = round_sum(approach)
             # As if it came from so far that it is there when the task is ready.
             until = find_ready_in(problem, state, b, task) * problem.fleet[i, v, S.FLEET_SPEED]

@@ -1,45 +1,53 @@
-"""A log of all that a dispatcher was told and answered, and what it says about the day."""
+"""A dispatcher's log: how it is written, which lines hold, what each did, and what all say of the day."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import secrets
+import stat
+import warnings
 import weakref
-from collections.abc import Sequence
-from dataclasses import replace
+from bisect import bisect_left
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.live.board import Situation, find_arrival
+from acerl_np.live.decision import LiveDecider
 from acerl_np.live.events import (
     EVENTS,
-    Event,
-    RecallAnswered,
     TaskAnnounced,
     TaskArrived,
-    TaskCancelled,
     TaskChanged,
     TaskReady,
-    TaskRecalled,
-    VehicleAdded,
     VehicleBroke,
-    VehicleIdle,
-    VehicleOutOfService,
-    VehicleRemoved,
     VehicleRepaired,
 )
-from acerl_np.live.floor import MOST
-from acerl_np.live.saving import read_event
+from acerl_np.live.feed import AHEAD, LATE, Feed
+from acerl_np.live.floor import DayBegan, Floor, Given, Item, Ordered, Recalled, Sent
+from acerl_np.live.saving import read_event, read_time
 from acerl_np.problem.assignments import Assignments
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import make_instance
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.limits import MAX_NAME
 from acerl_np.problem.packing import UNUSABLE
 from acerl_np.problem.parts import Breakdown, Vehicle
-from acerl_np.support.errors import LayoutError, RecordError, StorageError, describe, make_printable
-from acerl_np.support.files import describe_os_error, read_text
-from acerl_np.support.numbers import is_real
+from acerl_np.support.errors import (
+    EventError,
+    LogWarning,
+    RecordError,
+    StorageError,
+    describe,
+    make_printable,
+)
+from acerl_np.support.files import describe_os_error, lock_file, read_text
+from acerl_np.support.numbers import is_real, is_whole
 
 STARTED, ASSIGNED, DAY_BEGAN = "Started", "Assigned", "DayBegan"
 RECALL, PARK, CHARGE = "Recall", "Park", "Charge"
@@ -47,39 +55,73 @@ RECALL, PARK, CHARGE = "Recall", "Park", "Charge"
 
 ORDERS = (ASSIGNED, RECALL, PARK, CHARGE)
 
+PLACES = (
+    "VehiclePassed",
+    "VehicleParked",
+    "VehicleCharging",
+    "VehicleLevel",
+    "MachineBusy",
+    PARK,
+    CHARGE,
+)
+"""Lines that say nothing of who serves what: on another floor, as without batteries, they may not be."""
+
 BEGINNING = '{"kind": "'
 """Of each line."""
+
+Line = tuple[str, dict[str, Any]]
+"""A line and its place."""
 
 
 class AuditLog:
     """A file to which a line is added for every event and every assignment.
 
-    What is there already stays. A StorageError says that a line cannot be written; it is written before the
-    next one then. With `fsync` a line is on the disk, not only with the system, when `note` returns.
+    What is there already stays. The file is locked until `close`, or until the object or its process ends;
+    forks have no part in it. A StorageError says that it is locked or has more than the `size` that was read,
+    or that a line cannot be written: it is written before the next one then. With `fsync` a line is on the
+    disk, not only with the system, when `note` returns.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, fsync: bool = False) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, fsync: bool = False, size: int | None = None
+    ) -> None:
         self.path, self.fsync = path, fsync
+        self._mark = secrets.token_hex(4)
         self._pending = b""
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
         try:
             self._file = os.open(path, flags, 0o644)
         except OSError as error:
             raise StorageError(f"{path}: cannot write: {describe_os_error(error)}") from error
-        weakref.finalize(self, os.close, self._file)
-        size = os.lseek(self._file, 0, os.SEEK_END)
-        if size > 0:
-            os.lseek(self._file, size - 1, os.SEEK_SET)
+        self._shut = weakref.finalize(self, os.close, self._file)
+        _OPEN.add(self)
+        if not stat.S_ISREG(os.fstat(self._file).st_mode):
+            return  # a pipe, or what is everybody's, as /dev/null
+        busy = "another dispatcher writes there; expected it to be closed, or its process to have ended"
+        refusal = StorageError(f"{path}: {busy}")
+        lock_file(self._file, refusal)
+        found = os.lseek(self._file, 0, os.SEEK_END)
+        if size not in (None, found):
+            raise refusal
+        if found > 0:
+            os.lseek(self._file, found - 1, os.SEEK_SET)
             if os.read(self._file, 1) != b"\n":  # the machine failed within a line
                 self._pending = b"\n"
 
     def note(self, kind: str, **values: Any) -> None:
-        """Add a line."""
-        self._pending += json.dumps({"kind": kind, **values}, default=float).encode() + b"\n"
+        """Add a line; numbers that are not finite are null in it."""
+        text = json.dumps({"kind": kind, **values, "mark": self._mark}, default=float)
+        if "NaN" in text or "Infinity" in text:  # which are no JSON
+            text = json.dumps(json.loads(text, parse_constant=lambda _: None))
+        self._pending += text.encode() + b"\n"
         self.flush()
 
     def flush(self) -> None:
         """Hand all lines to the system at once: nothing is lost with the process."""
+        if not self._shut.alive:
+            if self._pending:
+                raise StorageError(f"{self.path}: cannot write: the log is closed")
+            return
         try:
             while self._pending:
                 self._pending = self._pending[os.write(self._file, self._pending) :]
@@ -88,12 +130,176 @@ class AuditLog:
         except OSError as error:
             raise StorageError(f"{self.path}: cannot write: {describe_os_error(error)}") from error
 
+    def close(self) -> None:
+        """Hand over what is left, and let others write."""
+        try:
+            self.flush()
+        finally:
+            self._shut()
+
+
+_OPEN: weakref.WeakSet[AuditLog] = weakref.WeakSet()
+
+
+def _shut_all() -> None:
+    for log in _OPEN:
+        log._shut()
+
+
+if hasattr(os, "register_at_fork"):  # else a child would hold the lock after its parent's end
+    os.register_at_fork(after_in_child=_shut_all)
+
+
+def parse_log(text: str) -> tuple[list[Line], str]:
+    """Return the lines of a log with their places, and the place of a last one that was cut off, or ""."""
+    found: list[Line] = []
+    torn = ""
+    for k, row in enumerate(text.split("\n")):
+        place = f"line {k + 1}"
+        if not row:
+            continue
+        try:
+            line = json.loads(row)
+        except (ValueError, RecursionError) as error:
+            if not BEGINNING.startswith(row[: len(BEGINNING)]):  # no beginning of a line, either
+                raise RecordError(f"{place}: not JSON; expected a line of a log") from error
+            torn = torn or place
+            continue
+        kind = line.get("kind") if isinstance(line, dict) else None
+        if torn and kind != STARTED:  # before a restart a line may have been cut
+            raise RecordError(f"{torn}: not JSON; expected a line of a log")
+        if kind not in (*EVENTS, STARTED, *ORDERS, DAY_BEGAN):
+            raise RecordError(f"{place}: kind: read '{describe(kind)}'; expected a line of a log")
+        field = "start" if kind in (STARTED, DAY_BEGAN) else "time"
+        if not is_real(line.get(field)):
+            read = describe(line.get(field))
+            raise RecordError(f"{place}: {field}: read '{read}'; expected seconds")
+        torn = ""
+        found.append((place, line))
+    return found, torn
+
+
+def hold_lines(lines: list[Line]) -> list[list[Line]]:
+    """Return the lines that held before each restart from an older state, and at last those that hold.
+
+    A line replaces all before it that have its count or a higher one; one that stands twice counts once. A
+    RecordError names the line of another process.
+    """
+    held: list[Line] = []
+    before: list[list[Line]] = []
+    mark = lines[0][1].get("mark") if lines else None
+    for place, line in lines:
+        begins = line["kind"] == STARTED
+        k = bisect_left(held, line["line"], key=lambda item: item[1]["line"])
+        if k < len(held) and line == held[k][1] and not (begins and "mark" not in line):
+            continue
+        if begins:
+            mark = line.get("mark")
+            before += [held.copy()] * (k < len(held))
+        elif line.get("mark") != mark:
+            raise RecordError(
+                f"{place}: mark: read '{describe(line.get('mark'))}'; expected '{describe(mark)}', that of "
+                "the dispatcher that started last: two have written this log at once"
+            )
+        elif mark is not None and k < len(held):
+            expected = f"more than {held[-1][1]['line']}, as before"
+            raise RecordError(f"{place}: line: read {line['line']}; expected {expected}")
+        del held[k:]
+        held.append((place, line))
+    return [*before, held]
+
+
+def read_log(path: str | os.PathLike[str]) -> tuple[list[Line], str, int]:
+    """Return the lines that hold with their places, the place of one that was cut off or "", and the size.
+
+    A RecordError names the line that is none, or that is of a log without counts.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise RecordError(f"{path}: cannot read: {describe_os_error(error)}") from error
+    try:
+        # What was cut off may be anything; some file systems put zeros where a power cut took the end.
+        lines, torn = parse_log(data.replace(b"\0", b"").decode(errors="replace"))
+        for place, line in lines:
+            count: Any = line.get("line")
+            if not is_whole(count) or count < 0:
+                read = f"line: read '{describe(count)}'"
+                raise RecordError(f"{place}: {read}; expected the count of a log of this version")
+            if line["kind"] == STARTED:
+                kinds = {"options": dict, "vehicles": list}
+                if not all(isinstance(line.get(name), kind) for name, kind in kinds.items()):
+                    raise RecordError(f"{place}: {STARTED}: expected its options and vehicles")
+        held = hold_lines(lines)[-1]
+        if held and held[0][1]["kind"] != STARTED:
+            place, line = held[0]
+            raise RecordError(f"{place}: kind: read '{line['kind']}'; expected {STARTED}")
+        return held, torn, len(data)
+    except RecordError as error:
+        raise RecordError(f"{path}: {make_printable(str(error)[:400])}") from error
+
+
+@contextmanager
+def name_line(place: str, line: dict[str, Any]) -> Iterator[None]:
+    """Let errors that come of a line name it: all are a RecordError then."""
+    try:
+        yield
+    except KeyError as error:
+        raise RecordError(f"{place}: {line['kind']}: {error} is missing or unknown") from error
+    except UNUSABLE as error:  # an EventError is a ValueError, too
+        reason = make_printable(str(error)[:400])
+        raise RecordError(f"{place}: {line['kind']}: {reason}") from error
+
+
+def read_order(now: float, line: dict[str, Any]) -> Ordered:
+    """Return the order of a line; a KeyError if it lacks a field."""
+    vehicle = line["vehicle"]
+    if line["kind"] == ASSIGNED:
+        return Given(now, vehicle, line["task"])
+    if line["kind"] == RECALL:
+        return Recalled(now, vehicle, line["task"])
+    return Sent(now, vehicle, line["site"], line["kind"] == CHARGE)
+
+
+def redo_line(feed: Feed, line: dict[str, Any], where: str, ahead: float = AHEAD) -> None:
+    """Let happen again what a line says; an EventError, KeyError, TypeError or ValueError if it cannot be.
+
+    An event that is too far ahead, which older dispatchers took, is passed over with a LogWarning that says
+    `where`; an order has been given, and is as of the time before. The first time is that of the clock.
+    """
+    kind, floor = line["kind"], feed.floor
+    latest = math.inf if math.isinf(feed.time) else max(feed.time, floor.day.start) + ahead
+    # It says how far the time had come where that is not the event's own.
+    clock = read_time(line.get("clock"))
+    if clock <= latest:
+        feed.move_to(max(feed.time, clock))
+    if kind in (STARTED, DAY_BEGAN):
+        if kind == DAY_BEGAN:
+            feed.begin_day(float(line["start"]))
+        return
+    is_far = line["time"] > latest
+    if is_far:
+        what = f"{where}: {kind}: time: read {line['time']:g} s, more than {ahead:g} s ahead; "
+        what += "taken as the time before" if kind in ORDERS else "passed over"
+        warnings.warn(what, LogWarning, stacklevel=2)
+    if kind in ORDERS:
+        now = feed.time if is_far else float(line["time"])
+        feed.move_to(now)
+        order = read_order(now, line)
+        floor.apply(order)
+        feed.give(order)
+    elif not is_far:
+        holds, told = bool(line.get("hold", False)), line.get("number")
+        feed.take(read_event(EVENTS[kind], line), holds=holds, told=told)
+
 
 def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
     """Return what a log says about the day: its tasks, who served them, and which vehicles broke down.
 
-    A line that stands twice, as after a restart from an older state, counts once. Tasks that were cancelled
-    or never given to a vehicle are left out. Time zero is the start of the first day.
+    The log is played as the dispatcher took it in. A line that stands twice counts once; what came after a
+    state from which a dispatcher was restarted counts for tasks that are not told again. Tasks that were
+    cancelled or never given to a vehicle are left out. Time zero is the start of the first day, or the first
+    event if that is more than seven days later, as of a clock that counts from 1970.
 
     Parameters
     ----------
@@ -111,251 +317,251 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
     Raises
     ------
     RecordError
-        If the file cannot be read, a line is no line of a log, or it holds no assignment; the message names
-        the line.
+        If the file cannot be read, a line is no line of a log or cannot be, or it holds no assignment; the
+        message names the line. Of a log that began after a saved state, or of an older version, what cannot
+        be is passed over.
+
+    Warns
+    -----
+    LogWarning
+        If the time of a line lies so far ahead that it is passed over.
     """
     text = read_text(path, RecordError)
     try:
-        day = _LoggedDay(layout)
-        for place, line in _order_lines(parse_log(text)[0]):
-            try:
-                day.take(line)
-            except KeyError as error:
-                what = f"{place}: {line['kind']}"
-                raise RecordError(f"{what}: {error} is missing or unknown") from error
-            except UNUSABLE as error:
-                what, reason = f"{place}: {line['kind']}", make_printable(str(error)[:200])
-                raise RecordError(f"{what}: cannot be read: {reason}") from error
+        lines, day = parse_log(text)[0], _LoggedDay(layout)
+        has_counts = all(is_whole(line.get("line")) for _, line in lines)
+        for held in hold_lines(lines) if has_counts else [lines]:
+            day.add(_play(path, layout, held, LATE if has_counts else math.inf))
         return day.finish(Path(path).stem)
     except UNUSABLE as error:  # a RecordError is a ValueError, too
         raise RecordError(f"{path}: {make_printable(str(error)[:400])}") from error
 
 
-def parse_log(text: str) -> tuple[list[tuple[str, dict[str, Any]]], str]:
-    """Return the lines of a log with their places, and the place of a last one that was cut off, or ""."""
-    found: list[tuple[str, dict[str, Any]]] = []
-    torn = ""
-    for k, row in enumerate(text.split("\n")):
-        place = f"line {k + 1}"
-        if not row:
-            continue
-        try:
-            line = json.loads(row)
-        except ValueError as error:
-            if not BEGINNING.startswith(row[: len(BEGINNING)]):  # no beginning of a line, either
-                raise RecordError(f"{place}: not JSON; expected a line of a log") from error
-            torn = torn or place
-            continue
-        kind = line.get("kind") if isinstance(line, dict) else None
-        if torn and kind != STARTED:  # before a restart a line may have been cut
-            raise RecordError(f"{torn}: not JSON; expected a line of a log")
-        if kind not in (*EVENTS, STARTED, *ORDERS, DAY_BEGAN):
-            raise RecordError(f"{place}: kind: read '{describe(kind)}'; expected a line of a log")
-        torn = ""
-        found.append((place, line))
-    return found, torn
-
-
-def _order_lines(lines: list[tuple[str, dict[str, Any]]]) -> list[tuple[str, dict[str, Any]]]:
-    """Return the lines of a log in order of their times, each with its place, repeated ones once."""
-    found: list[tuple[float, str, dict[str, Any]]] = []
-    seen: set[str] = set()
-    latest = -np.inf
+def _play(
+    path: str | os.PathLike[str], layout: Layout, lines: list[Line], lateness: float
+) -> list[_Note]:
+    """Let a dispatcher's floor take in lines; return what happened."""
+    place, first = lines[0] if lines else ("", dict[str, Any](kind=""))
+    options = first["options"] if isinstance(first.get("options"), dict) else {}
+    with name_line(place, first):
+        if "commitment" in options:
+            layout = layout.with_commitment(options["commitment"], options["max_changes"])
+        floor = _Witness(layout)
+        if first["kind"] == STARTED:
+            floor.apply(DayBegan(-math.inf, float(first["start"])))
+        feed = Feed(floor, max(lateness, read_time(options.get("lateness"))))
+    counts = [line.get("line") for _, line in lines]
+    is_all = "mark" in first and counts == [*range(len(lines))]
     for place, line in lines:
-        if line["kind"] in (STARTED, DAY_BEGAN):
-            found.append((latest, place, line))
-            continue
-        time: Any = line.get("time")
-        if not is_real(time) or abs(time) > MOST:
-            raise RecordError(f"{place}: time: read '{describe(time)}'; expected seconds")
-        latest = max(latest, float(time))
-        # Told again after a restart from an older state, it stands at another place of the log.
-        content = json.dumps({k: v for k, v in line.items() if k not in ("line", "clock")})
-        if content not in seen:
-            seen.add(content)
-            found.append((float(time), place, line))
-    found.sort(key=lambda item: item[0])
-    return [(place, line) for _, place, line in found]
+        with name_line(place, line):
+            mark = feed.mark()
+            try:
+                if line["kind"] not in ORDERS:
+                    feed.expire(max(read_time(line.get(name)) for name in ("time", "clock")))
+                redo_line(feed, line if is_all else floor.fit(line), f"{path}: {place}")
+            except EventError as error:
+                feed.undo(mark, error)
+                if is_all and line["kind"] not in PLACES:
+                    raise
+    return floor.notes
 
 
-def _check_numbers(event: Event, *names: str, optional: Sequence[str]) -> None:
-    for name in (*names, *(name for name in optional if getattr(event, name) is not None)):
-        value = getattr(event, name)
-        if not is_real(value) or abs(value) > MOST:
-            raise RecordError(f"{name}: read '{describe(value)}'; expected a number")
+class _Noted(Situation):
+    """A situation, and how many notes lead there."""
+
+    n_notes: int
+
+
+class _Note(NamedTuple):
+    """What has happened, and what is so since."""
+
+    item: Item
+    event: TaskArrived | None
+    """The task that it tells or changes, between sites."""
+    carried: dict[str, str]
+    """Tasks under way, and their vehicles."""
+    is_delivered: bool
+    fleet: tuple[Vehicle, ...]
+
+
+class _Witness(Floor):
+    """A dispatcher's floor that notes all that happens; what is taken back is noted no more."""
+
+    def __init__(self, layout: Layout) -> None:
+        decider = LiveDecider("FCFS", greedy=True, seed=0, budget=None, task_ids=None)
+        super().__init__(layout, decider.build_problem, lambda *_: None, **decider.options)
+        self.notes: list[_Note] = []
+
+    def apply(self, item: Item) -> None:
+        """Let it happen, and note what came of it."""
+        n = self.day.delivered
+        super().apply(item)
+        told = self._find_task(item.task) if isinstance(item, TaskArrived | TaskChanged) else None
+        fleet = self.layout.vehicles
+        carried = {
+            own.task: vehicle.id
+            for vehicle, own in zip(fleet, self.vehicles, strict=True)
+            if own.task
+        }
+        self.notes.append(_Note(item, told and told.event, carried, self.day.delivered > n, fleet))
+
+    def snapshot(self) -> Situation:
+        """Return the situation, to come back to it with `restore`."""
+        noted = _Noted(*super().snapshot())
+        noted.n_notes = len(self.notes)
+        return noted
+
+    def restore(self, situation: Situation, **how: Any) -> None:
+        """Return to a situation."""
+        super().restore(situation, **how)
+        assert isinstance(situation, _Noted)
+        del self.notes[situation.n_notes :]
+
+    def fit(self, line: dict[str, Any]) -> dict[str, Any]:
+        """Return a line of a log that need not tell all as it may be."""
+        v = self._positions.get(str(line.get("vehicle")), -1)
+        task = self.vehicles[v].task if v >= 0 else None
+        if line["kind"] == "VehicleIdle" and task is not None:  # wherever that was
+            return {**line, "site": self.tasks[task].event.delivery}
+        if line.get("after") and self._find_task(str(line["after"])) is None:
+            return {**line, "after": ""}
+        return line
+
+
+@dataclass
+class _Row:
+    """A task of the record."""
+
+    event: TaskArrived
+    """As it was at last."""
+    after: _Row | None
+    given: tuple[str, float] | None = None
+    finish: float = math.nan
+    known: tuple[float, float] | None = None
+    """When it was first said when it is ready, and when that was, s."""
+
+    @property
+    def arrival(self) -> float:
+        """When it was ready, s."""
+        if self.known is not None and not (self.after and self.after.given):
+            return self.known[1]
+        return find_arrival(self.event)
 
 
 class _LoggedDay:
-    """Tasks and their last assignments, as a log tells them line by line."""
+    """Tasks and their last assignments, as floors noted them."""
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
         self.fleet = {vehicle.id: vehicle for vehicle in layout.vehicles}
         self.start: float | None = None
-        self.tasks: dict[str, TaskArrived] = {}
-        """By its name in the record: names may be used again once a task is served."""
-        self.names: dict[str, str] = {}
-        self.known: dict[str, tuple[float, float]] = {}
-        """When it was first said when a task is ready, and when that was, s."""
-        self.given: dict[str, tuple[str, float]] = {}
-        self.finish_of: dict[str, float] = {}
-        self.carried: dict[str, str] = {}
-        self.recalled: dict[tuple[str, str], tuple[str, float] | None] = {}
-        """What was given of a vehicle's task that it was told to give back."""
-        self.broke: dict[str, float] = {}
-        self.breakdowns: dict[str, list[tuple[float, float]]] = {}
-        """Begins and ends, s."""
+        self.rows: dict[TaskArrived, _Row] = {}
+        self.breakdowns: dict[str, dict[float, float]] = {}
+        """Ends by their begins, s."""
         self.joined: dict[str, float] = {}
         self.left: dict[str, float] = {}
 
-    def take(self, line: dict[str, Any]) -> None:
-        """Take in a line."""
-        kind = line["kind"]
-        if kind == STARTED:
-            self.start = float(line["start"]) if self.start is None else self.start
-        elif kind == ASSIGNED:
-            name = self.names[line["task"]]
-            self.given[name] = line["vehicle"], float(line["time"])
-            self.carried[line["vehicle"]] = name
-        elif kind == RECALL:
-            name = self.names[line["task"]]
-            self.recalled[line["vehicle"], name] = self.given.get(name)
-            self._drop(line["vehicle"])
-        elif kind not in (DAY_BEGAN, *ORDERS):
-            self._take_event(read_event(EVENTS[kind], line))
-
-    def _take_event(self, event: Event) -> None:
-        match event:
-            case TaskArrived():
-                name, n = event.task, 1
-                while name in self.tasks:
-                    n += 1
-                    name = f"{event.task} ({n})"
-                numbers = ["time", "handling_time", "demand", "priority", "processing"]
-                numbers += ["expiry"] if event.expiry != math.inf else []
-                _check_numbers(event, *numbers, optional=["earliest_start"])
-                if event.after:
-                    event = replace(event, after=self.names[event.after])
-                self.names[event.task], self.tasks[name] = name, event
-            case TaskAnnounced() | TaskReady():
-                field = "ready" if isinstance(event, TaskAnnounced) else "time"
-                _check_numbers(event, field, optional=[])
-                name, ready = self.names[event.task], float(getattr(event, field))
-                self.known[name] = self.known.get(name, (float(event.time),))[0], ready
-            case TaskChanged():
-                name = self.names[event.task]
-                _check_numbers(event, optional=["due", "priority"])
-                task = self.tasks[name]
-                if event.due is not None:
-                    task = replace(task, expiry=event.due - task.time)
-                if event.priority is not None:
-                    task = replace(task, priority=event.priority)
-                self.tasks[name] = task
-            case TaskCancelled() | TaskRecalled():
-                name = self.names[event.task]
-                if name in self.given:
-                    self.carried.pop(self.given.pop(name)[0], None)
-                if isinstance(event, TaskCancelled) or event.cancel:
-                    del self.tasks[name], self.names[event.task]
-            case RecallAnswered():
-                name = self.names[event.task]
-                before = self.recalled.pop((event.vehicle, name), None)
-                if not event.done and before is not None:
-                    self._drop(event.vehicle)
-                    if name in self.given:
-                        self._drop(self.given[name][0])
-                    self.given[name], self.carried[event.vehicle] = before, name
-            case VehicleAdded():
+    def add(self, notes: list[_Note]) -> None:
+        """Take in what a floor noted; it counts more than what was there."""
+        if self.start is None:
+            self.start = _find_zero(notes)
+        names: dict[str, _Row] = {}
+        recalled: dict[tuple[str, str], tuple[str, float] | None] = {}
+        broke: dict[str, float] = {}
+        carried, ids = dict[str, str](), dict.fromkeys(self.fleet)
+        for item, event, carries, is_delivered, fleet in notes:
+            time = float(item.time)
+            match item:
+                case TaskArrived() if event is not None:
+                    names[item.task] = self.rows[item] = _Row(event, names.get(item.after))
+                case TaskChanged() if event is not None:
+                    names[item.task].event = event
+                case TaskAnnounced() | TaskReady():
+                    row, ready = names[item.task], getattr(item, "ready", time)
+                    row.known = (row.known or (time,))[0], float(ready)
+                case VehicleBroke():
+                    broke[item.vehicle] = time
+                case VehicleRepaired() if item.vehicle in broke:
+                    self.breakdowns.setdefault(item.vehicle, {})[broke.pop(item.vehicle)] = time
+            for task in carried.keys() - carries.keys():
+                row = names[task]
+                if is_delivered:
+                    row.finish = time
+                    continue
+                if isinstance(item, Recalled):  # it may have loaded it before
+                    recalled[carried[task], task] = row.given
+                row.given = None
+            for task, vehicle in carries.items():
+                if carried.get(task) != vehicle:
+                    names[task].given = recalled.pop((vehicle, task), None) or (vehicle, time)
+            now = {vehicle.id: vehicle for vehicle in fleet}
+            for added in now.keys() - ids.keys():
+                self.fleet[added] = now[added]
                 # One that comes again was here since it came first.
-                if self.left.pop(event.vehicle, None) is None:
-                    self.joined[event.vehicle] = float(event.time)
-                self.fleet[event.vehicle] = Vehicle(
-                    event.vehicle, event.site, event.speed, event.capacity
-                )
-            case VehicleIdle(delivered=False):
-                self._drop(event.vehicle)
-            case VehicleIdle():
-                if event.vehicle in self.left:  # with its last task
-                    self.left[event.vehicle] = float(event.time)
-                if event.vehicle in self.carried:
-                    self.finish_of[self.carried.pop(event.vehicle)] = float(event.time)
-            case VehicleRepaired():
-                if event.vehicle in self.broke:
-                    span = self.broke.pop(event.vehicle), float(event.time)
-                    self.breakdowns.setdefault(event.vehicle, []).append(span)
-            case VehicleBroke():
-                self._drop(event.vehicle)
-                self.broke[event.vehicle] = float(event.time)
-            case VehicleRemoved() | VehicleOutOfService():
-                if isinstance(event, VehicleRemoved):
-                    self.left[event.vehicle] = float(event.time)
-                if event.at_once:
-                    self._drop(event.vehicle)
-
-    def _drop(self, vehicle: str) -> None:
-        if vehicle in self.carried:
-            del self.given[self.carried.pop(vehicle)]
+                if self.left.pop(added, None) is None:
+                    self.joined[added] = time
+            self.left |= dict.fromkeys(ids.keys() - now.keys(), time)
+            carried, ids = carries, dict.fromkeys(now)
 
     def finish(self, name: str) -> Assignments:
         """Return the record and who served it."""
-        served = {task: event for task, event in self.tasks.items() if task in self.given}
-        if not served:
+        served: dict[str, _Row] = {}
+        for row in self.rows.values():
+            own, n = row.event.task, 1
+            while row.given and own in served:
+                n += 1
+                end = f" ({n})"
+                own = row.event.task[: MAX_NAME - len(end)] + end
+            if row.given:
+                served[own] = row
+        if not served or self.start is None:
             raise RecordError("no task was given to a vehicle; expected a log with assignments")
-        start = min(event.time for event in served.values())
-        if self.start is not None:
-            start = min(self.start, start)
-        rows = []
-        for task, event in served.items():
-            after = event.after if event.after in served else ""
-            first, ready = self.known.get(task, (event.time, event.time))
-            first_start = event.earliest_start
-            rows.append(
-                {
-                    "task": task,
-                    "pickup": event.pickup,
-                    "delivery": event.delivery,
-                    "arrival_time": (event.time if after else ready) - start,
-                    "expiry_time": None if event.expiry == math.inf else event.expiry,
-                    "handling_time": event.handling_time,
-                    "demand": event.demand,
-                    "priority": event.priority,
-                    "earliest_start": None if first_start is None else first_start - start,
-                    "after": after,
-                    "processing": event.processing,
-                    "announced": max(0.0, ready - first),
-                }
-            )
-        try:
-            layout = self.layout.with_fleet(self.fleet.values())
-        except LayoutError as error:
-            raise RecordError(str(error)) from error
-        shifted = {
+        start = min(self.start, *(row.arrival for row in served.values()))
+        names = {id(row): own for own, row in served.items()}
+        layout = self.layout.with_fleet(self.fleet.values())
+        columns: dict[str, list[Any]] = {"tasks": [*served]}
+        for row in served.values():
+            event, known = row.event, row.known
+            late = 0.0 if known else find_arrival(event) - event.time
+            values: dict[str, Any] = {
+                "pickup": layout.site_index[event.pickup],
+                "delivery": layout.site_index[event.delivery],
+                "arrival": row.arrival - start,
+                "expiry": max(0.0, event.expiry - late),
+                "after": names.get(id(row.after), ""),
+                "announced": max(0.0, known[1] - known[0]) if known else 0.0,
+            }
+            for field in ("handling_time", "demand", "priority", "processing"):
+                values[field] = getattr(event, field)
+            for field, value in values.items():
+                columns.setdefault(field, []).append(value)
+        breakdowns = {
             vehicle: [
-                Breakdown(max(0.0, broke - start), end - max(start, broke))
-                for broke, end in spans
+                Breakdown(max(0.0, begin - start), end - max(start, begin))
+                for begin, end in sorted(spans.items())
                 if end > start
             ]
             for vehicle, spans in self.breakdowns.items()
         }
-        instance = Instance.from_rows(name, layout.with_breakdowns(shifted), rows)
+        instance, _ = make_instance(name, layout.with_breakdowns(breakdowns), columns, None)
         position = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
-        n = instance.n_tasks
-        vehicles, begins, ends = np.zeros(n, np.int32), np.zeros(n), np.full(n, np.nan)
-        for k, task in enumerate(instance.tasks):
-            vehicle, begin = self.given[task]
-            if vehicle not in position:
-                raise RecordError(
-                    f"vehicle '{describe(vehicle)}': no vehicle of layout '{layout.name}'; "
-                    "expected the layout of the log"
-                )
-            vehicles[k], begins[k] = position[vehicle], begin - start
-            ends[k] = self.finish_of.get(task, np.nan) - start
+        rows = [served[task] for task in instance.tasks]
+        vehicles = np.array([position[row.given[0]] for row in rows if row.given], np.int32)
+        begins = np.array([row.given[1] for row in rows if row.given]) - start
+        ends = np.array([row.finish for row in rows]) - start
         order = np.argsort(begins, kind="stable").astype(np.int32)
         present = [
-            (
-                max(0.0, self.joined.get(vehicle.id, start) - start),
-                self.left.get(vehicle.id, np.inf) - start,
-            )
-            for vehicle in layout.vehicles
+            (max(0.0, self.joined.get(v, start) - start), self.left.get(v, np.inf) - start)
+            for v in position
         ]
         return Assignments(instance, order, vehicles, begins, ends, np.array(present))
+
+
+def _find_zero(notes: list[_Note]) -> float:
+    """Return time zero of a log, s: its first day's, unless the first event is of another clock."""
+    zero = math.inf
+    for note in notes:
+        if not isinstance(note.item, DayBegan):
+            return zero if note.item.time <= zero + AHEAD else float(note.item.time)
+        zero = note.item.start
+    return zero

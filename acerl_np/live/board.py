@@ -209,6 +209,8 @@ class Board:
         Whether tasks may follow others or be announced; those that are held back have rows, too, then.
     has_errands, calls_back : bool
         Whether vehicles charge, park or are called back; whether they are called back.
+    changes : int
+        Goes up with each change, so that one can tell whether there was any.
     """
 
     def __init__(
@@ -224,6 +226,7 @@ class Board:
         self._task_slots = task_slots
         self._hides_out = hides_out
         self._ranks = ranks
+        self.changes = 0
         self.day = Day()
         self._lay_out(layout)
         for v, vehicle in enumerate(layout.vehicles):
@@ -284,6 +287,7 @@ class Board:
 
     def put(self, v: int, vehicle: LiveVehicle) -> None:
         """Write all of a vehicle but its task."""
+        self.changes += 1
         before = self.vehicles[v]
         self.vehicles[v] = vehicle
         is_out = vehicle.service == OUT
@@ -378,6 +382,7 @@ class Board:
 
     def _fill(self, task: LiveTask, known: float = -math.inf) -> None:
         """Write a task into its row; one that is held back is `known` to begin to wait then."""
+        self.changes += 1
         event, row = task.event, task.row
         self.fill_row(task, self.problem.ends[0, row], self.problem.record[0, row])
         self.state.task[0, row] = 0
@@ -419,6 +424,7 @@ class Board:
 
     def leave(self, task: LiveTask) -> None:
         """Take a task off the tables; its row keeps nothing that a future could count."""
+        self.changes += 1
         del (self.planned if task.event.task in self.planned else self.tasks)[task.event.task]
         if task.row < 0:
             return
@@ -451,6 +457,7 @@ class Board:
 
     def _pull(self, position: int) -> str:
         """Take a name out of the pool."""
+        self.changes += 1
         name = self.pool.pop(position)
         n = len(self.pool)
         rows = self.state.pool[0]
@@ -494,6 +501,7 @@ class Board:
         name = self.vehicles[v].task
         if name is None:
             return None
+        self.changes += 1
         self.vehicles[v] = self.vehicles[v]._replace(task=None)
         self.state.vehicle[0, v, S.VEHICLE_TASK] = -1
         task = self.tasks[name]
@@ -643,9 +651,9 @@ class Board:
             self.day.mark,
         )
 
-    def restore(self, situation: Situation) -> None:
-        """Return to a situation."""
-        if situation.layout is not self.layout:
+    def restore(self, situation: Situation, *, anew: bool = False) -> None:
+        """Return to a situation; `anew` with new tables, whatever was done to these."""
+        if anew or situation.layout is not self.layout:
             self._lay_out(situation.layout)
         for task in [*self.tasks.values(), *self.planned.values()]:
             self.leave(task)

@@ -76,6 +76,7 @@ class LiveScene(Scene):
 
     def __init__(self, board: Board, policy: OwnPolicy, now: float) -> None:
         self.problem, self.state = board.problem, board.state
+        self._tables = self.problem
         tasks = {task.row: name for name, task in board.tasks.items()}
         self.pool = (LiveRecord("dispatcher", board.layout, tasks),)
         self.slots, self.task_ids, self.rules = policy.slots, policy.task_ids, policy.rules
@@ -135,8 +136,7 @@ class LiveDecider:
         self._is_relative = isinstance(policy, IndexPolicy | Lookahead | OwnPolicy)
         self._key = np.empty(4, np.uint32)
         derive_key(seed, ACTION, 0, 0, self._key)
-        self._room = 0
-        self._layout: Layout | None = None
+        self._prepared_for: Problem | None = None
         self._decider: Any = None
         self._shown = base if isinstance(base, Policy | OwnPolicy) else None
         self.rules = PAPER_RULES if self._shown is None else self._shown.rules
@@ -208,8 +208,8 @@ class LiveDecider:
         """Return the next decision, after so many others, at `now`, s."""
         if isinstance(self.policy, OwnPolicy):
             return self._ask(self.policy, board, now)
-        if self._room != board.room or self._layout is not board.layout:
-            self._layout, self._room = board.layout, board.room
+        if self._prepared_for is not board.problem:
+            self._prepared_for = board.problem
             player = RulePolicy(self.policy) if isinstance(self.policy, str) else self.policy
             self._decider = player.prepare(board.problem, [board.layout], self.greedy)[1]()
         if isinstance(self._decider, Ahead):

@@ -10,13 +10,28 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from typing import Any
+from dataclasses import fields
+from functools import wraps
+from operator import attrgetter
+from typing import Any, Self, cast
 
 import numpy as np
 
 from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.state import BATTERY_GOOD, INSTANCE_TASK_SLOTS, NEVER, PARKING, TO_CHARGER
-from acerl_np.live.audit import ASSIGNED, CHARGE, DAY_BEGAN, ORDERS, PARK, RECALL, STARTED, AuditLog
+from acerl_np.live.audit import (
+    ASSIGNED,
+    CHARGE,
+    DAY_BEGAN,
+    ORDERS,
+    PARK,
+    RECALL,
+    STARTED,
+    AuditLog,
+    name_line,
+    read_log,
+    redo_line,
+)
 from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
 from acerl_np.live.events import (
@@ -40,10 +55,9 @@ from acerl_np.live.events import (
     VehiclePassed,
     VehicleRemoved,
 )
-from acerl_np.live.feed import LATE, Feed, Numbers
-from acerl_np.live.floor import DayBegan, Floor, Given, Recalled, Sent
+from acerl_np.live.feed import AHEAD, LATE, Feed, Numbers
+from acerl_np.live.floor import MOST, DayBegan, Floor, Given, Item, Recalled, Sent, check_record
 from acerl_np.live.forecast import Forecaster, find_player
-from acerl_np.live.recovery import read_log, redo_line
 from acerl_np.live.saving import (
     describe_unusable,
     read_dispatcher,
@@ -52,7 +66,7 @@ from acerl_np.live.saving import (
     unpack_feed,
     write_dispatcher,
 )
-from acerl_np.policies.agent import Chooses, OwnPolicy, seat_policy
+from acerl_np.policies.agent import OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import MAX_FUTURES, Lookahead
 from acerl_np.policies.origin import warn_of_difference
@@ -63,22 +77,24 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import UNUSABLE
 from acerl_np.problem.rules import number_rules
 from acerl_np.problem.tables import count_features
+from acerl_np.simulation.scene import Chooses
 from acerl_np.support.errors import (
     EventError,
+    EventWarning,
     InputError,
     LogWarning,
     RecordError,
+    StorageError,
     describe,
     list_some,
-    make_printable,
 )
 from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
-from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
+from acerl_np.support.sharing import CopiedWhole, Exclusive, Method, exclusive
 
 MANUAL = "manual"
 """In place of a rule where somebody else has decided."""
 
-OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness")
+OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness", "ahead")
 """Arguments that are saved, and stand in the log."""
 
 ERRAND_OPTIONS = ("commitment", "max_changes", "parks", "charges")
@@ -92,6 +108,43 @@ LATEST = 86_400
 
 BUDGET = 0.002
 """s per decision of a lookahead, the paper's limit."""
+
+MOST_EXPIRED = 100
+"""Events that are kept in `Dispatcher.expired`."""
+
+
+STATE = (
+    *("_turned", "_expired", "_decisions", "_lines", "_last_order"),
+    *("_given", "_recalls", "_owed", "_opens", "_asked", "_next_errand"),
+)
+"""Attributes of a `Dispatcher` that change."""
+
+get_state = attrgetter(*STATE)
+
+
+def undone(method: Method) -> Method:
+    """Let a method of a dispatcher that raises anything, Ctrl-C among it, leave it as it was.
+
+    But for a StorageError: what happened has, and only the log lacks it so far. What the method changes of
+    dicts and sets are new ones in their place.
+    """
+
+    @wraps(method)
+    def enter(owner: Any, /, *given: Any, **named: Any) -> Any:
+        kept, mark = get_state(owner), owner._feed.mark()
+        try:
+            return method(owner, *given, **named)
+        except StorageError:
+            raise
+        except BaseException as error:
+            try:
+                owner._go_back(kept, mark, error)
+            except BaseException as another:  # Ctrl-C in the midst of it
+                owner._go_back(kept, mark, another)
+                raise
+            raise
+
+    return cast(Method, enter)
 
 
 class Dispatcher(CopiedWhole):
@@ -117,18 +170,22 @@ class Dispatcher(CopiedWhole):
     budget : float or None
         s per decision of a lookahead: the best answer known by then is taken. None: all its futures.
     start : float
-        Time zero of the day, from which planned breakdowns and a lookahead's historical records count, and at
-        which batteries are as the layout says; see `begin_day`.
+        Time zero of the day by the plant's clock, near its first event: from it planned breakdowns and a
+        lookahead's historical records count, and at it batteries are as the layout says; see `begin_day`.
     explain : bool
         Whether each assignment has its reason; that takes time.
     audit : path-like, optional
         A log of all events and assignments, a JSON object on each line; what is there already stays. A line
-        is with the operating system before the call that adds it returns; see `recover`.
+        is with the operating system before the call that adds it returns; see `recover`. No other dispatcher
+        may write to it until `close`, or the end of this one or of its process.
     task_ids : sequence of str, optional
         Ids of the day's tasks, for a network with slots "task": it knows tasks by their ids. A task with
         another id takes the lowest slot that none of these has.
     lateness : float
         s that an event's time may be behind the latest one; see `feed`.
+    ahead : float
+        s that a time may be after the latest of all events, questions and `start`: more is refused as of
+        another clock or unit. The first one may be as much before `start`, too.
     fsync : bool
         Whether each line of the log is on the disk before the call returns, so that also a power cut loses
         none. It takes as long as the disk does.
@@ -147,9 +204,9 @@ class Dispatcher(CopiedWhole):
         If the policy was trained for floors of another size or for other vehicles, the rule is unknown, or
         slots "task" come without ids.
     InputError
-        If the layout or the seed is not usable.
+        If the layout or an option is not usable.
     StorageError
-        If the log cannot be written.
+        If the log cannot be written, or another dispatcher writes it.
 
     Warns
     -----
@@ -178,6 +235,7 @@ class Dispatcher(CopiedWhole):
         audit: str | os.PathLike[str] | None = None,
         task_ids: Sequence[str] | None = None,
         lateness: float = LATE,
+        ahead: float = AHEAD,
         fsync: bool = False,
         commitment: str | None = None,
         max_changes: int | None = None,
@@ -204,7 +262,9 @@ class Dispatcher(CopiedWhole):
             raise InputError(
                 f"lateness: read {describe(lateness)}; expected seconds from 0 to {LATEST:,}"
             )
-        self.lateness = float(lateness)
+        if not is_real(ahead) or not 0.0 < ahead <= MOST:
+            raise InputError(f"ahead: read {describe(ahead)}; expected seconds until {MOST:g}")
+        self.lateness, self.ahead = float(lateness), float(ahead)
         if not isinstance(policy, str) and policy.commitment is not None:
             layout = layout.with_commitment(policy.commitment, policy.max_changes)
         if commitment is not None or max_changes is not None:
@@ -214,6 +274,9 @@ class Dispatcher(CopiedWhole):
         self.parks, self.charges = bool(parks), bool(charges)
         self._decisions = self._lines = self._last_order = 0
         self._numbers = Numbers()
+        self._turned: tuple[int, ...] = ()
+        """Numbers that the last call noted or forgot, one by one."""
+        self._expired: tuple[Event, ...] = ()
         self._given: dict[str, Assignment | Park | Charge] = {}
         """The last order of each vehicle, but for what it is to give back."""
         self._recalls: dict[str, list[Recall]] = {}
@@ -231,6 +294,8 @@ class Dispatcher(CopiedWhole):
             check = policy.check_layout
             check(layout, "dispatcher")
             warn_of_difference(policy, [("dispatcher", layout)])
+        if isinstance(task_ids, str) or not isinstance(task_ids, Iterable | None):
+            raise InputError(f"task_ids: read {describe(task_ids)}; expected ids of tasks, or None")
         self.task_ids = None if task_ids is None else tuple(task_ids)
         self._decider = LiveDecider(
             policy, greedy=self.greedy, seed=self.seed, budget=self.budget, task_ids=self.task_ids
@@ -239,11 +304,31 @@ class Dispatcher(CopiedWhole):
         self._floor = Floor(layout, build, check, **self._decider.options)
         self._floor.apply(DayBegan(-math.inf, float(start)))
         self._warm_up()
-        self._feed = Feed(self._floor, self.lateness)
+        self._feed = Feed(self._floor, self.lateness, self.ahead)
         self._audit: AuditLog | None = None
         self._forecasting: tuple[Sequence[Instance] | None, Forecaster] | None = None
         if audit is not None:
-            self._open_log(audit, fsync)
+            self._begin_log(AuditLog(audit, fsync=bool(fsync)))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
+
+    @exclusive
+    def close(self) -> None:
+        """Close the log, so that another dispatcher may go on with it; what comes later cannot be written.
+
+        A `with` block does that at its end. Without a log nothing happens.
+
+        Raises
+        ------
+        StorageError
+            If a line that is left cannot be written; the log is closed all the same.
+        """
+        if self._audit is not None:
+            self._audit.close()
 
     def __getstate__(self) -> dict[str, Any]:
         # A log is an open file, whose number may be that of another one when the copy writes.
@@ -267,15 +352,15 @@ class Dispatcher(CopiedWhole):
         if isinstance(self.policy, Lookahead):
             self._decider.decide(floor, 0, floor.day.start)
 
-    def _open_log(self, path: str | os.PathLike[str], fsync: bool) -> None:
-        self._audit = AuditLog(path, fsync=bool(fsync))
+    def _begin_log(self, log: AuditLog) -> None:
+        self._audit = log
         self._note(
             STARTED,
             start=self._floor.day.start,
             options=self._list_options(),
             policy=self.policy if isinstance(self.policy, str) else type(self.policy).__name__,
-            layout=self.layout.name,
-            vehicles=[vehicle.id for vehicle in self.layout.vehicles],
+            layout=self._floor.layout.name,
+            vehicles=[vehicle.id for vehicle in self._floor.layout.vehicles],
         )
 
     def _list_options(self) -> dict[str, Any]:
@@ -293,21 +378,25 @@ class Dispatcher(CopiedWhole):
             self._audit.note(kind, line=line, **values)
 
     @property
+    @exclusive
     def layout(self) -> Layout:
         """Floor and fleet as they are now."""
         return self._floor.layout
 
     @property
+    @exclusive
     def waiting(self) -> tuple[str, ...]:
         """Names of the waiting tasks, in pool order."""
         return tuple(self._floor.pool)
 
     @property
+    @exclusive
     def planned(self) -> tuple[str, ...]:
         """Names of the tasks that are held back: until their earliest starts, or what they follow is done."""
         return tuple(self._floor.planned)
 
     @property
+    @exclusive
     def next_time(self) -> float | None:
         """When to ask next though nothing happens, s. None if there is no need to.
 
@@ -319,49 +408,73 @@ class Dispatcher(CopiedWhole):
 
     @property
     def _fleet(self) -> Iterator[tuple[str, LiveVehicle]]:
-        return zip((item.id for item in self.layout.vehicles), self._floor.vehicles, strict=True)
+        floor = self._floor
+        return zip((item.id for item in floor.layout.vehicles), floor.vehicles, strict=True)
 
     @property
+    @exclusive
     def under_way(self) -> dict[str, str]:
         """Tasks under way and their vehicles."""
+        return self._find_under_way()
+
+    def _find_under_way(self) -> dict[str, str]:
         return {own.task: name for name, own in self._fleet if own.task is not None}
 
     @property
+    @exclusive
     def idle(self) -> tuple[str, ...]:
         """Names of the idle vehicles in service."""
         return tuple(name for name, own in self._fleet if own.is_ready)
 
     @property
+    @exclusive
     def levels(self) -> dict[str, float]:
         """Energy of each vehicle that has a battery, as far as is known at the time of the last event."""
-        floor, batteries = self._floor, self.layout.batteries
+        floor, batteries = self._floor, self._floor.layout.batteries
         return {
-            name: floor.find_level(v, max(self._feed.time, own.level_time))
-            for v, (name, own) in enumerate(self._fleet)
+            name: floor.believe_level(name, self._feed.time)
+            for v, (name, _) in enumerate(self._fleet)
             if batteries[v] is not None
         }
 
     @property
+    @exclusive
     def sites(self) -> dict[str, str]:
         """Each vehicle and the site that it visited last."""
-        return {name: self.layout.sites[own.site].id for name, own in self._fleet}
+        return {name: self._floor.layout.sites[own.site].id for name, own in self._fleet}
 
     @property
+    @exclusive
     def out_of_service(self) -> tuple[str, ...]:
         """Names of the vehicles that are out of service."""
         return tuple(name for name, own in self._fleet if own.service == OUT)
 
     @property
+    @exclusive
     def held(self) -> tuple[Event, ...]:
         """Events fed with `hold=True` that cannot have happened as far as is known."""
         return self._feed.held
 
     @property
+    @exclusive
+    def expired(self) -> tuple[Event, ...]:
+        """The last 100 events fed with `hold=True` of which a later event said that nothing comes before."""
+        return self._expired
+
+    @property
+    @exclusive
     def last_number(self) -> int | None:
         """Highest number that an event was fed with, None before any: after `recover` go on after it."""
         return self._numbers.last
 
+    @property
     @exclusive
+    def missing_numbers(self) -> tuple[range, ...]:
+        """Numbers between the first and the last of `feed` with which no event was taken in, as ranges."""
+        return self._numbers.missing
+
+    @exclusive
+    @undone
     def begin_day(self, start: float) -> None:
         """Set time zero, and forget what has arrived and been delivered before; what waits goes on waiting.
 
@@ -378,10 +491,12 @@ class Dispatcher(CopiedWhole):
         if not is_real(start):
             raise EventError(f"begin_day: read {describe(start)}; expected seconds")
         clock = self._feed.time
+        self._expire(clock)
         self._feed.begin_day(float(start))
         self._note(DAY_BEGAN, start=float(start), clock=None if math.isinf(clock) else clock)
 
     @exclusive
+    @undone
     def feed(self, event: Event, *, hold: bool = False, number: int | None = None) -> None:
         """Take in what has happened.
 
@@ -392,10 +507,11 @@ class Dispatcher(CopiedWhole):
         Parameters
         ----------
         event : Event
-            Of one of the event classes.
+            Of one of the event classes; one of a class derived from these counts as of that class.
         hold : bool
             Keep an event that cannot have happened, as far as is known, for `lateness`: what makes it
-            possible may come late. It is not refused then.
+            possible may come late. It is not refused then. If nothing does, it is in `expired`, and its
+            number may come again.
         number : int, optional
             The plant's own number of the event, such as a counter of its messages. What was taken in with it
             once, also before `recover`, is ignored however late it comes again. The number of a refused event
@@ -404,33 +520,60 @@ class Dispatcher(CopiedWhole):
         Raises
         ------
         EventError
-            If it cannot have happened, or is too late; nothing is changed then.
+            If it cannot have happened, or is too late, or more than `ahead` too early; nothing is changed
+            then, as after anything else that is raised but a StorageError.
         StorageError
             If it cannot be written to the log; it is taken in, and will be written before the next line.
+
+        Warns
+        -----
+        EventWarning
+            If a level has fallen by more than half of what is `full`: it may be of another unit.
         """
         if not isinstance(event, Event):
             raise EventError(
                 f"event: read {type(event).__name__}; expected one of the event classes"
             )
+        if EVENTS.get(type(event).__name__) is not type(event):
+            kind = next(kind for kind in EVENTS.values() if isinstance(event, kind))
+            event = kind(*(getattr(event, field.name) for field in fields(kind)))
         if not is_real(event.time):
             raise EventError(
                 f"{type(event).__name__}: read time {describe(event.time)}; expected seconds"
             )
+        self._feed.check_time(type(event).__name__, event.time)
         if number is not None:
             if not is_whole(number):
                 raise EventError(
                     f"{type(event).__name__} at {event.time} s: number: read {describe(number)}; expected a "
                     "whole number"
                 )
-            if number in self._numbers:
-                return
+            number = int(number)
+        gone = self._expire(max(self._feed.time, float(event.time)))
+        if number is not None and number in self._numbers:
+            return
+        floor = self._floor
         if isinstance(event, VehicleLevel):
-            before = self.levels.get(event.vehicle, 0.0) if isinstance(event.vehicle, str) else 0.0
-        if not self._feed.take(event, holds=hold):
+            times = self._feed.time, float(event.time)
+            before, believed = (floor.believe_level(event.vehicle, time) for time in times)
+        check_record(event)
+        entry = self._feed.take(event, holds=bool(hold), told=number)
+        if entry is None:
             return
         self._settle_recalls(event)
         if isinstance(event, VehicleLevel):
-            self._opens |= event.level > before and event.vehicle not in self.under_way.values()
+            if entry.is_settled:
+                level, battery = floor.read_level(event)
+                self._opens |= (
+                    level > before and event.vehicle not in self._find_under_way().values()
+                )
+                if believed - level > battery.full / 2:
+                    warnings.warn(
+                        f"VehicleLevel at {event.time} s: vehicle '{event.vehicle}' has {level:g} of "
+                        f"{battery.capacity:,}; {believed:.0f} were expected; a share is told by percent=",
+                        EventWarning,
+                        stacklevel=4,
+                    )
         elif isinstance(event, VehiclePassed | VehicleParked | VehicleCharging):
             # It opens decisions if what has ended then makes one possible.
             self._asked = min(self._asked, float(event.time) - 1.0)
@@ -438,17 +581,59 @@ class Dispatcher(CopiedWhole):
             self._opens |= not event.after
         elif not isinstance(event, MachineBusy):
             self._opens |= not isinstance(event, RecallAnswered) or not event.done
+        self._keep_release()
         if number is not None:
-            self._numbers.add(int(number))
+            self._turn_number(number)
         if self._audit is None:
             self._lines += 1
             return
-        more: dict[str, Any] = {} if number is None else {"number": int(number)}
+        more: dict[str, Any] = {} if number is None else {"number": number}
         if hold:
             more["hold"] = True
+        if gone:
+            more["expired"] = [{"kind": type(item).__name__, **vars(item)} for item in gone]
         if self._feed.time != event.time:
             more["clock"] = self._feed.time
         self._note(type(event).__name__, **vars(event), **more)
+
+    def _go_back(self, kept: Sequence[Any], mark: tuple[Any, ...], error: BaseException) -> None:
+        """Be again as before an error."""
+        if self._turned is not kept[0]:
+            for number in self._turned:
+                self._numbers.turn(number)
+        for name, value in zip(STATE, kept, strict=True):
+            setattr(self, name, value)
+        self._feed.undo(mark, error)
+
+    def _turn_number(self, number: int) -> None:
+        self._numbers.turn(number)
+        self._turned += (number,)
+
+    def _expire(self, now: float) -> list[Item]:
+        """Forget the events that are held in vain at `now`, and their numbers; return them."""
+        self._turned = ()
+        gone = self._feed.expire(now)
+        for entry in gone:
+            self._expired = (*self._expired, cast(Event, entry.item))[-MOST_EXPIRED:]
+            if entry.told is not None:
+                self._turn_number(entry.told)
+        return [entry.item for entry in gone]
+
+    def _move_to(self, now: float) -> None:
+        """Let time pass until a question."""
+        if self._floor.next_release is None:
+            self._feed.time = now
+        else:
+            self._release(now)
+
+    @undone
+    def _release(self, now: float) -> None:
+        self._feed.move_to(now)
+        self._keep_release()
+
+    def _keep_release(self) -> None:
+        """Note that a task that was held back begins to wait: the floor forgets when, if it is replayed."""
+        self._opens |= self._asked < self._floor.last_release
 
     @exclusive
     def decide(self, now: float) -> list[Order]:
@@ -473,7 +658,7 @@ class Dispatcher(CopiedWhole):
         Raises
         ------
         EventError
-            If time runs backwards; nothing is changed then.
+            If time runs backwards, or more than `ahead` forwards; nothing is changed then.
         ActionError
             If a policy of your own chooses an impossible assignment; those before it stay, and the next call
             returns them.
@@ -481,7 +666,7 @@ class Dispatcher(CopiedWhole):
             If one cannot be written to the log; the next call returns what was decided.
         """
         now = self._check_time(now, "decide")
-        self._feed.move_to(now)
+        self._move_to(now)
         orders = self._take_owed() if self._owed else []
         floor, decider = self._floor, self._decider
         try:
@@ -522,7 +707,7 @@ class Dispatcher(CopiedWhole):
                     break
                 reason = self._find_reason(found, now)
                 name = offer.pop(found.position)
-                taker = self.layout.vehicles[found.vehicle].id
+                taker = self._floor.layout.vehicles[found.vehicle].id
                 holder, own = floor.tasks[name].vehicle, floor.vehicles[found.vehicle].task
                 if holder == found.vehicle:
                     floor.settle(holder)
@@ -537,15 +722,16 @@ class Dispatcher(CopiedWhole):
         finally:
             floor.close_round()
 
+    @undone
     def _recall(self, now: float, v: int, reason: str) -> Recall:
         """Let a vehicle give its task back."""
-        vehicle, task = self.layout.vehicles[v].id, self._floor.vehicles[v].task
+        vehicle, task = self._floor.layout.vehicles[v].id, self._floor.vehicles[v].task
         assert task is not None
         self._floor.turn(v, now)
         self._feed.give(Recalled(now, vehicle, task))
         order = Recall(vehicle, task, reason, self._count_order())
-        self._given.pop(vehicle, None)
-        self._recalls.setdefault(vehicle, []).append(order)
+        self._given = {name: made for name, made in self._given.items() if name != vehicle}
+        self._recalls = {**self._recalls, vehicle: [*self._recalls.get(vehicle, ()), order]}
         self._note_order(RECALL, now, order)
         return order
 
@@ -558,7 +744,7 @@ class Dispatcher(CopiedWhole):
             if v < 0:
                 self._next_errand = math.inf if site == NEVER else now + site
                 return
-            place = self.layout.sites[site].id
+            place = self._floor.layout.sites[site].id
             if status == TO_CHARGER:
                 level = self._floor.find_level(v, now)
                 low = level < self._floor.problem.battery[0, v, BATTERY_GOOD]
@@ -567,13 +753,15 @@ class Dispatcher(CopiedWhole):
                 reason = f"idle for {now - self._floor.vehicles[v].since:.0f} s"
             orders.append(self._send(now, v, place, status == TO_CHARGER, reason))
 
+    @undone
     def _send(self, now: float, v: int, site: str, charges: bool, reason: str) -> Park | Charge:
         """Send a vehicle to a place."""
-        vehicle, index = self.layout.vehicles[v].id, self.layout.site_index[site]
+        vehicle, index = self._floor.layout.vehicles[v].id, self._floor.layout.site_index[site]
         self._floor.send(v, TO_CHARGER if charges else PARKING, index, now)
         self._feed.give(Sent(now, vehicle, site, charges))
         kind = Charge if charges else Park
-        order = self._given[vehicle] = kind(vehicle, site, reason, self._count_order())
+        order = kind(vehicle, site, reason, self._count_order())
+        self._given = {**self._given, vehicle: order}
         self._note_order(CHARGE if charges else PARK, now, order)
         return order
 
@@ -583,17 +771,19 @@ class Dispatcher(CopiedWhole):
 
     def _note_order(self, kind: str, now: float, order: Order, **more: Any) -> None:
         """Add an order to the log; it is owed until that is done."""
-        self._owed.add(order.number)
+        owed, self._owed = self._owed, {*self._owed, order.number}
         self._note(kind, time=now, **order._asdict(), **more)
-        self._owed.discard(order.number)
+        self._owed = owed
 
     def _settle_recalls(self, event: Event) -> None:
         """Forget the recalls that an event answers, or that have nothing to say any more."""
         if isinstance(event, RecallAnswered):
-            known = self._recalls.get(event.vehicle, ())
-            self._recalls[event.vehicle] = [made for made in known if made.task != event.task]
-        elif isinstance(event, VehicleIdle | VehicleBroke | VehicleRemoved):
-            self._recalls.pop(event.vehicle, None)
+            left = self._recalls.get(event.vehicle, ())
+            left = [made for made in left if made.task != event.task]
+            self._recalls = {**self._recalls, event.vehicle: left}
+        elif self._recalls and isinstance(event, VehicleIdle | VehicleBroke | VehicleRemoved):
+            known = self._recalls.items()
+            self._recalls = {name: made for name, made in known if name != event.vehicle}
 
     def _take_owed(self) -> list[Order]:
         """Return, as repeated, those of the orders owed that hold and that nobody has confirmed."""
@@ -611,7 +801,7 @@ class Dispatcher(CopiedWhole):
                     again = copy(made)
                     again.repeated = True
                     owed.append(again)
-            elif own.way is not None and self.layout.sites[own.way.end].id == made.site:
+            elif own.way is not None and self._floor.layout.sites[own.way.end].id == made.site:
                 owed.append(made._replace(repeated=True))
         self._owed.clear()
         return sorted(owed, key=lambda made: made.number)
@@ -635,10 +825,10 @@ class Dispatcher(CopiedWhole):
         Raises
         ------
         EventError
-            If time runs backwards.
+            If time runs backwards, or more than `ahead` forwards.
         """
         now = self._check_time(now, "observe")
-        self._feed.move_to(now)
+        self._move_to(now)
         self._decider.tell(self._floor, now)
         problem = self._floor.problem
         n_vehicles = problem.fleet.shape[1]
@@ -685,7 +875,7 @@ class Dispatcher(CopiedWhole):
         Raises
         ------
         EventError
-            If time runs backwards.
+            If time runs backwards, or more than `ahead` forwards.
         PolicyError
             If the policy is one in plain Python, which plays no futures, or the records are of another floor.
         InputError
@@ -699,11 +889,12 @@ class Dispatcher(CopiedWhole):
         check_budget(budget)
         kept = self._forecasting
         if kept is None or kept[0] is not history:
-            player = find_player(self.policy, self.layout, history)
+            player = find_player(self.policy, self._floor.layout, history)
             self._forecasting = kept = history, Forecaster(player, self.seed)
         return kept[1].look(self._floor, self._decisions, now, int(futures), budget)
 
     @exclusive
+    @undone
     def assign(self, now: float, vehicle: str, task: str) -> Assignment:
         """Record an assignment that somebody else has decided.
 
@@ -727,13 +918,12 @@ class Dispatcher(CopiedWhole):
             If it cannot be; nothing is changed then.
         """
         now = self._check_time(now, "assign")
-        if self.next_time is not None and self.next_time <= now:
-            self._feed.move_to(now)
+        self._move_to(now)
         v, position = self._floor.check_assignment(f"assign at {now} s", vehicle, task)
-        self._feed.move_to(now)
         return self._assign(now, Decision(v, position, MANUAL, 0))
 
     @exclusive
+    @undone
     def send(self, now: float, vehicle: str, site: str) -> Park | Charge:
         """Record that somebody else sends a vehicle without a task to a charger or a parking place.
 
@@ -756,10 +946,10 @@ class Dispatcher(CopiedWhole):
             If it cannot be; nothing is changed then.
         """
         now = self._check_time(now, "send")
-        charges = self._floor.check_errand(f"send at {now} s", vehicle, site).charges
-        self._feed.move_to(now)
-        v = [item.id for item in self.layout.vehicles].index(vehicle)
-        return self._send(now, v, site, charges, MANUAL)
+        self._move_to(now)
+        sent = self._floor.check_errand(f"send at {now} s", vehicle, site)
+        v = [item.id for item in self._floor.layout.vehicles].index(vehicle)
+        return self._send(now, v, sent.site, sent.charges, MANUAL)
 
     def _find_reason(self, found: Decision, now: float) -> Explanation | None:
         """Return why a decision was taken, before it is carried out, if that is wanted."""
@@ -767,6 +957,7 @@ class Dispatcher(CopiedWhole):
             return self._decider.explain(self._floor, found, now)
         return None
 
+    @undone
     def _assign(self, now: float, found: Decision, reason: Explanation | None = None) -> Assignment:
         """Carry out what has been decided."""
         floor = self._floor
@@ -778,7 +969,7 @@ class Dispatcher(CopiedWhole):
         finish = floor.vehicles[found.vehicle].finish
         number = self._count_order()
         assignment = Assignment(vehicle, task, found.rule, found.futures, finish, reason, number)
-        self._given[vehicle] = assignment
+        self._given = {**self._given, vehicle: assignment}
         if self._audit is None:
             self._lines += 1
             return assignment
@@ -792,6 +983,7 @@ class Dispatcher(CopiedWhole):
     def _check_time(self, time: float, what: str) -> float:
         if not is_real(time):
             raise EventError(f"{what}: read time {describe(time)}; expected seconds")
+        self._feed.check_time(what, time)
         if time < self._feed.time:
             raise EventError(
                 f"{what} at {time} s: before the last event at {self._feed.time} s; "
@@ -831,7 +1023,8 @@ class Dispatcher(CopiedWhole):
                     "owed": made.number in self._owed,
                 }
                 for made in self._given.values()
-                if isinstance(made, Assignment) and self.under_way.get(made.task) == made.vehicle
+                if isinstance(made, Assignment)
+                and self._find_under_way().get(made.task) == made.vehicle
             ],
         }
         if self._floor.has_errands:
@@ -877,7 +1070,7 @@ class Dispatcher(CopiedWhole):
         """
         dispatcher = cls._restore(path)
         if audit is not None:
-            dispatcher._open_log(audit, fsync)
+            dispatcher._begin_log(AuditLog(audit, fsync=bool(fsync)))
         return dispatcher
 
     @classmethod
@@ -958,9 +1151,9 @@ class Dispatcher(CopiedWhole):
         Warns
         -----
         LogWarning
-            If its last line was cut off.
+            If its last line was cut off, or the time of one lies so far ahead that it is passed over.
         """
-        lines, torn = read_log(audit)
+        lines, torn, size = read_log(audit)
         if isinstance(layout, str | os.PathLike):
             layout = load_layout(layout)
         if state is not None:
@@ -974,20 +1167,27 @@ class Dispatcher(CopiedWhole):
             known = (*OPTIONS, *ERRAND_OPTIONS)
             kept = {name: value for name, value in logged["options"].items() if name in known}
             given = {**kept, **options, "start": logged["start"]}
-            dispatcher = cls(layout, policy, **given)
+            try:
+                dispatcher = cls(layout, policy, **given)
+            except InputError as error:
+                if str(error).split(":")[0] not in kept.keys() - options.keys():
+                    raise
+                raise RecordError(f"{audit}: {lines[0][0]}: {STARTED}: {error}") from error
             fleet = [vehicle.id for vehicle in dispatcher.layout.vehicles]
             if logged["line"] == 0 and fleet != logged["vehicles"]:
+                found = list_some([describe(name) for name in logged["vehicles"]], 20)
                 raise RecordError(
-                    f"{audit}: {lines[0][0]}: vehicles: read {list_some(logged['vehicles'], 20)}; expected "
+                    f"{audit}: {lines[0][0]}: vehicles: read {found}; expected "
                     f"those of layout '{dispatcher.layout.name}': {list_some(fleet, 20)}"
                 )
         else:
             dispatcher = cls(layout, policy, **options)
         dispatcher._redo(audit, lines)
+        log = AuditLog(audit, fsync=bool(fsync), size=size)
         if torn:
             what = f"{audit}: {torn}: cut off, as by a kill; it counts as not written"
             warnings.warn(what, LogWarning, stacklevel=2)
-        dispatcher._open_log(audit, fsync)
+        dispatcher._begin_log(log)
         return dispatcher
 
     def _redo(
@@ -1002,8 +1202,10 @@ class Dispatcher(CopiedWhole):
                 )
             if line["line"] < self._lines:
                 continue
-            try:
-                redo_line(self._feed, line)
+            with name_line(f"{path}: {place}", line):
+                if line["kind"] not in ORDERS:
+                    self._expire(max(read_time(line.get(name)) for name in ("time", "clock")))
+                redo_line(self._feed, line, f"{path}: {place}", self.ahead)
                 if line["kind"] in ORDERS:
                     self._decisions += line["kind"] == ASSIGNED
                     self._last_order = int(line["number"])
@@ -1012,13 +1214,6 @@ class Dispatcher(CopiedWhole):
                     self._numbers.add(int(line["number"]))
                 if line["kind"] in EVENTS:
                     self._settle_recalls(read_event(EVENTS[line["kind"]], line))
-            except KeyError as error:
-                raise RecordError(
-                    f"{path}: {place}: {line['kind']}: {error} is missing or unknown"
-                ) from error
-            except UNUSABLE as error:  # an EventError is a ValueError, too
-                reason = make_printable(str(error)[:400])
-                raise RecordError(f"{path}: {place}: {line['kind']}: {reason}") from error
             self._lines += 1
         self._owed = {made.number for made in self._given.values()}
         self._owed.update(made.number for items in self._recalls.values() for made in items)
@@ -1027,7 +1222,8 @@ class Dispatcher(CopiedWhole):
         """Note an order that a log or a saved state tells."""
         vehicle, number = str(made["vehicle"]), int(made["number"])
         if kind == ASSIGNED:
-            futures, finish = int(made["futures"]), float(made["finish"])
+            futures, finish = int(made["futures"]), made["finish"]
+            finish = math.nan if finish is None else float(finish)
             task, rule = str(made["task"]), str(made["rule"])
             self._given[vehicle] = Assignment(vehicle, task, rule, futures, finish, number=number)
         elif kind == RECALL:

@@ -244,13 +244,16 @@ class VehicleLevel:
     time : float
         s.
     vehicle : str
-    level : float
+    level : float or None
         In the layout's unit, from 0 to the battery's capacity.
+    percent : float or None
+        Of the capacity, in the place of `level`.
     """
 
     time: float
     vehicle: str
-    level: float
+    level: float | None = None
+    percent: float | None = None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ import math
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
 from acerl_np.live.board import Situation
 from acerl_np.live.events import Event, TaskArrived, VehicleLevel, VehiclePassed
@@ -14,6 +16,18 @@ from acerl_np.support.errors import EventError
 
 LATE = 5.0
 """s that an event may be late, unless the dispatcher is told otherwise."""
+
+AHEAD = 604_800.0
+"""s that a time may be after all that is known, unless the dispatcher is told otherwise: seven days."""
+
+
+STATE = (
+    *("time", "base", "entries", "_seen", "_number", "_first_held"),
+    *("_middle", "_n_middle", "_middle_time"),
+)
+"""Attributes of a `Feed` that change."""
+
+get_state = attrgetter(*STATE)  # not `vars`, after which attributes are slower
 
 
 @dataclass(order=True, slots=True)
@@ -28,6 +42,8 @@ class Entry:
     """Whether it is kept though it cannot be yet."""
     is_settled: bool = True
     """Whether it could be."""
+    told: int | None = None
+    """The plant's own number of the event."""
 
 
 class Numbers:
@@ -40,18 +56,24 @@ class Numbers:
         return bisect_right(self.ends, number) % 2 == 1
 
     def add(self, number: int) -> None:
-        """Note a number that has not come yet: an end that was there already is none any more."""
-        for end in (number, number + 1):
-            k = bisect_left(self.ends, end)
-            if self.ends[k : k + 1] == [end]:
-                del self.ends[k]
-            else:
-                self.ends.insert(k, end)
+        """Note a number."""
+        if number not in self:
+            self.turn(number)
+
+    def turn(self, number: int) -> None:
+        """Note a number, or forget it if it was: an end that was there already is none any more."""
+        k, m = bisect_left(self.ends, number), bisect_right(self.ends, number + 1)
+        self.ends[k:m] = sorted({number, number + 1} ^ set(self.ends[k:m]))
 
     @property
     def last(self) -> int | None:
         """The highest, None before any."""
         return self.ends[-1] - 1 if self.ends else None
+
+    @property
+    def missing(self) -> tuple[range, ...]:
+        """Those between the first and the last that have not come."""
+        return tuple(map(range, self.ends[1::2], self.ends[2::2]))
 
 
 class Feed:
@@ -59,8 +81,8 @@ class Feed:
 
     Attributes
     ----------
-    lateness : float
-        s that an event may be late.
+    lateness, ahead : float
+        s that an event may be late; s that a time may be after all that is known.
     time : float
         Latest of all events and questions, s.
     base : Situation
@@ -69,8 +91,8 @@ class Feed:
         In order; all of the last `lateness` seconds, and a few before them.
     """
 
-    def __init__(self, floor: Floor, lateness: float) -> None:
-        self.floor, self.lateness = floor, lateness
+    def __init__(self, floor: Floor, lateness: float, ahead: float = AHEAD) -> None:
+        self.floor, self.lateness, self.ahead = floor, lateness, ahead
         self.take_over(floor.snapshot(), [], -math.inf)
 
     def take_over(self, base: Situation, entries: list[Entry], time: float) -> None:
@@ -79,8 +101,52 @@ class Feed:
         self.base = base
         # A situation on the way, and how many entries lead there: the base as soon as none can come before.
         self._middle, self._n_middle, self._middle_time = base, 0, -math.inf
+        self._first_held = -math.inf
         self._note_seen()
         self._replay()
+
+    def mark(self) -> tuple[Any, ...]:
+        """Return what `undo` takes to come back here; it costs the same however much is known."""
+        return get_state(self), len(self.entries), len(self._seen), self.floor.changes
+
+    def undo(self, mark: tuple[Any, ...], error: BaseException) -> None:
+        """Return to a mark after an error."""
+        kept, n_entries, n_seen, changes = mark
+        # Lists and sets only grew, or others are in their place.
+        for name, value in zip(STATE, kept, strict=True):
+            setattr(self, name, value)
+        del self.entries[n_entries:]
+        if len(self._seen) != n_seen:
+            self._note_seen()
+        # Who refuses an event leaves the tables sound; what else is raised may come from anywhere.
+        anew = not isinstance(error, EventError)
+        if anew or self.floor.changes != changes:
+            self._replay(anew=anew)
+            self.floor.changes = changes
+
+    def check_time(self, what: str, time: float) -> None:
+        """Refuse a time that is of another clock or unit, with an EventError."""
+        start, latest = self.floor.day.start, max(self.floor.day.start, self.time)
+        is_before = time < start - self.ahead and math.isinf(self.time)
+        if is_before or time > latest + self.ahead:
+            known = "the start of the day" if latest == start else "the latest time so far"
+            raise EventError(
+                f"{what} at {time} s: more than {self.ahead:,g} s from {latest} s, {known}; expected seconds "
+                "of one clock, and start= or begin_day() with the time at which the day begins by it"
+            )
+
+    def expire(self, now: float) -> list[Entry]:
+        """Take out and return what is held and was too long ago at `now` for anything to come before it."""
+        first = now - self.lateness
+        if self._first_held >= first:
+            return []
+        gone = [entry for entry in self.entries if not entry.is_settled and entry.time < first]
+        self._n_middle -= sum(entry in gone for entry in self.entries[: self._n_middle])
+        self.entries = [entry for entry in self.entries if entry not in gone]
+        held = (entry.time for entry in self.entries if not entry.is_settled)
+        self._first_held = min(held, default=math.inf)
+        self._note_seen()
+        return gone
 
     def _note_seen(self) -> None:
         items = (entry.item for entry in self.entries)
@@ -109,45 +175,39 @@ class Feed:
         self.floor.apply(item)
         self._append(Entry(self.time, self._count(), item))
 
-    def take(self, event: Event, *, holds: bool = False) -> bool:
-        """Settle an event by its own time; return whether it was new.
+    def take(self, event: Event, *, holds: bool = False, told: int | None = None) -> Entry | None:
+        """Settle an event by its own time; return its entry, None if it was known.
 
-        With `holds` it is kept if it cannot be yet. An EventError, if it is too late or cannot be, changes
-        nothing.
+        With `holds` it is kept if it cannot be yet. After an EventError, if it is too late or cannot be, or
+        anything else, `undo` is needed. `told` is the plant's number of it.
         """
-        if self._is_known(event):
-            return False
+        try:
+            if self._is_known(event):
+                return None
+        except TypeError:  # a field that is no name and no number: refused when it is settled
+            holds = False
         time = float(event.time)
         if time < self.time - self.lateness:
             raise EventError(
                 f"{type(event).__name__} at {event.time} s: more than {self.lateness:g} s before the last "
                 f"event at {self.time} s; expected events at most {self.lateness:g} s late"
             )
-        entry = Entry(self._place(event, time), self._count(), event, holds)
+        entry = Entry(self._place(event, time), self._count(), event, holds, told=told)
         in_order = not self.entries or self.entries[-1].time <= entry.time
         if in_order and entry.time >= self.floor.last_release:
-            released = self.floor.last_release
             self.floor.advance(entry.time)
-            try:
-                self._settle(entry)
-            except EventError:
-                if self.floor.last_release != released:
-                    self._replay()
-                raise
+            self._settle(entry)
             self.time = max(self.time, time)
             self._append(entry)
         else:
             self._insert(entry)
         self._seen.add(event)
-        return True
+        return entry
 
     def _is_known(self, event: Event) -> bool:
         """Whether the same event came before."""
-        try:
-            if event in self._seen:
-                return True
-        except TypeError:  # a field that is no name and no number; refused when it is settled
-            return False
+        if event in self._seen:
+            return True
         if not isinstance(event, TaskArrived):
             return False
         task = self.floor.tasks.get(event.task) or self.floor.planned.get(event.task)
@@ -179,34 +239,28 @@ class Feed:
             if not entry.holds:
                 raise
             entry.is_settled = False
+            self._first_held = min(self._first_held, entry.time)
 
     def _append(self, entry: Entry) -> None:
         """Add the last entry, which has happened."""
         self.entries.append(entry)
         if self.time > self._middle_time + self.lateness:
             self.base = self._middle
-            del self.entries[: self._n_middle]
+            self.entries = self.entries[self._n_middle :]
             self._note_seen()
             self._middle, self._n_middle = self.floor.snapshot(), len(self.entries)
             self._middle_time = self.time
 
     def _insert(self, entry: Entry) -> None:
         """Settle an entry before others."""
+        self.entries = self.entries.copy()
         insort(self.entries, entry)
-        n_middle = self._n_middle
-        if self.entries.index(entry) < n_middle:
-            self._n_middle += 1
-        try:
-            self._replay()
-        except EventError:
-            self.entries.remove(entry)
-            self._n_middle = n_middle
-            self._replay()
-            raise
+        self._n_middle += self.entries.index(entry) < self._n_middle
+        self._replay()
 
-    def _replay(self) -> None:
+    def _replay(self, *, anew: bool = False) -> None:
         """Let all entries happen again from the base on; an EventError if one that is not held cannot be."""
-        self.floor.restore(self.base)
+        self.floor.restore(self.base, anew=anew)
         late = max(self.entries, key=lambda entry: entry.number, default=None)
         for n, entry in enumerate(self.entries):
             if n == self._n_middle:

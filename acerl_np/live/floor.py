@@ -55,16 +55,30 @@ from acerl_np.live.events import (
     VehicleRemoved,
     VehicleRepaired,
 )
+from acerl_np.problem.fields import read_id
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.limits import MAX_VEHICLES
+from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES
 from acerl_np.problem.parts import Battery, Vehicle
 from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.simulation.scene import STATUSES
-from acerl_np.support.errors import EventError, LayoutError, PolicyError, describe, list_some
+from acerl_np.support.errors import (
+    EventError,
+    LayoutError,
+    PolicyError,
+    RecordError,
+    describe,
+    list_some,
+)
 from acerl_np.support.numbers import is_real
 
 MOST = 1e12
-"""Largest number of a task that is accepted."""
+"""Largest number of a task that a log of before may have."""
+
+LIMITED = ("expiry", "handling_time", "demand", "priority", "processing", "announced", "seconds")
+"""Fields whose numbers are those of a record: up to `MAX_NUMBER`, or infinite where one may be."""
+
+MOMENTS = ("earliest_start", "due", "ready")
+"""Fields that hold a time besides that of the event."""
 
 NUMBERS = (
     *("time", "expiry", "handling_time", "demand", "priority", "earliest_start"),
@@ -147,6 +161,7 @@ class Floor(Board):
     def apply(self, item: Item) -> None:
         """Let an event, or what else happened, happen; an EventError if it cannot be changes nothing."""
         HANDLERS[type(item)](self, item)
+        self.changes += 1
 
     def advance(self, now: float) -> None:
         """Let those tasks wait that are held back until `now` or before."""
@@ -157,10 +172,10 @@ class Floor(Board):
             self.last_release = max(self.last_release, find_arrival(task.event))
             self._plan_release()
 
-    def restore(self, situation: Situation) -> None:
-        """Return to a situation."""
-        is_other = situation.layout is not self.layout
-        super().restore(situation)
+    def restore(self, situation: Situation, *, anew: bool = False) -> None:
+        """Return to a situation, as `Board.restore`."""
+        is_other = anew or situation.layout is not self.layout
+        super().restore(situation, anew=anew)
         self.last_release = -np.inf
         self._plan_release()
         if is_other:
@@ -211,13 +226,13 @@ class Floor(Board):
         own = self.vehicles[v].site
         if not np.isfinite(self.problem.distance[0, own, place]):
             raise EventError(f"{what}: no way for vehicle '{vehicle}' to '{site}'")
-        return Sent(0.0, vehicle, site, charges)
+        return Sent(0.0, vehicle, self.layout.sites[place].id, charges)
 
     def _send(self, sent: Sent) -> None:
-        self.check_errand(f"order at {sent.time} s", sent.vehicle, sent.site)
-        site = self.layout.site_index[sent.site]
+        site = self.check_errand(f"order at {sent.time} s", sent.vehicle, sent.site).site
         status = TO_CHARGER if sent.charges else PARKING
-        self.send(self._positions[sent.vehicle], status, site, sent.time)
+        index = self.layout.site_index[site]
+        self.send(self._positions[sent.vehicle], status, index, sent.time)
 
     def _turn_back(self, order: Recalled) -> None:
         v = self._find_vehicle(order.vehicle, what := f"recall at {order.time} s")
@@ -252,6 +267,15 @@ class Floor(Board):
                 f"{what}: site '{name}' is a station of {len(sites)} sites; expected one of them"
             )
         return sites[0]
+
+    def _find_open_site(self, name: str, what: str) -> int:
+        """Return a site at which a vehicle may stand without a task."""
+        site = self._find_site(name, what)
+        try:
+            self.layout.check_stand(self.layout.sites[site].id, f"{what}: site")
+        except LayoutError as error:
+            raise EventError(str(error)) from error
+        return site
 
     def _find_ends(self, event: TaskArrived, what: str) -> tuple[int, int]:
         """Return the sites of a task, those of stations chosen as in a record."""
@@ -551,7 +575,7 @@ class Floor(Board):
 
     def _park(self, event: VehicleParked) -> None:
         v, _ = self._expect(event, IDLE, *ERRANDS)
-        self._end_work(v, self._find_site(event.site, name_event(event)), float(event.time))
+        self._end_work(v, self._find_open_site(event.site, name_event(event)), float(event.time))
 
     def _charge(self, event: VehicleCharging) -> None:
         what, statuses = name_event(event), (IDLE, *ERRANDS) if event.begins else (CHARGING,)
@@ -569,17 +593,27 @@ class Floor(Board):
             raise EventError(f"{what}: vehicle '{own}' has no battery in the layout")
         return battery
 
-    def _level(self, event: VehicleLevel) -> None:
+    def read_level(self, event: VehicleLevel) -> tuple[float, Battery]:
+        """Return the energy that an event tells, and the vehicle's battery; an EventError if it cannot be."""
         what = name_event(event)
-        v = self._find_vehicle(event.vehicle, what)
-        most = self._expect_battery(v, what).capacity
-        if not is_real(event.level) or not 0 <= event.level <= most:
-            raise EventError(
-                f"{what}: level: read {describe(event.level)}; expected a number from 0 to {most:,}, the "
-                "battery's capacity"
-            )
-        level, now = float(event.level), float(event.time)
-        self.put(v, self.vehicles[v]._replace(level=level, level_time=now))
+        battery = self._expect_battery(self._find_vehicle(event.vehicle, what), what)
+        if (event.level is None) == (event.percent is None):
+            raise EventError(f"{what}: expected either a level or percent")
+        if event.level is None:
+            _check_number(what, "percent", event.percent, 0.0, 100)
+            return float(event.percent) * battery.capacity / 100.0, battery  # type: ignore[arg-type]
+        _check_number(what, "level", event.level, 0.0, battery.capacity)
+        return float(event.level), battery
+
+    def _level(self, event: VehicleLevel) -> None:
+        level, _ = self.read_level(event)
+        v = self._positions[event.vehicle]
+        self.put(v, self.vehicles[v]._replace(level=level, level_time=float(event.time)))
+
+    def believe_level(self, name: object, now: float) -> float:
+        """Return the energy that a vehicle has at `now`, or when it was told last; 0 if nobody knows any."""
+        v = self._positions.get(name) if isinstance(name, str) else None
+        return 0.0 if v is None else self.find_level(v, max(now, self.vehicles[v].level_time))
 
     def _answer(self, event: RecallAnswered) -> None:
         what, now = name_event(event), float(event.time)
@@ -632,11 +666,11 @@ class Floor(Board):
             raise EventError(f"{what}: vehicle: read '{describe(event.vehicle)}'; expected a name")
         if event.vehicle in self._positions:
             raise EventError(f"{what}: vehicle '{event.vehicle}' is in the fleet already")
-        self._find_site(event.site, what)
+        site = self.layout.sites[self._find_open_site(event.site, what)].id
         if len(self.vehicles) == MAX_VEHICLES:
             raise EventError(f"{what}: {MAX_VEHICLES:,} vehicles already; expected fewer")
         try:
-            added = Vehicle(event.vehicle, event.site, event.speed, event.capacity)
+            added = Vehicle(event.vehicle, site, event.speed, event.capacity)
             self._set_fleet([*self.layout.vehicles, added], what)
         except LayoutError as error:
             raise EventError(f"{what}: {error}") from error
@@ -744,6 +778,27 @@ def name_event(event: Event) -> str:
     return f"{type(event).__name__} at {event.time} s"
 
 
+def check_record(event: Event) -> None:
+    """Refuse a task that no record may hold, by its name or a number: the log is read as one.
+
+    Logs and states of before may have such tasks.
+    """
+    what = name_event(event)
+    try:
+        if isinstance(event, TaskArrived):
+            read_id(vars(event), "task", what)
+    except RecordError as error:
+        raise EventError(str(error)) from error
+    for field, value in vars(event).items():
+        if field in LIMITED and value is not None and value != np.inf:
+            # A task may come after those of which a record says nothing.
+            least = -MAX_NUMBER if field == "priority" else 0.0
+            _check_number(what, field, value, least, MAX_NUMBER)
+        elif field in MOMENTS and value is not None:
+            least = event.time - MAX_NUMBER if field == "ready" else -MOST
+            _check_number(what, field, value, least, event.time + MAX_NUMBER)
+
+
 def _normalise(event: TaskArrived, pickup: str, delivery: str) -> TaskArrived:
     """Return a task between two sites whose numbers are Python's: others cannot be saved, or round."""
     numbers: dict[str, Any] = {name: getattr(event, name) for name in NUMBERS}
@@ -756,9 +811,10 @@ def _normalise(event: TaskArrived, pickup: str, delivery: str) -> TaskArrived:
     return replace(event, pickup=pickup, delivery=delivery, **floats)
 
 
-def _check_number(what: str, field: str, value: object, least: float) -> None:
+def _check_number(what: str, field: str, value: object, least: float, most: float = MOST) -> None:
     # Numbers of other kinds than Python's and NumPy's could not be compared.
-    if not is_real(value) or not least <= value <= MOST:  # type: ignore[operator]
+    if not is_real(value) or not least <= value <= most:  # type: ignore[operator]
+        limits = f"{least:g} to {most:{',' if isinstance(most, int) else 'g'}}"
         raise EventError(
-            f"{what}: {field}: read {describe(value)}; expected a number from {least:g} to {MOST:g}"
+            f"{what}: {field}: read {describe(value)}; expected a number from {limits}"
         )

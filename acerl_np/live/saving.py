@@ -86,13 +86,15 @@ Kind = TypeVar("Kind", bound=Event)
 
 
 def read_event(kind: type[Kind], data: dict[str, Any]) -> Kind:
-    """Return an event of plain values; those that it does not know are left out."""
+    """Return an event of plain values; those that it does not know are left out, and null may be inf."""
     known = {
         field.name: data[field.name]
         for field in fields(kind)
         if field.name in data or field.default is MISSING
     }
-    return kind(**known)
+    numbers = [field.name for field in fields(kind) if field.type == "float"]
+    never = {name: math.inf for name in numbers if known.get(name, 0.0) is None}
+    return kind(**known | never)
 
 
 def _pack_feed(feed: Feed) -> dict[str, Any]:
@@ -124,7 +126,12 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
             "delivered": delivered,
         },
         "entries": [
-            {"at": _pack_time(entry.time), "holds": entry.holds, "item": _pack_item(entry.item)}
+            {
+                "at": _pack_time(entry.time),
+                "holds": entry.holds,
+                "item": _pack_item(entry.item),
+                "number": entry.told,
+            }
             for entry in feed.entries
         ],
     }
@@ -175,7 +182,13 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
         raise ValueError(f"machines: read {len(machines)}; expected {n}")
     base = Situation(layout, vehicles, tasks, pool, planned, machines, day, day.mark)
     entries = [
-        Entry(read_time(entry["at"]), n, _unpack_item(entry["item"]), bool(entry["holds"]))
+        Entry(
+            read_time(entry["at"]),
+            n,
+            _unpack_item(entry["item"]),
+            bool(entry["holds"]),
+            told=None if entry.get("number") is None else int(entry["number"]),
+        )
         for n, entry in enumerate(data.get("entries", []))
     ]
     feed.take_over(base, entries, read_time(data["time"]))

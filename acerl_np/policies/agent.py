@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NoReturn, Protocol
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.state import INSTANCE_TASK_SLOTS
+from acerl_np.kernels.state import INSTANCE_TASK_SLOTS, Problem
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.network import Policy
-from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances, refuse_chains
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.rules import PAPER_RULES, find_rules
 from acerl_np.problem.slots import POOL, SlotKind, find_slots
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.actions import ACTIONS, Actions, make_actions, read_actions
-from acerl_np.simulation.scene import Scene, read_choices
+from acerl_np.simulation.scene import Chooses, Scene, read_choices
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import ActionError, PolicyError, describe
 from acerl_np.support.fields import refuse
 
 AgentFunction = Callable[[np.ndarray, np.ndarray], ArrayLike]
 """Observations (float32, (B, n_features)) and masks (bool, (B, n_actions)) in, actions (int, (B,)) out."""
-
-
-class Chooses(Protocol):
-    """What a user writes."""
-
-    def choose(self, sim: Any, /) -> Any:
-        """Return vehicles and tasks."""
-        ...
 
 
 class OwnPolicy(BasePolicy):
@@ -82,27 +73,6 @@ class OwnPolicy(BasePolicy):
         n = sim.n_episodes
         return read_choices("vehicles", vehicles, n), read_choices("tasks", tasks, n)
 
-    def make_simulator(
-        self,
-        instances: Sequence[Instance],
-        breakdown_keys: np.ndarray,
-        *,
-        horizon: float | None = None,
-        goal: Goal = PAPER,
-    ) -> Simulator:
-        """Return a simulator that shows what the policy is to see."""
-        return Simulator(
-            instances,
-            scaling=self.scaling,
-            task_slots=self.task_slots,
-            n_vehicles=self.n_vehicles,
-            horizon=horizon,
-            breakdown_keys=breakdown_keys,
-            slots=self,
-            rules=self,
-            goal=goal,
-        )
-
     def play(self, simulator: Simulator) -> None:
         """Decide until all episodes of a simulator are over.
 
@@ -119,7 +89,12 @@ class OwnPolicy(BasePolicy):
         while not simulator.done.all():
             simulator.assign(*self.choose(simulator))
 
-    def _prepare(self, *given: object) -> NoReturn:
+    def _prepare(
+        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
+    ) -> tuple[Problem, Callable[[], NoReturn]]:
+        return problem, self._refuse_to_decide
+
+    def _refuse_to_decide(self) -> NoReturn:
         raise PolicyError(
             f"policy: read {self}; expected one that is compiled, as a rule by @acerl_np.rule"
         )

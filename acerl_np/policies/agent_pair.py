@@ -62,7 +62,12 @@ class AgentPair(Policy):
         *,
         rng: np.random.Generator | None = None,
     ) -> np.ndarray:
-        """Choose one action per row, as `Policy.act`.
+        """Choose one action per row.
+
+        Parameters
+        ----------
+        observation, action_mask, rng
+            As of `Policy.act`.
 
         Returns
         -------

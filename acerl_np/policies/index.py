@@ -258,7 +258,7 @@ class IndexPolicy(AnyPolicy):
     --------
     >>> import acerl_np
     >>> policy = acerl_np.IndexPolicy.of_weights(approach=-1.0, imbalance=-1.0, total_late=-0.5)
-    >>> sim = acerl_np.Simulator(acerl_np.load_instance("DMH-01"))
+    >>> sim = acerl_np.Simulator(acerl_np.load_instance("DMH-01"), policy=policy)
     >>> while not sim.done.all():
     ...     sim.assign(*policy.choose(sim))
     >>> bool(sim.makespan[0] < 2000)

@@ -11,6 +11,7 @@ from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import Decider, IndexDecider, RuleDecider
 from acerl_np.kernels.futures import LEAST_REACH, N_PAST_FIELDS, N_PROGRESS_FIELDS, PAST_SEEN, Ahead
 from acerl_np.kernels.index import allocate_pairs
+from acerl_np.kernels.own import OwnDecider
 from acerl_np.kernels.random import LOOKAHEAD
 from acerl_np.kernels.state import Problem, allocate_state
 from acerl_np.kernels.update import fill_stream
@@ -333,7 +334,7 @@ class Lookahead(BasePolicy):
             pairs=allocate_pairs(0, 0) if pairs is None else pairs,
             ranks_pairs=pairs is not None,
             rules=number_rules(self.rules),
-            draws=isinstance(decider, RuleDecider),
+            draws=_may_draw(decider),
             history=history,
             excluded=excluded,
             n_futures=max(1, self.futures),
@@ -430,6 +431,13 @@ def move_record(record: Instance, layout: Layout) -> Instance:
     return Instance.from_rows(
         record.name, layout.with_breakdowns(listed), rows, places, epoch=record.epoch
     )
+
+
+def _may_draw(decider: Decider) -> bool:
+    """Whether what decides may draw: rules do, and functions of users."""
+    if isinstance(decider, IndexDecider):
+        return len(decider.indices.own) > 0
+    return isinstance(decider, RuleDecider | OwnDecider)
 
 
 def find_same(places: Sequence[Instance | Layout], history: Sequence[Instance]) -> np.ndarray:

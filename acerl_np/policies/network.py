@@ -220,7 +220,7 @@ class Policy(AnyPolicy):
         observation : array_like of float32, (B, n_features) or (n_features,)
             As `Simulator.observation`, not standardised. Nothing in it says which slots it shows, nor in the
             mask which rules the actions are: they are to be this policy's, as those of
-            `Simulator(instances, slots=policy, rules=policy)` are.
+            `Simulator(instances, policy=policy)` are.
         action_mask : array_like of bool, (B, n_actions) or (n_actions,)
             Rows without a legal action belong to finished episodes and get -1.
         rng : numpy.random.Generator, optional

@@ -112,7 +112,14 @@ class Origin:
         *,
         goal: Goal = PAPER,
     ) -> Origin:
-        """Return the origin of a policy that is trained on these records, for a goal, by this version."""
+        """Return the origin of a policy that is trained on these records, for a goal, by this version.
+
+        Parameters
+        ----------
+        instances : Instance or sequence of Instance
+        keep_records : bool, whether its file is to hold them
+        goal : Goal
+        """
         chosen = list_instances(instances)
         if not chosen:
             raise InputError("no instances; expected at least one")
@@ -134,6 +141,11 @@ class Origin:
 
     def compare(self, layout: Layout, *, ordered: bool = True) -> list[str]:
         """Say in what a layout differs from those of training, by content and not by name.
+
+        Parameters
+        ----------
+        layout : Layout
+        ordered : bool, whether the order of the vehicles counts
 
         Returns
         -------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from acerl_np.kernels.baselines import MIX, RANDOM
@@ -10,7 +10,7 @@ from acerl_np.kernels.deciders import RuleDecider, YardstickDecider, make_yardst
 from acerl_np.kernels.yardsticks import ASSIGNMENT, EDD_NEAREST, FCFS_NEAREST, NEAREST, OPENTCS
 from acerl_np.policies.files import BasePolicy
 from acerl_np.problem.rules import TASK_RULES
-from acerl_np.support.errors import PolicyError, describe
+from acerl_np.support.errors import PolicyError, describe, suggest_name
 
 if TYPE_CHECKING:
     from acerl_np.kernels.state import Problem
@@ -54,12 +54,18 @@ STATIC = "Static"
 POLICY_NAMES = (*RULES, STATIC)
 
 
-def find_policy_name(name: str, names: Sequence[str] = POLICY_NAMES) -> str:
-    """Return the policy's name as `names` spell it, whatever its case; refuse others with a `PolicyError`."""
+def find_policy_name(
+    name: str, names: Sequence[str] = POLICY_NAMES, others: Iterable[str] = ()
+) -> str:
+    """Return the policy's name as `names` spell it, whatever its case; refuse others with a `PolicyError`.
+
+    It asks whether another of `names` was meant, or one of `others`, which are no policies.
+    """
     for known in names:
         if name.lower() == known.lower():
             return known
-    raise PolicyError(f"policy '{describe(name)}': unknown; expected one of {', '.join(names)}")
+    expected = f"expected one of {', '.join(names)}{suggest_name(name, [*names, *others])}"
+    raise PolicyError(f"policy '{describe(name)}': unknown; {expected}")
 
 
 class RulePolicy(BasePolicy):

@@ -13,7 +13,7 @@ from acerl_np.kernels.state import Problem
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.rules import find_policy_name
-from acerl_np.policies.static_search import PositionPlan, find_static
+from acerl_np.policies.static_search import PositionPlan, count_plans, find_static
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, find_layout, list_instances
 from acerl_np.problem.packing import UNUSABLE, pack_json, unpack_json
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 STATIC_TRIALS = 100
 """Episodes of each record that a plan is sought on where vehicles break down at random."""
+
+SECONDS_PER_TASK = 0.4e-6
+"""Seconds of a core that a plan takes for a task."""
 
 SHOWN = 8
 """Most vehicles that an error names."""
@@ -182,8 +185,7 @@ def fit_static(
             )
     seed = check_seed(seed)
     aligned = _align_fleets(chosen)
-    random = any(instance.layout.has_random_breakdowns for instance in chosen)
-    episodes = trials if random else 1
+    episodes = _count_episodes(chosen, trials)
     found = find_static(
         [instance for instance in aligned for _ in range(episodes)],
         goal=goal,
@@ -205,6 +207,19 @@ def fit_static(
         {name: PAPER_RULES[found.plan.rules[v]] for v, name in enumerate(fleet)},
         Origin.of(chosen, goal=goal),
     )
+
+
+def estimate_static(instances: Sequence[Instance]) -> float:
+    """Return about how many seconds of a core `fit_static` takes."""
+    n_tasks = sum(instance.n_tasks for instance in instances)
+    n_vehicles = max(len(instance.layout.vehicles) for instance in instances)
+    episodes = _count_episodes(instances, STATIC_TRIALS)
+    return SECONDS_PER_TASK * count_plans(n_vehicles) * episodes * n_tasks
+
+
+def _count_episodes(instances: Sequence[Instance], trials: int) -> int:
+    """Return how many episodes of each record a plan is sought on."""
+    return trials if any(item.layout.has_random_breakdowns for item in instances) else 1
 
 
 def _align_fleets(instances: Iterable[Instance]) -> list[Instance]:

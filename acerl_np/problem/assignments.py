@@ -49,7 +49,7 @@ def read_assignments(
     also of the export's format. A `RecordError` names line and field of what is unknown or stands twice, of a
     vehicle that may not carry its task, or where a task is left out.
     """
-    form = make_date_format(export.date_format)
+    form = make_date_format(export.date_format, export.timezone)
     columns = {name: TimeColumn(name, form) for name in ("start", "finish")}
     return PAST.read(path, lambda table: _collect(table, instance, columns), export)
 

@@ -16,7 +16,7 @@ from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy, name_in
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.records import BREAKDOWNS_FILE, NO_BREAKDOWNS, examine_record, read_breakdowns
-from acerl_np.support.errors import InputError, LayoutError, RecordError
+from acerl_np.support.errors import InputError, LayoutError, RecordError, suggest_name
 from acerl_np.support.files import STDIN, path_exists
 
 YARDSTICK = Path("bilge-ulusoy", "bilge-ulusoy.json")
@@ -77,6 +77,7 @@ def load_layout(layout: str | os.PathLike[str]) -> Layout:
     if not path_exists(name):
         raise LayoutError(
             f"{name}: no such layout; expected a JSON file or a bundled layout ({', '.join(bundled)})"
+            f"{suggest_name(name, bundled)}"
         )
     return Layout.load(layout)
 
@@ -218,7 +219,7 @@ def find_record(
     elif name != STDIN and not path_exists(path):
         raise RecordError(
             f"{name}: no such task record; expected a CSV file or a bundled instance "
-            f"({next(iter(bundled))} ... {list(bundled)[-1]})"
+            f"({next(iter(bundled))} ... {list(bundled)[-1]}){suggest_name(name, bundled)}"
         )
     if layout is None and path == instances_folder() / YARDSTICK:
         layout = _load_yardstick()[name].layout
@@ -259,5 +260,6 @@ def load_suite(name: str, *, breakdowns: str | os.PathLike[str] | None = None) -
     """
     suites = bundled_suites()
     if name not in suites:
-        raise InputError(f"suite '{name}': unknown; expected one of {', '.join(suites)}")
+        expected = f"expected one of {', '.join(suites)}{suggest_name(name, suites)}"
+        raise InputError(f"suite '{name}': unknown; {expected}")
     return [load_instance(instance, breakdowns=breakdowns) for instance in suites[name]]

@@ -9,11 +9,12 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from acerl_np.problem.fields import make_date_format
 from acerl_np.problem.json_tree import flag, is_name, names, number, shorten, table, text
-from acerl_np.problem.limits import MAX_NAME, MAX_NUMBER
+from acerl_np.problem.limits import MAX_ALIASES, MAX_NAME, MAX_NUMBER
 from acerl_np.problem.parting import find_parting
 from acerl_np.problem.task_rows import PAST, RECORD
 from acerl_np.support.errors import InputError, LayoutError
@@ -46,11 +47,23 @@ class Export:
         Leave out rows that cannot be read instead of refusing the table.
     due : float, optional
         When tasks are due that say nothing of it, s after their arrival.
+    handling : float, optional
+        Handling time of tasks that say nothing of it, s.
+    decimal : str, optional
+        "," or ".": what stands before decimals, the other one between thousands. It does not hold for numbers
+        of a workbook and for what was converted.
+    timezone : str, optional
+        Of the plant, such as "Europe/Berlin": where moments with an offset from UTC, or counted since 1970,
+        are read from the clock on the wall.
+    sites : mapping of str to str
+        What the record calls sites and stations of the floor: `{"Station 3": "station 03"}`. The floor's own
+        names go before.
 
     Raises
     ------
     InputError
-        If a column, an encoding, a date format, a split or a due time is none.
+        If a column, an encoding, a date format, a split, a number of seconds, a mark of decimals or a time
+        zone is none.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -60,6 +73,10 @@ class Export:
     split: str | None = None
     skip_bad: bool = False
     due: float | None = None
+    handling: float | None = None
+    decimal: str | None = None
+    timezone: str | None = None
+    sites: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Look at what can be looked at without a file."""
@@ -69,10 +86,15 @@ class Export:
                     f"columns (--columns): read {shorten(f'{name}={column}')}; expected KNOWN=COLUMN with "
                     f"one of {', '.join(KNOWN)}"
                 )
-        if self.due is not None and not (is_real(self.due) and 1.0 <= self.due <= MAX_NUMBER):
-            expected = f"expected a number of seconds from 1 to {MAX_NUMBER:g}"
-            raise InputError(f"due (--due): read {shorten(self.due)}; {expected}")
-        make_date_format(self.date_format)
+        for name, value, least in (("due", self.due, 1), ("handling", self.handling, 0)):
+            if value is not None and not (is_real(value) and least <= value <= MAX_NUMBER):
+                expected = f"expected a number of seconds from {least} to {MAX_NUMBER:g}"
+                raise InputError(f"{name} (--{name}): read {shorten(value)}; {expected}")
+        if self.decimal not in (None, ",", "."):
+            raise InputError(
+                f"decimal (--decimal): read {shorten(self.decimal)}; expected ',' or '.'"
+            )
+        make_date_format(self.date_format, self.timezone)
         find_parting(self.split)
         if self.encoding is not None:
             try:
@@ -89,9 +111,14 @@ PLAIN = Export()
 FORM = table(
     {
         "columns": names(text(), len(KNOWN)),
-        **{name: text(None) for name in ("encoding", "date_format", "sheet", "split")},
+        "sites": names(text(), MAX_ALIASES),
+        **{
+            name: text(None)
+            for name in ("encoding", "date_format", "sheet", "split", "decimal", "timezone")
+        },
         "skip_bad": flag(),
         "due": number(1.0, default=None),
+        "handling": number(0.0, default=None),
     },
     Export,
 )
@@ -121,17 +148,16 @@ def read_mapping(mapping: str | os.PathLike[str] | Mapping[str, Any] | Export | 
 
 def format_mapping(export: Export) -> str:
     """Return the file of a mapping."""
+    quote = partial(json.dumps, ensure_ascii=False)
     lines = ["# How records of this form are read: --mapping FILE"]
     for name, value in vars(export).items():
-        if value and name != "columns":
-            lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
-    if export.columns:
-        lines += ["", "[columns]"]
-        lines += [
-            f"{name} = {json.dumps(export.columns[name], ensure_ascii=False)}"
-            for name in KNOWN
-            if name in export.columns
-        ]
+        if value and not isinstance(value, Mapping):
+            lines.append(f"{name} = {quote(value)}")
+    columns = {name: export.columns[name] for name in KNOWN if name in export.columns}
+    sites = {quote(name): own for name, own in export.sites.items()}
+    for title, names_of in (("columns", columns), ("sites", sites)):
+        if names_of:
+            lines += ["", f"[{title}]", *(f"{name} = {quote(x)}" for name, x in names_of.items())]
     return "\n".join([*lines, ""])
 
 

@@ -6,12 +6,12 @@ import math
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta, timezone, tzinfo
 from typing import Any, NamedTuple, TypeVar
+from zoneinfo import ZoneInfo, available_timezones
 
 from acerl_np.problem.json_tree import is_name, refuse, shorten
 from acerl_np.problem.limits import MAX_NUMBER
-from acerl_np.problem.source import DECIMAL_COMMA
 from acerl_np.support.errors import InputError, RecordError
 
 TIMESTAMP = re.compile(
@@ -19,6 +19,7 @@ TIMESTAMP = re.compile(
     r"|[0-9]{8}T[0-9]{4}([0-9]{2}([.,][0-9]{1,9})?)?)"
     r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)?"
 )
+DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+\s*")
 CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.,][0-9]{1,9})?)?")
 DATE = re.compile(r"(?![0-9]{4}-)[0-9]{1,4}([./-])[0-9]{1,2}\1([0-9]{1,4})?.{0,60}")
 EXAMPLE = "2024-05-06T07:08:09"
@@ -31,7 +32,10 @@ CLOCK_DAY = datetime(1, 1, 1)
 SINCE_1970 = datetime(1970, 1, 1, tzinfo=UTC)
 
 MAX_SINCE_1970 = 4e9
-"""Seconds since 1970 are numbers above `MAX_NUMBER` (September 2001), up to this (2096)."""
+"""Seconds since 1970 are numbers above `MAX_NUMBER` (September 2001), up to this (2096).
+
+Milliseconds are a thousand times as many.
+"""
 
 MAX_FORMAT = 100
 """Characters of a date format."""
@@ -40,15 +44,14 @@ TRIAL = datetime(2024, 5, 16, 17, 38, tzinfo=UTC)
 
 
 def read_id(row: Mapping[str, Any], column: str, place: str) -> str:
-    """Return the name in a field; `RecordError` if it is empty, too long, not printable or a formula."""
+    """Return the name in a field; `RecordError` if it is empty, too long or not printable."""
     value = row.get(column)
     text = value.strip() if isinstance(value, str) else ""
+    if text.startswith("=") and column == "task":
+        refuse(f"{place}: {column}", value, "a name, no formula", RecordError)
     if isinstance(value, int):
         with suppress(ValueError):  # Python writes no number of more than 4,300 digits
             text = str(value)
-    if text.startswith("="):
-        # A spreadsheet that opens what is written of the task would carry it out.
-        refuse(f"{place}: {column}", value, "a name, no formula", RecordError)
     return text if is_name(text) else refuse(f"{place}: {column}", value, "a name", RecordError)
 
 
@@ -99,34 +102,53 @@ def read_number(
     number = parse_number(value)
     if not 0.0 <= number <= MAX_NUMBER:
         if isinstance(value, str) and DECIMAL_COMMA.fullmatch(value):
-            alternative = f", its decimals after a point{alternative}"
+            alternative = f", its decimals after a point (or as --decimal says){alternative}"
         expected = f"a number{unit} from 0 to {MAX_NUMBER:g}{alternative}"
         refuse(f"{place}: {column}", value, expected, RecordError)
     return number + 0.0  # minus zero is zero
 
 
 class DateFormat(NamedTuple):
-    """How a file writes dates, as `datetime.strptime` reads it; of times of day alone if `is_clock`."""
+    """How a file writes dates, as `datetime.strptime` reads it; of times of day alone if `is_clock`.
+
+    `zone` is that of the clock on the wall, if it is known.
+    """
 
     text: str
     is_clock: bool
+    zone: tzinfo | None = None
 
     def read(self, text: str) -> datetime | None:
         """Return the moment that a text names, None if it is not of this format."""
         try:
-            moment = datetime.strptime(text, self.text)
+            moment = datetime.strptime(text, self.text or " ")
         except ValueError:
             return None
         return datetime.combine(CLOCK_DAY, moment.time()) if self.is_clock else moment
 
 
-def make_date_format(text: str | None) -> DateFormat | None:
-    """Return a format that was asked for, None if none was.
+def find_zone(name: str | None) -> tzinfo | None:
+    """Return a time zone by its name; `InputError` if there is none, or the machine knows none at all."""
+    if name is None or name == "UTC":
+        return UTC if name else None
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:  # a folder of zones is no file
+        expected = "a time zone such as Europe/Berlin"
+        if not available_timezones():
+            expected = "UTC: this machine knows no other zone until it has pip install tzdata"
+        where = "timezone (--timezone)"
+        raise InputError(f"{where}: read {shorten(name)}; expected {expected}") from error
+
+
+def make_date_format(text: str | None, zone: str | None = None) -> DateFormat | None:
+    """Return a format or time zone that was asked for, None if none was.
 
     An `InputError` refuses what is none, names a day without its year, or no hour.
     """
+    clock = find_zone(zone)
     if text is None:
-        return None
+        return None if clock is None else DateFormat("", False, clock)
     parsed = None
     # A format may name one thing twice, or hold anything else that makes no pattern. Of a day without
     # its year newer Pythons warn.
@@ -141,14 +163,25 @@ def make_date_format(text: str | None) -> DateFormat | None:
             f"date_format (--date-format): read {shorten(text)}; expected a format such as "
             '"%d.%m.%Y %H:%M", with day, month, year and time, or with a time of day alone'
         )
-    return DateFormat(text, is_clock)
+    return DateFormat(text, is_clock, clock)
 
 
 def read_moment(value: object, date_format: DateFormat | None = None) -> datetime | None:
     """Return the moment that a field names, None if it names none.
 
-    A time of day is one of `CLOCK_DAY`; a number of seconds since 1970 is in UTC.
+    A time of day is one of `CLOCK_DAY`. What has an offset from UTC, as numbers since 1970 have, goes by the
+    clock of the format's zone, if it has one.
     """
+    moment = _find_moment(value, date_format)
+    if moment is not None and moment.tzinfo and date_format is not None and date_format.zone:
+        with suppress(OverflowError):  # of the first or the last day of all
+            local = moment.astimezone(date_format.zone)
+            # Python takes moments of one zone from each other without regard to its clock changes.
+            return local.replace(tzinfo=timezone(local.utcoffset() or timedelta()))
+    return moment
+
+
+def _find_moment(value: object, date_format: DateFormat | None) -> datetime | None:
     if isinstance(value, datetime):
         return value
     if isinstance(value, time) and value.tzinfo is None:
@@ -164,8 +197,9 @@ def read_moment(value: object, date_format: DateFormat | None = None) -> datetim
         if CLOCK.fullmatch(text) is not None:
             return datetime.fromisoformat(f"0001-01-01T{'0' if text[1] == ':' else ''}{text}")
     number = parse_number(value)
-    if MAX_NUMBER < number <= MAX_SINCE_1970:
-        return SINCE_1970 + timedelta(seconds=number)
+    for unit in (1.0, 1e3):
+        if MAX_NUMBER * unit < number <= MAX_SINCE_1970 * unit:
+            return SINCE_1970 + timedelta(seconds=number / unit)
     return None
 
 
@@ -212,7 +246,7 @@ class TimeColumn:
 
     def _read_seconds(self, row: Mapping[str, Any], place: str) -> float:
         raw = row.get(self.column)
-        if self._format is not None and isinstance(raw, str):
+        if self._format is not None and self._format.text and isinstance(raw, str):
             alternative = f", or a time of the format {shorten(self._format.text)}"
         else:
             alternative = f", a timestamp such as {EXAMPLE}, or a time of day such as 07:30"
@@ -225,15 +259,13 @@ class TimeColumn:
                     f"expected --date-format (date_format=) such as {_suggest(str(dated[1]), raw)}, or a "
                     f"timestamp such as {EXAMPLE}"
                 )
-            if 1e12 <= parse_number(raw) <= 1e3 * MAX_SINCE_1970:
-                alternative += "; of milliseconds since 1970 the seconds"
         return read_number(row, self.column, place, alternative=alternative)
 
     def _describe_form(self, raw: object, value: float | datetime) -> str:
         if not isinstance(value, datetime):
             return "seconds"
         if parse_number(raw) > MAX_NUMBER:
-            return "seconds since 1970"
+            return f"{'milli' * (parse_number(raw) > MAX_SINCE_1970)}seconds since 1970"
         if is_clock(value):
             return "times of day"
         if self._format is not None and isinstance(raw, str) and self._format.read(raw.strip()):

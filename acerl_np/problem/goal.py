@@ -205,7 +205,13 @@ class Goal:
         return replace(self, **{name: getattr(Goal, name) for name in self.own})
 
     def refuse_own(self, who: str, error: type[Exception] = InputError) -> None:
-        """Refuse functions of a user's own for what asks the goal in compiled code."""
+        """Refuse functions of a user's own for what asks the goal in compiled code.
+
+        Parameters
+        ----------
+        who : str, which the error names
+        error : type, of what is raised
+        """
         for name, own in self.own.items():
             raise error(f"{name}: {who} cannot ask a function ({own}); expected {EXPECTED}")
 

@@ -45,6 +45,11 @@ DATE_TEXT = re.compile(
     r"([T ]0?0:00(:00)?)?\s*"
 )
 
+NUMBER_TEXT = re.compile(r"\s*[0-9][0-9.,]*\s*")
+
+EMPTY = re.compile(r"\s*[-–—]?\s*")
+"""A field of a time or a number that says nothing."""
+
 DATES = ("%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y%m%d")
 CLOCKS = ("%H:%M", "%H:%M:%S", "%I:%M %p", "%I:%M:%S %p", "%H%M%S", "%H%M", "%H:%M:%S.%f")
 FORMATS = (*(f"{date} {clock}" for date in DATES for clock in CLOCKS), *CLOCKS[2:4])
@@ -53,7 +58,7 @@ FORMATS = (*(f"{date} {clock}" for date in DATES for clock in CLOCKS), *CLOCKS[2
 def guess_columns(header: Sequence[str], below: Sequence[Sequence[str]]) -> dict[str, str]:
     """Return what the columns of a record are probably called in a file, by known column.
 
-    `below` are some of the rows. Dates and times of day in two columns are one: "Datum+Uhrzeit".
+    `below` are rows. Dates and times of day in two columns are one: "Datum+Uhrzeit".
     """
     names = [_squeeze(name) for name in header]
     free = dict(enumerate(names))
@@ -75,6 +80,27 @@ def guess_columns(header: Sequence[str], below: Sequence[Sequence[str]]) -> dict
     }
 
 
+HANDLING = re.compile(
+    r"(.* )?((handling|handhabungs?|lastwechsel|umschlags?|service|transfer|(be|ent|ab|auf|um)lade"
+    r"|(un|off)?load(ing)?|(uber|ab|auf)(gabe|nahme))"
+    r"( ?(zeit|dauer|time|duration|seconds|sekunden)| s(ec|ek)?)( .*)?|handling|handhabung|lastwechsel)"
+)
+"""Names of columns that may hold handling times, squeezed."""
+
+
+def name_handling(
+    header: Sequence[str], below: Sequence[Sequence[str]], ignored: Sequence[str]
+) -> tuple[str, ...]:
+    """Return ignored columns, first those that probably hold handling times, with what would read them."""
+    likely = [
+        name.strip()
+        for k, name in enumerate(header)
+        if HANDLING.fullmatch(_squeeze(name)) and _is_text(NUMBER_TEXT, k, below)
+    ]
+    named = [f"{name} (seconds? --columns handling_time=COLUMN)" for name in likely]
+    return (*named, *(name for name in ignored if name not in likely))
+
+
 def _pair(fits: Sequence[int], names: Sequence[str]) -> list[int]:
     """Return a moment's column, or those of its date and its time of day, the date first."""
     stamps = [k for k in fits if STAMP.search(names[k])]
@@ -86,8 +112,9 @@ def _pair(fits: Sequence[int], names: Sequence[str]) -> list[int]:
 
 
 def _is_text(form: re.Pattern[str], k: int, below: Sequence[Sequence[str]]) -> bool:
-    """Whether the fields of a column look so, the first row's at least."""
-    return any(len(row) > k and form.fullmatch(row[k]) for row in below[:1])
+    """Whether the first field of a column that is filled looks so."""
+    filled = (row[k] for row in below if len(row) > k and not EMPTY.fullmatch(row[k]))
+    return form.fullmatch(next(filled, "")) is not None
 
 
 def _name(header: Sequence[str], k: int) -> str:
@@ -115,9 +142,9 @@ def guess_format(texts: Sequence[str]) -> str | None:
         return None
     found = []
     for form in FORMATS:
-        read = sum(_fits(text, form) for text in texts[:20])
+        read = sum(fits_format(text, form) for text in texts[:20])
         if read and read >= 0.5 * len(texts[:20]):
-            read = sum(_fits(text, form) for text in texts)
+            read = sum(fits_format(text, form) for text in texts)
             found.append((read, form))
     most = max((read for read, _ in found), default=0)
     best = [form for read, form in found if read == most]
@@ -128,11 +155,14 @@ def guess_format(texts: Sequence[str]) -> str | None:
 
 
 def _measure_span(texts: Sequence[str], form: str) -> timedelta:
-    read = [datetime.strptime(text, form) for text in texts if _fits(text, form)]
+    read = [datetime.strptime(text, form) for text in texts if fits_format(text, form)]
     return max(read) - min(read)
 
 
-def _fits(text: str, form: str) -> bool:
+def fits_format(text: str, form: str | None) -> bool:
+    """Whether a date format, if any, reads a text."""
+    if form is None:
+        return False
     try:
         datetime.strptime(text, form)
     except ValueError:

@@ -119,11 +119,12 @@ class Instance:
             `handling_time`, `demand`, `priority`, `earliest_start`, `time_zero`, `after`, `processing` and
             `announced`; numbers or texts that read as numbers.
             Arrivals may also be ISO 8601 timestamps, times of day such as "07:30", or
-            seconds since 1970 (numbers above 1e9); then expiries may be due moments of the same kind, and
-            `time_zero` the moment of time zero, the same in each row that has it. A task whose earliest
-            start is after its arrival arrives then, and is due as it was. `after` is the id of the task
-            that goes before; then the arrival may be empty, that of the chain's first. `announced` is a
-            number of seconds or "start". With one of these an expiry may be empty: never due.
+            seconds since 1970 (numbers above 1e9), or milliseconds (above 1e12); then expiries may be due
+            moments of the same kind, and `time_zero` the moment of time zero, the same in each row that has
+            it. A task whose earliest start is after its arrival arrives then, and is due as it was. `after`
+            is the id of the task that goes before; then the arrival may be empty, that of the chain's first.
+            `announced` is a number of seconds or "start". With one of these an expiry may be empty: never
+            due.
         places : sequence of str, optional
             Where each row stood, for errors; "row 1", "row 2", ... if not given.
         epoch : datetime, optional
@@ -181,7 +182,7 @@ class Instance:
             With the task and what is wrong with it.
         """
         layout, distance = self.layout, self.layout.routes.distance
-        origins = np.union1d(layout.starts, self.delivery)
+        origins = np.union1d(layout.origins, self.delivery)
         pickups, which = np.unique(self.pickup, return_inverse=True)
         cut = np.isinf(distance[np.ix_(origins, pickups)])
         lost = cut.any(axis=0)[which]
@@ -244,8 +245,7 @@ class Instance:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is found of the rest: where an instance arrives, it is found of what arrived."""
-        found = ("content_hash", "_is_reachable", "root", "is_plain")
-        return {name: value for name, value in vars(self).items() if name not in found}
+        return {name: vars(self)[name] for name in self.__dataclass_fields__}
 
     def __repr__(self) -> str:
         return f"Instance({self.name!r}, layout={self.layout.name!r}, n_tasks={self.n_tasks})"

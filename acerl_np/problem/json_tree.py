@@ -10,7 +10,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from acerl_np.problem.limits import MAX_NAME, MAX_NUMBER
-from acerl_np.support.errors import MAX_SHOWN, InputError, LayoutError, describe, make_printable
+from acerl_np.support.errors import (
+    MAX_SHOWN,
+    InputError,
+    LayoutError,
+    describe,
+    make_printable,
+    suggest_name,
+)
 from acerl_np.support.numbers import is_real
 
 
@@ -210,7 +217,7 @@ def table(fields: Mapping[str, Field], make: Callable[..., Any], default: Any = 
         at = f"{where}." if where else ""
         for key in value:
             if key not in fields:
-                known = ", ".join(sorted(fields))
+                known = ", ".join(sorted(fields)) + suggest_name(str(key), fields)
                 raise LayoutError(f"{at}{shorten(key)}: unknown key; expected one of {known}")
         for key in sorted(fields):
             if fields[key].default is ... and key not in value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import itertools
 import math
 import os
 from collections import Counter
@@ -141,7 +141,9 @@ class Layout:
         }
         for what, berths in lists.items():
             for k, berth in enumerate(berths):
-                self._check_site(berth.site, f"{what}[{k}].site")
+                self._check_site(berth.site, where := f"{what}[{k}].site")
+                if what != "machines":
+                    self.check_stand(berth.site, where)
             _check_unique(what, [berth.site for berth in berths], "site")
         self._check_fleet()
         self._check_routes()
@@ -226,6 +228,32 @@ class Layout:
         if site not in self.site_index:
             raise LayoutError(
                 f"{where}: unknown site '{describe(site)}'; expected the id of one of the sites"
+            )
+
+    @cached_property
+    def dead_ends(self) -> frozenset[str]:
+        """Sites that no edge leads away from; none on a floor of one site."""
+        left = {edge.a for edge in self.edges} | {e.b for e in self.edges if not e.one_way}
+        return frozenset(self.site_index) - left if len(self.sites) > 1 else frozenset()
+
+    def check_stand(self, site: str, where: str) -> None:
+        """Refuse a site from which a vehicle that stands there without a task could go nowhere.
+
+        Parameters
+        ----------
+        site : str
+            Id of one of the sites.
+        where : str
+            Its place, for the error.
+
+        Raises
+        ------
+        LayoutError
+            If no edge leads away from it.
+        """
+        if site in self.dead_ends:
+            raise LayoutError(
+                f"{where}: no edge leads away from '{site}'; expected a site that a vehicle can leave"
             )
 
     def _check_names(self) -> None:
@@ -320,9 +348,18 @@ class Layout:
         return max(vehicle.capacity or math.inf for vehicle in self.vehicles)
 
     @cached_property
+    def origins(self) -> np.ndarray:
+        """Sites where vehicles start, and where they may park or charge from there (ndarray(int64))."""
+        places = [item.site for item in self.parking.places] if self.parking else []
+        places += [item.site for item in self.chargers] if any(self.batteries) else []
+        near = np.isfinite(self.routes.distance[self.starts]).any(axis=0)
+        own = [self.site_index[site] for site in places]
+        return np.unique([*self.starts.tolist(), *(k for k in own if near[k])])
+
+    @cached_property
     def reached(self) -> np.ndarray:
-        """Whether every vehicle reaches each site from its start (ndarray(bool, (n_sites,)))."""
-        return np.asarray(np.isfinite(self.routes.distance[self.starts]).all(axis=0))
+        """Whether each site is reached from all `origins` (ndarray(bool, (n_sites,)))."""
+        return np.asarray(np.isfinite(self.routes.distance[self.origins]).all(axis=0))
 
     @cached_property
     def floor_hash(self) -> str:
@@ -361,10 +398,7 @@ class Layout:
         """
         COMMITMENT.read("commitment", commitment, LayoutError)
         most = CHANGES.read("max_changes", max_changes, LayoutError)
-        other = self._with_vehicles(self.vehicles)
-        object.__setattr__(other, "commitment", commitment)
-        object.__setattr__(other, "max_changes", most)
-        return other
+        return self._with(commitment=commitment, max_changes=most)
 
     def with_breakdowns(self, breakdowns: Mapping[str, Sequence[Breakdown]]) -> Layout:
         """Return this floor and fleet with other breakdowns; the routes are shared, not found anew.
@@ -378,9 +412,11 @@ class Layout:
         -------
         Layout
         """
-        return self._with_vehicles(
-            replace(vehicle, breakdowns=tuple(breakdowns.get(vehicle.id, ())))
-            for vehicle in self.vehicles
+        return self._with(
+            vehicles=tuple(
+                replace(vehicle, breakdowns=tuple(breakdowns.get(vehicle.id, ())))
+                for vehicle in self.vehicles
+            )
         )
 
     def with_random_breakdowns(self, model: RandomBreakdowns | None) -> Layout:
@@ -401,8 +437,8 @@ class Layout:
             If it is neither.
         """
         check_model(model, "random_breakdowns")
-        return self._with_vehicles(
-            replace(vehicle, random_breakdowns=model) for vehicle in self.vehicles
+        return self._with(
+            vehicles=tuple(replace(vehicle, random_breakdowns=model) for vehicle in self.vehicles)
         )
 
     def with_fleet(self, vehicles: Iterable[Vehicle]) -> Layout:
@@ -419,30 +455,28 @@ class Layout:
         Raises
         ------
         LayoutError
-            If a vehicle is not usable, or two have one id.
+            If a vehicle is not usable, two have one id, or there are none or too many.
         """
         fleet = tuple(vehicles)
+        if not 1 <= len(fleet) <= MAX_VEHICLES:
+            raise LayoutError(f"vehicles: read {len(fleet):,}; expected 1 to {MAX_VEHICLES:,}")
         for k, vehicle in enumerate(fleet):
             for key in ("id", "speed", "capacity"):
                 VEHICLE[key].read(getattr(vehicle, key), f"vehicles[{k}].{key}")
         if self.quickest_routes:
             return replace(self, vehicles=fleet)
-        layout = self._with_vehicles(fleet)
+        layout = self._with(vehicles=fleet)
         layout._check_fleet()
         return layout
 
-    def _with_vehicles(self, vehicles: Iterable[Vehicle]) -> Layout:
-        """Return this floor, checked and with its routes found already, with another fleet."""
+    def _with(self, **changes: Any) -> Layout:
+        """Return this layout, checked already, with other values of fields that no route depends on."""
         _ = self.routes
-        other = copy.copy(self)
-        object.__setattr__(other, "vehicles", tuple(vehicles))
-        for name in (
-            "batteries",
-            "fleet_hash",
-            "reached",
-            "starts",
-        ):  # what was found of the old one
-            vars(other).pop(name, None)
+        # Of what was found only what is of the floor alone: the rest is found anew of the changed fields.
+        kept = {*self.__dataclass_fields__, "routes", "site_index", "floor_hash"}
+        other = object.__new__(Layout)
+        vars(other).update({key: value for key, value in vars(self).items() if key in kept})
+        vars(other).update(changes)
         return other
 
     @property
@@ -520,11 +554,18 @@ def hash_fleet(vehicles: Iterable[Vehicle], batteries: Iterable[Battery | None] 
 
 
 def resize_fleet(layout: Layout, n: int) -> Layout:
-    """Return a floor with n vehicles v1, v2, ... like its own in turn; listed breakdowns are not repeated."""
+    """Return a floor with n vehicles: its own first, with their names, and further ones like these in turn.
+
+    The further ones have their names with the next free numbers; listed breakdowns are not repeated.
+    """
     own = layout.vehicles
-    more = (replace(own[k % len(own)], breakdowns=()) for k in range(len(own), n))
-    fleet = enumerate([*own[:n], *more], 1)
-    return layout.with_fleet(replace(vehicle, id=f"v{k}") for k, vehicle in fleet)
+    taken, numbers = {vehicle.id for vehicle in own}, itertools.count(1)
+    fleet = list(own[:n])
+    for k in range(len(own), n):
+        stem = own[k % len(own)].id.rstrip("0123456789")[: MAX_NAME - 9]
+        name = next(name for number in numbers if (name := f"{stem}{number}") not in taken)
+        fleet.append(replace(own[k % len(own)], id=name, breakdowns=()))
+    return layout.with_fleet(fleet)
 
 
 def _check_unique(what: str, ids: Sequence[str], key: str = "id") -> None:

@@ -38,7 +38,14 @@ from acerl_np.problem.source import (
     normalise,
     refuse_faults,
 )
-from acerl_np.problem.task_rows import CHAIN, RECORD, TIME_ZERO_COLUMN, find_repeated, read_tasks
+from acerl_np.problem.task_rows import (
+    CHAIN,
+    RECORD,
+    TIME_ZERO_COLUMN,
+    find_repeated,
+    read_tasks,
+    suggest_sites,
+)
 from acerl_np.support.errors import Fault, InputError, RecordError, RecordWarning, make_printable
 from acerl_np.support.files import show_path, write_atomically
 from acerl_np.support.report import render_table
@@ -109,12 +116,21 @@ def examine_record(
         if not table.rows:
             refuse_faults(table.faults, len(table.faults))
             raise RecordError("no tasks below the header; expected one line per task")
-        form, n_rows = make_date_format(export.date_format), len(table.rows) + len(table.faults)
+        form = make_date_format(export.date_format, export.timezone)
+        n_rows = len(table.rows) + len(table.faults)
         columns, kept, epoch, faults, roots, ahead, rolled = read_tasks(
             *(table.rows, table.places, layout, None, form),
             due=export.due,
+            handling=export.handling,
+            mapping=export.sites,
             share_date=table.columns.share_date,
         )
+        is_utc = epoch is not None and epoch.utcoffset() == timedelta() and not any(ahead)
+        if parting is not None and not parting.gap and is_utc and export.timezone is None:
+            raise RecordError(
+                "split (--split): arrivals are in UTC, and shifts and days begin by the clock on the wall; "
+                "expected --timezone (timezone=) such as Europe/Berlin, or UTC"
+            )
         parts = [Part("", 0.0, np.ones(len(kept), bool))]
         if parting is not None and kept:
             begins = np.array(columns["arrival"])[roots]
@@ -167,17 +183,18 @@ def examine_record(
     return found
 
 
-def guess_export(path: str | os.PathLike[str], export: Export) -> tuple[Export, Lines]:
+def guess_export(
+    path: str | os.PathLike[str], export: Export, layout: Layout | None = None
+) -> tuple[Export, Lines]:
     """Return an export with what a file tells of itself, and the file's lines.
 
-    It tells its encoding, sheet, dates, and the columns that are not named yet.
+    It tells its encoding, sheet, dates, and the columns that are not named yet. With a layout names of sites
+    are taken for those that are probably meant.
     """
     columns, source = dict(export.columns), _make_source(export)
     lines = source.open(path, export)
     named = {normalise(field) for field in lines.header}
-    for name, column in guess_columns(
-        lines.header, [fields for _, fields in lines.rows[:1]]
-    ).items():
+    for name, column in guess_columns(lines.header, lines.sample).items():
         if name not in named:
             columns.setdefault(name, column)
     export = replace(export, columns=columns)
@@ -185,9 +202,11 @@ def guess_export(path: str | os.PathLike[str], export: Export) -> tuple[Export, 
         export = replace(export, encoding=lines.form)
     elif not lines.delimiter:
         export = replace(export, sheet=lines.form)
+    with name_file(path):
+        rows = source.parse(lines, export).rows
+    if layout is not None:
+        export = replace(export, sites=suggest_sites(rows, layout, export.sites))
     if export.date_format is None:
-        with name_file(path):
-            rows = source.parse(lines, export).rows
         for name in ("arrival_time", "expiry_time"):
             texts = [row.get(name) for row in rows[:: len(rows) // SAMPLE + 1]]
             found = guess_format(
@@ -211,7 +230,7 @@ def read_breakdowns(
     The file may hold timestamps if there is a moment of time zero, `epoch`, and must for one record of
     several, not `alone`. A breakdown before time zero counts as far as its repair lasts beyond it.
     """
-    times = TimeColumn("time", make_date_format(export.date_format))
+    times = TimeColumn("time", make_date_format(export.date_format, export.timezone))
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
 
     def collect(table: Table) -> Layout:

@@ -60,6 +60,11 @@ class Routes:
         return time if slowdown is None else time + slowdown
 
     @cached_property
+    def lacks_ways(self) -> bool:
+        """Whether from some site no way leads to another."""
+        return bool(np.isinf(self.distance).any())
+
+    @cached_property
     def mean_distance(self) -> float:
         """Mean distance of two different sites that have a way between them, m; 0 without any."""
         near = np.isfinite(self.distance) & ~np.eye(len(self.distance), dtype=bool)

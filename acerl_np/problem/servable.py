@@ -19,9 +19,24 @@ from acerl_np.support.errors import list_some
 MOST_PARTS = 5
 """Parts of a floor that a line shows."""
 
+FAST, SLOW = 5.0, 0.05
+"""m/s; speeds of vehicles above and of edges below were perhaps meant in another unit."""
+
+
+def describe_speeds(layout: Layout) -> list[str]:
+    """Say which vehicles are faster, and which edges slower, than on most floors."""
+    fast = [f"{x.id} at {x.speed:g} m/s" for x in layout.vehicles if x.speed > FAST]
+    slow = [
+        f"{edge.a} to {edge.b} at {limit:g} m/s"
+        for edge in layout.edges
+        if (limit := min(edge.max_speed, edge.max_reverse_speed or math.inf)) < SLOW
+    ]
+    found = (f"vehicles above {FAST:g} m/s", fast), (f"edges below {SLOW:g} m/s", slow)
+    return [f"{what}: {len(some)} ({list_first(some)})" for what, some in found if some]
+
 
 def describe_parts(layout: Layout) -> str:
-    """Return a line on vehicles that cannot leave their starts, and on a floor in parts; empty without.
+    """Return a line on vehicles that cannot leave their starts, a floor in parts and odd speeds, or "".
 
     Parts are joined by no edge.
     """
@@ -55,7 +70,7 @@ def describe_parts(layout: Layout) -> str:
             for text, which, n in groups
         ]
         told.append(f"the floor falls in {n_parts} parts: {list_some(shown, MOST_PARTS)}")
-    return "; ".join(told)
+    return "; ".join(told + describe_speeds(layout))
 
 
 def find_unreachable(layout: Layout, most: int = 5) -> tuple[int, list[tuple[str, str]]]:
@@ -230,12 +245,12 @@ class RecordCheck(NamedTuple):
     """Figures of a record: tasks by their ids, times in s.
 
     `equal_arrivals` arrive at the same moment as another; no vehicle may carry those `too_heavy`; some
-    vehicle cannot reach the pickup of those `unreached` from its start, or nobody the delivery from the
-    pickup; from the delivery of `dead_ends` some task's pickup cannot be reached; those `beyond_battery` no
-    vehicle that may carry them can do with a full battery from every charger; `hopeless` ones would be late
-    even if a vehicle waited at the pickup. `n_breakdowns` are listed ones that fall before the last
-    arrival. `longest` is the number of tasks of the longest of the `chains`; `machines` have, by site, the
-    processing at them in the record's span and per server, 1 for all of it.
+    vehicle cannot reach the pickup of those `unreached` from its start or from where it parks or charges, or
+    nobody the delivery from the pickup; from the delivery of `dead_ends` some task's pickup cannot be
+    reached; those `beyond_battery` no vehicle that may carry them can do with a full battery from every
+    charger; `hopeless` ones would be late even if a vehicle waited at the pickup. `n_breakdowns` are listed
+    ones that fall before the last arrival. `longest` is the number of tasks of the longest of the `chains`;
+    `machines` have, by site, the processing at them in the record's span and per server, 1 for all of it.
     """
 
     n_tasks: int

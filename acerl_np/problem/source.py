@@ -10,16 +10,17 @@ import os
 import re
 import unicodedata
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from acerl_np.problem.guesses import guess_columns
-from acerl_np.problem.json_tree import shorten
+from acerl_np.problem.guesses import EMPTY, fits_format, guess_columns, name_handling
+from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.limits import MAX_COLUMNS
-from acerl_np.problem.workbook import is_workbook, read_workbook
+from acerl_np.problem.workbook import Number, is_workbook, read_workbook
 from acerl_np.support.errors import (
     Fault,
     RecordError,
@@ -28,8 +29,10 @@ from acerl_np.support.errors import (
     describe,
     list_causes,
     make_printable,
+    suggest_name,
 )
 from acerl_np.support.files import read_bytes, show_path
+from acerl_np.support.report import unmark_text
 
 if TYPE_CHECKING:
     from acerl_np.problem.export import Export
@@ -40,7 +43,14 @@ DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 """Separators of columns, and what they are called."""
 
 NO_SEPARATOR = re.compile(r'[^\s,;"\ufeff]')
-DECIMAL_COMMA = re.compile(r"\s*[+-]?[0-9]*,[0-9]+\s*")
+MARKED = re.compile(r"\s*[+-]?(?=[0-9]*[.,])[0-9.,]*[0-9]\s*")
+"""A number with a mark before its decimals or between thousands."""
+
+WELL_FORMED = {
+    mark: re.compile(rf"\s*[+-]?([1-9][0-9]{{0,2}}([{x}][0-9]{{3}})+|[0-9]*)([{mark}][0-9]+)?\s*")
+    for mark, x in (".,", ",.")
+}
+"""Numbers with a point before their decimals, or a comma, and the other one between thousands."""
 
 SEPARATOR_LINE = re.compile(r'\s*"?sep=([,;\t])"?[\r\n]')
 """A first line that says what separates the columns, as spreadsheets understand it."""
@@ -117,6 +127,11 @@ class Lines(NamedTuple):
     delimiter: str
     form: str
 
+    @property
+    def sample(self) -> list[list[str]]:
+        """The first rows."""
+        return [fields for _, fields in self.rows[:SAMPLE]]
+
 
 class Source(NamedTuple):
     """A sort of table: what a line holds, for errors, and the columns that must and may be there.
@@ -154,7 +169,10 @@ class Source(NamedTuple):
             table = self.parse(lines, export)
             result = collect(table)
         if table.columns.ignored:
-            ignored = RecordWarning(show_path(path), table.columns.ignored)
+            columns = table.columns.ignored
+            if "handling_time" in {*self.known} - {*table.columns.used} and export.handling is None:
+                columns = name_handling(lines.header, lines.sample, columns)
+            ignored = RecordWarning(show_path(path), columns)
             warnings.warn(ignored, stacklevel=stacklevel)
         return result
 
@@ -213,8 +231,13 @@ class Source(NamedTuple):
         columns = self._match_columns(lines, export.columns)
         used = list(zip(columns.used, columns.positions, strict=True))
         n = columns.n_fields
-        # Spreadsheets that separate by semicolons or tabs write decimals with a comma.
-        commas = [name for name in columns.used if lines.delimiter != "," and name in self.numbers]
+        # A date that two columns share makes no moment of an empty time of day.
+        n_uses = Counter(itertools.chain(*columns.positions))
+        own = {
+            name: [k for k in at if n_uses[k] == 1] or at
+            for name, at in used
+            if name in self.numbers
+        }
         rows: list[dict[str, str]] = []
         places: list[str] = []
         faults: list[Fault] = []
@@ -237,15 +260,22 @@ class Source(NamedTuple):
             for name, value in row.items():
                 if value[:1] == "=":
                     row[name] = AS_TEXT.sub(r"\1", value)
-            for name in commas:
-                if "," in row[name] and DECIMAL_COMMA.fullmatch(row[name]):
-                    row[name] = row[name].replace(",", ".")
+                elif value[:1] == "'":
+                    row[name] = unmark_text(value)
+            for name, at in own.items():
+                if all(EMPTY.fullmatch(fields[k]) for k in at):
+                    row[name] = ""
             rows.append(row)
             places.append(f"line {line}")
             if len(rows) > self.limit:
                 raise RecordError(
                     f"line {line}: more than {self.limit:,} {self.noun}s; expected fewer"
                 )
+        # What was converted has decimal points, whatever a mapping says.
+        is_plain = {*map(normalise, columns.named)} <= {*self.known}
+        if lines.delimiter != "," or (export.decimal and not is_plain):
+            for name in own:
+                _unify_numbers(name, rows, places, export)
         return Table(rows, places, columns, lines.delimiter, lines.form, faults)
 
     def _match_columns(self, lines: Lines, mapping: Mapping[str, str]) -> Columns:
@@ -293,7 +323,7 @@ class Source(NamedTuple):
                 )
         if missing:
             names = ", ".join(f"'{name}'" for name in missing)
-            guessed = guess_columns(header, [fields for _, fields in lines.rows[:1]])
+            guessed = guess_columns(header, lines.sample)
             advice = ",".join(f"{x}={guessed.get(x, 'COLUMN')}" for x in missing)
             advice = f', or --columns (mapping=) such as "{advice}"'
             if "expiry_time" in missing:
@@ -414,9 +444,7 @@ def _find_positions(
         if not at and by_place is not None and 1 <= int(by_place[1]) <= len(header):
             at = (int(by_place[1]) - 1,)
         if not at:
-            close = get_close_matches(part, header, 1)
-            hint = f"; did you mean '{describe(close[0].strip())}'?" if close else ""
-            raise LookupError(f"no column '{describe(part)}'{hint}")
+            raise LookupError(f"no column '{describe(part)}'{suggest_name(part, header)}")
         if len(at) > 1:
             raise RecordError(
                 f"column '{describe(part)}' stands twice; expected it once, or its place by --columns: "
@@ -433,6 +461,37 @@ def _join(parts: Sequence[str]) -> str:
         first = MIDNIGHT.sub("", first)
     others = [NO_DAY.sub("", other) if len(other) > 12 else other for other in others]
     return " ".join(filter(None, [first, *others]))
+
+
+def _unify_numbers(
+    name: str, rows: Sequence[dict[str, str]], places: Sequence[str], export: Export
+) -> None:
+    """Give a column's numbers a decimal point and nothing between thousands.
+
+    Where nothing tells whether points stand between thousands, a `RecordError` asks.
+    """
+    texts = {
+        k: row[name]
+        for k, row in enumerate(rows)
+        if MARKED.fullmatch(row[name])
+        and not isinstance(row[name], Number)
+        and not fits_format(row[name].strip(), export.date_format)
+    }
+    marks = [x for x, form in WELL_FORMED.items() if all(map(form.fullmatch, texts.values()))]
+    if len(marks) > 1 and any("," in text for text in texts.values()):
+        marks = [","]  # spreadsheets that do not separate by commas have them before decimals
+    decimal = export.decimal or (marks[0] if len(marks) == 1 else None)
+    for k, text in texts.items():
+        is_either = "." in text and all(form.fullmatch(text) for form in WELL_FORMED.values())
+        if is_either and decimal is None:
+            small, large = f"{float(text):g}", text.strip().replace(".", "")
+            expected = f"--decimal (decimal=) '.' for {small}, or ',' for {large}"
+            refuse(f"{places[k]}: {name}", text, expected, RecordError)
+        mark = decimal or ("," if "," in text else ".")
+        if WELL_FORMED[mark].fullmatch(text):
+            rows[k][name] = text.replace("." if mark == "," else ",", "").replace(",", ".")
+        elif "," not in text and export.decimal:
+            refuse(f"{places[k]}: {name}", text, "a comma before decimals (--decimal)", RecordError)
 
 
 def refuse_faults(faults: Sequence[Fault], n_rows: int, advice: str = "") -> None:
@@ -462,18 +521,19 @@ def normalise(name: str) -> str:
 def find_lookalike(name: str, known: Sequence[str]) -> str | None:
     """Return the known column that a name is probably meant for, None if it is another column.
 
-    Case, blanks, underscores and hyphens do not count.
+    Case, blanks, underscores, hyphens and zeros before a number do not count.
     """
-
-    def squeeze(text: str) -> str:
-        return re.sub(r"[\s_-]", "", text.lower())
-
     squeezed = squeeze(name)
     words = {squeeze(column): column for column in known}
     close = get_close_matches(squeezed, words, 1, LOOKALIKE)
     # Two slips change more of a name of eight letters than that.
     close += [word for word in words if len(word) >= 8 and count_slips(squeezed, word) <= 2]
     return words[close[0]] if close else None
+
+
+def squeeze(name: str) -> str:
+    """Return what of a name `find_lookalike` compares."""
+    return re.sub(r"[\s_-]|(?<![0-9])0+(?=[0-9])", "", name.lower())
 
 
 def count_slips(text: str, word: str) -> int:

@@ -291,7 +291,7 @@ def build_live_problem(
         problem.instance[0, state.INSTANCE_CHAINED] = True
         problem.servers[0] = servers
         problem.chain[0, :n_servers, state.CHAIN_MACHINE] = np.repeat(range(n_machines), servers)
-    return _mark_errands(problem)
+    return _mark_errands(problem, layout.routes.lacks_ways)
 
 
 def measure_loaded(layout: Layout, metres: np.ndarray) -> np.ndarray:
@@ -363,6 +363,7 @@ def _fill_fleet(
     problem.instance[i, state.INSTANCE_TRUNCATES] = layout.truncate_distances
     problem.instance[i, state.INSTANCE_QUICKEST] = layout.quickest_routes
     problem.instance[i, state.INSTANCE_N_VEHICLES] = len(layout.vehicles)
+    problem.instance[i, state.INSTANCE_LACKS_WAYS] = layout.routes.lacks_ways
     # A floor of one site, or a fleet of one place, has no distances to measure in.
     metres = layout.routes.mean_distance or 1.0
     problem.unit[i, state.UNIT_METRES] = metres
@@ -412,8 +413,8 @@ def set_commitment(problem: Problem, commitment: str, max_changes: int) -> Probl
     return _mark_errands(problem._replace(instance=instance))
 
 
-def _mark_errands(problem: Problem) -> Problem:
-    some = problem.instance[:, [state.INSTANCE_ERRANDS, state.INSTANCE_CHAINED]].any()
+def _mark_errands(problem: Problem, lacks_ways: bool = False) -> Problem:
+    some = lacks_ways or problem.instance[:, [state.INSTANCE_ERRANDS, state.INSTANCE_CHAINED]].any()
     return problem._replace(errands=state.ERRANDS if some else state.NO_ERRANDS)
 
 

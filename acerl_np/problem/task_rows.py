@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -24,10 +25,10 @@ from acerl_np.problem.fields import (
     read_number,
     show_moment,
 )
-from acerl_np.problem.json_tree import refuse, shorten
+from acerl_np.problem.json_tree import is_name, refuse, shorten
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_TASKS
-from acerl_np.problem.source import TOTAL, Source, find_lookalike
+from acerl_np.problem.source import TOTAL, Source, count_slips, find_lookalike, squeeze
 from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.support.errors import Fault, RecordError, describe
 
@@ -48,7 +49,7 @@ RECORD = Source(
     noun="task",
     required=("task", "pickup", "delivery", "arrival_time", "expiry_time"),
     optional=(*UNITS, "earliest_start", TIME_ZERO_COLUMN, *CHAIN),
-    numbers=(*TIMES, *UNITS, *CHAIN[1:]),
+    numbers=(*TIMES, *UNITS, TIME_ZERO_COLUMN, *CHAIN[1:]),
     limit=MAX_TASKS,
 )
 
@@ -88,13 +89,16 @@ def read_tasks(
     date_format: DateFormat | None = None,
     *,
     due: float | None = None,
+    handling: float | None = None,
+    mapping: Mapping[str, str] | None = None,
     share_date: bool = False,
 ) -> Tasks:
     """Return the rows of a record as columns; each row that cannot be read has its faults, every one of them.
 
     By default time zero is that of the rows, else the first arrival if arrivals are timestamps. Tasks that
-    stand twice are left to `find_repeated`. `due` is the expiry of rows without one. Where arrivals and due
-    times `share_date`, a due time of day before the arrival's is of the next day.
+    stand twice are left to `find_repeated`. `due` is the expiry of rows without one, `handling` the
+    handling time; `mapping` are the floor's names for others of sites. Where arrivals and due times
+    `share_date`, a due time of day before the arrival's is of the next day.
     """
     if not rows:
         raise RecordError("no tasks; expected at least one")
@@ -103,7 +107,7 @@ def read_tasks(
     arrival, expiry, start = (
         TimeColumn(name, date_format, relative=name == "expiry_time") for name in TIMES
     )
-    sites = SiteNames(layout)
+    sites = SiteNames(layout, mapping)
     machines = {layout.site_index[machine.site] for machine in layout.machines}
     is_plain = not any(column in row for row in rows for column in CHAIN)
 
@@ -131,7 +135,8 @@ def read_tasks(
         return None if is_blank(row.get("earliest_start")) else start.read(row, place)
 
     def read_plain(name: str, unit: str) -> Callable[[Mapping[str, Any], str], float]:
-        return lambda row, place: read_number(row, name, place, 0.0, unit=unit)
+        default = handling or 0.0 if name == "handling_time" else 0.0
+        return lambda row, place: read_number(row, name, place, default, unit=unit)
 
     readers: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
         "tasks": lambda row, place: read_id(row, "task", place),
@@ -254,10 +259,11 @@ def _find_no_task(row: Mapping[str, Any], place: str) -> list[Fault]:
 
 
 class SiteNames:
-    """What names in a record stand for on a floor; each is looked up once."""
+    """What names in a record stand for on a floor, or by a mapping; each is looked up once."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: Layout, mapping: Mapping[str, str] | None = None) -> None:
         self._layout = layout
+        self._mapping = mapping or {}
         self._names: dict[object, str] = {}
         self._known: dict[str, tuple[int, ...]] = {}
         self._ends: dict[tuple[str, str], tuple[int, int]] = {}
@@ -275,6 +281,8 @@ class SiteNames:
             return self._names[raw]
         name = read_id(row, column, place)
         if name not in self._known:
+            if not find_sites(self._layout, name):
+                name = self._mapping.get(name, name)
             found = find_sites(self._layout, name)
             alike = [] if found else self._find_alike(name)
             if len({find_sites(self._layout, other) for other in alike}) == 1:
@@ -319,9 +327,42 @@ class SiteNames:
     def _hint(self, name: str) -> str:
         """Return what to ask of an unknown name; of many only the first are looked for."""
         if name not in self._hints and len(self._hints) < MOST_HINTS:
-            close = find_lookalike(name, self._own)
+            close, is_sure = self.suggest(name)
             self._hints[name] = f"; did you mean '{close}'?" if close else ""
+            self._hints[name] += " (records convert --accept-suggestions)" * is_sure
         return self._hints.get(name, "")
+
+    def suggest(self, name: str) -> tuple[str | None, bool]:
+        """Return the floor's name that an unknown one is probably meant for, and whether no other may be."""
+        numbers = _find_numbers(name)
+        same = [own for own in self._own if _find_numbers(own) == numbers]
+        close = find_lookalike(name, same or self._own)
+        if close is None or not same:
+            return close, False
+        sites = find_sites(self._layout, close)
+        others = [own for own in same if find_sites(self._layout, own) != sites]
+        least = min((count_slips(squeeze(name), squeeze(own)) for own in others), default=math.inf)
+        return close, count_slips(squeeze(name), squeeze(close)) < least
+
+
+def suggest_sites(
+    rows: Sequence[Mapping[str, str]], layout: Layout, mapping: Mapping[str, str]
+) -> dict[str, str]:
+    """Return a mapping of names of sites, with unknown ones for which one of the floor's own is meant."""
+    sites, found = SiteNames(layout, mapping), dict(mapping)
+    for column in ("pickup", "delivery"):
+        for name in dict.fromkeys(row.get(column, "").strip() for row in rows):
+            try:
+                sites.read({column: name}, column, "")
+            except RecordError:
+                close, is_sure = sites.suggest(name) if is_name(name) else (None, False)
+                if close is not None and is_sure:
+                    found[name] = close
+    return found
+
+
+def _find_numbers(name: str) -> list[int]:
+    return [int(number) for number in re.findall("[0-9]+", name)]
 
 
 def _squeeze(name: str) -> str:

@@ -18,6 +18,12 @@ MAX_BYTES = 2**29
 """Largest unpacked workbook that is read."""
 
 
+class Number(str):
+    """A cell that is a number, as a text: its point stands before decimals."""
+
+    __slots__ = ()
+
+
 def is_workbook(data: bytes) -> bool:
     """Whether a file is a workbook, by its bytes; one of before 2007 is refused."""
     if data.startswith(OLD):
@@ -78,4 +84,4 @@ def _show_cell(cell: Any) -> str:
         return cell.isoformat()
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
-    return str(cell)
+    return Number(cell) if isinstance(cell, float) else str(cell)

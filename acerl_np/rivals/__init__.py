@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from acerl_np.rivals.history import Round
 from acerl_np.rivals.settings import Settings
 from acerl_np.rivals.training import ALGORITHMS, RivalTrainer, train
 
-__all__ = ["ALGORITHMS", "RivalTrainer", "Settings", "train"]
+__all__ = ["ALGORITHMS", "RivalTrainer", "Round", "Settings", "train"]

@@ -22,6 +22,8 @@ from acerl_np.rivals.networks import Perceptron, Start
 from acerl_np.rivals.settings import Settings
 
 BASELINE_TRIALS = 30
+ROUND = 10_000
+"""Steps of a line of the history."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,11 @@ class Learner(ABC):
     @abstractmethod
     def update(self) -> None:
         """Learn from what is remembered."""
+
+    @property
+    def lasting(self) -> tuple[np.ndarray, ...]:
+        """What a copy that trains a line further may share: it writes only where this one does not read."""
+        return ()
 
     @property
     @abstractmethod

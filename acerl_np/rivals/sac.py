@@ -14,7 +14,7 @@ from acerl_np.kernels.perceptron import Inputs, allocate_inputs, blend, list_inp
 from acerl_np.kernels.random import BATCH
 from acerl_np.kernels.returns import sum_rewards
 from acerl_np.rivals.episodes import Seen
-from acerl_np.rivals.learner import Learner, Task
+from acerl_np.rivals.learner import ROUND, Learner, Task
 from acerl_np.rivals.networks import Perceptron
 from acerl_np.rivals.settings import OffPolicySettings, Settings
 from acerl_np.support.errors import CheckpointError
@@ -35,13 +35,20 @@ class Sample(NamedTuple):
 
 
 class Replay:
-    """The latest steps of B episodes side by side, `capacity` of all together, in a ring."""
+    """The latest steps of B episodes side by side, `capacity` of all together, in a ring.
 
-    def __init__(self, capacity: int, n_episodes: int, batch: int, task: Task) -> None:
+    The ring has room for `ahead` further steps: a copy that shares it may take in so many, and this one still
+    has its own.
+    """
+
+    def __init__(
+        self, capacity: int, n_episodes: int, batch: int, task: Task, ahead: int = 0
+    ) -> None:
         self.n_episodes = n_episodes
         self._capacity = max(1, capacity // n_episodes)
-        shape = (self._capacity + 1, n_episodes)  # the last one holds what is seen now
-        self._kept = {
+        # The last one holds what is seen now.
+        shape = (self._capacity + 1 + -(-ahead // n_episodes), n_episodes)
+        self.ring = {
             "seen": np.zeros((*shape, task.n_features), np.float32),
             "mask": np.zeros((*shape, task.n_actions), np.bool_),
             "action": np.zeros(shape, np.int64),
@@ -57,10 +64,10 @@ class Replay:
     ) -> None:
         """Append a step of all episodes, over the oldest if there is no room."""
         step = seen.observation, seen.mask, actions, reward, over
-        for array, own in zip(self._kept.values(), step, strict=True):
+        for array, own in zip(self.ring.values(), step, strict=True):
             array[self._now] = own
-        self._now = (self._now + 1) % (self._capacity + 1)
-        self._kept["seen"][self._now], self._kept["mask"][self._now] = now.observation, now.mask
+        self._now = (self._now + 1) % len(self.ring["seen"])
+        self.ring["seen"][self._now], self.ring["mask"][self._now] = now.observation, now.mask
         self._n_steps = min(self._n_steps + 1, self._capacity)
 
     def sample(self, uniforms: np.ndarray, n_steps: int, discount: float) -> Sample:
@@ -69,12 +76,12 @@ class Replay:
         A return also ends with the episode, and with what is known so far. A step is drawn by each of the
         `uniforms`, ndarray(float64, (m,)) in [0, 1).
         """
-        seen, mask, action, reward, over = self._kept.values()
+        seen, mask, action, reward, over = self.ring.values()
         m = len(uniforms)
         drawn = (uniforms * (self._n_steps * self.n_episodes)).astype(np.int64)
         ago, episodes = np.divmod(drawn, self.n_episodes)
         ago += 1
-        slots = (self._now - ago) % (self._capacity + 1)
+        slots = (self._now - ago) % len(seen)
         total, factor, end = np.empty(m), np.empty(m), np.empty(m, np.int64)
         sum_rewards(reward, over, slots, episodes, ago, n_steps, discount, total, end, factor)
         list_inputs(np.concatenate([seen[slots, episodes], seen[end, episodes]]), self._inputs)
@@ -88,18 +95,25 @@ class Replay:
         )
 
     def pack(self) -> dict[str, np.ndarray]:
-        """Return what `restore` needs as arrays of a checkpoint."""
-        return {**self._kept, "counts": np.array([self._now, self._n_steps], np.int64)}
+        """Return what `restore` needs as arrays of a checkpoint, the oldest step first."""
+        n, found = self._n_steps, {}
+        for name, array in self.ring.items():
+            found[name] = np.zeros((self._capacity + 1, *array.shape[1:]), array.dtype)
+            # Nothing has come yet of what is seen now.
+            last = n + (n > 0 and name in ("seen", "mask"))
+            found[name][:last] = array[(self._now - n + np.arange(last)) % len(array)]
+        return {**found, "counts": np.array([n, n], np.int64)}
 
     def restore(self, found: dict[str, np.ndarray]) -> None:
         """Take over what `pack` returned; a `CheckpointError` if there is no such action."""
-        n_actions = self._kept["mask"].shape[2]
+        n_actions = self.ring["mask"].shape[2]
         if (found["action"] >= n_actions).any():
             raise CheckpointError(f"replay.action: expected actions below {n_actions}")
-        for name, own in self._kept.items():
-            own[:] = found[name]
-        now, n_steps = found["counts"].tolist()
-        self._now, self._n_steps = now % (self._capacity + 1), min(n_steps, self._capacity)
+        now, n = found["counts"].tolist()
+        n = self._now = self._n_steps = max(0, min(n, self._capacity))
+        rows = (now - n + np.arange(n + 1)) % (self._capacity + 1)
+        for name, own in self.ring.items():
+            own[: n + 1] = found[name][rows]
 
 
 class SAC(Learner):
@@ -109,7 +123,8 @@ class SAC(Learner):
 
     def __init__(self, task: Task, settings: OffPolicySettings) -> None:
         super().__init__(task, settings)
-        self.memory: Replay = Replay(settings.capacity, settings.episodes, settings.batch, task)
+        sizes = settings.capacity, settings.episodes, settings.batch
+        self.memory: Replay = Replay(*sizes, task, ROUND)
         self._batch = np.arange(settings.batch)
         self._next = self._batch + settings.batch
         n_rows = max(settings.batch, settings.episodes)
@@ -117,6 +132,11 @@ class SAC(Learner):
             self.make_network(task.n_actions, n_rows, number) for number in (0, 1, 2, 1, 2)
         )
         self.critics, self.targets = pairs[:2], pairs[2:]
+
+    @property
+    def lasting(self) -> tuple[np.ndarray, ...]:
+        """The replay's ring."""
+        return tuple(self.memory.ring.values())
 
     @property
     def networks(self) -> dict[str, Perceptron]:

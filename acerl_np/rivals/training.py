@@ -17,7 +17,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
 from acerl_np.rivals.episodes import Ended, Episodes
 from acerl_np.rivals.history import HISTORY_COLUMNS, Round, sum_up
-from acerl_np.rivals.learner import Learner, Task, measure_unit
+from acerl_np.rivals.learner import ROUND, Learner, Task, measure_unit
 from acerl_np.rivals.lsac import LSAC
 from acerl_np.rivals.mappo import MAPPO
 from acerl_np.rivals.ppo import PPO
@@ -27,7 +27,7 @@ from acerl_np.rivals.settings import Settings
 from acerl_np.support.errors import CheckpointError, ConfigError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole, is_real
-from acerl_np.support.sharing import whole
+from acerl_np.support.sharing import exclusive, whole
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import load_checkpoint, refuse_unusable, unpack
 from acerl_np.training.curves import VALUES, pack_curve, unpack_curve
@@ -47,8 +47,6 @@ ALGORITHMS = (*LEARNERS, *(f"a{name}" for name in LEARNERS))
 
 STEPS = 1_000_000
 MAX_STEPS = 10**12
-ROUND = 10_000
-"""Steps of a line of the history."""
 
 
 def find_learner(algorithm: str) -> tuple[type[Learner], bool]:
@@ -155,9 +153,11 @@ class RivalTrainer(Trainer[Round]):
 
     def _draft(self) -> Self:
         """Return a trainer for a step: it shares with this one what no step changes."""
-        lasting = self.instances, self._problem, self._workers, self._keys, self._rows
-        return copy.deepcopy(self, {id(x): x for x in (*lasting, *self.history, *self.curve)})
+        lasting = self.instances, self._problem, self._workers, self._keys, self._rows, self._use
+        kept = *lasting, *self.learner.lasting, *self.history, *self.curve
+        return copy.deepcopy(self, {id(x): x for x in kept})
 
+    @exclusive
     @whole
     def step(self) -> Round:
         """Train to the next line of the history: for ten thousand steps, or to the next look.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import find_served, list_ready
 from acerl_np.support.files import write_atomically
+from acerl_np.support.report import render_csv
 
 SCHEDULE_COLUMNS = (
     "task", "vehicle", "arrival", "due", "planned_start", "start", "planned_finish", "finish", "tardiness",
@@ -120,9 +120,7 @@ def write_schedule(path: str | os.PathLike[str], replay: Replay) -> None:
 
     `planned_start` and `planned_finish` are recorded, `start` and `finish` simulated.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(SCHEDULE_COLUMNS)
+    lines: list[Sequence[str]] = [SCHEDULE_COLUMNS]
     planned = replay.assignments
     instance = planned.instance
     due = replay.ready + instance.expiry
@@ -138,5 +136,5 @@ def write_schedule(path: str | os.PathLike[str], replay: Replay) -> None:
         ]
         cells = [repr(round(float(time), 6)) if np.isfinite(time) else "" for time in times]
         vehicle = instance.layout.vehicles[planned.vehicle[k]].id
-        writer.writerow([instance.tasks[k], vehicle, *cells])
-    write_atomically(path, text.getvalue().encode())
+        lines.append([instance.tasks[k], vehicle, *cells])
+    write_atomically(path, render_csv(lines).encode())

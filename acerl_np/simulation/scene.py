@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.slots import refuse_other_slots
 from acerl_np.problem.tables import count_actions, count_features
-from acerl_np.support.errors import ActionError, InputError, describe
+from acerl_np.support.errors import ActionError, InputError, PolicyError, describe
 from acerl_np.support.numbers import is_whole
 from acerl_np.support.sharing import Exclusive
 
@@ -38,6 +38,15 @@ STATUSES = (
 """What a vehicle does, by its status in `kernels.state`."""
 
 
+class Chooses(Protocol):
+    """What a user writes."""
+
+    def choose(self, sim: Any, /) -> Any:
+        """Return vehicles and tasks."""
+        ...
+
+
+@runtime_checkable
 class Chooser(Protocol):
     """A policy of any form, as the simulator asks it."""
 
@@ -84,7 +93,7 @@ class Pairs(NamedTuple):
     episode : ndarray(int64, (P,))
     vehicle, task : ndarray(int64, (P,)), positions in the layout's fleet and in the record
     approach : ndarray(float64, (P,))
-        s, from where the vehicle truly stands or drives to the pickup, inf without a way
+        s, from where the vehicle truly stands or drives to the pickup
     loaded : ndarray(float64, (P,)), s, from the pickup to the delivery, handling included
     slack : ndarray(float64, (P,)), s to spare at the delivery if taken now, below 0 if late
     waiting : ndarray(float64, (P,)), s that the task has waited, since a breakdown if that gave it back
@@ -127,6 +136,20 @@ def read_choices(name: str, values: ArrayLike, n: int) -> np.ndarray:
     return read.astype(np.int64)
 
 
+def refuse_other_game(shown: Problem, own: Problem) -> None:
+    """Refuse a policy whose `own` tables say another commitment or other levels than those shown."""
+    late = S.INSTANCE_MAX_CHANGES
+    for what, one, other in (
+        ("commitment", shown.instance[:, late], own.instance[:, late]),
+        ("level of charging", shown.battery, own.battery),
+    ):
+        if not np.array_equal(one, other):
+            raise PolicyError(
+                f"simulator: has another {what} than this policy; expected Simulator(instances, "
+                "policy=policy), or a layout that says the same"
+            )
+
+
 class Scene:
     """B episodes as they stand: what a policy is asked about.
 
@@ -148,6 +171,8 @@ class Scene:
     """
 
     problem: Problem
+    _tables: Problem
+    """As `problem`, but without what a simulator's policy changes in it."""
     state: State
     pool: tuple[Any, ...]
     slots: str
@@ -320,7 +345,8 @@ class Scene:
         Raises
         ------
         PolicyError
-            If the policy does not fit an instance, or sees tasks in other slots.
+            If the policy does not fit an instance, sees tasks in other slots, or plays with another
+            commitment or other levels of charging.
         """
         for instance in self.pool:
             policy.check_fits(instance)
@@ -328,7 +354,8 @@ class Scene:
         keys = np.zeros((self.n_episodes, 4), np.uint32)
         if rng is not None:
             keys = rng.integers(2**32, size=keys.shape, dtype=np.uint32)
-        problem, prepare = policy.prepare(self.problem, self._places, rng is None)
+        problem, prepare = policy.prepare(self._tables, self._places, rng is None)
+        refuse_other_game(self.problem, problem)
         chosen = np.empty((self.n_episodes, 3), np.int64)
         with self._use:  # it brings positions of vehicles up to date
             decide_rows(problem, self.state, prepare(), keys, chosen)

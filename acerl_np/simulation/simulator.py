@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +17,10 @@ from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.rules import PAPER_RULES, HasRules, find_rules, number_rules
 from acerl_np.problem.slots import HasSlots, SlotKind, find_slots
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.scene import Chooser, Scene, find_legal, read_choices
+from acerl_np.simulation.scene import Chooser, Chooses, Scene, find_legal, read_choices
 from acerl_np.simulation.streams import BreakdownStreams
 from acerl_np.support.errors import InputError, describe
+from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole, is_whole
 from acerl_np.support.sharing import CopiedWhole, Exclusive
 
@@ -80,6 +81,9 @@ class Simulator(Scene, CopiedWhole):
     Parameters
     ----------
     instances : Instance or sequence of Instance
+    policy : object, optional
+        Whose game it is, as `evaluate_policy` plays it: a policy of any form, or an object of your own with
+        `choose(sim)`. It says slots, rules, sizes, scaling, commitment and the levels of charging.
     scaling : array_like of float, (12,), optional
         Feature constants of a policy; by default those of the layouts.
     task_slots, n_vehicles : int, optional
@@ -91,16 +95,16 @@ class Simulator(Scene, CopiedWhole):
     n_episodes : int, optional
         Number of episodes B; episode b is on entry b modulo the number of entries, until `restart`
         says otherwise. By default one per entry.
-    seed : int
-        Of random breakdowns: episode b draws from seed + b, other ones each time it is started.
+    seed : int, optional
+        Of random breakdowns: episode b draws from seed + b, other ones each time it is started. By default 0.
     breakdown_keys : ndarray(uint32, (B, 4)), optional
         Streams of the random breakdowns instead, the same each time an episode is started; those of
         `rollout.stream_keys` are the ones that a trial of `evaluate_policy` meets. Seeds are
         refused then.
-    slots : {"task", "pool"} or a policy
+    slots : {"task", "pool"} or a policy, optional
         Which slot of the observation a waiting task has: "task", its own, in the natural order of the ids of
-        all records (task_2 before task_10); "pool", its place in the pool, as in the public environment; or
-        those of a policy, with its ids.
+        all records (task_2 before task_10), the default; "pool", its place in the pool, as in the public
+        environment; or those of a policy, with its ids.
     goal : Goal
         What `value` and `cost` are.
     rules : sequence of str or a policy
@@ -121,7 +125,10 @@ class Simulator(Scene, CopiedWhole):
     ------
     InputError
         If there is no instance or no episode, the tables would not fit a machine, an option is
-        unusable, or the records have more than 100 different ids with slots "task".
+        unusable or given beside a policy that says it, or the records have more than 100 different ids with
+        slots "task".
+    PolicyError
+        If the policy does not fit an instance.
 
     Examples
     --------
@@ -139,33 +146,42 @@ class Simulator(Scene, CopiedWhole):
         self,
         instances: Instance | Sequence[Instance],
         *,
+        policy: Chooses | None = None,
         scaling: ArrayLike | None = None,
         task_slots: int | None = None,
         n_vehicles: int | None = None,
         horizon: float | None = None,
         n_episodes: int | None = None,
-        seed: Whole = 0,
+        seed: Whole | None = None,
         breakdown_keys: np.ndarray | None = None,
-        slots: SlotKind | HasSlots | Chooser = "task",
+        slots: SlotKind | HasSlots | Chooser | None = None,
         goal: Goal = PAPER,
         rules: Sequence[str] | HasRules | Chooser = PAPER_RULES,
     ) -> None:
         entries = list_instances(instances)
         self.pool = tuple({id(instance): instance for instance in entries}.values())
         self._places = self.pool
-        own = find_slots(slots, self.pool)
+        shown: dict[str, Any] = {
+            "scaling": scaling,
+            "task_slots": task_slots,
+            "n_vehicles": n_vehicles,
+        }
+        player: Any = policy if isinstance(policy, Chooser) else None
+        if policy is not None:
+            own_rules = None if rules is PAPER_RULES else rules
+            _check_policy(policy, {**shown, "slots": slots, "rules": own_rules}, self.pool)
+            slots = policy if hasattr(policy, "task_ids") else "pool"  # type: ignore[assignment]
+        if player is not None:
+            rules = player
+            shown = {name: getattr(player, name, None) for name in shown}
+        own = find_slots("task" if slots is None else slots, self.pool)
         self.slots, self.task_ids = own
         self.rules = find_rules(rules)
         self._goal = goal
-        self.problem = build_problem(
-            self.pool,
-            scaling=scaling,
-            task_slots=task_slots,
-            n_vehicles=n_vehicles,
-            horizon=horizon,
-            slots=own,
-            goal=goal,
-        )
+        self._tables = build_problem(self.pool, **shown, horizon=horizon, slots=own, goal=goal)
+        self.problem = self._tables
+        if player is not None:
+            self.problem, _ = player.prepare(self._tables, self.pool)
         if n_episodes is None:
             n_episodes = len(entries)
         if not is_whole(n_episodes) or n_episodes < 1:
@@ -379,6 +395,17 @@ class Simulator(Scene, CopiedWhole):
         if restart:
             self._streams.begin(rows, self.state.breakdown_key)
         advance_batch(self.problem, self.state, rows, restart, choices, self._view)
+
+
+def _check_policy(policy: Any, beside: Mapping[str, Any], pool: Sequence[Instance]) -> None:
+    """Refuse what is no policy or does not fit, and what is `beside` it though it says that itself."""
+    if not hasattr(policy, "choose") or isinstance(policy, type):
+        refuse("policy", policy, "a policy, or an object with a method choose(sim)")
+    for name, value in beside.items():
+        if value is not None:
+            refuse(name, value, "none beside policy=, which says it")
+    for instance in pool if isinstance(policy, Chooser) else ():
+        policy.check_fits(instance)
 
 
 def _read_indices(name: str, values: ArrayLike, n: int) -> np.ndarray:

@@ -18,7 +18,7 @@ class BreakdownStreams:
     Parameters
     ----------
     n_episodes : int
-    seed : int, episode b draws from seed + b
+    seed : int, optional, by default 0: episode b draws from seed + b
     keys : array_like of int, (B, 4), optional, the same stream each time, without seeds
     draws : bool, whether any episode has random breakdowns, or no key is derived from a seed
 
@@ -29,14 +29,14 @@ class BreakdownStreams:
     """
 
     def __init__(
-        self, n_episodes: int, seed: Whole, keys: ArrayLike | None, *, draws: bool
+        self, n_episodes: int, seed: Whole | None, keys: ArrayLike | None, *, draws: bool
     ) -> None:
         self._keys = None if keys is None else _read_keys(keys, n_episodes)
         self._draws = draws
         self._seeds = [0] * n_episodes
         self._starts = [0] * n_episodes
-        _check_seed(seed)
-        self.seed_all(seed)
+        self.check_seeds([seed])
+        self.seed_all(0 if seed is None else seed)
 
     def check_seeds(self, seeds: Sequence[Whole | None]) -> None:
         """Refuse seeds that are none, or any if there are keys; None passes."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 MAX_SHOWN = 60
@@ -40,6 +41,13 @@ def list_some(names: Sequence[str], most: int) -> str:
     return text if len(names) <= most else f"{text}, ... ({len(names)})"
 
 
+def suggest_name(name: str, known: Iterable[str]) -> str:
+    """Return what ends an error's line: the known name nearest to an unknown one, if any is near."""
+    names = {own.strip().lower(): own.strip() for own in known}
+    near = get_close_matches(name[:MAX_SHOWN].lower(), names, 1)
+    return f"; did you mean '{describe(names[near[0]])}'?" if near else ""
+
+
 class AcerlError(Exception):
     """Base of all errors raised by acerl_np."""
 
@@ -70,7 +78,14 @@ class Fault(NamedTuple):
 
     @classmethod
     def of(cls, error: Exception, place: str, row: Mapping[str, Any]) -> Fault:
-        """Return the fault that an error's line tells, which begins with place and field."""
+        """Return the fault that an error's line tells, which begins with place and field.
+
+        Parameters
+        ----------
+        error : Exception
+        place : str
+        row : mapping of str, the row's fields
+        """
         rest = str(error).removeprefix(f"{place}: ")
         field, _, text = rest.partition(": ")
         if field not in row:
@@ -111,8 +126,12 @@ class PolicyWarning(UserWarning):
     """A policy is used on another floor or fleet than it was trained for."""
 
 
+class EventWarning(UserWarning):
+    """An event that was taken in is doubtful, as a level that has fallen by half at once."""
+
+
 class LogWarning(UserWarning):
-    """The last line of a dispatcher's log was cut off, as by a kill or a power cut."""
+    """A line of a dispatcher's log was cut off, as by a kill, or has a time far ahead of all before it."""
 
 
 class RecordWarning(UserWarning):
@@ -122,7 +141,7 @@ class RecordWarning(UserWarning):
     ----------
     path : str
     columns : sequence of str
-        Columns that are not read, as the file names them.
+        Columns that are not read, as the file names them, with what would read a likely one.
     faults : sequence of Fault
         What is wrong with the rows that were left out.
     n_rows : int

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.support.errors import ConfigError, InputError, describe
+from acerl_np.support.errors import ConfigError, InputError, describe, suggest_name
 from acerl_np.support.numbers import MAX_SEED, is_whole
 
 MOST = sys.float_info.max
@@ -63,7 +63,8 @@ class Field:
         if isinstance(self.kind, tuple):
             if isinstance(value, str) and value in self.kind:
                 return value
-            value = f"'{describe(value)}'"
+            near = suggest_name(str(value), self.kind)
+            refuse(name, f"'{describe(value)}'", f"{self.words}{near}", error)
         elif self.kind is bool:
             if isinstance(value, bool | np.bool_):
                 return bool(value)

@@ -113,6 +113,22 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
             os.close(folder)
 
 
+def lock_file(file: int, refusal: Exception) -> bool:
+    """Lock an open file or folder as long as it is open, and raise `refusal` where somebody else has it.
+
+    False where there are no locks: on Windows, and on some file systems.
+    """
+    if sys.platform == "win32":
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise refusal from error
+    except OSError:
+        return False
+    return True
+
+
 @contextlib.contextmanager
 def claim_folder(path: str | os.PathLike[str]) -> Iterator[None]:
     """Hold a folder for this process alone, so that two runs never write into each other's files.
@@ -126,16 +142,9 @@ def claim_folder(path: str | os.PathLike[str]) -> Iterator[None]:
         folder = os.open(path, os.O_RDONLY)
     except OSError as error:
         raise StorageError(f"{path}: cannot open: {describe_os_error(error)}") from error
+    busy = f"{path}: another run is writing there; expected a folder of this run's own (--out)"
     try:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise InputError(
-                f"{path}: another run is writing there; expected a folder of this run's own (--out)"
-            ) from error
-        except OSError:
-            pass  # a file system without locks
-        else:
+        if lock_file(folder, InputError(busy)):
             # Left by a process that was killed while it wrote; nobody else writes here now.
             for leftover in Path(path).glob(".*.tmp"):
                 if TEMPORARY.fullmatch(leftover.name):

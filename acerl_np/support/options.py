@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
-from acerl_np.support.errors import ConfigError, describe
+from acerl_np.support.errors import ConfigError, describe, suggest_name
 from acerl_np.support.fields import Field, refuse
 
 
@@ -73,7 +73,7 @@ class Options:
         known = cls.list_fields()
         for key in options:
             if key not in known:
-                expected = f"expected one of {', '.join(known)}"
+                expected = f"expected one of {', '.join(known)}{suggest_name(str(key), known)}"
                 raise ConfigError(f"{describe(key)}: {cls.unknown}; {expected}")
         return cls(**options)
 

@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import math
+import re
+import shutil
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 Cell = str | int | float | None
@@ -32,10 +36,30 @@ def clear_cell(cell: object) -> Cell:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+FORMULA = re.compile(r"'*[=+\-@\t\r].", re.DOTALL)
+"""How a text begins that a spreadsheet would carry out, or that looks as if it was marked as one."""
+
+
+def mark_text(cell: object) -> object:
+    """Return a cell of a CSV file: a text that is no number and would be a formula has a "'" before it."""
+    if not isinstance(cell, str) or FORMULA.match(cell) is None:
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
+
+
+def unmark_text(text: str) -> str:
+    """Return a cell without the mark of `mark_text`."""
+    return text[1:] if text[:1] == "'" and FORMULA.match(text) else text
+
+
 def render_csv(lines: Iterable[Sequence[object]]) -> str:
-    """Return lines of cells as CSV."""
+    """Return lines of cells as CSV; a spreadsheet carries none of its texts out."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
+    csv.writer(text, lineterminator="\n").writerows(map(mark_text, line) for line in lines)
     return text.getvalue()
 
 
@@ -69,7 +93,7 @@ def render_table(
     """Return a table in one of `FORMATS`, as text that ends with a newline.
 
     The first column is aligned left, the others right; a rule is drawn before the rows `rules` of "text" and
-    "latex".
+    "latex". On a terminal what is wider than that goes on below, as a "text" with the first column again.
     """
     if form == "json":
         return render_json(name_cells(header, rows))
@@ -89,6 +113,14 @@ def render_table(
             return " & ".join(text.translate(LATEX_SPECIALS) for text in line) + r" \\"
     else:
         widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+        fitting = n
+        if form == "text" and sys.stdout.isatty():
+            ends = itertools.accumulate(2 + width for width in widths)
+            fitting = max(2, sum(end - 2 <= shutil.get_terminal_size().columns for end in ends))
+        if fitting < n:
+            first = render_table(header[:fitting], [row[:fitting] for row in rows], rules=rules)
+            rest = [[row[0], *row[fitting:]] for row in (header, *rows)]
+            return f"{first}\n{render_table(rest[0], rest[1:], rules=rules)}"  # type: ignore[arg-type]
         lines, rule, end = [], "-" * (sum(widths) + 2 * (n - 1)), []
 
         def show(line: Sequence[str]) -> str:

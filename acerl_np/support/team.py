@@ -93,7 +93,11 @@ class LostError(WorkerError):
 class Team:
     """The workers of an executor that belongs to the caller: Dask, MPI, or any pool.
 
-    In `time_limit` seconds at least one task must finish; by default one waits for ever.
+    Parameters
+    ----------
+    executor : concurrent.futures.Executor
+    time_limit : float, optional
+        s in which at least one task must finish; by default one waits for ever.
     """
 
     watch: Callable[[], object] | None = None
@@ -127,8 +131,14 @@ class Team:
     ) -> Iterator[tuple[int, Value]]:
         """Run a task per argument; yield each argument's position and result, as they finish.
 
-        The function is one of a module, so that workers find it by its name. A `WorkerError` says that a
-        worker is lost, has another version of anything, or fails; an `AcerlError` of the function is raised.
+        A `WorkerError` says that a worker is lost, has another version of anything, or fails; an `AcerlError`
+        of the function is raised.
+
+        Parameters
+        ----------
+        function : callable
+            Of a module, so that workers find it by its name.
+        arguments : sequence
         """
         return self._run(function, deque(enumerate(arguments)))
 

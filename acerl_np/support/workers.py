@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
 from acerl_np.support.fields import Field
@@ -59,13 +59,16 @@ class Workers:
                 self.failed = True
                 raise
 
-        n_helpers = min(self.threads, len(pieces)) - 1
-        futures = [self._find_helpers().submit(work) for _ in range(n_helpers)]
+        futures: list[Future[None]] = []
         try:
+            for _ in range(min(self.threads, len(pieces)) - 1):
+                futures.append(self._find_helpers().submit(work))
             work(self.watch)
-        finally:
-            for future in futures:
-                future.exception()  # waits
+            wait(futures)
+        except BaseException:  # Ctrl-C, also while it waits
+            self.failed = True
+            wait(futures)
+            raise
         for future in futures:
             future.result()
 

@@ -21,7 +21,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import CheckpointError, ConfigError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole
-from acerl_np.support.sharing import whole
+from acerl_np.support.sharing import exclusive, whole
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import THREADS, Workers
 from acerl_np.training.average import Average
@@ -184,6 +184,7 @@ class ACERL(Trainer[Generation]):
         return self.generation >= self.config.generations
 
     @property
+    @exclusive
     def policy(self) -> Policy | IndexPolicy:
         """The policy as trained so far: `Config.outcome` says of which generations."""
         if self._best is not None and not self._look().beats(self._best):
@@ -216,6 +217,7 @@ class ACERL(Trainer[Generation]):
         draft._sampler = copy.deepcopy(self._sampler)
         return draft
 
+    @exclusive
     @whole
     def step(self) -> Generation:
         """Train one generation (Algorithm 1, lines 5 to 17), wholly or, if interrupted, not at all.

@@ -46,7 +46,15 @@ class CurvePoint:
     def of(
         cls, generation: int, decisions: int, played: Outcome, n_instances: int, cost_limit: float
     ) -> CurvePoint:
-        """Return the point of episodes that were played instance by instance, as many of each."""
+        """Return the point of episodes that were played instance by instance, as many of each.
+
+        Parameters
+        ----------
+        generation, decisions : int
+        played : Outcome
+        n_instances : int
+        cost_limit : float
+        """
         own = played.makespan, played.tardiness, played.cost < cost_limit, played.value
         means = (values.reshape(n_instances, -1).mean(axis=1) for values in own)
         return cls(generation, decisions, *means)

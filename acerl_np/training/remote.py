@@ -113,6 +113,6 @@ class Split:
                 f"a generation takes {min(self._seconds[1:]):.3f} s: below {WORTH} s its split over workers "
                 "costs more than it gains; train without an executor, or several seeds at a time",
                 RuntimeWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
         return outcome

@@ -20,7 +20,7 @@ from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.numbers import check_seed
-from acerl_np.support.sharing import CopiedWhole
+from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import save_checkpoint
 from acerl_np.training.curves import CurvePoint, format_curves
@@ -32,7 +32,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
 
     A look plays every training record, with the same draws each time. They are keyed by (seed, the record's
     content, trial) under a purpose of their own, so a generation chosen by its looks is not chosen on the
-    trials that judge it.
+    trials that judge it. One thread at a time may use it: `SharingError` refuses another one.
     """
 
     kind: ClassVar[str]
@@ -56,6 +56,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
         self.curve: list[CurvePoint] = []
         self._seconds = 0.0
         self._workers = workers
+        self._use = Exclusive("trainer")
         self._rows = np.repeat(np.arange(len(self.instances)), trials)
         self._keys = stream_keys(self.instances, trials, self.seed, purpose=CURVE)
 
@@ -135,6 +136,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
         """
         write_atomically(path, format_history(self.history, self._names, self.columns).encode())
 
+    @exclusive
     def write_curves(self, path: str | os.PathLike[str]) -> None:
         """Write `curve` as CSV, one line per look and record, the present policy last; atomically.
 
@@ -149,6 +151,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
         text = format_curves(points, self._names, self.goal)
         write_atomically(path, text.encode())
 
+    @exclusive
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint that `resume` continues from.
 

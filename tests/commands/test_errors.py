@@ -17,6 +17,7 @@ JUDGED = "--tasks DMH-01 --trials 1"
 GENERAL = {
     "": "the following arguments are required: COMMAND",
     "fly": "invalid choice: 'fly'",
+    "evalute EDD --trials 3": "'warm'); did you mean 'evaluate'? (see acerl-np --help)",
     "train --population 1": "population: read 1",
     "train --population many": "argument --population: invalid int value: 'many'",
     "train --generation 3": "unrecognized arguments: --generation",
@@ -25,6 +26,8 @@ GENERAL = {
     "train --trials -1": "trials: read -1",
     "train --antithetic --population 7": "population: read 7; expected an even number",
     "train --suite nowhere": "suite 'nowhere': unknown; expected one of dmh-train",
+    "train --suite dmh-tran": "; did you mean 'dmh-train'?",
+    "train --preset bets": "did you mean 'best'? (see acerl-np train --help)",
     "train missing.csv": "missing.csv: no such task record",
     "train DMH-01 DMH-01": "instance 'DMH-01' is given twice",
     "train DMH-01 --suite dmh-train": "expected one of the two",
@@ -38,9 +41,16 @@ GENERAL = {
     "evaluate EDD --trials 0": "--trials: read 0",
     "evaluate week.csv": "no policy; expected policy.npz",
     "evaluate EDD week.csv --suite dmh-test": "--suite: read 'dmh-test' besides task records",
-    "evaluate EDD --tast week.csv": "unrecognized arguments: --tast",
+    "evaluate EDD --tirals 3": "acerl-np evaluate: error: unrecognized arguments: --tirals 3; did "
+    "you mean '--trials'? (see acerl-np evaluate --help)",
+    "evaluate edd-neerest": "; did you mean 'edd-nearest'?",
+    "evaluate EDD DHM-07": "policy 'DHM-07': unknown; expected one of FCFS, EDD, NVF, STD, LWT, AHP, MIX, "
+    "Random, nearest, fcfs-nearest, edd-nearest, opentcs, assignment, Static; did you mean 'DMH-07'?",
+    "records perturb DMH-01 --magntude=1 --out x": "acerl-np records perturb: error: the following arguments "
+    "are required: --magnitude; read --magntude; did you mean '--magnitude'? (see acerl-np records perturb",
     "list rules week.csv": "unrecognized arguments: week.csv",
     "warm all": "part: read all; expected one of training",
+    "warm static best serch": "did you mean 'search'?",
     "hindsight DMH-01 --effort 0": "--effort: read 0.0",
     "experiments comparison --seeds 0": "--seeds: read 0",
     "experiments nothing": "invalid choice: 'nothing'",
@@ -109,6 +119,7 @@ FLOOR = {
     f"{IMPORT} --from dxf": "invalid choice: 'dxf'",
     "floor import plant.xml --out l.json --layout-id a": "plant.xml: --layout-id: given for a plant model",
     "floor check nowhere": "nowhere: no such layout",
+    "floor check cross-asles": "; did you mean 'cross-aisles'?",
     "floor check hall.json": 'hall.json: "metaInformation": unknown key',
     "floor check dmh missing.csv": "missing.csv: no such task record",
     "floor check dmh bad.csv": "bad.csv: line 1: missing columns 'task', 'pickup'",

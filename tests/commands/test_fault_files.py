@@ -326,13 +326,62 @@ def test_past_assignments_of_the_same_export(folder, run):
     )
 
 
-def test_a_formula_is_written_as_a_text(folder, run):
-    (folder / "in.csv").write_bytes(lines(*PLAIN, "=cmd(),A,B,0,1"))
+def test_what_a_spreadsheet_would_carry_out_is_written_as_a_text(folder, run):
+    """Once, in every table, and a number never; what reads a table takes the mark off."""
+    names = ["+cmd|calc", "@SUM(1)", "-5.0", "''+x", "-a"]
+    rows = [f"{name},A,B,{k},60" for k, name in enumerate(names)]
+    (folder / "in.csv").write_bytes(lines(HEADER, *rows, "=cmd(),A,B,0,1", "+y,C,C,0,1"))
     run("records convert in.csv --layout layout.json --out new.csv --skip-bad")
     text = (folder / "new.left-out.csv").read_text()
-    assert "line 4,task,'=cmd()," in text
-    # A pattern of names finds it beside the records; no command takes it for one.
+    assert "line 7,task,'=cmd()," in text and "line 8,delivery,C," in text
+    own = ("+cmd|calc", "@SUM(1)", "-5.0", "'+x", "-a")
+    assert acerl_np.load_instance("new.csv", layout="layout.json").tasks == own
+    marked = ["'+cmd|calc", "'@SUM(1)", "-5.0", "''+x", "'-a"]
+    text = (folder / "new.csv").read_text()
+    assert [line.split(",")[0] for line in text.splitlines()[1:]] == marked
+    (folder / "past.csv").write_bytes(lines("task,vehicle,start", *(f"{x},v,0" for x in marked)))
+    run("records replay new.csv --past past.csv --layout layout.json --schedule-csv times.csv")
+    told = (folder / "times.csv").read_text()
+    assert all(f"\n{name},v," in told for name in marked)
+    run("evaluate EDD new.csv --layout layout.json --trials 1 --tasks-csv tasks.csv")
+    assert ",'+cmd|calc," in (folder / "tasks.csv").read_text()
+    # A pattern of names finds what was left out beside the records; no command takes it for one.
     run("records check new.csv new.left-out.csv --layout layout.json")
+
+
+ASKED = (
+    "TA-Nr;Von-Platz;Nach-Platz;Datum;Uhrzeit;Termin;Menge;Handlingzeit",
+    "t0;A;Rack 3;06.05.2024;07:00;;1.200;20",
+    "t1;Rack 3;Presss;06.05.2024;07:30;-;2.400;-",
+    "t2;A;Z;06.05.2024;07:30;07:50;2.400;25",
+)
+
+
+def test_what_a_file_does_not_tell_is_asked_for_and_kept_in_the_mapping(folder, run, capsys):
+    (folder / "erp.csv").write_bytes(lines(*ASKED))
+    floor = (
+        (folder / "layout.json").read_text().replace('"C"', '"Press"').replace('"B"', '"Rack 03"')
+    )
+    (folder / "layout.json").write_text(floor)
+    words = "records convert erp.csv --out new.csv --skip-bad --due 900 --columns demand=Menge"
+    assert "--decimal (decimal=) '.' for 1.2, or ',' for 1200" in run(words, 2).err
+    words += " --decimal ,"
+    assert "'Rack 03'? (records convert --accept-suggestions)" in run(words, 2).err
+    told = run(f"{words} --accept-suggestions --write-mapping erp.toml")
+    assert "sites read as         Rack 3 -> Rack 03, Presss -> Press\n" in told.out
+    assert "columns ignored: Handlingzeit (seconds? --columns handling_time=COLUMN)\n" in told.err
+    text = (folder / "erp.toml").read_text()
+    assert 'decimal = ","' in text
+    assert '[sites]\n"Rack 3" = "Rack 03"\n"Presss" = "Press"\n' in text
+    assert acerl_np.load_instance("new.csv").demand.tolist() == [1200, 2400]
+    check = ["records", "check", "--mapping", "erp.toml", "new.csv", "erp.csv"]
+    main(check)  # a row is bad
+    assert capsys.readouterr().out.count("handling                           none, 0 s") == 2
+    main([*check, "--handling", "12.5"])
+    assert capsys.readouterr().out.count("12.5 s a task") == 2
+    main([*check, "--columns", "handling_time=Handlingzeit", "--handling", "12"])
+    found = capsys.readouterr()
+    assert "  16 s a task" in found.out and "columns ignored" not in found.err
 
 
 def test_no_option_writes_what_another_writes(folder, run):

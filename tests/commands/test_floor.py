@@ -74,7 +74,7 @@ def test_a_floor_gets_another_fleet(empty, run):
     dmh, five = acerl_np.load_layout("dmh"), acerl_np.load_layout("five.json")
     assert five.floor_hash == dmh.floor_hash
     assert [(v.id, v.start, v.speed) for v in five.vehicles] == [
-        (f"v{k}", "carport", 2.0) for k in range(1, 6)
+        (f"v{k}", "carport", 2.0) for k in range(5)
     ]
     listed = [vehicle.breakdowns for vehicle in dmh.vehicles]
     assert [vehicle.breakdowns for vehicle in five.vehicles] == [*listed, (), ()] and all(listed)
@@ -132,6 +132,27 @@ def test_a_file_that_lists_each_way_once_is_opened_both_ways(empty, run):
     assert layout.routes.distance.tolist() == [[0, 1, 2], [1, 0, 1], [2.5, 1.5, 0]]
 
 
+def test_chargers_and_places_at_dead_ends_are_left_out(empty, run):
+    way = '<path name="p" sourcePoint="{}" destinationPoint="{}" length="9000"/>'
+    points = "".join(f'<point name="{k}" xPosition="0" yPosition="0"/>' for k in "ab")
+    points += '<point name="c" xPosition="0" yPosition="0" type="PARK_POSITION"/>'
+    plug = '<locationType name="Plug"><allowedOperation name="Charge"/></locationType>'
+    plug += '<location name="Dock" type="Plug"><link point="b"/></location>'
+    fleet = '<vehicle name="v" maxVelocity="1000"/>'
+    write(
+        "m.xml", f"<model>{points}{way.format('a', 'b')}{way.format('a', 'c')}{plug}{fleet}</model>"
+    )
+    captured = run("floor import m.xml --out l.json")
+    assert "chargers: 1 (Dock) left out, as no edge leads away from there\n" in captured.err
+    assert not acerl_np.load_layout("l.json").chargers
+    captured = run("floor import m.xml --parking after=9 --out l.json --force", status=2)
+    assert "sites of kind parking: 1 (c) left out, as no edge leads away\n" in captured.err
+    captured = run("floor import m.xml --two-way --parking after=9 --out l.json --force")
+    assert "left out" not in captured.err
+    layout = acerl_np.load_layout("l.json")
+    assert [x.site for x in (*layout.chargers, *layout.parking.places)] == ["Dock", "c"]
+
+
 def test_one_import_gives_the_same_bytes_twice(empty, run):
     for name in ("a.json", "b.json"):
         run(["floor", "import", PLANT, "--out", name])
@@ -183,6 +204,18 @@ def test_vehicles_that_stand_apart_are_said_before_all_else(empty, run):
     )
     assert "blocks: 1 (B) left out" in lines[-1]
     assert run("floor check dmh").out.startswith("dmh: 14 sites")
+
+
+def test_speeds_that_may_be_of_another_unit_are_said(empty, run):
+    edges = [("a", "b", False), ("b", "c", False)]
+    fleet = [{"id": f"v{k}", "start": "a", "speed": speed} for k, speed in enumerate((5, 1000))]
+    data = make_layout(edges, fleet)
+    data["edges"][0] |= {"max_speed": 1.0, "max_reverse_speed": 0.04}
+    data["edges"][1]["max_speed"] = 0.05
+    write("l.json", data)
+    assert run("floor check l.json").out.startswith(
+        "small: vehicles above 5 m/s: 1 (v1 at 1000 m/s); edges below 0.05 m/s: 1 (a to b at 0.04 m/s)\n"
+    )
 
 
 def test_the_load_of_records_is_told(empty, run):
@@ -313,8 +346,8 @@ def test_batteries_chargers_and_parking_places_are_given(empty, run, tmp_path):
     assert "2 chargers: Inbound (3 slots), P1" in lines
     assert "parking after 9 s without a task: 1 site: Park" in lines
     assert (
-        "battery of v1, v2: lasts 3.3 h empty or 1.4 h loaded, charged in 0.7 h; critical 20%, resume 45%, "
-        "good 60%, full 95%"
+        "battery of Truck-1, Truck-2: lasts 3.3 h empty or 1.4 h loaded, charged in 0.7 h; critical 20%, "
+        "resume 45%, good 60%, full 95%"
     ) in lines
     assert "2 chargers: Inbound (3 slots), P1\n" in run("floor show hours.json").out
 

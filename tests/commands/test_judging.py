@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -168,8 +169,8 @@ def test_few_own_records_are_judged_on_noised_copies(days, train):
 
 
 def test_each_of_a_few_records_judges_a_policy_that_has_not_seen_it(days, train, run, monkeypatch):
-    monkeypatch.setattr(verdicts, "MAX_AHEAD_DECISIONS", 0)
-    monkeypatch.setattr(verdicts, "MAX_MARGIN_SIZE", 0.0)
+    for name in ("SECONDS_PER_DECISION", "SECONDS_PER_SIZE"):
+        monkeypatch.setattr(verdicts, name, math.inf)
     out = train(days, f"{NETWORK} --trials 1 --out run").out
     place = "6 records in 5 folds, each judging a policy that has not seen it"
     assert f"\nVerdict on {place}\n" in out and f"\nOn {place}: " in out
@@ -229,6 +230,22 @@ def test_a_training_without_a_verdict_still_ends_well(days, train, monkeypatch):
     found = train(days, f"{NETWORK} --trials 1 --hold-out none --out run")
     assert found.err.splitlines()[-1] == "no verdict: a reason"
     assert "policy run/policy.npz" in found.out
+
+
+def test_long_parts_of_a_verdict_are_told_and_too_long_ones_left_out(days, train, monkeypatch):
+    for name in ("SECONDS_PER_DECISION", "SECONDS_PER_SIZE"):
+        monkeypatch.setattr(verdicts, name, math.inf)
+    words = f"{NETWORK.replace('--quiet', '')} --trials 1 --hold-out none --out"
+    monkeypatch.setattr(verdicts, "estimate_static", lambda records: 59.0)
+    assert "verdict: static plan, about 59 s\n" in train(days[:2], f"{words} one").err
+    # Five times the training, if that is more than a minute.
+    monkeypatch.setattr(verdicts, "estimate_static", lambda records: 61.0)
+    found = train(days[:2], f"{words} two")
+    assert "verdict: static plan" not in found.err and not Path("two/static.npz").exists()
+    assert "static plan left out: about 61 s (acerl-np evaluate Static --fit RECORDS)" in found.out
+    monkeypatch.setattr(judging, "PATIENCE", 1e9)
+    train(days[:2], f"{words} three")
+    assert Path("three/static.npz").exists()
 
 
 # Presets and budgets

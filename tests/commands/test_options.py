@@ -12,6 +12,7 @@ import pytest
 
 import acerl_np
 from acerl_np.support.machine_code import count_compiled
+from acerl_np.warm import PARTS
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 
@@ -272,6 +273,15 @@ def test_what_there_is_to_name_is_listed(run):
     assert all(row["what"] for row in rows)
     out = run("list features").out
     assert "way to the pickup" in out and "dmh-train" not in out
+
+
+def test_warm_of_everything_leaves_out_nothing(run, monkeypatch):
+    warmed = []
+    monkeypatch.setattr("acerl_np.warm.warm_up", lambda part, quiet: warmed.append(part))
+    run("warm")
+    assert warmed == list(PARTS) and "own" in warmed
+    told = run("warm --help").out.split("PART is one of")[1]
+    assert all(f" {part} " in told for part in PARTS)
 
 
 @needs_jit

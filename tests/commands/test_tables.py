@@ -118,6 +118,10 @@ def test_little_is_a_percent_and_a_second():
     assert is_little(1010.0, 21.0)
     assert not is_little(1011.0, 20.0)
     assert not is_little(1000.0, 21.5)
+    # Below hindsight, over the limit or by other draws: that says nothing.
+    assert not is_little(990.0, 20.5) and is_little(1000.0 - 1e-10, 1.0)
+    sentence = Margin("STD", PAPER, 1000.0 - 1e-10, 1.0, 1000.0, 20.0, 0.0).sentence()
+    assert "is 0.0 % of makespan and 0.0 s of tardiness from hindsight" in sentence
     # Of other objectives what weighs as much as a second; a cost without a limit does not count.
     late = Goal("late")
     assert is_little(2.05, 99.0, late, hindsight=2.0) and not is_little(

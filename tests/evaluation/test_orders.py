@@ -15,12 +15,21 @@ import acerl_np
 from acerl_np.commands.main import main
 from acerl_np.evaluation import hindsight
 from acerl_np.evaluation.bounds import bound_objective
-from acerl_np.evaluation.hindsight import find_hindsight, find_references, play_orders, replay
-from acerl_np.evaluation.references import bundled_references, load_references
+from acerl_np.evaluation.hindsight import (
+    find_effort,
+    find_hindsight,
+    find_references,
+    play_orders,
+    replay,
+)
+from acerl_np.evaluation.references import bundled_references, load_references, save_references
 from acerl_np.kernels import state as S
+from acerl_np.policies.rules import YARDSTICKS
+from acerl_np.policies.static_search import find_static
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.goal import MEASURES, PAPER, Goal
 from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
+from acerl_np.problem.rules import TASK_RULES
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many thousands of orders")
 NO_LIMIT = Goal(cost_limit=float("inf"))
@@ -77,7 +86,10 @@ def test_no_order_is_below_the_bound(seed, objective):
 
 
 def test_a_bound_of_a_chain_by_hand():
-    instance = acerl_np.load_instance("EX11")
+    """A job alone, whose machines never wait for it."""
+    every = acerl_np.load_instance("EX11")
+    rows = every.rows()[: [*every.after, -1].index(-1, 1)]
+    instance = acerl_np.Instance.from_rows("job", every.layout, rows)
     distance = instance.layout.routes.distance
     ends = [0.0] * instance.n_tasks
     for task, before in enumerate(instance.after.tolist()):
@@ -100,6 +112,56 @@ def test_the_search_finds_the_best_of_all_orders(seed):
 
 
 @pytest.mark.slow
+@needs_jit
+@pytest.mark.parametrize("name", ["EX32", "DMH-01"])
+def test_hindsight_is_never_worse_than_what_is_played(name, monkeypatch, tmp_path):
+    """Whatever the search finds, here next to nothing; what wins is played as it was."""
+    for search, most in (("ANNEALING_CHAINS", 0), ("BEAM_WIDTH", 1), ("ORDER_CHAINS", 0)):
+        monkeypatch.setattr(hindsight, search, most)
+    instance = acerl_np.load_instance(name)
+    goal = Goal("makespan+0.1*late", cost_limit=float("inf"))
+    found = find_hindsight(instance, objective=goal, effort=1e-4, seed=3)
+    names = (*TASK_RULES, *YARDSTICKS)
+    ahead = [acerl_np.Lookahead(base, futures=0, objective=goal) for base in names]
+    played = [
+        acerl_np.evaluate_policy(
+            policy, instance, objective=goal, trials=trials, seed=3
+        ).value.min()
+        for policies, trials in ((names, 30), (ahead, 1))
+        for policy in policies
+    ]
+    static = find_static(instance, goal=goal).value.min()
+    assert found.value == pytest.approx(min(*played, static), rel=1e-12)
+    save_references(tmp_path / "best.json", [found])
+    [again] = load_references(tmp_path / "best.json")
+    assert (
+        again.actions == found.actions
+        and replay(instance, again.actions, goal).value[0] == found.value
+    )
+
+
+def test_a_machine_is_never_done_before_its_work():
+    """Both tasks are there after 1 s at the earliest, take 20 s each, and the last ride takes 1 s."""
+    fleet = [{"id": name, "start": "A", "speed": 10.0} for name in "vw"]
+    for servers, least in ((1, 42.0), (2, 22.0)):
+        machines = [{"site": "B", "servers": servers}]
+        layout = acerl_np.Layout.from_dict(worlds.straight_floor(fleet, machines=machines))
+        rows = [worlds.make_task(f"a{k}", "A", "B", 0.0, processing=20.0) for k in range(2)]
+        rows += [worlds.make_task(f"b{k}", "B", "A", "", after=f"a{k}") for k in range(2)]
+        instance = acerl_np.Instance.from_rows("machine", layout, rows)
+        assert bound_objective(instance, NO_LIMIT) == least
+
+
+def test_effort_grows_with_the_tasks():
+    records = [acerl_np.load_instance(name) for name in ("DMH-01", "EX32")]
+    assert [find_effort(record, 0.5) for record in records] == [0.5, 0.5]
+    rows = [worlds.make_task(f"t{k}", "A", "B", k) for k in range(120)]
+    layout = acerl_np.Layout.from_dict(
+        worlds.straight_floor([{"id": "v", "start": "A", "speed": 1.0}])
+    )
+    assert find_effort(acerl_np.Instance.from_rows("many", layout, rows), 0.5) == 1.5
+
+
 @needs_jit
 def test_hindsight_does_not_depend_on_threads_and_shows_a_table(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)

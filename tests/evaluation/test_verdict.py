@@ -2,6 +2,7 @@
 
 import math
 import re
+import time
 from dataclasses import replace
 
 import numba
@@ -11,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import acerl_np
-from acerl_np.evaluation import verdict as verdicts
 from acerl_np.evaluation.hold_out import choose_share, hold_out, make_noised, part_folds
 from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.trials import Trials
@@ -22,6 +22,7 @@ from acerl_np.evaluation.verdict import (
     VerdictRow,
     compare_paired,
     judge,
+    show_seconds,
 )
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.generate import generate_record
@@ -413,7 +414,7 @@ def test_late_tasks_are_counted_as_a_schedule_shows_them():
 
 
 @needs_jit
-def test_what_cannot_be_played_is_left_out_and_said(monkeypatch):
+def test_what_cannot_be_played_is_left_out_and_said():
     records = load_records(2)
     floor = records[1].layout
     fleet = replace(floor, vehicles=floor.vehicles[:2])
@@ -427,8 +428,6 @@ def test_what_cannot_be_played_is_left_out_and_said(monkeypatch):
         f"{verdict.best_rule}, lookahead 2",
     ]
     # Days so long that looking ahead would take minutes, and hindsight, too, unless a bound tells.
-    monkeypatch.setattr(verdicts, "MAX_MARGIN_SIZE", 100.0)
-    monkeypatch.setattr(verdicts, "MAX_AHEAD_DECISIONS", 1_000_000)
     rows = [
         {**row, "task": f"{row['task']}-{k}", "arrival_time": row["arrival_time"] + 2000.0 * k}
         for k in range(20)
@@ -437,7 +436,7 @@ def test_what_cannot_be_played_is_left_out_and_said(monkeypatch):
     long = acerl_np.Instance.from_rows("long", records[0].layout, rows)
     names = ["policy, lookahead 32", "{}, lookahead 32"]
     for objective, expected in {"makespan": names, "empty": [*names, "hindsight"]}.items():
-        verdict = judge(make_policy(), [long], trials=1, objective=objective)
+        verdict = judge(make_policy(), [long], trials=1, objective=objective, patience=1.5)
         assert [note.partition(" left out: ")[0] for note in verdict.notes] == [
             name.format(verdict.best_rule) for name in expected
         ]
@@ -445,6 +444,28 @@ def test_what_cannot_be_played_is_left_out_and_said(monkeypatch):
             re.search(r"about \d+ (s|min) .*\(acerl-np \w+ --", note) for note in verdict.notes
         )
         assert verdict.margin is None or verdict.margin.is_proven
+
+
+@needs_jit
+def test_each_part_is_told_when_it_begins_and_a_long_search_is_not_begun():
+    records = load_records(3)
+    floor = records[0].layout
+    fleet = [*floor.vehicles, replace(floor.vehicles[0], id="another")]
+    floor = floor.with_fleet(fleet).with_random_breakdowns(acerl_np.RandomBreakdowns(3600.0, 300.0))
+    risky = [replace(record, layout=floor) for record in records]
+    told = {}
+    how = {"trials": 1, "report": told.__setitem__}
+    began = time.perf_counter()
+    verdict = judge(make_policy(), risky, futures=0, patience=10.0, **how)
+    assert time.perf_counter() - began < 10.0 and verdict.plan is None
+    assert list(told) == ["rules and policy"] and 0.0 < told["rules and policy"] < 1.0
+    # 6,144 plans, 100 episodes of each record
+    seconds = 0.4e-6 * 6144 * 100 * sum(record.n_tasks for record in records)
+    note = f"static plan left out: {show_seconds(seconds)} (acerl-np evaluate Static --fit RECORDS)"
+    assert verdict.notes == (note,) and seconds > 10.0
+    verdict = judge(make_policy(), records, futures=1, **how)
+    names = ["static plan", "policy, lookahead 1", f"{verdict.best_rule}, lookahead 1"]
+    assert list(told)[1:4] == names and not verdict.notes
 
 
 @needs_jit

@@ -50,6 +50,14 @@ def test_the_base_is_what_evaluate_says_and_threads_change_nothing(shifts):
     assert one[0].measure("late")[0] == pytest.approx(100 * one[0].trials.late.mean())
 
 
+def test_a_second_question_has_the_answer_of_the_first(shifts):
+    fresh = replace(shifts[0], layout=replace(shifts[0].layout))
+    policies = {"mine": acerl_np.IndexPolicy.of_weights(approach=-1.0, n_late=-1.0)}
+    first, again = (what_if(fresh, {"speed": [1, 3]}, policies) for _ in range(2))
+    for row, same in zip(first, again, strict=True):
+        assert row.trials.value.tobytes() == same.trials.value.tobytes()
+
+
 def test_all_settings_meet_the_same_shifts_and_draws(shifts, monkeypatch):
     met = []
 
@@ -85,10 +93,10 @@ def test_fleets_are_the_first_ones_or_have_more_like_them_in_turn():
         vehicle("v1", "p1", speed=3, breakdowns=[{"time": 9, "repair_time": 9}]),
     ]
     layout = acerl_np.Layout.from_dict({**acerl_np.load_layout("dmh").to_dict(), "vehicles": own})
-    assert resize_fleet(layout, 1).vehicles == (replace(layout.vehicles[0], id="v1"),)
+    assert resize_fleet(layout, 1).vehicles == layout.vehicles[:1]
     more = resize_fleet(layout, 4).vehicles
     assert [(x.id, x.start, x.speed, len(x.breakdowns)) for x in more] == [
-        *(("v1", "p0", 2.0, 0), ("v2", "p1", 3.0, 1), ("v3", "p0", 2.0, 0), ("v4", "p1", 3.0, 0))
+        *(("a", "p0", 2.0, 0), ("v1", "p1", 3.0, 1), ("a1", "p0", 2.0, 0), ("v2", "p1", 3.0, 0))
     ]
 
 

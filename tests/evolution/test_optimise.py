@@ -197,7 +197,8 @@ def test_without_a_feasible_point_the_nearest_one_is_returned():
         ({"bounds": ([0.0], np.inf)}, InputError, "x0: read none; .* a side of the bounds is open"),
         ({"bounds": [(0, 1), (0, 1), (0,)]}, InputError, "bounds: read .* expected a pair"),
         ({"bounds": ((-5, 5), (-1, 1))}, InputError, "bounds: read .* expected lists"),
-        ({"bounds": [[-5, 5], [-1, 1]]}, InputError, "bounds: read 5.0 to 1.0 for parameter 1"),
+        ({"bounds": ([-5, 5], [-1, 1])}, InputError, "bounds: read 5.0 to 1.0 for parameter 1"),
+        ({"bounds": [[-5, -1], [5, 1]]}, InputError, "bounds: read 5.0 to 1.0 for parameter 1"),
         ({"bounds": [(-5, 5), (None, 1)]}, InputError, "x0: read none; .* a side .* is open"),
         ({"bounds": ([0.0], [1.0]), "seed": -1}, ConfigError, "seed: read -1"),
         ({"x0": []}, InputError, r"x0: read shape \(0,\)"),
@@ -280,6 +281,11 @@ def test_constraints_are_numbers():
     for told, message in (([], "read none"), ([0.0, [1.0, 2.0]], "read"), (None, "read None")):
         with pytest.raises(InputError, match=f"constraints: {message}"):
             optimize(sphere, [0.0], sigma=1.0, constraints=lambda x, told=told: told)
+    for told in (lambda x: x[0] < 1, lambda x: [x[0] - 1, x < 1], lambda x: x < 1):
+        with pytest.raises(InputError, match=r"constraints: read (True|False); .* x\[0\] - 1 for"):
+            optimize(sphere, [0.0], sigma=1.0, constraints=told)
+    with pytest.raises(InputError, match=r"constraints: read (True|False)"):
+        optimize(lambda x: x[:, 0], [0.0], 1.0, constraints=lambda x: x < 1, vectorised=True)
     with pytest.raises(InputError, match="constraints: read different numbers"):
         optimize(sphere, [0.0], sigma=1.0, constraints=lambda x: [0.0] * (1 + int(x[0] > 0)))
 
@@ -289,7 +295,10 @@ def test_constraints_are_numbers():
     [
         ([0.0, -np.inf], [2.0, 0.5]),
         [(0.0, 2.0), (None, 0.5)],
-        [[0.0, None], [2.0, 0.5]],
+        [[0.0, 2.0], [None, 0.5]],
+        ([0.0, None], [2.0, 0.5]),
+        np.array([[0.0, 2.0], [-np.inf, 0.5]]),
+        (np.array([0.0, -np.inf]), np.array([2.0, 0.5])),
         SimpleNamespace(lb=[0.0, -np.inf], ub=[2.0, 0.5]),
     ],
 )
@@ -333,8 +342,17 @@ def test_quick_functions_go_to_an_executor_in_pieces():
 def test_a_misspelt_option_is_named_and_seeds_may_be_fresh():
     with pytest.raises(ConfigError, match=r"popultion: read .* expected population"):
         optimize(sphere, [0.0], 1.0, popultion=4)
-    with pytest.raises(ConfigError, match=r"popsize: .* expected one of function, x0, sigma"):
-        optimize(sphere, [0.0], 1.0, popsize=4)
+    with pytest.raises(ConfigError, match=r"method: .* expected one of function, x0, sigma"):
+        optimize(sphere, [0.0], 1.0, method=4)
+    for name, meant in (
+        ("maxiter", "evaluations, the generations"),
+        ("maxfun", "evaluations"),
+        ("maxfevals", "evaluations"),
+        ("popsize", "population"),
+        ("tol", r"limits=Stops\(tolfun"),
+    ):
+        with pytest.raises(ConfigError, match=f"{name}: .* expected {meant}"):
+            optimize(sphere, [0.0], 1.0, **{name: 4})
     fresh = [optimize(sphere, [0.0], 1.0, seed=None, evaluations=20).x[0] for _ in range(2)]
     assert fresh[0] != fresh[1]
     last = optimize(sphere, [0.2, 0.2], 1.0, integers=[-1], evaluations=40)

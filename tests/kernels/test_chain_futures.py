@@ -8,7 +8,7 @@ import worlds
 from episodes import begin
 from played import Played
 
-from acerl_np import IndexPolicy, Instance, Layout, Lookahead
+from acerl_np import IndexPolicy, Instance, Layout, Lookahead, Simulator
 from acerl_np.kernels import state as S
 from acerl_np.kernels.futures import PRESENT, open_future
 from acerl_np.kernels.lookahead import rate_candidates
@@ -141,3 +141,31 @@ def test_futures_with_a_horizon_hold_whole_chains_and_end(seed):
             check_links(ahead, day, first)
             play_future(ahead, instance.layout, first, draws)
     assert n_came > 0
+
+
+@pytest.mark.parametrize("horizon", [np.inf, 300.0])
+def test_a_late_arrival_within_a_chain_hides_nothing_of_a_record(horizon):
+    """A record of its own arrivals 2 s later agrees with the day, wherever a chain has a late task."""
+    fleet = [{"id": name, "start": "A", "speed": 5.0} for name in ("v", "w")]
+    layout = Layout.from_dict(worlds.straight_floor(fleet, machines=[{"site": "C"}]))
+
+    def make(name, shift):
+        rows = []
+        for k in range(12):
+            late = 400.0 + shift if k == 1 else ""
+            rows.append(
+                worlds.make_task(f"a{k}", "A", "C", 1.0 + shift + 10.0 * k, 900.0, processing=1.0)
+            )
+            rows.append(worlds.make_task(f"b{k}", "C", "B", late, 900.0, after=f"a{k}"))
+        return Instance.from_rows(name, layout, rows)
+
+    day, record = make("day", 0.0), make("record", 2.0)
+    simulator = Simulator(day, slots="pool")
+    while simulator.time[0] < 60.0:
+        simulator.assign(*NEAREST.choose(simulator))
+    policy = Lookahead(NEAREST, history=record, futures=1, horizon=horizon)
+    ahead = policy.prepare(simulator.problem, [day])[1]()
+    begin(simulator, ahead)
+    assert ahead.agreement.tolist() == [1.0] and 2.0 <= ahead.deviation[0] <= 3.0
+    seen = int(simulator.state.episode[0, S.EPISODE_N_ARRIVED])
+    assert ahead.matched.sum() == seen > 10

@@ -345,7 +345,7 @@ def test_an_episode_by_hand():
         (TaskArrived(4.9, "c", "st1", "st2", 10.0), "more than 5 s before the last event at 10"),
         (TaskArrived(np.nan, "c", "st1", "st2", 10.0), "read time nan; expected seconds"),
         (TaskArrived(10.0, "a", "st1", "st2", 10.0), "task 'a' waits or is under way already"),
-        (TaskArrived(10.0, "", "st1", "st2", 10.0), "task: read ''; expected a name"),
+        (TaskArrived(10.0, "", "st1", "st2", 10.0), 'task: read ""; expected a name'),
         (TaskArrived(10.0, "c", "nowhere", "st2", 10.0), "site 'nowhere' unknown"),
         (TaskArrived(10.0, "c", "st1", "st1", 10.0), "pickup and delivery are one site"),
         (TaskArrived(10.0, "c", "st1", "st2", -1.0), "expiry: read -1.0"),

@@ -15,6 +15,7 @@ import pytest
 import worlds
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
+from live_events import BATTERY, ERRAND_MAKERS, floor
 from played import KINDS
 
 import acerl_np
@@ -36,6 +37,7 @@ from acerl_np import (
     TaskCancelled,
     TaskChanged,
     TaskReady,
+    VehicleAdded,
     VehicleBack,
     VehicleBroke,
     VehicleCharging,
@@ -367,6 +369,7 @@ def test_chains_go_on_after_restarts(seed, way, tmp_path):
                 self.hire(Dispatcher.load(file))
             else:
                 layout = self.dispatcher.layout
+                self.dispatcher.close()
                 self.hire(Dispatcher.recover(layout, policy, audit=log))
             assert look_at_chains(self.dispatcher) == before
             return super().ask()
@@ -375,28 +378,6 @@ def test_chains_go_on_after_restarts(seed, way, tmp_path):
     commitment = "pickup" if way == "save" else "assignment"
     options = {"lateness": 0.0} if way == "save" else {"audit": log}
     play(instance, policy, commitment, 3, False, Restarted, **options)
-
-
-BATTERY = {
-    "capacity": 1000,
-    "start": 600,
-    "idle": 0,
-    "empty": 1,
-    "loaded": 2,
-    "charge": 10,
-    "critical": 40,
-    "resume": 300,
-    "good": 400,
-    "full": 900,
-}
-
-
-def floor(n=2, **keys):
-    """Vehicles at A of A --10 m-- B --6 m-- C; a charger at C, a parking place at B."""
-    parking = {"after": 5, "places": [{"site": "B"}]}
-    vehicles = [{"id": f"v{k}", "start": "A"} for k in range(n)]
-    own = {"battery": BATTERY, "chargers": [{"site": "C"}], "parking": parking, **keys}
-    return Layout.from_dict(worlds.straight_floor(vehicles, **own))
 
 
 def say(orders):
@@ -499,6 +480,7 @@ def test_a_vehicle_that_breaks_down_on_its_way_to_a_charger_is_sent_again():
     assert say(dispatcher.decide(dispatcher.next_time)) == [("v0", "t")]
 
 
+@pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
 def test_levels_that_are_told_correct_what_is_believed():
     dispatcher = Dispatcher(floor(1), "nearest")
     dispatcher.feed(VehicleLevel(0.0, "v0", 41))
@@ -522,6 +504,7 @@ def test_levels_that_are_told_correct_what_is_believed():
         dispatcher.feed(VehicleCharging(90.0, "v0", "A"))
 
 
+@pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
 def test_a_plant_that_parks_and_charges_itself_says_so():
     dispatcher = Dispatcher(floor(2), "nearest", parks=False, charges=False)
     dispatcher.feed(VehicleLevel(0.0, "v0", 100))
@@ -536,6 +519,17 @@ def test_a_plant_that_parks_and_charges_itself_says_so():
     assert say(dispatcher.decide(21.0)) == [("v1", "t")]
 
 
+def test_nobody_joins_or_parks_where_no_edge_leads_away():
+    own = worlds.straight_floor([{"id": "v0", "start": "A"}])
+    own["edges"][1]["one_way"] = True
+    dispatcher = Dispatcher(Layout.from_dict(own), "nearest")
+    for event in (VehicleParked(1.0, "v0", "C"), VehicleAdded(1.0, "v1", "C")):
+        with pytest.raises(EventError, match="site: no edge leads away from 'C'; expected"):
+            dispatcher.feed(event)
+    dispatcher.feed(VehicleAdded(1.0, "v1", "B"))
+    assert dispatcher.sites == {"v0": "A", "v1": "B"}
+
+
 def test_orders_that_nobody_has_confirmed_come_again_after_a_restart(tmp_path):
     log = tmp_path / "day.jsonl"
     dispatcher = recalled(audit=log)
@@ -545,11 +539,13 @@ def test_orders_that_nobody_has_confirmed_come_again_after_a_restart(tmp_path):
         return Dispatcher.recover(layout, "nearest", audit=log)
 
     assert json.loads(log.read_text().split("\n")[0])["options"]["commitment"] == "pickup"
+    dispatcher.close()
     again = restart()
     assert again._floor.vehicles == dispatcher._floor.vehicles
     owed = [order for order in again.decide(3.0) if order.repeated]
     assert say(owed) == [("v0", "t0"), ("v1", "t0")]
     assert [(type(order), order.number) for order in owed] == [(Recall, 2), (Assignment, 3)]
+    again.close()
     again = restart()
     again.feed(RecallAnswered(3.0, "v0", "t0"))
     again.feed(VehiclePassed(8.0, "v1", "B"))
@@ -573,22 +569,6 @@ def test_a_refused_recall_in_the_log_leaves_the_task_with_its_vehicle(tmp_path):
     assert (day.vehicle.tolist(), day.start.tolist(), day.finish.tolist()) == ([0], [0.0], [16.0])
 
 
-MAKERS = (
-    lambda t, k, v, site: TaskArrived(t, f"n{k}", site, "ABCA"["ABC".index(site) + 1], 60.0),
-    lambda t, k, v, site: VehiclePassed(t, v, site),
-    lambda t, k, v, site: VehicleParked(t, v, site),
-    lambda t, k, v, site: VehicleCharging(t, v, "C", begins=k % 3 > 0),
-    lambda t, k, v, site: VehicleLevel(t, v, 40 * (k % 25)),
-    lambda t, k, v, site: RecallAnswered(t, v, f"n{k // 2}", done=k % 2 == 0),
-    lambda t, k, v, site: VehicleIdle(t, v, site, delivered=k % 4 > 0),
-    lambda t, k, v, site: VehicleBroke(t, v),
-    lambda t, k, v, site: VehicleRepaired(t, v, site),
-    lambda t, k, v, site: acerl_np.VehicleOutOfService(t, v, at_once=k % 2 == 0),
-    lambda t, k, v, site: acerl_np.VehicleBack(t, v),
-    lambda t, k, v, site: acerl_np.TaskRecalled(t, f"n{k // 2}"),
-)
-
-
 def look(dispatcher):
     board = dispatcher._floor
     tasks = {name: (task.since, task.vehicle, task.changes) for name, task in board.tasks.items()}
@@ -597,6 +577,7 @@ def look(dispatcher):
     return board.vehicles.copy(), tasks, board.pool.copy(), given, recalls, dispatcher._last_order
 
 
+@pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
 @settings(max_examples=30 if JIT else 3, deadline=None)
 @given(st.integers(0, 2**32 - 1))
 def test_whatever_is_told_the_log_says_the_same(tmp_path_factory, seed):
@@ -607,7 +588,7 @@ def test_whatever_is_told_the_log_says_the_same(tmp_path_factory, seed):
     now, told = 0.0, []
     for k in range(60):
         now += draw.choice((0.0, 0.5, 2.0, 6.0))
-        maker = MAKERS[draw.choice((0, 0, 1, *range(len(MAKERS))))]
+        maker = ERRAND_MAKERS[draw.choice((0, 0, 1, *range(len(ERRAND_MAKERS))))]
         event = maker(
             now - draw.choice((0.0, 0.0, 3.0)), k, f"v{draw.randrange(3)}", draw.choice("ABC")
         )
@@ -620,6 +601,7 @@ def test_whatever_is_told_the_log_says_the_same(tmp_path_factory, seed):
         assert len(carried) == len(set(carried)) and not set(carried) & set(dispatcher.waiting)
         assert all(0 <= level <= 1000 for level in dispatcher.levels.values())
     expected = look(dispatcher)
+    dispatcher.close()
     assert look(Dispatcher.recover(floor(3), "nearest", audit=log)) == expected
     dispatcher.save(log.with_name("live.npz"))
     assert look(Dispatcher.load(log.with_name("live.npz")))[:3] == expected[:3]

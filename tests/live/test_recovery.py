@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import random
@@ -29,6 +30,7 @@ from acerl_np import (
     VehiclePassed,
     load_layout,
 )
+from acerl_np.live import audit
 from acerl_np.live.feed import Numbers
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
@@ -48,8 +50,15 @@ def look_wholly(dispatcher):
     return look(dispatcher), feed.time, entries, feed.base.mark, numbers, counts
 
 
+def end():
+    """Let go of all logs, as a process does at its end."""
+    for log in list(audit._OPEN):
+        log.close()
+
+
 def recover(log, **options):
-    """Recover, whether or not a line was cut off."""
+    """Recover after the end of a process, whether or not a line was cut off."""
+    end()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)
         return Dispatcher.recover(LAYOUT, "EDD", audit=log, **options)
@@ -66,7 +75,7 @@ def play(draw, log, n_steps, state):
 
     def watch(kind, **values):
         note(kind, **values)
-        seen.append(look_wholly(dispatcher))
+        seen.append(look_wholly(copy.copy(dispatcher)))
 
     dispatcher._note = watch
     now = 100.0
@@ -97,6 +106,7 @@ def play(draw, log, n_steps, state):
         if k == n_steps // 2:
             dispatcher.save(state)
             saved = len(seen), look_wholly(dispatcher)
+    dispatcher.close()
     # Questions without an answer are not in the log, but in a state.
     return seen, saved[1] if saved[0] == len(seen) else seen[-1]
 
@@ -151,7 +161,7 @@ def test_what_is_not_confirmed_comes_once_more_with_its_number(tmp_path):
     dispatcher, (_, other) = begin(log)
     finish = dispatcher._given[other].finish
     for _ in range(2):  # also if the process ends again at once
-        again = Dispatcher.recover(LAYOUT, "EDD", audit=log)
+        again = recover(log)
         assert again.last_number == 9
     # What it was told before the decision counts.
     again.feed(TaskArrived(0.0, "a", "st1", "st2", 300.0), number=7)
@@ -160,7 +170,7 @@ def test_what_is_not_confirmed_comes_once_more_with_its_number(tmp_path):
     assert names(found)[0] == (2, other, "a", True) and found[0].finish == finish
     assert names(found)[1][0] == 3 and not found[1].repeated
     assert again.decide(51.0) == []
-    third = Dispatcher.recover(LAYOUT, "EDD", audit=log)
+    third = recover(log)
     third.feed(VehicleIdle(60.0, other, "st2"), number=11)
     assert [item.task for item in third.decide(60.0)] == ["c"]
 
@@ -210,11 +220,13 @@ def test_a_line_that_was_cut_off_is_said(tmp_path):
     n = log.read_bytes().count(b"\n")
     with open(log, "ab") as file:
         file.write(b'{"kind": "VehicleId\xff')
+    end()
     with pytest.warns(LogWarning, match=f"day.jsonl: line {n + 1}: cut off, as by a kill"):
         again = Dispatcher.recover(LAYOUT, "EDD", audit=log)
     assert look(again) == look(dispatcher)
     # The log goes on, and reads as any other.
     again.feed(VehiclePassed(60.0, again.idle[0], "st1"))
+    again.close()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert look(Dispatcher.recover(LAYOUT, "EDD", audit=log)) == look(again)
@@ -239,6 +251,7 @@ def test_a_saved_state_and_a_new_file(tmp_path):
         sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("ab")]
         data = {"format": 1, "name": "line", "sites": sites, "edges": [{"a": "a", "b": "b"}]}
         line = acerl_np.Layout.from_dict({**data, "vehicles": [{"id": "v", "start": "a"}]})
+        again.close()
         Dispatcher.recover(line, "EDD", audit=new, state=state)
 
 
@@ -247,10 +260,12 @@ def test_a_restart_from_an_older_state_replaces_what_came_after(tmp_path):
     dispatcher, _ = begin(log)
     dispatcher.save(state)
     dispatcher.feed(TaskArrived(50.0, "gone", "st5", "st6", 100.0))
+    dispatcher.close()
     older = Dispatcher.load(state, audit=log)
     older.feed(TaskArrived(51.0, "c", "st5", "st6", 100.0))
     assert recover(log).waiting == older.waiting == ("c",)
     # A dispatcher that is made anew begins anew.
+    end()
     Dispatcher(LAYOUT, "EDD", audit=log)
     assert (recover(log).waiting, recover(log).under_way) == ((), {})
 
@@ -271,7 +286,7 @@ def test_what_cannot_be_recovered_is_refused(tmp_path):
     for change, message in (
         (lambda line: line.pop("line"), "line 2: line: read 'None'; expected the count of a log"),
         (lambda line: line.update(kind="x"), "line 2: kind: read 'x'"),
-        (lambda line: line.update(line=5), "line 3: read the log's line 2; expected line 1"),
+        (lambda line: line.update(line=5), "line 3: line: read 2; expected more than 5"),
         (
             lambda line: line.update(clock="x"),
             "line 2: TaskArrived: time: read x; expected seconds",
@@ -341,7 +356,7 @@ def test_a_vehicle_that_is_idle_elsewhere(tmp_path):
     assert (dispatcher.waiting, dispatcher.sites[vehicle]) == (("b",), "st1")
     assert vehicle in dispatcher.idle and dispatcher._floor.day.delivered == 0
     assert look(recover(log)) == look(dispatcher)
-    assert "b" not in acerl_np.live.audit.read_audit(log, LAYOUT).instance.tasks
+    assert "b" not in audit.read_audit(log, LAYOUT).instance.tasks
 
 
 def test_the_lateness_is_an_option(tmp_path):

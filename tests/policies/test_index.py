@@ -190,7 +190,7 @@ def test_damaged_files_are_refused_in_one_line(name, value, message, tmp_path):
 
 def play_by_hand(policy, instances, keys):
     """Every decision asked of `choose` and carried out by `assign`, all episodes side by side."""
-    simulator = Simulator(instances, breakdown_keys=keys)
+    simulator = Simulator(instances, policy=policy, breakdown_keys=keys)
     while not simulator.done.all():
         vehicles, tasks = policy.choose(simulator)
         assert ((vehicles == -1) == simulator.done).all()

@@ -8,9 +8,19 @@ import numba
 import numpy as np
 import own_rules
 import pytest
+from episodes import begin, rate
 
 import acerl_np
-from acerl_np import Config, Dispatcher, IndexPolicy, Lookahead, PolicyError, TaskArrived
+from acerl_np import (
+    Config,
+    Dispatcher,
+    IndexPolicy,
+    Instance,
+    Lookahead,
+    PolicyError,
+    Simulator,
+    TaskArrived,
+)
 from acerl_np.commands.main import main
 from acerl_np.evaluation.importance import list_parts
 from acerl_np.evaluation.tracing import trace_policy
@@ -54,6 +64,30 @@ def test_a_lookahead_over_a_rule():
         for base in ("nearest", own_rules.near)
     )
     assert_same(one, other)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        own_rules.drawn,
+        own_rules.first,
+        IndexPolicy([0.3, -1.0], features=(own_rules.chance, "approach")),
+    ],
+)
+def test_what_a_user_draws_differs_between_the_futures_of_a_record(base):
+    """Where nothing else does: the day's own record under another name, all of its arrivals as they come."""
+    record = Instance.from_rows("another", RECORDS[0].layout, RECORDS[0].rows()[:12])
+    rows = [*record.rows()[:11], {**record.rows()[11], "expiry_time": 1.0}]
+    day = Instance.from_rows("day", record.layout, rows)
+    simulator = Simulator(day, slots="pool")
+    ahead = Lookahead(base, history=record, futures=9).prepare(simulator.problem, [day])[1]()
+    begin(simulator, ahead, (0, 1, 2, 3))
+    values = []
+    for f in range(9):
+        rate(simulator, ahead, f, f + 1)
+        values.append(ahead.value[0, 0, 0])
+    assert ahead.agreement[0] == 1.0 and ahead.deviation[0] == 0.0
+    assert len(set(values)) > 1
 
 
 @pytest.mark.parametrize("bases", [1, 2])

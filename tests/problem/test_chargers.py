@@ -34,6 +34,8 @@ def floor(*chargers, battery=BATTERY, vehicles=({"id": "v", "start": "A"},), **k
     return straight_floor(list(vehicles), **keys)
 
 
+DEAD_END = [{"a": "A", "b": "B"}, {"a": "B", "b": "C", "one_way": True}]
+
 FAULTS = {
     "unknown charger": (floor("X"), "chargers[0].site: unknown site 'X'; expected the id"),
     "charger twice": (floor("A", "B", "A"), "chargers[2].site: 'A' again; expected each site once"),
@@ -64,13 +66,20 @@ FAULTS = {
         "use and the 16 s from 'C'",
     ),
     "unreached charger": (
-        floor("A")
-        | {"edges": [{"a": "A", "b": "B", "one_way": True}], "chargers": [{"site": "C"}]},
+        floor("C") | {"edges": [{"a": a, "b": "B", "one_way": True} for a in "AC"]},
         "chargers[0].site: 'C' cannot be reached from 'A', where 'v' starts",
     ),
     "no way back": (
         floor("A") | {"edges": [{"a": "A", "b": "B", "one_way": True}, {"a": "B", "b": "C"}]},
         "chargers: none can be reached from 'B', where 'v' may come to",
+    ),
+    "charger at a dead end": (
+        floor("C") | {"edges": DEAD_END},
+        "chargers[0].site: no edge leads away from 'C'; expected a site that a vehicle can leave",
+    ),
+    "place at a dead end": (
+        floor("A", parking={"places": [{"site": "A"}, {"site": "C"}]}) | {"edges": DEAD_END},
+        "parking.places[1].site: no edge leads away from 'C'",
     ),
     "half a unit": (
         floor("A", battery=BATTERY | {"idle": 0.5}),
@@ -151,6 +160,20 @@ def test_a_task_that_no_battery_can_do_is_refused_and_listed():
             instance.check_servable()
 
 
+def test_a_record_that_a_pocket_ends_is_refused_and_listed():
+    """From B one comes to P, and from there to Q and back, but never to a task."""
+    data = straight_floor([{"id": "v", "start": "A"}], parking={"places": [{"site": "P"}]})
+    data["sites"] += [{"id": "P", "x": 20, "y": 0}, {"id": "Q", "x": 30, "y": 0}]
+    data["edges"] += [{"a": "B", "b": "P", "one_way": True}, {"a": "P", "b": "Q"}]
+    rows, layout = [make_task("t", "A", "C", 0)], Layout.from_dict(data)
+    with pytest.raises(RecordError, match="row 1: pickup: 'A' cannot be reached from 'P'"):
+        Instance.from_rows("pocket", layout, rows)
+    lost = check_record(Instance.from_rows("pocket", layout, rows, servable=False))
+    assert lost.unreached == ("t",) and not lost.servable
+    far = replace(layout, edges=layout.edges[:2] + layout.edges[3:])  # nobody comes to P
+    assert check_record(Instance.from_rows("far", far, rows)).servable
+
+
 def test_the_time_to_charge_is_what_a_hand_calculation_says():
     battery = Battery(start=1000, **BATTERY)
     # c = 7 l + 3 e + 1 i with 10 charged: 0.3 loaded, 0.2 empty, the rest of 0.5 idle or charging.
@@ -181,6 +204,11 @@ def test_slots_are_dealt_and_batteries_are_copied():
     for floor_, n in ((layout, 0), (acerl_np.load_layout("dmh"), 2)):
         with pytest.raises(InputError, match="chargers: read"):
             deal_slots(floor_, n)
+    bare = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}], chargers=[{"site": "A"}]))
+    with pytest.raises(
+        InputError, match="chargers: read 2 slots on a floor where no vehicle has a"
+    ):
+        deal_slots(bare, 2)
     assert [x.full for x in resize_fleet(layout, 4).batteries] == [1000, 900, 1000, 900]
 
 

@@ -29,12 +29,13 @@ from acerl_np import (
 )
 from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.export import Export
-from acerl_np.problem.guesses import guess_columns, guess_format
+from acerl_np.problem.guesses import guess_columns, guess_format, name_handling
 from acerl_np.problem.limits import MAX_COLUMNS
 from acerl_np.problem.parting import find_parting, part_rows
 from acerl_np.problem.perturb import perturb
 from acerl_np.problem.records import examine_record, write_record
 from acerl_np.problem.source import find_lookalike
+from acerl_np.problem.task_rows import suggest_sites
 
 KNOWN = (*HEADER.split(","), "handling_time", "demand", "time_zero", "priority", "earliest_start")
 FLOOR = Layout.from_dict({"name": "hall", **straight_floor(FLEET)})
@@ -206,6 +207,7 @@ SAME_TIMES = {
     "clock": (["07:30", "7:30:02.5", "08:31"], None),
     "clock with seconds": (["07:30:00", "07:30:02,5", "08:31:00"], None),
     "since 1970": (["1714980600", "1714980602.5", "1714984260"], None),
+    "milliseconds since 1970": (["1714980600000", "1714980602500", "1714984260000"], None),
     "days first": (
         ["06.05.2024 07:30:00.0", "06.05.2024 07:30:02.5", "06.05.2024 08:31:00.0"],
         "%d.%m.%Y %H:%M:%S.%f",
@@ -303,7 +305,7 @@ REFUSED_TIMES = {
         ["line 3: arrival_time", "a time of day"],
     ),
     "since 1970 after seconds": (["3,9", "1714980600,9"], ["line 3", "a number of seconds, as on"]),
-    "milliseconds": (["1714980600000,9"], ["line 2", "of milliseconds since 1970 the seconds"]),
+    "neither seconds nor milliseconds": (["9e9,9"], ["line 2", "a number of seconds from 0"]),
     "no such hour": (["24:30,9"], ["line 2: arrival_time", 'read "24:30"', "such as 07:30"]),
     "a day that cannot be told": (
         ["06.05.2024 07:30,9"],
@@ -519,6 +521,7 @@ def test_shifts_of_the_first_and_the_last_year_are_refused(year):
         part_rows(np.zeros(1), epoch, find_parting("shift"), np.zeros(1))
 
 
+SHIFTS = {"layout": FLOOR, "mapping": {"split": "shift"}}
 CHANGES = {
     "March": [
         ("2024-03-30T22:30+01:00", "03-30-2200", 1800),
@@ -548,6 +551,38 @@ def test_shifts_begin_by_the_clock_on_the_wall(tmp_path, month):
         assert begin.endswith(zone)
         found += [(record.name.removeprefix("day-2024-"), x) for x in record.arrival.tolist()]
     assert found == [(name, seconds) for _, name, seconds in CHANGES[month]]
+
+
+def test_shifts_of_times_in_utc_ask_for_the_plants_clock(tmp_path, monkeypatch):
+    for times in (("1714966200", "1714968000000"), ("2024-05-06T03:30Z", "2024-05-06T06:00+02:00")):
+        lines = [f"t{k},A,B,{time},9" for k, time in enumerate(times)]
+        path = write(tmp_path / "day.csv", HEADER, lines[0])
+        refused(path, ["split (--split)", "--timezone"], acerl_np.load_records, path, **SHIFTS)
+        write(path, HEADER, *lines)
+        read = {"layout": FLOOR, "mapping": {"split": "shift", "timezone": "Europe/Berlin"}}
+        found = acerl_np.load_records(path, **read)
+        assert [item.name for item in found] == ["day-2024-05-05-2200", "day-2024-05-06-0600"]
+        assert [item.arrival.tolist() for item in found] == [[27000], [0]]
+        # What was written is read again by the same mapping.
+        write_record(found[0], path)
+        [again] = acerl_np.load_records(path, **read)
+        assert (again.content_hash, again.epoch) == (found[0].content_hash, found[0].epoch)
+    for zone in ("Europe", "../x", "Europe/Berlun", "a\0", ""):
+        with pytest.raises(
+            InputError, match=r"^timezone \(--timezone\): read .*a time zone such as"
+        ):
+            Export(timezone=zone)
+    monkeypatch.setattr("acerl_np.problem.fields.available_timezones", set)
+    with pytest.raises(InputError, match=r"this machine knows no other zone .*pip install tzdata"):
+        Export(timezone="Europe/Berlun")
+    assert Export(timezone="UTC").timezone == "UTC"
+
+
+def test_clock_changes_are_no_time(tmp_path):
+    """Between moments of one zone."""
+    path = write(tmp_path / "day.csv", HEADER, "t0,A,B,1711843200,9", "t1,A,B,1711846800,9")
+    read = load(path, mapping={"timezone": "Europe/Berlin"})
+    assert read.arrival.tolist() == [0, 3600] and read.epoch.isoformat()[11:] == "01:00:00+01:00"
 
 
 def test_times_of_day_know_no_day_before():
@@ -679,3 +714,116 @@ def test_what_encodings_and_sheets_are_no_use(tmp_path):
     with pytest.raises(RecordError) as caught:
         load(tmp_path)
     assert str(caught.value) == f"{tmp_path}: expected a file, found a directory"
+
+
+# Numbers
+
+DECIMALS = {
+    ("1.200", "900"): None,
+    ("1.200", "0.500"): [1.2, 0.5],
+    ("1.200", "12.5"): [1.2, 12.5],
+    ("1.200", "2,5"): [1200, 2.5],
+    ("1.200", "1.200,5"): [1200, 1200.5],
+    ("1.200.000", "1.200"): [1200000, 1200],
+    ("1,200.5", "3.5"): [1200.5, 3.5],
+    ("1,200", "0,5"): [1.2, 0.5],
+    ("0.5", "2,5"): [0.5, 2.5],
+    ("1.200", "0.5", "2,5"): None,
+}
+COMMA = {"mapping": {"decimal": ","}}
+
+
+@pytest.mark.parametrize("texts", DECIMALS)
+def test_points_between_thousands_are_told_or_asked_for(tmp_path, texts):
+    lines = [f"t{k};A;B;0;9;{text}" for k, text in enumerate(texts)]
+    path = write(tmp_path / "day.csv", HEADER.replace(",", ";") + ";handling_time", *lines)
+    if DECIMALS[texts] is None:
+        expected = ["line 2: handling_time", '"1.200"', "--decimal", "'.' for 1.2, or ',' for 1200"]
+        refused(path, expected, load, path)
+    else:
+        assert load(path).handling_time.tolist() == DECIMALS[texts]
+
+
+def test_what_stands_before_decimals_may_be_said(tmp_path):
+    path = tmp_path / "day.csv"
+    for mark, value in ((".", 1.2), (",", 1200)):
+        write(path, HEADER.replace(",", "\t") + "\tdemand", "t0\tA\tB\t0\t9\t1.200")
+        assert load(path, mapping={"decimal": mark}).demand.tolist() == [value]
+        # Between commas, too, but not in a plain record: what was converted is read by such a mapping.
+        write(path, HEADER.replace("task", "nr") + ",demand", "t0,A,B,0,9,1.200")
+        columns = {"task": "nr"}
+        assert load(path, mapping={"decimal": mark, "columns": columns}).demand.tolist() == [value]
+        write(path, HEADER + ",demand", "t0,A,B,0,9,1.200")
+        assert load(path, mapping={"decimal": mark}).demand.tolist() == [1.2]
+    write(path, HEADER.replace(",", ";"), "t0;A;B;1.5;9")
+    refused(path, ["line 2: arrival_time", "a comma before decimals"], load, path, **COMMA)
+    with pytest.raises(InputError, match=r"decimal \(--decimal\): read \"x\"; expected ',' or"):
+        Export(decimal="x")
+
+
+def test_a_dash_is_an_empty_field_of_a_time_or_a_number(tmp_path):
+    header = "task;pickup;delivery;Tag;Zeit;Termin;handling_time"
+    rows = ["-;A;B;06.05.2024;07:30;-;–", "t1;A;B;06.05.2024;07:30;;-"]
+    rows.append("t2;A;B;06.05.2024;07:30;08:00;3")
+    path = write(tmp_path / "day.csv", header, *rows)
+    export = Export(columns=TWO_COLUMNS, date_format="%d.%m.%Y %H:%M", due=900, handling=20)
+    found = load(path, mapping=export)
+    assert found.tasks == ("-", "t1", "t2")
+    assert found.expiry.tolist() == [900, 900, 1800]
+    assert found.handling_time.tolist() == [20, 20, 3]
+    expected = ["line 2: expiry_time", 'read ""', "2 of 3 rows are bad"]
+    refused(path, expected, load, path, mapping=replace(export, due=None))
+    # The first due time that is there tells that it has no date of its own.
+    names, below = ["Datum", "Zeit", "Termin"], [row.split(";")[3:6] for row in rows]
+    assert guess_columns(names, below)["expiry_time"] == "Datum+Termin"
+
+
+# Sites
+
+
+def test_a_mapping_names_sites(tmp_path):
+    path = write(tmp_path / "day.csv", HEADER, "t0,Halle 1,B,0,9", "t1,A,Halle 1,0,9")
+    with pytest.raises(RecordError, match="unknown site 'D'"):
+        load(path, mapping={"sites": {"Halle 1": "D"}})
+    # The floor's own names go before.
+    found = load(path, mapping={"sites": {"Halle 1": "C", "A": "B"}})
+    assert [FLOOR.sites[k].id for k in (*found.pickup, *found.delivery)] == [*"CABC"]
+
+
+SUGGESTED = {
+    "Working Station 3": "Working station 03",
+    "Working Statoin 04": "Working station 04",
+    "working-station 004": "Working station 04",
+    "Working station 5": None,  # there is none
+    "Shelf": None,  # A or B
+    "Rack A 3": "Rack A 03",
+    "Dock": None,
+    "9" * 5000: None,  # no name
+}
+
+
+def test_a_site_is_suggested_where_one_alone_is_meant():
+    sites = ["Working station 03", "Working station 04", "Working station 13", "Shelf A", "Shelf B"]
+    sites += ["Rack A 03", "Rack B 03", "P1"]
+    plan = {"sites": [{"id": x, "x": k, "y": 0} for k, x in enumerate(sites)]}
+    plan["edges"] = [{"a": a, "b": b} for a, b in pairwise(sites)]
+    floor = Layout.from_dict({"format": 1, **plan, "vehicles": [{"id": "v", "start": "P1"}]})
+    rows = [{"pickup": name, "delivery": "P1"} for name in SUGGESTED]
+    found = suggest_sites(rows, floor, {"old": "P1"})
+    assert found == {"old": "P1", **{name: own for name, own in SUGGESTED.items() if own}}
+
+
+# Handling
+
+HANDLING = "Handlingzeit|Be-/Entladezeit|Übergabe-Dauer|HandlingTime|load time (s)|Lastwechsel"
+OTHER = "Handling Unit|Ladezeit|Loads|Service|Transferauftrag|Übergabe|load|Umschlagplatz"
+
+
+def test_a_likely_column_of_handling_times_is_named():
+    for names, likely in ((HANDLING, True), (OTHER, False)):
+        for name in names.split("|"):
+            header, told = ["x", name], f"{name} (seconds? --columns handling_time=COLUMN)"
+            expected = (told, "x") if likely else ("x", name)
+            assert name_handling(header, [["1", "-"], ["2", "20"]], ("x", name)) == expected
+            # Moments are none.
+            assert name_handling(header, [["1", "07:30"]], ("x", name)) == ("x", name)

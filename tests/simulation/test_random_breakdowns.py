@@ -581,6 +581,8 @@ def test_keys_of_ones_own_are_checked_and_stay():
     simulator.reset()
     simulator.restart([1], seeds=[None])
     assert simulator.state.breakdown_key.tolist() == keys.tolist()
+    with pytest.raises(InputError, match="keys of their own; expected no seed"):
+        Simulator([instance] * 2, seed=0, breakdown_keys=keys)
     for wrong in (keys - 1, keys + 2**32, keys + 0.5, [["a"] * 4] * 2, [[1], [2, 3]], keys[:1]):
         with pytest.raises(InputError, match="breakdown_keys: "):
             Simulator([instance] * 2, breakdown_keys=wrong)

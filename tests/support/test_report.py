@@ -1,11 +1,12 @@
 """Tables for programs: plain numbers, and nothing where one is not known."""
 
+import io
 import json
 import math
 
 import numpy as np
 
-from acerl_np.support.report import name_cells, render_data, render_json
+from acerl_np.support.report import name_cells, render_data, render_json, render_table
 
 ROWS = [
     {"policy": "a", "makespan_s": np.float64(1.5), "late_share": math.nan, "trials": np.int64(3)},
@@ -26,3 +27,20 @@ def test_what_is_not_known_is_null_or_empty():
 def test_a_document_of_several_tables_knows_no_nan():
     tables = [{"table": "t", "rows": name_cells(["x"], [[math.nan], [2.0]])}]
     assert json.loads(render_json(tables)) == [{"table": "t", "rows": [{"x": None}, {"x": 2.0}]}]
+
+
+def test_on_a_terminal_a_wide_table_goes_on_below(monkeypatch):
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    header, rows = ["policy", "one", "two", "three"], [["EDD", 1, 22, 333], ["mine", 4, 5, 6]]
+    whole = render_table(header, rows, rules=[1])
+    assert max(map(len, whole.splitlines())) == 23
+    monkeypatch.setattr("sys.stdout", Terminal())
+    monkeypatch.setenv("COLUMNS", "23")
+    assert render_table(header, rows, rules=[1]) == whole
+    monkeypatch.setenv("COLUMNS", "16")
+    first, rest = render_table(header, rows, rules=[1]).split("\n\n")
+    assert f"{first}\n" == render_table(header[:3], [row[:3] for row in rows], rules=[1])
+    assert rest == render_table(["policy", "three"], [["EDD", 333], ["mine", 6]], rules=[1])

@@ -16,10 +16,12 @@ from acerl_np import (
     Dispatcher,
     SharingError,
     Simulator,
+    evolution,
     load_instance,
     load_layout,
     load_suite,
 )
+from acerl_np.rivals import RivalTrainer
 from acerl_np.support.sharing import Exclusive
 
 
@@ -95,6 +97,64 @@ def test_two_threads_at_one_simulator_are_seen():
     for thread in threads:
         thread.join()
     assert raised
+
+
+SMALL = {"generations": 9, "population": 4, "hidden": (4,), "curve_every": 0, "decisions": None}
+TRAINERS = {
+    "acerl": lambda: ACERL(load_instance("DMH-01"), Config(**SMALL), threads=1),
+    "sac": lambda: RivalTrainer("sac", load_instance("DMH-01"), settings={"look_every": 100}),
+    "ppo": lambda: RivalTrainer("ppo", load_instance("DMH-01"), settings={"collect": 100}),
+    "evolution": lambda: evolution.Evolution([0.0], sigma=1.0, adapt="sigma"),
+}
+
+
+STEPS = {
+    "step": lambda one: one.step(),
+    "run": lambda one: one.run(),
+    "save": lambda one: one.save("run.npz"),
+    "write_curves": lambda one: one.write_curves("curves.csv"),
+}
+ASKED = {
+    "ask": lambda one: one.ask(),
+    "tell": lambda one: one.tell([2.0, 3.0], members=[[0.0], [1.0]]),
+    "inject": lambda one: one.inject([[1.0]]),
+    "restart": lambda one: one.restart(),
+    "set_state": lambda one: one.set_state(one.get_state()),
+}
+
+
+@pytest.mark.parametrize("kind", TRAINERS)
+def test_a_trainer_in_use_is_refused_and_unchanged(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    trainer, other = TRAINERS[kind](), TRAINERS[kind]()
+    with trainer._use:  # as if another thread were at a step
+        for call in (ASKED if kind == "evolution" else STEPS).values():
+            with pytest.raises(SharingError, match="in use by another thread"):
+                call(trainer)
+        copied = copy.copy(trainer)
+    assert not list(tmp_path.iterdir())
+
+    def advance(one):
+        if kind == "evolution":
+            one.tell(-(one.ask()[0][:, 0] ** 2))
+            return one.mean.tolist()
+        one.step(), one.step()
+        return one.policy.theta.tolist()
+
+    assert advance(trainer) == advance(copied) == advance(other)
+
+
+def test_two_threads_in_one_trainer_are_seen():
+    trainer, raised = TRAINERS["acerl"](), []
+
+    def meet():
+        with ThreadPoolExecutor(1) as other:
+            raised.append(other.submit(trainer.step).exception())
+
+    trainer.watch = meet
+    trainer.step()
+    assert raised and all(isinstance(error, SharingError) for error in raised)
+    assert trainer.generation == len(trainer.history) == 1
 
 
 @pytest.mark.parametrize("call", ["decide", "observe", "begin_day", "assign", "feed"])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
+import time
 
 import pytest
 
@@ -61,6 +63,30 @@ def test_an_error_reaches_the_caller_and_the_rest_is_dropped(threads, place):
     assert taken == [1]
     workers.run(taken.append, [5, 6])
     assert sorted(taken) == [1, 5, 6]
+    workers.close()
+
+
+def test_ctrl_c_while_the_caller_waits_ends_the_helpers():
+    """They look at `failed` within long pieces; what is not begun is dropped."""
+    workers, caller = Workers(2), threading.get_ident()
+    ended = []
+
+    def work(item):
+        if threading.get_ident() == caller:
+            while not waits.wait(0.01):
+                pass
+            return
+        waits.set()
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+        deadline = time.monotonic() + 30
+        while not workers.failed and time.monotonic() < deadline:
+            time.sleep(0.01)
+        ended.append(workers.failed)
+
+    waits = threading.Event()
+    with pytest.raises(KeyboardInterrupt):
+        workers.run(work, range(2))
+    assert ended == [True]
     workers.close()
 
 

@@ -1,19 +1,23 @@
 """Trainings where vehicles wait, charge and are called back: options, files, refusals, the same bytes."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from plain_policies import Nearest, first_legal
 
 import acerl_np
-from acerl_np import ACERL, Config, IndexPolicy, evaluate_policy, fit_static
+from acerl_np import ACERL, Config, IndexPolicy, Lookahead, evaluate_policy, fit_static
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.verdict import judge
 from acerl_np.kernels import state as S
 from acerl_np.policies.index import CHARGING, ENERGY, NAMES, RECALLING, WAITING, move_thresholds
 from acerl_np.problem.instance import commit_instances
 from acerl_np.problem.layout import Battery, Charger
+from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import ConfigError, InputError, PolicyError
 
 BATTERY = Battery(
@@ -141,3 +145,66 @@ def test_a_policy_that_calls_back_is_judged_beside_yardsticks_that_do(records):
     beside = evaluate_policy(verdict.rows[1].label, late, trials=1)
     assert verdict.rows[1].waiting == pytest.approx(beside.waiting.mean())
     assert "static plan left out" in verdict.notes[0]
+
+
+WEIGHTS = {"approach": -1.0, "n_late": -0.4, "current": 0.3}
+
+
+def make_network(records):
+    """One that has learned on larger fleets, too, with rules and slots of its own."""
+    network = {"hidden": (4,), "task_slots": 40, "n_vehicles": 9, "smallest": (1, 1)}
+    network |= {"rules": ("LWT", "EDD"), "slots": "task", "task_ids": records[0].tasks[:7]}
+    n = (40 * 4 + 9 * 43 + 1) * 4 + 5 * 18
+    theta = np.random.default_rng(0).normal(size=n)
+    return acerl_np.Policy(theta, scaling=2.0 * find_scaling(records), **network)
+
+
+PLAYERS = {
+    "called back": lambda _: IndexPolicy(
+        [*WEIGHTS.values()], features=[*WEIGHTS], commitment="pickup"
+    ),
+    "levels": lambda _: IndexPolicy.of_weights(**WEIGHTS, full=0.5, good=3.0, resume=-1.0),
+    "network": make_network,
+    "lookahead": lambda records: Lookahead(PLAYERS["called back"](records), futures=0),
+    "own": lambda _: Nearest(),
+    "agent": lambda records: acerl_np.Agent(first_legal, records, n_vehicles=9, rules=("EDD",)),
+}
+
+
+@pytest.mark.parametrize("name", PLAYERS)
+def test_a_simulator_with_a_policy_plays_as_it_is_judged(name, records):
+    policy = PLAYERS[name](records)
+    expected = evaluate_policy(policy, records, trials=1, seed=2, greedy=True)
+    keys = stream_keys(records, 1, 2)
+    sim = acerl_np.Simulator(records, policy=policy, breakdown_keys=keys)
+    copied = pickle.loads(pickle.dumps(sim))
+    for one in (sim, copied):
+        while not one.done.all():
+            one.assign(*policy.choose(one))
+        assert one.makespan.tolist() == expected.makespan.ravel().tolist()
+    if name in ("called back", "levels", "lookahead"):
+        plain = acerl_np.Simulator(records)
+        what = "level of charging" if name == "levels" else "commitment"
+        fault = rf"^simulator: has another {what} than .* Simulator\(instances, policy=policy\), or"
+        with pytest.raises(PolicyError, match=fault):
+            policy.choose(plain)
+    if name == "network":  # what it is shown is what `act` takes
+        sim.reset()
+        sim.step(policy.act(sim.observation, sim.action_mask))
+
+
+def test_a_simulators_policy_goes_alone(records):
+    policy = IndexPolicy.of_weights(approach=-1.0)
+    given = {"slots": "task", "rules": ("EDD",), "task_slots": 9, "n_vehicles": 9}
+    for name, value in {**given, "scaling": find_scaling(records)}.items():
+        with pytest.raises(InputError, match=f"^{name}: read .*; expected none beside policy="):
+            acerl_np.Simulator(records, policy=policy, **{name: value})
+    for other in ("EDD", Nearest, 3):
+        with pytest.raises(InputError, match=r"^policy: read .*; expected a policy, or"):
+            acerl_np.Simulator(records, policy=other)
+    with pytest.raises(PolicyError, match="this policy was trained for"):
+        acerl_np.Simulator(acerl_np.load_instance("DMH-01"), policy=_make_narrow(records))
+
+
+def _make_narrow(records):
+    return ACERL(records, Config(generations=1, population=2, hidden=(2,), slots="pool")).policy

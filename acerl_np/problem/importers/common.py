@@ -254,6 +254,17 @@ class Draft:
                 self.warnings.add("edges of no length", said)
 
 
+def leave_out_dead_ends(layout: dict[str, Any]) -> list[str]:
+    """Take chargers that no edge leads away from out of an imported layout; return a warning, if any."""
+    left = {a for edge in layout["edges"] for a in (edge["a"], edge["b"])[: 2 - edge["one_way"]]}
+    chargers = layout.pop("chargers", [])
+    kept = [x for x in chargers if x["site"] in left or len(layout["sites"]) == 1]
+    lost = [x["site"] for x in chargers if x not in kept]
+    layout |= {"chargers": kept} if kept else {}
+    found = f"{len(lost)} ({list_first(lost)}) left out, as no edge leads away from there"
+    return [f"chargers: {found}"] if lost else []
+
+
 SHARES = {"critical": 20.0, "resume": 45.0, "good": 60.0, "full": 95.0}
 """Levels of a battery of which none are known, in percent of its capacity."""
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from acerl_np.problem.importers.common import leave_out_dead_ends
 from acerl_np.problem.importers.lif import import_lif
 from acerl_np.problem.importers.opentcs import import_opentcs
 from acerl_np.problem.json_tree import refuse, shorten
@@ -23,13 +24,15 @@ def import_floor(
     layout_id: str | None = None,
     join: bool = False,
     battery: Mapping[str, int] | None = None,
+    two_way: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
     """Read a floor from a LIF file or an openTCS plant model, UTF-8 of at most 64 MiB.
 
     `kind`, "lif" or "opentcs", is by default told by the first character: "{" or "<". `layout_id` and `join`
-    are those of `import_lif`, `battery` that of `import_opentcs`. Returns the layout as `Layout.from_dict`
-    reads it, but for a list of vehicles that may be empty, and the warnings, one line each without the path:
-    of whatever a floor can do without and was left out.
+    are those of `import_lif`, `battery` that of `import_opentcs`. With `two_way` edges lead back, too, unless
+    the way back is an edge of its own. Returns the layout as `Layout.from_dict` reads it, but for a list of
+    vehicles that may be empty, and the warnings, one line each without the path: of whatever a floor can do
+    without and was left out.
     """
     text = read_text(path, LayoutError)
     name = Path(path).name.split(".")[0] or "layout"
@@ -42,12 +45,20 @@ def import_floor(
                     "plant model (XML)"
                 )
         if kind == "lif":
-            return import_lif(text, layout_id=layout_id, join=join, name=name)
-        if kind != "opentcs":
+            layout, warnings = import_lif(text, layout_id=layout_id, join=join, name=name)
+        elif kind == "opentcs":
+            for option, given in (("--layout-id", layout_id is not None), ("--join", join)):
+                if given:
+                    raise LayoutError(
+                        f"{option}: given for a plant model; expected it for LIF only"
+                    )
+            layout, warnings = import_opentcs(text, name=name, battery=battery)
+        else:
             refuse("kind", kind, f"one of {', '.join(KINDS)}")
-        for option, given in (("--layout-id", layout_id is not None), ("--join", join)):
-            if given:
-                raise LayoutError(f"{option}: given for a plant model; expected it for LIF only")
-        return import_opentcs(text, name=name, battery=battery)
     except LayoutError as error:
         raise LayoutError(f"{path}: {error}") from error
+    if two_way:
+        ways = {(edge["a"], edge["b"]) for edge in layout["edges"]}
+        for edge in layout["edges"]:
+            edge["one_way"] = edge["one_way"] and (edge["b"], edge["a"]) in ways
+    return layout, [*leave_out_dead_ends(layout), *warnings]

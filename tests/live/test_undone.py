@@ -1,0 +1,287 @@
+"""Whatever a call raises, the dispatcher is as it was; and what is refused or reported as doubtful."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import random
+import sys
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+import numba
+import pytest
+from live_events import ERRAND_MAKERS, floor, look
+
+from acerl_np import (
+    Dispatcher,
+    EventError,
+    EventWarning,
+    InputError,
+    Layout,
+    SharingError,
+    TaskArrived,
+    VehicleAdded,
+    VehicleBroke,
+    VehicleLevel,
+    VehiclePassed,
+    VehicleRemoved,
+    VehicleRepaired,
+)
+from acerl_np.kernels import state
+from acerl_np.live import board
+
+JIT = not numba.config.DISABLE_JIT
+SEEN = [
+    name for name, own in vars(Dispatcher).items() if isinstance(own, property) and name != "_fleet"
+]
+
+
+def describe(dispatcher, folder):
+    dispatcher.save(folder / "state.npz")
+    seen = [getattr(dispatcher, name) for name in SEEN if name != "layout"]
+    return (folder / "state.npz").read_bytes(), look(dispatcher), seen
+
+
+def interrupt(call, n, kind):
+    """Call, but raise when the package's live side is at its n-th call; return what was raised."""
+
+    def watch(frame, event, _):
+        nonlocal n
+        is_ours = "acerl_np/live/" in frame.f_code.co_filename.replace("\\", "/")
+        n -= event == "call" and is_ours and frame.f_code.co_name != "<genexpr>"
+        if n < 0:
+            sys.setprofile(None)
+            raise kind("interrupted")
+
+    sys.setprofile(watch)
+    try:
+        call()
+    except (kind, EventError) as error:
+        return error
+    finally:
+        sys.setprofile(None)
+    return None
+
+
+def draw_call(draw, now, k):
+    """Return what to do next with a dispatcher, possible or not."""
+    vehicle, site = f"v{draw.randrange(3)}", draw.choice("ABC")
+    way = draw.randrange(8)
+    if way == 0:
+        return lambda own: own.assign(now, vehicle, draw_name(own, k))
+    if way == 1:
+        return lambda own: own.send(now, vehicle, site)
+    if way == 2:
+        return lambda own: own.begin_day(now)
+    event = draw.choice(ERRAND_MAKERS)(now - draw.choice((0.0, 0.0, 3.0)), k, vehicle, site)
+    if way == 3:
+        event = draw.choice((VehicleAdded(now, f"w{k}", site), VehicleRemoved(now, vehicle)))
+    if way == 4:
+        event = TaskArrived(now, f"e{k}", "A", "C", 60.0, earliest_start=now + 4.0)
+    holds, number = draw.random() < 0.3, draw.choice((None, k, k // 2))
+    return lambda own: own.feed(event, hold=holds, number=number)
+
+
+def draw_name(dispatcher, k):
+    return [*dispatcher.waiting, "none"][k % (len(dispatcher.waiting) + 1)]
+
+
+@pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
+@pytest.mark.parametrize("seed", range(4 if JIT else 1))
+def test_what_raises_changes_nothing(tmp_path, seed):
+    """Errors of ours, of anybody and Ctrl-C, at any call within: all is as before, and goes on."""
+    draw, now, log = random.Random(seed), 0.0, tmp_path / "day.jsonl"
+    options = {"commitment": ("pickup", "assignment")[seed % 2], "max_changes": 2}
+    dispatcher = Dispatcher(floor(3), "nearest", audit=log, **options)
+    for k in range(40 if JIT else 5):
+        now += draw.choice((0.0, 0.5, 2.0, 6.0))
+        call = draw_call(draw, now, k)
+        before, twin = describe(dispatcher, tmp_path), copy.copy(dispatcher)
+        for n in (*sorted(draw.sample(range(80), 5)), 10**9):
+            kind = draw.choice((RuntimeError, KeyboardInterrupt, MemoryError))
+            error = interrupt(lambda call=call: call(dispatcher), n, kind)
+            if error is None:
+                call(twin)
+                break
+            assert describe(dispatcher, tmp_path) == before
+            if isinstance(error, EventError):
+                break
+        if draw.random() < 0.5:
+            assert dispatcher.decide(now) == twin.decide(now)
+        assert describe(dispatcher, tmp_path) == describe(twin, tmp_path)
+    dispatcher.close()
+    again = Dispatcher.recover(floor(3), "nearest", audit=log)
+    assert look(again)[:6] == look(dispatcher)[:6]
+
+
+def test_a_vehicle_without_tables_is_not_added(monkeypatch, tmp_path):
+    dispatcher = Dispatcher("dmh", "STD")
+    dispatcher.feed(TaskArrived(0.0, "t", "st1", "st5", 400.0))
+    before, broken = describe(dispatcher, tmp_path), [True]
+
+    def allocate(*given):
+        if broken and broken.pop():
+            raise IndexError("tables")
+        return state.allocate_state(*given)
+
+    with pytest.raises(IndexError), monkeypatch.context() as patch:
+        patch.setattr(board, "S", SimpleNamespace(**{**vars(state), "allocate_state": allocate}))
+        dispatcher.feed(VehicleAdded(1.0, "w", "st6"))
+    assert describe(dispatcher, tmp_path) == before
+    dispatcher.feed(VehicleAdded(1.0, "w", "st6"))
+    assert dispatcher.idle == ("v0", "v1", "v2", "w")
+
+
+def test_a_refused_order_does_not_move_the_clock():
+    dispatcher = Dispatcher(floor(2), "nearest")
+    dispatcher.feed(TaskArrived(0.0, "t", "B", "C", 60.0, earliest_start=10.0))
+    for refused in (
+        lambda: dispatcher.assign(20.0, "v0", "none"),
+        lambda: dispatcher.send(20.0, "v0", "A"),
+    ):
+        with pytest.raises(EventError):
+            refused()
+    assert (dispatcher.planned, dispatcher.waiting) == (("t",), ())
+    dispatcher.feed(VehiclePassed(8.0, "v0", "B"))
+    assert dispatcher.assign(10.0, "v0", "t")[:2] == ("v0", "t")
+
+
+def test_properties_in_use_are_refused():
+    dispatcher = Dispatcher("dmh", "STD")
+    for name in SEEN:
+        with dispatcher._use, pytest.raises(SharingError, match="dispatcher: in use by another"):
+            getattr(dispatcher, name)
+        getattr(dispatcher, name)
+
+
+@dataclass(frozen=True)
+class Numbered(TaskArrived):
+    message: object = None
+
+
+def test_a_class_derived_from_an_event_counts_as_the_event(tmp_path):
+    dispatcher = Dispatcher("dmh", "STD", audit=tmp_path / "day.jsonl")
+    told = TaskArrived(0.0, "t", "st1", "st5", 400.0)
+    dispatcher.feed(Numbered(**vars(told), message={}), number=1)
+    dispatcher.feed(told)
+    assert dispatcher.waiting == ("t",)
+    dispatcher.save(tmp_path / "live.npz")
+    assert look(Dispatcher.load(tmp_path / "live.npz")) == look(dispatcher)
+    dispatcher.close()
+    assert look(Dispatcher.recover("dmh", "STD", audit=tmp_path / "day.jsonl")) == look(dispatcher)
+
+
+def test_stations_of_other_names():
+    data = floor(1).to_dict() | {"aliases": {"dock": "B", "plug": "C"}}
+    dispatcher = Dispatcher(Layout.from_dict(data), "nearest")
+    dispatcher.feed(VehicleAdded(0.0, "w", "dock"))
+    assert dispatcher.sites["w"] == "B"
+    assert dispatcher.send(0.0, "v0", "plug").site == "C"
+
+
+# Times of another clock or unit
+
+
+def calls_at(time):
+    return (
+        lambda own: own.feed(VehiclePassed(time, "v0", "st1")),
+        lambda own: own.feed(VehicleRepaired(time, "v0"), hold=True, number=3),
+        lambda own: own.decide(time),
+        lambda own: own.assign(time, "v0", "t"),
+        lambda own: own.send(time, "v0", "st1"),
+        lambda own: own.observe(time),
+        lambda own: own.forecast(time),
+    )
+
+
+@pytest.mark.parametrize("time", [1.75e9, -1e6, 604_801.0, 10**300])
+def test_a_first_time_far_from_the_start_is_refused(tmp_path, time):
+    log = tmp_path / "day.jsonl"
+    dispatcher = Dispatcher("dmh", "STD", audit=log)
+    before = describe(dispatcher, tmp_path), log.read_bytes()
+    for call in calls_at(time):
+        with pytest.raises(EventError, match=r"more than 604,800 s from .* start= or begin_day"):
+            call(dispatcher)
+    assert (describe(dispatcher, tmp_path), log.read_bytes()) == before
+    dispatcher.begin_day(1.75e9)
+    dispatcher.feed(VehiclePassed(1.75e9 + 5.0, "v0", "st1"))
+    Dispatcher("dmh", "STD", start=1.75e9).decide(1.75e9 - 60.0)
+
+
+def test_a_time_far_ahead_is_refused_and_all_goes_on(tmp_path):
+    dispatcher = Dispatcher("dmh", "STD", ahead=3600.0)
+    dispatcher.feed(TaskArrived(5.0, "t", "st1", "st5", 400.0))
+    dispatcher.save(tmp_path / "live.npz")
+    for own in (dispatcher, Dispatcher.load(tmp_path / "live.npz")):
+        for call in calls_at(3606.0):
+            with pytest.raises(EventError, match=r"more than 3,600 s from 5.0 s, the latest time"):
+                call(own)
+        assert own.decide(3605.0)
+        own.begin_day(9000.0)
+        own.decide(12_600.0)
+    for ahead in (0.0, -1.0, math.inf, True):
+        with pytest.raises(InputError, match="ahead: read"):
+            Dispatcher("dmh", "STD", ahead=ahead)
+
+
+# Held in vain, missing, doubtful
+
+
+@pytest.mark.parametrize("way", ["feed", "decide", "load", "recover"])
+def test_what_is_held_in_vain_is_reported_and_may_come_again(tmp_path, way):
+    log = tmp_path / "day.jsonl"
+    dispatcher = Dispatcher("dmh", "STD", audit=log)
+    dispatcher.feed(VehiclePassed(0.0, "v0", "st1"), number=7)
+    dispatcher.feed(repaired := VehicleRepaired(1.0, "v0"), hold=True, number=9)
+    dispatcher.feed(VehiclePassed(2.0, "v0", "st2"), number=10)
+    assert (dispatcher.held, dispatcher.missing_numbers) == ((repaired,), (range(8, 9),))
+    if way == "decide":
+        dispatcher.decide(6.5)
+        dispatcher.begin_day(0.0)
+        assert (dispatcher.held, dispatcher.expired) == ((), (repaired,))
+        assert dispatcher.missing_numbers == (range(8, 10),)
+    if way == "load":
+        dispatcher.save(tmp_path / "live.npz")
+        dispatcher.close()
+        dispatcher = Dispatcher.load(tmp_path / "live.npz", audit=log)
+    if way == "recover":
+        dispatcher.close()
+        dispatcher = Dispatcher.recover("dmh", "STD", audit=log)
+    dispatcher.feed(VehicleBroke(6.6, "v0"), number=9)  # the plant's counter began anew
+    assert (dispatcher.held, dispatcher.expired) == ((), (repaired,))
+    assert (dispatcher.missing_numbers, dispatcher.last_number) == ((range(8, 9),), 10)
+    line = json.loads(log.read_text().splitlines()[-1])
+    assert way == "decide" or line["expired"] == [{"kind": "VehicleRepaired", **vars(repaired)}]
+    dispatcher.close()
+    again = Dispatcher.recover("dmh", "STD", audit=log)
+    assert (again.missing_numbers, look(again)) == ((range(8, 9),), look(dispatcher))
+    assert again.idle == ("v1", "v2")
+
+
+def test_what_no_hash_has_is_not_held():
+    dispatcher = Dispatcher("dmh", "STD")
+    with pytest.raises(EventError, match="unknown"):
+        dispatcher.feed(VehicleBroke(0.0, ["v0"]), hold=True)
+    assert dispatcher.held == ()
+
+
+def test_levels_in_percent_and_levels_that_fall(tmp_path):
+    dispatcher = Dispatcher(floor(1), "nearest", audit=tmp_path / "day.jsonl")
+    dispatcher.feed(VehicleLevel(0.0, "v0", percent=85))
+    assert dispatcher.levels == {"v0": 850.0}
+    for level in (VehicleLevel(1.0, "v0"), VehicleLevel(1.0, "v0", 5, 5)):
+        with pytest.raises(EventError, match="expected either a level or percent"):
+            dispatcher.feed(level)
+    with pytest.raises(EventError, match="percent: read 101; expected a number from 0 to 100"):
+        dispatcher.feed(VehicleLevel(1.0, "v0", percent=101))
+    with pytest.raises(EventWarning, match=r"v0' has 85 of 1,000; .* percent="):
+        dispatcher.feed(VehicleLevel(1.0, "v0", 85))
+    assert dispatcher.levels == {"v0": 850.0}  # as warnings are errors here
+    with pytest.warns(EventWarning) as caught:
+        dispatcher.feed(VehicleLevel(1.0, "v0", 85))
+    assert (dispatcher.levels, caught[0].filename) == ({"v0": 85.0}, __file__)
+    dispatcher.close()
+    again = Dispatcher.recover(floor(1), "nearest", audit=tmp_path / "day.jsonl")
+    assert again.levels == dispatcher.levels
