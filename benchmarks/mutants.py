@@ -882,7 +882,7 @@ def run_tests(folder: Path, words: list[str], *, plain: bool) -> Run:
     usage = any(
         "test_usage" in word for word in words
     )  # by hand, and as quick without the compiler
-    command += ["-rfE", "-m", "oracle" if plain and not usage else "not slow and not browser"]
+    command += ["-rfE", "-m", "oracle" if plain and not usage else "not long and not browser"]
     environment = {**os.environ, "PYTHONPATH": str(folder)}
     if plain:
         environment["NUMBA_DISABLE_JIT"] = "1"

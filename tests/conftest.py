@@ -6,6 +6,9 @@ episodes beside the slow simulator's (`episodes`, `played`), short trainings (`t
 (`fuzz`).
 """
 
+import json
+import multiprocessing.process
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -81,3 +84,66 @@ def pytest_collection_modifyitems(items):
             test._hypothesis_internal_use_settings = settings(own, max_examples=fewer)
         if HERE / "kernels" in item.path.parents:
             item.add_marker(pytest.mark.oracle)
+
+
+# What tests cost, for the budget: `--costs FILE` writes how many processes they started, and which tests took
+# more than `LONG_SECONDS` of processor time, their children's included.
+
+LONG_SECONDS = 4.0
+costs = {"processes": 0, "long": [], "most": 0.0}
+
+
+def pytest_addoption(parser):
+    parser.addoption("--costs", metavar="FILE", help="write what tests cost into this file")
+
+
+def count_process(event, _):
+    if event == "subprocess.Popen":
+        costs["processes"] += 1
+
+
+def use_processor():
+    return sum(os.times()[:4])  # its children's with it
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    begun = use_processor()
+    try:
+        return (yield)
+    finally:
+        seconds = use_processor() - begun
+        costs["most"] = max(costs["most"], seconds)
+        if seconds > LONG_SECONDS:
+            costs["long"].append(item.nodeid)
+
+
+def pytest_configure(config):
+    """Count the processes that tests start, not those of pytest-xdist."""
+    is_worker = hasattr(config, "workerinput")
+    if is_worker or (config.getoption("costs") and not getattr(config.option, "numprocesses", 0)):
+        sys.addaudithook(count_process)
+        start = multiprocessing.process.BaseProcess.start
+
+        def start_counted(process):
+            costs["processes"] += 1
+            return start(process)
+
+        multiprocessing.process.BaseProcess.start = start_counted
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Take over what a worker has counted."""
+    counted = getattr(node, "workeroutput", {}).get("costs")
+    if counted:
+        costs["processes"] += counted["processes"]
+        costs["long"] += counted["long"]
+        costs["most"] = max(costs["most"], counted["most"])
+
+
+def pytest_sessionfinish(session):
+    if hasattr(session.config, "workerinput"):
+        session.config.workeroutput["costs"] = costs
+    elif path := session.config.getoption("costs"):
+        Path(path).write_text(json.dumps(costs), encoding="utf-8")

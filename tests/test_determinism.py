@@ -237,7 +237,7 @@ def fail_some(patch, failure):
 # Processors
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(not JIT, reason="without the compiler there is no machine code")
 def test_no_result_depends_on_the_width_of_vectors(tmp_path):
     """Compiled for the oldest processors of its kind, without any wide vector or fused product."""

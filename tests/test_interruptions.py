@@ -120,7 +120,7 @@ def kill_again_and_again(folder, kills, seed):
 
 
 @pytest.mark.parametrize(
-    ("kills", "seed"), [(6, 0), pytest.param(50, 1, marks=pytest.mark.slow, id="50")]
+    ("kills", "seed"), [(6, 0), pytest.param(50, 1, marks=pytest.mark.long, id="50")]
 )
 def test_a_run_that_is_killed_again_and_again_ends_in_the_same_bytes(tmp_path, kills, seed):
     reached = kill_again_and_again(tmp_path, kills, seed)
@@ -179,6 +179,7 @@ def find_children(pid):
 LONG = ["--generations", "1000000", "--trials", "0", "--quiet"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize(
     ("words", "early", "number"),
@@ -235,6 +236,7 @@ def test_two_runs_do_not_write_to_one_folder(tmp_path, capsys):
     )
 
 
+@pytest.mark.slow
 def test_default_folders_of_runs_that_start_together_differ(tmp_path):
     runs = [start("train", *SMALL, "--generations", "2", cwd=tmp_path) for _ in range(2)]
     for run in runs:
@@ -349,6 +351,7 @@ def test_a_long_generation_is_given_up(tmp_path):
     assert trainer.generation == len(trainer.history) < 20
 
 
+@pytest.mark.slow
 def test_a_long_lookahead_is_given_up(tmp_path):
     """Its first episodes would take minutes."""
     words = ["EDD", "--lookahead", "20000", "--history", "dmh-train", "--suite", "dmh-test"]

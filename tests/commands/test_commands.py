@@ -318,7 +318,7 @@ def test_a_replay_compiles_nothing_that_was_not_compiled_ahead(empty, run):
 
 
 @needs_jit
-@pytest.mark.slow
+@pytest.mark.long
 def test_replays_are_compiled_once(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
@@ -337,6 +337,7 @@ def test_replays_are_compiled_once(tmp_path, monkeypatch):
         acerl_np.warm_up("all")
 
 
+@pytest.mark.slow
 @needs_jit
 def test_an_interrupted_study_goes_on_where_it_stopped(empty, run):
     words = "experiments comparison --seeds 2 --trials 1 --generations 1 --rivals none --threads 1"

@@ -34,7 +34,7 @@ COMMANDS = {
     "floor check layout.json IN": "<stdin>",
     "evaluate EDD IN --trials 1": "<stdin>",
     "replay EDD IN": "replay.html: EDD ",
-    f"train IN {TRAIN}": "<stdin>",
+    f"train IN {TRAIN} --trials 0": "run/policy.npz",
     "policy show index.npz IN": "pickup",
 }
 

@@ -71,6 +71,7 @@ def read_records(path, key, kind):
     return unpack_instances(read_arrays(path, kind)[key])
 
 
+@pytest.mark.slow
 def test_what_is_held_back_is_held_back_from_everything(days, train, monkeypatch):
     histories = []
     begin = Lookahead.__init__

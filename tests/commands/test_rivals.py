@@ -51,6 +51,7 @@ def test_two_agents_are_shown_and_records_left_out(empty, run):
     assert "names and hashes alone" in out
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path, run):
     command = [sys.executable, "-m", "acerl_np", "rivals", "appo", "--trials", "0", "--seed", "4"]
     more = ["--steps", "400000", "--set", "hidden=16", "--set", "look_every=0"]

@@ -69,6 +69,7 @@ def test_hindsight_is_the_same_anywhere(processes):
     assert dict(seen) == {item.name: one for item, one in zip(SUITE, found, strict=True)}
 
 
+@pytest.mark.slow
 def test_commands_take_processes(tmp_path, capsys):
     path = tmp_path / "policy.npz"
     POLICIES["index"].save(path)

@@ -111,6 +111,7 @@ def test_the_search_finds_the_best_of_all_orders(seed):
     assert replay(instance, found.actions).makespan[0] == found.makespan
 
 
+@pytest.mark.slow
 @needs_jit
 @pytest.mark.parametrize("name", ["EX32", "DMH-01"])
 def test_hindsight_is_never_worse_than_what_is_played(name, monkeypatch, tmp_path):

@@ -700,7 +700,7 @@ G_LIMITS = {
 
 
 @many_draws
-@pytest.mark.parametrize("seeds", [3, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [3, pytest.param(10, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("adapt", "name"), G_LIMITS)
 def test_g_functions_come_as_close_as_documented(adapt, name, seeds):
     """20,000 evaluations of each seed."""
@@ -741,7 +741,7 @@ def test_sres_of_pymoo_agrees_on_the_optimum():
         ("matrix", "sphere", 10, 2_100),
         ("matrix", "ellipsoid", 5, 2_000),
         ("matrix", "ellipsoid", 10, 5_200),
-        pytest.param("matrix", "Rosenbrock", 10, 7_000, marks=pytest.mark.slow),
+        pytest.param("matrix", "Rosenbrock", 10, 7_000, marks=pytest.mark.long),
         ("sigma", "ellipsoid", 20, 5_900),
     ],
 )
@@ -763,7 +763,7 @@ def test_smooth_functions_need_about_as_many_evaluations_as_with_pycma(adapt, na
 
 
 @many_draws
-@pytest.mark.parametrize("seeds", [2, pytest.param(5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [2, pytest.param(5, marks=pytest.mark.long)])
 def test_instances_share_the_optimum_and_are_needed_together(seeds):
     """Several seeds: distance to the known optimum, mean and spread, of each sampler and each ablation."""
     example = load_example("evolution_instances")
@@ -805,7 +805,12 @@ def test_the_instances_known_optimum_is_one():
 @many_draws
 @pytest.mark.filterwarnings("ignore")  # of pymoo and pycma
 @pytest.mark.parametrize(
-    "name", ["evolution_g_functions", "evolution_instances", "evolution_against_cma"]
+    "name",
+    [
+        "evolution_g_functions",
+        "evolution_instances",
+        pytest.param("evolution_against_cma", marks=pytest.mark.slow),
+    ],
 )
 def test_examples_run_quickly(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [name, "--quick"])

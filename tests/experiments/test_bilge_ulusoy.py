@@ -112,6 +112,7 @@ def test_what_is_known_of_the_forty():
     assert sum(x["genetic_2004_s"] == x["makespan_s"] for x in optima) == 26
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 def test_other_instances_of_the_form(tmp_path, capsys):
     path = make_file(tmp_path, 2)

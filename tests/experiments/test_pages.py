@@ -35,6 +35,7 @@ def test_pages_are_what_stored_results_make(tmp_path, capsys):
         assert (tmp_path / page).read_bytes() == (ROOT / page).read_bytes(), page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "page", "content", "message"),
     [
@@ -59,7 +60,7 @@ def test_what_cannot_be_made_is_named(tmp_path, capsys, name, page, content, mes
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_training_gives_the_bytes_that_are_stored(seed):
     """The paper's preset as a whole: its learning, its policy, and each of its trials."""
     instances = load_suite("dmh-train")

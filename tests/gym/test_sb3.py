@@ -2,7 +2,7 @@
 
 It needs PyTorch, which comes with the extra:
 
-    pip install -e '.[sb3]' && python -m pytest -m slow tests/gym/test_sb3.py
+    pip install -e '.[sb3]' && python -m pytest -m long tests/gym/test_sb3.py
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from acerl_np import (
     load_suite,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("default")]
 
 pytest.importorskip("gymnasium")
 pytest.importorskip("stable_baselines3", reason="needs the extra sb3")

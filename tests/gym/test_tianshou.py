@@ -2,7 +2,7 @@
 
 It needs PyTorch, which comes with the extra:
 
-    pip install -e '.[tianshou]' && python -m pytest -m slow tests/gym/test_tianshou.py
+    pip install -e '.[tianshou]' && python -m pytest -m long tests/gym/test_tianshou.py
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def make_lockstep(n, **options):
 OPTIONS = [{}, {"actions": "pairs"}, {"horizon": 300.0}]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_lockstep_equals_single_environments(options):
@@ -125,7 +125,7 @@ def check_observations(batch, expected):
     assert np.array_equal(batch.mask, np.stack([one["mask"] for one in expected]))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("default")
 def test_misuse_of_the_lockstep_environment_is_an_error():
     envs = make_lockstep(3, horizon=0.0, render_mode="ansi")
@@ -221,7 +221,7 @@ def make_sac(space):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("actions", ["rules", "pairs"])
 @pytest.mark.parametrize("make", [make_single, make_lockstep])
@@ -256,7 +256,7 @@ def test_tianshous_learners_learn_on_it(learner, make, actions):
     assert test.collect(n_episode=4).returns.max() < -1500.0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("default")
 def test_the_example_of_the_page_runs_and_its_agent_is_judged(capsys):
     pytest.importorskip("tianshou", reason="needs the extra tianshou")
@@ -283,7 +283,7 @@ def test_the_example_of_the_page_runs_and_its_agent_is_judged(capsys):
     assert trials.makespan[0, 0] == -reward
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("options", [{}, {"horizon": 700.0}, {"illegal": "redraw"}], ids=str)
 @pytest.mark.parametrize("make", [make_single, make_lockstep])

@@ -39,6 +39,7 @@ def look_ahead(day, instance, **options):
     return ahead
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_what_is_left_of_a_day_is_worth_what_it_is_with_its_past(seed):
     """Where nothing is to come: only what is open, at machines and expected, or all of the episode."""
@@ -121,6 +122,7 @@ def play_future(ahead, layout, first, draws):
         assert after < 0 or k < first or finish[k] >= done[after] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_futures_with_a_horizon_hold_whole_chains_and_end(seed):
     draws, n_came = random.Random(seed), 0

@@ -40,14 +40,14 @@ def test_rules_serve_tasks_that_are_never_due(rule):
     assert sorted(decision.task for decision in trace.decisions) == list(range(13))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("commitment", ["assignment", "pickup"])
 def test_the_kernels_equal_the_slow_simulator_on_many_small_floors(commitment):
     for seed in range(5000):
         compare_seed(seed, commitment)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("commitment", ["assignment", "pickup"])
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=700)

@@ -202,6 +202,7 @@ def days(draw):
     return world, draw(histories(world))
 
 
+@pytest.mark.slow
 @settings(max_examples=60 if JIT else 4)
 @given(
     days(),
@@ -253,6 +254,7 @@ def test_the_benchmarks_days(name, weights):
     assert compare_day(instance, ahead, base, 40 if JIT else 2) >= 2
 
 
+@pytest.mark.slow
 def test_a_network_tries_what_its_rules_pick():
     instance = load_instance("DMH-03")
     if not JIT:

@@ -27,7 +27,7 @@ def test_the_kernels_equal_the_slow_simulator(kind, commitment, data):
     compare_drawn(NaiveEpisode, KINDS[kind], commitment, data)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("commitment", ["assignment", "pickup"])
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=700)
@@ -53,7 +53,7 @@ def with_any_battery(draw, some_worlds):
     return replace(world, layout={**world.layout, "vehicles": vehicles, "battery": battery})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("commitment", ["assignment", "pickup"])
 @settings(max_examples=1000)
 @given(data=st.data())

@@ -76,7 +76,7 @@ def play(dispatcher, instance, until):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", ["index", "nearest"])
+@pytest.mark.parametrize("name", [pytest.param("index", marks=pytest.mark.slow), "nearest"])
 def test_what_is_known_is_forecast_as_it_is_simulated(name):
     """A day whose tasks are all known in advance, and held back: every delivery, to the second."""
     policy, instance = POLICIES[name], quiet("DMH-03")
@@ -110,6 +110,7 @@ def test_a_day_that_repeats_is_forecast_as_it_goes_on(name):
         assert (item.futures, item.records) == (3, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_forecast_changes_nothing(name):
     instance = quiet("DMH-05")

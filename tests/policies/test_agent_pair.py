@@ -66,6 +66,7 @@ def test_each_agent_draws_by_its_own_softmax(pair, suite):
         assert own == pytest.approx(np.bincount(alone, minlength=12) / n, abs=0.1)
 
 
+@pytest.mark.slow
 def test_files_dispatchers_and_lookahead_take_it(pair, suite, tmp_path):
     pair.save(tmp_path / "policy.npz")
     found = acerl_np.load_policy(tmp_path / "policy.npz")

@@ -152,7 +152,10 @@ def change_rest(instance, cut, rng):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", list(BASES))
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name == "index" else pytest.mark.slow) for name in BASES],
+)
 @pytest.mark.parametrize("weights", ["match", "even"])
 def test_what_is_to_come_changes_no_decision_before_it(name, weights):
     """Days that agree up to a moment are decided alike up to it, whatever comes then."""
@@ -626,6 +629,7 @@ def test_arrays_hold_the_goal_and_those_from_before_it_the_papers():
     assert (old.goal, old.horizon) == (Goal(cost_limit=33.0), None)
 
 
+@pytest.mark.slow
 @needs_jit
 def test_what_is_compiled_ahead_serves_every_rule():
     """A base of another kind is compiled when it is first used, and then serves all of its kind."""

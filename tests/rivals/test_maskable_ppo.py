@@ -2,7 +2,7 @@
 
 It needs PyTorch, which no extra installs:
 
-    pip install torch sb3-contrib gymnasium && python -m pytest -s -m slow tests/rivals/test_maskable_ppo.py
+    pip install torch sb3-contrib gymnasium && python -m pytest -s -m long tests/rivals/test_maskable_ppo.py
 """
 
 from itertools import pairwise
@@ -119,7 +119,7 @@ def train_theirs(seed):
     return [makespan[window == k].mean() for k in range(STEPS // WINDOW)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("default")
 def test_ppo_learns_like_maskable_ppo():
     pytest.importorskip("sb3_contrib")

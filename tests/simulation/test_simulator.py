@@ -270,6 +270,7 @@ CASES = (
 )
 
 
+@pytest.mark.slow
 def test_rare_cases_occur():
     """The worlds above are worth comparing: what is rare on a real floor happens in them."""
     count = Counter()

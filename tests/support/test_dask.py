@@ -22,7 +22,7 @@ from acerl_np.support.team import Team
 
 distributed = pytest.importorskip("distributed")
 # Its loops leave sockets to the collector.
-pytestmark = pytest.mark.filterwarnings("default")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]
 
 ROOT = Path(acerl_np.__file__).parents[1]
 TESTS = Path(__file__).parents[1]

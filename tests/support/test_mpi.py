@@ -1,6 +1,6 @@
 """MPI: a training on the workers of `mpi4py.futures`, with the system's MPI.
 
-pip install -e '.[mpi]' && python -m pytest -m slow tests/support/test_mpi.py
+pip install -e '.[mpi]' && python -m pytest -m long tests/support/test_mpi.py
 """
 
 import shutil
@@ -27,7 +27,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_training_on_mpi_has_the_same_bytes(tmp_path):
     pytest.importorskip("mpi4py")
     if shutil.which("mpiexec") is None:

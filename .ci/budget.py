@@ -1,0 +1,167 @@
+"""What the repository may weigh, by budget.toml: python .ci/budget.py lines|tests.
+
+lines: code lines of each room; lines of tests, of benchmarks and examples.
+tests: run README's test command, and compare what it compiled (the cache must be empty before), the processes
+that it started, and its processor time, in pieces of compiling. What took long runs again, alone and warm.
+
+Each number is printed with how far below its budget it is; one above fails.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import tokenize
+import tomllib
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+BUDGET = tomllib.loads((ROOT / ".ci/budget.toml").read_text(encoding="utf-8"))
+NO_CODE = {
+    tokenize.COMMENT,
+    tokenize.NL,
+    tokenize.NEWLINE,
+    tokenize.INDENT,
+    tokenize.DEDENT,
+    tokenize.ENDMARKER,
+}
+WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+ALONE_SECONDS = 8.0
+"""Processor time that a test may take alone and warm, unless it is marked slow."""
+TIME_FACTOR = 1.5
+
+
+def count_code_lines(text: str) -> int:
+    """Return how many lines hold code: imports do, docstrings, comments and blank lines do not."""
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in NO_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, WITH_DOCSTRING) and ast.get_docstring(node, clean=False) is not None:
+            docstring = node.body[0]
+            lines -= set(range(docstring.lineno, (docstring.end_lineno or 0) + 1))
+    return len(lines)
+
+
+def read(path: Path) -> str:
+    """Return a file's text."""
+    return path.read_text(encoding="utf-8")
+
+
+def count_lines() -> dict[str, int]:
+    """Return code lines by room, and all lines of tests, of benchmarks and examples."""
+    found = dict.fromkeys(BUDGET["code_lines"], 0)
+    package = ROOT / "acerl_np"
+    for path in package.rglob("*.py"):
+        room = path.relative_to(package).parts[0]
+        room = room if room != path.name else "top"
+        found[room] = found.get(room, 0) + count_code_lines(read(path))
+    for name, folders in (("tests", ["tests"]), ("benchmarks", ["benchmarks", "examples"])):
+        files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+        found[name] = sum(len(read(path).splitlines()) for path in files)
+    return found
+
+
+def compare(what: str, number: float, budget: float) -> bool:
+    """Print a number beside its budget; whether it is within."""
+    left = budget - number
+    state = f"{left:g} left" if left >= 0 else f"{-left:g} TOO MANY"
+    print(f"{what:<28}{number:>9g} of {budget:<8g} {state}")
+    return left >= 0
+
+
+def check_lines() -> bool:
+    """Compare lines with the budget."""
+    found = count_lines()
+    limits = {**BUDGET["code_lines"], **BUDGET["lines"]}
+    package = sum(number for name, number in found.items() if name not in BUDGET["lines"])
+    good = [compare(f"lines: {name}", found[name], limits.get(name, 0)) for name in sorted(found)]
+    print(f"{'lines: the package':<28}{package:>9}")
+    return all(good)
+
+
+def run_pytest(costs: Path, *words: str) -> tuple[int, dict[str, Any]]:
+    """Run pytest; return its status and what it writes of costs."""
+    status = subprocess.call([sys.executable, "-m", "pytest", "--costs", costs, *words], cwd=ROOT)
+    return status, json.loads(read(costs)) if costs.exists() else {}
+
+
+def check_alone(test: str, costs: Path) -> bool:
+    """Run a test again, alone and warm; whether it is quick then."""
+    status, cost = run_pytest(costs, "-n", "0", "-q", "-p", "no:cacheprovider", test)
+    seconds = cost["most"] if status == 0 else float("inf")
+    good = seconds <= ALONE_SECONDS
+    print(
+        f"{seconds:.1f} s alone{'' if good else ': TOO LONG, quicken it or mark it slow'}: {test}"
+    )
+    return good
+
+
+def check_tests() -> bool:
+    """Run README's test command on an empty cache, and compare what it cost with the budget."""
+    cache = Path(os.environ["XDG_CACHE_HOME"])
+    if any(cache.rglob("*.nbc")):
+        raise SystemExit(f"{cache}: holds machine code; expected an empty cache")
+    with tempfile.TemporaryDirectory() as folder:
+        costs = Path(folder) / "costs.json"
+        before = sum(os.times()[2:4])
+        status, cost = run_pytest(costs)
+        seconds = sum(os.times()[2:4]) - before
+        if status:
+            return False
+        # numba keeps one file of machine code a variant, beside an index.
+        variants = sum(1 for _ in cache.rglob("*.nbc"))
+        piece = statistics.median(measure_yardstick() for _ in range(3))
+        print(f"{seconds / 60:.1f} min of processor; a piece of compiling took {piece:.1f} s")
+        limits = BUDGET["tests"]
+        good = [
+            compare("kernel variants compiled", variants, limits["variants"]),
+            compare("processes started by tests", cost["processes"], limits["processes"]),
+            compare("time, in pieces", round(seconds / piece), TIME_FACTOR * limits["time"]),
+            *(check_alone(test, costs) for test in cost["long"]),
+        ]
+        return all(good)
+
+
+def measure_yardstick() -> float:
+    """Return what compiling a fixed function with numba costs here, in processor seconds."""
+    import numba
+
+    # A chain of functions, each with loops of its own: about what kernels are to the compiler.
+    source = "def f0(x, n):\n    return x[n % x.size]\n"
+    for k in range(1, 25):
+        source += (
+            f"def f{k}(x, n):\n    total = 0.0\n    for i in range(n):\n        for j in range(i):\n"
+            f"            if x[j] > total:\n                total += f{k - 1}(x, j) * {k}.5\n"
+            f"            elif x[i] < {k}:\n                x[j] = total - x[i]\n    return total\n"
+        )
+    found: dict[str, object] = {}
+    for text in re.split(r"^(?=def )", source, flags=re.MULTILINE)[1:]:
+        exec(text, found)
+        name = text[4 : text.index("(")]
+        found[name] = numba.njit(found[name])
+    begun = time.process_time()
+    found["f24"].compile("float64(float64[::1], int64)")  # type: ignore[attr-defined]
+    return time.process_time() - begun
+
+
+def main(words: list[str]) -> int:
+    """Run one part; 1 if a number is above its budget, 2 if there is no such part."""
+    if words not in (["lines"], ["tests"]):
+        print(__doc__, file=sys.stderr)
+        return 2
+    return 0 if {"lines": check_lines, "tests": check_tests}[words[0]]() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
