@@ -278,35 +278,6 @@ def test_causes_and_due_times_are_told(folder, run, capsys):
     assert "\n3 rows such as line 5" in out and "line 7  delivery" in out
 
 
-def test_shifts_need_a_clock(folder, run):
-    assert "a pause in seconds" in run("records check week.csv --split shift", 2).err
-
-
-UNUSABLE = {
-    "--columns tsk=A": "expected KNOWN=COLUMN",
-    "--columns task": "expected KNOWN=COLUMN",
-    "--columns pickup=Quelle": "no column 'Quelle'",
-    "--encoding morse": "such as utf-8",
-    "--split 25:00": "expected shift, day",
-    "--split 0": "expected shift, day",
-    "--split 06:00/06:00": "expected shift, day",
-    "--mapping none.toml": "none.toml",
-    "--mapping broken.toml": "not TOML",
-    "--mapping odd.toml": '"colums": unknown key; expected one of columns',
-    "--mapping kind.toml": "columns.task",
-}
-
-
-@pytest.mark.parametrize("options", UNUSABLE)
-def test_what_describes_no_export_is_refused(folder, run, options):
-    (folder / "broken.toml").write_text("columns = ")
-    (folder / "odd.toml").write_text("colums = {}")
-    (folder / "kind.toml").write_text("columns = {task = 3}")
-    (folder / "in.csv").write_bytes(lines("nr,from,to,created,due", "t0,A,B,0,60"))
-    words = f"floor check layout.json in.csv {options}"
-    assert UNUSABLE[options] in run(words, 2).err
-
-
 def test_past_assignments_of_the_same_export(folder, run):
     (folder / "past.csv").write_bytes(lines("TA-Nr;FTF;Beginn", "t0;v;0", "t1;w;30"))
     (folder / "in.csv").write_bytes(
