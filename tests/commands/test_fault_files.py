@@ -106,39 +106,38 @@ CASES = {
         lines(HEADER, "t0,A,B,06.05.2024 07:00:00,60", "t1,B,C,06.05.2024 07:00:30,60"),
         ("line 2: arrival_time", "--date-format (date_format=)"),
     ),
-    "unknown sites": Case(
-        lines(HEADER, "t0,A,B,0,60", "t1,A-,Z,30,60"),
-        (
-            "line 3  pickup",
-            "did you mean 'A'?",
-            "line 3  delivery",
-            "unknown site 'Z'",
-            "1 of 2 rows",
-        ),
-        SKIP,
-        FIRST,
-    ),
     "a line of totals, a page's end": Case(
         lines(HEADER, *PLAIN[1:], HEADER, "Summe:,,,30,", ",,,,", "- 1 -"),
         ("line 5  task", '"Summe:", a total', "line 7", "1 fields; expected 5", "2 of 4 rows"),
         SKIP,
     ),
-    "tasks that stand twice": Case(
-        lines(*PLAIN, "t0,B,C,9,9", "t1,A,B,9,9"),
-        ("line 4", "'t0' stands already on line 2", "line 5", "already on line 3"),
+    "bad rows": Case(
+        lines(
+            *(HEADER, "t0,A,B,07:00,07:01", "t1,A-,Z,07:30,07:31", "t2,B,B,07:30,07:31"),
+            *(
+                "t3,B,C,07:30,07:10",
+                "t0,B,C,07:30,07:31",
+                "t4,B,C,07:30,07:31",
+                "t4,B,C,07:31,07:32",
+            ),
+        ),
+        (
+            *("line 3  pickup", "did you mean 'A'?", "line 3  delivery", "unknown site 'Z'"),
+            *(
+                "line 4",
+                "'B' is also the pickup",
+                "line 5  expiry_time",
+                "1200 s before the task's arrival",
+            ),
+            *(
+                "line 6",
+                "'t0' stands already on line 2",
+                "'t4' stands already on line 7",
+                "5 of 7 rows",
+            ),
+        ),
         SKIP,
-    ),
-    "from a site to itself": Case(
-        lines(HEADER, "t0,A,B,0,60", "t1,B,B,30,60"),
-        ("line 3", "'B' is also the pickup"),
-        SKIP,
-        FIRST,
-    ),
-    "due before the arrival": Case(
-        lines(HEADER, "t0,A,B,07:00,07:01", "t1,B,C,07:30,07:10"),
-        ("line 3  expiry_time", "1200 s before the task's arrival"),
-        SKIP,
-        FIRST,
+        (*FIRST, ("t4", "B", "C", 1800.0, 60.0)),
     ),
     "texts of a spreadsheet, a formula": Case(
         lines(HEADER, '="t0",="A",B,0,="60"', "=2*3,A,B,1,1", "t1,B,C,30,60"),
