@@ -368,38 +368,6 @@ def test_content_changes_with_the_model_only():
     assert len(set(hashes)) == 4
 
 
-@pytest.mark.parametrize(
-    ("model", "fragments"),
-    [
-        (3, ["read 3", "object"]),
-        (None, ["read null", "object"]),
-        ({}, ["mean_time_between_failures", "missing"]),
-        ({"mean_time_between_failures": 9}, ["mean_time_to_repair", "missing"]),
-        (
-            {"mean_time_between_failures": 0.5, "mean_time_to_repair": 1},
-            ["mean_time_between_failures: read 0.5", "from 1 to"],
-        ),
-        (
-            {"mean_time_between_failures": 9, "mean_time_to_repair": -1},
-            ["mean_time_to_repair: read -1", "from 0 to"],
-        ),
-        (
-            {"mean_time_between_failures": 9, "mean_time_to_repair": 1, "mtbf": 9},
-            ['"mtbf": unknown key'],
-        ),
-    ],
-)
-def test_malformed_models(tmp_path, model, fragments):
-    path = tmp_path / "floor.json"
-    path.write_text(json.dumps(layout_with(model)))
-    with pytest.raises(LayoutError) as caught:
-        Layout.load(path)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: vehicles[1].random_breakdowns")
-    assert all(fragment in message for fragment in fragments)
-    assert "\n" not in message
-
-
 @pytest.mark.parametrize("times", [(0.0, 1.0), (np.nan, 1.0), (9.0, np.inf), ("9", 1.0)])
 def test_models_are_checked_where_they_are_made(times):
     with pytest.raises(LayoutError, match="mean_time_"):
