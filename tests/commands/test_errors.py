@@ -56,6 +56,14 @@ GENERAL = {
     "given with 2 files",
 }
 
+RANDOM = {
+    "train --random-breakdowns 9": "--random-breakdowns: read 9; expected MTBF,MTTR",
+    "train --random-breakdowns 9,x": "--random-breakdowns: read 9,x",
+    "evaluate EDD --random-breakdowns 0,1": "mean_time_between_failures: read 0.0",
+    "evaluate EDD --random-breakdowns 9,nan": "mean_time_to_repair: read NaN",
+    "hindsight DMH-01 --random-breakdowns 9,9": "DMH-01: vehicles break down at random",
+}
+
 SEEDS = {
     "train --seeds x": "--seeds: read x; expected FIRST:LAST such as 0:5",
     "train --seeds 5:5": "--seeds: read 5:5; expected 1 to 10,000 seeds",
@@ -226,7 +234,7 @@ PLOT = {
 }
 
 WRONG = {
-    **{**GENERAL, **SEEDS, **RIVALS, **RECORDS, **FLOOR, **REPLAY},
+    **{**GENERAL, **RANDOM, **SEEDS, **RIVALS, **RECORDS, **FLOOR, **REPLAY},
     **{f"floor check layout.json exported.csv {words}": EXPORT[words] for words in EXPORT},
     **{f"evaluate {words} {JUDGED}": message for words, message in LOOKAHEAD.items()},
     **{

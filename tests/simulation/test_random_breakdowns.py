@@ -377,23 +377,6 @@ def test_models_are_checked_where_they_are_made(times):
 # The program
 
 
-@pytest.mark.parametrize(
-    ("words", "fragment"),
-    [
-        ("train --random-breakdowns 9", "--random-breakdowns: read 9; expected MTBF,MTTR"),
-        ("train --random-breakdowns 9,x", "--random-breakdowns: read 9,x"),
-        ("evaluate EDD --random-breakdowns 0,1", "mean_time_between_failures: read 0.0"),
-        ("evaluate EDD --random-breakdowns 9,nan", "mean_time_to_repair: read NaN"),
-        ("hindsight DMH-01 --random-breakdowns 9,9", "DMH-01: vehicles break down at random"),
-    ],
-)
-def test_bad_words(tmp_path, monkeypatch, capsys, words, fragment):
-    monkeypatch.chdir(tmp_path)
-    assert main(words.split()) == 2
-    assert fragment in capsys.readouterr().err.splitlines()[-1]
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.skipif(not JIT, reason="static plans are many episodes")
 def test_train_evaluate_and_replay_with_random_breakdowns(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
