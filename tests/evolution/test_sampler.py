@@ -196,22 +196,20 @@ def test_one_instance_is_all_there_is(name):
 
 
 @pytest.mark.parametrize("name", MODES)
-@pytest.mark.parametrize(
-    ("ids", "returns", "message"),
-    [
+def test_unusable_results_change_nothing(name):
+    sampler = make_sampler(name, 3, seed=6)
+    play(sampler, 0, 2)
+    before = state_bytes(sampler)
+    for ids, returns, message in (
         ([0, 1], [-1.0], r"instance ids: read int64 of shape \(2,\); .*\(1,\)"),
         ([0], [-1.0, -2.0], "instance ids: read int64 of shape"),
         ([0, 3], [-1.0, -2.0], "instance ids: read 3; expected 0 to 2"),
         ([0, -1], [-1.0, -2.0], "instance ids: read -1; expected 0 to 2"),
         ([0.0, 1.0], [-1.0, -2.0], "instance ids: read float64"),
         ([[0], [1]], [-1.0, -2.0], "instance ids"),
+        ([[0], []], [-1.0, -2.0], "instance ids"),
         ([0, 1], [[-1.0], [-2.0]], "returns: read shape"),
-    ],
-)
-def test_unusable_results_change_nothing(name, ids, returns, message):
-    sampler = make_sampler(name, 3, seed=6)
-    play(sampler, 0, 2)
-    before = state_bytes(sampler)
-    with pytest.raises(InputError, match=message):
-        sampler.update(ids, returns)
-    assert state_bytes(sampler) == before
+    ):
+        with pytest.raises(InputError, match=message):
+            sampler.update(ids, returns)
+        assert state_bytes(sampler) == before
