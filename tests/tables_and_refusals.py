@@ -2,7 +2,7 @@
 
 import pytest
 
-from acerl_np import RecordError
+from acerl_np import InputError, RecordError
 
 HEADER = "task,pickup,delivery,arrival_time,expiry_time"
 FLEET = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]
@@ -28,3 +28,17 @@ def refused(path, fragments, call, *arguments, error=RecordError, **options):
     with pytest.raises(error) as caught:
         call(*arguments, **options)
     check_message(caught.value, path, fragments)
+
+
+def list_unrefused(call, cases, error=InputError):
+    """Of what is given with a part of its refusal's one line: what is taken, or refused otherwise."""
+    found = []
+    for given, part in cases:
+        try:
+            call(given)
+            found.append(f"{given!r:.99} is taken")
+        except error as caught:
+            message = str(caught)
+            if part not in message or "\n" in message or not message.isprintable():
+                found.append(f"{given!r:.99}: {message}; expected {part}")
+    return found

@@ -25,8 +25,8 @@ def folder(empty):
 
 
 def read_all():
-    """The content of every file here; links are followed."""
-    return {path: path.read_bytes() for path in Path().rglob("*") if path.is_file()}
+    """The folders here, and the content of every file; links are followed."""
+    return {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")}
 
 
 @pytest.fixture

@@ -10,7 +10,6 @@ import acerl_np
 from acerl_np.support.workers import MAX_THREADS
 
 DATA = Path(__file__).parents[1] / "data"
-LAUGHS = '<!DOCTYPE m [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>\n<model name="&b;"/>'
 IMPORT = "floor import hall.json --out l.json"
 JUDGED = "--tasks DMH-01 --trials 1"
 
@@ -22,13 +21,8 @@ GENERAL = {
     "train --population many": "argument --population: invalid int value: 'many'",
     "train --generation 3": "unrecognized arguments: --generation",
     "train --hidden 12,x": "read '12,x'; expected sizes such as 128,128",
-    "train --seed -3": "seed: read -3",
-    "train --trials -1": "trials: read -1",
-    "train --antithetic --population 7": "population: read 7; expected an even number",
-    "train --suite nowhere": "suite 'nowhere': unknown; expected one of dmh-train",
     "train --suite dmh-tran": "; did you mean 'dmh-train'?",
     "train --preset bets": "did you mean 'best'? (see acerl-np train --help)",
-    "train missing.csv": "missing.csv: no such task record",
     "train DMH-01 DMH-01": "instance 'DMH-01' is given twice",
     "train DMH-01 --suite dmh-train": "expected one of the two",
     "train --layout dmh": "given without task records",
@@ -56,13 +50,18 @@ GENERAL = {
     "experiments nothing": "invalid choice: 'nothing'",
     "policy": "the following arguments are required: ACTION",
     "policy show missing.npz": "expected a file, found nothing",
-    "records perturb DMH-01 --magnitude -1 --out x": "magnitude: read -1",
-    "records perturb DMH-01 DMH-02 --magnitude 1 --names same --out x": "gives one name twice",
-    "records generate --layout dmh --tasks 5 --count 0 --out x": "--count: read 0; expected a whole",
     "records replay past.csv --tasks week.csv next.csv": "--tasks: read 2 records for 1 files of "
     "assignments; expected one each",
     "records replay past.csv past.csv --tasks week.csv next.csv --schedule-csv times.csv": "--schedule-csv: "
     "given with 2 files",
+}
+
+RANDOM = {
+    "train --random-breakdowns 9": "--random-breakdowns: read 9; expected MTBF,MTTR",
+    "train --random-breakdowns 9,x": "--random-breakdowns: read 9,x",
+    "evaluate EDD --random-breakdowns 0,1": "mean_time_between_failures: read 0.0",
+    "evaluate EDD --random-breakdowns 9,nan": "mean_time_to_repair: read NaN",
+    "hindsight DMH-01 --random-breakdowns 9,9": "DMH-01: vehicles break down at random",
 }
 
 SEEDS = {
@@ -88,10 +87,7 @@ RIVALS = {
     "rivals ppo --set clip=x": "--set clip: read x; expected a number",
     "rivals ppo --set batch=1.5": "--set batch: read 1.5; expected whole numbers",
     "rivals sac --set clip=0.1": "clip: no such setting; expected one of hidden",
-    "rivals ppo --set clip=nan": "clip: read nan; expected a number from 0 to 1",
-    "rivals ppo --set foo=bar": "foo: no such setting",
     "rivals ppo --seed -1": "--seed: read -1",
-    "rivals ppo --suite nowhere": "nowhere",
     "rivals ppo --resume missing.npz": "missing.npz",
     "train --set clip=1": "--set: given without --algorithm; expected one such as ppo",
     "train --settings": "--settings: given without --algorithm",
@@ -100,11 +96,56 @@ RIVALS = {
     "train --algorithm dqn": "invalid choice: 'dqn'",
 }
 
+DRAWN = "records generate --layout dmh --tasks 3 --out x"
+RECORDS = {
+    "records generate --layout dmh --tasks 0 --out x": "tasks: read 0",
+    "records generate --tasks 3 --out x": "required: --layout",
+    "records generate --layout dmh --tasks 100000 --rate 0.01 --out x": "would take",
+    f"{DRAWN} --rate 0": "rate: read 0.0",
+    f"{DRAWN} --burst-size 0": "burst size: read 0",
+    f"{DRAWN} --slack -1": "slack: read -1.0",
+    f"{DRAWN} --seed -1": "seed: read -1",
+    f"{DRAWN} --count 0": "--count: read 0; expected a whole",
+    f"{DRAWN} --count 2 --names same": "gives one name twice",
+    f"{DRAWN} --names a/b": "--names: read 'a/b'",
+    f"{DRAWN} --names q{{q}}": "--names: read 'q{q}'; expected no braces but those of {k}",
+    f"{DRAWN} --names {{name}}-{{k}}": "no braces but those of {k}",
+    f"{DRAWN} --names breakdowns": "--names: read 'breakdowns'",
+    f"{DRAWN} --sites oven": "expected one of parking, warehouse",
+    f"{DRAWN} --sites parking": "expected at least two",
+    f"{DRAWN} --process often": "invalid choice: 'often'",
+    f"{DRAWN} --demand 2 1": "demand: read 2 to 1; expected two",
+    f"{DRAWN} --demand nan 1": "demand: read nan to 1",
+    f"{DRAWN} --demand 1": "--demand: expected 2 arguments",
+    f"{DRAWN} --handling-time 0 1e6": "numbers from 0 to 100000",
+    "records perturb DMH-01 --magnitude 1 --names {k}} --out x": "no braces but those of {name}, {n}, {k}",
+    "records perturb DMH-01 DMH-02 --magnitude 1 --names same --out x": "gives one name twice",
+    "records check": "nothing to work on",
+    "records check --breakdowns none": "--breakdowns: given without records",
+    "records check DMH-01 --breakdowns none.csv": "none.csv: expected a file, found nothing",
+    "records check none.csv": "none.csv: no such task record",
+    "records check week.csv --split shift": "a pause in seconds",
+    "records replay none.csv --tasks DMH-01": "none.csv: expected a file, found nothing",
+    "records replay none.csv": "--tasks: read 0 records for 1 files of assignments",
+}
+
+EXPORT = {
+    "--columns tsk=A": "expected KNOWN=COLUMN",
+    "--columns task": "expected KNOWN=COLUMN",
+    "--columns pickup=Quelle": "no column 'Quelle'",
+    "--encoding morse": "such as utf-8",
+    "--split 25:00": "expected shift, day",
+    "--split 0": "expected shift, day",
+    "--split 06:00/06:00": "expected shift, day",
+    "--mapping none.toml": "none.toml",
+    "--mapping broken.toml": "not TOML",
+    "--mapping odd.toml": '"colums": unknown key; expected one of columns',
+    "--mapping kind.toml": "columns.task",
+}
+
 FLOOR = {
     "floor": "the following arguments are required: ACTION",
-    "floor import missing.xml --out l.json": "missing.xml: expected a file, found nothing",
     "floor import bad.csv --out l.json": "bad.csv: begins with",
-    "floor import laughs.xml --out l.json": "laughs.xml: line 1: read a <!DOCTYPE> declaration",
     "floor import hall.json": "the following arguments are required: --out",
     IMPORT: "hall.json: no vehicles in it, and a layout needs a fleet; expected --vehicles N --start SITE "
     "(one of n1, pick, n3, drop, n5, ...)",
@@ -118,12 +159,8 @@ FLOOR = {
     f"{IMPORT} --from opentcs": "hall.json: line 1 column 1: not XML",
     f"{IMPORT} --from dxf": "invalid choice: 'dxf'",
     "floor import plant.xml --out l.json --layout-id a": "plant.xml: --layout-id: given for a plant model",
-    "floor check nowhere": "nowhere: no such layout",
     "floor check cross-asles": "; did you mean 'cross-aisles'?",
     "floor check hall.json": 'hall.json: "metaInformation": unknown key',
-    "floor check dmh missing.csv": "missing.csv: no such task record",
-    "floor check dmh bad.csv": "bad.csv: line 1: missing columns 'task', 'pickup'",
-    "floor show nowhere": "nowhere: no such layout",
     "floor show dmh --out floor.txt": "floor.txt: ends in 'txt'; expected a picture's name in png, svg",
 }
 
@@ -132,7 +169,6 @@ REPLAY = {
     "replay none.npz week.csv": "none.npz: expected a file, found nothing",
     "replay none.csv week.csv": "none.csv: expected a file, found nothing",
     "replay week.csv week.csv": "week.csv: line 1: missing columns 'vehicle', 'start'",
-    "replay EDD none.csv": "none.csv: no such task record",
     "replay EDD": "read 1 names (EDD); expected POLICY and INSTANCE",
     "replay EDD week.csv --out week.csv": "--out: read 'week.csv'; expected a name that ends in .html",
     "replay EDD week.csv --out net": "--out: read 'net'; expected a name that ends in .html",
@@ -198,7 +234,8 @@ PLOT = {
 }
 
 WRONG = {
-    **{**GENERAL, **SEEDS, **RIVALS, **FLOOR, **REPLAY},
+    **{**GENERAL, **RANDOM, **SEEDS, **RIVALS, **RECORDS, **FLOOR, **REPLAY},
+    **{f"floor check layout.json exported.csv {words}": EXPORT[words] for words in EXPORT},
     **{f"evaluate {words} {JUDGED}": message for words, message in LOOKAHEAD.items()},
     **{
         f"{words} {more}": message
@@ -213,8 +250,11 @@ def files(folder):
     """Further files, some of them unusable."""
     shutil.copy(DATA / "hall.lif.json", "hall.json")
     shutil.copy(DATA / "plant.xml", "plant.xml")
-    Path("laughs.xml").write_text(LAUGHS)
     Path("bad.csv").write_text("x,y\n1,2\n")
+    Path("exported.csv").write_text("nr,from,to,created,due\nt0,A,B,0,60\n")
+    Path("broken.toml").write_text("columns = ")
+    Path("odd.toml").write_text("colums = {}")
+    Path("kind.toml").write_text("columns = {task = 3}")
     Path("run").mkdir()
     header = "generation,decisions,instance,makespan,tardiness,satisfied\n"
     Path("run/curves.csv").write_text(header + "0,0,A,9,1,1\n8,90,A,8,1,1\n")

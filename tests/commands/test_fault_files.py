@@ -106,39 +106,38 @@ CASES = {
         lines(HEADER, "t0,A,B,06.05.2024 07:00:00,60", "t1,B,C,06.05.2024 07:00:30,60"),
         ("line 2: arrival_time", "--date-format (date_format=)"),
     ),
-    "unknown sites": Case(
-        lines(HEADER, "t0,A,B,0,60", "t1,A-,Z,30,60"),
-        (
-            "line 3  pickup",
-            "did you mean 'A'?",
-            "line 3  delivery",
-            "unknown site 'Z'",
-            "1 of 2 rows",
-        ),
-        SKIP,
-        FIRST,
-    ),
     "a line of totals, a page's end": Case(
         lines(HEADER, *PLAIN[1:], HEADER, "Summe:,,,30,", ",,,,", "- 1 -"),
         ("line 5  task", '"Summe:", a total', "line 7", "1 fields; expected 5", "2 of 4 rows"),
         SKIP,
     ),
-    "tasks that stand twice": Case(
-        lines(*PLAIN, "t0,B,C,9,9", "t1,A,B,9,9"),
-        ("line 4", "'t0' stands already on line 2", "line 5", "already on line 3"),
+    "bad rows": Case(
+        lines(
+            *(HEADER, "t0,A,B,07:00,07:01", "t1,A-,Z,07:30,07:31", "t2,B,B,07:30,07:31"),
+            *(
+                "t3,B,C,07:30,07:10",
+                "t0,B,C,07:30,07:31",
+                "t4,B,C,07:30,07:31",
+                "t4,B,C,07:31,07:32",
+            ),
+        ),
+        (
+            *("line 3  pickup", "did you mean 'A'?", "line 3  delivery", "unknown site 'Z'"),
+            *(
+                "line 4",
+                "'B' is also the pickup",
+                "line 5  expiry_time",
+                "1200 s before the task's arrival",
+            ),
+            *(
+                "line 6",
+                "'t0' stands already on line 2",
+                "'t4' stands already on line 7",
+                "5 of 7 rows",
+            ),
+        ),
         SKIP,
-    ),
-    "from a site to itself": Case(
-        lines(HEADER, "t0,A,B,0,60", "t1,B,B,30,60"),
-        ("line 3", "'B' is also the pickup"),
-        SKIP,
-        FIRST,
-    ),
-    "due before the arrival": Case(
-        lines(HEADER, "t0,A,B,07:00,07:01", "t1,B,C,07:30,07:10"),
-        ("line 3  expiry_time", "1200 s before the task's arrival"),
-        SKIP,
-        FIRST,
+        (*FIRST, ("t4", "B", "C", 1800.0, 60.0)),
     ),
     "texts of a spreadsheet, a formula": Case(
         lines(HEADER, '="t0",="A",B,0,="60"', "=2*3,A,B,1,1", "t1,B,C,30,60"),
@@ -276,35 +275,6 @@ def test_causes_and_due_times_are_told(folder, run, capsys):
     )
     out = capsys.readouterr().out
     assert "\n3 rows such as line 5" in out and "line 7  delivery" in out
-
-
-def test_shifts_need_a_clock(folder, run):
-    assert "a pause in seconds" in run("records check week.csv --split shift", 2).err
-
-
-UNUSABLE = {
-    "--columns tsk=A": "expected KNOWN=COLUMN",
-    "--columns task": "expected KNOWN=COLUMN",
-    "--columns pickup=Quelle": "no column 'Quelle'",
-    "--encoding morse": "such as utf-8",
-    "--split 25:00": "expected shift, day",
-    "--split 0": "expected shift, day",
-    "--split 06:00/06:00": "expected shift, day",
-    "--mapping none.toml": "none.toml",
-    "--mapping broken.toml": "not TOML",
-    "--mapping odd.toml": '"colums": unknown key; expected one of columns',
-    "--mapping kind.toml": "columns.task",
-}
-
-
-@pytest.mark.parametrize("options", UNUSABLE)
-def test_what_describes_no_export_is_refused(folder, run, options):
-    (folder / "broken.toml").write_text("columns = ")
-    (folder / "odd.toml").write_text("colums = {}")
-    (folder / "kind.toml").write_text("columns = {task = 3}")
-    (folder / "in.csv").write_bytes(lines("nr,from,to,created,due", "t0,A,B,0,60"))
-    words = f"floor check layout.json in.csv {options}"
-    assert UNUSABLE[options] in run(words, 2).err
 
 
 def test_past_assignments_of_the_same_export(folder, run):

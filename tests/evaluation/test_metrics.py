@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from acerl_np import ConfigError, InputError, evaluate_policy, load_instance
+from acerl_np import evaluate_policy, load_instance
 from acerl_np.evaluation.metrics import compare_samples, normalise, satisfied_share
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.experiments.published import find_row, published_rows, table_rows
@@ -75,17 +75,3 @@ def test_how_policies_are_played_is_one_value():
     same = evaluate_policy("MIX", record, trials=2, seed=5)
     assert own.makespan.tolist() == same.makespan.tolist()
     assert np.isnan(play_policy("MIX", record, playing).makespan).all()
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "kind"),
-    [
-        ("trials", 0, InputError),
-        ("trials", 2.5, InputError),
-        ("seed", -1, ConfigError),
-        ("threads", 0, ConfigError),
-    ],
-)
-def test_what_cannot_be_played_is_refused(name, value, kind):
-    with pytest.raises(kind, match=f"^{name}: read {value}; expected "):
-        Playing(**{name: value})

@@ -255,7 +255,6 @@ def test_decayed_noise_stays_above_the_smallest():
     ("theta", "options", "error", "message"),
     [
         (np.zeros(3), {"population": 1}, ConfigError, "population: read 1; "),
-        (np.zeros(3), {"population": 0}, ConfigError, "population: read 0; "),
         (np.zeros(3), {"population": 5, "antithetic": True}, ConfigError, "even"),
         (np.zeros((2, 2)), {}, InputError, "theta: read shape"),
         (np.zeros(0), {}, InputError, "theta: read shape"),

@@ -564,48 +564,6 @@ def test_generate_writes_the_same_bytes(tmp_path, monkeypatch, capsys):
         assert len(np.unique(arrivals)) == 3
 
 
-BAD_WORDS = {
-    "generate --layout dmh --tasks 0 --out x": "tasks: read 0",
-    "generate --layout dmh --tasks 3 --rate 0 --out x": "rate: read 0.0",
-    "generate --layout dmh --tasks 100000 --rate 0.01 --out x": "would take",
-    "generate --layout dmh --tasks 3 --burst-size 0 --out x": "burst size: read 0",
-    "generate --layout dmh --tasks 3 --slack -1 --out x": "slack: read -1.0",
-    "generate --layout dmh --tasks 3 --seed -1 --out x": "seed: read -1",
-    "generate --layout dmh --tasks 3 --count 0 --out x": "--count: read 0",
-    "generate --layout dmh --tasks 3 --count 2 --names same --out x": "gives one name twice",
-    "generate --layout dmh --tasks 3 --names a/b --out x": "--names: read 'a/b'",
-    "generate --layout dmh --tasks 3 --names q{q} --out x": "--names: read 'q{q}'; expected no braces "
-    "but those of {k}",
-    "generate --layout dmh --tasks 3 --names {name}-{k} --out x": "no braces but those of {k}",
-    "perturb DMH-01 --magnitude 1 --names {k}} --out x": "no braces but those of {name}, {n}, {k}",
-    "generate --layout dmh --tasks 3 --sites oven --out x": "expected one of parking, warehouse",
-    "generate --layout dmh --tasks 3 --sites parking --out x": "expected at least two",
-    "generate --layout dmh --tasks 3 --process often --out x": "invalid choice: 'often'",
-    "generate --tasks 3 --out x": "required: --layout",
-    "generate --layout dmh --tasks 3 --demand 2 1 --out x": "demand: read 2 to 1; expected two",
-    "generate --layout dmh --tasks 3 --demand nan 1 --out x": "demand: read nan to 1",
-    "generate --layout dmh --tasks 3 --demand 1 --out x": "--demand: expected 2 arguments",
-    "generate --layout dmh --tasks 3 --handling-time 0 1e6 --out x": "numbers from 0 to 100000",
-    "check": "nothing to work on",
-    "check --breakdowns none": "--breakdowns: given without records",
-    "check DMH-01 --breakdowns none.csv": "none.csv: expected a file, found nothing",
-    "check none.csv": "none.csv: no such task record",
-    "replay none.csv --tasks DMH-01": "none.csv: expected a file, found nothing",
-    "replay none.csv": "--tasks: read 0 records for 1 files of assignments",
-    "generate --layout dmh --tasks 3 --names breakdowns --out x": "--names: read 'breakdowns'",
-}
-
-
-@pytest.mark.parametrize("words", list(BAD_WORDS))
-def test_bad_arguments_are_one_line_and_status_2(tmp_path, monkeypatch, capsys, words):
-    monkeypatch.chdir(tmp_path)
-    assert main(["records", *words.split()]) == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 1
-    assert "error: " in lines[0] and BAD_WORDS[words] in lines[0]
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_help_of_a_replay_names_its_columns(capsys):
     assert main(["records", "replay", "--help"]) == 0
     out = capsys.readouterr().out

@@ -165,8 +165,6 @@ def test_the_scale_of_a_utilisation():
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ({"hours": 0}, "hours: read 0; expected a number from 0.25 to 24"),
-        ({"scale": "x"}, "scale: read x; expected a number from 0.01 to 100"),
         (
             {"roles": {"dock": "out"}},
             "role: read 'dock'; expected one of goods-in, storage, work, ",

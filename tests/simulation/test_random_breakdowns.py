@@ -368,38 +368,6 @@ def test_content_changes_with_the_model_only():
     assert len(set(hashes)) == 4
 
 
-@pytest.mark.parametrize(
-    ("model", "fragments"),
-    [
-        (3, ["read 3", "object"]),
-        (None, ["read null", "object"]),
-        ({}, ["mean_time_between_failures", "missing"]),
-        ({"mean_time_between_failures": 9}, ["mean_time_to_repair", "missing"]),
-        (
-            {"mean_time_between_failures": 0.5, "mean_time_to_repair": 1},
-            ["mean_time_between_failures: read 0.5", "from 1 to"],
-        ),
-        (
-            {"mean_time_between_failures": 9, "mean_time_to_repair": -1},
-            ["mean_time_to_repair: read -1", "from 0 to"],
-        ),
-        (
-            {"mean_time_between_failures": 9, "mean_time_to_repair": 1, "mtbf": 9},
-            ['"mtbf": unknown key'],
-        ),
-    ],
-)
-def test_malformed_models(tmp_path, model, fragments):
-    path = tmp_path / "floor.json"
-    path.write_text(json.dumps(layout_with(model)))
-    with pytest.raises(LayoutError) as caught:
-        Layout.load(path)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: vehicles[1].random_breakdowns")
-    assert all(fragment in message for fragment in fragments)
-    assert "\n" not in message
-
-
 @pytest.mark.parametrize("times", [(0.0, 1.0), (np.nan, 1.0), (9.0, np.inf), ("9", 1.0)])
 def test_models_are_checked_where_they_are_made(times):
     with pytest.raises(LayoutError, match="mean_time_"):
@@ -407,23 +375,6 @@ def test_models_are_checked_where_they_are_made(times):
 
 
 # The program
-
-
-@pytest.mark.parametrize(
-    ("words", "fragment"),
-    [
-        ("train --random-breakdowns 9", "--random-breakdowns: read 9; expected MTBF,MTTR"),
-        ("train --random-breakdowns 9,x", "--random-breakdowns: read 9,x"),
-        ("evaluate EDD --random-breakdowns 0,1", "mean_time_between_failures: read 0.0"),
-        ("evaluate EDD --random-breakdowns 9,nan", "mean_time_to_repair: read NaN"),
-        ("hindsight DMH-01 --random-breakdowns 9,9", "DMH-01: vehicles break down at random"),
-    ],
-)
-def test_bad_words(tmp_path, monkeypatch, capsys, words, fragment):
-    monkeypatch.chdir(tmp_path)
-    assert main(words.split()) == 2
-    assert fragment in capsys.readouterr().err.splitlines()[-1]
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.skipif(not JIT, reason="static plans are many episodes")
