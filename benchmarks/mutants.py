@@ -72,8 +72,8 @@ MUTANTS = [
     Mutant(
         "kernels: a vehicle at the pickup drives to it",
         "kernels/events.py",
-        "if leg == TO_PICKUP and site == problem.ends[i, task, ENDS_PICKUP]:",
-        "if leg == TO_PICKUP and site != problem.ends[i, task, ENDS_PICKUP]:",
+        "if leg == TO_PICKUP and (task < 0 or site == problem.ends[i, task, ENDS_PICKUP]):",
+        "if leg == TO_PICKUP and (task < 0 or site != problem.ends[i, task, ENDS_PICKUP]):",
         TRACE,
     ),
     Mutant(
@@ -100,15 +100,15 @@ MUTANTS = [
     Mutant(
         "kernels: a task put back waits from a second later",
         "kernels/events.py",
-        "state.waiting_since[b, task] = np.float64(now - 1)",
-        "state.waiting_since[b, task] = np.float64(now)",
+        "max(ready, np.float64(now - 1))",
+        "max(ready, np.float64(now))",
         SIMULATOR,
     ),
     Mutant(
         "kernels: repairs end a second early",
         "kernels/events.py",
-        "now + find_repair_ticks(problem, state, b, v, now) + 1",
-        "now + find_repair_ticks(problem, state, b, v, now)",
+        "vehicle[VEHICLE_EVENT_TICK] = now + ticks + 1",
+        "vehicle[VEHICLE_EVENT_TICK] = now + ticks",
         SIMULATOR,
     ),
     Mutant(
@@ -170,15 +170,15 @@ MUTANTS = [
     Mutant(
         "kernels: the shortest trip is the shortest approach",
         "kernels/rules.py",
-        "floor.pickup(task)) + floor.trip(task))",
-        "floor.pickup(task)))",
+        "floor.whole(way + floor.trip(task))",
+        "floor.whole(way)",
         BASELINES,
     ),
     Mutant(
         "kernels: of equals the last is picked",
         "kernels/rules.py",
-        "if key < best_key:",
-        "if key <= best_key:",
+        "if best < 0 or key < best_key:",
+        "if best < 0 or key <= best_key:",
         BASELINES,
     ),
     Mutant(
@@ -226,8 +226,8 @@ MUTANTS = [
     Mutant(
         "kernels: seconds are rounded down",
         "kernels/state.py",
-        "np.int64(np.ceil(seconds - 0.5e-9))",
-        "np.int64(np.floor(seconds - 0.5e-9))",
+        "min(np.ceil(seconds - 0.5e-9), 2.0**62)",
+        "min(np.floor(seconds - 0.5e-9), 2.0**62)",
         SIMULATOR,
     ),
     Mutant(
@@ -477,8 +477,8 @@ MUTANTS = [
     ),
     Mutant(
         "problem: a task may stand twice",
-        "problem/fields.py",
-        "if task in seen:",
+        "problem/task_rows.py",
+        "if first != place:",
         "if False:",
         f"{RECORDS} {PROBLEM}",
     ),
@@ -492,8 +492,8 @@ MUTANTS = [
     Mutant(
         "problem: a record may go on after midnight",
         "problem/task_rows.py",
-        "arrivals[falls[0] - 1] - arrivals[falls[0]] > HALF_A_DAY",
-        "arrivals[falls[0] - 1] - arrivals[falls[0]] < HALF_A_DAY",
+        "arrivals[falls[0] - 1] - arrivals[falls[0]] > DAY / 2",
+        "arrivals[falls[0] - 1] - arrivals[falls[0]] < DAY / 2",
         "tests/problem/test_exports.py",
     ),
     Mutant(
@@ -555,7 +555,7 @@ MUTANTS = [
     Mutant(
         "problem: arrivals at zero move",
         "problem/perturb.py",
-        'zeros == "move" or row["arrival_time"] > 0.0',
+        'zeros == "move" or first > 0.0',
         "True",
         f"{COMMANDS} {RECORDS}",
     ),
@@ -569,8 +569,8 @@ MUTANTS = [
     Mutant(
         "problem: the load leaves handling out",
         "problem/servable.py",
-        "offered = max(offered, driven + handling + slowed)",
-        "offered = max(offered, driven + slowed)",
+        "max(offered, driven + handling + slowed), max(loaded, rides)",
+        "max(offered, driven + slowed), max(loaded, rides)",
         f"tests/problem/test_exports.py {RECORDS}",
     ),
     Mutant(
@@ -721,10 +721,10 @@ MUTANTS = [
         "tests/simulation/test_random_breakdowns.py",
     ),
     Mutant(
-        "commands: a file of breakdowns is a record",
-        "commands/inputs.py",
-        "[task for task in tasks if Path(task).name != BREAKDOWNS_FILE] or tasks",
-        "tasks",
+        "problem: a file of breakdowns is a record",
+        "problem/bundled.py",
+        "path for path in files if path.name != BREAKDOWNS_FILE",
+        "path for path in files",
         f"{RECORDS} {COMMANDS} tests/test_hard_cases.py",
     ),
     Mutant(
@@ -779,15 +779,15 @@ MUTANTS = [
     Mutant(
         "live: a refused late event stays",
         "live/feed.py",
-        "self.entries.remove(entry)",
+        "del self.entries[n_entries:]",
         "pass",
         LATE,
     ),
     Mutant(
         "live: the delay of a day counts from arrivals",
         "live/floor.py",
-        "now - (task.event.time + task.event.expiry)",
-        "now - task.event.time",
+        "self.day.delay += max(0.0, now - task.due)",
+        "self.day.delay += max(0.0, now - task.event.time)",
         "tests/live",
     ),
     Mutant(
@@ -800,7 +800,7 @@ MUTANTS = [
     Mutant(
         "live: a fetched load may be recalled",
         "live/floor.py",
-        "has_fetched = site == self.layout.site_index[pickup]",
+        "has_fetched = has_fetched or site == pickup",
         "has_fetched = False",
         LIVE,
     ),
@@ -814,14 +814,14 @@ MUTANTS = [
     Mutant(
         "live: a vehicle out of service is idle",
         "live/board.py",
-        "is_out = vehicle.service == OUT and vehicle.status == IDLE",
+        "is_out = vehicle.service == OUT",
         "is_out = False",
         LIVE,
     ),
     Mutant(
         "live: a changed due time counts from the change",
         "live/floor.py",
-        "expiry=float(event.due) - old.time",
+        "expiry=float(event.due) - begin",
         "expiry=float(event.due) - event.time",
         LIVE,
     ),
