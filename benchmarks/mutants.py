@@ -718,7 +718,7 @@ MUTANTS = [
         "commands/inputs.py",
         "model = RandomBreakdowns(between, repair)",
         "model = RandomBreakdowns(repair, between)",
-        "tests/simulation/test_random_breakdowns.py",
+        "tests/commands/test_errors.py tests/simulation/test_random_breakdowns.py",
     ),
     Mutant(
         "problem: a file of breakdowns is a record",
