@@ -63,7 +63,7 @@ class Field:
         if isinstance(self.kind, tuple):
             if isinstance(value, str) and value in self.kind:
                 return value
-            near = suggest_name(str(value), self.kind)
+            near = suggest_name(value, self.kind) if isinstance(value, str) else ""
             refuse(name, f"'{describe(value)}'", f"{self.words}{near}", error)
         elif self.kind is bool:
             if isinstance(value, bool | np.bool_):

@@ -323,7 +323,7 @@ def test_what_cannot_be_of_chains():
             "announced: read -1.0; expected a number from 0",
         ),
         (TaskReady(1.0, "d"), "task 'd' is unknown; expected one that is held back or waits"),
-        (TaskAnnounced(1.0, "b", math.nan), "ready: read nan; expected seconds"),
+        (TaskAnnounced(1.0, "b", math.nan), "ready: read nan; expected a number"),
         (TaskChanged(1.0, "b", due=50.0), "due: nobody knows yet when task 'b' is ready"),
         (MachineBusy(1.0, "st1", 5.0), "site 'st1' has no machine"),
         (MachineBusy(1.0, "st5", -5.0), "seconds: read -5.0; expected a number from 0"),

@@ -77,7 +77,7 @@ TAKEN = {
     "True": "truncate_distances edges.one_way",
     "'3' '' ' '": "name sites.kind",
     "'3'": "vehicles.id",
-    "[]": "edges vehicles.breakdowns machines",
+    "[]": "vehicles.breakdowns machines",
     "{}": "aliases",
 }
 """Of the odd values those that are taken, and by which fields; by pairs of numbers, see below."""
@@ -88,7 +88,7 @@ vehicles.capacity vehicles.battery vehicles.battery.start vehicles.battery.tow v
 vehicles.random_breakdowns scaling battery battery.start battery.tow chargers.slots parking parking.after
 parking.places.places aliases aliases.old machines machines.servers
 """
-SHARED = ("sites.id", "edges.a", "edges.b", "chargers", "stations", "stations.S")
+SHARED = ("sites.id", "edges", "edges.a", "edges.b", "chargers", "stations", "stations.S")
 """What others name, or want: where it is another, they are refused."""
 
 
