@@ -514,8 +514,10 @@ class Dispatcher(CopiedWhole):
                     "whole number"
                 )
             number = int(number)
+        mark = self._feed.mark()
         gone = self._feed.expire(max(self._feed.time, float(event.time)))
         if number is not None and number in self._feed.numbers:
+            self._feed.undo(mark)  # no line tells of what is ignored
             return
         floor = self._floor
         if isinstance(event, events.VehicleLevel):
@@ -524,6 +526,7 @@ class Dispatcher(CopiedWhole):
         check_record(event)
         entry = self._feed.take(event, holds=bool(hold), told=number)
         if entry is None:
+            self._feed.undo(mark)
             return
         self._settle_recalls(event)
         if isinstance(event, events.VehicleLevel):

@@ -119,8 +119,8 @@ class Feed:
         """Return what `undo` takes to come back here; it costs the same however much is known."""
         return get_state(self), len(self.entries), len(self._seen), self.floor.changes
 
-    def undo(self, mark: tuple[Any, ...], error: BaseException) -> None:
-        """Return to a mark after an error."""
+    def undo(self, mark: tuple[Any, ...], error: BaseException | None = None) -> None:
+        """Return to a mark, after an error if there was one."""
         kept, n_entries, n_seen, changes = mark
         for number in self._turned if self._turned is not kept[0] else ():
             self.numbers.turn(number)
@@ -131,7 +131,7 @@ class Feed:
         if len(self._seen) != n_seen:
             self._note_seen()
         # Who refuses an event leaves the tables sound; what else is raised may come from anywhere.
-        anew = not isinstance(error, EventError)
+        anew = not isinstance(error, EventError | None)
         if anew or self.floor.changes != changes:
             self._replay(anew=anew)
             self.floor.changes = changes

@@ -48,7 +48,10 @@ def look_wholly(dispatcher):
         if under_way.get(made.task) == made.vehicle
     }
     counts = dispatcher._decisions, dispatcher._lines, dispatcher._feed.numbers.ends.copy()
-    return look(dispatcher), feed.time, entries, feed.base.mark, numbers, counts
+    # A question releases what is held back, and is in no log: count what is released by now.
+    floor = copy.copy(dispatcher)._floor
+    floor.advance(feed.time)
+    return look(dispatcher), feed.time, entries, floor.day.mark, numbers, counts
 
 
 def end():
