@@ -114,6 +114,8 @@ def find_need(problem, i, v, task, delay, metres, slowdown, truncates):
     if metres == np.inf:
         return S.NEVER
     battery = problem.battery[i, v]
+    if battery[S.BATTERY_CAPACITY] == 0:
+        return np.int64(0)
     to_pickup, duration = count_trip(problem, i, v, task, metres, slowdown, truncates)
     back = find_back(problem, i, v, problem.ends[i, task, S.ENDS_DELIVERY])
     if back == S.NEVER:
@@ -147,19 +149,18 @@ def is_plenty(problem, state, b, v, task, level):
     return level >= plenty and not halted
 
 
-@kernel
-def has_way(problem, state, b, v, task):
-    """Whether vehicle v, which is free, can come to a task."""
-    pickup = problem.ends[state.episode[b, S.EPISODE_INSTANCE], task, S.ENDS_PICKUP]
-    return find_approach(problem, state, b, v, pickup)[0] < np.inf
+@S.unless_errands(lambda problem, state, b, v: True)
+def is_sure(problem, state, b, v):
+    """Whether vehicle v has the energy for any task, and a way to it, without a look."""
+    lacks = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_LACKS_WAYS]
+    return not lacks and not has_battery(problem, state, b, v)
 
 
 @S.unless_errands(lambda problem, state, b, v, task: True)
 def can_serve(problem, state, b, v, task):
     """Whether vehicle v, which is free, has a way to a task and holds what that needs."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    if not has_battery(problem, state, b, v):
-        return not problem.instance[i, S.INSTANCE_LACKS_WAYS] or has_way(problem, state, b, v, task)
+    if is_sure(problem, state, b, v):
+        return True
     level = find_level(problem, state, b, v, state.episode[b, S.EPISODE_TIME])
     if is_plenty(problem, state, b, v, task, level):
         return True

@@ -31,13 +31,6 @@ def may_take(problem, state, b, v, task):
     return S.may_carry(problem, i, v, task) and energy.can_serve(problem, state, b, v, task)
 
 
-@S.unless_errands(lambda problem, state, b, v: True)
-def is_sure(problem, state, b, v):
-    """Whether vehicle v has the energy for any task, and a way to it, without a look."""
-    lacks = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_LACKS_WAYS]
-    return not lacks and not energy.has_battery(problem, state, b, v)
-
-
 @inner_kernel
 def find_priority(problem, state, b, v):
     """Return the highest priority of the waiting tasks that vehicle v may take; -inf where none has any."""
@@ -67,7 +60,7 @@ def has_choice(problem, state, b, v):
     if n_waiting == 0 or not is_free(state, b, v):
         return False
     i = state.episode[b, S.EPISODE_INSTANCE]
-    if problem.fleet[i, v, S.FLEET_CAPACITY] == 0.0 and is_sure(problem, state, b, v):
+    if problem.fleet[i, v, S.FLEET_CAPACITY] == 0.0 and energy.is_sure(problem, state, b, v):
         return True
     for k in range(n_waiting):
         if may_take(problem, state, b, v, state.pool[b, k]):
