@@ -6,10 +6,10 @@ import numpy as np
 
 from acerl_np.kernels import commitment, deciders, events, futures, variation
 from acerl_np.kernels import state as S
-from acerl_np.support.compiled import inner_kernel, kernel
+from acerl_np.support.compiled import inner_kernel, large_kernel
 
 
-@kernel
+@large_kernel
 def begin_forecast(problem, state, b, ahead, latest):
     """Weigh the history and write what all futures share; arrivals reach at least to `latest`.
 
@@ -58,7 +58,7 @@ def find_finish(states, task):
     return tick if vehicle[S.VEHICLE_BREAKDOWN_AT] > tick else S.NEVER
 
 
-@kernel
+@large_kernel
 def play_forecast(problem, state, b, ahead, f, record, ends, rows, finish):
     """Play future f until all tasks that are known are delivered, or surely will be.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from acerl_np.kernels import commitment, deciders, events, futures, offers, random, rules
 from acerl_np.kernels import state as S
-from acerl_np.support.compiled import inner_kernel, kernel
+from acerl_np.support.compiled import inner_kernel, kernel, large_kernel
 
 UNFINISHED = 1e9
 """In place of the value of a future that cannot end."""
@@ -91,7 +91,7 @@ def count_candidates(ahead):
     return 1
 
 
-@kernel
+@large_kernel
 def begin_lookahead(problem, state, b, ahead, key, decision):
     """Derive a decision's key, weigh the history and list the candidates of episode b.
 
@@ -221,7 +221,7 @@ def drop_behind(ahead):
     return is_clear
 
 
-@kernel
+@large_kernel
 def rate_candidates(problem, state, b, ahead, n_steps):
     """Rate the candidates of episode b by the futures, from where the last call has ended.
 
@@ -286,7 +286,7 @@ def pick_candidate(ahead):
     return row, k, chosen[0], chosen[1]
 
 
-@kernel
+@large_kernel
 def decide_ahead(problem, state, b, ahead, row, key, decision):
     """Decide as `deciders.decide`, by a lookahead over all its futures."""
     found = begin_lookahead(problem, state, b, ahead, key, decision)

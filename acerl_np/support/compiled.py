@@ -22,6 +22,7 @@ Function = Callable[..., Any]
 KERNEL = {"no_cfunc_wrapper": True}
 CALLED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
 INLINED = {"forceinline": True, **CALLED}
+APART = {"forceinline": False, **CALLED}
 COMMON = {"nogil": True, "error_model": "numpy"}
 
 
@@ -113,6 +114,14 @@ def inner_kernel(function: Function) -> Function:
     for a problem and a state; inlined, that costs nothing, and loops can still be vectorised.
     """
     return _compile(function, INLINED)
+
+
+def large_kernel(function: Function) -> Function:
+    """Compile like `kernel`, and never inline it: what a `kernel` may be, where its first caller is inlined.
+
+    For what runs long beside a call. The time of compiling grows faster than the function that all becomes.
+    """
+    return _compile(function, APART)
 
 
 def choose_by_type(function: Function, find: Callable[..., Function | None]) -> Function:
