@@ -409,18 +409,15 @@ def replay(arguments: argparse.Namespace) -> None:
     from acerl_np.problem.bundled import load_instance
     from acerl_np.simulation.replay import replay_assignments, write_schedule
 
-    # --tasks once named the records behind the assignments.
-    older = bool(arguments.tasks) or arguments.past is None
-    paths, names = (
-        (arguments.names, arguments.tasks) if older else (arguments.past, arguments.names)
-    )
-    if (arguments.audit is None) != bool(paths):
-        found = f"{len(paths)} files" + ("" if arguments.audit is None else " and --audit")
+    paths, names = arguments.past or [], arguments.names
+    given = paths if arguments.audit is None else [*paths, *names]
+    if (arguments.audit is None) != bool(given):
+        found = f"{len(given)} files" + ("" if arguments.audit is None else " and --audit")
         raise InputError(f"ASSIGNMENTS.csv: read {found}; expected assignments or --audit LOG")
     pairs = [] if arguments.audit is None else [_read_log(arguments)]
     if len(paths) != len(names):
         raise InputError(
-            f"--tasks: read {len(names)} records for {len(paths)} files of assignments; expected one each"
+            f"--past: read {len(paths)} files of assignments for {len(names)} records; expected one each"
         )
     if arguments.schedule_csv is not None and len(paths) > 1:
         raise InputError(
@@ -458,7 +455,7 @@ def _read_log(arguments: argparse.Namespace) -> Assignments:
     from acerl_np.live.audit import read_audit
     from acerl_np.problem.bundled import load_layout
 
-    for option in (opt.OLDER_TASKS, opt.BREAKDOWNS, *opt.EXPORT):
+    for option in (opt.BREAKDOWNS, *opt.EXPORT):
         if getattr(arguments, option.key):
             raise InputError(f"{option.usage.split()[0]}: given with --audit; the log tells all")
     if arguments.layout is None:

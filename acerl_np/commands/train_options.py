@@ -27,7 +27,7 @@ from acerl_np.commands.options import (
 from acerl_np.support.errors import ConfigError, InputError, describe, list_some, suggest_name
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real
-from acerl_np.training.config import BEST, CHOICES, Config, Preset, read_stored, read_toml
+from acerl_np.training.config import BEST, CHOICES, Config, Preset, check_stored, read_toml
 
 ACERL = "acerl"
 BASE = ("ppo", "sac", "lsac", "rcpom", "mappo")
@@ -312,9 +312,10 @@ def _read_facts(path: str, facts: dict[str, Any], given: Mapping[str, Any]) -> d
     if "seed" in given or "seeds" in given:
         found.pop("seed", None)
         found.pop("seeds", None)
-    config = read_stored(facts["config"]) if facts.get("config") else {}
+    config = dict(facts.get("config") or {})
     held_back = facts.get("held_back", {})
     if config:
+        check_stored(config)
         share = len(held_back) / (len(held_back) + len(facts["instances"]))
         if facts.get("folds") and not {"hold_out", "seeds"} & {*given, *found}:
             found["folds"] = facts["folds"]

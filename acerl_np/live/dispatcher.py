@@ -1039,11 +1039,10 @@ class Dispatcher(CopiedWhole):
             dispatcher = cls(layout, policy, **{**kept, **options})
             dispatcher._decisions = int(data["decisions"])
             unpack_feed(dispatcher._feed, data, dispatcher.layout)
-            # An older file does not say; its log does not begin with the first line then, either.
-            dispatcher._lines = int(data.get("lines", 1))
-            dispatcher._feed.numbers = Numbers(int(end) for end in data.get("numbers", ()))
+            dispatcher._lines = int(data["lines"])
+            dispatcher._feed.numbers = Numbers(int(end) for end in data["numbers"])
             dispatcher._last_order = int(data.get("last_order", dispatcher._decisions))
-            for made in (*data.get("given", ()), *data.get("orders", ())):
+            for made in (*data["given"], *data.get("orders", ())):
                 dispatcher._keep(made.get("kind", ASSIGNED), made)
                 if made["owed"]:
                     dispatcher._owed.add(int(made["number"]))

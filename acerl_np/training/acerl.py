@@ -34,7 +34,7 @@ from acerl_np.training.checkpoint import (
     refuse_unusable,
     unpack,
 )
-from acerl_np.training.config import Config, check_config, read_stored
+from acerl_np.training.config import Config, check_config, check_stored
 from acerl_np.training.curves import VALUES, CurvePoint, pack_curve, unpack_curve
 from acerl_np.training.forms import make_form, make_search, restore_search
 from acerl_np.training.history import (
@@ -323,11 +323,11 @@ class ACERL(Trainer[Generation]):
         THREADS.read("threads", threads)
         settings, instances, arrays = load_checkpoint(path, cls.kind)
         with refuse_unusable(path), trusting(trust):
-            config = Config.from_dict(read_stored(settings["config"]))
+            check_stored(settings["config"])
+            config = Config.from_dict(settings["config"])
             # Before anything is allocated for the network that the settings describe.
             form = make_form(instances, config, Workers(1))
             check_shape("theta", arrays["theta"], (form.n_parameters,))
-            arrays.setdefault("curve.value", arrays["curve.makespan"])  # was the only objective
             trainer = cls(
                 instances, config, seed=settings["seed"], threads=threads, executor=executor
             )

@@ -336,19 +336,13 @@ def are_shifts(instances: Sequence[Instance]) -> bool:
     )
 
 
-def read_stored(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a training that an earlier version may have stored, for `Config.from_dict`."""
+def check_stored(stored: Mapping[str, Any]) -> None:
+    """Refuse options of a training's file that are not all there, or name the path of a user's own."""
+    Config.check_whole(stored)
     for name in ("objective", "cost", "ranking", "sampler"):
-        check_kept(stored.get(name) or "", name, ConfigError)
-    for feature in stored.get("features") or ():
+        check_kept(stored[name] or "", name, ConfigError)
+    for feature in stored["features"] or ():
         check_kept(feature, "features", ConfigError)
-    if stored.get("form") == "index":
-        if "knowledge" in stored:
-            raise ConfigError("an index policy of features that have gone; train again")
-        return dict(stored)
-    of_index = ("knowledge", "without", "features", "planned_breakdowns")
-    own = {name: value for name, value in stored.items() if name not in of_index}
-    return {"slots": "pool", **own}  # from before there was another kind
 
 
 def check_config(config: object) -> Config:

@@ -218,36 +218,15 @@ def test_several_tables_are_one_of_csv(folder, run):
 
 @needs_jit
 @pytest.mark.parametrize(
-    ("words", "older"),
+    ("words", "same"),
     [
-        (
-            "evaluate EDD std week.csv next.csv --trials 1",
-            "evaluate EDD std --trials 1 --tasks week.csv next.csv",
-        ),
-        ("evaluate EDD --trials 1 week.csv", "evaluate EDD --trials 1 --tasks week.csv"),
-        (
-            "evaluate STD week.csv --past past.csv --trials 1",
-            "evaluate STD --replay past.csv --tasks week.csv --trials 1",
-        ),
-        (
-            "records replay week.csv next.csv --past past.csv past.csv",
-            "records replay past.csv past.csv --tasks week.csv next.csv",
-        ),
-        ("policy show index.npz week.csv", "policy show index.npz --tasks week.csv"),
+        ("evaluate EDD week.csv --trials 1", "evaluate EDD --trials 1 week.csv"),
         ("replay EDD week.csv --past past.csv", "replay EDD week.csv --against past.csv"),
         ("replay week.csv --past past.csv", "replay past.csv week.csv"),
-        (
-            "plot compare EDD week.csv --trials 1 --out a.svg --force",
-            "plot compare EDD --tasks week.csv --trials 1 --out a.svg --force",
-        ),
     ],
 )
-def test_older_spellings_mean_the_same(folder, run, words, older):
-    acerl_np.IndexPolicy.of_weights(approach=-1.0).save("index.npz")
-    assert run(words).out == run(older).out
-    command = words.split()[: 2 if words.startswith(("policy", "plot", "records")) else 1]
-    shown = run(f"{' '.join(command)} --help").out
-    assert "usage: acerl-np" in shown and "--tasks " not in shown and "--replay" not in shown
+def test_names_stand_where_they_may(folder, run, words, same):
+    assert run(words).out == run(same).out
 
 
 # What there is
