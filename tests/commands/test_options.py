@@ -131,16 +131,11 @@ def test_files_of_own_records_are_named_beside_a_config_json(folder, run):
     assert "the run was of week, next, whose files it does not name; expected TASKS as well" in err
 
 
-@pytest.mark.parametrize("form", ["network", "index"])
-def test_a_config_json_of_an_earlier_version(folder, run, form):
-    """A network trains as it was; of an index policy the features have gone."""
-    config = {"form": form, "knowledge": None, "without": []}
-    Path("old.json").write_text(json.dumps({"config": config, "instances": {"week": ""}}))
-    words = "train week.csv --config old.json --print-config"
-    if form == "network":
-        assert tomllib.loads(run(words).out)["slots"] == "pool"
-    else:
-        assert "old.json: an index policy of features that have gone" in run(words, 2).err
+def test_a_config_json_that_lacks_an_option_is_refused(folder, run):
+    config = {"config": {"form": "network", "knowledge": None}, "instances": {"week": ""}}
+    Path("old.json").write_text(json.dumps(config))
+    err = run("train week.csv --config old.json --print-config", 2).err
+    assert "old.json: generations: missing; expected every option, as this version writes" in err
 
 
 # Other algorithms

@@ -164,7 +164,7 @@ def test_a_record_that_was_changed_is_refused(suite):
 
 def test_a_huge_origin_is_refused_before_it_is_read(suite, monkeypatch):
     monkeypatch.setattr("acerl_np.policies.origin.MAX_TEXT_BYTES", 10_000)
-    monkeypatch.setattr("acerl_np.policies.origin.unpack_json", lambda array: 1 / 0)
+    monkeypatch.setattr("acerl_np.policies.origin.packing.unpack_json", lambda array: 1 / 0)
     with pytest.raises(PolicyError, match="history: read uint8 of shape"):
         Origin.from_arrays(Origin.of(suite).to_arrays())
 
