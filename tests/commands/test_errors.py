@@ -126,7 +126,7 @@ RECORDS = {
     "records check none.csv": "none.csv: no such task record",
     "records check week.csv --split shift": "a pause in seconds",
     "records replay DMH-01 --past none.csv": "none.csv: expected a file, found nothing",
-    "records replay none.csv": "--tasks: read 0 records for 1 files of assignments",
+    "records replay --past none.csv": "--past: read 1 files of assignments for 0 records",
 }
 
 EXPORT = {
