@@ -46,7 +46,7 @@ def test_names_of_files_that_are_not_text(samples, tmp_path, monkeypatch):
     perturb = ["records", "perturb", f"{odd}.csv", "--magnitude", "3", "--out", odd]
     status, out, err = run_main(perturb)
     assert (status, out, err) == (0, f"{odd}/%udcff-n3.csv\n", "")
-    words = ["evaluate", f"{odd}.npz", "--tasks", f"{odd}.csv", *small, "--trials-csv", "all.csv"]
+    words = ["evaluate", f"{odd}.npz", f"{odd}.csv", *small, "--trials-csv", "all.csv"]
     status, out, err = run_main(words)
     assert status == 0, err
     assert (tmp_path / "case" / "all.csv").read_text().splitlines()[1].startswith("\\udcff.npz,")

@@ -73,7 +73,7 @@ OWN = (
         "--references FILE.json",
         "hindsight references of your own records, written by acerl-np hindsight --out",
     ),
-    opt.PAST.but(help=f"{opt.PAST.help}: adds the row 'replay'", aliases=("replay",)),
+    opt.PAST.but(help=f"{opt.PAST.help}: adds the row 'replay'"),
     opt.CommandOption("--trials-csv FILE.csv", "write every single trial"),
     opt.CommandOption(
         "--tasks-csv FILE.csv",

@@ -213,7 +213,7 @@ def take_names(arguments: argparse.Namespace, *, needed: bool = True) -> list[st
     """
     records = [name for name in arguments.names if is_table(name) or is_bundled(name)]
     names = [name for name in arguments.names if name not in records]
-    arguments.tasks = [*records, *arguments.tasks]
+    arguments.tasks = records
     if not names and needed:
         raise InputError("no policy; expected policy.npz or a name such as EDD before the records")
     return names

@@ -45,8 +45,6 @@ class CommandOption:
         Least and most of a number.
     choices : tuple of str
     required : bool
-    aliases : tuple of str
-        Older names, which the help does not show.
     """
 
     usage: str
@@ -56,7 +54,6 @@ class CommandOption:
     range: tuple[float, float] | None = None
     choices: tuple[str, ...] = ()
     required: bool = False
-    aliases: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -123,7 +120,7 @@ class CommandOption:
         has_default = self.default is not None and self.default is not False and self.default != []
         shown = f" (default: {_show(self.default)})" if has_default else ""
         words: dict[str, Any] = {
-            "help": f"{self.help}{shown}" if self.help != argparse.SUPPRESS else argparse.SUPPRESS,
+            "help": f"{self.help}{shown}",
             "default": argparse.SUPPRESS if given else self.default,
         }
         if self.kind is bool:
@@ -138,16 +135,8 @@ class CommandOption:
         name = self.usage.split()[0]
         if name.startswith("--"):
             parser.add_argument(name, required=self.required, **words)
-        elif self.nargs == "*" and not given:
-            # Nothing in its place says nothing of what an older name gives.
-            parser.set_defaults(**{self.key: []})
-            parser.add_argument(self.key, **{**words, "default": argparse.SUPPRESS})
         else:
             parser.add_argument(self.key, **words)
-        hidden = {"help": argparse.SUPPRESS, "default": argparse.SUPPRESS, "dest": self.key}
-        for alias in self.aliases:
-            nargs = "+" if self.nargs == "*" else self.nargs
-            parser.add_argument(f"--{alias}", **{**words, **hidden, "nargs": nargs})
 
     def but(self, **changes: Any) -> CommandOption:
         """Return the option as a command has it that differs a little."""
@@ -320,19 +309,15 @@ def list_data(default: str = "") -> tuple[CommandOption, ...]:
     return TASKS, SUITE.but(help=f"{SUITE.help}{usual}"), *READING
 
 
-BEHIND = TASKS.but(
-    help="records to play (default: the training records in the file)", aliases=("tasks",)
-)
+BEHIND = TASKS.but(help="records to play (default: the training records in the file)")
 """Records behind the file of a policy."""
 
-OLDER_TASKS = CommandOption("--tasks TASKS+", argparse.SUPPRESS, default=[])
 NAMES = (
     CommandOption(
         "names NAME+",
         "policies: policy.npz or a name; behind them task records: CSV files ('-' for the standard input) "
         "or bundled instances",
     ),
-    OLDER_TASKS,
     SUITE.but(help="a bundled suite (default: dmh-train)"),
 )
 """Policies and records that judge them."""
@@ -348,7 +333,6 @@ PAST = CommandOption("--past ASSIGNMENTS.csv+", f"{ONE_PAST.help}, one file per 
 PAIRS = (
     TASKS.but(usage="names TASKS*", help="task records or bundled instances"),
     PAST.but(help=f"{PAST.help}, in their order"),
-    OLDER_TASKS,
 )
 """Records and what was assigned in each."""
 

@@ -23,17 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.commands import options as opt
+from acerl_np.commands import players
 from acerl_np.commands.curves import PICTURE, draw_runs
 from acerl_np.commands.inputs import load_episode, read_past, take_names
 from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import (
-    Seat,
-    check_fit,
-    find_policy,
-    play_rows,
-    read_playing,
-    seat_named,
-)
 from acerl_np.commands.progress import report_unfinished
 from acerl_np.support.errors import InputError, PolicyError, make_printable
 
@@ -115,9 +108,9 @@ def _trace_episode(arguments: argparse.Namespace) -> Trace:
             raise InputError(f"read {len(arguments.names)} names ({shown}); expected INSTANCE")
         [past] = read_past(arguments, [arguments.past], [instance])
         return trace_past(past, **own)
-    policy = find_policy(names[0])
+    policy = players.find_policy(names[0])
     label = policy if isinstance(policy, str) else names[0]
-    check_fit([Seat(label, policy)], [instance])
+    players.check_fit([players.Seat(label, policy)], [instance])
     return trace_policy(policy, instance, **own, greedy=arguments.greedy, label=label)
 
 
@@ -135,8 +128,8 @@ def compare(arguments: argparse.Namespace) -> None:
     if len(names) > MAX_LINES:
         raise InputError(f"{len(names)} policies; expected 1 to {MAX_LINES}")
     with _picture(arguments, "compare.png") as out:
-        rows, instances = seat_named(arguments, names)
-        results, _ = play_rows(read_playing(arguments), rows, instances)
+        rows, instances = players.seat_named(arguments, names)
+        results, _ = players.play_rows(players.read_playing(arguments), rows, instances)
         draw_comparison(out, [row.label for row in rows], results)
     for row, trials in zip(rows, results, strict=True):
         report_unfinished(row.label, trials)

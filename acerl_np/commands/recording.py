@@ -22,14 +22,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acerl_np.commands import inputs
 from acerl_np.commands import options as opt
-from acerl_np.commands.inputs import (
-    drop_breakdowns,
-    load_instances,
-    read_export,
-    report_ignored,
-    vary_breakdowns,
-)
 from acerl_np.commands.making import GENERATE, PERTURB
 from acerl_np.commands.outputs import declare_outputs, make_folder
 from acerl_np.commands.tables import COLUMN_OF, FIGURES, USAGE, Column, count, render
@@ -120,13 +114,13 @@ def check(arguments: argparse.Namespace) -> None:
     found: list[tuple[Instance, tuple[Fault, ...]]] = []
     ignored: list[RecordWarning] = []
     wrong: list[str] = []
-    is_data, names = arguments.format in DATA_FORMATS, drop_breakdowns(arguments.tasks)
+    is_data, names = arguments.format in DATA_FORMATS, inputs.drop_breakdowns(arguments.tasks)
     for name in names or [""]:
         own = {**vars(arguments), "tasks": [name] if name else [], "skip_bad": True}
         said: list[RecordWarning] = []
         loaded: list[Instance] = []
         try:
-            loaded = load_instances(argparse.Namespace(**own), servable=False, ignored=said)
+            loaded = inputs.load_instances(argparse.Namespace(**own), servable=False, ignored=said)
         except RecordError as error:
             said.append(RecordWarning(name, (), error.faults, error.n_rows))
             wrong += [str(error)] * (not error.faults)
@@ -147,7 +141,7 @@ def check(arguments: argparse.Namespace) -> None:
                 print("\n".join(map(make_printable, told)), f"\n{table}", sep="", file=stream)
         # Those of a file stand beside the first of its records.
         found += zip(loaded, [*(x.faults for x in bad), *[()] * len(loaded)], strict=False)
-    with report_ignored():
+    with inputs.report_ignored():
         for warning in ignored:
             warnings.warn(warning, stacklevel=1)
     checked = [(item, faults, check_record(item)) for item, faults in found]
@@ -275,8 +269,8 @@ def convert(arguments: argparse.Namespace) -> None:
 
     path, layout = find_record(arguments.tasks, arguments.layout)
     floor = layout if arguments.accept_suggestions else None
-    export, lines = guess_export(path, read_export(arguments), floor)
-    with report_ignored():
+    export, lines = guess_export(path, inputs.read_export(arguments), floor)
+    with inputs.report_ignored():
         instances, reading = examine_record(path, layout, export, lines=lines, servable=False)
     files = {arguments.out: instances[0]}
     if export.split is not None:
@@ -409,30 +403,27 @@ def replay(arguments: argparse.Namespace) -> None:
     from acerl_np.problem.bundled import load_instance
     from acerl_np.simulation.replay import replay_assignments, write_schedule
 
-    # --tasks once named the records behind the assignments.
-    older = bool(arguments.tasks) or arguments.past is None
-    paths, names = (
-        (arguments.names, arguments.tasks) if older else (arguments.past, arguments.names)
-    )
-    if (arguments.audit is None) != bool(paths):
-        found = f"{len(paths)} files" + ("" if arguments.audit is None else " and --audit")
+    paths, names = arguments.past or [], arguments.names
+    given = paths if arguments.audit is None else [*paths, *names]
+    if (arguments.audit is None) != bool(given):
+        found = f"{len(given)} files" + ("" if arguments.audit is None else " and --audit")
         raise InputError(f"ASSIGNMENTS.csv: read {found}; expected assignments or --audit LOG")
     pairs = [] if arguments.audit is None else [_read_log(arguments)]
     if len(paths) != len(names):
         raise InputError(
-            f"--tasks: read {len(names)} records for {len(paths)} files of assignments; expected one each"
+            f"--past: read {len(paths)} files of assignments for {len(names)} records; expected one each"
         )
     if arguments.schedule_csv is not None and len(paths) > 1:
         raise InputError(
             f"--schedule-csv: given with {len(paths)} files of assignments; expected one"
         )
     declare_outputs(arguments, [arguments.schedule_csv])
-    export = read_export(arguments)
-    with report_ignored():
+    export = inputs.read_export(arguments)
+    with inputs.report_ignored():
         for path, name in zip(paths, names, strict=True):
             read = {"layout": arguments.layout, "breakdowns": arguments.breakdowns}
             instance = load_instance(name, **read, mapping=export)
-            [instance] = vary_breakdowns([instance], "none")
+            [instance] = inputs.vary_breakdowns([instance], "none")
             pairs.append(read_assignments(path, instance, export))
     played = [replay_assignments(assignments) for assignments in pairs]
     if arguments.schedule_csv is not None:
@@ -458,12 +449,12 @@ def _read_log(arguments: argparse.Namespace) -> Assignments:
     from acerl_np.live.audit import read_audit
     from acerl_np.problem.bundled import load_layout
 
-    for option in (opt.OLDER_TASKS, opt.BREAKDOWNS, *opt.EXPORT):
+    for option in (opt.BREAKDOWNS, *opt.EXPORT):
         if getattr(arguments, option.key):
             raise InputError(f"{option.usage.split()[0]}: given with --audit; the log tells all")
     if arguments.layout is None:
         raise InputError("--layout: missing; expected the floor of the log of --audit")
-    with report_ignored():
+    with inputs.report_ignored():
         return read_audit(
             arguments.audit, load_layout(arguments.layout).with_random_breakdowns(None)
         )

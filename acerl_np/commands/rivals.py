@@ -27,28 +27,21 @@ from __future__ import annotations
 
 import argparse
 
+from acerl_np.commands import options as opt
 from acerl_np.commands import train
-from acerl_np.commands.options import (
-    RANDOM_BREAKDOWNS,
-    TRUST,
-    CommandOption,
-    declare,
-    list_data,
-    list_team,
-)
 from acerl_np.commands.train_options import LEARNERS, OTHERS, RUN
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     names = ", ".join(LEARNERS)
-    declare(parser, CommandOption("algorithm ALGORITHM", names, choices=LEARNERS))
+    opt.declare(parser, opt.CommandOption("algorithm ALGORITHM", names, choices=LEARNERS))
     data = parser.add_argument_group("what to train on")
-    declare(data, *list_data(train.DEFAULT), RANDOM_BREAKDOWNS, given=True)
+    opt.declare(data, *opt.list_data(train.DEFAULT), opt.RANDOM_BREAKDOWNS, given=True)
     run = parser.add_argument_group("the run")
-    team = list_team("with --seeds, train", "never")
-    declare(run, *OTHERS, *RUN, *team, given=True)
-    declare(parser, TRUST)
+    team = opt.list_team("with --seeds, train", "never")
+    opt.declare(run, *OTHERS, *RUN, *team, given=True)
+    opt.declare(parser, opt.TRUST)
 
 
 run = train.run

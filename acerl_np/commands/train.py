@@ -46,6 +46,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands import options as opt
+from acerl_np.commands import train_options
 from acerl_np.commands.curves import draw_training, remove_picture
 from acerl_np.commands.interruption import catch_signals
 from acerl_np.commands.judging import Judges, show_verdict, write_judges
@@ -57,21 +58,6 @@ from acerl_np.commands.several import declare_seeds, read_seeds, run_seeds
 from acerl_np.commands.tables import list_figures, summarise
 from acerl_np.commands.teams import open_team
 from acerl_np.commands.tensorboard import find_writer, open_tensorboard
-from acerl_np.commands.train_options import (
-    ACERL,
-    ALGORITHM,
-    CHECKPOINT_GENERATIONS,
-    FOLDS,
-    HOLD_OUT,
-    OTHERS,
-    PRESET,
-    RUN,
-    check_algorithm,
-    format_options,
-    format_settings,
-    list_config_options,
-    merge_options,
-)
 from acerl_np.support.errors import InputError, WorkerError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import render_data
@@ -91,11 +77,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     workers = (*opt.list_team(team, f"{opt.SILENT:g}; with --seeds: never"), threads)
     acerl = "ACERL (defaults: the paper's, else the released code's; best: those of --preset best)"
     groups: dict[str, tuple[opt.CommandOption, ...]] = {
-        "what to train": (PRESET, ALGORITHM),
-        "what to train on": (*opt.list_data(DEFAULT), opt.RANDOM_BREAKDOWNS, HOLD_OUT, FOLDS),
-        acerl: tuple(list_config_options()),
-        "other algorithms": OTHERS,
-        "the run": (*RUN, CHECKPOINT_GENERATIONS, *workers),
+        "what to train": (train_options.PRESET, train_options.ALGORITHM),
+        "what to train on": (
+            *opt.list_data(DEFAULT),
+            opt.RANDOM_BREAKDOWNS,
+            train_options.HOLD_OUT,
+            train_options.FOLDS,
+        ),
+        acerl: tuple(train_options.list_config_options()),
+        "other algorithms": train_options.OTHERS,
+        "the run": (*train_options.RUN, train_options.CHECKPOINT_GENERATIONS, *workers),
     }
     for title, options in groups.items():
         opt.declare(parser.add_argument_group(title), *options, given=True)
@@ -109,9 +100,9 @@ def run(arguments: argparse.Namespace) -> int:
         for name, value in vars(arguments).items()
         if name not in ("command", "run", "trust_code") and value != []
     }
-    options, settings = merge_options(given)
-    algorithm = check_algorithm(options, settings, given)
-    kind = AcerlLearner if algorithm == ACERL else RivalLearner
+    options, settings = train_options.merge_options(given)
+    algorithm = train_options.check_algorithm(options, settings, given)
+    kind = AcerlLearner if algorithm == train_options.ACERL else RivalLearner
     learner = kind(algorithm, given, options, settings)
     if "settings" in given and isinstance(learner, RivalLearner):
         print(learner.show_settings())
@@ -143,13 +134,13 @@ def print_config(learner: Learner) -> None:
     values = {name: x for name, x in learner.options.items() if x not in (None, False, [])}
     config = learner.configure().to_dict()
     values.update(config.pop("config", config))
-    if learner.algorithm != ACERL:
-        values["set"] = format_settings(values.pop("settings"))
+    if learner.algorithm != train_options.ACERL:
+        values["set"] = train_options.format_settings(values.pop("settings"))
     elif values["decisions"] is not None:
         values["generations"] = None
     if learner.options["seeds"] is not None:
         del values["seed"]
-    print(format_options(values))
+    print(train_options.format_options(values))
 
 
 def name_files(learner: Learner) -> argparse.Namespace:
@@ -234,7 +225,7 @@ def show_results(
     from acerl_np.evaluation.trials import Playing
 
     options = learner.options
-    own = trainer.config if learner.algorithm == ACERL else trainer.settings
+    own = trainer.config if learner.algorithm == train_options.ACERL else trainer.settings
     playing = Playing(
         trials=options["trials"],
         seed=trainer.seed,
@@ -264,7 +255,7 @@ def write_config(path: Path, learner: Learner, trainer: Any, judges: Judges) -> 
     """Write every option of the run as JSON."""
     import acerl_np
 
-    rival = learner.algorithm != ACERL
+    rival = learner.algorithm != train_options.ACERL
     data = {
         "acerl_np": acerl_np.__version__,
         **({"algorithm": trainer.algorithm, "steps": trainer.steps} if rival else {}),

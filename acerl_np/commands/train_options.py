@@ -10,24 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, get_args
 
-from acerl_np.commands.options import (
-    FORCE,
-    MORE,
-    RANDOM_BREAKDOWNS,
-    READING,
-    SEED,
-    SUITE,
-    TASKS,
-    THREADS,
-    TRIALS,
-    CommandOption,
-    list_team,
-    parse_numbers,
-)
+from acerl_np.commands import options as opt
 from acerl_np.support.errors import ConfigError, InputError, describe, list_some, suggest_name
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real
-from acerl_np.training.config import BEST, CHOICES, Config, Preset, read_stored, read_toml
+from acerl_np.training.config import BEST, CHOICES, Config, Preset, check_stored, read_toml
 
 ACERL = "acerl"
 BASE = ("ppo", "sac", "lsac", "rcpom", "mappo")
@@ -51,14 +38,14 @@ def read_share(given: Any) -> float | str:
     return float(share)
 
 
-HOLD_OUT = CommandOption(
+HOLD_OUT = opt.CommandOption(
     "--hold-out SHARE",
     "share of the records that is not trained on and judges the policy, such as 0.25; 'none': train on all "
     "(default: a third of ten own records or more, of more than twenty a quarter, none of bundled ones). The "
     "seed and the records' contents decide which",
     read_share,
 )
-FOLDS = CommandOption(
+FOLDS = opt.CommandOption(
     "--folds N",
     "train on all records, then N times more on all but a fold of them, which judges; with --resume also "
     "afterwards (default: 5 of five to nine own records, if that takes two minutes at most)",
@@ -66,83 +53,83 @@ FOLDS = CommandOption(
     None,
     (2, 1000),
 )
-PRESET = CommandOption(
+PRESET = opt.CommandOption(
     "--preset",
     "paper: the network and the search of the paper; best: an index function and a search that do better on "
     "unseen days (docs/learning.md). Options given beside it win (default: paper, of your own records best "
     "unless an option is one of networks)",
     choices=get_args(Preset),
 )
-ALGORITHM = CommandOption(
+ALGORITHM = opt.CommandOption(
     "--algorithm NAME",
     "acerl, or a learner that the paper compares with: ppo, sac, lsac, rcpom, mappo; an a before its name: "
     "its records dealt by the adaptive instance sampler (default: acerl)",
     choices=(ACERL, *LEARNERS),
 )
 OTHERS = (
-    CommandOption(
+    opt.CommandOption(
         "--steps",
         "decisions to train, in all episodes together; training ends with the update that reaches them "
         "(default: 1,000,000)",
         int,
         range=(1, 10**12),
     ),
-    CommandOption(
+    opt.CommandOption(
         "--set NAME=VALUE",
         "a setting of the algorithm that is not its default; may be repeated (--settings lists them)",
         list,
     ),
-    CommandOption(
+    opt.CommandOption(
         "--settings", "show the algorithm's settings and where each comes from, and stop", bool
     ),
 )
 """Options of the other learners."""
 
-CHECKPOINT_GENERATIONS = CommandOption(
+CHECKPOINT_GENERATIONS = opt.CommandOption(
     "--checkpoint-generations N",
     "also save a checkpoint every N generations (default: no)",
     int,
     range=(1, 10_000_000),
 )
 RUN = (
-    SEED.but(help="seed of every random draw"),
-    CommandOption(
+    opt.SEED.but(help="seed of every random draw"),
+    opt.CommandOption(
         "--seeds FIRST:LAST",
         "train with several seeds, such as 0:5 for 0 to 4: a folder each below --out, and a summary; what is "
         "finished is kept, so that the same command goes on where it stopped",
     ),
-    TRIALS.but(
+    opt.TRIALS.but(
         help="episodes per instance for the final tables, 0 for no tables", range=(0, 1_000_000)
     ),
-    MORE.but(help=f"{MORE.help}; with --seeds all but the errors"),
-    CommandOption("--out DIR", "folder for the results (default: a new one below runs/)"),
-    FORCE,
-    CommandOption(
+    opt.MORE.but(help=f"{opt.MORE.help}; with --seeds all but the errors"),
+    opt.CommandOption("--out DIR", "folder for the results (default: a new one below runs/)"),
+    opt.FORCE,
+    opt.CommandOption(
         "--resume RUN.npz",
         "go on from a checkpoint; needs nothing else, and what else is given must agree with it",
     ),
-    CommandOption(
+    opt.CommandOption(
         "--checkpoint-every SECONDS", "time between checkpoints", float, 10.0, (0, 10**9)
     ),
-    CommandOption(
+    opt.CommandOption(
         "--no-records",
         "leave the training records out of policy.npz and static.npz; their names and fingerprints stay",
         bool,
         default=False,
     ),
-    CommandOption(
+    opt.CommandOption(
         "--tensorboard",
         "also write what history.csv and curves.csv tell as event files, into tensorboard/ beside them "
         "(needs the extra: pip install 'acerl_np[tensorboard]'); show them with: tensorboard --logdir runs",
         bool,
         default=False,
     ),
-    CommandOption(
+    opt.CommandOption(
         "--config FILE",
         "options as TOML, or the config.json of a run; the command line comes first",
     ),
-    CommandOption("--print-config", "print all options as --config reads them, and stop", bool),
-    CommandOption("--quiet", "no progress, only the table", bool, default=False),
+    opt.CommandOption("--print-config", "print all options as --config reads them, and stop", bool),
+    opt.CommandOption("--quiet", "no progress, only the table", bool, default=False),
 )
 """Options of every training."""
 
@@ -152,8 +139,18 @@ SHELL = ("config", "force", "print_config", "resume", "settings")
 OWN = {
     option.key: option
     for option in (
-        *(TASKS, SUITE, *READING, RANDOM_BREAKDOWNS, HOLD_OUT, FOLDS, PRESET, ALGORITHM, *OTHERS),
-        *(*RUN, *list_team(""), THREADS, CHECKPOINT_GENERATIONS),
+        *(
+            opt.TASKS,
+            opt.SUITE,
+            *opt.READING,
+            opt.RANDOM_BREAKDOWNS,
+            HOLD_OUT,
+            FOLDS,
+            PRESET,
+            ALGORITHM,
+            *OTHERS,
+        ),
+        *(*RUN, *opt.list_team(""), opt.THREADS, CHECKPOINT_GENERATIONS),
     )
     if option.key not in SHELL
 }
@@ -197,7 +194,7 @@ KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
     "hidden": (parse_sizes, " N,N"),
     "features": (parse_names, " NAME,NAME"),
     "rules": (parse_names, " NAME,NAME"),
-    "class_weights": (parse_numbers, " X,X"),
+    "class_weights": (opt.parse_numbers, " X,X"),
     "objective": (str, " WHAT"),
     "cost": (str, " WHAT"),
     "ranking": (str, " NAME"),
@@ -217,7 +214,7 @@ UNSET = {
 """What a default of None means where it is not "none"."""
 
 
-def list_config_options() -> list[CommandOption]:
+def list_config_options() -> list[opt.CommandOption]:
     """Return one option per field of `Config`, which looks at their values itself.
 
     The help is what its docstring says of the field, `TIPS`, and the defaults.
@@ -239,7 +236,7 @@ def list_config_options() -> list[CommandOption]:
         usage = f"--{name.replace('_', '-')}{metavar}"
         text = f"{help}{TIPS.get(name, '')} (default: {usual})"
         text += f", best: {best}" if best != usual else ""
-        options.append(CommandOption(usage, text, read, choices=choices))
+        options.append(opt.CommandOption(usage, text, read, choices=choices))
     return options
 
 
@@ -312,9 +309,10 @@ def _read_facts(path: str, facts: dict[str, Any], given: Mapping[str, Any]) -> d
     if "seed" in given or "seeds" in given:
         found.pop("seed", None)
         found.pop("seeds", None)
-    config = read_stored(facts["config"]) if facts.get("config") else {}
+    config = dict(facts.get("config") or {})
     held_back = facts.get("held_back", {})
     if config:
+        check_stored(config)
         share = len(held_back) / (len(held_back) + len(facts["instances"]))
         if facts.get("folds") and not {"hold_out", "seeds"} & {*given, *found}:
             found["folds"] = facts["folds"]

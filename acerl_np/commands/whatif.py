@@ -126,7 +126,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.declare(parser, NAMES, *VALUES, *SHOWING, opt.SUITE, *opt.READING, opt.RANDOM_BREAKDOWNS)
     opt.declare(parser, opt.TRIALS.but(default=1), opt.SEED, opt.GREEDY, OBJECTIVE)
     opt.declare(parser, *opt.GOAL[1:], *opt.COMMITMENT, opt.HORIZON, opt.THREADS, opt.TRUST)
-    parser.set_defaults(tasks=[], fit=None)
+    parser.set_defaults(fit=None)
 
 
 def run(arguments: argparse.Namespace) -> None:

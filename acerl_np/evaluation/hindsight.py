@@ -16,20 +16,13 @@ import numpy as np
 from acerl_np.evaluation.references import Reference
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import Playing, play_policy
+from acerl_np.kernels import state as S
 from acerl_np.kernels.annealing import Style, anneal_actions
 from acerl_np.kernels.beam import Guide, allocate_beam, search_beam
 from acerl_np.kernels.orders import allocate_orders, anneal_orders, follow_orders
 from acerl_np.kernels.random import SEARCH, derive_key
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.search import allocate_found
-from acerl_np.kernels.state import (
-    OUTCOME_COST,
-    OUTCOME_VALUE,
-    Outcome,
-    State,
-    allocate_state,
-    read_outcome,
-)
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.rules import YARDSTICKS
@@ -74,15 +67,15 @@ ORDER_STEPS = 350_000
 """The same of orders, where tasks follow others: for 20 tasks and two vehicles."""
 
 
-def play_orders(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> State:
+def play_orders(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> S.State:
     """Play an order of tasks, vehicle * n_tasks + task by turn; return the episode, one row."""
     problem = build_problem([instance], goal=goal)
-    state = allocate_state(problem, 1)
+    state = S.allocate_state(problem, 1)
     follow_orders(problem, state, 0, 0, np.array(actions, np.int32))
     return state
 
 
-def play(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> State:
+def play(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> S.State:
     """Play an action sequence of a `Reference`, which must end with the episode; return that, one row."""
     if not instance.is_plain:
         if sorted(action % instance.n_tasks for action in actions) != [*range(instance.n_tasks)]:
@@ -108,9 +101,9 @@ def find_pairs(instance: Instance) -> int:
     return N_RULES * len(instance.layout.vehicles) if instance.is_plain else 0
 
 
-def replay(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> Outcome:
+def replay(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> S.Outcome:
     """Play an action sequence as `play`; return what came out, one entry."""
-    return read_outcome(play(instance, actions, goal))
+    return S.read_outcome(play(instance, actions, goal))
 
 
 def check_future(instance: Instance) -> None:
@@ -176,7 +169,7 @@ def _search_orders(instance: Instance, goal: Goal, effort: float, seed: Whole) -
     for chain in range(ORDER_CHAINS):
         derive_key(seed, SEARCH, read_content(instance), chain, key)
         anneal_orders(problem, 0, key, steps, goal.cost_limit, orders, found)
-        value, cost = (float(found.outcome[k]) for k in (OUTCOME_VALUE, OUTCOME_COST))
+        value, cost = (float(found.outcome[k]) for k in (S.OUTCOME_VALUE, S.OUTCOME_COST))
         own = Candidate(value, cost, tuple(int(x) for x in found.actions if x >= 0))
         best = min(best, own, key=lambda x: x.order(goal.cost_limit))
     return best
@@ -194,7 +187,7 @@ def _search(
     found = allocate_found(n_levels)
 
     def keep() -> Candidate:
-        value, cost = (float(found.outcome[k]) for k in (OUTCOME_VALUE, OUTCOME_COST))
+        value, cost = (float(found.outcome[k]) for k in (S.OUTCOME_VALUE, S.OUTCOME_COST))
         actions = tuple(int(x) for x in found.actions if x >= 0)
         return min(best, Candidate(value, cost, actions), key=lambda x: x.order(limit))
 
@@ -207,7 +200,7 @@ def _search(
         search_beam(problem, beam, 0, guide, limit, found)
         best = keep()
     del beam
-    state = allocate_state(problem, 1)
+    state = S.allocate_state(problem, 1)
     content = read_content(instance)
     steps = max(200, int(effort * ANNEALING_STEPS / size))
     key = np.empty(4, np.uint32)

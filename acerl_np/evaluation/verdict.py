@@ -22,15 +22,10 @@ from acerl_np.evaluation.margin import (
 )
 from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
 from acerl_np.kernels.futures import LEAST_REACH
+from acerl_np.policies import static
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import WHOLE, Lookahead
 from acerl_np.policies.network import Policy
-from acerl_np.policies.static import (
-    SECONDS_PER_TASK,
-    StaticPlan,
-    estimate_static,
-    fit_static,
-)
 from acerl_np.problem.goal import PAPER, Goal, find_goal
 from acerl_np.problem.instance import Instance, commit_instances, list_instances
 from acerl_np.support.errors import InputError, PolicyError
@@ -202,7 +197,7 @@ class Verdict(NamedTuple):
     kind: Kind
     n_records: int
     goal: Goal = PAPER
-    plan: StaticPlan | None = None
+    plan: static.StaticPlan | None = None
     notes: tuple[str, ...] = ()
     margin: Margin | None = None
     n_folds: int = 0
@@ -298,7 +293,7 @@ def _tell(measure: str, change: Difference) -> str:
 
 
 def judge(
-    policy: Policy | IndexPolicy | StaticPlan,
+    policy: Policy | IndexPolicy | static.StaticPlan,
     training: Instance | Sequence[Instance],
     unseen: Instance | Sequence[Instance] = (),
     *,
@@ -369,7 +364,7 @@ def judge(
 
     if report is not None:
         played = [*(known * len(RULES_TO_BEAT)), *judges, *judges]
-        seconds = SECONDS_PER_TASK * trials * sum(item.n_tasks for item in played)
+        seconds = static.SECONDS_PER_TASK * trials * sum(item.n_tasks for item in played)
         report("rules and policy", seconds)
     rule, _ = play_best_rule(known, playing)
     other = play_policy(rule, judges, playing)
@@ -381,13 +376,13 @@ def judge(
     try:
         searched = [seen for _, seen, _ in groups] + [known] * (kind == "folds")
         command = "(acerl-np evaluate Static --fit RECORDS)"
-        begin("static plan", sum(map(estimate_static, searched)), command)
-        plans = [fit_static(seen, **how) for _, seen, _ in groups]
+        begin("static plan", sum(map(static.estimate_static, searched)), command)
+        plans = [static.fit_static(seen, **how) for _, seen, _ in groups]
         parts = [
             play_policy(x, some, playing) for x, (_, _, some) in zip(plans, groups, strict=True)
         ]
         rows.append(VerdictRow.of("static plan", _join(parts), other))
-        plan = plans[0] if kind != "folds" else fit_static(known, **how)
+        plan = plans[0] if kind != "folds" else static.fit_static(known, **how)
     except PolicyError as error:
         notes.append(f"static plan left out: {error}")
     labels = ["policy", rule] if isinstance(policy, Policy | IndexPolicy) else [rule]

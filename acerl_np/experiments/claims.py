@@ -16,19 +16,11 @@ import numpy as np
 from scipy import stats
 
 from acerl_np.evaluation.metrics import rank_sum_p
+from acerl_np.experiments import study_tables
 from acerl_np.experiments.ablation import RANKINGS, SAMPLERS
 from acerl_np.experiments.comparison import DRAWS, NOISED
 from acerl_np.experiments.published import find_row, table_rows
 from acerl_np.experiments.stored import StoredStudy, read_table
-from acerl_np.experiments.study_tables import (
-    COST_LIMIT,
-    RULE_ROWS,
-    Measured,
-    join_rows,
-    peers_of,
-    score,
-    show_p,
-)
 from acerl_np.problem.bundled import load_suite
 from acerl_np.rivals.training import ALGORITHMS
 from acerl_np.training.history import HISTORY_COLUMNS
@@ -37,8 +29,8 @@ LEARNERS = tuple(name.upper() for name in ALGORITHMS)
 OTHER_ROWS = tuple(f"{a}+{b}" for b in SAMPLERS for a in RANKINGS if (a, b) != ("ISR", "AIS"))
 GROUPS = {
     "learners": LEARNERS,
-    "rules": RULE_ROWS,
-    "all": LEARNERS + RULE_ROWS,
+    "rules": study_tables.RULE_ROWS,
+    "all": LEARNERS + study_tables.RULE_ROWS,
     "other rows": OTHER_ROWS,
 }
 """What `others` of a claim may be, beside labels."""
@@ -84,9 +76,9 @@ class Evidence:
 
     def __init__(self, stored: StoredStudy) -> None:
         self.stored = stored
-        self._rows: dict[tuple[str, str], dict[str, Measured]] = {}
+        self._rows: dict[tuple[str, str], dict[str, study_tables.Measured]] = {}
 
-    def rows(self, study: str, suite: str) -> dict[str, Measured]:
+    def rows(self, study: str, suite: str) -> dict[str, study_tables.Measured]:
         """Return the rows of a study on a suite by label, the rules among them."""
         if (study, suite) not in self._rows:
             found = self.stored.rows(self.stored.load(study), suite)
@@ -118,7 +110,7 @@ def read_claims() -> list[Claim]:
     return found
 
 
-def show(row: Measured, what: int) -> str:
+def show(row: study_tables.Measured, what: int) -> str:
     """Return mean and standard deviation over the seeds: of makespan (0), tardiness (1) or share kept (2)."""
     values = row.by_seed()[what] * (100 if what == 2 else 1)
     digits, unit = (0, "%") if what == 2 else (1, "s")
@@ -133,17 +125,21 @@ def say_part(held: int, n: int, none: str) -> str:
 
 def show_range(p: Sequence[float]) -> str:
     """Return the least and the largest of some p values."""
-    low, high = show_p(min(p)), show_p(max(p))
+    low, high = study_tables.show_p(min(p)), study_tables.show_p(max(p))
     return low if low == high else f"{low} to {high}"
 
 
-def show_sizes(own: Measured | np.ndarray, others: Sequence[Measured | np.ndarray]) -> str:
+def show_sizes(
+    own: study_tables.Measured | np.ndarray, others: Sequence[study_tables.Measured | np.ndarray]
+) -> str:
     """Return how many seeds, or blocks of a rule's trials, stand against how many."""
     n, *sizes = (len(x) if isinstance(x, np.ndarray) else x.n_seeds for x in (own, *others))
     return f"{n} against {' or '.join(map(str, sorted(set(sizes))))}"
 
 
-def compare(own: Measured, others: Sequence[Measured], what: int) -> Verdict:
+def compare(
+    own: study_tables.Measured, others: Sequence[study_tables.Measured], what: int
+) -> Verdict:
     """Judge "own is better than each of the others" in makespan (0), tardiness (1) or share kept (2)."""
     sides: dict[str, list[str]] = {"better than": [], "not told apart from": [], "worse than": []}
     values = own.by_seed()[what]
@@ -163,7 +159,9 @@ def compare(own: Measured, others: Sequence[Measured], what: int) -> Verdict:
     return Verdict(verdict, figures, show_range(p), show_sizes(own, others))
 
 
-def rank(own: Measured, others: Sequence[Measured], table: str | None) -> dict[str, int]:
+def rank(
+    own: study_tables.Measured, others: Sequence[study_tables.Measured], table: str | None
+) -> dict[str, int]:
     """Return the place of a row in M, C and P, 1 the first; equal scores share a place.
 
     M and C are normalised over the paper's rows of that table and its peers, else over these rows.
@@ -174,10 +172,10 @@ def rank(own: Measured, others: Sequence[Measured], table: str | None) -> dict[s
         peers = (np.array([mean[0] for mean in means]), np.array([mean[1] for mean in means]))
     else:
         names = [record.name for record in load_suite("dmh-train")]
-        published = [row for name in peers_of(table) for row in table_rows(name)]
+        published = [row for name in study_tables.peers_of(table) for row in table_rows(name)]
         cells = np.array([[cell[:2] for cell in row.values(names)] for row in published])
         peers = (cells[:, :, 0], cells[:, :, 1])
-    scores = np.array([score(row, peers) for row in rows]).round(4)
+    scores = np.array([study_tables.score(row, peers) for row in rows]).round(4)
     return {name: 1 + int((scores[1:, k] > scores[0, k]).sum()) for k, name in enumerate("MCP")}
 
 
@@ -254,7 +252,10 @@ def judge_noised_first(evidence: Evidence, claim: Claim) -> Verdict:
     for magnitude, suite in NOISED.items():
         drawn = [f"draw-{magnitude}-{draw}" for draw in DRAWS]
         tables = [evidence.rows(claim.study, x) for x in (drawn if claim.suite else [suite])]
-        joined = [join_rows(rows[x] for rows in tables)[0] for x in (claim.row, *claim.others)]
+        joined = [
+            study_tables.join_rows(rows[x] for rows in tables)[0]
+            for x in (claim.row, *claim.others)
+        ]
         places.append(rank(joined[0], joined[1:], None))
     return weigh_places(places, claim, show_sizes(joined[0], joined[1:]))
 
@@ -293,18 +294,21 @@ def judge_folds(evidence: Evidence, claim: Claim) -> Verdict:
     rows, places = evidence.rows(claim.study, claim.suite), []
     for k, record in enumerate(load_suite("dmh-train"), start=1):
         fold = f"without {record.name}"
-        others = [rows[name if name in RULE_ROWS else f"{name} {fold}"] for name in claim.others]
+        others = [
+            rows[name if name in study_tables.RULE_ROWS else f"{name} {fold}"]
+            for name in claim.others
+        ]
         places.append(rank(rows[fold], others, f"leave-one-out-{k:02d}"))
     return weigh_places(places, claim, show_sizes(rows[fold], others))
 
 
-def join_left_out(evidence: Evidence, prefix: str = "") -> Measured:
+def join_left_out(evidence: Evidence, prefix: str = "") -> study_tables.Measured:
     """Return all folds on the records that they have left out, as one row."""
     rows, parts = evidence.rows("leave-one-out", "dmh-train"), []
     for k, record in enumerate(load_suite("dmh-train")):
         row, part = rows[f"{prefix}without {record.name}"], slice(k, k + 1)
-        parts.append(Measured("left out", row.makespan[part], row.tardiness[part]))
-    return join_rows(parts)[0]
+        parts.append(study_tables.Measured("left out", row.makespan[part], row.tardiness[part]))
+    return study_tables.join_rows(parts)[0]
 
 
 def judge_left_out(evidence: Evidence, claim: Claim) -> Verdict:
@@ -369,7 +373,7 @@ def measure_curves(looks: np.ndarray) -> tuple[float, float, float]:
         last = int(np.flatnonzero(far)[-1]) + 1 if far.any() else 0
         return float(decisions[min(last, len(decisions) - 1)])
 
-    short = (looks[:, :, 2] < COST_LIMIT).mean(axis=1) < EARLY
+    short = (looks[:, :, 2] < study_tables.COST_LIMIT).mean(axis=1) < EARLY
     tail = makespan[decisions >= 0.75 * decisions[-1]]
     step = float(np.abs(np.diff(tail)).mean())
     return settle(makespan > CLOSE * makespan[-1]), settle(short), step

@@ -6,17 +6,10 @@ from functools import cache
 
 import numpy as np
 
+from acerl_np.experiments import study_tables
 from acerl_np.experiments.jobs import Training, load_suites
 from acerl_np.experiments.published import PublishedRow, table_rows
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.study_tables import (
-    Shown,
-    StudyTable,
-    build_table,
-    peers_of,
-    spread,
-    spread_table,
-)
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.perturb import perturb
@@ -57,7 +50,7 @@ def draw_suite(magnitude: int, draw: int) -> tuple[Instance, ...]:
     return tuple(perturb(item, magnitude, seed=draw) for item in load_suite("dmh-train"))
 
 
-def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
+def tables(study: Study, results: dict[str, list[Finished]]) -> list[study_tables.StudyTable]:
     """Return the paper's two tables, and the spread over training seeds on both suites."""
     found = []
     for suite in SUITES:
@@ -65,16 +58,16 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
         rows = [*study.rows(results, suite), *study.rule_rows(suite, instances)]
         title = f"ACERL, published algorithms and rules on {suite}"
         peers = training_peers() if suite == "dmh-train" else None
-        found.append(build_table(name, title, instances, rows, peers=peers))
+        found.append(study_tables.build_table(name, title, instances, rows, peers=peers))
         title = f"Spread over training seeds and blocks of trials on {suite}"
-        found.append(spread_table(f"{name}-spread", title, rows))
+        found.append(study_tables.spread_table(f"{name}-spread", title, rows))
     found.append(tabulate_times(results))
     return found
 
 
-def tabulate_times(results: dict[str, list[Finished]]) -> StudyTable:
+def tabulate_times(results: dict[str, list[Finished]]) -> study_tables.StudyTable:
     """Return how long the trainings took, each on one thread beside the others."""
-    lines: list[list[Shown]] = []
+    lines: list[list[study_tables.Shown]] = []
     for label, runs in results.items():
         if runs:
             last = np.array([run.history[-1] for run in runs])
@@ -87,15 +80,15 @@ def tabulate_times(results: dict[str, list[Finished]]) -> StudyTable:
                     (label, {"policy": label}),
                     (len(runs), {"seeds": len(runs)}),
                     (f"{decisions.mean():,.0f}", {"decisions": decisions.mean()}),
-                    spread("training_s", seconds, 0),
+                    study_tables.spread("training_s", seconds, 0),
                     (f"{speed:,.0f}", {"decisions_per_s": speed}),
                 ]
             )
     header = ["policy", "seeds", "decisions", "seconds", "decisions a second"]
     note = "Mean ± standard deviation over the seeds; looks at the policy and trials are not in it."
-    return StudyTable.of("comparison-times", "Training time", header, lines, note)
+    return study_tables.StudyTable.of("comparison-times", "Training time", header, lines, note)
 
 
 def training_peers() -> list[PublishedRow]:
     """Return the rows that the paper's M and C on DMH-01 to -08 are normalised over."""
-    return [row for table in peers_of("comparison-train") for row in table_rows(table)]
+    return [row for table in study_tables.peers_of("comparison-train") for row in table_rows(table)]

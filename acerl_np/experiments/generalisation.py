@@ -9,15 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from acerl_np.experiments import study_tables
 from acerl_np.experiments.jobs import RivalConfig, Suites, Training
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.study_tables import (
-    RULE_ROWS,
-    Measured,
-    StudyTable,
-    join_rows,
-    spread_table,
-)
 from acerl_np.policies.index import NAMES
 from acerl_np.problem.bundled import load_layout, load_suite
 from acerl_np.problem.generate import generate_record
@@ -37,7 +31,7 @@ MAGNITUDES = (5, 30)
 BUDGETS = {"0.3": 300_000, "1.07": 1_070_000, "3": 3_000_000, "10": 10_000_000}
 FIRST_SET, FRESH_SETS, FRESH_TRAINING, FRESH_UNSEEN = 10, 5, 8, 100
 """Sets of fresh records: what can be learned from eight days depends on the eight."""
-RULES = (*RULE_ROWS, "nearest")
+RULES = (*study_tables.RULE_ROWS, "nearest")
 
 LOOKAHEADS: dict[str, dict[str, Any]] = {
     "known tasks": {"futures": 0},
@@ -138,7 +132,7 @@ def trainings(study: Study) -> list[Training]:
     return rows
 
 
-def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
+def tables(study: Study, results: dict[str, list[Finished]]) -> list[study_tables.StudyTable]:
     """Return the tables: forms and features by suite, budgets, lookahead, left out, fresh."""
     found = []
     folds = [label for label in results if label.startswith("left out ")]
@@ -150,12 +144,16 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
         rows += study.rows({BASE: results.get(BASE, [])}, suite, ahead=True)
         rows += study.rule_rows(suite, instances, rules=RULES)
         title = f"Forms, features, budgets and lookahead, played on {suite}"
-        found.append(spread_table(f"{NAME}-{suite.removeprefix('dmh-')}", title, rows, BASE))
+        found.append(
+            study_tables.spread_table(f"{NAME}-{suite.removeprefix('dmh-')}", title, rows, BASE)
+        )
     for suite in ("itself", *(f"noised-{m}" for m in MAGNITUDES)):
         joined = _join(study, {label: results[label] for label in folds}, suite, "left out")
         title = f"Trained on the seven other records, played on {suite}"
         if joined:
-            found.append(spread_table(f"{NAME}-left-out-{suite}", title, joined, "left out"))
+            found.append(
+                study_tables.spread_table(f"{NAME}-left-out-{suite}", title, joined, "left out")
+            )
     rows = []
     for kind in ("best", "PPO", *FRESH_FEW):
         own = {label: results[label] for label in fresh if label.startswith(f"fresh {kind}, set")}
@@ -168,15 +166,15 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
         ]
         rows += study.rule_rows("fresh", unseen, rules=RULES)
         title = "Fresh records of one process, trained on eight: five sets"
-        found.append(spread_table(f"{NAME}-fresh", title, rows, "fresh best"))
+        found.append(study_tables.spread_table(f"{NAME}-fresh", title, rows, "fresh best"))
     return found
 
 
 def _join(
     study: Study, results: dict[str, list[Finished]], suite: str, label: str
-) -> list[Measured]:
+) -> list[study_tables.Measured]:
     """Return the rows of several trainings as if they were one on all their records."""
-    return join_rows(
+    return study_tables.join_rows(
         row
         for runs in results.values()
         for ahead in (False, True)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
+from acerl_np.experiments import study_tables
 from acerl_np.experiments.jobs import Training
 from acerl_np.experiments.published import table_rows
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.study_tables import (
-    Measured,
-    StudyTable,
-    build_table,
-    join_rows,
-    spread_table,
-)
 from acerl_np.problem.bundled import load_suite
 
 NAME = "leave-one-out"
@@ -32,12 +26,12 @@ def trainings(study: Study) -> list[Training]:
     return found
 
 
-def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
+def tables(study: Study, results: dict[str, list[Finished]]) -> list[study_tables.StudyTable]:
     """Return one table per fold, and all folds on the record that each has left out."""
     instances = load_suite("dmh-train")
     rules = study.rule_rows("dmh-train", instances)
     found = []
-    unseen: list[Measured] = []
+    unseen: list[study_tables.Measured] = []
     for k, left_out in enumerate(instances, start=1):
         runs = {
             name: results[
@@ -47,8 +41,13 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
         }
         name, title = f"leave-one-out-{k:02d}", f"Trained without {left_out.name}"
         rows = [*study.rows(runs, "dmh-train"), *rules]
-        found.append(build_table(name, title, instances, rows, peers=table_rows(name)))
+        found.append(study_tables.build_table(name, title, instances, rows, peers=table_rows(name)))
         part = slice(k - 1, k)
-        unseen += (Measured(x.label, x.makespan[part], x.tardiness[part]) for x in rows)
+        unseen += (
+            study_tables.Measured(x.label, x.makespan[part], x.tardiness[part]) for x in rows
+        )
     title = "The record that each fold has left out, all eight folds together"
-    return [*found, spread_table("leave-one-out-unseen", title, join_rows(unseen))]
+    return [
+        *found,
+        study_tables.spread_table("leave-one-out-unseen", title, study_tables.join_rows(unseen)),
+    ]

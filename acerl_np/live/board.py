@@ -9,16 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import live as kernels
 from acerl_np.kernels import state as S
-from acerl_np.kernels.live import (
-    ERRAND_LEFT,
-    N_ERRAND_FIELDS,
-    N_PLAN_FIELDS,
-    PLAN_REPAIR_TIME,
-    PLAN_TIME,
-    Clock,
-    find_live_turn,
-)
 from acerl_np.live.events import TaskArrived
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import measure_loaded
@@ -251,22 +243,22 @@ class Board:
         self.state.vehicle[0, :, S.VEHICLE_LEG] = S.ARRIVED
         self.state.vehicle[0, :, [S.VEHICLE_TASK, S.VEHICLE_HALTED_TOWARDS]] = -1
         most = max([1, *(len(vehicle.breakdowns) for vehicle in layout.vehicles)])
-        planned = np.full((n, most, N_PLAN_FIELDS), np.inf)
+        planned = np.full((n, most, kernels.N_PLAN_FIELDS), np.inf)
         for v, vehicle in enumerate(layout.vehicles):
             for k, item in enumerate(vehicle.breakdowns):
-                planned[v, k, PLAN_TIME] = item.time
-                planned[v, k, PLAN_REPAIR_TIME] = item.repair_time
+                planned[v, k, kernels.PLAN_TIME] = item.time
+                planned[v, k, kernels.PLAN_REPAIR_TIME] = item.repair_time
         self.has_chains = bool(self.problem.instance[0, S.INSTANCE_CHAINED])
         self._machine_at = {layout.site_index[m.site]: k for k, m in enumerate(layout.machines)}
         n_servers = int(self.problem.servers.sum())
         machine = np.full(n_servers, -np.inf)
         since, arrival, known = np.zeros((3, self.room))
         used = np.zeros(self.room, np.bool_)
-        errand = np.zeros((n, N_ERRAND_FIELDS))
-        errand[:, ERRAND_LEFT] = -1e12
+        errand = np.zeros((n, kernels.N_ERRAND_FIELDS))
+        errand[:, kernels.ERRAND_LEFT] = -1e12
         finish, broke = np.zeros((2, n))
         tasks = since, arrival, used, known
-        self.clock = Clock(*tasks, machine, finish, broke, planned, errand)
+        self.clock = kernels.Clock(*tasks, machine, finish, broke, planned, errand)
         self.has_errands = bool(self.problem.instance[0, S.INSTANCE_ERRANDS])
         self.calls_back = layout.commitment == "pickup"
         places = layout.parking.places if layout.parking else ()
@@ -303,7 +295,7 @@ class Board:
             row[S.VEHICLE_PAUSE] = way.pause
             self.state.place[0, v, S.PLACE_TRIP_PACE] = way.pace
             times = vehicle.since, way.began, way.reached, way.loaded
-            self.clock.errand[v, :ERRAND_LEFT] = *times, vehicle.level, vehicle.level_time
+            self.clock.errand[v, : kernels.ERRAND_LEFT] = *times, vehicle.level, vehicle.level_time
         self.n_ready += vehicle.is_ready - before.is_ready
         if self._hides_out and vehicle.service != before.service:
             is_hidden = vehicle.service != SERVING
@@ -533,7 +525,7 @@ class Board:
 
     def _find_stand(self, v: int, now: float) -> Way:
         """Return the beginning of any way on which a vehicle is sent at `now`."""
-        find_live_turn(self.problem, self.state, self.clock, now, v)
+        kernels.find_live_turn(self.problem, self.state, self.clock, now, v)
         row, place = self.state.vehicle[0, v], self.state.place[0, v]
         site, tick = int(row[S.VEHICLE_STAND_SITE]), int(row[S.VEHICLE_STAND_TICK])
         if tick == 0:
@@ -550,7 +542,7 @@ class Board:
         place = vehicle.way.end if vehicle.way is not None else vehicle.site
         if vehicle.status in (S.IDLE, S.PARKING) and place in self._parking:
             self.state.vehicle[0, v, S.VEHICLE_LEFT_SITE] = place
-            self.clock.errand[v, ERRAND_LEFT] = now
+            self.clock.errand[v, kernels.ERRAND_LEFT] = now
         level, way = self.find_level(v, now), self._find_stand(v, now)
         site = vehicle.site if way.began > now else way.site
         return vehicle._replace(site=site, level=level, level_time=now, way=way)
@@ -619,7 +611,7 @@ class Board:
             if is_loaded or self.tasks[vehicle.task].changes >= self.layout.max_changes:
                 continue
             names.insert(self._find_place_of(names, vehicle.task), vehicle.task)
-            find_live_turn(self.problem, self.state, self.clock, now, v)
+            kernels.find_live_turn(self.problem, self.state, self.clock, now, v)
         return names
 
     def offer(self, names: list[str]) -> None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.futures import (
     PAST_CLOCK,
     PAST_DELAY,
@@ -21,12 +22,6 @@ from acerl_np.kernels.live import count_from, decide_live, find_errand, is_opene
 from acerl_np.kernels.lookahead import begin_lookahead, pick_candidate, rate_candidates
 from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.random import ACTION, derive_key
-from acerl_np.kernels.state import (
-    ENDS_PICKUP,
-    EPISODE_N_PROCESSED,
-    N_SCALING_FIELDS,
-    Problem,
-)
 from acerl_np.live.board import FIRST_ROOM, Board
 from acerl_np.live.events import Explanation, Option
 from acerl_np.policies.agent import OwnPolicy
@@ -92,7 +87,7 @@ def show_day(ahead: Ahead, board: Board, now: float) -> Ahead:
     """Return a lookahead that knows the day so far of a board at `now`, s."""
     day, excluded = board.day, ahead.excluded
     if day.n_tasks > 0:
-        own, first = int(day.ends[0, ENDS_PICKUP]), ahead.history.ends[:, 0, ENDS_PICKUP]
+        own, first = int(day.ends[0, S.ENDS_PICKUP]), ahead.history.ends[:, 0, S.ENDS_PICKUP]
         apart = are_apart(board.problem.distance[0], own, first)
         # Records of another part are no future; but a floor has to go on where all are.
         excluded = excluded if apart.all() else apart[np.newaxis]
@@ -100,7 +95,7 @@ def show_day(ahead: Ahead, board: Board, now: float) -> Ahead:
     ahead.past[PAST_CLOCK] = now - day.start
     ahead.past[PAST_DELAY] = day.delay
     # What machines still do is shown as tasks, too.
-    ahead.past[PAST_TASKS] = day.delivered - board.state.episode[0, EPISODE_N_PROCESSED]
+    ahead.past[PAST_TASKS] = day.delivered - board.state.episode[0, S.EPISODE_N_PROCESSED]
     return ahead._replace(seen_ends=day.ends, seen_record=day.record, excluded=excluded)
 
 
@@ -136,7 +131,7 @@ class LiveDecider:
         self._is_relative = isinstance(policy, IndexPolicy | Lookahead | OwnPolicy)
         self._key = np.empty(4, np.uint32)
         derive_key(seed, ACTION, 0, 0, self._key)
-        self._prepared_for: Problem | None = None
+        self._prepared_for: S.Problem | None = None
         self._decider: Any = None
         self._shown = base if isinstance(base, Policy | OwnPolicy) else None
         self.rules = PAPER_RULES if self._shown is None else self._shown.rules
@@ -161,9 +156,9 @@ class LiveDecider:
         slots = assign_slots(ids, self._shown.task_ids)
         return dict(zip(ids, slots.tolist(), strict=True))
 
-    def build_problem(self, layout: Layout) -> Problem:
+    def build_problem(self, layout: Layout) -> S.Problem:
         """Return empty tables for this policy's boards of a layout."""
-        own, scaling = self._shown, np.ones(N_SCALING_FIELDS)
+        own, scaling = self._shown, np.ones(S.N_SCALING_FIELDS)
         if own is None:
             chained = bool(layout.machines)
             problem = build_live_problem(layout, FIRST_ROOM, scaling=scaling, chained=chained)

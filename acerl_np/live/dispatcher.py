@@ -19,34 +19,14 @@ import numpy as np
 
 from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.state import BATTERY_GOOD, INSTANCE_TASK_SLOTS, NEVER, PARKING, TO_CHARGER
-from acerl_np.live import events
-from acerl_np.live.audit import (
-    ASSIGNED,
-    CHARGE,
-    DAY_BEGAN,
-    ORDERS,
-    PARK,
-    RECALL,
-    STARTED,
-    AuditLog,
-    name_line,
-    read_log,
-    redo_line,
-)
+from acerl_np.live import audit as logs
+from acerl_np.live import events, saving
 from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
 from acerl_np.live.events import Assignment, Charge, Event, Forecast, Order, Park, Recall
 from acerl_np.live.feed import AHEAD, LATE, Feed, Numbers
 from acerl_np.live.floor import MOST, DayBegan, Floor, Given, Recalled, Sent, check_record
 from acerl_np.live.forecast import Forecaster, find_player
-from acerl_np.live.saving import (
-    describe_unusable,
-    read_dispatcher,
-    read_event,
-    read_time,
-    unpack_feed,
-    write_dispatcher,
-)
 from acerl_np.policies.agent import OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import MAX_FUTURES, Lookahead
@@ -286,10 +266,10 @@ class Dispatcher(CopiedWhole):
         self._floor.apply(DayBegan(-math.inf, float(start)))
         self._warm_up()
         self._feed = Feed(self._floor, self.lateness, self.ahead)
-        self._audit: AuditLog | None = None
+        self._audit: logs.AuditLog | None = None
         self._forecasting: tuple[Sequence[Instance] | None, Forecaster] | None = None
         if audit is not None:
-            self._begin_log(AuditLog(audit, fsync=bool(fsync)))
+            self._begin_log(logs.AuditLog(audit, fsync=bool(fsync)))
 
     def __enter__(self) -> Self:
         return self
@@ -332,10 +312,10 @@ class Dispatcher(CopiedWhole):
         if isinstance(self.policy, Lookahead):
             self._decider.decide(floor, 0, floor.day.start)
 
-    def _begin_log(self, log: AuditLog) -> None:
+    def _begin_log(self, log: logs.AuditLog) -> None:
         self._audit = log
         self._note(
-            STARTED,
+            logs.STARTED,
             start=self._floor.day.start,
             options=self._list_options(),
             policy=self.policy if isinstance(self.policy, str) else type(self.policy).__name__,
@@ -459,7 +439,7 @@ class Dispatcher(CopiedWhole):
         clock = self._feed.time
         self._feed.expire(clock)
         self._feed.begin_day(float(start))
-        self._note(DAY_BEGAN, start=float(start), clock=None if math.isinf(clock) else clock)
+        self._note(logs.DAY_BEGAN, start=float(start), clock=None if math.isinf(clock) else clock)
 
     @undone
     def feed(self, event: Event, *, hold: bool = False, number: int | None = None) -> None:
@@ -682,7 +662,7 @@ class Dispatcher(CopiedWhole):
         order = Recall(vehicle, task, reason, self._count_order())
         self._given = {name: made for name, made in self._given.items() if name != vehicle}
         self._recalls = {**self._recalls, vehicle: [*self._recalls.get(vehicle, ()), order]}
-        self._note_order(RECALL, now, order)
+        self._note_order(logs.RECALL, now, order)
         return order
 
     def _send_idle(self, now: float, orders: list[Order]) -> None:
@@ -712,7 +692,7 @@ class Dispatcher(CopiedWhole):
         kind = Charge if charges else Park
         order = kind(vehicle, site, reason, self._count_order())
         self._given = {**self._given, vehicle: order}
-        self._note_order(CHARGE if charges else PARK, now, order)
+        self._note_order(logs.CHARGE if charges else logs.PARK, now, order)
         return order
 
     def _count_order(self) -> int:
@@ -925,7 +905,7 @@ class Dispatcher(CopiedWhole):
         if reason is not None:
             options = [option._asdict() for option in reason.options]
             told["reason"] = {**reason._asdict(), "options": options}
-        self._note_order(ASSIGNED, now, assignment, **told)
+        self._note_order(logs.ASSIGNED, now, assignment, **told)
         return assignment
 
     def _check_time(self, time: float, what: str) -> float:
@@ -984,7 +964,7 @@ class Dispatcher(CopiedWhole):
             options["last_order"] = self._last_order
             options["opens"] = self._opens
             options["asked"] = None if math.isinf(self._asked) else self._asked
-        write_dispatcher(path, self.policy, options, self._feed)
+        saving.write_dispatcher(path, self.policy, options, self._feed)
 
     @classmethod
     def load(
@@ -1021,7 +1001,7 @@ class Dispatcher(CopiedWhole):
         with trusting(trust):
             dispatcher = cls._restore(path)
         if audit is not None:
-            dispatcher._begin_log(AuditLog(audit, fsync=bool(fsync)))
+            dispatcher._begin_log(logs.AuditLog(audit, fsync=bool(fsync)))
         return dispatcher
 
     @classmethod
@@ -1032,25 +1012,24 @@ class Dispatcher(CopiedWhole):
         **options: Any,
     ) -> Dispatcher:
         """Restore a saved dispatcher, on request with another policy and other options."""
-        data, policy = read_dispatcher(path, policy)
+        data, policy = saving.read_dispatcher(path, policy)
         try:
             layout = Layout.from_dict(data["layout"])
             kept = {name: data[name] for name in (*OPTIONS, *ERRAND_OPTIONS) if name in data}
             dispatcher = cls(layout, policy, **{**kept, **options})
             dispatcher._decisions = int(data["decisions"])
-            unpack_feed(dispatcher._feed, data, dispatcher.layout)
-            # An older file does not say; its log does not begin with the first line then, either.
-            dispatcher._lines = int(data.get("lines", 1))
-            dispatcher._feed.numbers = Numbers(int(end) for end in data.get("numbers", ()))
+            saving.unpack_feed(dispatcher._feed, data, dispatcher.layout)
+            dispatcher._lines = int(data["lines"])
+            dispatcher._feed.numbers = Numbers(int(end) for end in data["numbers"])
             dispatcher._last_order = int(data.get("last_order", dispatcher._decisions))
-            for made in (*data.get("given", ()), *data.get("orders", ())):
-                dispatcher._keep(made.get("kind", ASSIGNED), made)
+            for made in (*data["given"], *data.get("orders", ())):
+                dispatcher._keep(made.get("kind", logs.ASSIGNED), made)
                 if made["owed"]:
                     dispatcher._owed.add(int(made["number"]))
             dispatcher._opens = bool(data.get("opens", True))
-            dispatcher._asked = read_time(data.get("asked"))
+            dispatcher._asked = saving.read_time(data.get("asked"))
         except UNUSABLE as error:
-            raise InputError(describe_unusable(path, error)) from error
+            raise InputError(saving.describe_unusable(path, error)) from error
         return dispatcher
 
     @classmethod
@@ -1105,7 +1084,7 @@ class Dispatcher(CopiedWhole):
         LogWarning
             If its last line was cut off, or the time of one lies so far ahead that it is passed over.
         """
-        lines, torn, size = read_log(audit)
+        lines, torn, size = logs.read_log(audit)
         if isinstance(layout, str | os.PathLike):
             layout = load_layout(layout)
         if state is not None:
@@ -1116,7 +1095,7 @@ class Dispatcher(CopiedWhole):
                 )
         elif lines:
             logged = lines[0][1]
-            place, last = [item for item in lines if item[1]["kind"] == STARTED][-1]
+            place, last = [item for item in lines if item[1]["kind"] == logs.STARTED][-1]
             known = (*OPTIONS, *ERRAND_OPTIONS)
             kept = {name: value for name, value in last["options"].items() if name in known}
             given = {**kept, **options, "start": logged["start"]}
@@ -1125,7 +1104,7 @@ class Dispatcher(CopiedWhole):
             except InputError as error:
                 if str(error).split(":")[0] not in kept.keys() - options.keys():
                     raise
-                raise RecordError(f"{audit}: {place}: {STARTED}: {error}") from error
+                raise RecordError(f"{audit}: {place}: {logs.STARTED}: {error}") from error
             fleet = [vehicle.id for vehicle in dispatcher.layout.vehicles]
             if logged["line"] == 0 and fleet != logged["vehicles"]:
                 found = list_some([describe(name) for name in logged["vehicles"]], 20)
@@ -1136,7 +1115,7 @@ class Dispatcher(CopiedWhole):
         else:
             dispatcher = cls(layout, policy, **options)
         dispatcher._redo(audit, lines)
-        log = AuditLog(audit, fsync=bool(fsync), size=size)
+        log = logs.AuditLog(audit, fsync=bool(fsync), size=size)
         if torn:
             what = f"{audit}: {torn}: cut off, as by a kill; it counts as not written"
             warnings.warn(what, LogWarning, stacklevel=2)
@@ -1155,16 +1134,16 @@ class Dispatcher(CopiedWhole):
                 )
             if line["line"] < self._lines:
                 continue
-            with name_line(f"{path}: {place}", line):
-                redo_line(self._feed, line, f"{path}: {place}")
-                if line["kind"] in ORDERS:
-                    self._decisions += line["kind"] == ASSIGNED
+            with logs.name_line(f"{path}: {place}", line):
+                logs.redo_line(self._feed, line, f"{path}: {place}")
+                if line["kind"] in logs.ORDERS:
+                    self._decisions += line["kind"] == logs.ASSIGNED
                     self._last_order = int(line["number"])
                     self._keep(line["kind"], line)
                 elif "number" in line:
                     self._feed.numbers.add(int(line["number"]))
                 if line["kind"] in events.EVENTS:
-                    self._settle_recalls(read_event(events.EVENTS[line["kind"]], line))
+                    self._settle_recalls(saving.read_event(events.EVENTS[line["kind"]], line))
             self._lines += 1
         self._feed.lateness, self._feed.ahead = self.lateness, self.ahead
         self._owed = {made.number for made in self._given.values()}
@@ -1173,17 +1152,17 @@ class Dispatcher(CopiedWhole):
     def _keep(self, kind: str, made: dict[str, Any]) -> None:
         """Note an order that a log or a saved state tells."""
         vehicle, number = str(made["vehicle"]), int(made["number"])
-        if kind == ASSIGNED:
+        if kind == logs.ASSIGNED:
             futures, finish = int(made["futures"]), made["finish"]
             finish = math.nan if finish is None else float(finish)
             task, rule = str(made["task"]), str(made["rule"])
             self._given[vehicle] = Assignment(vehicle, task, rule, futures, finish, number=number)
-        elif kind == RECALL:
+        elif kind == logs.RECALL:
             self._given.pop(vehicle, None)
             recall = Recall(vehicle, str(made["task"]), str(made["reason"]), number)
             self._recalls.setdefault(vehicle, []).append(recall)
         else:
-            own = Charge if kind == CHARGE else Park
+            own = Charge if kind == logs.CHARGE else Park
             self._given[vehicle] = own(vehicle, str(made["site"]), str(made["reason"]), number)
 
 

@@ -8,7 +8,24 @@ from typing import NamedTuple, get_args
 
 
 @dataclass(frozen=True)
-class TaskArrived:
+class _OfTask:
+    time: float
+    task: str
+
+
+@dataclass(frozen=True)
+class _OfVehicle:
+    time: float
+    vehicle: str
+
+
+@dataclass(frozen=True)
+class _AtSite(_OfVehicle):
+    site: str
+
+
+@dataclass(frozen=True)
+class TaskArrived(_OfTask):
     """A task begins to wait.
 
     Attributes
@@ -39,8 +56,6 @@ class TaskArrived:
         is played ahead goes by that.
     """
 
-    time: float
-    task: str
     pickup: str
     delivery: str
     expiry: float
@@ -54,7 +69,7 @@ class TaskArrived:
 
 
 @dataclass(frozen=True)
-class TaskAnnounced:
+class TaskAnnounced(_OfTask):
     """It is known when a task is ready that is held back: from now on it may be given to a vehicle.
 
     The vehicle waits at the pickup until the task is ready. Announced again, it is ready at another time.
@@ -68,13 +83,10 @@ class TaskAnnounced:
         s, of the same clock.
     """
 
-    time: float
-    task: str
     ready: float
 
 
-@dataclass(frozen=True)
-class TaskReady:
+class TaskReady(_OfTask):
     """A task that is held back, or was announced, may be loaded from now on.
 
     Attributes
@@ -83,9 +95,6 @@ class TaskReady:
         s.
     task : str
     """
-
-    time: float
-    task: str
 
 
 @dataclass(frozen=True)
@@ -107,7 +116,7 @@ class MachineBusy:
 
 
 @dataclass(frozen=True)
-class TaskChanged:
+class TaskChanged(_OfTask):
     """A task that waits or is held back is due at another time, or has another priority.
 
     Attributes
@@ -121,14 +130,11 @@ class TaskChanged:
         None leaves it.
     """
 
-    time: float
-    task: str
     due: float | None = None
     priority: float | None = None
 
 
-@dataclass(frozen=True)
-class TaskCancelled:
+class TaskCancelled(_OfTask):
     """A task that waits or is held back is withdrawn.
 
     Attributes
@@ -138,12 +144,9 @@ class TaskCancelled:
     task : str
     """
 
-    time: float
-    task: str
-
 
 @dataclass(frozen=True)
-class TaskRecalled:
+class TaskRecalled(_OfTask):
     """A task is taken off a vehicle that has not reached its pickup.
 
     The vehicle is idle at the next site on its way. The task waits again, last in the pool, from now on;
@@ -158,13 +161,11 @@ class TaskRecalled:
     cancel : bool
     """
 
-    time: float
-    task: str
     cancel: bool = False
 
 
 @dataclass(frozen=True)
-class VehicleIdle:
+class VehicleIdle(_AtSite):
     """A working vehicle has delivered its task and stands at a site.
 
     Attributes
@@ -177,14 +178,10 @@ class VehicleIdle:
         the task waits again from now on, last in the pool.
     """
 
-    time: float
-    vehicle: str
-    site: str
     delivered: bool = True
 
 
-@dataclass(frozen=True)
-class VehiclePassed:
+class VehiclePassed(_AtSite):
     """A vehicle that works or is sent somewhere, or that somebody moves while it is idle, has reached a site.
 
     At the charger to which it was sent it waits from then on until `VehicleCharging`.
@@ -196,13 +193,8 @@ class VehiclePassed:
     vehicle, site : str
     """
 
-    time: float
-    vehicle: str
-    site: str
 
-
-@dataclass(frozen=True)
-class VehicleParked:
+class VehicleParked(_AtSite):
     """A vehicle without a task stands where it parks: one that was sent there, or that somebody moved.
 
     Attributes
@@ -212,13 +204,9 @@ class VehicleParked:
     vehicle, site : str
     """
 
-    time: float
-    vehicle: str
-    site: str
-
 
 @dataclass(frozen=True)
-class VehicleCharging:
+class VehicleCharging(_AtSite):
     """A vehicle begins to charge at a charger's site, or ends and is idle there.
 
     Attributes
@@ -229,14 +217,11 @@ class VehicleCharging:
     begins : bool
     """
 
-    time: float
-    vehicle: str
-    site: str
     begins: bool = True
 
 
 @dataclass(frozen=True)
-class VehicleLevel:
+class VehicleLevel(_OfVehicle):
     """What a vehicle's battery holds; it corrects what has been reckoned.
 
     Attributes
@@ -250,14 +235,12 @@ class VehicleLevel:
         Of the capacity, in the place of `level`.
     """
 
-    time: float
-    vehicle: str
     level: float | None = None
     percent: float | None = None
 
 
 @dataclass(frozen=True)
-class RecallAnswered:
+class RecallAnswered(_OfVehicle):
     """A vehicle was told to give a task back: it has, or it has loaded it before.
 
     Attributes
@@ -270,14 +253,11 @@ class RecallAnswered:
         the vehicle was given instead waits again.
     """
 
-    time: float
-    vehicle: str
     task: str
     done: bool = True
 
 
-@dataclass(frozen=True)
-class VehicleBroke:
+class VehicleBroke(_OfVehicle):
     """A vehicle breaks down; its task, if it has one, waits again, last in the pool.
 
     Attributes
@@ -287,12 +267,9 @@ class VehicleBroke:
     vehicle : str
     """
 
-    time: float
-    vehicle: str
-
 
 @dataclass(frozen=True)
-class VehicleRepaired:
+class VehicleRepaired(_OfVehicle):
     """A broken vehicle is idle again, where it broke down or at `site`.
 
     Attributes
@@ -303,13 +280,11 @@ class VehicleRepaired:
     site : str or None
     """
 
-    time: float
-    vehicle: str
     site: str | None = None
 
 
 @dataclass(frozen=True)
-class VehicleAdded:
+class VehicleAdded(_AtSite):
     """A vehicle joins the fleet, idle at a site.
 
     Attributes
@@ -323,15 +298,12 @@ class VehicleAdded:
         Units of load, 0 for any.
     """
 
-    time: float
-    vehicle: str
-    site: str
     speed: float = 1.0
     capacity: float = 0.0
 
 
 @dataclass(frozen=True)
-class VehicleRemoved:
+class VehicleRemoved(_OfVehicle):
     """A vehicle leaves the fleet for good.
 
     One that works leaves when it has delivered; with `at_once` now, and its task waits again as after a
@@ -345,13 +317,11 @@ class VehicleRemoved:
     at_once : bool
     """
 
-    time: float
-    vehicle: str
     at_once: bool = False
 
 
 @dataclass(frozen=True)
-class VehicleOutOfService:
+class VehicleOutOfService(_OfVehicle):
     """A vehicle is given no more tasks until `VehicleBack`: charging, service, driven by hand.
 
     One that works delivers its task first; with `at_once` it stops now, and its task waits again as after
@@ -365,13 +335,11 @@ class VehicleOutOfService:
     at_once : bool
     """
 
-    time: float
-    vehicle: str
     at_once: bool = False
 
 
 @dataclass(frozen=True)
-class VehicleBack:
+class VehicleBack(_OfVehicle):
     """A vehicle that is out of service, or about to be, serves again, where it stands or at `site`.
 
     Attributes
@@ -382,8 +350,6 @@ class VehicleBack:
     site : str or None
     """
 
-    time: float
-    vehicle: str
     site: str | None = None
 
 

@@ -9,20 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.live import events
-from acerl_np.live.board import (
-    LEAVING,
-    OUT,
-    REMOVING,
-    SERVING,
-    Board,
-    Day,
-    LiveTask,
-    LiveVehicle,
-    Situation,
-    Way,
-    find_arrival,
-)
+from acerl_np.live import board, events
 from acerl_np.live.events import Event
 from acerl_np.problem.fields import read_id
 from acerl_np.problem.layout import Layout
@@ -96,7 +83,7 @@ NoEvent = Ordered | DayBegan
 Item = Event | NoEvent
 
 
-class Floor(Board):
+class Floor(board.Board):
     """What is known about the floor, and what events do to it.
 
     Parameters
@@ -135,13 +122,13 @@ class Floor(Board):
     def advance(self, now: float) -> None:
         """Let those tasks wait that are held back until `now` or before."""
         while self.next_release is not None and self.next_release <= now:
-            task = min(self._list_timed(), key=lambda task: find_arrival(task.event))
+            task = min(self._list_timed(), key=lambda task: board.find_arrival(task.event))
             del self.planned[task.event.task]
             self._begin_waiting(task)
-            self.last_release = max(self.last_release, find_arrival(task.event))
+            self.last_release = max(self.last_release, board.find_arrival(task.event))
             self._plan_release()
 
-    def restore(self, situation: Situation, *, anew: bool = False) -> None:
+    def restore(self, situation: board.Situation, *, anew: bool = False) -> None:
         """Return to a situation, as `Board.restore`."""
         is_other = anew or situation.layout is not self.layout
         super().restore(situation, anew=anew)
@@ -159,7 +146,7 @@ class Floor(Board):
             others[pickup] = False
             if others.any():
                 ends = self.layout.sites[pickup].id, self.layout.sites[int(np.argmax(others))].id
-                self._begin_waiting(LiveTask(events.TaskArrived(0.0, "", *ends, 1.0)))
+                self._begin_waiting(board.LiveTask(events.TaskArrived(0.0, "", *ends, 1.0)))
                 return
 
     def check_assignment(self, what: str, vehicle: str, task: str) -> tuple[int, int]:
@@ -167,7 +154,7 @@ class Floor(Board):
         v = self._find_vehicle(vehicle, what)
         if self.vehicles[v].status not in (S.IDLE, *ERRANDS):
             raise EventError(f"{what}: vehicle '{vehicle}' is not idle")
-        if self.vehicles[v].service != SERVING:
+        if self.vehicles[v].service != board.SERVING:
             raise EventError(f"{what}: vehicle '{vehicle}' is out of service")
         if task not in self.pool:
             raise EventError(f"{what}: task '{describe(task)}' does not wait")
@@ -210,7 +197,7 @@ class Floor(Board):
         self.turn(v, order.time)
 
     def _begin_day(self, item: DayBegan) -> None:
-        self.day = Day(item.start)
+        self.day = board.Day(item.start)
         if np.isinf(item.time) and self.has_errands:
             for v, vehicle in enumerate(self.vehicles):
                 self.put(v, self._make_vehicle(v, vehicle.site, item.start))
@@ -288,8 +275,8 @@ class Floor(Board):
             raise EventError(f"{what}: no vehicle that may carry it can reach '{event.pickup}'")
         sites = self.layout.sites
         own = _normalise(event, sites[pickup].id, sites[delivery].id)
-        task = LiveTask(own, told=None if own == event else event)
-        if own.after or find_arrival(own) > own.time:
+        task = board.LiveTask(own, told=None if own == event else event)
+        if own.after or board.find_arrival(own) > own.time:
             self.hold(task)
             self._plan_release()
         else:
@@ -346,7 +333,7 @@ class Floor(Board):
         left = np.ceil(event.seconds - 0.5e-9) + np.arange(len(mine))
         self.clock.machine[mine] = event.time + left // len(mine)
 
-    def _begin_waiting(self, task: LiveTask) -> None:
+    def _begin_waiting(self, task: board.LiveTask) -> None:
         self.enter(task)
         event, arrival = task.event, task.arrival
         index = self.layout.site_index
@@ -356,13 +343,13 @@ class Floor(Board):
 
     def _plan_release(self) -> None:
         planned = self._list_timed()
-        self.next_release = min((find_arrival(task.event) for task in planned), default=None)
+        self.next_release = min((board.find_arrival(task.event) for task in planned), default=None)
 
-    def _list_timed(self) -> list[LiveTask]:
+    def _list_timed(self) -> list[board.LiveTask]:
         """Return those tasks that are held back until a time that is known."""
         return [task for task in self.planned.values() if not task.event.after]
 
-    def _find_waiting(self, event: events.TaskChanged | events.TaskCancelled) -> LiveTask:
+    def _find_waiting(self, event: events.TaskChanged | events.TaskCancelled) -> board.LiveTask:
         """Return a task that waits or is held back."""
         task = self._find_task(event.task)
         if task is None or task.vehicle >= 0:
@@ -438,7 +425,7 @@ class Floor(Board):
             raise EventError(f"{what}: vehicle '{describe(name)}' unknown; expected one of {known}")
         return v
 
-    def _expect(self, event: Any, *statuses: int) -> tuple[int, LiveVehicle]:
+    def _expect(self, event: Any, *statuses: int) -> tuple[int, board.LiveVehicle]:
         """Return a vehicle that has one of these statuses."""
         what = name_event(event)
         v = self._find_vehicle(event.vehicle, what)
@@ -453,7 +440,7 @@ class Floor(Board):
         return v, vehicle
 
     def _find_place(
-        self, event: events.VehicleRepaired | events.VehicleBack, vehicle: LiveVehicle
+        self, event: events.VehicleRepaired | events.VehicleBack, vehicle: board.LiveVehicle
     ) -> int:
         """Return the site of an event, by default the one at which the vehicle stands."""
         return (
@@ -474,12 +461,12 @@ class Floor(Board):
     def _end_work(self, v: int, site: int, now: float, status: int = S.IDLE) -> None:
         """Let a vehicle stand at a site without a task; one that was to leave then leaves."""
         vehicle = self.vehicles[v]
-        if vehicle.service == REMOVING:
+        if vehicle.service == board.REMOVING:
             rest = [item for w, item in enumerate(self.layout.vehicles) if w != v]
             self._set_fleet(rest, "VehicleRemoved")
             return
-        service = OUT if vehicle.service == LEAVING else vehicle.service
-        broke = float(now) if service == OUT or status == S.BROKEN else vehicle.broke
+        service = board.OUT if vehicle.service == board.LEAVING else vehicle.service
+        broke = float(now) if service == board.OUT or status == S.BROKEN else vehicle.broke
         if self.has_errands:
             level = self.find_level(v, now)
             vehicle = vehicle._replace(since=now, level=level, level_time=now, way=None)
@@ -533,7 +520,7 @@ class Floor(Board):
             is_confirmed = site == pickup != vehicle.site
         self.put(v, vehicle._replace(site=site, has_fetched=has_fetched, is_confirmed=is_confirmed))
 
-    def _follow(self, v: int, way: Way, site: int, now: float) -> Way:
+    def _follow(self, v: int, way: board.Way, site: int, now: float) -> board.Way:
         """Return the way on from a site that a vehicle has reached."""
         # A way that begins there does so at a whole second after it was joined.
         began = max(now, way.began) if site == way.site and way.began < now + 1.0 else now
@@ -609,7 +596,7 @@ class Floor(Board):
         way = vehicle.way._replace(site=ends[0], began=now, before=ends[0], reached=now, loaded=now)
         finish = max(now + 1.0, now + self._estimate(v, ends[0], task))
         self.put(v, vehicle._replace(site=ends[0], way=way, finish=finish, has_fetched=True))
-        if other not in (-1, v) and self.vehicles[other].service != SERVING:
+        if other not in (-1, v) and self.vehicles[other].service != board.SERVING:
             self._end_work(other, self.vehicles[other].site, now)
 
     def _break(self, event: events.VehicleBroke) -> None:
@@ -651,7 +638,7 @@ class Floor(Board):
     def _withdraw(self, event: events.VehicleOutOfService | events.VehicleRemoved) -> None:
         v, vehicle = self._expect(event, S.IDLE, S.WORKING, S.BROKEN, *ERRANDS)
         what, is_removal = name_event(event), isinstance(event, events.VehicleRemoved)
-        if not is_removal and vehicle.service != SERVING:
+        if not is_removal and vehicle.service != board.SERVING:
             raise EventError(
                 f"{what}: vehicle '{event.vehicle}' is out of service, or about to be; "
                 "expected one in service"
@@ -659,12 +646,14 @@ class Floor(Board):
         if is_removal:
             fleet = zip(self.layout.vehicles, self.vehicles, strict=True)
             rest = [
-                item for w, (item, own) in enumerate(fleet) if w != v and own.service != REMOVING
+                item
+                for w, (item, own) in enumerate(fleet)
+                if w != v and own.service != board.REMOVING
             ]
             if not rest:
                 raise EventError(f"{what}: the last vehicle; expected at least one to stay")
             self._find_fleet(rest, what)
-        self.put(v, vehicle._replace(service=REMOVING if is_removal else LEAVING))
+        self.put(v, vehicle._replace(service=board.REMOVING if is_removal else board.LEAVING))
         if vehicle.status != S.WORKING or event.at_once:
             self._drop(v, float(event.time) - 1.0)
             status = S.BROKEN if vehicle.status == S.BROKEN else S.IDLE
@@ -672,14 +661,14 @@ class Floor(Board):
 
     def _come_back(self, event: events.VehicleBack) -> None:
         v, vehicle = self._expect(event, S.IDLE, S.WORKING, S.BROKEN, *ERRANDS)
-        if vehicle.service not in (OUT, LEAVING):
+        if vehicle.service not in (board.OUT, board.LEAVING):
             raise EventError(
                 f"{name_event(event)}: vehicle '{event.vehicle}' is not out of service; "
                 "expected it to be"
             )
         since = float(event.time) if self.has_errands else vehicle.since
         site = self._find_place(event, vehicle)
-        self.put(v, vehicle._replace(service=SERVING, site=site, since=since))
+        self.put(v, vehicle._replace(service=board.SERVING, site=site, since=since))
 
     def _find_fleet(self, vehicles: Iterable[Vehicle], what: str) -> Layout:
         """Return the floor with another fleet, which the policy must serve."""
@@ -699,7 +688,7 @@ class Floor(Board):
                 own.append(before.vehicles[self._positions[vehicle.id]])
             else:
                 start = layout.site_index[vehicle.start]
-                own.append(LiveVehicle(S.IDLE, SERVING, start, start))
+                own.append(board.LiveVehicle(S.IDLE, board.SERVING, start, start))
             name = own[v].task
             if name is not None:
                 tasks[name] = tasks[name]._replace(vehicle=v)

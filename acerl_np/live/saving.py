@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from acerl_np.kernels.state import WORKING
-from acerl_np.live.board import DAY_FIELDS, SERVING, Day, LiveTask, LiveVehicle, Situation, Way
+from acerl_np.live.board import DAY_FIELDS, Day, LiveTask, LiveVehicle, Situation, Way
 from acerl_np.live.events import EVENTS, Event, TaskArrived
 from acerl_np.live.feed import Entry, Feed
 from acerl_np.live.floor import DayBegan, Given, Item, NoEvent, Recalled, Sent
@@ -25,8 +25,6 @@ from acerl_np.support.files import read_arrays, take_kind, write_arrays
 from acerl_np.support.numbers import is_real
 
 FORMAT = 3
-OLD_FORMATS = (1, 2)
-"""Without a day; without the last events. Still read."""
 
 ERRAND_FIELDS = ("since", "level", "level_time", "way")
 """Fields of vehicles that are only written where there is something in them."""
@@ -70,8 +68,7 @@ def read_dispatcher(path: str | os.PathLike[str], policy: Any = None) -> tuple[d
         If the file is missing, damaged, of another format version, or holds no dispatcher.
     """
     arrays = read_arrays(path, InputError)
-    formats = (*OLD_FORMATS, FORMAT)
-    take_kind(path, arrays, "dispatcher", formats, InputError, noun="a dispatcher")
+    take_kind(path, arrays, "dispatcher", FORMAT, InputError, noun="a dispatcher")
     try:
         data = json.loads(arrays["state"].tobytes().decode())
         if policy is None:
@@ -142,7 +139,7 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
 
 
 def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
-    """Let a new dispatcher's feed take over what was saved, also of the formats before this one.
+    """Let a new dispatcher's feed take over what was saved.
 
     The layout has the fleet before the last events. Data that are not usable raise an EventError, KeyError,
     TypeError or ValueError.
@@ -153,35 +150,35 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
             row=n + row,
             since=float(entry["since"]),
             vehicle=int(entry["vehicle"]),
-            slot=int(entry.get("slot", 0)),
+            slot=int(entry["slot"]),
         )
     carried = {task.vehicle: name for name, task in tasks.items()}
     vehicles = [
         LiveVehicle(
             status=int(entry["status"]),
-            service=int(entry.get("service", SERVING)),
+            service=int(entry["service"]),
             site=layout.site_index[entry["site"]],
-            origin=layout.site_index[entry.get("origin", entry["site"])],
-            has_fetched=bool(entry.get("has_fetched", False)),
+            origin=layout.site_index[entry["origin"]],
+            has_fetched=bool(entry["has_fetched"]),
             task=carried.get(v) if int(entry["status"]) == WORKING else None,
-            finish=float(entry.get("finish", 0.0)),
-            broke=float(entry.get("broke", 0.0)),
-            is_confirmed=bool(entry.get("is_confirmed", False)),
+            finish=float(entry["finish"]),
+            broke=float(entry["broke"]),
+            is_confirmed=bool(entry["is_confirmed"]),
             **{name: float(entry.get(name, 0.0)) for name in ("since", "level", "level_time")},
             way=_unpack_way(entry["way"], layout) if "way" in entry else None,
         )
         for v, entry in enumerate(data["vehicles"])
     ]
-    planned = {entry["task"]: _unpack_task(entry) for entry in data.get("planned", [])}
+    planned = {entry["task"]: _unpack_task(entry) for entry in data["planned"]}
     if feed.floor.has_chains:
         rows = range(n + len(tasks), n + len(tasks) + len(planned))
         planned = {
             name: task._replace(row=row)
             for row, (name, task) in zip(rows, planned.items(), strict=True)
         }
-    day = _unpack_day(data.get("day", {}))
+    day = _unpack_day(data["day"])
     pool = [str(name) for name in data["pool"]]
-    machines = np.array([read_time(time) for time in data.get("machines", [None] * n)])
+    machines = np.array([read_time(time) for time in data["machines"]])
     if len(machines) != n:
         raise ValueError(f"machines: read {len(machines)}; expected {n}")
     base = Situation(layout, vehicles, tasks, pool, planned, machines, day, day.mark)
@@ -191,9 +188,9 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
             n,
             _unpack_item(entry["item"]),
             bool(entry["holds"]),
-            told=None if entry.get("number") is None else int(entry["number"]),
+            told=None if entry["number"] is None else int(entry["number"]),
         )
-        for n, entry in enumerate(data.get("entries", []))
+        for n, entry in enumerate(data["entries"])
     ]
     feed.take_over(base, entries, read_time(data["time"]))
 
@@ -221,14 +218,10 @@ def _unpack_way(values: list[Any], layout: Layout) -> Way:
 
 
 def _unpack_day(data: dict[str, Any]) -> Day:
-    """Return a day; of nothing the first moment of one."""
-    day = Day(float(data.get("start", 0.0)))
-    for (pickup, delivery), values in zip(
-        data.get("ends", []), data.get("values", []), strict=True
-    ):
+    day = Day(float(data["start"]))
+    for (pickup, delivery), values in zip(data["ends"], data["values"], strict=True):
         day.add(int(pickup), int(delivery), [float(value) for value in values])
-    day.delay = float(data.get("delay", 0.0))
-    day.delivered = int(data.get("delivered", 0))
+    day.delay, day.delivered = float(data["delay"]), int(data["delivered"])
     return day
 
 
@@ -266,5 +259,4 @@ def _unpack_policy(arrays: dict[str, np.ndarray]) -> Any:
 
     if ahead := part("ahead."):
         return Lookahead.from_arrays(ahead)
-    # Dispatchers that were saved before there were other forms say none.
-    return unpack_policy({"form": np.array("network"), **part("policy.")})
+    return unpack_policy(part("policy."))

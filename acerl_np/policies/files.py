@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from acerl_np.simulation.scene import Scene
 
 FORMAT = 3
-OLD_FORMAT = 2
-"""Networks alone, without form and origin; still read."""
 
 FORMS = {
     "agents": ("acerl_np.policies.agent_pair", "AgentPair"),
@@ -240,10 +238,7 @@ def load_policy(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
         If the file is missing, damaged, of another format version, or holds no policy.
     """
     arrays = read_arrays(path, PolicyError)
-    formats = (OLD_FORMAT, FORMAT)
-    found = take_kind(path, arrays, "policy", formats, PolicyError, noun="a policy file")
-    if found == OLD_FORMAT:
-        arrays["form"] = np.array("network")
+    take_kind(path, arrays, "policy", FORMAT, PolicyError, noun="a policy file")
     try:
         with trusting(trust):
             return unpack_policy(arrays)

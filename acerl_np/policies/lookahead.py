@@ -21,15 +21,9 @@ from acerl_np.policies.network import Policy
 from acerl_np.policies.own import OwnRule
 from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
 from acerl_np.policies.static import StaticPlan
+from acerl_np.problem import packing
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, find_layout, list_instances
-from acerl_np.problem.packing import (
-    UNUSABLE,
-    pack_instances,
-    pack_json,
-    unpack_instances,
-    unpack_json,
-)
 from acerl_np.problem.rules import find_rules, number_rules
 from acerl_np.problem.slots import POOL, find_slots
 from acerl_np.problem.tables import allocate_variants, build_problem, empty_problem
@@ -375,8 +369,8 @@ class Lookahead(BasePolicy):
         options["goal"] = self.goal.to_dict()
         return {
             **{f"base.{name}": array for name, array in base.items()},
-            "history": pack_instances(self.history),
-            "options": pack_json(options),
+            "history": packing.pack_instances(self.history),
+            "options": packing.pack_json(options),
         }
 
     @classmethod
@@ -394,14 +388,14 @@ class Lookahead(BasePolicy):
             if name.startswith("base.")
         }
         try:
-            options = unpack_json(arrays["options"])
+            options = packing.unpack_json(arrays["options"])
             rule = options.pop("rule")
             if "goal" in options:  # else it is from before there was another than the paper's
                 options["objective"] = Goal.from_dict(options.pop("goal"))
-            history = unpack_instances(arrays["history"])
+            history = packing.unpack_instances(arrays["history"])
             policy: Any = rule or unpack_policy(base)
             return cls(policy, history=history, **options)
-        except UNUSABLE as error:
+        except packing.UNUSABLE as error:
             reason = make_printable(str(error)[:400])
             raise PolicyError(f"lookahead: {reason}; expected what to_arrays returned") from error
 

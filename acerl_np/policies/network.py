@@ -117,6 +117,9 @@ class Policy(AnyPolicy):
         "smallest": ("i", 1),
         "has_biases": ("b", 0),
         "standardises": ("b", 0),
+        "slots": ("U", 0),
+        "task_ids": ("U", 1),
+        "rules": ("U", 1),
     }
 
     def __init__(
@@ -314,8 +317,8 @@ class Policy(AnyPolicy):
             smallest=(int(arrays["smallest"][0]), int(arrays["smallest"][1])),
             has_biases=bool(arrays["has_biases"]),
             standardises=bool(arrays["standardises"]),
-            slots=str(arrays.get("slots", "pool")),  # type: ignore[arg-type]
-            task_ids=np.atleast_1d(arrays.get("task_ids", ())).tolist(),
-            rules=np.atleast_1d(arrays.get("rules", PAPER_RULES)).tolist(),
+            slots=str(arrays["slots"]),  # type: ignore[arg-type]
+            task_ids=arrays["task_ids"].tolist(),
+            rules=arrays["rules"].tolist(),
             origin=origin,
         )

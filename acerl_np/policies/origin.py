@@ -11,16 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from acerl_np.problem import packing
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.layout import Layout, hash_fleet
-from acerl_np.problem.packing import (
-    UNUSABLE,
-    pack_instances,
-    pack_json,
-    unpack_instances,
-    unpack_json,
-)
 from acerl_np.support.errors import (
     InputError,
     PolicyError,
@@ -175,9 +169,9 @@ class Origin:
         }
         if self.goal != PAPER:
             data["goal"] = self.goal.to_dict()
-        arrays = {"facts": pack_json(data)}
+        arrays = {"facts": packing.pack_json(data)}
         if self.history:
-            arrays["history"] = pack_instances(self.history)
+            arrays["history"] = packing.pack_instances(self.history)
         return arrays
 
     def to_arrays(self) -> dict[str, np.ndarray]:
@@ -193,7 +187,7 @@ class Origin:
             for name, array in arrays.items():
                 if array.dtype != np.uint8 or array.ndim != 1 or array.size > MAX_TEXT_BYTES:
                     raise PolicyError(f"{name}: read {array.dtype} of shape {array.shape}")
-            data = unpack_json(arrays["facts"])
+            data = packing.unpack_json(arrays["facts"])
             origin = cls(
                 tuple(_read_place(item) for item in data["places"]),
                 tuple(
@@ -208,12 +202,12 @@ class Origin:
             if "history" not in arrays:
                 return origin
             # What a record asks of its fleet matters to those who play it.
-            history = unpack_instances(arrays["history"], servable=False)
+            history = packing.unpack_instances(arrays["history"], servable=False)
             found = cls.of(history)
             if (found.places, found.records) != (origin.places, origin.records):
                 raise PolicyError("the records do not fit their names and hashes")
             return replace(origin, history=tuple(history))
-        except UNUSABLE as error:
+        except packing.UNUSABLE as error:
             reason = make_printable(str(error)[:400])
             raise PolicyError(f"origin: {reason}; the file holds no usable origin") from error
 

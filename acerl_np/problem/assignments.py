@@ -7,15 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from acerl_np.problem import fields
 from acerl_np.problem.export import PLAIN, Export
-from acerl_np.problem.fields import (
-    TimeColumn,
-    count_seconds,
-    is_blank,
-    make_date_format,
-    read_id,
-    read_known,
-)
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.source import Table, refuse_faults
 from acerl_np.problem.task_rows import PAST, find_repeated
@@ -49,12 +42,14 @@ def read_assignments(
     also of the export's format. A `RecordError` names line and field of what is unknown or stands twice, of a
     vehicle that may not carry its task, or where a task is left out.
     """
-    form = make_date_format(export.date_format, export.timezone)
-    columns = {name: TimeColumn(name, form) for name in ("start", "finish")}
+    form = fields.make_date_format(export.date_format, export.timezone)
+    columns = {name: fields.TimeColumn(name, form) for name in ("start", "finish")}
     return PAST.read(path, lambda table: _collect(table, instance, columns), export)
 
 
-def _collect(table: Table, instance: Instance, columns: dict[str, TimeColumn]) -> Assignments:
+def _collect(
+    table: Table, instance: Instance, columns: dict[str, fields.TimeColumn]
+) -> Assignments:
     refuse_faults(table.faults, len(table.rows) + len(table.faults))
     layout = instance.layout
     task_index = {name: k for k, name in enumerate(instance.tasks)}
@@ -63,11 +58,11 @@ def _collect(table: Table, instance: Instance, columns: dict[str, TimeColumn]) -
     vehicle = np.full(n, -1, np.int32)
     times = {"start": np.zeros(n), "finish": np.full(n, np.nan)}
     rows = list(zip(table.rows, table.places, strict=True))
-    seen = [read_id(row, "task", place) for row, place in rows]
+    seen = [fields.read_id(row, "task", place) for row, place in rows]
     refuse_faults(list(find_repeated(seen, table.places).values()), len(rows))
     for row, place in rows:
-        task = read_known(row, place, "task", task_index, f"record '{instance.name}'")
-        v = read_known(row, place, "vehicle", vehicle_index, f"layout '{layout.name}'")
+        task = fields.read_known(row, place, "task", task_index, f"record '{instance.name}'")
+        v = fields.read_known(row, place, "vehicle", vehicle_index, f"layout '{layout.name}'")
         vehicle[task] = v
         capacity = layout.vehicles[v].capacity
         if 0.0 < capacity < instance.demand[task]:
@@ -76,9 +71,9 @@ def _collect(table: Table, instance: Instance, columns: dict[str, TimeColumn]) -
                 f"expected a vehicle that may carry the task's demand of {instance.demand[task]:g}"
             )
         for column, moments in times.items():
-            if column == "start" or not is_blank(row.get(column)):
+            if column == "start" or not fields.is_blank(row.get(column)):
                 found = columns[column].read(row, place)
-                moments[task] = count_seconds(found, instance.epoch, column, place)
+                moments[task] = fields.count_seconds(found, instance.epoch, column, place)
     there = set(seen)
     missing = [name for name in instance.tasks if name not in there]
     if missing:

@@ -5,20 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from acerl_np.problem import limits
-from acerl_np.problem.json_tree import (
-    Field,
-    flag,
-    ids,
-    items,
-    names,
-    number,
-    one,
-    pair,
-    table,
-    text,
-    whole,
-)
+from acerl_np.problem import json_tree, limits
 from acerl_np.support.errors import LayoutError, describe
 
 SCALING_PAIRS = ("distance", "waiting", "expiry", "demand", "total_distance")
@@ -60,7 +47,10 @@ class Breakdown:
     repair_time: float
 
 
-MEAN_TIMES = {"mean_time_between_failures": number(1.0), "mean_time_to_repair": number(0.0)}
+MEAN_TIMES = {
+    "mean_time_between_failures": json_tree.number(1.0),
+    "mean_time_to_repair": json_tree.number(0.0),
+}
 
 
 @dataclass(frozen=True)
@@ -191,20 +181,20 @@ def check_model(model: object, where: str) -> None:
 # The file: each table of fields reads and writes a part. Keys are written in this order.
 
 SITE = {
-    "id": text(),
-    "x": number(-limits.MAX_NUMBER),
-    "y": number(-limits.MAX_NUMBER),
-    "kind": text(""),
+    "id": json_tree.text(),
+    "x": json_tree.number(-limits.MAX_NUMBER),
+    "y": json_tree.number(-limits.MAX_NUMBER),
+    "kind": json_tree.text(""),
 }
 EDGE = {
-    "a": text(),
-    "b": text(),
-    "length": number(0.0, 4 * limits.MAX_NUMBER, None),
-    "one_way": flag(),
-    "max_speed": number(limits.MIN_SPEED, default=math.inf, brief=True),
-    "max_reverse_speed": number(limits.MIN_SPEED, default=None, brief=True),
+    "a": json_tree.text(),
+    "b": json_tree.text(),
+    "length": json_tree.number(0.0, 4 * limits.MAX_NUMBER, None),
+    "one_way": json_tree.flag(),
+    "max_speed": json_tree.number(limits.MIN_SPEED, default=math.inf, brief=True),
+    "max_reverse_speed": json_tree.number(limits.MIN_SPEED, default=None, brief=True),
 }
-BREAKDOWN = {"time": number(0.0), "repair_time": number(0.0)}
+BREAKDOWN = {"time": json_tree.number(0.0), "repair_time": json_tree.number(0.0)}
 
 
 def make_battery(start: int | None, **values: int) -> Battery:
@@ -212,53 +202,59 @@ def make_battery(start: int | None, **values: int) -> Battery:
     return Battery(start=values["capacity"] if start is None else start, **values)
 
 
-LEVEL = whole(0, limits.MAX_LEVEL)
+LEVEL = json_tree.whole(0, limits.MAX_LEVEL)
 BATTERY = {
-    "capacity": whole(1, limits.MAX_LEVEL),
-    "start": whole(0, limits.MAX_LEVEL, None),
-    **dict.fromkeys(("idle", "empty", "loaded"), whole(0, limits.MAX_RATE)),
-    "charge": whole(1, limits.MAX_RATE),
+    "capacity": json_tree.whole(1, limits.MAX_LEVEL),
+    "start": json_tree.whole(0, limits.MAX_LEVEL, None),
+    **dict.fromkeys(("idle", "empty", "loaded"), json_tree.whole(0, limits.MAX_RATE)),
+    "charge": json_tree.whole(1, limits.MAX_RATE),
     **dict.fromkeys(THRESHOLDS, LEVEL),
-    "tow": whole(0, limits.MAX_TOW, 1800),
+    "tow": json_tree.whole(0, limits.MAX_TOW, 1800),
 }
-CHARGER = {"site": text(), "slots": whole(1, limits.MAX_VEHICLES, 1)}
-PLACE = {"site": text(), "places": whole(1, limits.MAX_VEHICLES, 1)}
+CHARGER = {"site": json_tree.text(), "slots": json_tree.whole(1, limits.MAX_VEHICLES, 1)}
+PLACE = {"site": json_tree.text(), "places": json_tree.whole(1, limits.MAX_VEHICLES, 1)}
 PARKING = {
-    "after": whole(0, limits.MAX_TOW, 60),
-    "places": items(table(PLACE, ParkingPlace), 1, limits.MAX_SITES),
+    "after": json_tree.whole(0, limits.MAX_TOW, 60),
+    "places": json_tree.items(json_tree.table(PLACE, ParkingPlace), 1, limits.MAX_SITES),
 }
-MACHINE = {"site": text(), "servers": whole(1, limits.MAX_SERVERS, 1)}
+MACHINE = {"site": json_tree.text(), "servers": json_tree.whole(1, limits.MAX_SERVERS, 1)}
 VEHICLE = {
-    "id": text(),
-    "start": text(),
-    "speed": number(limits.MIN_SPEED, default=1.0),
-    "capacity": number(0.0, default=0.0),
-    "breakdowns": items(table(BREAKDOWN, Breakdown), 0, limits.MAX_BREAKDOWNS, ()),
-    "random_breakdowns": table(MEAN_TIMES, RandomBreakdowns, None),
-    "battery": table(BATTERY, make_battery, None),
+    "id": json_tree.text(),
+    "start": json_tree.text(),
+    "speed": json_tree.number(limits.MIN_SPEED, default=1.0),
+    "capacity": json_tree.number(0.0, default=0.0),
+    "breakdowns": json_tree.items(
+        json_tree.table(BREAKDOWN, Breakdown), 0, limits.MAX_BREAKDOWNS, ()
+    ),
+    "random_breakdowns": json_tree.table(MEAN_TIMES, RandomBreakdowns, None),
+    "battery": json_tree.table(BATTERY, make_battery, None),
 }
 SCALING = {
-    **{key: pair() for key in SCALING_PAIRS},
-    **{key: number(1e-9) for key in SCALING_DIVISORS},
+    **{key: json_tree.pair() for key in SCALING_PAIRS},
+    **{key: json_tree.number(1e-9) for key in SCALING_DIVISORS},
 }
-LAYOUT: Field = table(
+LAYOUT: json_tree.Field = json_tree.table(
     {
-        "format": one(),
-        "name": text(None),
-        "task_slots": whole(1, limits.MAX_TASK_SLOTS, 30),
-        "truncate_distances": flag(),
-        "sites": items(table(SITE, Site), 1, limits.MAX_SITES),
-        "edges": items(table(EDGE, Edge), 0, limits.MAX_EDGES),
-        "routes": items(ids(), 0, limits.MAX_SITES**2, ()),
-        "vehicles": items(table(VEHICLE, Vehicle), 1, limits.MAX_VEHICLES),
-        "quickest_routes": flag(brief=True),
-        "battery": table(BATTERY, make_battery, None),
-        "chargers": items(table(CHARGER, Charger), 1, limits.MAX_SITES, ())._replace(brief=True),
-        "parking": table(PARKING, Parking, None),
-        "machines": items(table(MACHINE, Machine), 0, limits.MAX_SITES, ())._replace(brief=True),
-        "scaling": table(SCALING, dict, None),
-        "stations": names(ids(), limits.MAX_SITES),
-        "aliases": names(text(), limits.MAX_ALIASES),
+        "format": json_tree.one(),
+        "name": json_tree.text(None),
+        "task_slots": json_tree.whole(1, limits.MAX_TASK_SLOTS, 30),
+        "truncate_distances": json_tree.flag(),
+        "sites": json_tree.items(json_tree.table(SITE, Site), 1, limits.MAX_SITES),
+        "edges": json_tree.items(json_tree.table(EDGE, Edge), 0, limits.MAX_EDGES),
+        "routes": json_tree.items(json_tree.ids(), 0, limits.MAX_SITES**2, ()),
+        "vehicles": json_tree.items(json_tree.table(VEHICLE, Vehicle), 1, limits.MAX_VEHICLES),
+        "quickest_routes": json_tree.flag(brief=True),
+        "battery": json_tree.table(BATTERY, make_battery, None),
+        "chargers": json_tree.items(
+            json_tree.table(CHARGER, Charger), 1, limits.MAX_SITES, ()
+        )._replace(brief=True),
+        "parking": json_tree.table(PARKING, Parking, None),
+        "machines": json_tree.items(
+            json_tree.table(MACHINE, Machine), 0, limits.MAX_SITES, ()
+        )._replace(brief=True),
+        "scaling": json_tree.table(SCALING, dict, None),
+        "stations": json_tree.names(json_tree.ids(), limits.MAX_SITES),
+        "aliases": json_tree.names(json_tree.text(), limits.MAX_ALIASES),
     },
     dict,
 )

@@ -11,17 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.problem import fields, task_rows
 from acerl_np.problem.export import PLAIN, Export
-from acerl_np.problem.fields import (
-    TimeColumn,
-    count_seconds,
-    is_blank,
-    is_no_time,
-    make_date_format,
-    read_known,
-    read_number,
-    show_moment,
-)
 from acerl_np.problem.guesses import guess_columns, guess_format
 from acerl_np.problem.instance import Instance, make_instance
 from acerl_np.problem.layout import Layout
@@ -37,14 +28,6 @@ from acerl_np.problem.source import (
     name_file,
     normalise,
     refuse_faults,
-)
-from acerl_np.problem.task_rows import (
-    CHAIN,
-    RECORD,
-    TIME_ZERO_COLUMN,
-    find_repeated,
-    read_tasks,
-    suggest_sites,
 )
 from acerl_np.support.errors import Fault, InputError, RecordError, RecordWarning, make_printable
 from acerl_np.support.files import show_path, write_atomically
@@ -88,8 +71,10 @@ class Reading(NamedTuple):
 def _make_source(export: Export) -> Source:
     """Return what a record must hold; where it is said when tasks are due, it need not tell."""
     optional = ("expiry_time",) if export.due is not None else ()
-    required = tuple(name for name in RECORD.required if name not in optional)
-    return RECORD._replace(required=required, optional=(*optional, *RECORD.optional))
+    required = tuple(name for name in task_rows.RECORD.required if name not in optional)
+    return task_rows.RECORD._replace(
+        required=required, optional=(*optional, *task_rows.RECORD.optional)
+    )
 
 
 def examine_record(
@@ -116,9 +101,9 @@ def examine_record(
         if not table.rows:
             refuse_faults(table.faults, len(table.faults))
             raise RecordError("no tasks below the header; expected one line per task")
-        form = make_date_format(export.date_format, export.timezone)
+        form = fields.make_date_format(export.date_format, export.timezone)
         n_rows = len(table.rows) + len(table.faults)
-        columns, kept, epoch, faults, roots, ahead, rolled = read_tasks(
+        columns, kept, epoch, faults, roots, ahead, rolled = task_rows.read_tasks(
             *(table.rows, table.places, layout, None, form),
             due=export.due,
             handling=export.handling,
@@ -139,7 +124,7 @@ def examine_record(
         for part in parts:
             own = np.flatnonzero(part.rows).tolist()
             places = [table.places[kept[k]] for k in own]
-            again = find_repeated([columns["tasks"][k] for k in own], places)
+            again = task_rows.find_repeated([columns["tasks"][k] for k in own], places)
             repeated.update({own[k]: fault for k, fault in again.items()})
         faults = sorted([*table.faults, *faults, *repeated.values()], key=find_line)
         if not (export.skip_bad and kept):
@@ -162,8 +147,8 @@ def examine_record(
         timed = np.isinf(columns["expiry"]) + 2 * (roots != np.arange(len(roots)))
         shown = int(timed.argmin())
         row = {name: text.strip() for name, text in table.rows[kept[shown]].items()}
-        arrivals = TimeColumn("arrival_time", form)
-        expiries = TimeColumn("expiry_time", form, relative=True)
+        arrivals = fields.TimeColumn("arrival_time", form)
+        expiries = fields.TimeColumn("expiry_time", form, relative=True)
         arrivals.read(row, "")
         if row.get("expiry_time"):
             expiries.read(row, "")
@@ -205,12 +190,16 @@ def guess_export(
     with name_file(path):
         rows = source.parse(lines, export).rows
     if layout is not None:
-        export = replace(export, sites=suggest_sites(rows, layout, export.sites))
+        export = replace(export, sites=task_rows.suggest_sites(rows, layout, export.sites))
     if export.date_format is None:
         for name in ("arrival_time", "expiry_time"):
             texts = [row.get(name) for row in rows[:: len(rows) // SAMPLE + 1]]
             found = guess_format(
-                [x for x in texts if x is not None and not is_blank(x) and is_no_time(x)]
+                [
+                    x
+                    for x in texts
+                    if x is not None and not fields.is_blank(x) and fields.is_no_time(x)
+                ]
             )
             if found is not None:
                 return replace(export, date_format=found), lines
@@ -230,15 +219,15 @@ def read_breakdowns(
     The file may hold timestamps if there is a moment of time zero, `epoch`, and must for one record of
     several, not `alone`. A breakdown before time zero counts as far as its repair lasts beyond it.
     """
-    times = TimeColumn("time", make_date_format(export.date_format, export.timezone))
+    times = fields.TimeColumn("time", fields.make_date_format(export.date_format, export.timezone))
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
 
     def collect(table: Table) -> Layout:
         refuse_faults(table.faults, len(table.rows) + len(table.faults))
         for row, place in zip(table.rows, table.places, strict=True):
-            own = read_known(row, place, "vehicle", listed, f"layout '{layout.name}'")
-            time = count_seconds(times.read(row, place), epoch, "time", place)
-            repair_time = read_number(row, "repair_time", place)
+            own = fields.read_known(row, place, "vehicle", listed, f"layout '{layout.name}'")
+            time = fields.count_seconds(times.read(row, place), epoch, "time", place)
+            repair_time = fields.read_number(row, "repair_time", place)
             if time + repair_time >= 0.0:
                 own.append(Breakdown(max(0.0, time), repair_time + min(0.0, time)))
             if len(own) > MAX_BREAKDOWNS:
@@ -265,14 +254,14 @@ def format_record(instance: Instance) -> str:
     are seconds. The moment of time zero is named where no task arrives at it.
     """
     rows = instance.rows()
-    columns = [*RECORD.required]
-    columns += [name for name in RECORD.optional if any(row.get(name) for row in rows)]
-    if not instance.is_plain and not {*columns} & {*CHAIN}:
-        columns.append(CHAIN[0])  # so that expiries may be empty
+    columns = [*task_rows.RECORD.required]
+    columns += [name for name in task_rows.RECORD.optional if any(row.get(name) for row in rows)]
+    if not instance.is_plain and not {*columns} & {*task_rows.CHAIN}:
+        columns.append(task_rows.CHAIN[0])  # so that expiries may be empty
     if instance.epoch is not None:
         zero = _fix_offset(instance.epoch)
         if instance.arrival[0] > 0.0:
-            columns.append(TIME_ZERO_COLUMN)
+            columns.append(task_rows.TIME_ZERO_COLUMN)
         for row in rows:
             try:
                 arrival = zero + timedelta(seconds=row["arrival_time"])
@@ -281,7 +270,10 @@ def format_record(instance: Instance) -> str:
                     f"task '{row['task']}': arrives {row['arrival_time']:g} s after {zero}; expected a "
                     "moment before the year 10000"
                 ) from error
-            row |= {"arrival_time": show_moment(arrival), TIME_ZERO_COLUMN: show_moment(zero)}
+            row |= {
+                "arrival_time": fields.show_moment(arrival),
+                task_rows.TIME_ZERO_COLUMN: fields.show_moment(zero),
+            }
     first = instance.arrival[instance.root]
     for k in np.flatnonzero((instance.after >= 0) & (instance.arrival == first)).tolist():
         rows[k]["arrival_time"] = None

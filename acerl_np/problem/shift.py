@@ -13,13 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
-from acerl_np.problem.generate import (
-    check_draws,
-    draw_between,
-    find_connected,
-    find_named,
-    find_task_places,
-)
+from acerl_np.problem import generate
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_TASKS
@@ -91,15 +85,15 @@ def find_roles(
     for role in roles:
         Field(tuple(ROLES)).read("role", role, InputError)
     found = {
-        role: {place for word in _list(words) for place in find_named(layout, word, role)}
+        role: {place for word in _list(words) for place in generate.find_named(layout, word, role)}
         for role, words in roles.items()
     }
     taken = {k for places in found.values() for place in places for k in place}
     missing = [role for role in ROLES if role not in found]
     if missing:
-        left = [place for place in find_task_places(layout) if taken.isdisjoint(place)]
+        left = [place for place in generate.find_task_places(layout) if taken.isdisjoint(place)]
         found |= _tell_roles(layout, left, missing)
-    nodes = find_connected(layout, set().union(*found.values()))
+    nodes = generate.find_connected(layout, set().union(*found.values()))
     kept = {
         role: sorted({tuple(k for k in place if k in nodes) for place in found[role]} - {()})
         for role in ROLES
@@ -214,7 +208,7 @@ def generate_shift(
     """
     hours = HOURS.read("hours", hours, InputError)
     scale = SCALE.read("scale", scale, InputError)
-    check_draws(layout, demand, handling_time)
+    generate.check_draws(layout, demand, handling_time)
     seed = check_seed(seed)
     places, end = find_roles(layout, roles), 3600.0 * hours
     n = hours * 3600 * scale * (len(places["work"]) / TAKT + sum(LOADS) / 2 / LORRY_GAP)
@@ -241,8 +235,8 @@ def generate_shift(
                     "delivery": layout.sites[delivery].id,
                     "arrival_time": order.time,
                     "expiry_time": order.expiry,
-                    "handling_time": draw_between(handling_time, handling),
-                    "demand": draw_between(demand, load),
+                    "handling_time": generate.draw_between(handling_time, handling),
+                    "demand": generate.draw_between(demand, load),
                 }
             )
     if not rows:
@@ -286,7 +280,7 @@ def _bring_loads(
     time = 0.0
     while (time := time - math.log(1.0 - next(draws)) * LORRY_GAP / scale) < end:
         dock, moment = _pick(draws, places["goods-in"]), time
-        for _ in range(int(draw_between(LOADS, next(draws)))):
+        for _ in range(int(generate.draw_between(LOADS, next(draws)))):
             yield _Order(int(moment), dock, _pick(draws, places["storage"]), STORING)
             moment += _spread(draws, *LOAD_GAP)
 
@@ -304,7 +298,7 @@ def _serve_station(
     time = next(draws) * takt.mean
     while time < end:
         moment, other = int(time), _pick(draws, places["storage" if calls else "goods-out"])
-        due, stop = draw_between(CALL, next(draws)), _spread(draws, *STOP)
+        due, stop = generate.draw_between(CALL, next(draws)), _spread(draws, *STOP)
         if calls:
             yield _Order(moment, other, station, due)
         else:

@@ -11,20 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.problem import fields
 from acerl_np.problem.chains import find_before, find_roots, list_unlinked
-from acerl_np.problem.fields import (
-    DateFormat,
-    FormatError,
-    TimeColumn,
-    count_seconds,
-    find_kind,
-    is_blank,
-    is_clock,
-    read_id,
-    read_moment,
-    read_number,
-    show_moment,
-)
 from acerl_np.problem.json_tree import is_name, refuse, shorten
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_TASKS
@@ -86,7 +74,7 @@ def read_tasks(
     places: Sequence[str],
     layout: Layout,
     epoch: datetime | None,
-    date_format: DateFormat | None = None,
+    date_format: fields.DateFormat | None = None,
     *,
     due: float | None = None,
     handling: float | None = None,
@@ -105,48 +93,54 @@ def read_tasks(
     if len(rows) > RECORD.limit:
         raise RecordError(f"{len(rows):,} tasks; expected at most {RECORD.limit:,}")
     arrival, expiry, start = (
-        TimeColumn(name, date_format, relative=name == "expiry_time") for name in TIMES
+        fields.TimeColumn(name, date_format, relative=name == "expiry_time") for name in TIMES
     )
     sites = SiteNames(layout, mapping)
     machines = {layout.site_index[machine.site] for machine in layout.machines}
     is_plain = not any(column in row for row in rows for column in CHAIN)
 
     def read_arrival(row: Mapping[str, Any], place: str) -> float | datetime | None:
-        follows = not is_blank(row.get("after"))
-        return None if follows and is_blank(row.get("arrival_time")) else arrival.read(row, place)
+        follows = not fields.is_blank(row.get("after"))
+        return (
+            None
+            if follows and fields.is_blank(row.get("arrival_time"))
+            else arrival.read(row, place)
+        )
 
     def read_expiry(row: Mapping[str, Any], place: str) -> float | datetime:
-        if is_blank(row.get("expiry_time")):
+        if fields.is_blank(row.get("expiry_time")):
             if due is not None:
                 return due
             if not is_plain:
                 return math.inf
-        if is_blank(row.get("after")):
+        if fields.is_blank(row.get("after")):
             return expiry.read(row, place)
-        return read_number(row, "expiry_time", place, unit=" of seconds after the task is ready,")
+        return fields.read_number(
+            row, "expiry_time", place, unit=" of seconds after the task is ready,"
+        )
 
     def read_announced(row: Mapping[str, Any], place: str) -> float:
         value = row.get("announced")
         if isinstance(value, str) and value.strip().lower() == START:
             return math.inf
-        return read_number(row, "announced", place, 0.0, alternative=f", or '{START}'")
+        return fields.read_number(row, "announced", place, 0.0, alternative=f", or '{START}'")
 
     def read_start(row: Mapping[str, Any], place: str) -> float | datetime | None:
-        return None if is_blank(row.get("earliest_start")) else start.read(row, place)
+        return None if fields.is_blank(row.get("earliest_start")) else start.read(row, place)
 
     def read_plain(name: str, unit: str) -> Callable[[Mapping[str, Any], str], float]:
         default = handling or 0.0 if name == "handling_time" else 0.0
-        return lambda row, place: read_number(row, name, place, default, unit=unit)
+        return lambda row, place: fields.read_number(row, name, place, default, unit=unit)
 
     readers: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
-        "tasks": lambda row, place: read_id(row, "task", place),
+        "tasks": lambda row, place: fields.read_id(row, "task", place),
         "pickup": lambda row, place: sites.read(row, "pickup", place),
         "delivery": lambda row, place: sites.read(row, "delivery", place),
         "arrival": read_arrival,
         "expiry": read_expiry,
         **{name: read_plain(name, unit) for name, unit in UNITS.items()},
         "after": lambda row, place: (
-            "" if is_blank(row.get("after")) else read_id(row, "after", place)
+            "" if fields.is_blank(row.get("after")) else fields.read_id(row, "after", place)
         ),
         "processing": read_plain("processing", " of seconds"),
         "announced": read_announced,
@@ -161,7 +155,7 @@ def read_tasks(
         for read in readers.values():
             try:
                 values.append(read(row, place))
-            except FormatError:
+            except fields.FormatError:
                 raise
             except RecordError as error:
                 wrong.append(Fault.of(error, place, row))
@@ -247,7 +241,7 @@ def find_repeated(tasks: Sequence[str], places: Sequence[str]) -> dict[int, Faul
 
 def _find_no_task(row: Mapping[str, Any], place: str) -> list[Fault]:
     """Return the one fault of a row that is no task: of totals, or without any field of a task."""
-    blank = [name for name in RECORD.required if is_blank(row.get(name))]
+    blank = [name for name in RECORD.required if fields.is_blank(row.get(name))]
     if len(blank) == len(RECORD.required):
         return [Fault(place, "", "", "no field of a task is filled; expected a task")]
     for name in RECORD.required:
@@ -279,7 +273,7 @@ class SiteNames:
         raw = row.get(column)
         if isinstance(raw, str) and raw in self._names:
             return self._names[raw]
-        name = read_id(row, column, place)
+        name = fields.read_id(row, column, place)
         if name not in self._known:
             if not find_sites(self._layout, name):
                 name = self._mapping.get(name, name)
@@ -372,14 +366,14 @@ def _squeeze(name: str) -> str:
 
 def _refuse_midnight(arrivals: Sequence[datetime], places: Sequence[str]) -> None:
     """Refuse times of day that run through a night: sorted but for one fall from evening to morning."""
-    if not is_clock(arrivals[0]):
+    if not fields.is_clock(arrivals[0]):
         return
     falls = [k for k in range(1, len(arrivals)) if arrivals[k] < arrivals[k - 1]]
     if len(falls) == 1 and arrivals[falls[0] - 1] - arrivals[falls[0]] > DAY / 2:
         k = falls[0]
         raise RecordError(
-            f"{places[k]}: arrival_time: read {show_moment(arrivals[k])} after "
-            f"{show_moment(arrivals[k - 1])}; expected times of one day in their order, or dates "
+            f"{places[k]}: arrival_time: read {fields.show_moment(arrivals[k])} after "
+            f"{fields.show_moment(arrivals[k - 1])}; expected times of one day in their order, or dates "
             "with them where a record goes on after midnight"
         )
 
@@ -388,22 +382,22 @@ def _read_time_zero(
     rows: Sequence[Mapping[str, Any]],
     places: Sequence[str],
     arrival: float | datetime,
-    date_format: DateFormat | None,
+    date_format: fields.DateFormat | None,
 ) -> datetime | None:
     """Return the moment that the rows name as time zero, None if they name none."""
     zero, first = None, ""
     for place, row in zip(places, rows, strict=True):
         value = row.get(TIME_ZERO_COLUMN)
-        if is_blank(value):
+        if fields.is_blank(value):
             continue
-        moment = read_moment(value, date_format)
+        moment = fields.read_moment(value, date_format)
         expected = ""
         if not isinstance(arrival, datetime):
             expected = "none, as arrival_time is in seconds"
-        elif moment is None or find_kind(moment) != find_kind(arrival):
-            expected = f"{find_kind(arrival)}, as in arrival_time"
+        elif moment is None or fields.find_kind(moment) != fields.find_kind(arrival):
+            expected = f"{fields.find_kind(arrival)}, as in arrival_time"
         elif zero is not None and moment != zero:
-            expected = f"the moment of {first}, {show_moment(zero)}"
+            expected = f"the moment of {first}, {fields.show_moment(zero)}"
         if expected:
             shown = value.isoformat() if isinstance(value, datetime) else value
             refuse(f"{place}: {TIME_ZERO_COLUMN}", shown, expected, RecordError)
@@ -421,7 +415,7 @@ def _hold_back(
     """Return the arrival and expiry of a task that may not start before a moment; it is due as it was."""
     if start is None:
         return arrival, expiry
-    seconds = count_seconds(start, epoch, "earliest_start", place)
+    seconds = fields.count_seconds(start, epoch, "earliest_start", place)
     due = arrival + expiry
     if seconds > due:
         raise RecordError(
@@ -438,23 +432,25 @@ def _count_times(
     share_date: bool,
 ) -> tuple[float, float, bool]:
     """Return an arrival in seconds from time zero, an expiry in seconds from it, whether of the day after."""
-    seconds = count_seconds(arrival, epoch, "arrival_time", place)
+    seconds = fields.count_seconds(arrival, epoch, "arrival_time", place)
     if isinstance(arrival, datetime) and seconds < 0.0:
-        expected = f"a moment not before time zero ({show_moment(epoch) if epoch else epoch})"
-        refuse(f"{place}: arrival_time", show_moment(arrival), expected, RecordError)
+        expected = (
+            f"a moment not before time zero ({fields.show_moment(epoch) if epoch else epoch})"
+        )
+        refuse(f"{place}: arrival_time", fields.show_moment(arrival), expected, RecordError)
     if not isinstance(expiry, datetime):
         return seconds, expiry, False
-    due = count_seconds(expiry, epoch, "expiry_time", place)
+    due = fields.count_seconds(expiry, epoch, "expiry_time", place)
     left = (expiry - arrival).total_seconds() if isinstance(arrival, datetime) else due - seconds
     shares = share_date and isinstance(arrival, datetime) and arrival.date() == expiry.date()
     day = DAY.total_seconds()
     if shares and left <= -day / 2:  # less was late when it came, rather than due the day after
         return seconds, left + day, True
     if left < 0.0:
-        within = ", on the same day" if is_clock(expiry) else ""
+        within = ", on the same day" if fields.is_clock(expiry) else ""
         within += ", or at least 12 h before it for the day after" if shares else ""
         raise RecordError(
-            f'{place}: expiry_time: read "{show_moment(expiry)}", {-left:g} s before the '
+            f'{place}: expiry_time: read "{fields.show_moment(expiry)}", {-left:g} s before the '
             f"task's arrival; expected a moment at or after it{within} (or a number of seconds after it)"
         )
     return seconds, left, False

@@ -8,16 +8,8 @@ from typing import Literal
 
 import numpy as np
 
+from acerl_np.kernels import perceptron
 from acerl_np.kernels.network import allocate_rows
-from acerl_np.kernels.perceptron import (
-    Inputs,
-    allocate_layers,
-    backward,
-    find_norm,
-    forward,
-    pad_sizes,
-    step_adam,
-)
 from acerl_np.kernels.random import INITIAL
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.network import initial_parameters
@@ -37,7 +29,7 @@ class Perceptron:
         self, sizes: Sequence[int], *, n_rows: int, seed: int, start: Start = "torch"
     ) -> None:
         self.sizes = tuple(int(size) for size in sizes)
-        self._padded = pad_sizes(self.sizes)
+        self._padded = perceptron.pad_sizes(self.sizes)
         n = sum((n_in + 1) * n_out for n_in, n_out in pairwise(self._padded.tolist()))
         self.theta, self.gradient, self._mean, self._square = (
             allocate_rows(1, n)[0] for _ in range(4)
@@ -45,7 +37,7 @@ class Perceptron:
         for array in (self.theta, self.gradient, self._mean, self._square):
             array[:] = 0.0
         self._steps = 0
-        self._layers = allocate_layers(self._padded, n_rows)
+        self._layers = perceptron.allocate_layers(self._padded, n_rows)
         for own, exact in zip(self._parts(), _draw_layers(self.sizes, seed, start), strict=True):
             n_in, n_out = len(exact) - 1, exact.shape[1]
             own[:n_in, :n_out], own[-1, :n_out] = exact[:-1], exact[-1]
@@ -67,22 +59,24 @@ class Perceptron:
         """Where a loss writes its derivatives for the outputs, ndarray(float32, (n_rows, W))."""
         return np.asarray(self._layers.delta[-1])
 
-    def forward(self, inputs: Inputs, rows: np.ndarray) -> np.ndarray:
+    def forward(self, inputs: perceptron.Inputs, rows: np.ndarray) -> np.ndarray:
         """Compute the outputs of a batch, some rows of the inputs, and return `out`."""
-        forward(self._padded, self.theta, inputs, rows, self._layers)
+        perceptron.forward(self._padded, self.theta, inputs, rows, self._layers)
         return self.out
 
-    def backward(self, inputs: Inputs, rows: np.ndarray) -> None:
+    def backward(self, inputs: perceptron.Inputs, rows: np.ndarray) -> None:
         """Compute the gradient from `delta`, after `forward` of the same batch."""
-        backward(self._padded, self.theta, inputs, rows, self._layers, self.gradient)
+        perceptron.backward(self._padded, self.theta, inputs, rows, self._layers, self.gradient)
 
     def step(self, rate: float, max_norm: float = np.inf) -> None:
         """Take a step of Adam, with the gradient cut to a norm."""
         self._steps += 1
         scale = 1.0
         if max_norm < np.inf:
-            scale = min(1.0, max_norm / (find_norm(self.gradient) + 1e-6))
-        step_adam(self.theta, self.gradient, self._mean, self._square, self._steps, rate, scale)
+            scale = min(1.0, max_norm / (perceptron.find_norm(self.gradient) + 1e-6))
+        perceptron.step_adam(
+            self.theta, self.gradient, self._mean, self._square, self._steps, rate, scale
+        )
 
     def read_parameters(self, n_columns: int | None = None) -> np.ndarray:
         """Return the parameters as a policy of `n_columns` outputs holds them, without padding.

@@ -31,7 +31,7 @@ from acerl_np.support.own import trusting
 from acerl_np.support.sharing import exclusive, whole
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import load_checkpoint, refuse_unusable, unpack
-from acerl_np.training.curves import VALUES, pack_curve, unpack_curve
+from acerl_np.training.curves import pack_curve, unpack_curve
 from acerl_np.training.forms import describe_network
 from acerl_np.training.history import pack_history, unpack_history
 from acerl_np.training.trainer import Trainer
@@ -246,8 +246,9 @@ class RivalTrainer(Trainer[Round]):
                 instances,
                 steps=stored["steps"],
                 seed=stored["seed"],
-                settings={"slots": "pool", **stored["settings"]},
+                settings=stored["settings"],
             )
+            trainer.settings.check_whole(stored["settings"])
             trainer._restore(int(stored["taken"]), arrays)
         if steps is not None:
             trainer.steps = _check_steps(steps)
@@ -262,10 +263,6 @@ class RivalTrainer(Trainer[Round]):
     def _restore(self, taken: int, arrays: dict[str, np.ndarray]) -> None:
         words = Field(int, 0, 2 * MAX_STEPS, expected="a number of steps")
         self.taken = words.read("taken", taken, CheckpointError)
-        looks = arrays["curve"]
-        if looks.ndim == 3 and looks.shape[1] == len(VALUES) - 1:
-            # The makespan was the only objective.
-            arrays["curve"] = np.concatenate([looks, looks[:, :1]], axis=1)
         found = unpack(self._pack(), arrays, unknown=("history", "curve"))
         self.history = unpack_history(Round, found, self.columns)
         self._seconds = self.history[-1].seconds if self.history else 0.0

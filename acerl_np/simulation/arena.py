@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import (
     AgentsDecider,
     Decider,
@@ -23,15 +24,6 @@ from acerl_np.kernels.futures import Ahead
 from acerl_np.kernels.network import Network
 from acerl_np.kernels.random import ACTION, EVALUATION
 from acerl_np.kernels.rules import PAPER_RULES
-from acerl_np.kernels.state import (
-    NEVER,
-    Episodes,
-    Outcome,
-    Problem,
-    State,
-    allocate_outcome,
-    allocate_state,
-)
 from acerl_np.kernels.update import Noise
 from acerl_np.problem.instance import Instance
 from acerl_np.support.numbers import Whole
@@ -87,7 +79,7 @@ def stream_keys(
 
 
 def play_list(
-    problem: Problem,
+    problem: S.Problem,
     prepare: Callable[[], Decider | Ahead],
     instances: np.ndarray,
     keys: np.ndarray,
@@ -96,7 +88,7 @@ def play_list(
     rows: np.ndarray | None = None,
     tile: int | None = None,
     unit: int = LIST_TILE,
-) -> Outcome:
+) -> S.Outcome:
     """Play every episode of a list by what `prepare` returns, a decider or a lookahead for each worker.
 
     `instances` are rows of `problem`, and `keys` the streams of the draws, random breakdowns included; `rows`
@@ -104,22 +96,22 @@ def play_list(
     side by side, and a worker takes at least `unit`; no result depends on either.
     """
     n = len(instances)
-    outcome = allocate_outcome(n)
+    outcome = S.allocate_outcome(n)
     if n == 0:
         return outcome
-    episodes = Episodes(instances, keys, np.zeros(n, np.int64) if rows is None else rows)
+    episodes = S.Episodes(instances, keys, np.zeros(n, np.int64) if rows is None else rows)
     deciders = [prepare() for _ in range(min(workers.threads, n))]
     kind = deciders[0]
     n_tasks = max(1, problem.record.shape[1])
-    most, n_rounds = max(1, min(MAX_PIECE, MAX_TASKS // (unit * n_tasks))), int(NEVER)
+    most, n_rounds = max(1, min(MAX_PIECE, MAX_TASKS // (unit * n_tasks))), int(S.NEVER)
     if isinstance(kind, Ahead):
         tile = unit = most = 1
         n_rounds = max(1, min(AHEAD_DECISIONS, MAX_TASKS // (kind.n_futures * n_tasks)))
     elif tile is None:
         tile = TILE if isinstance(kind, NetworkDecider | AgentsDecider) else 1
-    spaces: queue.SimpleQueue[tuple[State, Decider | Ahead]] = queue.SimpleQueue()
+    spaces: queue.SimpleQueue[tuple[S.State, Decider | Ahead]] = queue.SimpleQueue()
     for decider in deciders:
-        spaces.put((allocate_state(problem, tile), decider))
+        spaces.put((S.allocate_state(problem, tile), decider))
 
     def play_piece(piece: tuple[int, int]) -> None:
         space = spaces.get()
@@ -138,7 +130,7 @@ def play_list(
 
 
 def play_members(
-    problem: Problem,
+    problem: S.Problem,
     network: Network,
     theta: np.ndarray,
     noise_std: float,
@@ -149,7 +141,7 @@ def play_members(
     members: tuple[int, int] | None = None,
     tile: int | None = None,
     rules: np.ndarray = PAPER_RULES,
-) -> Outcome:
+) -> S.Outcome:
     """Let members, by default all, play K episodes each (Algorithm 1, lines 6, 8 and 10; there K = 1).
 
     Member m uses theta + sigma eps_m. Its actions in its episode k, and the random breakdowns that it

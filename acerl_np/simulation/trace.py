@@ -11,19 +11,10 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from acerl_np.kernels import state as S
+from acerl_np.kernels import trace as kernels
 from acerl_np.kernels.energy import find_level
 from acerl_np.kernels.events import open_episode, pass_tick, settle_tick
 from acerl_np.kernels.state import Problem, State, allocate_state, find_ready, read_outcome
-from acerl_np.kernels.trace import (
-    N_STEP_FIELDS,
-    STEP_END,
-    STEP_FROM,
-    STEP_LEG,
-    STEP_REVERSED,
-    STEP_START,
-    STEP_TO,
-    list_steps,
-)
 from acerl_np.kernels.trips import drives
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
@@ -427,7 +418,7 @@ class _Notes:
         classes = np.minimum(instance.priority, len(problem.class_weight) - 1).astype(np.int64)
         self.weight = problem.class_weight[classes]
         n = 2 * len(instance.layout.sites) + 2
-        self.steps = np.empty((n, N_STEP_FIELDS), np.int64)
+        self.steps = np.empty((n, kernels.N_STEP_FIELDS), np.int64)
         self.offsets = np.empty(n)
         self._note_levels()
 
@@ -537,19 +528,19 @@ class _Notes:
 
     def _list_steps(self, v: int, end: int) -> tuple[Step, ...]:
         """Return the way of a trip; durations round once, edges one by one, so it may seem to last longer."""
-        n = list_steps(self.problem, self.state, PLAYED, SPARE, v, self.steps, self.offsets)
+        n = kernels.list_steps(self.problem, self.state, PLAYED, SPARE, v, self.steps, self.offsets)
         length = self.instance.layout.routes.edge_length
         has_task = bool(self.state.vehicle[PLAYED, v, S.VEHICLE_TASK] >= 0)
         steps = []
         for row, offset in zip(self.steps[:n].tolist(), self.offsets[:n].tolist(), strict=True):
-            a, b = row[STEP_FROM], row[STEP_TO]
+            a, b = row[kernels.STEP_FROM], row[kernels.STEP_TO]
             # An edge may be longer one way than the other.
-            metres = float(length[b, a] if row[STEP_REVERSED] else length[a, b])
+            metres = float(length[b, a] if row[kernels.STEP_REVERSED] else length[a, b])
             known = a != b and 0.0 < metres < np.inf
             first = offset / metres if known else 0.0
-            loaded = has_task and row[STEP_LEG] == S.TO_DELIVERY
+            loaded = has_task and row[kernels.STEP_LEG] == S.TO_DELIVERY
             pace = self.instance.layout.find_pace(v, a, b) / metres if known else 1.0
-            start, left = min(row[STEP_START], end), min(row[STEP_END], end)
+            start, left = min(row[kernels.STEP_START], end), min(row[kernels.STEP_END], end)
             steps.append(Step(start, left, a, b, first, 1.0, loaded, pace))
         return tuple(steps)
 

@@ -305,13 +305,13 @@ def take_kind(
     path: str | os.PathLike[str],
     arrays: dict[str, np.ndarray],
     kind: str,
-    version: int | tuple[int, ...],
+    version: int,
     error: type[InputError],
     *,
     noun: str,
     advice: str = "",
-) -> int:
-    """Take "kind" and "format" out of a file's arrays; refuse others, return the format.
+) -> None:
+    """Take "kind" and "format" out of a file's arrays; refuse others.
 
     `noun` says what the file should hold, as in "a checkpoint", and `advice` what to do about another format.
     """
@@ -319,10 +319,7 @@ def take_kind(
     if found is None or str(found) != kind:
         what = "something else" if found is None else describe(found)
         raise error(f"{path}: holds {what}; expected {noun}")
-    known = version if isinstance(version, tuple) else (version,)
-    if stored is None or stored.dtype.kind not in "iu" or stored.tolist() not in known:
-        formats = f"format{'s' if len(known) > 1 else ''} {' and '.join(map(str, known))}"
+    if stored is None or stored.dtype.kind not in "iu" or stored.tolist() != version:
         raise error(
-            f"{path}: {kind} format {describe(stored)}; this version reads {formats}{advice}"
+            f"{path}: {kind} format {describe(stored)}; this version reads format {version}{advice}"
         )
-    return int(stored)

@@ -77,6 +77,13 @@ class Options:
                 raise ConfigError(f"{describe(key)}: {cls.unknown}; {expected}")
         return cls(**options)
 
+    @classmethod
+    def check_whole(cls, stored: Mapping[str, Any]) -> None:
+        """Refuse options of a file that lack one, whose default may have been another."""
+        for name in cls.list_fields():
+            if name not in stored:
+                raise ConfigError(f"{name}: missing; expected every option, as this version writes")
+
     def to_dict(self) -> dict[str, Any]:
         """Return the options as plain values, ready for JSON; what is a user's own by its name and hash."""
         own = vars(self).items()

@@ -13,15 +13,7 @@ import platform
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent import futures
 from functools import cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -105,7 +97,9 @@ class Team:
     watch: Callable[[], object] | None = None
     """Called now and then while a run waits; what it raises ends the run."""
 
-    def __init__(self, executor: Executor | None, *, time_limit: float | None = None) -> None:
+    def __init__(
+        self, executor: futures.Executor | None, *, time_limit: float | None = None
+    ) -> None:
         self._executor = executor
         self.time_limit = time_limit
         # A client that has lost its scheduler does not know the address any more.
@@ -147,7 +141,7 @@ class Team:
     def _run(
         self, function: Callable[[Any], Any], left: deque[tuple[int, Any]]
     ) -> Iterator[tuple[int, Any]]:
-        given: dict[Future[Any], int] = {}
+        given: dict[futures.Future[Any], int] = {}
         heard, most = time.monotonic(), max(PENDING, 2 * self.n_workers)
         try:
             while left or given:
@@ -157,8 +151,8 @@ class Team:
                 if self.watch is not None:
                     self.watch()
                 if self._client is not None and self._client.status in ("closing", "closed"):
-                    self._fail(CancelledError(), "the executor")
-                done, _ = wait(given, timeout=POLL, return_when=FIRST_COMPLETED)
+                    self._fail(futures.CancelledError(), "the executor")
+                done, _ = futures.wait(given, timeout=POLL, return_when=futures.FIRST_COMPLETED)
                 if not done:
                     self._check_workers()
                 # What is well first: the loss of one worker may take all others down.
@@ -174,7 +168,7 @@ class Team:
         finally:
             self._forget(given)
 
-    def _submit(self, function: Callable[[Any], Any], argument: Any) -> Future[Any]:
+    def _submit(self, function: Callable[[Any], Any], argument: Any) -> futures.Future[Any]:
         try:
             call = _Call(pickle.dumps((function, argument)), find_versions())
             # Loaded within the task: where `work` is missing it is the task that fails. What engines fail to
@@ -186,7 +180,7 @@ class Team:
     def _check_workers(self) -> None:
         """Raise if no result can come any more, though the executor has not seen that."""
 
-    def _find_executor(self) -> Executor:
+    def _find_executor(self) -> futures.Executor:
         if self._executor is None:
             raise WorkerError("the workers are gone; expected an executor that is open")
         return self._executor
@@ -196,16 +190,18 @@ class Team:
         if isinstance(error, AcerlError):
             raise error
         told = " ".join(make_printable(f"{type(error).__name__}: {error}"[:300]).split())
-        if isinstance(error, BrokenExecutor):
+        if isinstance(error, futures.BrokenExecutor):
             raise LostError(f"the executor has lost its workers: {told}") from error
         client = self._client
-        if client is not None and (isinstance(error, CancelledError) or client.status == "closed"):
+        if client is not None and (
+            isinstance(error, futures.CancelledError) or client.status == "closed"
+        ):
             raise WorkerError(
                 f"{make_printable(str(self._address))}: the scheduler has gone"
             ) from error
         raise WorkerError(f"{what}: {told}") from error
 
-    def _forget(self, given: dict[Future[Any], int]) -> None:
+    def _forget(self, given: dict[futures.Future[Any], int]) -> None:
         """Wait for results no more."""
         # Those of a client that has lost its scheduler cannot be cancelled.
         if self._client is None or self._client.status == "running":
@@ -217,20 +213,20 @@ class Team:
         self._executor = None
 
 
-def _find_error(future: Future[Any]) -> BaseException | None:
-    return CancelledError() if future.cancelled() else future.exception()
+def _find_error(future: futures.Future[Any]) -> BaseException | None:
+    return futures.CancelledError() if future.cancelled() else future.exception()
 
 
 @contextlib.contextmanager
-def lead(executor: Executor | Team | None, n_threads: int) -> Iterator[Team]:
+def lead(executor: futures.Executor | Team | None, n_threads: int) -> Iterator[Team]:
     """Return the team of an executor, until the end of the block; without one, threads of this process."""
     if executor is not None:
         yield find_team(executor)
     else:
-        with ThreadPoolExecutor(n_threads, thread_name_prefix="acerl_np") as threads:
+        with futures.ThreadPoolExecutor(n_threads, thread_name_prefix="acerl_np") as threads:
             yield Team(threads)
 
 
-def find_team(executor: Executor | Team) -> Team:
+def find_team(executor: futures.Executor | Team) -> Team:
     """Return the team of an executor."""
     return executor if isinstance(executor, Team) else Team(executor)

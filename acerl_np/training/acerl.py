@@ -25,31 +25,17 @@ from acerl_np.support.own import trusting
 from acerl_np.support.sharing import exclusive, whole
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import THREADS, Workers
+from acerl_np.training import checkpoint, history
 from acerl_np.training.average import Average
-from acerl_np.training.checkpoint import (
-    MAX_COUNT,
-    check_parameters,
-    check_shape,
-    load_checkpoint,
-    refuse_unusable,
-    unpack,
-)
-from acerl_np.training.config import Config, check_config, read_stored
+from acerl_np.training.config import Config, check_config, check_stored
 from acerl_np.training.curves import VALUES, CurvePoint, pack_curve, unpack_curve
 from acerl_np.training.forms import make_form, make_search, restore_search
-from acerl_np.training.history import (
-    HISTORY_COLUMNS,
-    MEANS,
-    Generation,
-    pack_history,
-    unpack_history,
-)
 from acerl_np.training.records import TrainingRecords
 from acerl_np.training.remote import Split
 from acerl_np.training.trainer import Trainer
 
 
-class ACERL(Trainer[Generation]):
+class ACERL(Trainer[history.Generation]):
     """Adaptive constrained evolutionary reinforcement learning (Algorithm 1).
 
     A trainer can be pickled and copied between two generations: the copy goes on to the same bytes, on
@@ -94,7 +80,7 @@ class ACERL(Trainer[Generation]):
     """
 
     kind = "checkpoint"
-    columns = HISTORY_COLUMNS
+    columns = history.HISTORY_COLUMNS
 
     def __init__(
         self,
@@ -220,7 +206,7 @@ class ACERL(Trainer[Generation]):
 
     @exclusive
     @whole
-    def step(self) -> Generation:
+    def step(self) -> history.Generation:
         """Train one generation (Algorithm 1, lines 5 to 17), wholly or, if interrupted, not at all.
 
         Returns
@@ -252,7 +238,7 @@ class ACERL(Trainer[Generation]):
         self._decisions += int(outcome.decisions.sum())
         self._seconds += time.perf_counter() - started
         counts = np.bincount(dealt.records.ravel(), minlength=len(self.instances))
-        record = Generation(
+        record = history.Generation(
             generation=self.generation,
             decisions=self._decisions,
             seconds=self._seconds,
@@ -281,7 +267,7 @@ class ACERL(Trainer[Generation]):
             "theta": self.search.mean,
             "spread": self.search.spread.pack(),
             **self._average.pack(),
-            **pack_history(self.history, n),
+            **history.pack_history(self.history, n),
             "failed": np.array([record.failed for record in self.history], np.int64),
             "curve": {"when": when, **columns, "best_theta": self._best_theta},
             "sampler": self.sampler.get_state(),
@@ -321,13 +307,13 @@ class ACERL(Trainer[Generation]):
             If `generations`, `decisions` or `threads` is no usable number.
         """
         THREADS.read("threads", threads)
-        settings, instances, arrays = load_checkpoint(path, cls.kind)
-        with refuse_unusable(path), trusting(trust):
-            config = Config.from_dict(read_stored(settings["config"]))
+        settings, instances, arrays = checkpoint.load_checkpoint(path, cls.kind)
+        with checkpoint.refuse_unusable(path), trusting(trust):
+            check_stored(settings["config"])
+            config = Config.from_dict(settings["config"])
             # Before anything is allocated for the network that the settings describe.
             form = make_form(instances, config, Workers(1))
-            check_shape("theta", arrays["theta"], (form.n_parameters,))
-            arrays.setdefault("curve.value", arrays["curve.makespan"])  # was the only objective
+            checkpoint.check_shape("theta", arrays["theta"], (form.n_parameters,))
             trainer = cls(
                 instances, config, seed=settings["seed"], threads=threads, executor=executor
             )
@@ -361,22 +347,24 @@ class ACERL(Trainer[Generation]):
             raise CheckpointError(refused.format(*what))
 
     def _restore(self, generation: int, decisions: int, arrays: dict[str, np.ndarray]) -> None:
-        expected = f"a count from 0 to {MAX_COUNT:,}"
-        count = Field(int, 0, MAX_COUNT, expected=expected)
+        expected = f"a count from 0 to {checkpoint.MAX_COUNT:,}"
+        count = Field(int, 0, checkpoint.MAX_COUNT, expected=expected)
         self._decisions = count.read("decisions", decisions, CheckpointError)
         template = self._pack()
         template["curve"]["best_theta"] = self.search.mean[:0]  # where a look is the best
         unknown = ["history", *(f"curve.{name}" for name in VALUES)]
-        found = unpack(template, arrays, unknown=unknown)
+        found = checkpoint.unpack(template, arrays, unknown=unknown)
         for name in ("theta", "average"):
-            check_parameters(name, found[name])
-        check_shape("history", found["history"], (generation, len(HISTORY_COLUMNS)))
+            checkpoint.check_parameters(name, found[name])
+        checkpoint.check_shape(
+            "history", found["history"], (generation, len(history.HISTORY_COLUMNS))
+        )
         missing = np.isnan(found["history"])
         # A generation in which no member finished has no means.
-        missing[:, MEANS] &= (found["failed"] == 0)[:, np.newaxis]
+        missing[:, history.MEANS] &= (found["failed"] == 0)[:, np.newaxis]
         if missing.any():
             raise CheckpointError("history: not finite; expected finite numbers")
-        records = unpack_history(Generation, found)
+        records = history.unpack_history(history.Generation, found)
         self.history = [
             replace(record, failed=failed)
             for record, failed in zip(records, found["failed"].tolist(), strict=True)
@@ -398,8 +386,8 @@ class ACERL(Trainer[Generation]):
                 f"curve.when: read generations {when[:5, 0].tolist()}; expected {due[:5]}"
             )
         is_kept = self.config.outcome == "best" and len(when) > 0
-        check_shape("curve.best_theta", best_theta, (self.search.mean.size * is_kept,))
-        check_parameters("curve.best_theta", best_theta)
+        checkpoint.check_shape("curve.best_theta", best_theta, (self.search.mean.size * is_kept,))
+        checkpoint.check_parameters("curve.best_theta", best_theta)
         for point in unpack_curve(when, np.stack([found[name] for name in VALUES], axis=1)):
             self._keep(point)
         self._best_theta = best_theta

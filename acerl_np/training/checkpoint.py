@@ -9,14 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from acerl_np.problem import packing
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.packing import (
-    UNUSABLE,
-    pack_instances,
-    pack_json,
-    unpack_instances,
-    unpack_json,
-)
 from acerl_np.support.errors import CheckpointError, make_printable
 from acerl_np.support.fields import refuse
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
@@ -94,7 +88,7 @@ def refuse_unusable(path: str | os.PathLike[str]) -> Iterator[None]:
     """Let whatever the contents of a file that holds something else raise be a `CheckpointError`."""
     try:
         yield
-    except UNUSABLE as error:
+    except packing.UNUSABLE as error:
         reason = make_printable(str(error)[:400])
         raise CheckpointError(f"{path}: not a usable checkpoint: {reason}") from error
 
@@ -112,8 +106,8 @@ def save_checkpoint(
         {
             "kind": kind,
             "format": FORMAT,
-            "settings": pack_json(settings),
-            "instances": pack_instances(instances),
+            "settings": packing.pack_json(settings),
+            "instances": packing.pack_instances(instances),
             **pack(parts, "state."),
         },
     )
@@ -127,6 +121,6 @@ def load_checkpoint(
     advice = " (resume with the version that wrote it, or train anew)"
     take_kind(path, stored, kind, FORMAT, CheckpointError, noun=f"a {kind}", advice=advice)
     with refuse_unusable(path):
-        settings = unpack_json(stored.pop("settings"))
-        instances = unpack_instances(stored.pop("instances"))
+        settings = packing.unpack_json(stored.pop("settings"))
+        instances = packing.unpack_instances(stored.pop("instances"))
     return settings, instances, {k.removeprefix("state."): array for k, array in stored.items()}

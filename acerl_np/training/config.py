@@ -12,15 +12,7 @@ import numpy as np
 from acerl_np.evolution.ranking import FIELDS, OwnRanking, Ranking, Shaping
 from acerl_np.evolution.sampler import SAMPLER_FIELD, Advantage, OwnSampler, Sampler
 from acerl_np.evolution.spreads import MIN_NOISE_STD
-from acerl_np.policies.index import (
-    CHARGING,
-    EXPECTED,
-    NAMES,
-    WAITING,
-    Feature,
-    check_features,
-    suggest_features,
-)
+from acerl_np.policies import index
 from acerl_np.policies.network import Initialisation
 from acerl_np.problem.goal import MAX_CLASSES, SHIFT, Goal, ObjectiveField, OwnMeasure
 from acerl_np.problem.instance import Instance
@@ -56,12 +48,12 @@ class FeaturesField(Field):
         """Return the names; a `ConfigError` if there is no such feature, or none at all."""
         try:
             if isinstance(value, tuple | list):
-                return check_features(value)
+                return index.check_features(value)
             if value is None:
                 return None
         except PolicyError as caused:
             raise error(str(caused)) from None
-        refuse(name, value, EXPECTED, error)
+        refuse(name, value, index.EXPECTED, error)
 
 
 TO_HORIZON = f"seconds above 0 to {MAX_HORIZON:g}"
@@ -230,7 +222,9 @@ class Config(Options):
     synthetic: float = option(0.0, Field(float, 0.0, 1.0))
     spread: SpreadName = "one"
     planned_breakdowns: bool = True
-    features: tuple[str | Feature, ...] | None = option(None, FeaturesField(tuple, optional=True))
+    features: tuple[str | index.Feature, ...] | None = option(
+        None, FeaturesField(tuple, optional=True)
+    )
     commitment: Commitment = "assignment"
     max_changes: int = option(MAX_CHANGES, CHANGES)
     may_wait: bool = False
@@ -289,10 +283,10 @@ class Config(Options):
         if self.objective is None:
             changes["objective"] = SHIFT if are_shifts(instances) else Goal.objective
         if self.form == "index":
-            features = self.features or suggest_features(instances, self.commitment)
-            features = (*features, *(WAITING if self.may_wait else ()))
-            features = (*features, *(CHARGING if self.tune_charging else ()))
-            if features != NAMES:
+            features = self.features or index.suggest_features(instances, self.commitment)
+            features = (*features, *(index.WAITING if self.may_wait else ()))
+            features = (*features, *(index.CHARGING if self.tune_charging else ()))
+            if features != index.NAMES:
                 changes["features"] = features
         return replace(self, **changes) if changes else self
 
@@ -336,19 +330,13 @@ def are_shifts(instances: Sequence[Instance]) -> bool:
     )
 
 
-def read_stored(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a training that an earlier version may have stored, for `Config.from_dict`."""
+def check_stored(stored: Mapping[str, Any]) -> None:
+    """Refuse options of a training's file that are not all there, or name the path of a user's own."""
+    Config.check_whole(stored)
     for name in ("objective", "cost", "ranking", "sampler"):
-        check_kept(stored.get(name) or "", name, ConfigError)
-    for feature in stored.get("features") or ():
+        check_kept(stored[name] or "", name, ConfigError)
+    for feature in stored["features"] or ():
         check_kept(feature, "features", ConfigError)
-    if stored.get("form") == "index":
-        if "knowledge" in stored:
-            raise ConfigError("an index policy of features that have gone; train again")
-        return dict(stored)
-    of_index = ("knowledge", "without", "features", "planned_breakdowns")
-    own = {name: value for name, value in stored.items() if name not in of_index}
-    return {"slots": "pool", **own}  # from before there was another kind
 
 
 def check_config(config: object) -> Config:

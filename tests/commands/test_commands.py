@@ -223,9 +223,7 @@ def test_references_of_own_records_join_the_table(empty, run):
     ]
     Path("own.csv").write_text("\n".join(",".join(map(str, row)) for row in rows))
     run("hindsight own.csv --layout dmh --effort 0.001 --out best.json")
-    words = (
-        "evaluate EDD Static --fit own.csv --tasks own.csv --layout dmh --format json --trials 2"
-    )
+    words = "evaluate EDD Static own.csv --fit own.csv --layout dmh --format json --trials 2"
     assert json.loads(run(words).out)[-1]["policy"].startswith("Static")
     found = run(f"{words} --references best.json")
     table = json.loads(found.out)
@@ -242,7 +240,7 @@ def test_references_of_own_records_join_the_table(empty, run):
     stored["references"][0]["content_hash"] = acerl_np.load_instance("DMH-01").content_hash
     stored["references"][0]["cost_limit"] = 3
     Path("best.json").write_text(json.dumps(stored))
-    words = "evaluate EDD --tasks DMH-01 --trials 1 --format json --references best.json"
+    words = "evaluate EDD DMH-01 --trials 1 --format json --references best.json"
     found = run(words)
     assert "best.json" not in found.err
     assert json.loads(found.out)[-1]["policy"] == "hindsight"
@@ -313,7 +311,7 @@ def test_a_replay_compiles_nothing_that_was_not_compiled_ahead(empty, run):
     acerl_np.warm_up("replay")
     ahead = list(play_assignments.signatures)
     assert len(ahead) == 1
-    assert run("records replay past.csv --tasks DMH-01").err == ""
+    assert run("records replay DMH-01 --past past.csv").err == ""
     assert play_assignments.signatures == ahead
 
 
@@ -323,7 +321,7 @@ def test_replays_are_compiled_once(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     (tmp_path / "past.csv").write_text(PAST)
-    words = ["records", "replay", "past.csv", "--tasks", "DMH-01"]
+    words = ["records", "replay", "DMH-01", "--past", "past.csv"]
     errors = [call(*words, cwd=tmp_path)[2] for _ in range(2)]
     assert errors == ["acerl_np: compiling kernels, once on this machine (10 to 40 s) ...\n", ""]
     # What a part compiles is what its use needs.

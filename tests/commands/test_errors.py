@@ -11,7 +11,7 @@ from acerl_np.support.workers import MAX_THREADS
 
 DATA = Path(__file__).parents[1] / "data"
 IMPORT = "floor import hall.json --out l.json"
-JUDGED = "--tasks DMH-01 --trials 1"
+JUDGED = "DMH-01 --trials 1"
 
 GENERAL = {
     "": "the following arguments are required: COMMAND",
@@ -31,7 +31,7 @@ GENERAL = {
     "train --resume run.npz --population 8": "expected a file, found nothing",
     "evaluate SPT": "policy 'SPT': unknown; expected one of FCFS",
     "evaluate missing.npz": "missing.npz: expected a file, found nothing",
-    "evaluate EDD --tasks DMH-01 DMH-02 DMH-01": "instance 'DMH-01' is given twice; expected different",
+    "evaluate EDD DMH-01 DMH-02 DMH-01": "instance 'DMH-01' is given twice; expected different",
     "evaluate EDD --trials 0": "--trials: read 0",
     "evaluate week.csv": "no policy; expected policy.npz",
     "evaluate EDD week.csv --suite dmh-test": "--suite: read 'dmh-test' besides task records",
@@ -50,9 +50,9 @@ GENERAL = {
     "experiments nothing": "invalid choice: 'nothing'",
     "policy": "the following arguments are required: ACTION",
     "policy show missing.npz": "expected a file, found nothing",
-    "records replay past.csv --tasks week.csv next.csv": "--tasks: read 2 records for 1 files of "
-    "assignments; expected one each",
-    "records replay past.csv past.csv --tasks week.csv next.csv --schedule-csv times.csv": "--schedule-csv: "
+    "records replay week.csv next.csv --past past.csv": "--past: read 1 files of "
+    "assignments for 2 records; expected one each",
+    "records replay week.csv next.csv --past past.csv past.csv --schedule-csv times.csv": "--schedule-csv: "
     "given with 2 files",
 }
 
@@ -125,8 +125,8 @@ RECORDS = {
     "records check DMH-01 --breakdowns none.csv": "none.csv: expected a file, found nothing",
     "records check none.csv": "none.csv: no such task record",
     "records check week.csv --split shift": "a pause in seconds",
-    "records replay none.csv --tasks DMH-01": "none.csv: expected a file, found nothing",
-    "records replay none.csv": "--tasks: read 0 records for 1 files of assignments",
+    "records replay DMH-01 --past none.csv": "none.csv: expected a file, found nothing",
+    "records replay --past none.csv": "--past: read 1 files of assignments for 0 records",
 }
 
 EXPORT = {
@@ -207,7 +207,7 @@ EVERYWHERE = {
     ),
     "--breakdowns=": (
         "train, train --resume run.npz, evaluate EDD, hindsight, floor check dmh DMH-01, records check, "
-        "records perturb DMH-01 --magnitude 1 --out x, records replay past.csv --tasks DMH-01",
+        "records perturb DMH-01 --magnitude 1 --out x, records replay DMH-01 --past past.csv",
         "argument --breakdowns: read ''; expected the name of a file, or none",
     ),
     "--suite=": (

@@ -30,7 +30,7 @@ COMMANDS = {
     "records check IN": "<stdin>",
     "records perturb IN --magnitude 2 --out new": "<stdin>-n2",
     "records convert IN --out new.csv": "<stdin>",
-    "records replay past.csv --tasks IN": "<stdin>",
+    "records replay IN --past past.csv": "<stdin>",
     "floor check layout.json IN": "<stdin>",
     "evaluate EDD IN --trials 1": "<stdin>",
     "replay EDD IN": "replay.html: EDD ",
@@ -90,7 +90,7 @@ def test_what_is_wrong_on_the_standard_input_is_named(folder, monkeypatch, run):
 
 
 def test_breakdowns_and_assignments_from_the_standard_input(folder, monkeypatch, run):
-    words = "records replay past.csv past.csv --tasks week.csv week.csv --breakdowns"
+    words = "records replay week.csv week.csv --past past.csv past.csv --breakdowns"
     plain = run(f"{words} none").out
     # Two records, one stream: it is read once.
     feed(monkeypatch, FILES["broken.csv"].splitlines())
@@ -99,7 +99,7 @@ def test_breakdowns_and_assignments_from_the_standard_input(folder, monkeypatch,
     run("records perturb week.csv --magnitude 2 --breakdowns - --out new")
     assert (folder / "new/breakdowns.csv").read_text() == FILES["broken.csv"]
     feed(monkeypatch, PAST)
-    words = "records replay past.csv --tasks week.csv"
+    words = "records replay week.csv --past past.csv"
     assert run(words.replace("past.csv", "-")).out == run(words).out
     feed(monkeypatch, PAST)
     assert "replay" in run("evaluate EDD week.csv --trials 1 --past -").out
@@ -196,10 +196,10 @@ def test_convert_shows_what_was_understood(folder, run):
 def test_several_replays_and_their_mean(folder, run):
     later = text_of([*LINES[:2], "t1,B,C,30,20"])
     (folder / "late.csv").write_text(later)
-    words = "records replay past.csv past.csv --tasks week.csv late.csv"
+    words = "records replay week.csv late.csv --past past.csv past.csv"
     rows = json.loads(run(f"{words} --format json").out)
     assert [row["record"] for row in rows] == ["week", "late", "mean"]
-    [single] = json.loads(run("records replay past.csv --tasks late.csv --format json").out)
+    [single] = json.loads(run("records replay late.csv --past past.csv --format json").out)
     assert rows[1] == single
     names = ("makespan_s", "tardiness_s", "late_tasks", "assignments", "start_behind_largest_s")
     for name in names:

@@ -131,16 +131,11 @@ def test_files_of_own_records_are_named_beside_a_config_json(folder, run):
     assert "the run was of week, next, whose files it does not name; expected TASKS as well" in err
 
 
-@pytest.mark.parametrize("form", ["network", "index"])
-def test_a_config_json_of_an_earlier_version(folder, run, form):
-    """A network trains as it was; of an index policy the features have gone."""
-    config = {"form": form, "knowledge": None, "without": []}
-    Path("old.json").write_text(json.dumps({"config": config, "instances": {"week": ""}}))
-    words = "train week.csv --config old.json --print-config"
-    if form == "network":
-        assert tomllib.loads(run(words).out)["slots"] == "pool"
-    else:
-        assert "old.json: an index policy of features that have gone" in run(words, 2).err
+def test_a_config_json_that_lacks_an_option_is_refused(folder, run):
+    config = {"config": {"form": "network", "knowledge": None}, "instances": {"week": ""}}
+    Path("old.json").write_text(json.dumps(config))
+    err = run("train week.csv --config old.json --print-config", 2).err
+    assert "old.json: generations: missing; expected every option, as this version writes" in err
 
 
 # Other algorithms
@@ -218,36 +213,15 @@ def test_several_tables_are_one_of_csv(folder, run):
 
 @needs_jit
 @pytest.mark.parametrize(
-    ("words", "older"),
+    ("words", "same"),
     [
-        (
-            "evaluate EDD std week.csv next.csv --trials 1",
-            "evaluate EDD std --trials 1 --tasks week.csv next.csv",
-        ),
-        ("evaluate EDD --trials 1 week.csv", "evaluate EDD --trials 1 --tasks week.csv"),
-        (
-            "evaluate STD week.csv --past past.csv --trials 1",
-            "evaluate STD --replay past.csv --tasks week.csv --trials 1",
-        ),
-        (
-            "records replay week.csv next.csv --past past.csv past.csv",
-            "records replay past.csv past.csv --tasks week.csv next.csv",
-        ),
-        ("policy show index.npz week.csv", "policy show index.npz --tasks week.csv"),
+        ("evaluate EDD week.csv --trials 1", "evaluate EDD --trials 1 week.csv"),
         ("replay EDD week.csv --past past.csv", "replay EDD week.csv --against past.csv"),
         ("replay week.csv --past past.csv", "replay past.csv week.csv"),
-        (
-            "plot compare EDD week.csv --trials 1 --out a.svg --force",
-            "plot compare EDD --tasks week.csv --trials 1 --out a.svg --force",
-        ),
     ],
 )
-def test_older_spellings_mean_the_same(folder, run, words, older):
-    acerl_np.IndexPolicy.of_weights(approach=-1.0).save("index.npz")
-    assert run(words).out == run(older).out
-    command = words.split()[: 2 if words.startswith(("policy", "plot", "records")) else 1]
-    shown = run(f"{' '.join(command)} --help").out
-    assert "usage: acerl-np" in shown and "--tasks " not in shown and "--replay" not in shown
+def test_names_stand_where_they_may(folder, run, words, same):
+    assert run(words).out == run(same).out
 
 
 # What there is

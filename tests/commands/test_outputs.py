@@ -23,7 +23,7 @@ RIVAL = "--steps 50 --trials 0 --quiet --set look_every=1000"
 WRITES = {
     "floor import plant.xml --out OUT": ("made.json", "plant.xml"),
     "records convert week.csv --out OUT": ("made.csv", "week.csv"),
-    "records replay past.csv --tasks week.csv --schedule-csv OUT": (
+    "records replay week.csv --past past.csv --schedule-csv OUT": (
         "made.csv",
         "past.csv week.csv",
     ),

@@ -62,7 +62,7 @@ def test_every_kind_has_a_name_of_its_own(empty, run, trained):
         (["gantt", "EDD", "DMH-01"], "gantt.png"),
         (["floor", network, "DMH-02", "--trial", "1", "--greedy"], "traffic.png"),
         (
-            ["compare", network, "EDD", "--tasks", "DMH-01", "DMH-02", "--trials", "2"],
+            ["compare", network, "EDD", "DMH-01", "DMH-02", "--trials", "2"],
             "compare.png",
         ),
         (["sampler", "both"], "both/sampler.png"),

@@ -108,7 +108,7 @@ def test_without_records_nothing_is_played(empty, run):
     assert out.endswith(
         "no records in the file; TASKS or --suite name some, to tell what each is worth\n"
     )
-    out = run("policy show policy.npz --tasks DMH-01 --format csv").out
+    out = run("policy show policy.npz DMH-01 --format csv").out
     assert "value_without" in read_table(out)[0]
 
 
@@ -138,7 +138,7 @@ def test_rows_that_look_ahead_stand_beside_the_plain_ones(records, empty, run):
     policy = make_policy(acerl_np.load_suite("dmh-train")[:4])
     policy.save("policy.npz")
     acerl_np.fit_static(records).save("plan.npz")
-    judged = "--tasks DMH-01 DMH-05 --seed 3 --format csv --trials 1 --lookahead 2"
+    judged = "DMH-01 DMH-05 --seed 3 --format csv --trials 1 --lookahead 2"
     found = run(f"evaluate policy.npz plan.npz {judged} --cost-limit 40")
     rows = {(row["policy"], row["record"]): row for row in read_table(found.out)}
     labels = ["policy.npz", "policy.npz, lookahead 2", "plan.npz"]
@@ -165,7 +165,7 @@ def test_index_policies_are_greedy_unless_told_otherwise_networks_are_not(record
     trainer = acerl_np.ACERL(records, acerl_np.Config(generations=0, hidden=(4,)))
     trainer.policy.save("network.npz")
     make_policy().save("index.npz")
-    words = "evaluate index.npz network.npz --tasks DMH-01 --trials 4 --trials-csv all.csv --force"
+    words = "evaluate index.npz network.npz DMH-01 --trials 4 --trials-csv all.csv --force"
     found = {}
     for more in ("", "--greedy"):
         run(f"{words} {more}")

@@ -36,7 +36,7 @@ COMMANDS = {
     "static_tardiness_s rule_makespan_s rule_tardiness_s",
     "records check quiet.csv": "tasks first_arrival_s fleet_time_s offered_load vehicles",
     "records convert quiet.csv --out plain.csv --force": "tasks first_arrival_s last_arrival_s",
-    "records replay past.csv past.csv --tasks quiet.csv quiet.csv": f"{USAGE} makespan_s tardiness_s "
+    "records replay quiet.csv quiet.csv --past past.csv past.csv": f"{USAGE} makespan_s tardiness_s "
     "late_tasks assignments start_behind_mean_s start_behind_largest_s",
 }
 """Columns of numbers of each command."""
@@ -91,7 +91,7 @@ def test_more_columns_and_what_they_mean(quiet, run):
             assert name in header
         assert "waiting: from arrival to pickup" in more
         assert "standard error of the mean makespan/tardiness over the trials" in more
-    out = run("records replay past.csv --tasks quiet.csv --more").out
+    out = run("records replay quiet.csv --past past.csv --more").out
     assert "waiting, s  utilisation  empty" in out
 
 
@@ -103,7 +103,7 @@ def test_where_there_is_little_to_win_a_line_says_so(quiet, run):
     assert line in run(words).out
     found = run(f"{words} --format csv")
     assert line in found.err and line not in found.out
-    assert line not in run("evaluate EDD --tasks DMH-01 --trials 2").out
+    assert line not in run("evaluate EDD DMH-01 --trials 2").out
     policy = acerl_np.IndexPolicy.of_weights(approach=-1.0)
     verdict = judge(policy, quiet, trials=2, futures=0)
     assert verdict.margin.is_little

@@ -431,7 +431,7 @@ def check_refused(path, message):
     assert "\n" not in str(caught.value)
 
 
-ARRAYS = ["theta", "hidden", "task_slots", "n_vehicles", "scaling", "smallest"]
+ARRAYS = ["theta", "hidden", "task_slots", "n_vehicles", "scaling", "smallest", "slots"]
 
 
 @pytest.mark.parametrize(
@@ -439,7 +439,7 @@ ARRAYS = ["theta", "hidden", "task_slots", "n_vehicles", "scaling", "smallest"]
     [
         ({"kind": "checkpoint"}, "holds checkpoint; expected a policy"),
         ({"kind": None}, "expected a policy"),
-        ({"format": 1}, "format 1; this version reads formats 2 and 3"),
+        ({"format": 2}, "format 2; this version reads format 3"),
         ({"format": None}, "format None"),
         ({"format": np.array([1, 1])}, "format"),
         *[({"format": np.array(odd)}, "format") for odd in (np.nan, np.inf, 1j, "x", True, 1.0)],

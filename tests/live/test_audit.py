@@ -212,7 +212,7 @@ def test_the_command_replays_a_log(tmp_path, monkeypatch, capsys):
     for words, message in (
         (["--audit", "day.jsonl"], "--layout: missing"),
         (["--audit", "none.jsonl", "--layout", "dmh"], "none.jsonl: expected a file"),
-        (["--audit", "day.jsonl", "--layout", "dmh", "--tasks", "DMH-01"], "--tasks: given with"),
+        (["--audit", "day.jsonl", "--layout", "dmh", "--due", "9"], "--due: given with"),
         (["past.csv", "--audit", "day.jsonl", "--layout", "dmh"], "read 1 files and --audit"),
         ([], "read 0 files; expected assignments or --audit LOG"),
     ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from pathlib import Path
 
 import naive
@@ -255,37 +254,12 @@ def test_saved_and_restored_between_any_two_events(policy, tmp_path, which):
     assert play_live(instance, make(), restart)[1] == play_live(instance, make())[1]
 
 
-def test_a_file_of_the_first_format_is_read(tmp_path):
-    """It has no day, no last events, no service, no tasks that are held back, no options but two."""
-    path = tmp_path / "live.npz"
-    dispatcher = two_tasks()
-    assert len(dispatcher.decide(10.0)) == 2
-    for now in (16.0, 22.0, 28.0):  # all of this is before the last events
-        dispatcher.feed(TaskArrived(now, f"t{now}", "st1", "st2", expiry=300.0))
-    dispatcher.save(path)
-    arrays = read_arrays(path, InputError)
-    data = json.loads(arrays["state"].tobytes())
-    state = {
-        name: data[name]
-        for name in ("rule", "greedy", "seed", "decisions", "layout", "time", "pool")
-    }
-    new = ("priority", "earliest_start", "slot", "service", "origin", "has_fetched", "broke")
-    for name in ("tasks", "vehicles"):
-        state[name] = [{k: v for k, v in item.items() if k not in new} for item in data[name]]
-    packed = np.frombuffer(json.dumps(state).encode(), np.uint8)
-    write_arrays(path, {**arrays, "format": 1, "state": packed})
-    loaded = Dispatcher.load(path)
-    assert set(loaded.waiting) < set(dispatcher.waiting)
-    assert loaded.under_way == dispatcher.under_way
-    assert loaded.idle == dispatcher.idle
-    assert len(loaded.decide(30.0)) == 1
-
-
 @pytest.mark.parametrize(
     "change",
     [
         {"kind": "policy"},
         {"kind": np.zeros(2)},
+        {"format": 2},
         {"format": 99},
         {"format": np.nan},
         {"format": "x"},

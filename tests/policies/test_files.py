@@ -103,14 +103,6 @@ def test_records_may_be_left_out(policy, suite, tmp_path):
     assert sizes[1] - sizes[0] > 5_000
 
 
-def test_networks_of_format_2_are_read(policy, tmp_path):
-    arrays = policy.to_arrays(with_origin=False)
-    write_arrays(tmp_path / "old.npz", {"kind": "policy", "format": 2, **arrays})
-    for loaded in (load_policy(tmp_path / "old.npz"), Policy.load(tmp_path / "old.npz")):
-        assert loaded.theta.tobytes() == policy.theta.tobytes()
-        assert loaded.origin is None
-
-
 def facts(**changed):
     def make(origin):
         data = json.loads(origin.to_arrays()["facts"].tobytes())
@@ -123,7 +115,7 @@ REFUSED = {
     "no form": ("form", None, "form: read nothing; expected one of .*network"),
     "a form of nobody": ("form", np.array("a\nb"), r"form: read a\\nb; expected one of .*network"),
     "forms": ("form", np.array(["network"]), "form: read .* expected one of .*network"),
-    "a format to come": ("format", 4, "format 4; this version reads formats 2 and 3"),
+    "a format to come": ("format", 4, "format 4; this version reads format 3"),
     "records alone": ("origin.facts", None, "origin: .*; the file holds no usable origin"),
     "more": ("origin.more", np.zeros(1, np.uint8), "unknown entry 'more'"),
     "no text": ("origin.facts", np.full(9, 255, np.uint8), "origin: .*decode"),
@@ -172,7 +164,7 @@ def test_a_record_that_was_changed_is_refused(suite):
 
 def test_a_huge_origin_is_refused_before_it_is_read(suite, monkeypatch):
     monkeypatch.setattr("acerl_np.policies.origin.MAX_TEXT_BYTES", 10_000)
-    monkeypatch.setattr("acerl_np.policies.origin.unpack_json", lambda array: 1 / 0)
+    monkeypatch.setattr("acerl_np.policies.origin.packing.unpack_json", lambda array: 1 / 0)
     with pytest.raises(PolicyError, match="history: read uint8 of shape"):
         Origin.from_arrays(Origin.of(suite).to_arrays())
 
@@ -338,24 +330,12 @@ def test_dispatchers_elsewhere_warn_once_and_keep_the_origin(policy, tmp_path):
     assert warnings_of(Dispatcher.load, tmp_path / "live.npz") == [line]
 
 
-def test_dispatchers_without_a_form_are_read(policy, tmp_path):
-    Dispatcher("dmh", policy).save(tmp_path / "live.npz")
-    arrays = read_arrays(tmp_path / "live.npz", InputError)
-    old = {name: array for name, array in arrays.items() if name != "policy.form"}
-    old = {name: array for name, array in old.items() if not name.startswith("policy.origin")}
-    assert len(old) < len(arrays) - 1
-    write_arrays(tmp_path / "live.npz", old)
-    loaded = Dispatcher.load(tmp_path / "live.npz").policy
-    assert loaded.theta.tobytes() == policy.theta.tobytes()
-    assert loaded.origin is None
-
-
 @needs_jit
 def test_the_command_says_it_in_one_line(policy, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     policy.save("policy.npz")
     (tmp_path / "back.json").write_text(json.dumps(reverse(load_layout("dmh")).to_dict()))
-    words = ["evaluate", "policy.npz", "EDD", "--trials", "1", "--tasks", "DMH-01", "DMH-03"]
+    words = ["evaluate", "policy.npz", "EDD", "--trials", "1", "DMH-01", "DMH-03"]
     assert main(words) == 0
     assert capsys.readouterr().err == ""
     assert warnings_of(main, [*words, "--layout", "back.json"]) == []

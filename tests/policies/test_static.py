@@ -343,7 +343,7 @@ def test_static_on_own_records_needs_others(tmp_path, monkeypatch, capsys):
     lines = ["task,pickup,delivery,arrival_time,expiry_time", "a,st1,st5,0,500", "b,st2,st4,9,500"]
     for name in ("week1.csv", "week2.csv"):
         (tmp_path / name).write_text("\n".join(lines))
-    words = ["evaluate", "Static", "--tasks", "week2.csv", "--layout", "dmh", "--trials", "1"]
+    words = ["evaluate", "Static", "week2.csv", "--layout", "dmh", "--trials", "1"]
     assert main(words) == 2
     assert (
         capsys.readouterr()
@@ -360,7 +360,7 @@ def test_static_on_own_records_needs_others(tmp_path, monkeypatch, capsys):
     # A bundled record on a floor of one's own is no bundled one.
     layout = differing_fleet().to_dict()
     (tmp_path / "floor.json").write_text(json.dumps(layout))
-    words = ["evaluate", "Static", "--tasks", "DMH-01", "--layout", "floor.json", "--trials", "1"]
+    words = ["evaluate", "Static", "DMH-01", "--layout", "floor.json", "--trials", "1"]
     assert main(words) == 2
     capsys.readouterr()
     assert main([*words, "--fit", "DMH-02"]) == 0
@@ -375,7 +375,7 @@ def test_static_on_own_records_needs_others(tmp_path, monkeypatch, capsys):
 def test_the_command_reads_a_plan(tmp_path, monkeypatch, capsys, suite):
     monkeypatch.chdir(tmp_path)
     replace(PLAN, origin=Origin.of(suite)).save("plan.npz")
-    words = ["evaluate", "plan.npz", "--tasks", "DMH-09", "--trials", "1"]
+    words = ["evaluate", "plan.npz", "DMH-09", "--trials", "1"]
     assert main(words) == 0
     captured = capsys.readouterr()
     expected = evaluate_policy(PLAN, acerl_np.load_instance("DMH-09"), trials=1)

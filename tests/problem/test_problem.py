@@ -845,8 +845,7 @@ def test_limits(tmp_path, monkeypatch):
     path.write_text(RECORD)
     instance = small_instance()
     limited = task_rows.RECORD._replace(limit=2)
-    for module in ("records", "task_rows"):
-        monkeypatch.setattr(f"acerl_np.problem.{module}.RECORD", limited)
+    monkeypatch.setattr(task_rows, "RECORD", limited)
     expected = ["line 4", "more than 2 tasks"]
     refused(path, expected, load_instance, path, layout=small_layout())
     with pytest.raises(RecordError, match=r"^3 tasks; expected at most 2$"):

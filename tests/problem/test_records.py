@@ -347,8 +347,8 @@ def test_commands_take_breakdowns(tmp_path, monkeypatch, capsys):
     # Halted after 4 m, idle at 5 + 20 + 1 (5 + 30 + 1), then 6 + 10 m.
     for file, makespan in (((), 42), (("late.csv",), 52), (("none",), 20)):
         more = [*layout, *(("--breakdowns", *file) if file else ())]
-        assert f"{makespan}.0/" in run("evaluate", "FCFS", "--tasks", "tasks.csv", *more)
-        replayed = run("records", "replay", "past.csv", "--tasks", "tasks.csv", *more)
+        assert f"{makespan}.0/" in run("evaluate", "FCFS", "tasks.csv", *more)
+        replayed = run("records", "replay", "tasks.csv", "--past", "past.csv", *more)
         assert f" {makespan}.0 " in replayed
         repairs = {42: 20, 52: 30, 20: 0}[makespan]
         checked = run("records", "check", "tasks.csv", *more, "--format", "json")
@@ -1001,24 +1001,24 @@ def test_replay_and_evaluate_show_past_assignments(tmp_path, monkeypatch, capsys
     day = [HEADER, "t0,B,C,0,20", "t1,A,B,3.5,10", "t2,C,B,16.2,4"]
     past = ["task,vehicle,start", "t0,v,2.5", "t1,v,5", "t2,w,0"]
     hall(tmp_path, monkeypatch, day=day, past=past)
-    words = ["records", "replay", "past.csv", "--tasks", "day.csv", "--format", "json"]
+    words = ["records", "replay", "day.csv", "--past", "past.csv", "--format", "json"]
     assert main([*words, "--schedule-csv", "times.csv"]) == 0
     [row] = json.loads(capsys.readouterr().out)
     assert (row["record"], row["makespan_s"], row["late_tasks"]) == ("day", 45.0, 2)
     assert row["start_behind_mean_s"] == pytest.approx(10.5, abs=0.05)
     assert row["start_behind_largest_s"] == 17.0
     assert len((tmp_path / "times.csv").read_text().splitlines()) == 4
-    words = ["evaluate", "EDD", "STD", "--tasks", "day.csv", "--trials", "2", "--format", "json"]
-    assert main([*words, "--replay", "past.csv", "--trials-csv", "all.csv"]) == 0
+    words = ["evaluate", "EDD", "STD", "day.csv", "--trials", "2", "--format", "json"]
+    assert main([*words, "--past", "past.csv", "--trials-csv", "all.csv"]) == 0
     table = json.loads(capsys.readouterr().out)
     assert [row["policy"] for row in table[::2]] == ["EDD", "STD", "replay"]
     assert (table[4]["record"], table[4]["makespan_s"]) == ("day", 45.0)
     assert table[4]["tardiness_s"] == pytest.approx(11.4, abs=0.05)
     assert (tmp_path / "all.csv").read_text().count("\nreplay,day,") == 2
-    assert main([*words, "--replay", "past.csv", "past.csv"]) == 2
+    assert main([*words, "--past", "past.csv", "past.csv"]) == 2
     assert "--past: read 2 files for 1 records" in capsys.readouterr().err
     write(tmp_path / "past.csv", "task,vehicle,start", "t0,v,2.5")
-    assert main([*words, "--replay", "past.csv"]) == 2
+    assert main([*words, "--past", "past.csv"]) == 2
     assert "past.csv: line 2: task: the file ends without 't1'" in capsys.readouterr().err
 
 

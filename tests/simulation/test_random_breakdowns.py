@@ -396,8 +396,8 @@ def test_train_evaluate_and_replay_with_random_breakdowns(tmp_path, monkeypatch,
     assert main([*resume, "--random-breakdowns", "300,61"]) == 2
     assert "'own' or its layout has changed" in capsys.readouterr().err
     assert main([*resume, *random]) == 0
-    words = ["evaluate", "run/policy.npz", "EDD", "Static", "--fit", "own.csv"]
-    words += ["--replay", "past.csv", "--tasks", *own]
+    words = ["evaluate", "run/policy.npz", "EDD", "Static", *own]
+    words += ["--fit", "own.csv", "--past", "past.csv"]
     capsys.readouterr()
     tables = []
     for model in ("300,60", "none"):
@@ -454,7 +454,7 @@ def test_no_breakdowns_are_no_random_ones_either(tmp_path, monkeypatch, capsys):
     )
     lines = ["task,pickup,delivery,arrival_time,expiry_time", "a,st1,st5,0,500", "b,st2,st4,9,500"]
     (tmp_path / "own.csv").write_text("\n".join(lines))
-    words = ["evaluate", "Static", "--fit", "own.csv", "--tasks", "own.csv"]
+    words = ["evaluate", "Static", "own.csv", "--fit", "own.csv"]
     words += ["--trials", "9", "--trials-csv", "all.csv", "--force"]
     different = []
     for options in (["none"], ["none", "--random-breakdowns", "99,9"]):

@@ -10,18 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.problem.importers.common import (
-    Draft,
-    Station,
-    Warnings,
-    find_class,
-    is_charging,
-    list_first,
-    read_entries,
-    read_flag,
-    read_name,
-    read_number,
-)
+from acerl_np.problem.importers import common
 from acerl_np.problem.json_tree import parse_json, refuse, shorten
 from acerl_np.problem.limits import LIFT_LENGTH, MIN_SPEED
 from acerl_np.problem.stations import CHARGER
@@ -70,32 +59,34 @@ def import_lif(
     if "layouts" not in data and "sites" in data:
         raise LayoutError("sites: this is a layout of acerl_np already; expected LIF, with layouts")
     if "layouts" in data or "origins" not in data:
-        layouts = read_entries(data, "layouts", "", required=True)
+        layouts = common.read_entries(data, "layouts", "", required=True)
     else:  # since version 2 layouts stand below the origins of their coordinates
-        origins = read_entries(data, "origins", "")
+        origins = common.read_entries(data, "origins", "")
         layouts = [
-            item for place, origin in origins for item in read_entries(origin, "layouts", place)
+            item
+            for place, origin in origins
+            for item in common.read_entries(origin, "layouts", place)
         ]
     if join and layout_id is not None:
         raise LayoutError("--layout-id: given beside --join, which takes all layouts")
     if not join or not layouts:
         layouts = [_choose(layouts, layout_id)]
-    draft = Draft()
-    levels = [Draft(warnings=draft.warnings) for _ in layouts]
+    draft = common.Draft()
+    levels = [common.Draft(warnings=draft.warnings) for _ in layouts]
     for level, (where, layout) in zip(levels, layouts, strict=True):
-        for place, node in read_entries(layout, "nodes", where, required=True):
+        for place, node in common.read_entries(layout, "nodes", where, required=True):
             _read_node(level, place, node)
     titles = _name_levels(layouts)
     names = _share_names([list(level.points) for level in levels], titles)
     shifts = _set_side_by_side(draft, levels, names, layouts)
     for (where, layout), level, own in zip(layouts, levels, names, strict=True):
-        edges = read_entries(layout, "edges", where)
+        edges = common.read_entries(layout, "edges", where)
         if not edges and len(level.points) > 1:
             found = "missing" if layout.get("edges") is None else "an empty list"
             said = f"{found}, so no site can be reached from another"
             draft.warnings.add("edges", f"{where}.edges: {said}")
         _read_edges(draft, edges, own, shifts)
-    entries = [read_entries(layout, "stations", where) for where, layout in layouts]
+    entries = [common.read_entries(layout, "stations", where) for where, layout in layouts]
     _read_stations(draft, entries, names, titles)
     ids = {str(layout.get("layoutId")) for _, layout in layouts}
     for key in ("layoutName", "layoutId") if len(layouts) == 1 else ("layoutId",):
@@ -135,8 +126,8 @@ def _share_names(ids: Sequence[Sequence[str]], titles: Sequence[str]) -> list[di
 
 
 def _set_side_by_side(
-    draft: Draft,
-    levels: Sequence[Draft],
+    draft: common.Draft,
+    levels: Sequence[common.Draft],
     names: Sequence[Mapping[str, str]],
     layouts: Sequence[Entry],
 ) -> dict[str, float]:
@@ -184,16 +175,16 @@ def _choose(layouts: Sequence[Entry], layout_id: str | None) -> Entry:
     return layouts[0]
 
 
-def _read_node(draft: Draft, where: str, node: dict[str, Any]) -> None:
+def _read_node(draft: common.Draft, where: str, node: dict[str, Any]) -> None:
     position = node.get("nodePosition")
     if not isinstance(position, dict):
         refuse(f"{where}.nodePosition", position, "an object with x and y")
     place, said = f"{where}.nodePosition", draft.warnings
     x, y = (
-        read_number(position.get(axis), f"{place}.{axis}", unit="metres", warnings=said)
+        common.read_number(position.get(axis), f"{place}.{axis}", unit="metres", warnings=said)
         for axis in ("x", "y")
     )
-    name = read_name(node.get("nodeId"), f"{where}.nodeId", draft.warnings)
+    name = common.read_name(node.get("nodeId"), f"{where}.nodeId", draft.warnings)
     draft.add_point(where, name, x, y)
     if isinstance(node.get("nodeName"), str):
         draft.titles[name] = node["nodeName"].strip()
@@ -207,14 +198,16 @@ def _read_node(draft: Draft, where: str, node: dict[str, Any]) -> None:
                 for action in named if isinstance(named, list) else []:
                     if isinstance(action, dict):
                         actions.add(str(action.get("actionType")))
-    if any(map(is_charging, actions)) and actions.isdisjoint(("pick", "drop")):
+    if any(map(common.is_charging, actions)) and actions.isdisjoint(("pick", "drop")):
         draft.kinds[name] = CHARGER
 
 
-def _note_restriction(warnings: Warnings, place: str, item: dict[str, Any], what: str) -> None:
+def _note_restriction(
+    warnings: common.Warnings, place: str, item: dict[str, Any], what: str
+) -> None:
     limits = item.get("loadRestriction")
     if isinstance(limits, dict) and not all(
-        read_flag(limits.get(key, True)) for key in ("loaded", "unloaded")
+        common.read_flag(limits.get(key, True)) for key in ("loaded", "unloaded")
     ):
         said = f"not known to a layout, {what} is open to all"
         warnings.add("load restrictions", f"{place}.loadRestriction: {said}")
@@ -227,7 +220,7 @@ def _list_types(item: dict[str, Any]) -> set[str]:
     return {json.dumps(entry, sort_keys=True) for entry in each}
 
 
-def _read_limit(properties: Sequence[Entry], warnings: Warnings) -> float:
+def _read_limit(properties: Sequence[Entry], warnings: common.Warnings) -> float:
     """Return an edge's speed limit, m/s, inf without: the lowest, if its types of vehicle have several."""
     limits = {}
     for place, item in properties:
@@ -235,7 +228,7 @@ def _read_limit(properties: Sequence[Entry], warnings: Warnings) -> float:
             if item.get(key) is None:
                 continue
             name = f"{place}.{key}"
-            limit = read_number(item[key], name, 0.0, unit="m/s", warnings=warnings)
+            limit = common.read_number(item[key], name, 0.0, unit="m/s", warnings=warnings)
             if limit < MIN_SPEED:
                 warnings.add("speed limits", f"{name}: read {shorten(item[key])}, taken as none")
             else:
@@ -249,18 +242,18 @@ def _read_limit(properties: Sequence[Entry], warnings: Warnings) -> float:
 
 
 def _read_edges(
-    draft: Draft, entries: list[Entry], names: Mapping[str, str], shifts: Mapping[str, float]
+    draft: common.Draft, entries: list[Entry], names: Mapping[str, str], shifts: Mapping[str, float]
 ) -> None:
     warnings = draft.warnings
     types: set[str] = set()
     allowed: list[tuple[str, set[str]]] = []
     for where, edge in entries:
-        a = read_name(edge.get("startNodeId"), f"{where}.startNodeId", warnings)
-        b = read_name(edge.get("endNodeId"), f"{where}.endNodeId", warnings)
+        a = common.read_name(edge.get("startNodeId"), f"{where}.startNodeId", warnings)
+        b = common.read_name(edge.get("endNodeId"), f"{where}.endNodeId", warnings)
         a, b = names.get(a, a), names.get(b, b)
         if not draft.can_join(where, a, b):
             continue
-        properties = [item for key in PROPERTIES for item in read_entries(edge, key, where)]
+        properties = [item for key in PROPERTIES for item in common.read_entries(edge, key, where)]
         (ax, ay), (bx, by) = draft.points[a], draft.points[b]
         length = straight = math.hypot(ax - bx - shifts[a] + shifts[b], ay - by)
         for place, item in properties:
@@ -294,7 +287,7 @@ def _read_edges(
 
 
 def _read_stations(
-    draft: Draft,
+    draft: common.Draft,
     entries: Sequence[list[Entry]],
     names: Sequence[Mapping[str, str]],
     titles: Sequence[str],
@@ -310,22 +303,24 @@ def _read_stations(
         for level, own in zip(found, ids, strict=True)
         for item in level
     ]
-    classes = find_class([item.name for item in stations])
+    classes = common.find_class([item.name for item in stations])
     for item, shared in zip(stations, classes, strict=True):
         kind = item.kind or shared
         charges = item.nodes and all(draft.kinds.get(node) == CHARGER for node in item.nodes)
-        draft.stations.append(item._replace(kind=CHARGER if charges or is_charging(kind) else kind))
+        draft.stations.append(
+            item._replace(kind=CHARGER if charges or common.is_charging(kind) else kind)
+        )
     chargers = [item.id for item in draft.stations if item.kind == CHARGER]
     if chargers:
         said = "LIF has neither levels of energy nor rates of use (--battery)"
-        named = f"{len(chargers)} ({list_first(chargers)})"
+        named = f"{len(chargers)} ({common.list_first(chargers)})"
         draft.warnings.add("chargers", f"chargers: {named} kept as sites; {said}")
 
 
 def _read_station(
-    where: str, station: dict[str, Any], draft: Draft, names: Mapping[str, str]
-) -> Station:
-    name = read_name(station.get("stationId"), f"{where}.stationId", draft.warnings)
+    where: str, station: dict[str, Any], draft: common.Draft, names: Mapping[str, str]
+) -> common.Station:
+    name = common.read_name(station.get("stationId"), f"{where}.stationId", draft.warnings)
     listed = station.get("interactionNodeIds")
     listed = listed if isinstance(listed, list) else [] if listed is None else [listed]
     places = [(f"{where}.interactionNodeIds[{k}]", value) for k, value in enumerate(listed)]
@@ -334,20 +329,20 @@ def _read_station(
         value.strip() if isinstance(value, str) else ""
         for value in (station.get("stationType"), station.get("stationName"))
     )
-    return Station(name, nodes, kind, label)
+    return common.Station(name, nodes, kind, label)
 
 
 def measure_trajectory(trajectory: object) -> float:
     """Return the length of a trajectory, a NURBS curve, m, to about one part in 10,000."""
     if not isinstance(trajectory, dict):
         raise LayoutError(f"read {shorten(trajectory)}; expected an object")
-    degree = int(read_number(trajectory.get("degree", 1), "degree", 1, MAX_DEGREE))
-    entries = read_entries(trajectory, "controlPoints", "", required=True)
+    degree = int(common.read_number(trajectory.get("degree", 1), "degree", 1, MAX_DEGREE))
+    entries = common.read_entries(trajectory, "controlPoints", "", required=True)
     if not degree < len(entries) <= MAX_CONTROL_POINTS:
         raise LayoutError(f"controlPoints: read {len(entries)}; expected more than degree {degree}")
     points = np.array(
         [
-            [read_number(item.get(axis), f"{place}.{axis}") for axis in ("x", "y")]
+            [common.read_number(item.get(axis), f"{place}.{axis}") for axis in ("x", "y")]
             for place, item in entries
         ]
     )
@@ -357,12 +352,14 @@ def measure_trajectory(trajectory: object) -> float:
 
     listed = [(place, item.get("weight")) for place, item in entries]
     weights = np.array(
-        [read_number(1 if x is None else x, f"{place}.weight", 1e-9) for place, x in listed]
+        [common.read_number(1 if x is None else x, f"{place}.weight", 1e-9) for place, x in listed]
     )
     vector, n_knots = trajectory.get("knotVector"), len(points) + degree + 1
     if not isinstance(vector, list) or len(vector) != n_knots:
         refuse("knotVector", vector, f"{n_knots} numbers")
-    knots = np.array([read_number(value, f"knotVector[{k}]") for k, value in enumerate(vector)])
+    knots = np.array(
+        [common.read_number(value, f"knotVector[{k}]") for k, value in enumerate(vector)]
+    )
     inner = np.unique(knots[degree : len(points) + 1])
     if (np.diff(knots) < 0).any() or len(inner) < 2:
         refuse("knotVector", vector, "rising numbers")
