@@ -6,6 +6,7 @@ import naive_evolution as naive
 import numpy as np
 import pytest
 from searches import JIT, many_draws
+from tables_and_refusals import list_unrefused
 
 from acerl_np.evolution import Strategy
 from acerl_np.kernels.random import BLOCK, NOISE
@@ -26,25 +27,28 @@ def random_theta(size):
 @pytest.mark.oracle
 @pytest.mark.parametrize("antithetic", [False, True])
 @pytest.mark.parametrize("size", SIZES)
-def test_members_are_theta_plus_sigma_times_noise(size, antithetic):
-    theta = random_theta(size)
-    strategy = Strategy(theta, seed=2**40 + 5, population=4, noise_std=0.3, antithetic=antithetic)
+def test_members_and_gradient_are_those_of_the_slow_noise(size, antithetic):
+    theta, seed = random_theta(size), 2**40 + 5
+    options = {"seed": seed, "population": 4, "noise_std": 0.3, "antithetic": antithetic}
+    strategy = Strategy(theta, **options)
     strategy.generation = 6
-    noise = naive.member_noise(2**40 + 5, 6, 4, size, antithetic)
+    noise = naive.member_noise(seed, 6, 4, size, antithetic)
     members = strategy.ask()
     assert members.dtype == np.float32
     np.testing.assert_allclose(members, theta + 0.3 * noise, rtol=0, atol=4e-6)
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_members_are_reproducible_to_the_last_bit(size):
-    theta = random_theta(size)
-    strategy = Strategy(theta, seed=3, population=2, noise_std=0.2)
-    noise = np.empty(size, np.float32)
-    for member, parameters in enumerate(strategy.ask()):
-        fill_stream(3, NOISE, 0, member, noise)
-        assert parameters.tobytes() == (theta + np.float32(0.2) * noise).tobytes()
-    assert strategy.ask().tobytes() == strategy.ask().tobytes()
+    utilities = np.random.default_rng(0).normal(size=4)
+    utilities[2] = 0.0
+    gradient = strategy.estimate_gradient(utilities)
+    assert gradient.dtype == np.float32
+    expected = naive.estimate_gradient(utilities, noise, 0.3)
+    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-5 / 0.3)
+    # Reproducible to the last bit.
+    if not antithetic:
+        own = np.empty(size, np.float32)
+        for member, parameters in enumerate(members):
+            fill_stream(seed, NOISE, 6, member, own)
+            assert parameters.tobytes() == (theta + np.float32(0.3) * own).tobytes()
+    assert strategy.ask().tobytes() == members.tobytes()
     assert strategy.theta.tobytes() == theta.tobytes()
 
 
@@ -61,46 +65,30 @@ def test_noise_decays_by_the_released_codes_formula():
     strategy = Strategy(np.zeros(1))
     for generation in range(260):
         strategy.generation = generation
-        assert strategy.noise_std == pytest.approx(
-            0.1 * 0.99 ** ((generation + 1) // 50), rel=1e-12
-        )
+        expected = 0.1 * 0.99 ** ((generation + 1) // 50)
+        assert strategy.noise_std == pytest.approx(expected, rel=1e-12)
     other = Strategy(np.zeros(1), noise_std=2.0, noise_decay=0.5, noise_decay_every=3)
     stds = []
     for generation in range(7):
         other.generation = generation
         stds.append(other.noise_std)
     assert stds == [2.0, 2.0, 1.0, 1.0, 1.0, 0.5, 0.5]
-
-
-def test_members_use_the_decayed_noise():
+    # Members and the gradient use it.
     strategy = Strategy(np.zeros(3), population=2, noise_std=0.8, noise_decay_every=1)
     strategy.spread.decay = 0.5
     decayed, gradient = strategy.ask(), strategy.estimate_gradient([1.0, -2.0])
     strategy.spread.decay = 1.0
     np.testing.assert_allclose(strategy.ask(), 2 * decayed, rtol=1e-6)
     np.testing.assert_allclose(strategy.estimate_gradient([1.0, -2.0]), gradient / 2, rtol=1e-6)
+    # It stays above the smallest.
+    strategy = Strategy(np.zeros(3), population=2, noise_decay=0.5, noise_decay_every=1)
+    strategy.generation = 1000
+    strategy.tell([1.0, -1.0])
+    assert strategy.noise_std == 1e-9
+    assert np.isfinite(strategy.theta).all()
 
 
 # Estimate
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize("antithetic", [False, True])
-@pytest.mark.parametrize("size", SIZES)
-def test_gradient_equals_the_slow_sum(size, antithetic):
-    population = 6
-    strategy = Strategy(
-        random_theta(size), seed=9, population=population, noise_std=0.25, antithetic=antithetic
-    )
-    strategy.generation = 2
-    utilities = np.random.default_rng(0).normal(size=population)
-    utilities[2] = 0.0
-    expected = naive.estimate_gradient(
-        utilities, naive.member_noise(9, 2, population, size, antithetic), 0.25
-    )
-    gradient = strategy.estimate_gradient(utilities)
-    assert gradient.dtype == np.float32
-    np.testing.assert_allclose(gradient, expected, rtol=0, atol=1e-5 / 0.25)
 
 
 @pytest.mark.parametrize("antithetic", [False, True])
@@ -185,12 +173,11 @@ def test_mean_gradient_of_many_generations_is_the_expectation(antithetic):
 def test_antithetic_estimates_do_not_see_an_offset():
     variances = {}
     for antithetic in (False, True):
-        gradients = []
-        strategy = Strategy(
-            np.zeros(2), population=8, learning_rate=0.0, noise_std=0.1, antithetic=antithetic
-        )
-        for _ in range(200):
-            gradients.append(strategy.tell(strategy.ask() @ np.array([1.0, -1.0]) + 50.0))
+        options = {"population": 8, "learning_rate": 0.0, "antithetic": antithetic}
+        strategy = Strategy(np.zeros(2), noise_std=0.1, **options)
+        gradients = [
+            strategy.tell(strategy.ask() @ np.array([1.0, -1.0]) + 50.0) for _ in range(200)
+        ]
         variances[antithetic] = np.var(gradients, axis=0).max()
     assert variances[True] < 1e-3 * variances[False]
 
@@ -203,65 +190,32 @@ def test_tell_moves_theta_by_alpha_times_the_gradient():
     before = theta.copy()
     strategy = Strategy(theta, seed=8, population=4, learning_rate=0.3)
     utilities = [1.0, 0.0, -2.0, 0.5]
+    # What perturbs and what sums cannot disagree: a mismatch would be silently wrong learning.
+    noise = strategy.noise()
+    others = {"generation": 1, "seed": 9, "population": 6, "antithetic": True}
+    cases = [(noise._replace(**{k: v}), "noise: read Noise") for k, v in others.items()]
+    assert list_unrefused(lambda other: strategy.tell(utilities, other), cases) == []
+    wrong = [[1.0] * 3, [1.0] * 5, [[1.0] * 4], 1.0, [], [1.0, np.nan, 0.0, 0.0], [np.inf, 0, 0, 0]]
+    for method in (strategy.tell, strategy.estimate_gradient):
+        assert list_unrefused(method, [(given, "utilities") for given in wrong]) == []
     gradient = strategy.estimate_gradient(utilities)
-    assert gradient.any()
-    told = strategy.tell(utilities)
+    assert gradient.any() and strategy.generation == 0
+    told = strategy.tell(utilities, noise)
     assert told.tobytes() == gradient.tobytes()
-    assert strategy.theta.tobytes() == (theta + np.float32(0.3) * gradient).tobytes()
+    assert strategy.theta.tobytes() == (before + np.float32(0.3) * gradient).tobytes()
     assert strategy.generation == 1
     np.testing.assert_array_equal(theta, before)
     assert strategy.estimate_gradient(utilities).tobytes() != gradient.tobytes()
-
-
-def test_noise_of_another_generation_or_population_is_refused():
-    """What perturbs and what sums cannot disagree: a mismatch would be silently wrong learning."""
-    strategy = Strategy(random_theta(5), seed=8, population=4)
-    utilities = [1.0, 0.0, -2.0, 0.5]
-    noise = strategy.noise()
-    before = strategy.theta.tobytes()
-    others = {"generation": 1, "seed": 9, "population": 6, "antithetic": True}
-    for name, value in others.items():
-        with pytest.raises(InputError, match="noise: read Noise"):
-            strategy.tell(utilities, noise._replace(**{name: value}))
-    assert strategy.theta.tobytes() == before
-    strategy.tell(utilities, noise)
     with pytest.raises(InputError, match="noise: read Noise"):
         strategy.tell(utilities, noise)
 
 
-@pytest.mark.parametrize(
-    "utilities",
-    [[1.0] * 3, [1.0] * 5, [[1.0] * 4], 1.0, [], [1.0, np.nan, 0.0, 0.0], [np.inf, 0.0, 0.0, 0.0]],
-)
-def test_unusable_utilities_change_nothing(utilities):
-    strategy = Strategy(random_theta(5), population=4)
-    before = strategy.theta.tobytes()
-    for method in (strategy.tell, strategy.estimate_gradient):
-        with pytest.raises(InputError, match="utilities"):
-            method(utilities)
-    assert strategy.theta.tobytes() == before
-    assert strategy.generation == 0
-
-
-def test_decayed_noise_stays_above_the_smallest():
-    strategy = Strategy(np.zeros(3), population=2, noise_decay=0.5, noise_decay_every=1)
-    strategy.generation = 1000
-    strategy.tell([1.0, -1.0])
-    assert strategy.noise_std == 1e-9
-    assert np.isfinite(strategy.theta).all()
-
-
-@pytest.mark.parametrize(
-    ("theta", "options", "error", "message"),
-    [
-        (np.zeros(3), {"population": 1}, ConfigError, "population: read 1; "),
-        (np.zeros(3), {"population": 5, "antithetic": True}, ConfigError, "even"),
-        (np.zeros((2, 2)), {}, InputError, "theta: read shape"),
-        (np.zeros(0), {}, InputError, "theta: read shape"),
-        (1.0, {}, InputError, "theta: read shape"),
-        (np.zeros(3), {"noise_std": 1e-41}, ConfigError, "noise_std: read .* at least 1e-09"),
-    ],
-)
-def test_unusable_starts_are_refused(theta, options, error, message):
-    with pytest.raises(error, match=message):
-        Strategy(theta, **options)
+def test_unusable_starts_are_refused():
+    shapes = [(theta, "theta: read shape") for theta in (np.zeros((2, 2)), np.zeros(0), 1.0)]
+    assert list_unrefused(Strategy, shapes) == []
+    options = [
+        ({"population": 1}, "population: read 1; "),
+        ({"population": 5, "antithetic": True}, "even"),
+        ({"noise_std": 1e-41}, " at least 1e-09"),
+    ]
+    assert list_unrefused(lambda own: Strategy(np.zeros(3), **own), options, ConfigError) == []
