@@ -402,7 +402,7 @@ def test_misuse():
 
 
 def list_taken(path, arrays, cases):
-    """What is taken, or refused otherwise, of changes of a checkpoint's arrays, each with words of its line."""
+    """What is taken, or refused otherwise, of changes of a checkpoint, each with words of its line."""
 
     def resume(changes):
         changed = {**arrays, **changes}
