@@ -72,29 +72,6 @@ def test_a_simulator_in_use_is_refused_and_unchanged():
         call()
 
 
-def test_two_threads_at_one_simulator_are_seen():
-    """A long step and many short tries: some meet it."""
-    simulator = Simulator(load_instance("DMH-01"), n_episodes=20_000)
-    stop, raised = threading.Event(), []
-
-    def step():
-        while not stop.is_set():
-            try:
-                simulator.reset()
-            except SharingError as error:
-                raised.append(error)
-                stop.set()
-
-    threads = [threading.Thread(target=step) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    stop.wait(60)
-    stop.set()
-    for thread in threads:
-        thread.join()
-    assert raised
-
-
 SMALL = {"generations": 9, "population": 4, "hidden": (4,), "curve_every": 0, "decisions": None}
 TRAINERS = {
     "acerl": lambda: ACERL(load_instance("DMH-01"), Config(**SMALL), threads=1),
