@@ -35,7 +35,6 @@ from trainings import (
 )
 
 from acerl_np import ACERL, Config, evaluate_policy
-from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.network import act_batch
 from acerl_np.rivals import ALGORITHMS
 from acerl_np.training import forms
@@ -220,43 +219,6 @@ def test_a_trainer_in_use_goes_on_in_a_forked_child(n_threads, tmp_path):
 
 
 FAILURES = [np.nan, np.inf, -np.inf]
-
-
-@settings(max_examples=100 if JIT else 20)
-@given(
-    st.lists(
-        st.tuples(
-            st.floats(-3000, -1000) | st.sampled_from(FAILURES),
-            st.floats(0, 100) | st.sampled_from(FAILURES),
-            st.integers(0, 2),
-        ),
-        min_size=2,
-        max_size=12,
-    ),
-    st.sampled_from(RANKINGS),
-    st.sampled_from(["standardised", "rank"]),
-    seeds,
-)
-def test_members_that_failed_rank_worst_and_alike(rows, ranking, shaping, seed):
-    returns, costs, ids = (np.array(column) for column in zip(*rows, strict=True))
-    options = {"ranking": ranking, "shaping": shaping, "seed": seed}
-    utilities = rank_utilities(returns, costs, ids, **options)
-    failed = ~np.isfinite(returns) | ~np.isfinite(costs)
-    for k in np.unique(ids):
-        worst, others = utilities[failed & (ids == k)], utilities[~failed & (ids == k)]
-        assert len(set(worst.tolist())) <= 1
-        assert not len(worst) or not len(others) or worst[0] < others.min()
-    # How they failed does not matter, and theta stays finite.
-    again = rank_utilities(
-        np.where(failed, np.nan, returns), np.where(failed, 0, costs), ids, **options
-    )
-    assert again.tobytes() == utilities.tobytes()
-    if not JIT:
-        return  # noise is slow
-    strategy = Strategy(np.zeros(40, np.float32), seed=seed, population=len(rows))
-    strategy.tell(utilities)
-    assert np.isfinite(strategy.theta).all()
-    assert strategy.theta.any() == utilities.any()
 
 
 @pytest.mark.skipif(not JIT, reason="many populations need compiled kernels")

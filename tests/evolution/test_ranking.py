@@ -112,27 +112,43 @@ def test_penalties_by_hand():
         assert ranked.argmin() == 0 and ranked.argmax() == 2
 
 
-@pytest.mark.parametrize("shaping", ["standardised", "rank"])
-@pytest.mark.parametrize("ranking", RANKINGS)
-def test_members_that_failed_rank_worst_and_alike(ranking, shaping):
-    options = {"ranking": ranking, "shaping": shaping}
-    assert rank_utilities([], [], np.empty(0, np.int32), **options).shape == (0,)
-    failed = np.full(4, np.nan)
-    assert len(set(rank_utilities(failed, failed, [0, 0, 1, 1], **options))) == 1
-    one, other = rank_utilities([np.nan, -10.0], [np.nan, 60.0], [0, 0], **options)
-    assert one < other
-    ids, good = np.array([0, 0, 0, 0, 0, 1]), [0, 2, 3, 5]
-    for bad in [(np.nan, 0.0), (0.0, np.nan), (np.inf, 0.0), (0.0, np.inf)]:
-        returns = np.array([-10.0, bad[0], -30.0, -20.0, bad[0], -7.0])
-        costs = np.array([10.0, bad[1], 60.0, 70.0, bad[1], 3.0])
-        utilities = rank_utilities(returns, costs, ids, **options)
-        assert np.isfinite(utilities).all()
-        assert utilities[1] == utilities[4] <= utilities[[0, 2, 3]].min()
-        # The others are ordered as if the failed ones had not played.
-        alone = rank_utilities(
-            returns[good], costs[good], ids[good], ranking=ranking, shaping="rank"
-        )
-        assert np.argsort(utilities[[0, 2, 3]]).tolist() == np.argsort(alone[:3]).tolist()
+FAILURES = [np.nan, np.inf, -np.inf]
+
+
+@settings(max_examples=100 if JIT else 20)
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(-3000, -1000) | st.sampled_from(FAILURES),
+            st.floats(0, 100) | st.sampled_from(FAILURES),
+            st.integers(0, 2),
+        ),
+        max_size=12,
+    ),
+    *(rankings, shapings, seeds),
+)
+@example([(np.nan, np.nan, 0), (-10.0, 60.0, 0)], "isr", "standardised", 0)
+@example([], "penalty", "rank", 0)
+def test_members_that_failed_rank_worst_and_alike(rows, ranking, shaping, seed):
+    returns, costs, ids = np.array(rows, float).reshape(-1, 3).T
+    ids = ids.astype(np.int32)
+    options = {"ranking": ranking, "shaping": shaping, "seed": seed}
+    utilities = rank_utilities(returns, costs, ids, **options)
+    assert np.isfinite(utilities).all()
+    failed = ~np.isfinite(returns) | ~np.isfinite(costs)
+    for k in np.unique(ids):
+        worst, others = utilities[failed & (ids == k)], utilities[~failed & (ids == k)]
+        assert len(set(worst.tolist())) <= 1
+        assert not len(worst) or not len(others) or worst[0] < others.min()
+    # How they failed does not matter, and the others are scored as if they had not played.
+    instead = np.where(failed, [[np.nan], [0.0]], [returns, costs])
+    again = rank_utilities(*instead, ids, **options)
+    assert again.tobytes() == utilities.tobytes()
+    if shaping == "rank":
+        alone = rank_utilities(returns[~failed], costs[~failed], ids[~failed], **options)
+        for k in np.unique(ids):
+            own = alone[ids[~failed] == k], utilities[~failed & (ids == k)]
+            np.testing.assert_allclose(*map(np.diff, own), atol=1e-9)
 
 
 @given(small)
