@@ -273,39 +273,3 @@ def test_a_matrix_stays_thick_enough_for_float64_and_searches_on():
         thinnest = min(thinnest, 1 - c[0, 1] ** 2 / (c[0, 0] * c[1, 1]))
     assert 0.9e-13 < thinnest < 1e-12
     assert np.abs(search.mean).max() < 1e-6
-
-
-@many_draws
-@both
-def test_plateaus_neither_blow_sigma_up_nor_end_it(kind):
-    """Utilities in steps: ties of parts of a generation, and generations that are flat."""
-    search = make_search(kind, 4, 10, start=20.0)
-    play(search, lambda x: -np.floor(np.abs(x) / 4).sum(axis=1), 400)
-    assert np.abs(search.mean).max() < 8.0
-    assert ((search.sigma > 1e-6) & (search.sigma < 1e6)).all()
-
-
-@many_draws
-@both
-@pytest.mark.parametrize("antithetic", [False, True])
-def test_by_chance_alone_sigma_has_no_drift(kind, antithetic):
-    """Utilities that are noise: the path's length is that of normals, also with mirrored pairs."""
-    logs = []
-    for seed in range(10):
-        search = make_search(kind, 5, 10, seed=seed, antithetic=antithetic)
-        rng = np.random.default_rng(seed)
-        play(search, lambda x, rng=rng: rng.normal(size=len(x)), 100)
-        logs.append(np.log(search.spread.pack()["size"]))
-    assert abs(np.mean(logs)) < 1.5
-
-
-@many_draws
-def test_a_matrix_turns_into_a_narrow_ellipse():
-    """Its shape becomes the inverse of the curvature's, which lies across the axes."""
-    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
-    curvature = turn @ np.diag([1.0, 100.0, 10_000.0]) @ turn.T
-    search = make_search("matrix", 3, 30)
-    play(search, lambda x: -np.einsum("ij,jk,ik->i", x, curvature, x), 80)
-    shape = search.spread.pack()["covariance"] @ curvature
-    values = np.linalg.eigvals(shape).real
-    assert values.max() / values.min() < 4.0

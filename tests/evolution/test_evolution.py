@@ -92,21 +92,6 @@ def test_a_natural_step_is_the_plain_one_times_sigma_squared(sigma):
     )
 
 
-@pytest.mark.parametrize("adapt", ["none", "sigma", "matrix"])
-def test_a_search_looks_the_same_on_every_scale(adapt):
-    """Natural steps: scale the problem, and the members scale with it."""
-    means = []
-    for scale in (1.0, 1e-9, 1e9):
-        evolution = Evolution(
-            [3 * scale, scale], sigma=[scale, 2 * scale], population=4, adapt=adapt
-        )
-        for _ in range(GENERATIONS):
-            members, _ = evolution.ask()
-            evolution.tell(-np.square(members / scale).sum(axis=1), -members[:, 0] / scale)
-        means.append(evolution.mean / scale)
-    np.testing.assert_allclose(means[1:], [means[0]] * 2, rtol=1e-6)
-
-
 def test_parameters_are_float64():
     """A step of a billionth is lost in a float32 mean, and kept here."""
     evolution = Evolution([1.0, -2.0], sigma=1e-9, population=4)
@@ -231,6 +216,21 @@ def test_a_matrix_search_looks_the_same_in_every_linear_frame():
         plain.tell(*evaluate(members))
         turned.tell(*evaluate(np.linalg.solve(frame, (others - shift).T).T))
     assert np.abs(plain.mean - start).max() > 0.1
+
+
+@many_draws
+@pytest.mark.parametrize("adapt", ["sigma", "matrix"])
+@pytest.mark.parametrize(("start", "sign"), [(1e149, 1.0), (1e-149, -1.0)])
+def test_sigma_stays_within_its_limits(adapt, start, sign):
+    """The farthest member wins, or the nearest: sigma would grow or shrink without end."""
+    evolution = Evolution([0.0, 0.0], sigma=start, population=8, adapt=adapt, ranking="r")
+    for _ in range(60):
+        members, _ = evolution.ask()
+        distance = np.abs((members - evolution.mean) / evolution.sigma).max(axis=1)
+        evolution.tell(sign * distance, np.zeros(8))
+        assert ((evolution.sigma >= MIN_SIGMA) & (evolution.sigma <= MAX_SIGMA)).all()
+    edge = MAX_SIGMA if sign > 0 else MIN_SIGMA
+    assert (np.abs(np.log10(evolution.sigma / edge)) < 0.9).all()
 
 
 @many_draws

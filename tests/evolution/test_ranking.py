@@ -1,7 +1,5 @@
 """Ranking: intrinsic stochastic ranking against the slow sort, its alternatives, the penalty."""
 
-from itertools import pairwise
-
 import naive_evolution as naive
 import numpy as np
 import pytest
@@ -151,45 +149,7 @@ def test_members_that_failed_rank_worst_and_alike(rows, ranking, shaping, seed):
             np.testing.assert_allclose(*map(np.diff, own), atol=1e-9)
 
 
-@given(small)
-def test_without_tolerance_the_feasible_come_first_and_with_all_of_it_returns_alone_count(rows):
-    returns, costs = columns(rows)
-    order = sort_members(returns, penalise(costs, LIMIT), 0.0)
-    for a, b in pairwise(order):
-        if costs[a] <= LIMIT and costs[b] <= LIMIT:
-            assert returns[a] >= returns[b]
-        else:
-            assert max(costs[a], LIMIT) <= costs[b]
-    by_return = sorted(range(len(rows)), key=lambda k: -returns[k])
-    assert sort_members(returns, penalise(costs, LIMIT), 1.0) == by_return
-
-
 # Alternatives and shaping
-
-
-def test_scores_of_the_alternatives_by_hand():
-    returns, costs, ids = [-10.0, -30.0, -20.0, -5.0], [70.0, 10.0, 40.0, 90.0], [0, 0, 0, 1]
-
-    def scores(ranking):
-        return rank_utilities(returns, costs, ids, ranking=ranking, shaping="rank").tolist()
-
-    assert scores("cf") == [-80.0, -40.0, -60.0, -95.0]
-    assert scores("f") == returns
-    assert scores("r") == [3.0, 1.0, 2.0, 1.0]
-
-
-@given(members, st.sampled_from(RANKINGS))
-def test_standardised_utilities_have_mean_0_and_deviation_1(rows, ranking):
-    returns, costs, ids = columns(rows)
-    utilities = rank_utilities(returns, costs, ids, ranking=ranking)
-    if not utilities.any():
-        scores = rank_utilities(returns, costs, ids, ranking=ranking, shaping="rank")
-        assert all(np.ptp(scores[ids == k]) == 0 for k in np.unique(ids))
-        return
-    assert abs(utilities.mean()) < 1e-9
-    assert abs(utilities.std() - 1) < 1e-9
-    for k in np.unique(ids):
-        assert abs(utilities[ids == k].mean()) < 1e-9
 
 
 @pytest.mark.parametrize("ranking", ["cf", "f"])
@@ -234,22 +194,15 @@ def test_penalty_is_zero_exactly_when_feasible_and_never_falls(costs, limit):
     assert (np.diff(phi[np.argsort(costs)]) >= 0).all()
 
 
-def soft_plus(cost, rho):
-    return rho * np.logaddexp(0.0, (cost - LIMIT) / rho)
-
-
 @given(quarter_costs, quarter_costs, st.sampled_from([0.05, 0.5, 1.0, 4.0]))
+@example(49.5, 49.0, 0.1)
 def test_order_by_soft_plus_implies_order_by_penalty(cost_i, cost_j, rho):
-    """The half of the paper's Theorem 1 that holds."""
+    """The half of the paper's Theorem 1 that holds; the other one fails where both are feasible."""
+    soft = [rho * np.logaddexp(0.0, (cost - LIMIT) / rho) for cost in (cost_i, cost_j)]
     phi_i, phi_j = penalise([cost_i, cost_j], LIMIT)
-    if soft_plus(cost_i, rho) <= soft_plus(cost_j, rho):
+    if soft[0] <= soft[1]:
         assert phi_i <= phi_j
-    if max(cost_i, cost_j) > LIMIT and phi_i <= phi_j:
-        assert soft_plus(cost_i, rho) <= soft_plus(cost_j, rho)
-
-
-def test_order_by_penalty_does_not_imply_order_by_soft_plus():
-    """The other half fails, whatever rho, when both members are feasible."""
-    assert penalise([49.5, 49.0], LIMIT).tolist() == [0.0, 0.0]
-    for rho in (1.0, 0.1, 0.01):
-        assert soft_plus(49.5, rho) > soft_plus(49.0, rho)
+    elif max(cost_i, cost_j) > LIMIT:
+        assert phi_i > phi_j
+    else:
+        assert phi_i == phi_j == 0.0

@@ -1,7 +1,5 @@
 """The evolution strategy: noise, estimator, its expectation, steps, threads."""
 
-import itertools
-
 import naive_evolution as naive
 import numpy as np
 import pytest
@@ -12,7 +10,6 @@ from acerl_np.evolution import Strategy
 from acerl_np.kernels.random import BLOCK, NOISE
 from acerl_np.kernels.update import fill_stream
 from acerl_np.support.errors import ConfigError, InputError
-from acerl_np.support.workers import Workers
 
 SIZES = [1, 3, BLOCK, BLOCK + 1, 2 * BLOCK + 900] if JIT else [1, BLOCK + 1]
 
@@ -52,15 +49,6 @@ def test_members_and_gradient_are_those_of_the_slow_noise(size, antithetic):
     assert strategy.theta.tobytes() == theta.tobytes()
 
 
-def test_seed_and_generation_key_the_noise():
-    asked = []
-    for seed, generation in itertools.product((0, 1, 2**32), (0, 1)):
-        strategy = Strategy(np.zeros(5), seed=seed, population=2, noise_std=1.0)
-        strategy.generation = generation
-        asked += [tuple(row.tolist()) for row in strategy.ask()]
-    assert len(set(asked)) == len(asked)
-
-
 def test_noise_decays_by_the_released_codes_formula():
     strategy = Strategy(np.zeros(1))
     for generation in range(260):
@@ -88,46 +76,7 @@ def test_noise_decays_by_the_released_codes_formula():
     assert np.isfinite(strategy.theta).all()
 
 
-# Estimate
-
-
-@pytest.mark.parametrize("antithetic", [False, True])
-def test_no_result_depends_on_threads(antithetic):
-    size = 4 * BLOCK + 17 if JIT else BLOCK + 17
-    utilities = [0.5, -1.25, 0.0, 2.0] if JIT else [0.5, -1.25]
-    results = []
-    for threads in (None, 1, 2, 3):
-        workers = Workers(threads) if threads else None
-        options = {"antithetic": antithetic, "workers": workers}
-        strategy = Strategy(random_theta(size), seed=4, population=len(utilities), **options)
-        strategy.tell(utilities)
-        results.append(strategy.theta.tobytes() + strategy.tell(utilities).tobytes())
-        if workers is not None:
-            workers.close()
-    assert len(set(results)) == 1
-
-
 # Expectation of the estimator
-
-
-def hermite_grid(dimensions, degree=12):
-    """Nodes and weights of a standard normal expectation, exact for polynomials below 2 degree."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(degree)
-    weights = weights / weights.sum()
-    points = np.array(list(itertools.product(nodes, repeat=dimensions)))
-    weight = np.array([np.prod(w) for w in itertools.product(weights, repeat=dimensions)])
-    return points, weight
-
-
-def expected_gradient(function, theta, sigma, antithetic):
-    """Expectation of the estimator, by quadrature over the noise of a member or a pair."""
-    eps, weight = hermite_grid(len(theta))
-    total = np.zeros(len(theta))
-    for e, w in zip(eps, weight, strict=True):
-        noise = [e, -e] if antithetic else [e]
-        utilities = [function(theta + sigma * one) for one in noise]
-        total += w * naive.estimate_gradient(utilities, noise, sigma)
-    return total
 
 
 def cubic(x):
@@ -139,20 +88,6 @@ def cubic_gradient(x):
     return np.array([6.0 * x[0] ** 2 - 2.0 * x[0] * x[1] + 3.0, -(x[0] ** 2) + 1.5 * x[1] ** 2])
 
 
-@pytest.mark.parametrize("antithetic", [False, True])
-def test_expectation_on_a_cubic_keeps_the_papers_bound(antithetic):
-    """The bias is at most 3 tau sigma^2 d^2, and of exactly the order of sigma^2."""
-    theta = np.array([0.4, -0.9])
-    angles = np.linspace(0, 2 * np.pi, 3601)
-    x, y = np.cos(angles), np.sin(angles)
-    tau = np.abs(12.0 * x**3 - 6.0 * x**2 * y + 3.0 * y**3).max()
-    for sigma in (0.02, 0.1, 0.5, 2.0):
-        bias = expected_gradient(cubic, theta, sigma, antithetic) - cubic_gradient(theta)
-        assert np.linalg.norm(bias) <= 3 * tau * sigma**2 * 2**2
-        # Half sigma^2 times the gradient of the Laplacian.
-        np.testing.assert_allclose(bias, sigma**2 * np.array([6.0, 0.5]), rtol=1e-6, atol=1e-9)
-
-
 @many_draws
 @pytest.mark.parametrize("antithetic", [False, True])
 def test_mean_gradient_of_many_generations_is_the_expectation(antithetic):
@@ -162,24 +97,12 @@ def test_mean_gradient_of_many_generations_is_the_expectation(antithetic):
     gradients = [strategy.tell(cubic(strategy.ask().astype(np.float64).T)) for _ in range(2000)]
     gradients = np.array(gradients, np.float64)
     assert strategy.theta.tolist() == theta.astype(np.float32).tolist()
-    error = gradients.mean(axis=0) - expected_gradient(cubic, theta, sigma, antithetic)
+    # The bias of a cubic is half sigma^2 times the gradient of its Laplacian, within the bound of the paper.
+    expected = cubic_gradient(theta) + sigma**2 * np.array([6.0, 0.5])
     standard_error = gradients.std(axis=0) / np.sqrt(len(gradients))
-    assert (np.abs(error) < 5 * standard_error).all()
+    assert (np.abs(gradients.mean(axis=0) - expected) < 5 * standard_error).all()
     # The limit is sharp enough to see an estimate that is off by a seventh.
     assert (standard_error < np.abs(gradients.mean(axis=0)) / 35).all()
-
-
-@many_draws
-def test_antithetic_estimates_do_not_see_an_offset():
-    variances = {}
-    for antithetic in (False, True):
-        options = {"population": 8, "learning_rate": 0.0, "antithetic": antithetic}
-        strategy = Strategy(np.zeros(2), noise_std=0.1, **options)
-        gradients = [
-            strategy.tell(strategy.ask() @ np.array([1.0, -1.0]) + 50.0) for _ in range(200)
-        ]
-        variances[antithetic] = np.var(gradients, axis=0).max()
-    assert variances[True] < 1e-3 * variances[False]
 
 
 # Tell

@@ -112,21 +112,6 @@ def test_masks_are_those_of_the_slow_simulator(world, commitment, may_wait, draw
     assert info["makespan"] == slow.makespan
 
 
-def test_waiting_is_an_action_only_where_asked_for():
-    instance = load_instance("DMH-01")
-    plain, waiting = DMHEnv(instance), DMHEnv(instance, may_wait=True)
-    observation, info = plain.reset(seed=0)
-    same, further = waiting.reset(seed=0)
-    assert np.array_equal(observation, same)
-    assert further["action_mask"].tolist() == [*info["action_mask"].tolist(), 1]
-    _, _, _, _, later = waiting.step(12)
-    assert later["time"] > info["time"]
-    with pytest.raises(ActionError, match="action 13 is illegal"):
-        waiting.step(13)
-    with pytest.raises(InputError, match="may_wait: read 'yes'"):
-        DMHEnv(instance, may_wait="yes")
-
-
 def test_an_agent_waits_as_it_did_in_its_environment():
     """It waits whenever it may."""
     instance, asked = make_powered(), []
@@ -401,7 +386,11 @@ def test_bad_options(instances):
         **{"illegal": ["ignore"], "render_mode": ["human"], "horizon": [-1.0], "n_vehicles": [2]},
         **{"instance": [[], "DMH-77", 5, ["DMH-01", 5]], "task_slots": [0, 2.5]},
         **{"scaling": [[1.0] * 11, [0.0] * 12, "x"], "actions": ["tasks"]},
-        **{"max_episode_steps": [5], "observation_space": ["Box", gymnasium.spaces.Discrete(12)]},
+        **{
+            "may_wait": ["yes"],
+            "max_episode_steps": [5],
+            "observation_space": ["Box", gymnasium.spaces.Discrete(12)],
+        },
     }
     options["observation_space"] += [box((2, 219), np.float32), box((219,), np.float64)]
     cases = [({name: value}, "expected") for name, values in options.items() for value in values]

@@ -14,7 +14,7 @@ from acerl_np.kernels.state import EPISODE_POOL_SIZE
 
 gymnasium = pytest.importorskip("gymnasium")
 
-from acerl_np.gym import PAIRS_ENV_ID, DMHEnv, DMHVectorEnv  # noqa: E402
+from acerl_np.gym import DMHEnv, DMHVectorEnv  # noqa: E402
 
 
 def ask_every_pair(simulator, b, slots):
@@ -59,23 +59,6 @@ def test_the_mask_is_what_the_simulator_takes(world):
             for legal in simulator.action_mask
         ]
         simulator.step(actions)
-
-
-def test_an_action_assigns_the_task_in_its_slot():
-    env = gymnasium.make("acerl_np.gym:" + PAIRS_ENV_ID, instance="DMH-01", slots="pool")
-    simulator = Simulator(load_instance("DMH-01"), slots="pool")
-    observation, info = env.reset(seed=0)
-    assert env.action_space.n == 3 * 30
-    rng, over = np.random.default_rng(2), False
-    while not over:
-        assert np.array_equal(observation, simulator.observation[0])
-        assert np.array_equal(env.get_wrapper_attr("action_masks")(), info["action_mask"] == 1)
-        action = rng.choice(np.flatnonzero(info["action_mask"]))
-        vehicle, slot = divmod(action, 30)
-        simulator.assign([vehicle], [simulator.state.pool[0, slot]])
-        observation, reward, over, _, info = env.step(action)
-    assert info["makespan"] == simulator.makespan[0] == -reward
-    assert simulator.done[0]
 
 
 def test_illegal_pairs_are_refused_or_redrawn():
