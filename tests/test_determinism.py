@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import numba
-import numpy as np
 import own_goals
 import pytest
 from hypothesis import given, settings
@@ -37,7 +36,6 @@ from trainings import (
 from acerl_np import ACERL, Config, evaluate_policy
 from acerl_np.kernels.network import act_batch
 from acerl_np.rivals import ALGORITHMS
-from acerl_np.training import forms
 
 JIT = not numba.config.DISABLE_JIT
 
@@ -213,48 +211,6 @@ def test_a_trainer_in_use_goes_on_in_a_forked_child(n_threads, tmp_path):
     trainer.step()
     assert run_in_child("fork", train_on, trainer, tmp_path) == straight
     assert train_on(trainer, tmp_path) == straight
-
-
-# Episodes that failed
-
-
-FAILURES = [np.nan, np.inf, -np.inf]
-
-
-@pytest.mark.skipif(not JIT, reason="many populations need compiled kernels")
-@pytest.mark.parametrize("sampler", SAMPLERS)
-@pytest.mark.parametrize("ranking", RANKINGS)
-def test_training_survives_episodes_that_failed(ranking, sampler, monkeypatch):
-    """Whatever they returned: the same theta and the same instances dealt from then on."""
-    config = Config(
-        generations=GENERATIONS, population=12, hidden=(4,), ranking=ranking, sampler=sampler
-    )
-    ends = []
-    for failure in FAILURES:
-        trainer = start(config, 1)
-        with monkeypatch.context() as patch, np.errstate(invalid="ignore"):
-            fail_some(patch, failure)
-            trainer.run()  # the mean of the returns is no number then
-        assert np.isfinite(trainer.strategy.theta).all()
-        counts = [record.counts for record in trainer.history]
-        ends.append((trainer.strategy.theta.tobytes(), counts))
-    assert all(other == ends[0] for other in ends)
-    straight = start(config, 1)
-    straight.run()
-    assert straight.strategy.theta.tobytes() != ends[0][0]
-
-
-def fail_some(patch, failure):
-    """Every third episode of a generation fails from now on."""
-    play = forms.play_members
-
-    def play_and_fail(*arguments, **options):
-        played = play(*arguments, **options)
-        played.value[::3] = -failure
-        played.cost[::3] = abs(failure)
-        return played
-
-    patch.setattr(forms, "play_members", play_and_fail)
 
 
 # Processors

@@ -135,17 +135,6 @@ def test_turning_back_and_going_on_again_and_again():
     assert {"breaks again while turning back", "breaks again on the rest of the edge"} <= slow.cases
 
 
-def test_breakdown_on_the_tick_of_a_finish_and_of_an_arrival():
-    """The finish is lost, and what was all but delivered waits before what arrives."""
-    vehicle = {"start": "A", "breakdowns": breakdowns(12)}
-    rows = [make_task("t0", "B", "C", 0, 5), make_task("t1", "C", "D", 12, 5)]
-    slow, decisions = play(square([vehicle]), rows, first_legal)
-    # 7 + 5 m: t0 is due to finish at 12. Repaired at 16, 1 m before C: t0 takes 4 + 5 m, back over B.
-    assert decisions == [(0, ["t0"]), (16, ["t0", "t1"]), (25, ["t1"])]
-    assert slow.schedule == [("t0", 0, 16, 25), ("t1", 0, 25, 31)]
-    assert {"breaks on the tick of its finish", "breaks on the tick of an arrival"} <= slow.cases
-
-
 def test_vehicle_that_breaks_again_before_it_is_given_a_trip():
     """It stays where the first breakdown left it, and the first trip starts in mid-edge."""
     rows = [make_task("t0", "B", "D", 0), make_task("t1", "D", "C", 50)]

@@ -32,11 +32,7 @@ reveal_type(acerl_np.rivals.train("ppo", records, seed=seed))
 reveal_type(acerl_np.evolution.Evolution([0.0, 0.0], sigma=1.0).mean)
 """
 
-REVEALED = (
-    "acerl_np.training.config.Config",
-    "acerl_np.policies.network.Policy",
-    "numpy.ndarray",
-)
+REVEALED = "training.config.Config", "policies.network.Policy", "numpy.ndarray"
 
 
 INNER = {
@@ -85,19 +81,14 @@ def find_seeded():
                     yield member, name
 
 
-def kinds(hint):
-    """All classes that a type hint is made of."""
-    yield typing.get_origin(hint) or hint
-    for part in typing.get_args(hint):
-        yield from kinds(part)
-
-
 def test_seeds_may_be_numpys():
     seeded = list(find_seeded())
     assert len(seeded) > 10
     for function, name in seeded:
         hint = typing.get_type_hints(function)[name]
-        assert {int, np.integer} <= set(kinds(hint)), f"{function.__qualname__}: {name}: {hint}"
+        assert {int, np.integer} <= set(list_kinds(hint)), (
+            f"{function.__qualname__}: {name}: {hint}"
+        )
 
 
 def find_annotated(item):
@@ -146,9 +137,9 @@ def list_kinds(hint):
     if isinstance(hint, list | tuple):
         for part in hint:
             yield from list_kinds(part)
-        return
-    yield hint
-    yield from list_kinds(typing.get_args(hint))
+    else:
+        yield typing.get_origin(hint) or hint
+        yield from list_kinds(typing.get_args(hint))
 
 
 def test_types_in_public_signatures_are_public():
@@ -166,14 +157,9 @@ def test_a_users_script_is_followed(tmp_path):
     """Outside the repository, by the installation that the README makes."""
     pytest.importorskip("mypy", reason="needs mypy")
     (tmp_path / "user.py").write_text(USER)
-    checked = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "user.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-m", "mypy", "--strict", "user.py"]
+    checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
     revealed = [line for line in checked.stdout.splitlines() if "Revealed type" in line]
-    assert len(revealed) == len(REVEALED)
     for line, expected in zip(revealed, REVEALED, strict=True):
         assert expected in line

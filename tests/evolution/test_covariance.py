@@ -187,20 +187,6 @@ print(hashlib.sha256(search.mean.tobytes() + packed).hexdigest())
 
 
 @both
-def test_an_unpacked_spread_goes_on_in_the_same_bytes(kind):
-    straight, resumed = make_search(kind), make_search(kind)
-    play(straight, uphill, 5)
-    spread, before = straight.spread, pack_bytes(straight.spread)
-    resumed.spread = resumed.spread.unpack(spread.pack())
-    resumed.mean, resumed.generation = straight.mean.copy(), straight.generation
-    for search in (straight, resumed):
-        play(search, uphill, 5)
-    assert resumed.mean.tobytes() == straight.mean.tobytes()
-    assert pack_bytes(resumed.spread) == pack_bytes(straight.spread)
-    assert pack_bytes(spread) == before  # a spread never changes
-
-
-@both
 def test_unusable_arrays_are_refused(kind):
     spread, never = make_search(kind, 2).spread, "no search reaches"
     cases = [

@@ -411,9 +411,8 @@ def test_members_are_clipped_to_the_bounds_and_the_mean_with_them():
 )
 def test_a_restored_search_ends_in_the_same_bytes(sampler, adapt, tmp_path):
     options = {"sampler": sampler, "adapt": adapt, "n_instances": 3, "seed": 8}
-    straight, stopped, restored = (
-        Evolution(np.zeros(3), sigma=0.5, population=4, **options) for _ in range(3)
-    )
+    options |= {"sigma": 0.5, "population": 4, "integers": [1], "bounds": (-3.0, np.inf)}
+    straight, stopped, restored = (Evolution(np.zeros(3), **options) for _ in range(3))
     first = straight.get_state()
     expected = play(straight, 2 * GENERATIONS)
     play(stopped)
@@ -422,16 +421,22 @@ def test_a_restored_search_ends_in_the_same_bytes(sampler, adapt, tmp_path):
     restored.ask()  # forgotten with the state that it belonged to
     with np.load(tmp_path / "state.npz") as state:
         restored.set_state(state)
+        alone = Evolution.from_state(state)
     with pytest.raises(InputError, match="no ask"):
         restored.tell(np.zeros(4), np.zeros(4))
-    assert play(restored) == expected[GENERATIONS:]
-    if adapt != "none":
-        assert len({report.sigma for report in expected}) == len(expected)
-    assert state_bytes(restored) == state_bytes(straight)
+    for search in (restored, alone):
+        assert play(search) == expected[GENERATIONS:]
+        assert repr(search) == repr(straight)
+        assert state_bytes(search) == state_bytes(straight)
     np.testing.assert_array_equal(restored.best.parameters, straight.best.parameters)
     straight.set_state(first)
     assert straight.best is None
     assert play(straight, 1) == expected[:1]
+    with pytest.raises(InputError, match="state: read no 'start'"):
+        Evolution.from_state({})
+    cases = [(x, "; expected what get_state returned") for x in (None, [1], "state.npz")]
+    for load in (Evolution.from_state, restored.set_state):
+        assert list_unrefused(load, cases) == []
 
 
 def test_an_unusable_state_changes_nothing():
@@ -729,33 +734,29 @@ def test_examples_run_quickly(name, monkeypatch, capsys):
 @pytest.mark.filterwarnings("ignore")  # of pymoo
 def test_the_session_of_2006_runs_in_parts(monkeypatch, capsys, tmp_path):
     pytest.importorskip("pymoo")
-    example = load_example("evolution_cec2006")
-    kept = tmp_path / "runs.csv"
+    example, kept = load_example("evolution_cec2006"), tmp_path / "runs.csv"
     parts = ["--functions", "g08,g11", "--budget", "6000", "--searches", "Evolution"]
     outs = []
     for runs in ("1", "2", "2"):
-        monkeypatch.setattr(
-            sys, "argv", ["evolution_cec2006", *parts, "--runs", runs, "--keep", str(kept)]
-        )
+        words = ["evolution_cec2006", *parts, "--runs", runs, "--keep", str(kept)]
+        monkeypatch.setattr(sys, "argv", words)
         example.main()
         outs.append(capsys.readouterr().out)
-        lines = kept.read_text().splitlines()
-        assert len(lines) == 1 + 2 * 2 * int(runs)
+        assert len(kept.read_text().splitlines()) == 1 + 2 * 2 * int(runs)
     assert outs[1] == outs[2]
     assert re.search(r"g08 +Evolution +2 +6,000 +1\.00 +1\.00", outs[1])
     assert re.search(r"g11 +Evolution +2 +6,000 +1\.00", outs[1])
     alone = example.run("Evolution", "g08", 1, (5_000, 6_000))
     assert set(alone) <= set(example.read_rows(kept))
-    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    kept.write_text("a,b\n1,2\n")
     with pytest.raises(SystemExit, match="expected columns search, function, seed"):
-        example.read_rows(tmp_path / "other.csv")
+        example.read_rows(kept)
     tracker = example.Tracker(example.Problem("g11"), (3, 5))
     tracker.evaluate(np.array([[0.0, 0.0], [0.5, 0.1], [-1.0, 1.0], [1 / 2**0.5, 0.5]]))
     np.testing.assert_allclose(tracker.best, [1.0, 0.75])
     assert (tracker.used, tracker.left) == (4, 1)
-    x = np.sqrt(0.5 - 0.99999e-4)
     with pytest.raises(example.DoneError):
-        tracker.evaluate(np.array([[x, 0.5]]))
+        tracker.evaluate(np.array([[np.sqrt(0.5 - 0.99999e-4), 0.5]]))
     monkeypatch.setattr(sys, "argv", ["evolution_cec2006", "--functions", "g25"])
     with pytest.raises(SystemExit):
         example.main()

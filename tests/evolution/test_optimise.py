@@ -623,21 +623,3 @@ def test_unusable_covariances_are_refused():
         warm(np.zeros(2), "sigma")
     with pytest.raises(ConfigError, match="covariance: expected adapt"):
         warm(np.eye(2), "none")
-
-
-@pytest.mark.parametrize("adapt", ["none", "sigma", "matrix"])
-def test_a_state_stands_alone(adapt, tmp_path):
-    options = {"sigma": 0.5, "population": 6, "integers": [1], "bounds": (-3.0, np.inf)}
-    evolution = climb(Evolution(np.zeros(3), adapt=adapt, seed=7, **options), 3)
-    np.savez(tmp_path / "state.npz", **evolution.get_state())
-    with np.load(tmp_path / "state.npz") as state:
-        other = Evolution.from_state(state)
-    for search in (evolution, other):
-        climb(search, 3)
-    assert repr(other) == repr(evolution)
-    assert state_bytes(evolution) == state_bytes(other)
-    with pytest.raises(InputError, match="state: read no 'start'"):
-        Evolution.from_state({})
-    cases = [(x, "; expected what get_state returned") for x in (None, [1], "state.npz")]
-    for load in (Evolution.from_state, evolution.set_state):
-        assert list_unrefused(load, cases) == []

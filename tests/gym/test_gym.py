@@ -431,23 +431,19 @@ def test_illegal_actions_are_redrawn(instances):
     """Uniformly among the legal ones, and the same ones for the same seed."""
     outcomes = []
     for seed in (3, 3, 4):
-        env = DMHEnv(instances, illegal="redraw")
-        rewards = []
+        env, rewards = DMHEnv(instances, illegal="redraw"), []
         _, info = env.reset(seed=seed)
         assert "redrawn" not in info
         for _ in range(6):
             over = False
             while not over:
                 mask = info["action_mask"]
-                _, reward, terminated, truncated, info = env.step(0)
+                _, reward, over, _, info = env.step(0)
                 assert info["redrawn"] == (not mask[0])
-                over = terminated or truncated
             rewards.append(reward)
             _, info = env.reset()
         outcomes.append(rewards)
     assert outcomes[0] == outcomes[1] != outcomes[2]
-    env = DMHEnv(illegal="redraw")
-    env.reset(seed=0)
     with pytest.raises(ActionError, match="expected integers"):
         env.step(0.5)
 
@@ -485,6 +481,14 @@ def equal(ours, theirs):
             np.testing.assert_array_equal(value, other, err_msg=key)
 
 
+def check_told(ours, theirs):
+    """What a step or a reset has returned is the same."""
+    for a, b in zip(ours[:-1], theirs[:-1], strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    equal(ours[-1], theirs[-1])
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
@@ -499,54 +503,37 @@ def equal(ours, theirs):
 )
 @pytest.mark.parametrize("model", [None, RandomBreakdowns(150.0, 30.0)], ids=["", "random"])
 def test_equals_gymnasiums_vector_of_single_environments(instances, mode, options, model):
-    instances = [
-        replace(item, layout=item.layout.with_random_breakdowns(model)) for item in instances
-    ]
-    ours = gymnasium.make_vec(
-        ENV_ID,
-        num_envs=4,
-        vectorization_mode="vector_entry_point",
-        instances=instances,
-        autoreset_mode=mode,
-        **options,
-    )
-    theirs = SyncVectorEnv([lambda: DMHEnv(instances, **options)] * 4, autoreset_mode=mode)
+    records = [replace(x, layout=x.layout.with_random_breakdowns(model)) for x in instances]
+    own = {"vectorization_mode": "vector_entry_point", "autoreset_mode": mode, **options}
+    ours = gymnasium.make_vec(ENV_ID, num_envs=4, instances=records, **own)
+    theirs = SyncVectorEnv([lambda: DMHEnv(records, **options)] * 4, autoreset_mode=mode)
+    both = ours, theirs
     assert isinstance(ours, DMHVectorEnv)
     assert ours.metadata == theirs.metadata
     for name in ("observation_space", "action_space"):
-        assert getattr(ours, name) == getattr(theirs, name)
-        single = f"single_{name}"
-        assert getattr(ours, single) == getattr(theirs, single)
+        for single in ("", "single_"):
+            assert getattr(ours, single + name) == getattr(theirs, single + name)
 
-    rng = np.random.default_rng(0)
-    observation, infos = ours.reset(seed=7)
-    expected, expected_infos = theirs.reset(seed=7)
-    n_ends = 0
+    rng, n_ends = np.random.default_rng(0), 0
+    told = [envs.reset(seed=7) for envs in both]
     for k in range(40):
-        np.testing.assert_array_equal(observation, expected)
-        assert observation in ours.observation_space
-        equal(infos, expected_infos)
+        check_told(*told)
+        assert told[0][0] in ours.observation_space
         actions = np.zeros(4, np.int64)
         for b, mask in enumerate(ours.action_masks()):
             if mask.any():
                 actions[b] = rng.choice(np.flatnonzero(mask))
         if "illegal" in options and k % 3:
             actions = ours.action_space.sample()
-        observation, *ends, infos = ours.step(actions)
-        expected, *expected_ends, expected_infos = theirs.step(actions)
-        for a, b in zip(ends, expected_ends, strict=True):
-            assert a.dtype == b.dtype
-            np.testing.assert_array_equal(a, b)
-        over = ends[1] | ends[2]
+        told = [envs.step(actions) for envs in both]
+        over = told[0][2] | told[0][3]
         n_ends += over.sum()
         if mode is AutoresetMode.DISABLED and over.any():
-            np.testing.assert_array_equal(observation, expected)
-            equal(infos, expected_infos)
-            observation, infos = ours.reset(options={"reset_mask": over})
-            expected, expected_infos = theirs.reset(options={"reset_mask": over.copy()})
+            check_told(*told)
+            told = [envs.reset(options={"reset_mask": over.copy()}) for envs in both]
     assert n_ends >= 4
     assert ours.np_random_seed == theirs.np_random_seed
-    states = [[g.bit_generator.state for g in envs.np_random] for envs in (ours, theirs)]
+    states = [[g.bit_generator.state for g in envs.np_random] for envs in both]
     assert states[0] == states[1]
 
 
@@ -579,23 +566,18 @@ def test_misuse_of_the_vector_environment(instances):
 
 def test_without_a_seed_every_environment_draws_its_own(instances):
     envs = DMHVectorEnv(20, instances)
-    _, infos = envs.reset()
+    first, infos = envs.reset()
     assert len(set(infos["instance"])) > 1
     assert len(set(envs.np_random_seed)) == 20
+    # Nothing that was returned is used again.
+    kept = first.copy(), infos["action_mask"].copy()
+    envs.step(envs.action_masks().argmax(axis=1))
+    for told, before in zip((first, infos["action_mask"]), kept, strict=True):
+        assert np.array_equal(told, before)
+        told[:] = 0
+    assert envs.action_masks().any()
     drawn = [envs.reset()[1]["instance"].tolist() for _ in range(3)]
     assert drawn[0] != drawn[1] or drawn[1] != drawn[2]
-
-
-def test_nothing_returned_is_used_again(instances):
-    envs = DMHVectorEnv(2, instances[0])
-    first, infos = envs.reset()
-    kept = first.copy(), infos["action_mask"].copy(), infos["time"].copy()
-    envs.step(np.zeros(2, int))
-    assert np.array_equal(first, kept[0])
-    assert np.array_equal(infos["action_mask"], kept[1])
-    first[:] = 9.0
-    infos["action_mask"][:] = 0
-    assert envs.action_masks().any()
 
 
 # Rendering
@@ -623,21 +605,17 @@ def test_render(instances):
 @pytest.mark.parametrize("env_id", [ENV_ID, PAIRS_ENV_ID])
 def test_a_limit_of_steps_is_refused_where_it_is_seen(instances, env_id):
     """It would pay 0.0, more than any schedule."""
-    expected = r"max_episode_steps: read 10; expected horizon="
-    made = gymnasium.make(env_id, instance=instances[0], max_episode_steps=10)
+    given = {"instance": instances[0], "max_episode_steps": 10}
     wrapped = gymnasium.wrappers.TimeLimit(DMHEnv(instances[0]), 10)
     within = gymnasium.wrappers.RecordEpisodeStatistics(wrapped)
-    for env in (made, wrapped, within):
-        for _ in range(2):
-            with pytest.raises(InputError, match=expected):
-                env.reset(seed=0)
-    with pytest.raises(InputError, match=expected):
-        DMHEnv(instances[0], max_episode_steps=10)
+    uses = [gymnasium.make(env_id, **given).reset, wrapped.reset, within.reset] * 2
+    uses.append(partial(DMHEnv, **given))
     for mode in ("sync", "vector_entry_point"):
-        with pytest.raises(InputError, match=expected):
-            gymnasium.make_vec(
-                env_id, 2, vectorization_mode=mode, instance=instances[0], max_episode_steps=10
-            ).reset()
+        make = partial(gymnasium.make_vec, env_id, 2, vectorization_mode=mode, **given)
+        uses.append(lambda make=make: make().reset())
+    for use in uses:
+        with pytest.raises(InputError, match=r"max_episode_steps: read 10; expected horizon="):
+            use()
     # One around another environment is none of ours.
     other = gymnasium.wrappers.TimeLimit(Around(DMHEnv(instances[0])), 10)
     assert other.reset()[0].any()

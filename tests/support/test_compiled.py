@@ -286,28 +286,6 @@ def test_private_parts_of_numba_may_change(package, change):
     assert f"numba {numba.__version__}" in done.stderr
 
 
-TRAIN = """
-from acerl_np import ACERL, Config
-from acerl_np.warm import _make_instance
-for config in (
-    Config(generations=1, population=2, hidden=(2,)),
-    Config.preset("best", generations=1, population=4, records_per_member=2),
-):
-    trainer = ACERL(_make_instance(), config, threads=1)
-    trainer.step()
-    print(trainer.policy.theta.tobytes().hex())
-"""
-
-
-@pytest.mark.slow
-def test_what_falls_back_trains_to_the_same_bytes(package, capsys):
-    change = "from numba.core import caching\ndel caching._CacheLocator\n"
-    done = run(package, change + TRAIN)
-    exec(TRAIN, {})
-    assert done.stdout == capsys.readouterr().out
-    assert done.stderr.count("Warning: ") == 1 and NOT_KEPT in done.stderr
-
-
 def test_damaged_machine_code_is_compiled_anew(package):
     first = run(package, SMALL).stdout
     for path in [path for folder in folders(package) for path in folder.iterdir()]:

@@ -198,24 +198,19 @@ def test_damaged_checkpoints_are_refused(spread, tmp_path):
         ("theta", np.zeros(n - 1), "theta: read shape"),
         ("theta", np.zeros(n, np.int64), "theta: read int64"),
         ("theta", put(1e38), "theta: expected numbers of at most"),
+        ("average", put(np.inf), "average: not finite"),
+        *((name, put(np.nan), f"{name}: not finite") for name in ("average", "theta")),
     ]
-    faults += [(name, put(np.nan), f"{name}: not finite") for name in ("average", "theta")]
-    faults += [("average", put(np.inf), "average: not finite")]
-    if spread != "one":
+    if spread != "one":  # what spreads refuse of themselves
         arrays = ("size", "covariance", "size_path", "shape_path")
-        damaged = [(name, change) for name in arrays for change in (None, put(np.nan), put(1e300))]
-        damaged += [("size", np.array(x)) for x in (0.0, -1.0, 1e60, [1.0])]
-        damaged += [
-            ("covariance", change) for change in (np.eye(3), *map(put, (-1.0, 1e308, 1e60)))
+        faults += [
+            (f"spread.{x}", y, NONE) for x in arrays for y in (None, put(np.nan), put(1e300))
         ]
-        damaged += [("size_path", np.zeros(2)), ("shape_path", np.zeros(n, np.float32))]
-        damaged += [("updates", change) for change in (None, np.array(-1), np.array(1.0))]
-        faults += [(f"spread.{name}", change, NONE) for name, change in damaged]
+        faults += [("spread.updates", change, NONE) for change in (None, np.array(-1))]
     cases = [({f"state.{name}": change}, part) for name, change, part in faults]
     if spread == "full":
-        cases += [
-            ({"settings": edit_json(lambda own: own["config"].update(spread="diagonal"))}, NONE)
-        ]
+        other = edit_json(lambda own: own["config"].update(spread="diagonal"))
+        cases.append(({"settings": other}, NONE))
 
     def resume(changes):
         damage(run, tmp_path / "damaged.npz", changes)
