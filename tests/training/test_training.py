@@ -213,7 +213,7 @@ def test_each_episode_of_a_member_is_that_in_the_simulator(dealt, antithetic, ti
     """Episode k of member m is keyed by (seed, generation, m K + k); all K are by the same network."""
     instances = load_instances()
     seed, generation, sigma = 3, 5, 0.2
-    dealt = dealt if JIT else dealt[: 4 // len(dealt[0]) // 2 * 2]
+    dealt = dealt if JIT else dealt[: 4 if len(dealt[0]) == 1 else 2]
     strategy = Strategy(
         initial_parameters([219, *HIDDEN, 12], seed),
         **{"seed": seed, "population": len(dealt), "noise_std": sigma, "antithetic": antithetic},
