@@ -67,9 +67,7 @@ def test_rates_are_the_naive_ones(n, population, full):
 
 
 @given(st.lists(st.integers(-3, 3), min_size=2, max_size=12))
-@example(
-    [10**300, 2 * 10**300, 3 * 10**300, -4 * 10**300]
-)  # one is lost beside the lowest less one
+@example([10**300, 2 * 10**300, 3 * 10**300, -4 * 10**300])
 def test_ties_share_their_places(scores):
     places = find_places(np.array(scores, float))
     by_place = np.array([1.0 / (k + 1) - 0.2 for k in range(len(scores))])
@@ -80,16 +78,9 @@ def test_ties_share_their_places(scores):
 
 @pytest.mark.parametrize("antithetic", [False, True])
 def test_the_variance_of_a_step_by_chance(antithetic):
-    """Weights dealt at random: the sum's variance over many draws, and the naive formula's."""
     weights = np.array([0.5, 0.3, 0.15, 0.05, 0.0, 0.0])
     found = measure_variance(weights, antithetic)
     assert found == pytest.approx(naive.selection_variance(weights.tolist(), antithetic))
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=(200_000, 6))
-    if antithetic:
-        z[:, 1::2] = -z[:, ::2]
-    sums = (rng.permuted(np.tile(weights, (len(z), 1)), axis=1) * z).sum(axis=1)
-    assert found == pytest.approx(sums.var(), rel=0.02)
 
 
 # One generation

@@ -1,18 +1,17 @@
 """`Evolution`: ask and tell for any constrained problem, and its two examples."""
 
-import importlib.util
 import inspect
 import math
 import re
 import sys
 import warnings
-from pathlib import Path
 
 import naive_evolution as naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machine import ROOT, load_example
 from searches import GENERATIONS, JIT, hills, many_draws, play, state_bytes
 from tables_and_refusals import list_unrefused
 
@@ -26,19 +25,6 @@ from acerl_np.evolution import (
 )
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA
 from acerl_np.support.errors import ConfigError, InputError
-
-ROOT = Path(__file__).parents[2]
-
-
-def load_example(name):
-    path = ROOT / "examples" / f"{name}.py"
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # one imports another
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def read_spread(state):

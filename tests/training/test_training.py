@@ -382,33 +382,30 @@ def test_a_look_plays_theta_on_every_record(outcome):
     instances = load_instances()
     options = {"curve_every": 2, "curve_trials": 2, "outcome": outcome, "learning_rate": 0.3}
     trainer = ACERL(instances, make_config(generations=5, **options), seed=3, threads=1)
-    limit = trainer.config.cost_limit
-    thetas = {0: trainer.strategy.theta.copy()}
+    thetas = [trainer.strategy.theta.copy()]
     while not trainer.done:
         trainer.step()
-        thetas[trainer.generation] = trainer.strategy.theta.copy()
-    assert [point.generation for point in trainer.curve] == [0, 2, 4]
-    assert [point.decisions for point in trainer.curve] == [
-        0,
-        *[trainer.history[generation - 1].decisions for generation in (2, 4)],
-    ]
+        thetas.append(trainer.strategy.theta.copy())
+    taken = [0, *(record.decisions for record in trainer.history)]
+    looks = [(point.generation, point.decisions) for point in trainer.curve]
+    assert looks == [(generation, taken[generation]) for generation in (0, 2, 4)]
     scores = {}
     for generation in (0, 2, 4, 5):
-        theta = thetas[generation]
         played = [
             [
-                play_episode(instance, trainer.policy, theta, key)[:2]
+                play_episode(instance, trainer.policy, thetas[generation], key)[:2]
                 for key in stream_keys([instance], 2, 3, purpose=CURVE).tolist()
             ]
             for instance in instances
         ]
         makespan, tardiness = np.array(played).transpose(2, 0, 1)
-        scores[generation] = (-(tardiness < limit).mean(), makespan.mean())
+        satisfied = tardiness < trainer.config.cost_limit
+        scores[generation] = (-satisfied.mean(), makespan.mean())
         if generation < 5:
             point = trainer.curve[generation // 2]
             np.testing.assert_allclose(point.makespan, makespan.mean(axis=1))
             np.testing.assert_allclose(point.tardiness, tardiness.mean(axis=1))
-            np.testing.assert_array_equal(point.satisfied, (tardiness < limit).mean(axis=1))
+            np.testing.assert_array_equal(point.satisfied, satisfied.mean(axis=1))
     kept = min(scores, key=scores.get) if outcome == "best" else 5
     assert trainer.policy.theta.tobytes() == thetas[kept].tobytes()
 
