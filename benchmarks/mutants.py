@@ -459,7 +459,7 @@ MUTANTS = [
         "training/acerl.py",
         "**self._average.pack(),",
         '"average": self.search.mean.astype(np.float64),',
-        f"{TRAINING} tests/training/test_best.py tests/evolution/test_average.py",
+        f"{TRAINING} tests/training/test_best.py tests/test_determinism.py",
     ),
     Mutant(
         "files: a resumed run counts its seconds anew",

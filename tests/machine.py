@@ -1,6 +1,8 @@
-"""Processes and files of this machine, for tests that start, kill or limit real ones."""
+"""Processes and files of this machine, for tests that start, kill, limit or import real ones."""
 
+import importlib
 import os
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,6 +14,13 @@ ROOT = Path(acerl_np.__file__).parents[1]
 def find_environment(*paths):
     """The variables of a process of its own that imports from these folders, by default the package."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, paths or [ROOT]))}
+
+
+def load_example(name):
+    """A module of the examples, one of which may import another."""
+    if str(ROOT / "examples") not in sys.path:
+        sys.path.append(str(ROOT / "examples"))
+    return importlib.import_module(name)
 
 
 def is_alive(pid):

@@ -1,25 +1,16 @@
 """What examples do that need more than the package: here without it."""
 
 import contextlib
-import importlib.util
 import json
 import queue
 from fnmatch import fnmatch
-from pathlib import Path
+
+from machine import load_example
 
 import acerl_np
 from acerl_np.commands.floor import format_layout
 from acerl_np.problem.bundled import instances_folder
 from acerl_np.problem.servable import check_record
-
-EXAMPLES = Path(__file__).parents[1] / "examples"
-
-
-def load_example(name):
-    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_bundled_floors_are_as_they_were_made():

@@ -50,11 +50,8 @@ compiled = pytest.mark.skipif(
 )
 
 
-def test_the_readme_is_short():
+def test_the_readme_is_short_and_there_are_examples():
     assert len(PAGES["README.md"].splitlines()) <= 150
-
-
-def test_there_are_examples():
     shown = {page for page, _ in EXAMPLES}
     assert {"README.md", "docs/live.md", "docs/environments.md", "docs/evolution.md"} <= shown
     assert len(COMMANDS) >= 30

@@ -32,34 +32,17 @@ reveal_type(acerl_np.rivals.train("ppo", records, seed=seed))
 reveal_type(acerl_np.evolution.Evolution([0.0, 0.0], sigma=1.0).mean)
 """
 
-REVEALED = (
-    "acerl_np.training.config.Config",
-    "acerl_np.policies.network.Policy",
-    "numpy.ndarray",
-)
+REVEALED = "training.config.Config", "policies.network.Policy", "numpy.ndarray"
 
 
 INNER = {
-    "BasePolicy": "what any policy is; annotate the forms",
-    "Box": "of a search's parameters",
-    "Chooser": "a policy, in a parameter",
-    "Chooses": "what a user writes",
-    "HasRules": "a policy, in a parameter",
-    "HasSlots": "a policy, in a parameter",
-    "Outcome": "what kernels play",
-    "Own": "what a user wrote, as files name it",
-    "OwnRule": "what `rule` makes: a policy",
-    "Place": "a line of an origin",
-    "PositionPlan": "a plan as kernels see it",
-    "Problem": "tables of kernels",
-    "Routes": "tables of a layout",
-    "Rows": "tables of kernels",
-    "Settled": "ends of episodes, as environments share them",
-    "State": "tables of kernels",
-    "Tables": "tables of kernels",
-    "TrainingRecord": "a line of an origin",
-    "Workers": "threads; a number of them is what users give",
+    "tables of kernels": "Problem Rows State Tables Outcome PositionPlan Routes",
+    "a policy, in a parameter": "Chooser HasRules HasSlots BasePolicy",
+    "what a user writes, and how files name it": "Chooses Own OwnRule",
+    "a line of an origin": "Place TrainingRecord",
+    "of a search, ends of episodes that environments share, threads": "Box Settled Workers",
 }
+INNER = set(" ".join(INNER.values()).split())
 """Types in public signatures that no user need build, or import to use what is received."""
 
 
@@ -85,19 +68,14 @@ def find_seeded():
                     yield member, name
 
 
-def kinds(hint):
-    """All classes that a type hint is made of."""
-    yield typing.get_origin(hint) or hint
-    for part in typing.get_args(hint):
-        yield from kinds(part)
-
-
 def test_seeds_may_be_numpys():
     seeded = list(find_seeded())
     assert len(seeded) > 10
     for function, name in seeded:
         hint = typing.get_type_hints(function)[name]
-        assert {int, np.integer} <= set(kinds(hint)), f"{function.__qualname__}: {name}: {hint}"
+        assert {int, np.integer} <= set(list_kinds(hint)), (
+            f"{function.__qualname__}: {name}: {hint}"
+        )
 
 
 def find_annotated(item):
@@ -146,9 +124,9 @@ def list_kinds(hint):
     if isinstance(hint, list | tuple):
         for part in hint:
             yield from list_kinds(part)
-        return
-    yield hint
-    yield from list_kinds(typing.get_args(hint))
+    else:
+        yield typing.get_origin(hint) or hint
+        yield from list_kinds(typing.get_args(hint))
 
 
 def test_types_in_public_signatures_are_public():
@@ -157,23 +135,18 @@ def test_types_in_public_signatures_are_public():
     for kind, where in find_types():
         if kind not in public:
             found.setdefault(kind.__name__, []).append(where)
-    assert {name: found[name] for name in found.keys() - INNER.keys()} == {}
+    assert {name: found[name] for name in found.keys() - INNER} == {}
     with_gym = "acerl_np.gym" in sys.modules
-    assert INNER.keys() - found.keys() <= (set() if with_gym else {"Settled"})
+    assert INNER - found.keys() <= (set() if with_gym else {"Settled"})
 
 
 def test_a_users_script_is_followed(tmp_path):
     """Outside the repository, by the installation that the README makes."""
     pytest.importorskip("mypy", reason="needs mypy")
     (tmp_path / "user.py").write_text(USER)
-    checked = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "user.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-    )
+    command = [sys.executable, "-m", "mypy", "--strict", "user.py"]
+    checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout
     revealed = [line for line in checked.stdout.splitlines() if "Revealed type" in line]
-    assert len(revealed) == len(REVEALED)
     for line, expected in zip(revealed, REVEALED, strict=True):
         assert expected in line

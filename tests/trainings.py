@@ -1,7 +1,10 @@
 """Short trainings and evaluations, here or in a child process, and what must be the same of them."""
 
+import copy
 import json
 import multiprocessing
+import pickle
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +14,10 @@ import numpy as np
 from acerl_np import ACERL, CheckpointError, Config, Instance, Policy, evaluate_policy, load_suite
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.layout import RandomBreakdowns
+from acerl_np.rivals import RivalTrainer
+from acerl_np.rivals.history import HISTORY_COLUMNS as RIVAL_COLUMNS
 from acerl_np.support.files import read_arrays, write_arrays
+from acerl_np.training.history import HISTORY_COLUMNS
 
 JIT = not numba.config.DISABLE_JIT
 GENERATIONS = 3 if JIT else 2
@@ -44,6 +50,7 @@ def make_instances():
 
 
 INSTANCES = make_instances()
+RECORDS = load_suite("dmh-train")[:2]
 CHILD_CONFIG = Config(generations=GENERATIONS, population=12 if JIT else 4, hidden=(17, 4))
 
 
@@ -55,16 +62,48 @@ def history_without_seconds(trainer):
     return [replace(record, seconds=0.0) for record in trainer.history]
 
 
+def read_state(trainer, path):
+    """All that a checkpoint keeps of a trainer but the seconds, in bytes."""
+    trainer.save(path)
+    arrays = read_arrays(path, CheckpointError)
+    columns = RIVAL_COLUMNS if isinstance(trainer, RivalTrainer) else HISTORY_COLUMNS
+    arrays["state.history"] = np.delete(arrays["state.history"], columns.index("seconds"), axis=1)
+    return {name: array.tobytes() for name, array in arrays.items()}
+
+
 def outcome(trainer, folder):
-    """All that a run leaves, but for the seconds that it took: theta, history, checkpoint."""
-    trainer.save(folder / "run.npz")
-    arrays = read_arrays(folder / "run.npz", CheckpointError)
-    arrays["state.history"][:, 2] = 0.0
-    return (
-        trainer.strategy.theta.tobytes(),
-        repr(history_without_seconds(trainer)),
-        {name: array.tobytes() for name, array in arrays.items()},
-    )
+    """All that a run leaves, but for the seconds that it took: checkpoint, policy, history, curve."""
+    state = read_state(trainer, folder / "run.npz")
+    trainer.policy.save(folder / "policy.npz")
+    shown = repr((history_without_seconds(trainer), trainer.curve))
+    return state, (folder / "policy.npz").read_bytes(), shown
+
+
+def find_theta(trainer):
+    """The parameters of a trainer's policy, of both if it has two."""
+    arrays = trainer.policy.to_arrays()
+    return {name: array.tobytes() for name, array in arrays.items() if name.endswith("theta")}
+
+
+def make_rival(name, seed=2, **how):
+    settings = {"hidden": (4,), "look_every": 40, "look_trials": 1, "episodes": 2, "batch": 4}
+    settings |= {"capacity": 40} if "sac" in name else {"collect": 20, "repeats": 1}
+    return RivalTrainer(name, RECORDS, steps=120, seed=seed, settings=settings, **how)
+
+
+def go_on(trainer, way, folder, **how):
+    """The same trainer again: as its checkpoint has it, or as a copy."""
+    if way == "checkpoint":
+        trainer.save(folder / "stopped.npz")
+        return type(trainer).resume(folder / "stopped.npz", **how)
+    return COPIES[way](trainer)
+
+
+COPIES = {
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda one: pickle.loads(pickle.dumps(one)),
+}
 
 
 def same_trials(a, b):
@@ -105,6 +144,49 @@ def edit_json(edit):
         return np.frombuffer(json.dumps(data).encode(), np.uint8)
 
     return change
+
+
+# Ctrl-C at a line
+
+
+def trace_lines(call, rooms, see):
+    """Call, and let `see` look at each line of some folders or files that this thread comes to."""
+
+    def trace(frame, event, _):
+        if not any(room in frame.f_code.co_filename for room in rooms):
+            return None
+        if event == "line":
+            see((frame.f_code, frame.f_lineno))
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        call()
+    finally:
+        sys.settrace(before)
+
+
+def list_lines(call, rooms):
+    """The lines that a call comes to, in order of their first time."""
+    lines = {}
+    trace_lines(call, rooms, lambda line: lines.setdefault(line))
+    return list(lines)
+
+
+def interrupt_at(line, call, rooms):
+    """Let Ctrl-C fall on a line of a call."""
+
+    def see(seen):
+        if seen == line:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+
+    try:
+        trace_lines(call, rooms, see)
+    except KeyboardInterrupt:
+        return
+    raise AssertionError(f"never came to {line}")
 
 
 # In a child process, which imports what it runs by the name of its module

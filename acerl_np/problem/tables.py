@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -123,13 +122,20 @@ class _Floors(NamedTuple):
         return any(layout.routes.edge_speed is not None for layout in self.layouts)
 
 
+def _share_floor(a: Layout, b: Layout) -> bool:
+    # Shared routes are but a hint, which files and other processes do not keep.
+    speeds = [layout.quickest_routes and max(v.speed for v in layout.vehicles) for layout in (a, b)]
+    names = ("sites", "edges", "named_routes", "truncate_distances")
+    equal = speeds[0] == speeds[1] and all(getattr(a, name) == getattr(b, name) for name in names)
+    return a.routes is b.routes or equal
+
+
 def _list_floors(own: Sequence[Layout]) -> _Floors:
     layouts: list[Layout] = []
     layout_of = []
     for layout in own:
-        same = (k for k, other in enumerate(layouts) if other.routes is layout.routes)
-        equal = (k for k, other in enumerate(layouts) if other == layout)
-        k = next(chain(same, equal), len(layouts))
+        same = (k for k, other in enumerate(layouts) if _share_floor(layout, other))
+        k = next(same, len(layouts))
         layout_of.append(k)
         if k == len(layouts):
             layouts.append(layout)

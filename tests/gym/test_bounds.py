@@ -36,14 +36,13 @@ def play_within(env, choose):
     return np.array(seen), info["time"]
 
 
+POWERED = worlds.with_parking(worlds.with_chargers(worlds.worlds()))
+WAYS = st.sampled_from(["rules", "pairs"]), st.sampled_from(["task", "pool"])
+
+
 @settings(deadline=None, max_examples=150)
-@given(
-    worlds.worlds(),
-    st.sampled_from(["rules", "pairs"]),
-    st.booleans(),
-    st.sampled_from(["task", "pool"]),
-)
-def test_no_observation_leaves_its_bounds(world, actions, random, slots):
+@given(worlds.worlds(), *WAYS, st.booleans())
+def test_no_observation_leaves_its_bounds(world, actions, slots, random):
     instance = world.instance()
     if random:
         model = RandomBreakdowns(2e4, 30.0)
@@ -54,21 +53,14 @@ def test_no_observation_leaves_its_bounds(world, actions, random, slots):
         assert time <= bound_time(instance, bound_durations(instance), np.inf)
 
 
-POWERED = worlds.with_parking(worlds.with_chargers(worlds.worlds()))
-
-
 @settings(deadline=None, max_examples=60)
-@given(
-    POWERED | worlds.worlds(),
-    st.sampled_from(["rules", "pairs"]),
-    st.sampled_from(["assignment", "pickup"]),
-)
+@given(POWERED | worlds.worlds(), *WAYS, st.sampled_from(["assignment", "pickup"]))
 def test_no_observation_leaves_its_bounds_where_vehicles_wait_and_charge(
-    world, actions, commitment
+    world, actions, slots, commitment
 ):
     layout = Layout.from_dict(world.layout).with_commitment(commitment, 2)
     instance = Instance.from_rows("random", layout, world.rows)
-    env = DMHEnv(instance, actions=actions, may_wait=True)
+    env = DMHEnv(instance, actions=actions, slots=slots, may_wait=True)
     _, time = play_within(env, world.choose)
     assert time <= bound_time(instance, bound_durations(instance), np.inf, True)
 

@@ -26,29 +26,17 @@ pytestmark = pytest.mark.skipif(
     bool(numba.config.DISABLE_JIT), reason="without the compiler there is no machine code"
 )
 
-# A kernel that calls kernels of another file, which call others in turn.
-PROGRAM = """
-import numpy as np
-from acerl_np.kernels.update import fill_stream
-out = np.empty(3, np.float32)
-fill_stream(1, 2, 3, 4, out)
-hits = sum(fill_stream.stats.cache_hits.values())
-print(hits, out.tobytes().hex())
-"""
-
 
 @pytest.fixture
 def package(tmp_path):
     """A copy of the package whose sources a test may change."""
-    source = Path(acerl_np.__file__).parent
-    shutil.copytree(
-        source, tmp_path / "src" / "acerl_np", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    return tmp_path / "src" / "acerl_np"
+    copied, ignored = tmp_path / "src" / "acerl_np", shutil.ignore_patterns("__pycache__")
+    return shutil.copytree(Path(acerl_np.__file__).parent, copied, ignore=ignored)
 
 
 ANNOUNCED = "acerl_np: compiling kernels, once on this machine (10 to 40 s) ...\n"
 
+# Compiles in half a second, and calls kernels of another file.
 # Compiles in half a second, and calls kernels of another file.
 SMALL = """
 import numpy as np
@@ -59,7 +47,14 @@ print(key.tobytes().hex())
 """
 
 
-def run(package, program=PROGRAM, words=(), **variables):
+def find_key(kind=np.uint32):
+    """What `SMALL` prints."""
+    key = np.empty(4, kind)
+    find_stream(Noise(1, 2, 8, False), 3, key)
+    return key.tobytes().hex()
+
+
+def run(package, program, words=(), **variables):
     """Return what a fresh process says that imports this copy."""
     environment = os.environ | {
         "PYTHONPATH": str(package.parent),
@@ -67,20 +62,11 @@ def run(package, program=PROGRAM, words=(), **variables):
         "PYTHONDONTWRITEBYTECODE": "1",
     }
     environment.pop("NUMBA_CACHE_DIR", None)
-    done = subprocess.run(
-        [sys.executable, "-c", program, *words],
-        env=environment | variables,
-        capture_output=True,
-        text=True,
-        cwd="/",
-    )
+    command = [sys.executable, "-c", program, *words]
+    how = {"env": environment | variables, "capture_output": True, "text": True, "cwd": "/"}
+    done = subprocess.run(command, **how)
     assert done.returncode == 0, done.stderr
     return done
-
-
-def count_and_fill(package):
-    """Return how many kernels `PROGRAM` loads, and what it prints of their numbers."""
-    return run(package).stdout.split()
 
 
 def replace(path, old, new):
@@ -93,43 +79,17 @@ def folders(package):
     return sorted((package.parent.parent / "cache" / "acerl_np").glob("kernels-*"))
 
 
-def test_machine_code_is_kept_and_never_stale(package):
-    hits, first = count_and_fill(package)
-    assert hits == "0"
-    assert count_and_fill(package) == ["1", first]
-
-    # A kernel changes that the cached one only calls, in another file.
-    random = package / "kernels" / "random.py"
-    replace(random, "radius = np.sqrt(max(F(-2.0)", "radius = np.sqrt(max(F(-8.0)")
-    hits, changed = count_and_fill(package)
-    assert hits == "0"
-    doubled = memoryview(bytes.fromhex(changed)).cast("f")
-    assert doubled.tolist() == [2.0 * x for x in memoryview(bytes.fromhex(first)).cast("f")]
-    assert count_and_fill(package) == ["1", changed]
-
-    # Changed back, even with the same size and an older time, the first code is the right one again.
-    replace(random, "radius = np.sqrt(max(F(-8.0)", "radius = np.sqrt(max(F(-2.0)")
-    os.utime(random, (1.0, 1.0))
-    assert count_and_fill(package) == ["1", first]
-
-
 def test_a_stamp_covers_the_version_and_what_a_module_imports(package):
-    program = (
-        "from acerl_np.support.machine_code import source_stamp\n"
-        "print(*(source_stamp(f'acerl_np.kernels.{name}') for name in ('update', 'vector')))"
-    )
-
-    def find_stamps():
-        return run(package, program).stdout.split()
-
-    first = find_stamps()
-    assert find_stamps() == first
+    names = "(f'acerl_np.kernels.{name}' for name in ('update', 'vector'))"
+    program = "from acerl_np.support.machine_code import source_stamp\n"
+    program += f"print(*map(source_stamp, {names}))"
+    first = run(package, program).stdout.split()
     replace(package / "kernels" / "random.py", "LANES = 512", "LANES = 256")
-    update, vector = find_stamps()
+    update, vector = run(package, program).stdout.split()
     assert update != first[0] and vector == first[1]
     version = package / "support" / "version.py"
     replace(version, f'__version__ = "{acerl_np.__version__}"', '__version__ = "999.0"')
-    assert not {update, vector} & set(find_stamps())
+    assert not {update, vector} & set(run(package, program).stdout.split())
 
 
 ROOMS = {
@@ -155,18 +115,23 @@ def one(x):
 }
 
 
-def test_a_kernel_two_rooms_away_is_never_stale(package):
+def test_machine_code_is_kept_and_a_kernel_two_rooms_away_is_never_stale(package):
     for name, text in ROOMS.items():
         (package / "kernels" / name).parent.mkdir(parents=True, exist_ok=True)
         start = "from acerl_np.support.compiled import kernel\n" if "kernel" in text else ""
         (package / "kernels" / name).write_text(start + text)
     program = "from acerl_np.kernels.top import top\nprint(top(3), *top.stats.cache_hits.values())"
-    assert run(package, program).stdout == "7\n"
-    assert run(package, program).stdout == "7 1\n"
-    replace(package / "kernels" / "far" / "room" / "leaf.py", "x + 1", "x + 2")
+    done = run(package, program)
+    assert (done.stdout, done.stderr) == ("7\n", ANNOUNCED)
+    leaf = package / "kernels" / "far" / "room" / "leaf.py"
+    replace(leaf, "x + 1", "x + 2")
     assert run(package, program).stdout == "8\n"
+    # Changed back, even with the same size and an older time, the first code is the right one again.
+    replace(leaf, "x + 2", "x + 1")
+    os.utime(leaf, (1.0, 1.0))
+    assert run(package, program).stdout == "7 1\n"
     replace(package / "kernels" / "far" / "room" / "other.py", "return x", "return -x")
-    assert run(package, program).stdout == "2\n"
+    assert run(package, program).stdout == "1\n"
 
 
 def test_imports_of_kernels_are_found():
@@ -235,6 +200,7 @@ find_stream(Noise(1, 2, 8, False), 3, key)
 """
 
 
+@pytest.mark.slow
 def test_two_processes_that_save_at_once(package, tmp_path):
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda which: run(package, TWO, (str(tmp_path), which)), "12"))
@@ -243,9 +209,7 @@ def test_two_processes_that_save_at_once(package, tmp_path):
     for _ in range(2):
         for kind in (np.uint64, np.uint32):
             done = run(package, SMALL.replace("uint32", kind.__name__))
-            key = np.empty(4, kind)
-            find_stream(Noise(1, 2, 8, False), 3, key)
-            assert done.stdout.strip() == key.tobytes().hex()
+            assert done.stdout.strip() == find_key(kind)
             assert "Warning" not in done.stderr
     assert done.stderr == ""
 
@@ -267,6 +231,11 @@ def test_literals_do_not_specialise_a_kernel():
 
 def test_machine_code_that_is_no_longer_used_is_dropped(package):
     cache = package.parent.parent / "cache" / "acerl_np"
+    no_folder = "import acerl_np.support.machine_code as m\nm.cache_folder = lambda *_: None\n"
+    done = run(package, no_folder + SMALL)
+    assert "kernels, for this process alone, as no folder for them can be written" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert folders(package) == []
     for name, days in (("kernels-old", 31), ("kernels-recent", 29), ("other-old", 31)):
         (cache / name).mkdir(parents=True)
         (cache / name / "code").write_text("x")
@@ -282,12 +251,8 @@ def test_compiling_is_announced_once_and_loading_is_not(package):
     threads = """
 from concurrent.futures import ThreadPoolExecutor
 with ThreadPoolExecutor(2) as pool:  # one specialisation each
-    list(
-        pool.map(
-            lambda seed: find_stream(Noise(seed, 2, 8, False), 3, key),
-            [np.int32(1), np.uint8(1)],
-        )
-    )
+    seeds = np.int32(1), np.uint8(1)
+    list(pool.map(lambda seed: find_stream(Noise(seed, 2, 8, False), 3, key), seeds))
 """
     program = SMALL.replace("find_stream(Noise(1, 2, 8, False), 3, key)", threads)
     done = run(package, program)
@@ -297,14 +262,6 @@ with ThreadPoolExecutor(2) as pool:  # one specialisation each
     quiet = "from acerl_np.support.machine_code import silence\nsilence()\n"
     assert run(package, quiet + SMALL).stderr == ""
     assert run(package, SMALL, NUMBA_DISABLE_JIT="1").stdout == done.stdout
-
-
-def test_machine_code_that_no_folder_can_hold_is_announced(package):
-    no_folder = "import acerl_np.support.machine_code as m\nm.cache_folder = lambda *_: None\n"
-    done = run(package, no_folder + SMALL)
-    assert "kernels, for this process alone, as no folder for them can be written" in done.stderr
-    assert done.stderr.count("\n") == 1
-    assert folders(package) == []
 
 
 NOT_KEPT = "compiled kernels are not kept, each process compiles them anew"
@@ -322,34 +279,10 @@ CHANGED_NUMBA = {
 def test_private_parts_of_numba_may_change(package, change):
     program = f"import numba\nfrom numba.core import caching, cpu\n{change}\n{SMALL}"
     done = run(package, program)
-    key = np.empty(4, np.uint32)
-    find_stream(Noise(1, 2, 8, False), 3, key)
-    assert done.stdout.strip() == key.tobytes().hex()
+    assert done.stdout.strip() == find_key()
     assert done.stderr.count("Warning: ") == 1
     assert f"RuntimeWarning: acerl_np: {CHANGED_NUMBA[change]}" in done.stderr
     assert f"numba {numba.__version__}" in done.stderr
-
-
-TRAIN = """
-from acerl_np import ACERL, Config
-from acerl_np.warm import _make_instance
-for config in (
-    Config(generations=1, population=2, hidden=(2,)),
-    Config.preset("best", generations=1, population=4, records_per_member=2),
-):
-    trainer = ACERL(_make_instance(), config, threads=1)
-    trainer.step()
-    print(trainer.policy.theta.tobytes().hex())
-"""
-
-
-@pytest.mark.slow
-def test_what_falls_back_trains_to_the_same_bytes(package, capsys):
-    change = "from numba.core import caching\ndel caching._CacheLocator\n"
-    done = run(package, change + TRAIN)
-    exec(TRAIN, {})
-    assert done.stdout == capsys.readouterr().out
-    assert done.stderr.count("Warning: ") == 1 and NOT_KEPT in done.stderr
 
 
 def test_damaged_machine_code_is_compiled_anew(package):

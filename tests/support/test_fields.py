@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tables_and_refusals import list_unrefused
 
 from acerl_np import Config, evaluate_policy, generate_shift, load_instance, load_layout
 from acerl_np.evaluation.trials import TRIALS
@@ -24,51 +25,39 @@ from acerl_np.support.options import Several
 from acerl_np.support.own import OwnField
 from acerl_np.support.workers import THREADS
 
-POSITIVE = Field(float, 0.0, 1.0, above=True)
 
-
-@pytest.mark.parametrize(
-    ("field", "value", "expected"),
-    [
+def test_values_become_pythons_own():
+    for field, value, expected in (
         (Field(int, 2), np.int32(2), 2),
         (Field(int, 2, optional=True), None, None),
-        (Field(float), np.float32(0.5), 0.5),
-        (Field(float), 3, 3.0),
-        (Field(float), math.inf, math.inf),
+        *((Field(float), value, float(value)) for value in (np.float32(0.5), 3, math.inf)),
         (Field(bool), np.bool_(True), True),
         (Field(("isr", "r")), "r", "r"),
         (SEED, 2**63 - 1, 2**63 - 1),
-    ],
-)
-def test_values_become_pythons_own(field, value, expected):
-    read = field.read("name", value)
-    assert (read, type(read)) == (expected, type(expected))
+    ):
+        read = field.read("name", value)
+        assert (read, type(read)) == (expected, type(expected))
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "line"),
-    [
-        (Field(int, 2), 1, "read 1; expected a whole number of at least 2"),
-        (Field(int, 2), None, "read None; expected a whole number of at least 2"),
-        (Field(int, 1, 10_000), 2.0, "read 2.0; expected a whole number from 1 to 10,000"),
-        (Field(int, 0), True, "read True; expected a whole number of at least 0"),
-        (Field(float, 0.0, MOST), math.inf, "read inf; expected a finite number of at least 0"),
-        (Field(float, 0.0, MOST), 10**400, f"read {str(10**400)[:57]}...; expected a finite"),
-        (POSITIVE, 0.0, "read 0.0; expected a number above 0 to 1"),
-        (POSITIVE, math.nan, "read nan; expected a number above 0 to 1"),
-        (POSITIVE, "1", "read 1; expected a number above 0 to 1"),
-        (Field(bool), 1, "read 1; expected true or false"),
-        (Field(("isr", "r")), "x\n", "read 'x\\n'; expected one of isr, r"),
-        (Field(("isr", "r")), ["r"], "read '['r']'; expected one of isr, r"),
-        (SEED, -1, "read -1; expected a whole number from 0 to 2**63 - 1"),
-    ],
-)
-def test_others_are_refused_in_one_line(field, value, line):
-    with pytest.raises(ConfigError) as caught:
-        field.read("name", value)
-    assert str(caught.value).startswith(f"name: {line}")
-    with pytest.raises(InputError):
-        field.read("name", value, InputError)
+def test_others_are_refused_in_one_line():
+    positive, ranking = Field(float, 0.0, 1.0, above=True), Field(("isr", "r"))
+    cases = [
+        *(((Field(int, 2), x), f"{x}; expected a whole number of at least 2") for x in (1, None)),
+        ((Field(int, 1, 10_000), 2.0), "2.0; expected a whole number from 1 to 10,000"),
+        ((Field(int, 0), True), "True; expected a whole number of at least 0"),
+        ((Field(float, 0.0, MOST), math.inf), "inf; expected a finite number of at least 0"),
+        ((Field(float, 0.0, MOST), 10**400), f"{str(10**400)[:57]}...; expected a finite"),
+        *(((positive, x), f"{x}; expected a number above 0 to 1") for x in (0.0, math.nan, "1")),
+        ((Field(bool), 1), "1; expected true or false"),
+        ((ranking, "x\n"), "'x\\n'; expected one of isr, r"),
+        ((ranking, ["r"]), "'['r']'; expected one of isr, r"),
+        ((SEED, -1), "-1; expected a whole number from 0 to 2**63 - 1"),
+    ]
+    cases = [(given, f"name: read {line}") for given, line in cases]
+    assert list_unrefused(lambda given: given[0].read("name", given[1]), cases, ConfigError) == []
+    for (field, value), _ in cases:
+        with pytest.raises(InputError):
+            field.read("name", value, InputError)
 
 
 # Every declared option: its limits, and what its owner says of a value beside them

@@ -100,8 +100,7 @@ def test_a_folder_that_refuses_to_be_synced_fails_no_save(tmp_path, monkeypatch,
     original = getattr(os, call)
 
     def refuse(thing, *flags):
-        is_folder = stat.S_ISDIR(os.fstat(thing).st_mode) if call == "fsync" else True
-        if is_folder:
+        if call == "open" or stat.S_ISDIR(os.fstat(thing).st_mode):
             raise OSError(22, "Invalid argument")
         return original(thing, *flags)
 
@@ -128,30 +127,28 @@ def test_failure_leaves_the_old_file_alone(tmp_path, monkeypatch, call, error):
     with expected:
         write_atomically(path, b"new")
     monkeypatch.undo()
+    if sys.platform != "win32":  # a limit on the size of files: part of the data is written
+        for size in (1001, 100_000):
+            with limit_files(1000), refused(StorageError, path, "cannot write"):
+                write_atomically(path, bytes(size))
     assert path.read_bytes() == b"old"
     assert names_in(tmp_path) == ["file"]
 
 
-@pytest.mark.parametrize("name", ["file/inner", "missing/inner", "folder"])
-def test_places_that_cannot_be_written(tmp_path, name):
+def test_places_that_cannot_be_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "file").write_bytes(b"no folder")
     (tmp_path / "folder").mkdir()
-    with refused(StorageError, tmp_path / name, "cannot write"):
-        write_arrays(tmp_path / name, ARRAYS)
+    for name in ("file/inner", "missing/inner", "folder"):
+        with refused(StorageError, tmp_path / name, "cannot write"):
+            write_arrays(tmp_path / name, ARRAYS)
+    for name in ("", ".", "/", "a\0b"):
+        with pytest.raises(InputError, match=r"^.*: expected the name of a file to write$"):
+            write_atomically(name, b"x")
     assert names_in(tmp_path) == ["file", "folder"]
     assert names_in(tmp_path / "folder") == []
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on file sizes")
-def test_disk_that_takes_no_more(tmp_path):
-    """A limit on the size of files stands for a full disk: part of the data is written."""
-    path = tmp_path / "file"
-    path.write_bytes(b"old")
-    for size in (1001, 100_000):
-        with limit_files(1000), refused(StorageError, path, "cannot write"):
-            write_atomically(path, bytes(size))
-    assert path.read_bytes() == b"old"
-    assert names_in(tmp_path) == ["file"]
+    assert path_exists(tmp_path)
+    assert not any(path_exists(tmp_path / name) for name in ("missing", "x" * 5000, "a\0b"))
 
 
 # Reading bytes and text
@@ -164,8 +161,14 @@ def test_reading_what_is_no_file(tmp_path):
                 read(path, RecordError)
 
 
-def test_reading_at_most_so_many_bytes(tmp_path):
+def test_reading_text_and_at_most_so_many_bytes(tmp_path):
     path = tmp_path / "file"
+    for data in ("Bühne\r\n".encode(), b"\xef\xbb\xbf" + "Bühne\r\n".encode()):
+        path.write_bytes(data)
+        assert read_text(path, RecordError) == "Bühne\r\n"
+    path.write_bytes("one\ntwo\nBühne\n".encode("latin-1"))
+    with refused(RecordError, path, "line 3", "0xfc", "UTF-8"):
+        read_text(path, RecordError)
     path.write_bytes(b"12345")
     assert read_bytes(path, RecordError, 5) == b"12345"
     with refused(RecordError, path, "more than 4 bytes"):
@@ -176,30 +179,6 @@ def test_reading_at_most_so_many_bytes(tmp_path):
         assert tracemalloc.get_traced_memory()[1] < 10**6
     finally:
         tracemalloc.stop()
-
-
-def test_nothing_is_at_impossible_names(tmp_path):
-    assert path_exists(tmp_path)
-    for name in ("missing", "x" * 5000, "a\0b"):
-        assert not path_exists(tmp_path / name)
-
-
-@pytest.mark.parametrize("name", ["", ".", "/", "a\0b"])
-def test_nothing_is_written_to_impossible_names(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"^.*: expected the name of a file to write$"):
-        write_atomically(name, b"x")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_reading_text(tmp_path):
-    path = tmp_path / "file"
-    for data in ("Bühne\r\n".encode(), b"\xef\xbb\xbf" + "Bühne\r\n".encode()):
-        path.write_bytes(data)
-        assert read_text(path, RecordError) == "Bühne\r\n"
-    path.write_bytes("one\ntwo\nBühne\n".encode("latin-1"))
-    with refused(RecordError, path, "line 3", "0xfc", "UTF-8"):
-        read_text(path, RecordError)
 
 
 # Arrays
@@ -225,13 +204,16 @@ def test_arrays_round_trip(tmp_path_factory, arrays):
     path = tmp_path_factory.getbasetemp() / "round-trip.npz"
     write_arrays(path, arrays)
     assert equal_arrays(read_arrays(path, PolicyError), arrays)
+    with np.load(path, allow_pickle=False) as loaded:  # NumPy reads it, too
+        assert equal_arrays({name: loaded[name] for name in set(loaded) - {"checksum"}}, arrays)
 
 
 def test_numbers_and_lists_become_arrays(tmp_path):
     path = tmp_path / "file.npz"
-    write_arrays(path, {"seed": 7, "sigma": 0.05, "sizes": [3, 4], "name": "DMH", "empty": []})
+    given = {"seed": 7, "sigma": 0.05, "sizes": [3, 4], "name": "DMH", "empty": []}
+    write_arrays(path, given)
     found = {name: array.tolist() for name, array in read_arrays(path, PolicyError).items()}
-    assert found == {"seed": 7, "sigma": 0.05, "sizes": [3, 4], "name": "DMH", "empty": []}
+    assert found == given
     table = np.arange(12.0).reshape(3, 4)
     for array in (np.asfortranarray(table), table[::-1, ::2]):
         write_arrays(path, {"table": array})
@@ -245,14 +227,6 @@ def test_same_content_gives_same_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr("time.time", lambda: 2e9)
     write_arrays(other, {name: array.copy() for name, array in ARRAYS.items()})
     assert one.read_bytes() == other.read_bytes()
-
-
-def test_numpy_reads_the_file(tmp_path):
-    path = tmp_path / "file.npz"
-    write_arrays(path, ARRAYS)
-    with np.load(path, allow_pickle=False) as loaded:
-        assert set(loaded) == {*ARRAYS, "checksum"}
-        assert equal_arrays({name: loaded[name] for name in ARRAYS}, ARRAYS)
 
 
 def members_of(path):
@@ -292,9 +266,7 @@ def test_no_flipped_missing_or_appended_byte_changes_an_array(tmp_path):
     for k in range(len(data)):
         assert read_damaged(path, data[:k]) is None, k
         for mask in (0x01, 0x20, 0xFF):
-            damaged = bytearray(data)
-            damaged[k] ^= mask
-            found = read_damaged(path, bytes(damaged))
+            found = read_damaged(path, data[:k] + bytes([data[k] ^ mask]) + data[k + 1 :])
             refused += found is None
             # dates and the like of the archive may differ, what is in it may not
             assert found is None or equal_arrays(found, arrays), (k, mask)
@@ -302,11 +274,6 @@ def test_no_flipped_missing_or_appended_byte_changes_an_array(tmp_path):
     for tail in (b"\0", b"\n", b"PK\x05\x06" + bytes(18), data):
         found = read_damaged(path, data + tail)
         assert found is None or equal_arrays(found, arrays)
-
-
-@pytest.mark.parametrize("data", [b"", npy(1), archive_of({}), b"task,pickup\n", pickle.dumps({})])
-def test_other_formats_are_refused(tmp_path, data):
-    assert read_damaged(tmp_path / "file.npz", data) is None
 
 
 @given(st.binary(max_size=300))
@@ -325,36 +292,34 @@ def header_only(shape):
     return buffer.getvalue()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"checksum.npy": None},
-        {"checksum.npy": npy("0" * 64)},
-        {"checksum.npy": npy(["0" * 64])},
-        {"checksum.npy": npy(7)},
-        {"theta.npy": None},
-        {"theta.npy": npy(ARRAYS["theta"].astype(np.float64))},
-        {"theta.npy": npy(ARRAYS["theta"].reshape(7, 1))},
-        {"theta.npy": npy(ARRAYS["theta"]) + b"\0"},
-        {"theta.npy": npy(ARRAYS["theta"])[:-1]},
-        {"theta.npy": b""},
-        {"theta.npy": b"theta"},
-        {"theta.npy": header_only((2**40,))},
-        {"theta.npy": header_only((10_000,))},
-        {"theta.npy": None, "thetas.npy": npy(ARRAYS["theta"])},
-        {"more.npy": npy(1)},
-        {"readme.txt": b"text"},
-        {"theta.npy": None, "theta": npy(ARRAYS["theta"])},
-    ],
-    ids=lambda change: " ".join(change),
-)
-def test_changed_archive_is_refused(tmp_path, change):
-    path = tmp_path / "file.npz"
+def test_changed_archive_is_refused(tmp_path):
+    path, theta = tmp_path / "file.npz", ARRAYS["theta"]
     write_arrays(path, ARRAYS)
     members = members_of(path)
     assert equal_arrays(read_damaged(path, archive_of(members)), ARRAYS)
-    members = {name: data for name, data in {**members, **change}.items() if data is not None}
-    assert read_damaged(path, archive_of(members)) is None
+    changes = [
+        {name: content}
+        for name, contents in (
+            ("checksum.npy", (None, npy("0" * 64), npy(["0" * 64]), npy(7))),
+            ("theta.npy", (None, npy(theta.astype(np.float64)), npy(theta.reshape(7, 1)))),
+            ("theta.npy", (npy(theta) + b"\0", npy(theta)[:-1], b"", b"theta")),
+            ("theta.npy", (header_only((2**40,)), header_only((10_000,)))),
+            *(("more.npy", [npy(1)]), ("readme.txt", [b"text"])),
+        )
+        for content in contents
+    ]
+    changes += [{"theta.npy": None, name: npy(theta)} for name in ("thetas.npy", "theta")]
+    for change in changes:
+        left = {name: data for name, data in {**members, **change}.items() if data is not None}
+        assert read_damaged(path, archive_of(left)) is None, change
+    for data in (
+        b"",
+        npy(1),
+        archive_of({}),
+        b"task,pickup\n",
+        pickle.dumps({}),
+    ):  # of other formats
+        assert read_damaged(path, data) is None
 
 
 def test_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):

@@ -8,11 +8,13 @@ import sys
 import time
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from multiprocessing import get_context
 
 import pytest
 import team_tasks
 from machine import find_environment, is_alive
+from tables_and_refusals import list_unrefused
 
 import acerl_np
 from acerl_np import ConfigError, InputError, StorageError
@@ -50,12 +52,6 @@ def test_results_of_processes_and_threads(processes):
     assert pids <= processes.pids
 
 
-def test_a_task_whose_worker_dies_is_done_again(processes, tmp_path):
-    marks = [tmp_path / f"mark-{k}" for k in range(3)]
-    found = dict(processes.run(team_tasks.die_once, [str(mark) for mark in marks]))
-    assert found == {k: mark.name for k, mark in enumerate(marks)}
-
-
 def test_workers_that_are_killed_from_outside_lose_nothing(processes):
     found, before = {}, set()
     for k, pid in processes.run(team_tasks.who, range(12)):
@@ -72,34 +68,30 @@ def test_workers_that_are_killed_from_outside_lose_nothing(processes):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX pipes")
-def test_a_worker_that_dies_within_its_answer_is_replaced(tmp_path):
-    team = ProcessTeam(1)
-    try:
-        marked = str(tmp_path / "mark")
-        assert dict(team.run(team_tasks.die_within_answer_once, [marked])) == {0: "mark"}
-    finally:
-        team.close()
+def test_a_worker_that_dies_or_hangs_is_replaced(tmp_path):
+    with closing(ProcessTeam(1, time_limit=6.0)) as team:
+        for name in ("die_once", "die_within_answer_once", "hang_once"):
+            task = getattr(team_tasks, name)
+            assert dict(team.run(task, [str(tmp_path / name)])) == {0: name}
 
 
-def test_a_worker_that_hangs_is_replaced(tmp_path):
-    team = ProcessTeam(1, time_limit=6.0)
-    try:
-        assert dict(team.run(team_tasks.hang_once, [str(tmp_path / "mark")])) == {0: "mark"}
-    finally:
-        team.close()
-
-
-@pytest.mark.parametrize(
-    ("function", "message", "kind"),
-    [
+def test_what_a_task_raises_is_one_line(processes):
+    for function, message, kind in (
         (team_tasks.refuse, "^x: read 5; expected another", InputError),
         (team_tasks.fill_disk, "no space left on device", StorageError),
         (team_tasks.stumble, "a task has failed: ZeroDivisionError: 5", WorkerError),
         (lambda x: x, "the executor takes no tasks: ", WorkerError),
-    ],
-)
-def test_what_a_task_raises_is_one_line(processes, function, message, kind):
-    refuse(processes, function, [5], message, kind)
+    ):
+        refuse(processes, function, [5], message, kind)
+
+
+def test_other_versions_are_one_line():
+    with closing(ProcessTeam(1)) as team:
+        others = {"numba": "0.1", "python": "2.7"}
+        assert dict(team.run(team_tasks.pretend, [others])) == {0: "done"}
+        refuse(team, team_tasks.square, [1], "a worker on .* has python: read 2.7; expected ")
+    with pytest.raises(WorkerError, match=r"has numba: read .*; expected newer"):
+        work(b"no pickle that this version knows", {**find_versions(), "numba": "newer"})
 
 
 def answer(content, error=None):
@@ -141,22 +133,6 @@ def test_losses_count_only_while_nothing_finishes(monkeypatch):
     refuse(team, team_tasks.square, [2], "has lost its workers")
 
 
-def test_other_versions_are_one_line():
-    team = ProcessTeam(1)
-    try:
-        assert dict(team.run(team_tasks.pretend, [{"numba": "0.1", "python": "2.7"}])) == {
-            0: "done"
-        }
-        refuse(team, team_tasks.square, [1], "a worker on .* has python: read 2.7; expected ")
-    finally:
-        team.close()
-
-
-def test_a_worker_of_another_version_reads_no_task():
-    with pytest.raises(WorkerError, match=r"has numba: read .*; expected newer"):
-        work(b"no pickle that this version knows", {**find_versions(), "numba": "newer"})
-
-
 def test_the_hash_of_an_instance_is_computed_where_it_arrives():
     instance = acerl_np.load_instance("DMH-01")
     before = instance.content_hash
@@ -193,9 +169,6 @@ def test_an_executor_of_which_nothing_is_heard_is_given_up():
     assert team.n_workers == find_team(team).n_workers == 3
     refuse(team, team_tasks.square, [1, 2, 3], r"no task has finished for 0.3 s")
     assert len(team._executor.cancelled) == 3
-
-
-def test_a_scheduler_that_has_gone_is_one_line_at_once():
     executor = Scheduled()
     team = Team(executor)
     team.watch = lambda: setattr(executor, "status", "closed")
@@ -219,17 +192,7 @@ if __name__ == "__main__":
     except KeyboardInterrupt:
         print("stopped")
 """
-
-
-def test_a_large_task_that_no_worker_has_read_keeps_nobody(tmp_path):
-    path = tmp_path / "script.py"
-    path.write_text(LARGE)
-    command, environment = [sys.executable, str(path)], find_environment()
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, timeout=60, check=True)
-    assert done.stdout == b"stopped\n"
-
-
-SCRIPT = """
+LASTING = """
 import sys, time
 from acerl_np.support.processes import ProcessTeam
 
@@ -241,11 +204,13 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_workers_end_with_their_parent(tmp_path):
-    path = tmp_path / "script.py"
-    path.write_text(SCRIPT)
-    command, environment = [sys.executable, str(path)], find_environment()
-    parent = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+def test_a_large_task_that_no_worker_has_read_keeps_nobody_and_workers_end_with_parents(tmp_path):
+    path, how = tmp_path / "script.py", {"env": find_environment(), "stdout": subprocess.PIPE}
+    path.write_text(LARGE)
+    done = subprocess.run([sys.executable, path], timeout=60, check=True, **how)
+    assert done.stdout == b"stopped\n"
+    path.write_text(LASTING)
+    parent = subprocess.Popen([sys.executable, path], text=True, **how)
     pids = []
     while not pids:
         pids = [int(word) for word in parent.stdout.readline().split()]
@@ -257,7 +222,6 @@ def test_workers_end_with_their_parent(tmp_path):
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("number", [0, -1, 1.5, True, 2000, "two"])
-def test_numbers_of_processes_are_checked(number):
-    with pytest.raises(ConfigError, match="processes: read"):
-        ProcessTeam(number)
+def test_numbers_of_processes_are_checked():
+    cases = [(number, "processes: read") for number in (0, -1, 1.5, True, 2000, "two")]
+    assert list_unrefused(ProcessTeam, cases, ConfigError) == []

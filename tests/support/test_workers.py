@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import threading
 import time
 
 import pytest
+from trainings import run_in_child
 
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.workers import Workers, count_cores
@@ -21,18 +21,10 @@ def test_every_item_is_taken_once(threads):
         taken = []
         workers.run(taken.append, range(n))
         assert sorted(taken) == list(range(n))
+    barrier = threading.Barrier(threads, timeout=60)
+    workers.run(lambda _: barrier.wait(), range(threads))  # passes only if so many wait at a time
     workers.close()
     workers.close()
-
-
-def test_as_many_threads_work_as_were_asked_for():
-    barrier = threading.Barrier(3, timeout=60)
-    workers = Workers(3)
-    workers.run(lambda _: barrier.wait(), range(3))  # passes only if three wait at a time
-    workers.close()
-
-
-def test_the_default_is_a_thread_per_core():
     assert Workers().threads == count_cores() >= 1
     expected = "threads: read 0; expected a whole number from 1 to 1024"
     with pytest.raises(ConfigError, match=expected):
@@ -90,23 +82,17 @@ def test_ctrl_c_while_the_caller_waits_ends_the_helpers():
     workers.close()
 
 
-def add_up(workers, out):
-    taken = []
-    workers.run(taken.append, range(20))
-    out.put(sum(taken))
-
-
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_workers_work_in_a_forked_process():
     """The helpers of the parent do not exist in the child, which must not wait for them."""
     workers = Workers(2)
     workers.run(lambda _: None, range(20))
-    context = multiprocessing.get_context("fork")
-    out = context.SimpleQueue()
-    child = context.Process(target=add_up, args=(workers, out))
-    child.start()
-    child.join(60)
-    assert child.exitcode == 0
-    assert out.get() == sum(range(20))
+    assert run_in_child("fork", add_up, workers) == sum(range(20))
     workers.close()
+
+
+def add_up(workers):
+    taken = []
+    workers.run(taken.append, range(20))
+    return sum(taken)

@@ -48,26 +48,16 @@ def records():
 
 
 @pytest.mark.parametrize("kind", VEHICLES)
-def test_a_training_ends_in_the_same_bytes(kind, records, tmp_path):
+def test_what_is_trained_plays_as_its_file(kind, records, tmp_path):
     options, features = VEHICLES[kind]
-    config = Config.preset("best", generations=6, **options)
-    one = ACERL(records, config, seed=1, threads=1)
-    one.run()
-    two = ACERL(records, config, seed=1, threads=2)
-    two.run(lambda line: line.generation == 3)
-    two.save(tmp_path / "run.npz")
-    two = ACERL.resume(tmp_path / "run.npz", threads=2)
-    two.run()
-    assert two.generation == one.generation == 6
-    assert two.policy.theta.tobytes() == one.policy.theta.tobytes()
-    policy = one.policy
+    trainer = ACERL(records, Config.preset("best", generations=2, **options), seed=1, threads=2)
+    trainer.run()
+    policy = trainer.policy
     assert isinstance(policy, IndexPolicy) and policy.features == features
     policy.save(tmp_path / "policy.npz")
     other = acerl_np.load_policy(tmp_path / "policy.npz")
-    assert (other.commitment, other.max_changes) == (
-        options.get("commitment"),
-        options.get("max_changes", 8),
-    )
+    assert other.commitment == options.get("commitment")
+    assert other.max_changes == options.get("max_changes", 8)
     mine, its = (evaluate_policy(x, records, trials=1) for x in (policy, other))
     assert mine.value.tobytes() == its.value.tobytes() and not mine.unfinished
     if kind == "called back":
@@ -87,22 +77,21 @@ def test_features_that_are_named_stay(records):
         Config.preset("best", tune_charging=True).resolve(bare)
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_thresholds_move_in_their_order(seed, records):
-    problem = build_problem(records)
-    rng = np.random.default_rng(seed)
-    theta = rng.normal(scale=rng.choice([0.1, 1.0, 10.0]), size=3)
+def test_thresholds_move_in_their_order(records):
+    problem, rng = build_problem(records), np.random.default_rng(0)
     span = BATTERY.capacity - BATTERY.critical
-    full, good, resume = (
-        round(getattr(BATTERY, name) + 0.2 * x * span)
-        for name, x in zip(("full", "good", "resume"), theta[::-1], strict=True)
-    )
-    full = min(BATTERY.capacity, max(BATTERY.full, full))
-    good = min(full, max(BATTERY.critical, good))
-    resume = min(good, max(BATTERY.critical, resume))
-    moved = move_thresholds(problem, theta, CHARGING).battery[0, 0]
-    fields = [S.BATTERY_CRITICAL, S.BATTERY_RESUME, S.BATTERY_GOOD, S.BATTERY_FULL]
-    assert moved[fields].tolist() == [BATTERY.critical, resume, good, full]
+    for _ in range(20):
+        theta = rng.normal(scale=rng.choice([0.1, 1.0, 10.0]), size=3)
+        full, good, resume = (
+            round(getattr(BATTERY, name) + 0.2 * x * span)
+            for name, x in zip(("full", "good", "resume"), theta[::-1], strict=True)
+        )
+        full = min(BATTERY.capacity, max(BATTERY.full, full))
+        good = min(full, max(BATTERY.critical, good))
+        resume = min(good, max(BATTERY.critical, resume))
+        moved = move_thresholds(problem, theta, CHARGING).battery[0, 0]
+        fields = [S.BATTERY_CRITICAL, S.BATTERY_RESUME, S.BATTERY_GOOD, S.BATTERY_FULL]
+        assert moved[fields].tolist() == [BATTERY.critical, resume, good, full]
     assert (move_thresholds(problem, np.zeros(3), CHARGING).battery == problem.battery).all()
 
 
@@ -119,21 +108,25 @@ def test_variants_of_records_keep_their_batteries(records):
 def test_who_cannot_call_back_refuses(records):
     late = commit_instances(records, "pickup", 8)
     network = ACERL(records, Config(generations=0, hidden=(4,)), seed=0).policy
-    plan = fit_static(acerl_np.load_suite("dmh-train"))
-    dmh = commit_instances(acerl_np.load_suite("dmh-train"), "pickup", 8)
+    dmh = acerl_np.load_suite("dmh-train")
+    plan, dmh = fit_static(dmh), commit_instances(dmh, "pickup", 8)
     for policy, played in [("STD", late), ("MIX", late), (network, late), (plan, dmh)]:
         with pytest.raises(PolicyError, match=r"lets tasks change hands.*expected 'assignment'"):
             evaluate_policy(policy, played, trials=1)
-    with pytest.raises(PolicyError, match="expected commitment 'assignment'"):
-        fit_static(dmh)
-    with pytest.raises(InputError, match="expected commitment='assignment'"):
-        find_hindsight(dmh[0])
-    with pytest.raises(ConfigError, match="commitment: read pickup; expected assignment with form"):
-        Config(commitment="pickup")
-    with pytest.raises(
-        ConfigError, match="commitment: read assignment; expected that of the floor"
+    for call, kind, line in (
+        (lambda: fit_static(dmh), PolicyError, "expected commitment 'assignment'"),
+        (lambda: find_hindsight(dmh[0]), InputError, "expected commitment='assignment'"),
+        (
+            lambda: Config(commitment="pickup"),
+            *(ConfigError, "commitment: read pickup; expected assignment with form"),
+        ),
+        (
+            lambda: ACERL(late, Config.preset("best"), seed=0),
+            *(ConfigError, "commitment: read assignment; expected that of the floor"),
+        ),
     ):
-        ACERL(late, Config.preset("best"), seed=0)
+        with pytest.raises(kind, match=line):
+            call()
     # With batteries alone all can play.
     assert not evaluate_policy("STD", records, trials=1).unfinished
 
@@ -173,6 +166,8 @@ PLAYERS = {
 
 @pytest.mark.parametrize("name", PLAYERS)
 def test_a_simulator_with_a_policy_plays_as_it_is_judged(name, records):
+    if name == "network":  # where it waits and charges, tests of kernels play it
+        records = [replace(item, layout=acerl_np.load_layout("supply-loop")) for item in records]
     policy = PLAYERS[name](records)
     expected = evaluate_policy(policy, records, trials=1, seed=2, greedy=True)
     keys = stream_keys(records, 1, 2)
@@ -202,9 +197,6 @@ def test_a_simulators_policy_goes_alone(records):
     for other in ("EDD", Nearest, 3):
         with pytest.raises(InputError, match=r"^policy: read .*; expected a policy, or"):
             acerl_np.Simulator(records, policy=other)
+    narrow = ACERL(records, Config(population=2, hidden=(2,), slots="pool")).policy
     with pytest.raises(PolicyError, match="this policy was trained for"):
-        acerl_np.Simulator(acerl_np.load_instance("DMH-01"), policy=_make_narrow(records))
-
-
-def _make_narrow(records):
-    return ACERL(records, Config(generations=1, population=2, hidden=(2,), slots="pool")).policy
+        acerl_np.Simulator(acerl_np.load_instance("DMH-01"), policy=narrow)
