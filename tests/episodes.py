@@ -65,8 +65,8 @@ def compare(simulator, b, slow, observation=True):
         )
 
 
-def play_and_compare(world, simulator=None, **options):
-    """Play both by the world's choices; `options` are the slow simulator's."""
+def play_and_compare(world, simulator=None, check=lambda simulator, slow: None, **options):
+    """Play both by the world's choices, with a check at each decision; `options` are the slow simulator's."""
     if simulator is None:
         simulator = Simulator(world.instance(), slots="pool")
     scaling = scaling_dict(find_scaling(simulator.pool))
@@ -74,6 +74,7 @@ def play_and_compare(world, simulator=None, **options):
     k = 0
     while not slow.done:
         compare(simulator, 0, slow)
+        check(simulator, slow)
         action = world.choose(np.flatnonzero(simulator.action_mask[0]), k)
         simulator.step([action])
         slow.step(action)

@@ -8,7 +8,7 @@ from typing import Any
 
 import naive
 from hypothesis import strategies as st
-from naive_vehicles import ticks_to_charger
+from naive_full import ticks_to_charger
 
 from acerl_np import Instance, Layout
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_vehicles import NaiveEpisode
+from naive_full import NaiveEpisode
 from pages import make_powered
 from worlds import RAW, with_chargers, with_parking, worlds
 

@@ -4,8 +4,8 @@ import math
 import random
 from statistics import fmean
 
+import naive_full
 import naive_index
-import naive_vehicles
 import naive_yardsticks
 import numpy as np
 import pytest
@@ -64,9 +64,7 @@ class Seen:
         battery, slow = vehicle.battery, self.slow
         if battery is not None:
             beyond = vehicle.level - slow._need(vehicle, task)
-            ticks = naive_vehicles.ticks_to_charger(
-                slow._floor, slow._chargers, task.delivery, vehicle
-            )
+            ticks = naive_full.ticks_to_charger(slow._floor, slow._chargers, task.delivery, vehicle)
             found["level"] = vehicle.level / battery.capacity
             found["reserve"] = beyond / battery.capacity
             found["charger_near"] = ticks / self.unit
@@ -200,7 +198,7 @@ def play(world, commitment, seed):
     policy = IndexPolicy(theta, features=KNOWN, planned_breakdowns=False)
     layout = Layout.from_dict(world.layout).with_commitment(commitment)
     fast = Played(layout, world.rows)
-    slow = naive_vehicles.NaiveEpisode(
+    slow = naive_full.NaiveEpisode(
         world.layout, world.rows, commitment=commitment, scaling=worlds.RAW
     )
     while not slow.done:

@@ -8,7 +8,6 @@ import pytest
 import worlds
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from naive_vehicles import NaiveEpisode
 from played import KINDS, ROW, Played, compare, compare_drawn
 
 from acerl_np import Layout
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.oracle
 @settings(max_examples=25)
 @given(data=st.data())
 def test_the_kernels_equal_the_slow_simulator(kind, commitment, data):
-    compare_drawn(NaiveEpisode, KINDS[kind], commitment, data)
+    compare_drawn(KINDS[kind], commitment, data)
 
 
 @pytest.mark.long
@@ -33,7 +32,7 @@ def test_the_kernels_equal_the_slow_simulator(kind, commitment, data):
 @settings(max_examples=700)
 @given(data=st.data())
 def test_the_kernels_equal_the_slow_simulator_on_many_floors(kind, commitment, data):
-    compare_drawn(NaiveEpisode, KINDS[kind], commitment, data)
+    compare_drawn(KINDS[kind], commitment, data)
 
 
 @st.composite
@@ -100,4 +99,4 @@ def test_who_charges_where_others_park_has_no_place_there(seed):
          "expiry_time": 9, "handling_time": 0, "demand": 0}
         for k, arrival in enumerate((10, 12, 13))
     ]  # fmt: skip
-    compare(NaiveEpisode, worlds.World(layout, rows, [0]), "assignment", 0, seed)
+    compare(worlds.World(layout, rows, [0]), "assignment", 0, seed)
