@@ -38,7 +38,7 @@ from acerl_np.policies.static import fit_static
 from acerl_np.policies.static_search import PositionPlan, find_static
 from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.breakdown_limits import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
-from acerl_np.problem.layout import Breakdown, RandomBreakdowns
+from acerl_np.problem.layout import RandomBreakdowns
 from acerl_np.problem.records import write_record
 from acerl_np.problem.servable import measure_load
 from acerl_np.problem.tables import build_problem
@@ -108,33 +108,6 @@ def test_equals_slow_simulator(world, data, seed, n_resets):
         waiting_time=lambda v, n, what: naive_evolution.waiting_time(key, n, 2 * v + what),
     )
     event(f"repairs: {sum(vehicle.n_repairs for vehicle in slow._vehicles)}")
-
-
-def test_listed_in_their_place_they_give_the_same_episode():
-    """What is drawn depends on no decision: so the list may be made before the episode."""
-    instance = short(1, 12)
-    for seed in range(20 if JIT else 2):
-        drawn = Simulator(instance, seed=seed)
-        key = naive_evolution.stream_key(seed, naive_evolution.BREAKDOWN, 0, 0)
-        listed = {}
-        for v, vehicle in enumerate(instance.layout.vehicles):
-            mine, idle, n = sorted(vehicle.breakdowns, key=lambda item: item.time), 0, 0
-            listed[vehicle.id] = []
-            while idle < 5000:
-                up, down = (naive_evolution.waiting_time(key, n, 2 * v + k) for k in (0, 1))
-                uptime, repair = (
-                    up * MODEL.mean_time_between_failures,
-                    down * MODEL.mean_time_to_repair,
-                )
-                item = Breakdown(idle + max(1.0, np.ceil(uptime)), repair)
-                waiting = [other for other in mine if (other.time > idle or idle == 0)]
-                if waiting and waiting[0].time <= item.time:
-                    item = waiting[0]
-                listed[vehicle.id].append(item)
-                idle = int(item.time + np.ceil(item.repair_time)) + 1
-                n += 1
-        layout = instance.layout.with_breakdowns(listed).with_random_breakdowns(None)
-        assert play_on(Simulator(replace(instance, layout=layout))) == play_on(drawn)
 
 
 @pytest.mark.skipif(not JIT, reason="many episodes need compiled kernels")

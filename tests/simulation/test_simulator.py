@@ -16,7 +16,7 @@ from episodes import (
 )
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from worlds import RAW, SCALED, floors, make_task, straight_floor, worlds
+from worlds import SCALED, floors, make_task, straight_floor, worlds
 
 from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
 from acerl_np.kernels.state import (
@@ -336,89 +336,6 @@ def test_episode_traced_by_hand():
     assert simulator.tardiness.tolist() == pytest.approx([22.3 / 3])
 
 
-def test_second_breakdown_beyond_the_edge_of_the_first():
-    """On the first trip after a breakdown, too, the rest of the way follows the named routes."""
-    # P --10 m-- Q, and a square Q, R, S, T of 5 m: two ways from Q to S, over R by default
-    breakdowns = [{"time": 7, "repair_time": 2}, {"time": 21, "repair_time": 0}]
-    layout = {
-        "format": 1,
-        "sites": [{"id": site, "x": 0, "y": 0} for site in "PQRST"],
-        "edges": [
-            {"a": "P", "b": "Q", "length": 10},
-            *[{"a": a, "b": b, "length": 5} for a, b in ("QR", "RS", "ST", "TQ")],
-        ],
-        "vehicles": [{"id": "v", "start": "P", "breakdowns": breakdowns}],
-        "scaling": RAW,
-        "task_slots": 2,
-    }
-    tasks = [make_task("t0", "S", "R", 0), make_task("t1", "T", "Q", 8)]
-    for routes, metres_to_t in (([], 10), ([["Q", "T", "S"]], 0)):
-        floor = Layout.from_dict({**layout, "routes": routes})
-        simulator = Simulator(Instance.from_rows("named", floor, tasks), slots="pool")
-        simulator.step([0])
-        # Halted at 7, 6 m past P, and repaired at 10. To S over Q: 4 + 10 m; over P: 6 + 20 m.
-        assert simulator.time.tolist() == [10]
-        simulator.step([0])
-        # FCFS takes t0 again: at Q at 14, at R or T at 19, 1 m further at 20. It breaks at 21 and is
-        # repaired at 22. In the pool: t1 (T to Q is 5 m), then t0 (S to R is 5 m, R or T to S too).
-        assert simulator.time.tolist() == [22]
-        tasks_seen, vehicle_seen = [5, 14, 0, 0, 5, 2, 0, 0], [1, 0, 0, metres_to_t + 5, 5 + 5]
-        assert simulator.observation[0].tolist() == [*tasks_seen, *vehicle_seen]
-
-
-def test_breakdown_at_a_site_hides_the_next_trip():
-    """A vehicle that breaks down a tick after its assignment stands at a site, and starts from there."""
-    # D --10 m-- C --10 m-- A --10 m--> B --30 m--> C: no way back from B to A
-    layout = Layout.from_dict(
-        {
-            "format": 1,
-            "sites": [{"id": site, "x": 0, "y": 0} for site in "ABCD"],
-            "edges": [
-                {"a": "A", "b": "B", "length": 10, "one_way": True},
-                {"a": "B", "b": "C", "length": 30, "one_way": True},
-                {"a": "A", "b": "C", "length": 10},
-                {"a": "C", "b": "D", "length": 10},
-            ],
-            "vehicles": [
-                {"id": "v", "start": "A", "breakdowns": [{"time": 1, "repair_time": 0}]},
-                {"id": "w", "start": "D"},
-            ],
-            "scaling": RAW,
-            "task_slots": 2,
-        }
-    )
-    tasks = [
-        make_task("t0", "B", "C", 0, 50),
-        make_task("t1", "C", "D", 1, 50),
-        make_task("t2", "C", "A", 2, 10),
-    ]
-    v, w = 0, 4  # first action of each vehicle
-    fcfs, edd, nvf = 0, 1, 2
-    simulator = Simulator(Instance.from_rows("at a site", layout, tasks), slots="pool")
-    simulator.step([v + fcfs])
-    # v leaves A for B at 0 and breaks at 1: it is at A still. t0 waits again, and t1 has come.
-    assert simulator.time.tolist() == [1]
-    simulator.step([w + nvf])
-    # w takes t1, to finish at 1 + 10 + 10 = 21. v is repaired at 2, when t2 comes.
-    assert simulator.time.tolist() == [2]
-    simulator.step([v + edd])
-    # v takes t2. From A it may go to C, although there is no edge from B to A: it finishes at
-    # 2 + 10 + 10 = 22. At 21 w is asked. v passed C at 12; on this trip A is still seen as its last
-    # site: 10 + 30 m for t0, and w at D has 10 + 10 + 10 + 30 m to go.
-    assert simulator.time.tolist() == [21]
-    waiting, idle, working = 21 - 0, 0, 1 / 2
-    assert simulator.observation[0].tolist() == [
-        *[30, waiting, 50, 0, 0, 0, 0, 0],
-        *[1, working, 0, 10 + 30, 0],
-        *[1, idle, 0, 30 + 30, 0],
-    ]
-    simulator.step([w + fcfs])
-    assert simulator.done.tolist() == [True]
-    schedule = simulator.schedule(0)
-    assert schedule.task == ("t1", "t2", "t0")
-    assert schedule.finish.tolist() == [21, 22, 81]
-
-
 @pytest.mark.oracle
 def test_turning_back_where_both_ways_are_equally_long():
     # P --10 m-- Q, and X 13 m from both
@@ -446,33 +363,6 @@ def test_turning_back_where_both_ways_are_equally_long():
     simulator.step([fcfs])
     # To Q it is 7 m on, and 13 m to X: finished at 31.
     assert simulator.time.tolist() == [31]
-
-
-def test_ties_go_to_the_first_in_pool_order():
-    """Three tasks alike for every rule: taken as the file lists them."""
-    names = "second", "first", "third"
-    instance = make_record([make_task(name, "A", "B", 0, 5) for name in names])
-    for rule in range(4):
-        simulator = Simulator(instance)
-        while not simulator.done[0]:
-            simulator.step([rule])
-        assert simulator.schedule(0).task == names
-
-
-def test_service_of_no_length_takes_one_second():
-    edges = [{"a": "A", "b": "B", "length": 0}, {"a": "B", "b": "C"}]
-    simulator = Simulator(make_record([make_task("t0", "A", "B", 2, 5)], edges=edges))
-    assert simulator.time.tolist() == [2]
-    simulator.step([0])
-    assert simulator.makespan.tolist() == [3]
-
-
-def test_schedule_of_a_running_episode_with_padding():
-    """What is finished counts as finished, also where the batch has places for more vehicles."""
-    tasks = [make_task("t0", "A", "B", 0), make_task("t1", "B", "A", 0)]
-    simulator = Simulator(make_record(tasks), n_vehicles=2)
-    simulator.step([0])
-    assert (simulator.time.tolist(), simulator.schedule(0).task) == ([10], ("t0",))
 
 
 @pytest.mark.oracle
