@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from boxes import draw_figure, draw_texts, find_faults
 from pages import make_powered
-from worlds import make_task
+from worlds import make_task, straight_floor
 
 import acerl_np
 from acerl_np.evaluation.tracing import trace_policy
@@ -120,12 +120,12 @@ def test_ids_stand_inside_their_bars(traces):
 def count_slowly(trace):
     """Drives along each pair of sites, loaded and empty."""
     names = [site.id for site in trace.instance.layout.sites]
-    counts = {}
+    counts = Counter()
     for way in (*trace.trips, *trace.errands):
         for step in way.steps:
             if step.origin != step.target:
                 key = (*sorted((names[step.origin], names[step.target])), step.loaded)
-                counts[key] = counts.get(key, 0.0) + step.last - step.first
+                counts[key] += step.last - step.first
     return counts
 
 
@@ -134,7 +134,7 @@ def test_edges_are_as_busy_as_a_slow_count_says(traces):
         layout, slow = trace.instance.layout, count_slowly(trace)
         traffic = count_traffic(trace)
         for k, edge in enumerate(layout.edges):
-            own = [slow.get((*sorted((edge.a, edge.b)), loaded), 0.0) for loaded in (True, False)]
+            own = [slow[*sorted((edge.a, edge.b)), loaded] for loaded in (True, False)]
             np.testing.assert_allclose(traffic[:, k], own)
         whole = sum(slow.values())
         assert traffic.sum() == pytest.approx(whole)
@@ -142,14 +142,13 @@ def test_edges_are_as_busy_as_a_slow_count_says(traces):
         [lines] = [x for x in figure.axes[0].collections if hasattr(x, "get_segments")]
         place = {(site.x, site.y): site.id for site in layout.sites}
         drawn = {}
-        for segment, share, width in zip(
-            lines.get_segments(), lines.get_array(), lines.get_linewidths(), strict=True
-        ):
+        parts = lines.get_segments(), lines.get_array(), lines.get_linewidths()
+        for segment, share, width in zip(*parts, strict=True):
             ends = tuple(sorted(place[tuple(map(float, point))] for point in segment))
             drawn[ends] = share, width
-        expected = {}
+        expected = Counter()
         for (a, b, _), passes in slow.items():
-            expected[a, b] = expected.get((a, b), 0.0) + passes * 3600 / trace.end
+            expected[a, b] += passes * 3600 / trace.end
         assert {ends: share for ends, (share, _) in drawn.items()} == pytest.approx(expected)
         by_share = [width for _, width in sorted(drawn.values())]
         assert by_share == sorted(by_share) and by_share[0] < by_share[-1]
@@ -158,17 +157,11 @@ def test_edges_are_as_busy_as_a_slow_count_says(traces):
 
 
 def test_edges_between_the_same_sites_count_once():
-    layout = {
-        "format": 1,
-        "name": "twice",
-        "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("ab")],
-        "edges": [{"a": a, "b": b, "length": 10, "one_way": True} for a, b in ("ab", "ba")],
-        "vehicles": [{"id": "v", "start": "b", "speed": 1}],
-    }
-    row = make_task("t", "a", "b", 0, 99)
-    instance = Instance.from_rows("one", Layout.from_dict(layout), [row])
-    traffic = count_traffic(trace_policy("EDD", instance))
-    assert traffic.tolist() == [[1.0, 0.0], [1.0, 0.0]]
+    edges = [{"a": a, "b": b, "one_way": True} for a, b in ("AB", "BA", "BC", "CB")]
+    floor = straight_floor([{"id": "v", "start": "B", "speed": 1}], edges=edges)
+    row = make_task("t", "A", "B", 0, 99)
+    instance = Instance.from_rows("one", Layout.from_dict(floor), [row])
+    assert count_traffic(trace_policy("EDD", instance)).tolist() == [[1.0, 0.0, 0.0, 0.0]] * 2
 
 
 def test_no_text_hides_another(traces):

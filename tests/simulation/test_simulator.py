@@ -80,27 +80,6 @@ def test_only_the_highest_priority_that_a_vehicle_may_carry_is_offered():
     assert simulator.state.task[0, names["heavy"], TASK_VEHICLE] == 1
 
 
-def test_some_episodes_are_assigned_and_the_others_wait():
-    instance = make_record([make_task("a", "B", "C", 0), make_task("b", "C", "B", 0)])
-    simulator, alone = (Simulator(instance, n_episodes=n) for n in (3, 1))
-    before = simulator.observation
-    simulator.assign([0, 0], [1, 0], episodes=[2, 0])
-    for b, task in ((2, 1), (0, 0)):
-        alone.reset()
-        alone.assign([0], [task])
-        assert np.array_equal(simulator.observation[b], alone.observation[0])
-        assert simulator.time[b] == alone.time[0] > 0
-    assert np.array_equal(simulator.observation[1], before[1])
-    assert simulator.time[1] == 0
-    with pytest.raises(ActionError, match=r"episode 2 at .* task 1 is impossible"):
-        simulator.assign([0, 0], [0, 1], episodes=[1, 2])
-    with pytest.raises(InputError, match="stands twice"):
-        simulator.assign([0, 0], [0, 0], episodes=[1, 1])
-    with pytest.raises(ActionError, match=r"expected integers of shape \(1,\)"):
-        simulator.assign([0, 0], [0, 0], episodes=[1])
-    assert simulator.time[1] == 0
-
-
 def test_a_task_is_held_back_until_its_earliest_start():
     fleet = [{"id": "v", "start": "A", "speed": 2}]
     instance = make_record([make_task("t", "A", "C", 2, 10, earliest_start=7.5)], fleet)
@@ -466,25 +445,38 @@ def test_illegal_actions_change_nothing():
     assert simulator.state.episode[:, EPISODE_N_DECISIONS].tolist() == [2, 2, 2]
 
 
-def test_some_episodes_take_a_step_and_the_others_wait():
+@pytest.mark.parametrize("assigns", [False, True])
+def test_some_episodes_take_a_step_and_the_others_wait(assigns):
+    """The first task that waits, by FCFS or by its number."""
+
+    def step(simulator, vehicles, **options):
+        first = simulator.state.pool[options.get("episodes", [0, 1, 2]), 0]
+        own = (vehicles, first) if assigns else ([4 * v for v in vehicles],)
+        (simulator.assign if assigns else simulator.step)(*own, **options)
+
     simulator, twin = batch_of_three(), batch_of_three()
-    simulator.step([8, 0], episodes=[2, 0])
-    twin.step([0, 0, 8])
+    before = copy_of(simulator)[-2][1].tolist(), simulator.time[1]
+    step(simulator, [2, 0], episodes=[2, 0])
+    step(twin, [0, 0, 2])
     assert simulator.state.episode[:, EPISODE_N_DECISIONS].tolist() == [1, 0, 1]
+    assert before == (simulator.observation[1].tolist(), simulator.time[1])
     for row in (0, 2):
         np.testing.assert_array_equal(simulator.observation[row], twin.observation[row])
         np.testing.assert_array_equal(simulator.action_mask[row], twin.action_mask[row])
-    simulator.step([0], episodes=[1])
+    step(simulator, [0], episodes=[1])
     check_same(simulator, copy_of(twin))
-    for actions, episodes, error in (
-        ([0, 0], [1, 1], InputError),
-        ([0], [3], InputError),
-        ([0, 0, 0], [1], ActionError),
-        ([12], [1], ActionError),
-        ([0, 8], [1, 2], ActionError),  # vehicle 2 of episode 2 works
+    tasks = simulator.state.pool[:, 0]
+    for own, episodes, error in (
+        (([0, 0], tasks[1:]), [1, 1], InputError),
+        (([0], tasks[:1]), [3], InputError),
+        (([0, 0, 0], tasks), [1], ActionError),
+        (([12], tasks[1:2]), [1], ActionError),
+        (([0, 8], tasks[1:]) if not assigns else ([0, 2], tasks[1:]), [1, 2], ActionError),  # works
     ):
         with pytest.raises(error):
-            simulator.step(actions, episodes=episodes)
+            (simulator.assign if assigns else simulator.step)(
+                *own[: 1 + assigns], episodes=episodes
+            )
         check_same(simulator, copy_of(twin))
 
 
