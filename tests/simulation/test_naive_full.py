@@ -54,33 +54,41 @@ def called_back(layout, *tasks, **options):
     return episode(layout, *tasks, commitment="pickup", **options)
 
 
+def follow(slow, *decisions):
+    """Decide as told, each "time pool: vehicle task" or "time pool: wait"; at that time with that pool."""
+    for told in decisions:
+        seen, _, chosen = told.partition(": ")
+        assert f"{slow.time} {' '.join(slow.pool)}" == seen
+        if chosen == "wait":
+            slow.wait()
+        elif chosen:
+            vehicle, task = chosen.split()
+            slow.assign(int(vehicle), task)
+
+
 # Called back
 
 
 def test_a_vehicle_is_called_back_in_mid_edge():
     slow = called_back(line("A"), ("C", "B", 0), ("B", "C", 4))
-    slow.assign(0, "t0")  # loaded at 20, delivered at 30
+    follow(slow, "0 t0: 0 t0")  # loaded at 20, delivered at 30
     # At 4 it is 4 m past A: it stands at B from 10 on, and 6 m are left.
-    assert (slow.time, slow.stand(0)) == (4, ("B", 10, 6.0))
-    assert slow.candidates() == [(0, "t0"), (0, "t1")]
-    slow.assign(0, "t1")  # from 10, at its pickup then, 10 ticks loaded
+    assert (slow.stand(0), slow.candidates()) == (("B", 10, 6.0), [(0, "t0"), (0, "t1")])
+    # From 10, at the pickup of t1 then, 10 ticks loaded; at C at 20 at that of t0: 10 ticks back to B.
+    follow(slow, "4 t0 t1: 0 t1", "20 t0: 0 t0")
     assert slow.log == [(4, 0, "recalled", "B")]
-    # t0 waits again; at C at 20 it is at its pickup: 10 ticks back to B
-    assert (slow.time, slow.candidates()) == (20, [(0, "t0")])
-    slow.assign(0, "t0")
     assert slow.schedule == [("t0", 0, 20, 30), ("t1", 0, 4, 20)]
     assert slow.changes == [1, 0]
 
 
 def test_a_vehicle_that_was_called_back_breaks_down_before_its_edge_ends():
     slow = called_back(line("A", breakdowns=[(0, 8, 0)]), ("C", "B", 0), ("B", "C", 4))
-    slow.assign(0, "t0")
-    slow.assign(0, "t1")  # at 4
+    follow(slow, "0 t0: 0 t0", "4 t0 t1: 0 t1")
     # It broke down at 8, where it was at 7: 7 m past A; t1 goes to the end. The breakdown opens a round
     # without a free vehicle, the repair at 9 the next. From there 3 m to t1 and 10 m with it: 22.
-    assert (slow.time, slow.pool, slow.stand(0)) == (9, ["t0", "t1"], ("A", 9, 0.0))
-    slow.assign(0, "t1")
-    assert (slow.time, slow.schedule[1]) == (22, ("t1", 0, 9, 22))
+    assert slow.stand(0) == ("A", 9, 0.0)
+    follow(slow, "9 t0 t1: 0 t1", "22 t0")
+    assert slow.schedule[1] == ("t1", 0, 9, 22)
     assert slow.changes == [1, 0]  # a breakdown is no change
 
 
@@ -88,58 +96,50 @@ def test_a_vehicle_that_lost_its_task_is_free_from_the_end_of_its_edge():
     layout = line("A", "C", breakdowns=[(1, 0, 3)])
     slow = called_back(layout, ("C", "B", 0), ("B", "A", 6), ("A", "B", 25))
     assert slow.candidates() == [(0, "t0")]
-    slow.assign(0, "t0")
-    # v1 is repaired at 0 + 3 + 1 and stands at the pickup.
-    assert (slow.time, slow.candidates()) == (4, [(0, "t0"), (1, "t0")])
-    slow.assign(1, "t0")  # loaded at 4, delivered at 14
+    follow(slow, "0 t0: 0 t0")
+    # v1 is repaired at 0 + 3 + 1 and stands at the pickup: loaded at 4, delivered at 14.
+    assert slow.candidates() == [(0, "t0"), (1, "t0")]
+    follow(slow, "4 t0: 1 t0")
     assert slow.log == [(4, 0, "recalled", "B")]
-    assert (slow.time, slow.statuses()) == (6, ["roaming", "working"])
-    assert (slow.stand(0), slow.candidates()) == (("B", 10, 4.0), [(0, "t1")])
-    slow.assign(0, "t1")  # loaded at 10, delivered at 20
-    assert (slow.time, slow.schedule[:2]) == (25, [("t0", 1, 4, 14), ("t1", 0, 6, 20)])
+    assert (slow.statuses(), slow.stand(0)) == (["roaming", "working"], ("B", 10, 4.0))
+    assert slow.candidates() == [(0, "t1")]
+    follow(slow, "6 t1: 0 t1", "25 t2")  # loaded at 10, delivered at 20
+    assert slow.schedule[:2] == [("t0", 1, 4, 14), ("t1", 0, 6, 20)]
     assert (slow.stand(0), slow.stand(1)) == (("A", 25, 0.0), ("B", 25, 0.0))
 
 
 def test_a_task_stays_after_so_many_changes():
     tasks = ("C", "B", 0), ("C", "B", 1), ("C", "B", 2), ("C", "B", 3)
     slow = called_back(line("A"), *tasks, max_changes=1)
-    for task in ("t0", "t1", "t0"):  # t0 waits again: 1 change; and so does t1
-        slow.assign(0, task)
-    # At 3 neither t0 nor its vehicle is in a round any more. It set out from A at 0, so it reaches B at 10
-    # and C at 20; all of its trips were joined at B.
-    assert (slow.time, slow.changes) == (30, [1, 1, 0, 0])
-    assert slow.schedule[0] == ("t0", 0, 2, 30)
+    # t0 waits again: 1 change; and so does t1. At 3 neither t0 nor its vehicle is in a round any more. It
+    # set out from A at 0, so it reaches B at 10 and C at 20; all of its trips were joined at B.
+    follow(slow, "0 t0: 0 t0", "1 t0 t1: 0 t1", "2 t0 t1 t2: 0 t0", "30 t1 t2 t3")
+    assert (slow.changes, slow.schedule[0]) == ([1, 1, 0, 0], ("t0", 0, 2, 30))
 
 
 def test_the_pool_of_a_round_holds_tasks_on_their_way_by_arrival():
     layout = line("A", "A", breakdowns=[(1, 3, 10)])
     slow = called_back(layout, ("C", "B", 0), ("C", "A", 1), ("C", "B", 2))
-    slow.assign(1, "t0")
-    assert (slow.time, slow.pool) == (1, ["t0", "t1"])
-    slow.assign(0, "t1")
-    slow.assign(1, "t0")  # the present pair: nothing changes
-    assert (slow.time, slow.pool) == (2, ["t0", "t1", "t2"])
-    slow.wait()
-    # v1 breaks down: t0 goes to the end, behind t2; t1, on its way with v0, stands before t2.
-    assert (slow.time, slow.pool) == (3, ["t1", "t2", "t0"])
-    slow.assign(0, "t0")  # it set out from A at 1: its stand is B from 11 on, then 10 to C, 10 to B
-    assert slow.schedule[0] == ("t0", 0, 3, 31)
-    assert slow.changes == [0, 1, 0]
+    # The present pair changes nothing.
+    follow(slow, "0 t0: 1 t0", "1 t0 t1: 0 t1", "1 t0: 1 t0", "2 t0 t1 t2: wait")
+    # v1 breaks down: t0 goes to the end, behind t2; t1, on its way with v0, stands before t2. v0 set out
+    # from A at 1: its stand is B from 11 on, then 10 to C, 10 to B.
+    follow(slow, "3 t1 t2 t0: 0 t0")
+    assert (slow.changes, slow.schedule[0]) == ([0, 1, 0], ("t0", 0, 3, 31))
 
 
 def test_a_vehicle_at_a_site_stands_there_now_and_one_that_loads_is_not_called_back():
     slow = called_back(line("A"), ("C", "B", 0), ("A", "B", 10), ("B", "C", 20))
-    slow.assign(0, "t0")
-    assert (slow.time, slow.stand(0)) == (10, ("B", 10, 0.0))
-    slow.assign(0, "t1")  # at A at 20: loaded at the tick of t2's arrival, delivered at 30
-    assert (slow.time, slow.schedule[1]) == (30, ("t1", 0, 10, 30))
-
-
-def test_a_vehicle_that_loses_its_task_at_a_site_is_idle_there_from_now():
+    follow(slow, "0 t0: 0 t0")
+    assert slow.stand(0) == ("B", 10, 0.0)
+    # At A at 20: loaded at the tick of t2's arrival, delivered at 30.
+    follow(slow, "10 t0 t1: 0 t1", "30 t0 t2")
+    assert slow.schedule[1] == ("t1", 0, 10, 30)
+    # One that loses its task at a site is idle there from now.
     parking = {"after": 3, "places": [{"site": "A"}]}
     slow = called_back(line("A", "C", breakdowns=[(1, 0, 9)], parking=parking), ("C", "A", 0))
-    slow.assign(0, "t0")
-    slow.assign(1, "t0")  # repaired at 10; v0 is at B, sets out at 13 and parks at 23
+    # v1 is repaired at 10; v0 is at B, sets out at 13 and parks at 23.
+    follow(slow, "0 t0: 0 t0", "10 t0: 1 t0")
     assert slow.log == [(10, 0, "recalled", "B"), (23, 0, "parked", "A")]
     assert slow.schedule == [("t0", 1, 10, 30)]
 
@@ -147,14 +147,10 @@ def test_a_vehicle_that_loses_its_task_at_a_site_is_idle_there_from_now():
 def test_a_vehicle_is_called_back_while_it_turns_back():
     layout = line("A", breakdowns=[(0, 8, 0), (0, 14, 0)])
     slow = called_back(layout, ("C", "B", 0), ("A", "B", 9), ("B", "C", 12))
-    slow.assign(0, "t0")
-    assert slow.time == 9  # 7 m past A
-    slow.assign(0, "t1")  # back to A, until 16
-    assert (slow.time, slow.stand(0)) == (12, ("A", 16, 4.0))
-    slow.assign(0, "t2")
+    follow(slow, "0 t0: 0 t0", "9 t0 t1: 0 t1")  # from 7 m past A back to A, until 16
+    assert slow.stand(0) == ("A", 16, 4.0)
     # It broke down at 14, where it was at 13: 3 m past A. From there 7 m to B and 10 m to C.
-    assert slow.time == 15
-    slow.assign(0, "t2")
+    follow(slow, "12 t0 t1 t2: 0 t2", "15 t0 t1 t2: 0 t2")
     assert slow.schedule[2] == ("t2", 0, 15, 32)
 
 
@@ -278,19 +274,17 @@ def test_the_charger_is_that_of_the_earliest_start(metres, listed, site):
 
 def test_waiting_for_the_last_event_and_for_a_delivery():
     slow = episode(line("A", breakdowns=[(0, 5, 0)]), ("B", "C", 0), ("B", "A", 3))
-    slow.wait()  # an arrival is to come
-    assert (slow.time, slow.pool) == (3, ["t0", "t1"])
-    slow.wait()  # a breakdown is to come: at 5, repaired at 6
-    assert (slow.time, slow.may_wait()) == (6, False)
+    # An arrival is to come, then a breakdown: at 5, repaired at 6.
+    follow(slow, "0 t0: wait", "3 t0 t1: wait")
     with pytest.raises(ValueError, match="waiting is not legal at time 6"):
         slow.wait()
-    slow.assign(0, "t0")  # 6 + 20
-    assert (slow.time, slow.may_wait()) == (26, False)
+    follow(slow, "6 t0 t1: 0 t0", "26 t1")
+    assert not slow.may_wait()
     slow = episode(line("A", "C"), ("A", "B", 0), ("B", "A", 0))
-    slow.assign(0, "t0")
-    assert (slow.time, slow.candidates(), slow.may_wait()) == (0, [(1, "t1")], True)
-    slow.wait()
-    assert (slow.time, slow.candidates(), slow.may_wait()) == (10, [(0, "t1"), (1, "t1")], False)
+    follow(slow, "0 t0 t1: 0 t0")
+    assert (slow.candidates(), slow.may_wait()) == ([(1, "t1")], True)
+    follow(slow, "0 t1: wait", "10 t1")
+    assert (slow.candidates(), slow.may_wait()) == ([(0, "t1"), (1, "t1")], False)
 
 
 @pytest.mark.parametrize(
@@ -305,16 +299,13 @@ def test_the_nearest_place_is_taken_and_of_equals_the_first_site(metres, parked)
 def test_a_place_is_given_at_the_tick_after_it_was_freed():
     parking = {"after": 3, "places": [{"site": "B"}]}
     slow = episode(line("B", "A", parking=parking), ("B", "A", 5), ("B", "A", 30), ("B", "C", 12))
-    slow.assign(0, "t0")  # at 5; v1 sets out at 6
-    # At 12 v1 is 6 m from A: at B from 16.
-    assert (slow.time, slow.statuses()) == (12, ["working", "parking"])
-    assert slow.stand(1) == ("B", 16, 4.0)
-    slow.wait()  # for the delivery at 15
-    assert (slow.time, slow.stand(1)) == (15, ("B", 16, 1.0))
-    slow.wait()  # for the end of the way to the place
-    assert (slow.time, slow.log) == (16, [(16, 1, "parked", "B")])
-    slow.assign(0, "t2")  # 10 to B, 10 to C
-    assert slow.time == 30
+    follow(slow, "5 t0: 0 t0")  # v1 sets out at 6; at 12 it is 6 m from A: at B from 16
+    assert (slow.statuses(), slow.stand(1)) == (["working", "parking"], ("B", 16, 4.0))
+    follow(slow, "12 t2: wait")  # for the delivery at 15
+    assert slow.stand(1) == ("B", 16, 1.0)
+    follow(slow, "15 t2: wait")  # for the end of the way to the place
+    assert slow.log == [(16, 1, "parked", "B")]
+    follow(slow, "16 t2: 0 t2", "30 t1")  # 10 to B, 10 to C
     assert slow.schedule[:2] == [("t0", 0, 5, 15), ("t2", 0, 16, 36)]
 
 
@@ -338,9 +329,7 @@ def test_a_chain_over_two_machines():
     ]
     slow = NaiveEpisode(plant("A"), tasks)
     # t0 is delivered at 10 and processed until 15, t1 at 21 and until 25; t2 drives 16 m.
-    for time, task in ((0, "t0"), (15, "t1"), (25, "t2")):
-        assert (slow.time, slow.pool) == (time, [task])
-        slow.assign(0, task)
+    follow(slow, "0 t0: 0 t0", "15 t1: 0 t1", "25 t2: 0 t2")
     assert slow.machine_log == [
         *((10, "B", "begin", "t0"), (15, "B", "end", "t0")),
         *((21, "C", "begin", "t1"), (25, "C", "end", "t1")),
@@ -381,11 +370,9 @@ def test_what_needs_no_processing_releases_its_successors_at_once():
     slow = NaiveEpisode(plant("A"), tasks)
     # The rows of t0's chain are first: t0, then by the file.
     assert [row[0] for row in slow.times] == ["t0", "t1", "t3", "t2"]
-    slow.assign(0, "t0")
-    # released before the arrivals of the tick; t3 is not ready yet
-    assert (slow.time, slow.pool) == (10, ["t1", "t2"])
-    slow.wait()
-    assert (slow.time, slow.pool, slow.machine_log) == (13, ["t1", "t2", "t3"], [])
+    # t1 is released before the arrivals of the tick; t3 is not ready yet.
+    follow(slow, "0 t0: 0 t0", "10 t1 t2: wait", "13 t1 t2 t3")
+    assert slow.machine_log == []
 
 
 @pytest.mark.parametrize(
@@ -442,12 +429,11 @@ def test_a_breakdown_while_it_waits_at_the_pickup(start):
 def test_a_vehicle_that_waits_at_the_pickup_is_called_back():
     tasks = [make_task("t0", "B", "C", 30, 100, announced=30), make_task("t1", "B", "A", 12, 100)]
     slow = NaiveEpisode(plant("A"), tasks, commitment="pickup")
-    slow.assign(0, "t0")
-    assert (slow.time, slow.stand(0)) == (12, ("B", 12, 0.0))
-    slow.assign(0, "t1")
+    follow(slow, "0 t0: 0 t0")
+    assert slow.stand(0) == ("B", 12, 0.0)
+    follow(slow, "12 t1 t0: 0 t1", "22 t0: 0 t0")  # from A, at B at 32
     assert slow.log == [(12, 0, "recalled", "B")]
-    assert slow.schedule == [("t1", 0, 12, 22), ("t0", -1, -1, -1)]
-    slow.assign(0, "t0")  # from A at 22, at B at 32
+    assert slow.schedule == [("t1", 0, 12, 22), ("t0", 0, 22, 38)]
     assert (slow.times[1], slow.changes) == (("t0", 30, 32, 38, 38), [0, 1])
 
 
@@ -458,15 +444,11 @@ def test_a_root_is_announced_before_an_earlier_row():
         make_task("t2", "A", "B", 25, 100, announced="start"),
     ]
     slow = NaiveEpisode(plant("A"), tasks)
-    assert (slow.time, slow.pool) == (5, ["t1"])
-    slow.wait()
-    assert (slow.time, slow.pool) == (10, ["t1", "t0"])
+    follow(slow, "5 t1: wait", "10 t1 t0")
     assert slow.select(0, "LWT") == 0  # neither has waited yet
-    slow.wait()
-    assert (slow.time, slow.pool, slow.may_wait()) == (25, ["t1", "t0", "t2"], False)
-
-
-def test_rules_see_when_a_task_is_ready():
+    follow(slow, "10 t1 t0: wait", "25 t1 t0 t2")
+    assert not slow.may_wait()
+    # Rules see when a task is ready.
     tasks = [
         make_task("t0", "A", "B", 12, 100, announced=12),
         make_task("t1", "B", "C", 0, 100),
@@ -488,10 +470,8 @@ def test_a_policy_waits_only_for_what_comes_without_a_decision():
     ]
     slow = NaiveEpisode(plant("A"), tasks[:3])
     assert not slow.may_wait()  # t1 would never come
-    slow.assign(0, "t0")
-    assert (slow.time, slow.may_wait()) == (10, True)
-    slow.wait()
-    assert (slow.time, slow.may_wait()) == (15, False)
+    follow(slow, "0 t0 t2: 0 t0", "10 t2: wait", "15 t2 t1")
+    assert not slow.may_wait()
     slow = NaiveEpisode(plant("A"), [tasks[0], tasks[3]])
     slow.assign(0, "t0")
     # The machine processes until 15, but what it does then opens no decision.
