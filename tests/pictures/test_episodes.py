@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from boxes import draw_figure, draw_texts, find_faults
 from pages import make_powered
-from worlds import make_task, straight_floor
+from worlds import make_hall, make_task, straight_floor
 
 import acerl_np
 from acerl_np.evaluation.tracing import trace_policy
@@ -16,30 +16,6 @@ from acerl_np.pictures.gantt import LOOKS, draw_gantt, list_bars
 from acerl_np.pictures.maps import count_traffic, draw_traffic
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-
-
-def make_hall(n_vehicles=20, n_tasks=1000, seed=0):
-    """A floor of 10 x 10 sites with a busy fleet that breaks down here and there."""
-    rng = np.random.default_rng(seed)
-    names = [f"s{row}-{column}" for row in range(10) for column in range(10)]
-    edges = [(k, k + 1) for k in range(100) if k % 10 < 9] + [(k, k + 10) for k in range(90)]
-    fleet = [{"id": f"agv-{k:02d}", "start": names[k % 4], "speed": 2} for k in range(n_vehicles)]
-    for k in range(0, n_vehicles, 3):
-        fleet[k]["breakdowns"] = [{"time": 300 + 50 * k, "repair_time": 200}]
-    sites = [
-        {"id": name, "x": 20 * (k % 10), "y": 15 * (k // 10), "kind": "ab"[k % 2]}
-        for k, name in enumerate(names)
-    ]
-    ways = [
-        {"a": names[a], "b": names[b], "length": 20, "one_way": 40 <= a == b - 1 < 49}
-        for a, b in edges
-    ]
-    layout = {"format": 1, "name": "hall", "sites": sites, "edges": ways, "vehicles": fleet}
-    places = [rng.choice(100, 2, replace=False) for _ in range(n_tasks)]
-    rows = [
-        make_task(f"task-{k}", names[a], names[b], 5 * k, 300) for k, (a, b) in enumerate(places)
-    ]
-    return Instance.from_rows("busy", Layout.from_dict(layout), rows)
 
 
 @pytest.fixture(scope="module")
