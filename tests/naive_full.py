@@ -165,18 +165,14 @@ class NaiveEpisode(naive.NaiveEpisode):
     ) -> None:
         self.commitment = commitment
         self._max_changes = max_changes
-        self._chargers = [
-            (item["site"], int(item.get("slots", 1))) for item in layout.get("chargers", [])
-        ]
+        chargers = layout.get("chargers", [])
+        self._chargers = [(item["site"], int(item.get("slots", 1))) for item in chargers]
         parking = layout.get("parking", {})
         self._parks_after = int(parking.get("after", 60))
-        self._places = {
-            item["site"]: int(item.get("places", 1)) for item in parking.get("places", [])
-        }
-        self._machines = {
-            item["site"]: Machine(int(item.get("servers", 1)))
-            for item in layout.get("machines", [])
-        }
+        places = parking.get("places", [])
+        self._places = {item["site"]: int(item.get("places", 1)) for item in places}
+        machines = layout.get("machines", [])
+        self._machines = {item["site"]: Machine(int(item.get("servers", 1))) for item in machines}
         self.log: list[tuple[int, int, str, str]] = []
         self.machine_log: list[tuple[int, str, str, str]] = []
         self._n_passed = 0  # rows
@@ -212,15 +208,13 @@ class NaiveEpisode(naive.NaiveEpisode):
                 task.known = max(0, math.ceil(task.arrival - (0 if at_start else task.announced)))
             if task.processing > 0 and task.delivery not in self._machines:
                 raise ValueError(f"no machine at {task.delivery} for task {task.name}")
-        rows = {name: row for row, name in enumerate(tasks)}
-        ordered = sorted(
-            tasks.values(),
-            key=lambda task: (
-                tasks[roots[task.name]].arrival,
-                rows[roots[task.name]],
-                count_before(tasks, task),
-            ),
-        )
+        order = list(tasks)
+
+        def place(task: Task) -> tuple[float, int, int]:
+            root = roots[task.name]
+            return tasks[root].arrival, order.index(root), count_before(tasks, task)
+
+        ordered = sorted(tasks.values(), key=place)
         # A row is passed when its own root or that of a later row is known.
         known = [tasks[roots[task.name]].known for task in ordered]
         self._passing = [min(known[row:]) for row in range(len(known))]
@@ -231,10 +225,8 @@ class NaiveEpisode(naive.NaiveEpisode):
     @property
     def times(self) -> list[tuple[str, float, int, int, int]]:
         """Per task as in the record: task, when it was ready, loaded, delivered and processed."""
-        return [
-            (task.name, task.arrival, task.loaded, task.finish, task.processed)
-            for task in self._tasks
-        ]
+        tasks = self._tasks
+        return [(t.name, t.arrival, t.loaded, t.finish, t.processed) for t in tasks]
 
     def levels(self) -> list[int | None]:
         """Level of each vehicle now; None of one without a battery."""
@@ -259,11 +251,8 @@ class NaiveEpisode(naive.NaiveEpisode):
         if vehicle.word in ("to_charger", "queued", "charging"):
             return vehicle.level >= vehicle.battery.resume
         if vehicle.word == "working":
-            return (
-                self.commitment == "pickup"
-                and self.time < vehicle.loaded_at
-                and vehicle.task.changes < self._max_changes
-            )
+            may_change = self.commitment == "pickup" and vehicle.task.changes < self._max_changes
+            return may_change and self.time < vehicle.loaded_at
         return vehicle.word in ("idle", "parking", "roaming")
 
     def ready_in(self, task: Task) -> float:
@@ -289,11 +278,10 @@ class NaiveEpisode(naive.NaiveEpisode):
 
     def may_wait(self) -> bool:
         """Whether a decision is due that may be left open: something is to come without one."""
-        return any(self.mask()) and bool(
-            self._to_arrive
-            or any(vehicle.word in ("working", "broken") for vehicle in self._vehicles)
-            or any(tick > self.time for vehicle in self._vehicles for tick, _ in vehicle.breakdowns)
-        )
+        fleet = self._vehicles
+        returns = any(vehicle.word in ("working", "broken") for vehicle in fleet)
+        breaks = any(tick > self.time for vehicle in fleet for tick, _ in vehicle.breakdowns)
+        return any(self.mask()) and (bool(self._to_arrive) or returns or breaks)
 
     def _may_be_assigned(self, index: int) -> bool:
         if self.done or not self._asks or not 0 <= index < len(self._vehicles):
@@ -306,9 +294,8 @@ class NaiveEpisode(naive.NaiveEpisode):
     ) -> float:
         if rule in ("NVF", "STD"):
             site, _, left = self._stand(vehicle)
-            metres = max(
-                left + self._distance(site, task.pickup), self.ready_in(task) * vehicle.speed
-            )
+            metres = left + self._distance(site, task.pickup)
+            metres = max(metres, self.ready_in(task) * vehicle.speed)
             if rule == "STD":
                 metres += self._distance(task.pickup, task.delivery)
             return self._compared(metres)
@@ -579,9 +566,8 @@ class NaiveEpisode(naive.NaiveEpisode):
             reached += [self._need(vehicle, task) for task in self._pool if vehicle.can_carry(task)]
             # what it could do before, it could do only if it was free
             could = vehicle.level_before if vehicle.level_before >= battery.resume else -1
-            if vehicle.level >= battery.resume and any(
-                could < level <= vehicle.level for level in reached
-            ):
+            crossed = any(could < level <= vehicle.level for level in reached)
+            if crossed and vehicle.level >= battery.resume:
                 self._happened = self._opens_round = True
         for vehicle in self._vehicles:
             if vehicle.word == "idle" and vehicle.battery is not None:
@@ -598,11 +584,9 @@ class NaiveEpisode(naive.NaiveEpisode):
         if vehicle.level >= battery.good:
             if not tasks or any(self._fits(vehicle, task) for task in tasks):
                 return None
-            chargers = [
-                k
-                for k in chargers
-                if any(self._need(vehicle, t, self._chargers[k][0]) <= battery.full for t in tasks)
-            ]
+            sites = [site for site, _ in self._chargers]
+            needs = [min(self._need(vehicle, task, site) for task in tasks) for site in sites]
+            chargers = [k for k in chargers if needs[k] <= battery.full]
         return min(chargers, key=lambda k: self._start_of_charging(vehicle, k), default=None)
 
     def _start_of_charging(self, vehicle: Vehicle, k: int) -> int:
@@ -796,13 +780,9 @@ def ticks_to_charger(
     floor: naive.Floor, chargers: list[tuple[str, int]], site: str, vehicle: naive.Vehicle
 ) -> int:
     """Ticks from a site to the charger that is the nearest by time."""
+    speed = vehicle.speed
     return min(
-        math.ceil(
-            round9(
-                floor.distances[site, charger] / vehicle.speed
-                + floor.lost(site, charger, vehicle.speed)
-            )
-        )
+        math.ceil(round9(floor.distances[site, charger] / speed + floor.lost(site, charger, speed)))
         for charger, _ in chargers
     )
 

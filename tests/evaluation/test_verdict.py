@@ -366,23 +366,6 @@ def test_without_unseen_records_noised_copies_judge():
     assert verdict.sentence().startswith(f"On {NOISED.replace('15', '10')}: ")
 
 
-@needs_jit
-def test_late_tasks_are_counted_as_a_schedule_shows_them():
-    records = load_records(2)
-    policy = make_policy()
-    trials = acerl_np.evaluate_policy(policy, records, trials=2)
-    sim = acerl_np.Simulator(records)
-    while not sim.done.all():
-        sim.assign(*policy.choose(sim))
-    for b, record in enumerate(records):
-        schedule = sim.schedule(b)
-        due = dict(zip(record.tasks, record.arrival + record.expiry, strict=True))
-        ends = zip(schedule.task, schedule.finish, strict=True)
-        late = [finish > due[task] + 1e-9 for task, finish in ends]
-        assert 0 < np.mean(late) < 1
-        assert trials.late[b].tolist() == [np.mean(late)] * 2
-
-
 def list_left_out(verdict):
     return [note.partition(" left out: ")[0] for note in verdict.notes]
 

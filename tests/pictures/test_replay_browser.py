@@ -151,42 +151,38 @@ def test_figures_are_those_of_the_trace_at_ten_moments(show, dmh):
         assert figures["finished"] == "30 of 30"
 
 
-@pytest.mark.parametrize("rule", ["EDD", "STD", "nearest"])
-def test_vehicles_are_where_the_trace_has_them(show, rule):
-    trace = trace_policy(rule, make_powered() if rule == "nearest" else make_instance())
-    chrome = show([trace])
-    times, fleet = np.linspace(0.0, trace.end, 97).tolist(), [0, 1]
+@pytest.mark.parametrize("powered", [False, True])
+def test_vehicles_are_where_the_trace_has_them_and_do_what_it_says(show, powered):
+    instance = make_powered() if powered else make_instance()
+    trace = trace_policy("nearest" if powered else "STD", instance)
+    chrome = show([trace], prefers_color_scheme="dark")
+    times, fleet = np.linspace(0.0, trace.end, 301).tolist(), range(len(instance.layout.vehicles))
     script = """
-        const { sites, runs } = player.episode;
+        const { sites, runs: [run] } = player.episode;
         return arguments[0].map((time) => arguments[1].map((v) => {
-            const { a, b, part } = runs[0].locate(v, time);
+            const { a, b, part } = run.locate(v, time);
             const [p, q] = [sites[a], sites[b]];
-            return [p.x + part * (q.x - p.x), p.y + part * (q.y - p.y)];
+            const place = [p.x + part * (q.x - p.x), p.y + part * (q.y - p.y)];
+            return [place, run.findState(v, time).state, run.findLevel(v, time)];
         }));
     """
-    found = np.array(chrome.execute_script(script, times, fleet))
-    expected = [[trace.locate(v, now) for v in fleet] for now in times]
-    np.testing.assert_allclose(found, np.array(expected, float), rtol=0, atol=0.02)
-
-
-def test_charging_parking_and_call_backs_are_those_of_the_trace(show):
-    trace = trace_policy("nearest", make_powered())
+    seen = set()
+    for now, found in zip(times, chrome.execute_script(script, times, [*fleet]), strict=True):
+        for v, (place, state, level) in enumerate(found):
+            assert place == pytest.approx(trace.locate(v, now), abs=0.02), (now, v)
+            own = [x for x in trace.errands if x.vehicle == v and x.start <= now < x.end]
+            expected = STATUSES[own[0].status] if own else name_state(trace, v, now)
+            assert state.replace("parked", "idle") == expected
+            seen.add(state)
+            if powered:
+                capacity = instance.layout.battery.capacity
+                assert level == pytest.approx(trace.find_level(v, now) / capacity)
+    assert seen >= {"idle", "to pickup", "loaded", "broken"}
+    if not powered:
+        return
+    assert seen > {"parked", "charging"}
     recalled = [trip for trip in trace.trips if trip.recall is not None]
     assert recalled and len({own.status for own in trace.errands}) == 5
-    chrome = show([trace], prefers_color_scheme="dark")
-    words = """arguments[0].map((time) => arguments[1].map((v) => [
-        player.episode.runs[0].findState(v, time).state, player.episode.runs[0].findLevel(v, time)]))"""
-    times, fleet = np.linspace(0.0, trace.end, 301).tolist(), [0, 1, 2]
-    capacity = trace.instance.layout.battery.capacity
-    seen = set()
-    for now, found in zip(times, ask(chrome, words, times, fleet), strict=True):
-        for v, (state, level) in zip(fleet, found, strict=True):
-            assert level == pytest.approx(trace.find_level(v, now) / capacity)
-            own = [x for x in trace.errands if x.vehicle == v and x.start <= now < x.end]
-            if own:
-                assert state == STATUSES[own[0].status]
-            seen.add(state)
-    assert seen > {"idle", "to pickup", "loaded", "broken", "parked", "charging"}
     texts = read_texts(chrome, ".recalls td:last-child")
     assert len(texts) == len(recalled)
     for text, trip in zip(texts, sorted(recalled, key=lambda trip: trip.recall), strict=True):
