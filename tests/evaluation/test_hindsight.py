@@ -301,10 +301,9 @@ def test_hindsight_is_never_worse_than_the_best_static_plan(world, searches):
 
 def test_replay_refuses_sequences_of_another_length():
     instance = shorten(acerl_np.load_instance("DMH-01"), 2)
-    with pytest.raises(acerl_np.InputError, match="expected more"):
-        replay(instance, [0])
-    with pytest.raises(acerl_np.InputError, match="over after 2 decisions"):
-        replay(instance, [0, 4, 8])
+    for actions, words in (([0], "expected more"), ([0, 4, 8], "over after 2 decisions")):
+        with pytest.raises(acerl_np.InputError, match=words):
+            replay(instance, actions)
 
 
 def test_references_survive_a_file(tmp_path):

@@ -81,9 +81,8 @@ def test_paired_differences_and_their_errors_by_hand():
 
 
 def make_row(label, tardiness=20.0, difference=None, unfinished=0):
-    return VerdictRow(
-        label, 100.0, tardiness, 0.1, 1.0, tardiness < 50.0, difference, unfinished, 3
-    )
+    own = 100.0, tardiness, 0.1, 1.0, tardiness < 50.0
+    return VerdictRow(label, *own, difference, unfinished, 3)
 
 
 UNKNOWN = "too few records to tell (makespan -4.2 % beside NVF, "
@@ -114,19 +113,17 @@ SENTENCES = [
 ]
 
 
+def say(percent, error, n=6, kind="unseen", own=20.0, rule=20.0, place=""):
+    difference = Difference(10.0 * percent, 10.0 * error, percent, error)
+    rows = make_row("policy", own, difference), make_row("NVF", rule)
+    return (
+        Verdict(rows, "NVF", kind, n).sentence().removeprefix(f"On {place or '6 unseen records'}: ")
+    )
+
+
 def test_a_sentence_says_it_all():
     for percent, error, how, words in SENTENCES:
-        own = {
-            "n": 6,
-            "kind": "unseen",
-            "own": 20.0,
-            "rule": 20.0,
-            "place": "6 unseen records",
-        } | how
-        difference = Difference(10.0 * percent, 10.0 * error, percent, error)
-        rows = (make_row("policy", own["own"], difference), make_row("NVF", own["rule"]))
-        verdict = Verdict(rows, "NVF", own["kind"], own["n"])
-        assert verdict.sentence() == f"On {own['place']}: {words}."
+        assert say(percent, error, **how) == f"{words}."
     difference = Difference(math.nan, math.nan, math.nan, math.nan)
     rows = (make_row("policy", math.nan, difference, unfinished=2), make_row("NVF"))
     assert Verdict(rows, "NVF", "unseen", 6).sentence() == (
