@@ -39,8 +39,8 @@ class Played:
 
     def __init__(self, layout, rows):
         self.layout = layout
-        self.ids = list(Instance.from_rows("random", layout, rows).tasks)
-        self.problem = build_problem([Instance.from_rows("random", layout, rows)])
+        instance = Instance.from_rows("random", layout, rows)
+        self.ids, self.problem = list(instance.tasks), build_problem([instance])
         self.state = S.allocate_state(self.problem, 1)
         open_episode(self.problem, self.state, ROW, ROW)
         advance_events(self.problem, self.state, ROW)
@@ -61,10 +61,9 @@ class Played:
         return [WORDS[self.state.vehicle[0, v, S.VEHICLE_STATUS]] for v in self.vehicles]
 
     def levels(self):
+        own = self.problem, self.state, ROW
         return [
-            None
-            if battery is None
-            else int(find_level(self.problem, self.state, ROW, v, np.int64(self.time)))
+            None if battery is None else int(find_level(*own, v, np.int64(self.time)))
             for v, battery in zip(self.vehicles, self.layout.batteries, strict=True)
         ]
 
@@ -81,10 +80,9 @@ class Played:
         for v in self.vehicles:
             if is_free(state, ROW, v):
                 priority = find_priority(problem, state, ROW, v)
-                for k, name in enumerate(self.pool):
-                    task = np.int64(state.pool[0, k])
+                for task in state.pool[0, : self.pool_size].astype(np.int64):
                     if is_offered(problem, state, ROW, v, task, priority):
-                        found.append((int(v), name))
+                        found.append((int(v), self.ids[task]))
         return found
 
     def decide(self, v, position):

@@ -305,18 +305,12 @@ def chained_world(seed):
         {"a": a, "b": b, "length": draws.choice([1.0, 1.5, 2.25, 4.0, 7.1]), "one_way": x < 0.3}
         for (a, b), x in ((pair, draws.random()) for pair in ends)
     ]
-    vehicles = [
-        {
-            "id": f"v{k}",
-            "start": draws.choice(ids),
-            "speed": draws.choice([1, 0.7, 1.3, 2]),
-            "breakdowns": [
-                {"time": integer(0, 80), "repair_time": integer(0, 9)}
-                for _ in range(draws.choice([0, 0, 1, 3]))
-            ],
-        }
-        for k in range(integer(1, 3))
-    ]
+    vehicles = []
+    for k in range(integer(1, 3)):
+        own = {"id": f"v{k}", "start": draws.choice(ids), "speed": draws.choice([1, 0.7, 1.3, 2])}
+        n = draws.choice([0, 0, 1, 3])
+        times = [{"time": integer(0, 80), "repair_time": integer(0, 9)} for _ in range(n)]
+        vehicles.append({**own, "breakdowns": times})
     layout = {
         "format": 1,
         "sites": [{"id": site, "x": 0, "y": k} for k, site in enumerate(ids)],

@@ -133,14 +133,9 @@ def test_levels_stand_where_all_records_have_them(tmp_path):
     both, one = {"A": (10.0, 1.0), "B": (30.0, 5.0)}, {"A": (70.0, 7.0)}
     beside = Beside({"EDD": both, "STD": one}, ("paper", both))
     figure = draw_figure(draw_curves, lines, beside)
-    found = [
-        {line.get_label(): float(line.get_ydata()[0]) for line in axes.lines}
-        for axes in figure.axes
-    ]
-    found = [
-        {name: y for name, y in own.items() if name in beside.rules or name == "paper"}
-        for own in found
-    ]
+    found = [{x.get_label(): float(x.get_ydata()[0]) for x in axes.lines} for axes in figure.axes]
+    names = "EDD", "STD", "paper"
+    found = [{name: own[name] for name in names if name in own} for own in found]
     assert found[:2] == [{"EDD": 20.0, "paper": 20.0}, {"EDD": 3.0, "paper": 3.0}]
     assert found[2] == {"EDD": 10.0, "STD": 70.0, "paper": 10.0}
     assert found[4] == {"EDD": 30.0, "paper": 30.0}
