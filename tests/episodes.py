@@ -65,8 +65,8 @@ def compare(simulator, b, slow, observation=True):
         )
 
 
-def play_and_compare(world, simulator=None, **options):
-    """Play both by the world's choices; `options` are the slow simulator's."""
+def play_and_compare(world, simulator=None, check=lambda simulator, slow: None, **options):
+    """Play both by the world's choices, with a check at each decision; `options` are the slow simulator's."""
     if simulator is None:
         simulator = Simulator(world.instance(), slots="pool")
     scaling = scaling_dict(find_scaling(simulator.pool))
@@ -74,6 +74,7 @@ def play_and_compare(world, simulator=None, **options):
     k = 0
     while not slow.done:
         compare(simulator, 0, slow)
+        check(simulator, slow)
         action = world.choose(np.flatnonzero(simulator.action_mask[0]), k)
         simulator.step([action])
         slow.step(action)
@@ -110,7 +111,7 @@ def rate(simulator, ahead, first, last):
 
 
 class WatchedEpisode(naive.NaiveEpisode):
-    """The slow simulator, which also notes what happens to its vehicles."""
+    """The slow simulator, which also notes what happens to its vehicles: `cases`."""
 
     def __init__(self, *args, **kwargs):
         self.cases = set()
@@ -121,65 +122,48 @@ class WatchedEpisode(naive.NaiveEpisode):
             listed = any(tick == self.time for tick, _ in vehicle.breakdowns)
             if vehicle.status == naive.BROKEN and listed:
                 repaired = vehicle.repaired_at == self.time
-                self.cases.add(
-                    "listed on the tick of repair" if repaired else "listed while broken"
-                )
+                self.cases.add(f"listed {'on the tick of repair' if repaired else 'while broken'}")
         super()._process_tick()
 
     def _break_down(self, vehicle, repair_ticks):
-        if vehicle.status == naive.WORKING:
-            self._note_broken_trip(vehicle)
-        else:
-            where = "at a site" if self._at_site(vehicle.standing) else "in mid-edge"
-            self.cases.add(f"breaks idle {where}")
+        works = vehicle.status == naive.WORKING
+        standing = vehicle.place() if works else vehicle.standing
+        where = "at a site" if standing is None or standing.offset == 0 else "in mid-edge"
+        self.cases.add(f"breaks {where}" if works else f"breaks idle {where}")
+        if vehicle.finish == self.time:
+            self.cases.add("breaks on the tick of its finish")
+        if vehicle.site_is_frozen:
+            where = "at the delivery site"
+            if vehicle.legs:
+                step, offset = vehicle.legs[0].step, vehicle.legs[0].offset
+                onwards = "on the rest of the edge" if offset > 0 else "beyond the edge"
+                where = "while turning back" if step < 0 else onwards
+            self.cases.add(f"breaks again {where}")
         if self._to_arrive and self._to_arrive[0].arrival <= self.time:
             self.cases.add("breaks on the tick of an arrival")
         super()._break_down(vehicle, repair_ticks)
         if len(self._vehicles) > 1 and all(v.status == naive.BROKEN for v in self._vehicles):
             self.cases.add("all vehicles broken at once")
 
-    def _note_broken_trip(self, vehicle):
-        standing = vehicle.place()
-        self.cases.add("breaks at a site" if standing.offset == 0 else "breaks in mid-edge")
-        if vehicle.finish == self.time:
-            self.cases.add("breaks on the tick of its finish")
-        if vehicle.site_is_frozen:
-            if not vehicle.legs:
-                self.cases.add("breaks again at the delivery site")
-            elif vehicle.legs[0].step < 0:
-                self.cases.add("breaks again while turning back")
-            elif vehicle.legs[0].offset > 0:
-                self.cases.add("breaks again on the rest of the edge")
-            else:
-                self.cases.add("breaks again beyond the edge")
-
-    @staticmethod
-    def _at_site(standing):
-        return standing is None or standing.offset == 0
-
     def _way_after_breakdown(self, vehicle, standing, task):
         metres, lost, legs = super()._way_after_breakdown(vehicle, standing, task)
-        if standing.offset == 0:
-            one_way = (standing.next, standing.last) not in self._floor.arcs
-            if standing.next == standing.last:
-                self.cases.add("starts from the end of its way")
-            else:
-                before = "before a one-way edge" if one_way else "before a two-way edge"
-                self.cases.add(f"starts from a site {before}")
-        elif (standing.next, standing.last) not in self._floor.arcs:
-            self.cases.add("cannot turn back")
+        one_way = (standing.next, standing.last) not in self._floor.arcs
+        if standing.offset != 0:
+            turns = "turns back" if legs[0].step < 0 else "goes on"
+            self.cases.add("cannot turn back" if one_way else turns)
+        elif standing.next == standing.last:
+            self.cases.add("starts from the end of its way")
         else:
-            self.cases.add("turns back" if legs[0].step < 0 else "goes on")
+            kind = "one-way" if one_way else "two-way"
+            self.cases.add(f"starts from a site before a {kind} edge")
         return metres, lost, legs
 
     def _begin_service(self, index, task):
         if len(self._pool) > self._task_slots:
             self.cases.add("more waiting tasks than slots")
-        if any(v.status == naive.IDLE and not self._sees_a_task(v) for v in self._vehicles):
+        idle = (v for v in self._vehicles if v.status == naive.IDLE)
+        if not all(any(v.can_carry(other) for other in self._pool) for v in idle):
             self.cases.add("idle vehicle without a task that it may carry")
         if (self._vehicles[index].site, task.pickup) in self._floor.named:
             self.cases.add("follows a named route")
         super()._begin_service(index, task)
-
-    def _sees_a_task(self, vehicle):
-        return any(vehicle.can_carry(task) for task in self._pool)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import worlds
 from hypothesis import strategies as st
+from naive_full import NaiveEpisode
 
 from acerl_np import Instance, Layout
 from acerl_np.kernels import state as S
@@ -38,8 +39,8 @@ class Played:
 
     def __init__(self, layout, rows):
         self.layout = layout
-        self.ids = list(Instance.from_rows("random", layout, rows).tasks)
-        self.problem = build_problem([Instance.from_rows("random", layout, rows)])
+        instance = Instance.from_rows("random", layout, rows)
+        self.ids, self.problem = list(instance.tasks), build_problem([instance])
         self.state = S.allocate_state(self.problem, 1)
         open_episode(self.problem, self.state, ROW, ROW)
         advance_events(self.problem, self.state, ROW)
@@ -60,10 +61,9 @@ class Played:
         return [WORDS[self.state.vehicle[0, v, S.VEHICLE_STATUS]] for v in self.vehicles]
 
     def levels(self):
+        own = self.problem, self.state, ROW
         return [
-            None
-            if battery is None
-            else int(find_level(self.problem, self.state, ROW, v, np.int64(self.time)))
+            None if battery is None else int(find_level(*own, v, np.int64(self.time)))
             for v, battery in zip(self.vehicles, self.layout.batteries, strict=True)
         ]
 
@@ -80,10 +80,9 @@ class Played:
         for v in self.vehicles:
             if is_free(state, ROW, v):
                 priority = find_priority(problem, state, ROW, v)
-                for k, name in enumerate(self.pool):
-                    task = np.int64(state.pool[0, k])
+                for task in state.pool[0, : self.pool_size].astype(np.int64):
                     if is_offered(problem, state, ROW, v, task, priority):
-                        found.append((int(v), name))
+                        found.append((int(v), self.ids[task]))
         return found
 
     def decide(self, v, position):
@@ -96,25 +95,30 @@ class Played:
         ]
 
 
-def compare_drawn(episode, some_worlds, commitment, data):
+def decide_drawn(slow, draws):
+    """Wait or assign a pair in the slow simulator; return which, (-1, "") for waiting."""
+    if draws.random() < 0.15 and slow.may_wait():
+        slow.wait()
+        return -1, ""
+    chosen = draws.choice(slow.candidates())
+    slow.assign(*chosen)
+    return chosen
+
+
+def compare_drawn(some_worlds, commitment, data):
     """Play a drawn world both alike."""
     world = data.draw(some_worlds)
     max_changes, seed = data.draw(st.integers(0, 8)), data.draw(st.integers(0, 10**6))
-    compare(episode, world, commitment, max_changes, seed)
+    compare(world, commitment, max_changes, seed)
 
 
-def compare(episode, world, commitment, max_changes, seed):
-    """Play both alike, at random, and return both; `episode` is the slow simulator."""
+def compare(world, commitment, max_changes, seed):
+    """Play both alike, at random, and return both."""
     draws = random.Random(seed)
     layout = Layout.from_dict(world.layout).with_commitment(commitment, max_changes)
     fast = Played(layout, world.rows)
-    slow = episode(
-        world.layout,
-        world.rows,
-        commitment=commitment,
-        max_changes=max_changes,
-        scaling=worlds.RAW,
-    )
+    how = {"commitment": commitment, "max_changes": max_changes, "scaling": worlds.RAW}
+    slow = NaiveEpisode(world.layout, world.rows, **how)
     while not slow.done:
         assert fast.phase == S.RUNNING
         assert (fast.time, fast.pool) == (slow.time, slow.pool)
@@ -122,17 +126,11 @@ def compare(episode, world, commitment, max_changes, seed):
         for v in fast.vehicles:
             if v not in slow._settled:
                 assert fast.stand(v) == slow.stand(v)
-        pairs = slow.candidates()
-        assert fast.candidates() == pairs
+        assert fast.candidates() == slow.candidates()
         assert bool(may_wait(fast.problem, fast.state, ROW)) == slow.may_wait()
-        if draws.random() < 0.15 and slow.may_wait():
-            slow.wait()
-            fast.decide(-1, -1)
-        else:
-            v, task = draws.choice(pairs)
-            position = fast.pool.index(task)
-            slow.assign(v, task)
-            fast.decide(v, position)
+        pool = fast.pool
+        v, task = decide_drawn(slow, draws)
+        fast.decide(v, pool.index(task) if task else -1)
     assert fast.phase == S.FINISHED
     assert fast.time == slow.time
     assert fast.schedule() == slow.schedule

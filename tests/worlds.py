@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 import naive
+import numpy as np
 from hypothesis import strategies as st
-from naive_vehicles import ticks_to_charger
+from naive_full import ticks_to_charger
 
 from acerl_np import Instance, Layout
 
@@ -157,17 +158,10 @@ def worlds(draw, floor=None):
     ranked, held = draw(st.sampled_from([(False, False)] * 2 + [(True, False), (True, True)]))
     for k in range(draw(st.integers(1, 8))):
         pickup, delivery = draw(st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True))
-        rows.append(
-            {
-                "task": f"t{k}",
-                "pickup": pickup,
-                "delivery": delivery,
-                "arrival_time": draw(st.just(0) | quarters(30)),
-                "expiry_time": draw(quarters(40)),
-                "handling_time": draw(st.sampled_from([0, 0.5, 3.2])),
-                "demand": draw(st.sampled_from(loads)),
-            }
-        )
+        times = draw(st.just(0) | quarters(30)), draw(quarters(40))
+        rows.append(make_task(f"t{k}", pickup, delivery, *times))
+        rows[-1]["handling_time"] = draw(st.sampled_from([0, 0.5, 3.2]))
+        rows[-1]["demand"] = draw(st.sampled_from(loads))
         if ranked:
             rows[-1]["priority"] = draw(st.sampled_from([0, 0, 1, 2.5]))
         if held:
@@ -311,18 +305,12 @@ def chained_world(seed):
         {"a": a, "b": b, "length": draws.choice([1.0, 1.5, 2.25, 4.0, 7.1]), "one_way": x < 0.3}
         for (a, b), x in ((pair, draws.random()) for pair in ends)
     ]
-    vehicles = [
-        {
-            "id": f"v{k}",
-            "start": draws.choice(ids),
-            "speed": draws.choice([1, 0.7, 1.3, 2]),
-            "breakdowns": [
-                {"time": integer(0, 80), "repair_time": integer(0, 9)}
-                for _ in range(draws.choice([0, 0, 1, 3]))
-            ],
-        }
-        for k in range(integer(1, 3))
-    ]
+    vehicles = []
+    for k in range(integer(1, 3)):
+        own = {"id": f"v{k}", "start": draws.choice(ids), "speed": draws.choice([1, 0.7, 1.3, 2])}
+        n = draws.choice([0, 0, 1, 3])
+        times = [{"time": integer(0, 80), "repair_time": integer(0, 9)} for _ in range(n)]
+        vehicles.append({**own, "breakdowns": times})
     layout = {
         "format": 1,
         "sites": [{"id": site, "x": 0, "y": k} for k, site in enumerate(ids)],
@@ -355,9 +343,7 @@ def straight_floor(vehicles, **keys):
     return {
         "format": 1,
         "sites": [
-            {"id": "A", "x": 0, "y": 0},
-            {"id": "B", "x": 10, "y": 0},
-            {"id": "C", "x": 10, "y": 6},
+            {"id": name, "x": x, "y": y} for name, x, y in (("A", 0, 0), ("B", 10, 0), ("C", 10, 6))
         ],
         "edges": [{"a": "A", "b": "B"}, {"a": "B", "b": "C"}],
         "vehicles": vehicles,
@@ -367,11 +353,30 @@ def straight_floor(vehicles, **keys):
 
 
 def make_task(task, pickup, delivery, arrival_time, expiry_time=0.0, **keys):
-    return {
-        "task": task,
-        "pickup": pickup,
-        "delivery": delivery,
-        "arrival_time": arrival_time,
-        "expiry_time": expiry_time,
-        **keys,
-    }
+    times = {"arrival_time": arrival_time, "expiry_time": expiry_time}
+    return {"task": task, "pickup": pickup, "delivery": delivery, **times, **keys}
+
+
+def make_hall(n_vehicles=20, n_tasks=1000, every=5.0):
+    """A floor of 10 x 10 sites with a busy fleet that breaks down here and there."""
+    rng = np.random.default_rng(0)
+    names = [f"s{row}-{column}" for row in range(10) for column in range(10)]
+    ends = [(k, k + 1) for k in range(100) if k % 10 < 9] + [(k, k + 10) for k in range(90)]
+    fleet = [{"id": f"agv-{k:02d}", "start": names[k % 4], "speed": 2} for k in range(n_vehicles)]
+    for k in range(0, n_vehicles, 3):
+        fleet[k]["breakdowns"] = [{"time": 300 + 50 * (k % 20), "repair_time": 200}]
+    sites = [
+        {"id": name, "x": 20 * (k % 10), "y": 15 * (k // 10), "kind": "ab"[k % 2]}
+        for k, name in enumerate(names)
+    ]
+    edges = [
+        {"a": names[a], "b": names[b], "length": 20, "one_way": 40 <= a == b - 1 < 49}
+        for a, b in ends
+    ]
+    layout = {"format": 1, "name": "hall", "sites": sites, "edges": edges, "vehicles": fleet}
+    places = [rng.choice(100, 2, replace=False) for _ in range(n_tasks)]
+    rows = [
+        make_task(f"task-{k}", names[a], names[b], every * k, 300)
+        for k, (a, b) in enumerate(places)
+    ]
+    return Instance.from_rows("busy", Layout.from_dict(layout), rows)

@@ -23,9 +23,7 @@ def test_printed_scores_follow_from_the_printed_cells(table):
     rows = table_rows(table)
     peers = [row for name in peers_of(table) for row in table_rows(name)]
     for field, printed in (("makespan", "m"), ("tardiness", "c")):
-        scores = normalise(
-            [cells(row, field) for row in rows], [cells(row, field) for row in peers]
-        )
+        scores = normalise(*([cells(row, field) for row in some] for some in (rows, peers)))
         expected = np.array([getattr(row, printed) for row in rows])
         assert np.abs(scores - expected).max() < 0.006
 
@@ -43,6 +41,8 @@ def test_normalise_by_hand():
     peers = [[100.0, 10.0], [200.0, 10.0], [150.0, 30.0]]
     assert normalise([[150.0, 20.0]], peers) == pytest.approx([(0.5 + 0.5) / 2])
     assert normalise(peers, peers) == pytest.approx([1.0, 0.5, 0.25])
+    # Satisfied is strictly below the limit.
+    assert satisfied_share([[49.9, 50.0], [0.0, 51.0]], 50.0) == 0.5
     # An instance without spread counts 1.
     assert normalise([[5.0, 1.0]], [[5.0, 1.0], [5.0, 2.0]]) == pytest.approx([1.0])
     # A policy without a finished episode is left out of the peers.
@@ -50,20 +50,12 @@ def test_normalise_by_hand():
     assert np.array_equal(normalise(values, values), [1.0, 0.0, np.nan], equal_nan=True)
 
 
-def test_satisfied_is_strictly_below_the_limit():
-    assert satisfied_share([[49.9, 50.0], [0.0, 51.0]], 50.0) == 0.5
-
-
-@pytest.mark.parametrize(("shift", "mark"), [(-5.0, "+"), (0.0, "~"), (5.0, "-")])
-def test_marks_compare_with_the_reference(shift, mark):
-    reference = np.random.default_rng(1).normal(size=150)
-    sample = np.random.default_rng(2).normal(size=150) + shift
-    assert compare_samples(sample, reference) == mark
-
-
-def test_equal_constant_samples_are_similar():
-    assert compare_samples(np.full(30, 7.0), np.full(30, 7.0)) == "~"
-    assert compare_samples(np.full(30, 7.0), np.full(30, 8.0)) == "+"
+def test_marks_compare_with_the_reference():
+    reference, sample = (np.random.default_rng(k).normal(size=150) for k in (1, 2))
+    marks = [compare_samples(sample + shift, reference) for shift in (-5.0, 0.0, 5.0)]
+    assert marks == ["+", "~", "-"]
+    marks = [compare_samples(np.full(30, 7.0), np.full(30, x)) for x in (7.0, 8.0)]
+    assert marks == ["~", "+"]
 
 
 def test_how_policies_are_played_is_one_value():

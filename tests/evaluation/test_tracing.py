@@ -51,14 +51,30 @@ def policies():
 FORMS = ["network", "index", "agents", "static", "lookahead", *RULES]
 
 
+EXPECTED = {"MIX": {"FCFS", "EDD", "NVF", "STD"}, "static": {"FCFS", "EDD", "NVF", "STD"}}
+
+
 @pytest.mark.parametrize("form", FORMS)
-def test_a_trace_is_a_trial(instance, policies, form):
+def test_a_trace_is_a_trial_and_its_reasons_name_what_was_chosen(instance, policies, form):
     trials = acerl_np.evaluate_policy(policies[form], instance, trials=3, seed=5)
     for trial in (0, 2):
         trace = trace_policy(policies[form], instance, trial=trial, seed=5)
         assert trace.makespan == trials.makespan[0, trial] == np.max(trace.finish)
         assert trace.tardiness == trials.tardiness[0, trial]
         assert trace.status == "finished"
+    by = {decision.reason.by.split(",")[0] for decision in trace.decisions}
+    assert by <= EXPECTED.get(form, {form})
+    compared = [decision for decision in trace.decisions if decision.reason.alternatives]
+    for decision in compared:
+        found = decision.reason.alternatives
+        assert (decision.vehicle, decision.task) in [(x.vehicle, x.task) for x in found[:MOST]]
+        assert decision.reason.measure and len(found) <= MOST
+    assert not compared if form == "Random" else len(compared) > len(trace.decisions) / 3
+    # Greedy policies choose their best.
+    for decision in trace_policy(policies[form], instance, greedy=True).decisions:
+        if form in ("network", "index"):
+            best = decision.reason.alternatives[0]
+            assert (best.vehicle, best.task) == (decision.vehicle, decision.task)
 
 
 def test_reasons_name_vehicles_that_charge_and_park(policies):
@@ -74,6 +90,7 @@ def test_reasons_name_vehicles_that_charge_and_park(policies):
     assert under_way
 
 
+@pytest.mark.slow
 def test_past_assignments_call_vehicles_from_their_parking():
     """v is on its way to C to park when its task is due at 5 s: it turns at B."""
     parking = {"after": 0, "places": [{"site": "C"}]}
@@ -85,58 +102,29 @@ def test_past_assignments_call_vehicles_from_their_parking():
     assert replay_assignments(past).start.tolist() == [5]
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_reasons_name_what_was_chosen(instance, policies, form):
-    trace = trace_policy(policies[form], instance, seed=1)
-    by = Counter(decision.reason.by.split(",")[0] for decision in trace.decisions)
-    expected = {"MIX": {"FCFS", "EDD", "NVF", "STD"}, "static": {"FCFS", "EDD", "NVF", "STD"}}
-    assert set(by) <= expected.get(form, {form})
-    compared = 0
-    for decision in trace.decisions:
-        found = decision.reason.alternatives
-        assert len(found) <= MOST
-        if found:
-            compared += 1
-            assert (decision.vehicle, decision.task) in [(x.vehicle, x.task) for x in found]
-            assert decision.reason.measure
-    assert compared == 0 if form == "Random" else compared > len(trace.decisions) / 3
+def find_chosen(decision):
+    pair = decision.vehicle, decision.task
+    return next(x for x in decision.reason.alternatives if (x.vehicle, x.task) == pair)
 
 
-def test_rules_choose_the_first_alternative(instance):
-    due = instance.arrival + instance.expiry
-    for rule in set(COMPARED) - set(YARDSTICKS):
-        measure = COMPARED[rule]
-        trace = trace_policy(rule, instance)
-        for decision in trace.decisions:
-            assert decision.reason.by == rule
-            assert decision.reason.measure == measure
-            values = [item.value for item in decision.reason.alternatives]
-            assert values == sorted(values, reverse=rule in ("LWT", "AHP"))
-            assert decision.reason.alternatives[0].task == decision.task
-            for item in decision.reason.alternatives:
-                assert item.vehicle == decision.vehicle
-                assert instance.arrival[item.task] <= decision.time
-                assert rule != "EDD" or item.value == due[item.task]
-
-
-@pytest.mark.parametrize("rule", YARDSTICKS)
-def test_yardsticks_compare_pairs(instance, rule):
-    vehicles = Counter()
+@pytest.mark.parametrize("rule", COMPARED)
+def test_rules_choose_the_first_alternative_and_yardsticks_compare_pairs(instance, rule):
+    due, n_vehicles = instance.arrival + instance.expiry, set()
     for decision in trace_policy(rule, instance).decisions:
-        found = decision.reason.alternatives
-        assert (decision.reason.by, decision.reason.measure) == (rule, COMPARED[rule])
-        vehicles[len({item.vehicle for item in found})] += 1
-        chosen = next(x for x in found if (x.vehicle, x.task) == (decision.vehicle, decision.task))
-        if rule == "nearest" or (rule != "assignment" and len({x.vehicle for x in found}) == 1):
-            assert chosen.value == found[0].value
-    assert len(vehicles) > 1
-
-
-def test_greedy_policies_choose_their_best(instance, policies):
-    for form in ("network", "index"):
-        for decision in trace_policy(policies[form], instance, greedy=True).decisions:
-            best = decision.reason.alternatives[0]
-            assert (best.vehicle, best.task) == (decision.vehicle, decision.task)
+        reason, chosen = decision.reason, find_chosen(decision)
+        found = reason.alternatives
+        assert (reason.by, reason.measure) == (rule, COMPARED[rule])
+        n_vehicles.add(len({item.vehicle for item in found}))
+        if rule in YARDSTICKS:
+            if rule == "nearest" or (rule != "assignment" and len({x.vehicle for x in found}) == 1):
+                assert chosen.value == found[0].value
+            continue
+        values = [item.value for item in found]
+        assert values == sorted(values, reverse=rule in ("LWT", "AHP"))
+        assert chosen == found[0] and {item.vehicle for item in found} == {decision.vehicle}
+        assert all(instance.arrival[item.task] <= decision.time for item in found)
+        assert rule != "EDD" or all(item.value == due[item.task] for item in found)
+    assert (len(n_vehicles) > 1) == (rule in YARDSTICKS)
 
 
 def test_the_parts_of_a_score_add_up(instance, monkeypatch):
@@ -146,9 +134,8 @@ def test_the_parts_of_a_score_add_up(instance, monkeypatch):
     trace = trace_policy(policy, instance, greedy=False)
     compared = 0
     for decision in trace.decisions:
-        found = decision.reason.alternatives
-        own = next(x for x in found if (x.vehicle, x.task) == (decision.vehicle, decision.task))
-        others = [item for item in found if item is not own]
+        own = find_chosen(decision)
+        others = [item for item in decision.reason.alternatives if item is not own]
         parts = decision.reason.parts
         # Of two vehicles at one place nothing tells the pairs apart.
         assert bool(parts) == (bool(others) and own.value != others[0].value)
@@ -156,9 +143,8 @@ def test_the_parts_of_a_score_add_up(instance, monkeypatch):
             compared += 1
             total = sum(part.value for part in parts)
             assert total == pytest.approx(own.value - others[0].value, abs=1e-4)
-            assert [abs(x.value) for x in parts] == sorted(
-                (abs(x.value) for x in parts), reverse=True
-            )
+            sizes = [abs(part.value) for part in parts]
+            assert sizes == sorted(sizes, reverse=True)
             for part in parts:
                 if part.words == "way to the pickup":
                     assert (part.value > 0) == (part.difference * theta[0] > 0)
@@ -168,16 +154,10 @@ def test_the_parts_of_a_score_add_up(instance, monkeypatch):
 def test_probabilities_are_those_of_the_network(instance, policies):
     policy = policies["network"]
     decision = trace_policy(policy, instance, greedy=True).decisions[0]
-    simulator = acerl_np.Simulator(
-        instance, scaling=policy.scaling, task_slots=policy.task_slots, n_vehicles=policy.n_vehicles
-    )
-    mask = simulator.action_mask
-    draws = policy.act(
-        np.repeat(simulator.observation, 4000, axis=0),
-        np.repeat(mask, 4000, axis=0),
-        rng=np.random.default_rng(0),
-    )
-    shares = Counter(draws.tolist())
+    shape = {"task_slots": policy.task_slots, "n_vehicles": policy.n_vehicles}
+    simulator = acerl_np.Simulator(instance, scaling=policy.scaling, **shape)
+    seen = (np.repeat(x, 4000, axis=0) for x in (simulator.observation, simulator.action_mask))
+    shares = Counter(policy.act(*seen, rng=np.random.default_rng(0)).tolist())
     names = ["FCFS", "EDD", "NVF", "STD"]
     for item in decision.reason.alternatives:
         share = shares[item.vehicle * 4 + names.index(item.rule)] / 4000
@@ -186,11 +166,8 @@ def test_probabilities_are_those_of_the_network(instance, policies):
 
 def test_past_assignments(instance, tmp_path):
     trace = trace_policy("NVF", instance)
-    lines = [
-        f"{instance.tasks[trip.task]},{instance.layout.vehicles[trip.vehicle].id},{trip.start + 7}\n"
-        for trip in trace.trips
-        if trip.delivered
-    ]
+    fleet, trips = instance.layout.vehicles, [trip for trip in trace.trips if trip.delivered]
+    lines = [f"{instance.tasks[x.task]},{fleet[x.vehicle].id},{x.start + 7}\n" for x in trips]
     path = tmp_path / "past.csv"
     path.write_text("task,vehicle,start\n" + "".join(lines))
     past = read_assignments(path, instance)
@@ -213,16 +190,13 @@ def test_random_breakdowns_are_those_of_the_trial(instance):
     assert traces[0].stops != traces[1].stops
 
 
-@pytest.mark.parametrize(
-    ("policy", "options", "kind", "message"),
-    [
+def test_what_cannot_be_traced(instance):
+    for policy, options, kind, message in (
         ("Static", {}, PolicyError, "expected the plan itself"),
         ("FIFO", {}, PolicyError, "unknown"),
         (3, {}, PolicyError, "policy: read 3; expected a policy, a rule's name, .*an object"),
         ("EDD", {"trial": -1}, InputError, "trial: read -1; expected a whole number from 0 on"),
         ("EDD", {"seed": "x"}, acerl_np.ConfigError, "seed"),
-    ],
-)
-def test_what_cannot_be_traced(instance, policy, options, kind, message):
-    with pytest.raises(kind, match=message):
-        trace_policy(policy, instance, **options)
+    ):
+        with pytest.raises(kind, match=message):
+            trace_policy(policy, instance, **options)

@@ -85,12 +85,10 @@ def test_all_settings_meet_the_same_shifts_and_draws(shifts, monkeypatch):
 
 
 def test_fleets_are_the_first_ones_or_have_more_like_them_in_turn():
-    def vehicle(name, start, **more):
-        return {"id": name, "start": start, **more}
-
+    breakdowns = [{"time": 9, "repair_time": 9}]
     own = [
-        vehicle("a", "p0", speed=2),
-        vehicle("v1", "p1", speed=3, breakdowns=[{"time": 9, "repair_time": 9}]),
+        {"id": "a", "start": "p0", "speed": 2},
+        {"id": "v1", "start": "p1", "speed": 3, "breakdowns": breakdowns},
     ]
     layout = acerl_np.Layout.from_dict({**acerl_np.load_layout("dmh").to_dict(), "vehicles": own})
     assert resize_fleet(layout, 1).vehicles == layout.vehicles[:1]
@@ -100,37 +98,31 @@ def test_fleets_are_the_first_ones_or_have_more_like_them_in_turn():
     ]
 
 
-def test_the_best_rule_is_told_by_the_other_records(monkeypatch, shifts):
-    """`one` is far better on the first record alone, `other` a little on the two others."""
-    values = {"one": [0.0, 6.0, 6.0], "other": [9.0, 5.0, 5.0]}
+def let_play(monkeypatch, values):
+    """Let each policy have these objectives, and waiting times."""
 
     def play(policy, instances, playing, *, keys):
-        return make_trials(values[policy])
+        value, *waiting = values[policy]
+        return make_trials(value, **({"waiting": waiting[0]} if waiting else {}))
 
     monkeypatch.setattr(whatif, "play_policy", play)
+
+
+def test_the_best_rule_is_told_by_the_other_records(monkeypatch, shifts):
+    """`one` is far better on the first record alone, `other` a little on the two others."""
+    let_play(monkeypatch, {"one": [[0.0, 6.0, 6.0]], "other": [[9.0, 5.0, 5.0]]})
     [row] = what_if(shifts, {}, {"best": ("one", "other")})
     assert row.trials.value.ravel().tolist() == [9.0, 6.0, 6.0]
     assert row.rules == ("one", "other")
     [row] = what_if(shifts[:1], {}, {"best": ("one", "other")})
     assert row.trials.value[0, 0] == 0.0
-
-
-@pytest.mark.parametrize(("waiting", "rule"), [(7.0, "other"), (9.0, "one")])
-def test_the_best_rule_is_that_of_the_least_of_what_the_target_measures(
-    monkeypatch, shifts, waiting, rule
-):
-    """Equals in it are told apart by the objective."""
-    values = {"one": (1.0, 9.0), "other": (5.0, waiting)}
-
-    def play(policy, instances, playing, *, keys):
-        value, waited = values[policy]
-        return make_trials([value] * 3, waiting=[waited] * 3)
-
-    monkeypatch.setattr(whatif, "play_policy", play)
-    rules = {"best": ("one", "other")}
-    assert what_if(shifts, {}, rules)[0].rules == ("one",)
-    [row] = what_if(shifts, {}, rules, target=Target("waiting", 120.0))
-    assert row.rules == (rule,) and row.measure("waiting")[0] == waiting
+    # That of the least of what the target measures; equals in it are told apart by the objective.
+    for waiting, rule in ((7.0, "other"), (9.0, "one")):
+        let_play(monkeypatch, {"one": ([1.0] * 3, [9.0] * 3), "other": ([5.0] * 3, [waiting] * 3)})
+        rules = {"best": ("one", "other")}
+        assert what_if(shifts, {}, rules)[0].rules == ("one",)
+        [row] = what_if(shifts, {}, rules, target=Target("waiting", 120.0))
+        assert row.rules == (rule,) and row.measure("waiting")[0] == waiting
 
 
 def make_trials(values, late=None, **more):
@@ -161,34 +153,35 @@ def make_rows(lates, knob="vehicles", policy="mine", **more):
 
 
 def test_answers_name_the_smallest_fleet_and_the_one_that_misses():
-    clear = {3: [0.2, 0.3], 4: [0.05, 0.05], 5: [0.011, 0.013], 6: [0.0, 0.0]}
-    target = Target.read("late<2%")
-    assert answer_target(make_rows(clear), target) == [
-        "late below 2 %, mine: reached with 5 vehicles, 1.2 ± 0.1 %, not with 4 vehicles, 5.0 ± 0.0 %."
-    ]
     unfinished = [np.nan, np.nan]
-    assert answer_target(make_rows({1: unfinished, 2: [0.03, 0.04]}), target) == [
-        "late below 2 %, mine: not reached; closest with 2 vehicles, 3.5 ± 0.5 %."
-    ]
-    assert answer_target(make_rows({1: [0.001, 0.02], 2: [0.0, 0.0]}), target) == [
-        "late below 2 %, mine: reached with 1 vehicle, 1.1 ± 0.9 % (1 vehicle: within two standard errors of "
-        "the limit, more records would tell)."
-    ]
-    # Of a larger fleet that misses again the smaller one's answer is not all.
-    again = {3: [0.2, 0.2], 4: [0.01, 0.01], 5: [0.05, 0.05], 6: [0.0, 0.0], 7: [0.3, 0.3]}
-    assert answer_target(make_rows(again), target) == [
-        "late below 2 %, mine: reached with 4 vehicles, 1.0 ± 0.0 %, not with 3 vehicles, 20.0 ± 0.0 % "
-        "and not with 5 vehicles, 5.0 ± 0.0 % and not with 7 vehicles, 30.0 ± 0.0 %."
-    ]
-    # Of demand it is the most, and a rule that was chosen is named.
-    rows = [
-        replace(row, rules=("nearest", "opentcs"))
-        for row in make_rows({0.8: [0.0, 0.0], 1.2: [0.01, 0.01], 1.4: [0.1, 0.1]}, "demand")
-    ]
-    assert answer_target(rows, target) == [
-        "late below 2 %, mine: reached with demand 1.2 (nearest), 1.0 ± 0.0 %, not with demand 1.4 "
-        "(nearest), 10.0 ± 0.0 %."
-    ]
+    demand = make_rows({0.8: [0.0, 0.0], 1.2: [0.01, 0.01], 1.4: [0.1, 0.1]}, "demand")
+    for rows, answer in (
+        (
+            make_rows({3: [0.2, 0.3], 4: [0.05, 0.05], 5: [0.011, 0.013], 6: [0.0, 0.0]}),
+            "reached with 5 vehicles, 1.2 ± 0.1 %, not with 4 vehicles, 5.0 ± 0.0 %.",
+        ),
+        (
+            make_rows({1: unfinished, 2: [0.03, 0.04]}),
+            "not reached; closest with 2 vehicles, 3.5 ± 0.5 %.",
+        ),
+        (
+            make_rows({1: [0.001, 0.02], 2: [0.0, 0.0]}),
+            "reached with 1 vehicle, 1.1 ± 0.9 % (1 vehicle: within two standard errors of the limit, "
+            "more records would tell).",
+        ),
+        # Of a larger fleet that misses again the smaller one's answer is not all.
+        (
+            make_rows({k: [x, x] for k, x in {3: 0.2, 4: 0.01, 5: 0.05, 6: 0.0, 7: 0.3}.items()}),
+            "reached with 4 vehicles, 1.0 ± 0.0 %, not with 3 vehicles, 20.0 ± 0.0 % "
+            "and not with 5 vehicles, 5.0 ± 0.0 % and not with 7 vehicles, 30.0 ± 0.0 %.",
+        ),
+        # Of demand it is the most, and a rule that was chosen is named.
+        (
+            [replace(row, rules=("nearest", "opentcs")) for row in demand],
+            "reached with demand 1.2 (nearest), 1.0 ± 0.0 %, not with demand 1.4 (nearest), 10.0 ± 0.0 %.",
+        ),
+    ):
+        assert answer_target(rows, Target.read("late<2%")) == [f"late below 2 %, mine: {answer}"]
 
 
 def test_answers_for_each_policy_and_each_setting_of_other_knobs():
@@ -203,26 +196,17 @@ def test_answers_for_each_policy_and_each_setting_of_other_knobs():
     assert ["not reached" in text for text in found] == [False, True, False]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_targets_are_read_or_refused():
+    for text, expected in (
         ("late<2%", Target("late", 2.0)),
         (" waiting < 120 s ", Target("waiting", 120.0)),
         ("utilisation<85", Target("utilisation", 85.0)),
-    ],
-)
-def test_targets_are_read(text, expected):
-    assert Target.read(text) == expected
-
-
-@pytest.mark.parametrize(
-    "text", ["late", "late>2%", "late<2s", "late<", "late<0", "late<1.2.3", "lat<2%", "<2", ""]
-)
-def test_unusable_targets_are_refused(text):
-    with pytest.raises(
-        InputError, match=r"target: read .*; expected a measure below a number, such as 'late<2%'"
     ):
-        Target.read(text)
+        assert Target.read(text) == expected
+    words = r"target: read .*; expected a measure below a number, such as 'late<2%'"
+    for text in ("late", "late>2%", "late<2s", "late<", "late<0", "late<1.2.3", "lat<2%", "<2", ""):
+        with pytest.raises(InputError, match=words):
+            Target.read(text)
 
 
 def test_what_cannot_be_played_is_refused_before_anything_is(shifts, monkeypatch):
@@ -249,8 +233,7 @@ def test_what_cannot_be_played_is_refused_before_anything_is(shifts, monkeypatch
         with pytest.raises(InputError, match=re.escape(words)):
             what_if(records, knobs)
 
-
-def test_a_fleet_that_cannot_carry_a_task_is_refused(shifts):
+    # A fleet that cannot carry a task
     fleet = shifts[0].layout.vehicles
     layout = shifts[0].layout.with_fleet([replace(fleet[0], capacity=1.0), *fleet[1:]])
     record = replace(shifts[0], layout=layout, demand=np.full(shifts[0].n_tasks, 2.0))

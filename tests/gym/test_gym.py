@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_vehicles import NaiveEpisode
+from naive_full import NaiveEpisode
 from pages import make_powered
 from tables_and_refusals import list_unrefused
 from worlds import RAW, make_task, straight_floor, with_chargers, with_parking, worlds

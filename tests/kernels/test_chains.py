@@ -4,7 +4,6 @@ import pytest
 import worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_chains import NaiveEpisode
 from played import compare, compare_drawn, list_kinds
 
 import acerl_np
@@ -16,7 +15,7 @@ KINDS = list_kinds(worlds.with_chains(worlds.worlds()))
 
 
 def compare_seed(seed, commitment):
-    fast, slow = compare(NaiveEpisode, worlds.chained_world(seed), commitment, seed % 9, seed)
+    fast, slow = compare(worlds.chained_world(seed), commitment, seed % 9, seed)
     assert fast.time == slow.makespan
 
 
@@ -31,7 +30,7 @@ def test_the_kernels_equal_the_slow_simulator_on_a_small_floor(seed, commitment)
 @settings(max_examples=25)
 @given(data=st.data())
 def test_the_kernels_equal_the_slow_simulator(kind, commitment, data):
-    compare_drawn(NaiveEpisode, KINDS[kind], commitment, data)
+    compare_drawn(KINDS[kind], commitment, data)
 
 
 @pytest.mark.parametrize("rule", ["FCFS", "EDD", "NVF", "STD", "LWT", "AHP"])
@@ -53,4 +52,4 @@ def test_the_kernels_equal_the_slow_simulator_on_many_small_floors(commitment):
 @settings(max_examples=700)
 @given(data=st.data())
 def test_the_kernels_equal_the_slow_simulator_on_many_floors(kind, commitment, data):
-    compare_drawn(NaiveEpisode, KINDS[kind], commitment, data)
+    compare_drawn(KINDS[kind], commitment, data)

@@ -4,8 +4,8 @@ import math
 import random
 from statistics import fmean
 
+import naive_full
 import naive_index
-import naive_vehicles
 import naive_yardsticks
 import numpy as np
 import pytest
@@ -64,9 +64,7 @@ class Seen:
         battery, slow = vehicle.battery, self.slow
         if battery is not None:
             beyond = vehicle.level - slow._need(vehicle, task)
-            ticks = naive_vehicles.ticks_to_charger(
-                slow._floor, slow._chargers, task.delivery, vehicle
-            )
+            ticks = naive_full.ticks_to_charger(slow._floor, slow._chargers, task.delivery, vehicle)
             found["level"] = vehicle.level / battery.capacity
             found["reserve"] = beyond / battery.capacity
             found["charger_near"] = ticks / self.unit
@@ -87,9 +85,7 @@ class Seen:
         """The features of waiting."""
         n = len(self.vehicles)
         free = [self.is_free(v) for v in range(n)]
-        busy = [
-            vehicle for vehicle, is_free in zip(self.vehicles, free, strict=True) if not is_free
-        ]
+        busy = (vehicle for v, vehicle in enumerate(self.vehicles) if not free[v])
         soonest = min(map(self.find_soonest, busy), default=math.inf)
         due = min(task.due for task in self.pool) - self.now
         words = [vehicle.word for vehicle in self.vehicles]
@@ -109,18 +105,14 @@ class Seen:
         for v, name in self.slow.candidates():
             costs[v, names[name]] = self.find_way(v, self.pool[names[name]])[1]
         for v, vehicle in enumerate(self.vehicles):
-            if (
-                self.slow.commitment == "pickup"
-                and vehicle.word == "working"
-                and not self.is_free(v)
-            ):
-                fitting = [k for k, task in enumerate(self.pool) if self.fits_later(vehicle, task)]
-                highest = max((self.pool[k].priority for k in fitting), default=0)
-                for k in fitting:
-                    if self.pool[k].priority == highest:
-                        way = vehicle.task.delivery, self.pool[k].pickup, vehicle.speed
-                        seconds = naive_index.drive(self.slow._floor, *way)
-                        later[v, k] = vehicle.finish - self.now + seconds
+            if self.slow.commitment != "pickup" or vehicle.word != "working" or self.is_free(v):
+                continue
+            fitting = [k for k, task in enumerate(self.pool) if self.fits_later(vehicle, task)]
+            highest = max((self.pool[k].priority for k in fitting), default=0)
+            for k in (k for k in fitting if self.pool[k].priority == highest):
+                way = vehicle.task.delivery, self.pool[k].pickup, vehicle.speed
+                seconds = naive_index.drive(self.slow._floor, *way)
+                later[v, k] = vehicle.finish - self.now + seconds
         for some in (costs, later):
             for v, k in some:
                 some[v, k] -= 0.3 * (self.now - self.pool[k].waiting_since)
@@ -163,9 +155,8 @@ def check_index(fast, seen, policy):
         scores[v, k] = sum(scaled[name] * found[name] for name in found)
     if waits:
         expected = seen.wait()
-        assert dict(zip(WAITING, pairs.wait.tolist(), strict=True)) == pytest.approx(
-            expected, rel=1e-4, abs=1e-4
-        )
+        found = dict(zip(WAITING, pairs.wait.tolist(), strict=True))
+        assert found == pytest.approx(expected, rel=1e-4, abs=1e-4)
         scores[-1, -1] = sum(scaled[name] * value for name, value in expected.items())
     assert scores[chosen] == pytest.approx(max(scores.values()), rel=1e-3, abs=1e-3)
     return chosen
@@ -200,7 +191,7 @@ def play(world, commitment, seed):
     policy = IndexPolicy(theta, features=KNOWN, planned_breakdowns=False)
     layout = Layout.from_dict(world.layout).with_commitment(commitment)
     fast = Played(layout, world.rows)
-    slow = naive_vehicles.NaiveEpisode(
+    slow = naive_full.NaiveEpisode(
         world.layout, world.rows, commitment=commitment, scaling=worlds.RAW
     )
     while not slow.done:
@@ -261,9 +252,8 @@ def look_ahead(world, commitment, seed):
     asked = []
     for base in (RulePolicy("nearest"), RulePolicy("assignment"), index):
         for horizon in (np.inf, 1e9):
-            ahead = Lookahead(
-                getattr(base, "name", base), futures=0, objective="tardiness", horizon=horizon
-            )
+            how = {"futures": 0, "objective": "tardiness", "horizon": horizon}
+            ahead = Lookahead(getattr(base, "name", base), **how)
             problem, make = ahead.prepare(fast.problem, [layout], True)
             asked.append((base, horizon, problem, make()))
     while fast.phase == S.RUNNING:

@@ -8,7 +8,6 @@ import pytest
 import worlds
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from naive_vehicles import NaiveEpisode
 from played import KINDS, ROW, Played, compare, compare_drawn
 
 from acerl_np import Layout
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.oracle
 @settings(max_examples=25)
 @given(data=st.data())
 def test_the_kernels_equal_the_slow_simulator(kind, commitment, data):
-    compare_drawn(NaiveEpisode, KINDS[kind], commitment, data)
+    compare_drawn(KINDS[kind], commitment, data)
 
 
 @pytest.mark.long
@@ -33,7 +32,7 @@ def test_the_kernels_equal_the_slow_simulator(kind, commitment, data):
 @settings(max_examples=700)
 @given(data=st.data())
 def test_the_kernels_equal_the_slow_simulator_on_many_floors(kind, commitment, data):
-    compare_drawn(NaiveEpisode, KINDS[kind], commitment, data)
+    compare_drawn(KINDS[kind], commitment, data)
 
 
 @st.composite
@@ -82,22 +81,14 @@ def test_who_charges_where_others_park_has_no_place_there(seed):
     """v1 leaves the charger at the tick at which v0 drives there to park."""
     battery = dict.fromkeys(("idle", "empty", "loaded", "tow"), 0)
     battery |= {"capacity": 90, "charge": 1, "critical": 1, "resume": 2, "good": 60, "full": 80}
-    starts = {"v0": ("s0", 90), "v1": ("s1", 9)}
-    layout = {
-        "format": 1,
-        "sites": [{"id": "s0", "x": 0, "y": 0}, {"id": "s1", "x": 9, "y": 0}],
-        "edges": [{"a": "s0", "b": "s1"}],
-        "vehicles": [
-            {"id": v, "start": site, "speed": 1, "capacity": 0, "battery": {**battery, "start": level}}
-            for v, (site, level) in starts.items()
-        ],
-        "task_slots": 1,
-        "chargers": [{"site": "s1", "slots": 1}],
-        "parking": {"after": 10, "places": [{"site": "s1", "places": 1}]},
-    }  # fmt: skip
+    vehicles = [
+        {"id": "v0", "start": "B", "speed": 1, "battery": {**battery, "start": 90}},
+        {"id": "v1", "start": "C", "speed": 1, "battery": {**battery, "start": 9}},
+    ]
+    keys = {"chargers": [{"site": "C"}], "parking": {"after": 10, "places": [{"site": "C"}]}}
+    edges = [{"a": "A", "b": "B"}, {"a": "B", "b": "C", "length": 9}]
+    layout = worlds.straight_floor(vehicles, task_slots=1, edges=edges, **keys)
     rows = [
-        {"task": f"t{k}", "pickup": "s1", "delivery": "s0", "arrival_time": arrival,
-         "expiry_time": 9, "handling_time": 0, "demand": 0}
-        for k, arrival in enumerate((10, 12, 13))
-    ]  # fmt: skip
-    compare(NaiveEpisode, worlds.World(layout, rows, [0]), "assignment", 0, seed)
+        worlds.make_task(f"t{k}", "C", "B", arrival, 9) for k, arrival in enumerate((10, 12, 13))
+    ]
+    compare(worlds.World(layout, rows, [0]), "assignment", 0, seed)

@@ -7,8 +7,7 @@ import json
 import math
 import random
 
-import naive_chains
-import naive_vehicles
+import naive_full
 import numba
 import numpy as np
 import pytest
@@ -59,7 +58,7 @@ JIT = not numba.config.DISABLE_JIT
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
 
 
-class Plant(naive_vehicles.NaiveEpisode):
+class Plant(naive_full.NaiveEpisode):
     """The slow simulator as a perfect plant: it tells what happens and does what a dispatcher decides.
 
     With `passes` it tells the true moments at which vehicles come to sites.
@@ -170,7 +169,7 @@ class Plant(naive_vehicles.NaiveEpisode):
         return self
 
 
-class ChainPlant(Plant, naive_chains.NaiveEpisode):
+class ChainPlant(Plant):
     """A plant with machines: it tells of all tasks of a chain with the first, and when each is ready."""
 
     def __init__(self, *args, **options):
@@ -204,7 +203,7 @@ class ChainPlant(Plant, naive_chains.NaiveEpisode):
             if names != self.work.get(site, []):
                 self.work[site] = names
                 left = sum(task.processed - self.time for task in machine.in_service)
-                left += sum(map(naive_chains.count_ticks, machine.queue))
+                left += sum(map(naive_full.count_ticks, machine.queue))
                 self.events.append(MachineBusy(now, site, float(left)))
 
 

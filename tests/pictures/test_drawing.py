@@ -41,19 +41,15 @@ def test_a_picture_is_what_its_name_says_and_repeats(tmp_path, form, monkeypatch
     assert first.startswith(STARTS[form]) and first == second
 
 
-@pytest.mark.parametrize("name", ["a.jpg", "a", ".png", "a.png\n"])
-def test_other_endings_are_refused(name):
-    with pytest.raises(InputError, match="expected a picture's name in png, svg, pdf") as caught:
-        check_form(name)
-    assert "\n" not in str(caught.value)
-
-
 def test_nothing_is_left_of_a_picture_that_fails(tmp_path):
     with pytest.raises(ZeroDivisionError), open_figure(tmp_path / "a.png", 1.0, 1.0):
         _ = 1 // 0
     with pytest.raises(StorageError, match="cannot write"):
         draw(tmp_path / "nowhere" / "a.png")
     assert list(tmp_path.iterdir()) == []
+    for name in ("a.jpg", "a", ".png", "a.png\n"):
+        with pytest.raises(InputError, match=r"\A.*expected a picture's name in png, svg, pdf.*\Z"):
+            check_form(name)
 
 
 def test_lines_differ_in_more_than_colour():
@@ -70,9 +66,7 @@ def test_names_are_cut_where_they_say_least():
     # Letters of China, Japan and Korea take the room of two.
     assert count_letters("ab上海") == 6
     assert cut("上海上海", 8) == "上海上海" and cut("上海上海", 7) == "上海上…"
-
-
-def test_long_names_go_on_where_they_have_a_joint():
+    # Long names go on where they have a joint.
     assert wrap("tasks-2026-03-02-early", 22) == "tasks-2026-03-02-early"
     assert wrap("tasks-2026-03-02-early", 12) == "tasks-2026-\n03-02-early"
     assert wrap("one two three", 8) == "one two\nthree"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from boxes import draw_figure, draw_texts, find_faults
 from pages import make_powered
-from worlds import make_task
+from worlds import make_hall, make_task, straight_floor
 
 import acerl_np
 from acerl_np.evaluation.tracing import trace_policy
@@ -16,30 +16,6 @@ from acerl_np.pictures.gantt import LOOKS, draw_gantt, list_bars
 from acerl_np.pictures.maps import count_traffic, draw_traffic
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-
-
-def make_hall(n_vehicles=20, n_tasks=1000, seed=0):
-    """A floor of 10 x 10 sites with a busy fleet that breaks down here and there."""
-    rng = np.random.default_rng(seed)
-    names = [f"s{row}-{column}" for row in range(10) for column in range(10)]
-    edges = [(k, k + 1) for k in range(100) if k % 10 < 9] + [(k, k + 10) for k in range(90)]
-    fleet = [{"id": f"agv-{k:02d}", "start": names[k % 4], "speed": 2} for k in range(n_vehicles)]
-    for k in range(0, n_vehicles, 3):
-        fleet[k]["breakdowns"] = [{"time": 300 + 50 * k, "repair_time": 200}]
-    sites = [
-        {"id": name, "x": 20 * (k % 10), "y": 15 * (k // 10), "kind": "ab"[k % 2]}
-        for k, name in enumerate(names)
-    ]
-    ways = [
-        {"a": names[a], "b": names[b], "length": 20, "one_way": 40 <= a == b - 1 < 49}
-        for a, b in edges
-    ]
-    layout = {"format": 1, "name": "hall", "sites": sites, "edges": ways, "vehicles": fleet}
-    places = [rng.choice(100, 2, replace=False) for _ in range(n_tasks)]
-    rows = [
-        make_task(f"task-{k}", names[a], names[b], 5 * k, 300) for k, (a, b) in enumerate(places)
-    ]
-    return Instance.from_rows("busy", Layout.from_dict(layout), rows)
 
 
 @pytest.fixture(scope="module")
@@ -120,12 +96,12 @@ def test_ids_stand_inside_their_bars(traces):
 def count_slowly(trace):
     """Drives along each pair of sites, loaded and empty."""
     names = [site.id for site in trace.instance.layout.sites]
-    counts = {}
+    counts = Counter()
     for way in (*trace.trips, *trace.errands):
         for step in way.steps:
             if step.origin != step.target:
                 key = (*sorted((names[step.origin], names[step.target])), step.loaded)
-                counts[key] = counts.get(key, 0.0) + step.last - step.first
+                counts[key] += step.last - step.first
     return counts
 
 
@@ -134,7 +110,7 @@ def test_edges_are_as_busy_as_a_slow_count_says(traces):
         layout, slow = trace.instance.layout, count_slowly(trace)
         traffic = count_traffic(trace)
         for k, edge in enumerate(layout.edges):
-            own = [slow.get((*sorted((edge.a, edge.b)), loaded), 0.0) for loaded in (True, False)]
+            own = [slow[*sorted((edge.a, edge.b)), loaded] for loaded in (True, False)]
             np.testing.assert_allclose(traffic[:, k], own)
         whole = sum(slow.values())
         assert traffic.sum() == pytest.approx(whole)
@@ -142,14 +118,13 @@ def test_edges_are_as_busy_as_a_slow_count_says(traces):
         [lines] = [x for x in figure.axes[0].collections if hasattr(x, "get_segments")]
         place = {(site.x, site.y): site.id for site in layout.sites}
         drawn = {}
-        for segment, share, width in zip(
-            lines.get_segments(), lines.get_array(), lines.get_linewidths(), strict=True
-        ):
+        parts = lines.get_segments(), lines.get_array(), lines.get_linewidths()
+        for segment, share, width in zip(*parts, strict=True):
             ends = tuple(sorted(place[tuple(map(float, point))] for point in segment))
             drawn[ends] = share, width
-        expected = {}
+        expected = Counter()
         for (a, b, _), passes in slow.items():
-            expected[a, b] = expected.get((a, b), 0.0) + passes * 3600 / trace.end
+            expected[a, b] += passes * 3600 / trace.end
         assert {ends: share for ends, (share, _) in drawn.items()} == pytest.approx(expected)
         by_share = [width for _, width in sorted(drawn.values())]
         assert by_share == sorted(by_share) and by_share[0] < by_share[-1]
@@ -158,17 +133,11 @@ def test_edges_are_as_busy_as_a_slow_count_says(traces):
 
 
 def test_edges_between_the_same_sites_count_once():
-    layout = {
-        "format": 1,
-        "name": "twice",
-        "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("ab")],
-        "edges": [{"a": a, "b": b, "length": 10, "one_way": True} for a, b in ("ab", "ba")],
-        "vehicles": [{"id": "v", "start": "b", "speed": 1}],
-    }
-    row = make_task("t", "a", "b", 0, 99)
-    instance = Instance.from_rows("one", Layout.from_dict(layout), [row])
-    traffic = count_traffic(trace_policy("EDD", instance))
-    assert traffic.tolist() == [[1.0, 0.0], [1.0, 0.0]]
+    edges = [{"a": a, "b": b, "one_way": True} for a, b in ("AB", "BA", "BC", "CB")]
+    floor = straight_floor([{"id": "v", "start": "B", "speed": 1}], edges=edges)
+    row = make_task("t", "A", "B", 0, 99)
+    instance = Instance.from_rows("one", Layout.from_dict(floor), [row])
+    assert count_traffic(trace_policy("EDD", instance)).tolist() == [[1.0, 0.0, 0.0, 0.0]] * 2
 
 
 def test_no_text_hides_another(traces):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pages import EVIL, HOSTILE, make_chained, make_instance
 
 import acerl_np
-from acerl_np import IndexPolicy, Instance, evaluate_policy
+from acerl_np import IndexPolicy, Instance
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.pictures.gantt import list_bars
 from acerl_np.pictures.replay import _read, format_data, make_replay, write_replay
@@ -69,19 +69,17 @@ def test_the_policy_allows_this_script_and_this_style_and_nothing_else(dmh):
         assert tag not in ("img", "link", "iframe", "object", "embed", "base")
         assert not {"src", "href", "style"} & set(attrs)
         assert not any(name.startswith("on") for name in attrs)
-
-
-def test_the_script_sets_texts_only():
+    # The script sets texts only.
     script = "".join(_read(name) for name in ("episode.js", "words.js", "drawing.js", "page.js"))
     assert "textContent" in script
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "http"):
         assert word not in script
 
 
-@pytest.mark.parametrize("count", [1, 2])
-def test_dmh_fits_into_300_kb(dmh, count, tmp_path):
-    write_replay(dmh[:count], tmp_path / "page.html")
-    assert 30_000 < (tmp_path / "page.html").stat().st_size < 300_000
+def test_dmh_fits_into_300_kb(dmh, tmp_path):
+    for count in (1, 2):
+        write_replay(dmh[:count], tmp_path / "page.html")
+        assert 30_000 < (tmp_path / "page.html").stat().st_size < 300_000
 
 
 @given(st.text())
@@ -98,9 +96,8 @@ def test_hostile_names_stay_data():
     assert data["runs"][0]["label"] == data["layout"] == HOSTILE
     plain = make_replay(trace_policy("EDD", make_instance(), label="EDD"))
     assert Reader(page).tags == Reader(plain).tags  # no element more
-    assert "onerror" not in "".join(
-        re.findall(r"<[^>]*>", page.split('type="application/json"')[0])
-    )
+    head = page.split('type="application/json"')[0]
+    assert "onerror" not in "".join(re.findall(r"<[^>]*>", head))
 
 
 def test_the_objective_and_the_parts_of_scores_are_in_the_data():
@@ -128,47 +125,45 @@ def test_the_objective_and_the_parts_of_scores_are_in_the_data():
     assert read_data(make_replay(stopped))["runs"][0]["objective"] == "late: –"
 
 
+def read_way(run, trip):
+    """(start, origin, target, seconds, shares) of the legs of a trip on the page."""
+    starts, legs = trip[3][::2], trip[3][1::2]
+    return [
+        (start + begin, origin, target, reach - begin, shares or [0, 1])
+        for start, leg in zip(starts, legs, strict=True)
+        for begin, origin, target, reach, *shares in run["legs"][leg]
+    ]
+
+
 @pytest.mark.parametrize("rule", ["EDD", "STD", "MIX"])
 def test_the_data_are_those_of_the_trace(rule):
     trace = trace_policy(rule, make_instance())
-    run = read_data(make_replay(trace))
-    tasks, [run] = run["tasks"], run["runs"]
-    instance = trace.instance
-    assert (run["makespan"], run["tardiness"]) == pytest.approx((trace.makespan, trace.tardiness))
-    played = evaluate_policy(rule, instance, trials=1)
-    assert run["late"] == pytest.approx(played.late[0, 0])
-    assert run["waiting"] == pytest.approx(played.waiting[0, 0])
+    data = read_data(make_replay(trace))
+    tasks, [run] = data["tasks"], data["runs"]
+    own = trace.makespan, trace.tardiness, trace.late, trace.waiting
+    names = "makespan", "tardiness", "late", "waiting"
+    assert [run[name] for name in names] == pytest.approx(own)
     assert run["objective"] == ""
-    assert [t[3] for t in tasks] == np.ceil(instance.arrival).tolist()
-    finish = np.full(len(tasks), np.nan)
-    for decision, trip in zip(run["decisions"], run["trips"], strict=True):
-        if trip[2]:
-            finish[decision[2]] = trip[0]
-    assert finish.tolist() == trace.finish.tolist()
-    delay = [max(0.0, end - due) for end, (*_, due) in zip(finish, tasks, strict=True)]
-    assert np.mean(delay) == pytest.approx(trace.tardiness, abs=1e-9)
+    assert [t[3] for t in tasks] == np.ceil(trace.instance.arrival).tolist()
+    ends = {
+        d[2]: trip[0] for d, trip in zip(run["decisions"], run["trips"], strict=True) if trip[2]
+    }
+    assert [ends[k] for k in range(len(tasks))] == trace.finish.tolist()
+    delay = [max(0.0, ends[k] - due) for k, (*_, due) in enumerate(tasks)]
+    assert delay == pytest.approx(trace.delay, abs=1e-9)
     assert [d[:3] for d in run["decisions"]] == [[*d[:3]] for d in trace.decisions]
     for written, decision in zip(run["decisions"], trace.decisions, strict=True):
         assert run["texts"][written[3]] == decision.reason.by
         chosen = written[6][written[5]] if written[6] else None
         assert chosen is None or chosen[:2] == list(decision[1:3])
-        assert [a[3] for a in written[6]] == pytest.approx(
-            [a.value for a in decision.reason.alternatives], rel=1e-5
-        )
-    assert [tuple(stop) for stop in run["stops"]] == [stop[:3] for stop in trace.stops]
-    assert run["stops"], "no breakdown"
+        values = [a.value for a in decision.reason.alternatives]
+        assert [a[3] for a in written[6]] == pytest.approx(values, rel=1e-5)
+    assert [tuple(stop) for stop in run["stops"]] == [stop[:3] for stop in trace.stops] != []
     for written, trip in zip(run["trips"], trace.trips, strict=True):
-        way = [
-            (start + begin, origin, target, start + reach, shares)
-            for start, leg in zip(written[3][::2], written[3][1::2], strict=True)
-            for begin, origin, target, reach, *shares in run["legs"][leg]
-        ]
-        for row, step in zip(way, trip.steps, strict=True):
-            start, origin, target, reach, shares = row
-            assert (start, origin, target) == (step.start, step.origin, step.target)
-            assert (shares or [0, 1]) == pytest.approx([step.first, step.last], abs=1e-3)
+        for row, step in zip(read_way(run, written), trip.steps, strict=True):
+            assert row[:3] == (step.start, step.origin, step.target)
             drives = (step.last - step.first) / step.pace
-            assert reach - start == pytest.approx(drives, abs=1e-3)
+            assert [row[3], *row[4]] == pytest.approx([drives, step.first, step.last], abs=1e-3)
 
 
 def test_a_network_followed_one_rule_of_several_that_pick_one_task():
@@ -186,31 +181,27 @@ def test_a_network_followed_one_rule_of_several_that_pick_one_task():
     assert checked > 3
 
 
-def test_an_episode_that_was_stopped_has_no_makespan():
-    trace = trace_policy("EDD", make_instance(), horizon=40.0)
-    [run] = read_data(make_replay(trace))["runs"]
+def test_a_stopped_episode_and_the_records_own_clock_whatever_its_zone():
+    rows = make_instance().rows()
+    for row in rows:
+        row["arrival_time"] = f"2024-05-06T07:08:{int(row['arrival_time']) % 60:02}+05:30"
+    instance = Instance.from_rows("zoned", make_instance().layout, rows)
+    data = read_data(make_replay(trace_policy("EDD", instance)))
+    assert data["epoch"] == "2024-05-06T07:08:00.000"
+    [run] = read_data(make_replay(trace_policy("EDD", make_instance(), horizon=40.0)))["runs"]
     assert (run["makespan"], run["tardiness"], run["status"]) == (None, None, "stopped")
     assert run["end"] == 40 and 0 < sum(trip[2] for trip in run["trips"]) < 9
 
 
-def test_the_clock_of_the_record_is_kept_whatever_its_zone():
-    rows = make_instance().rows()
-    for row in rows:
-        row["arrival_time"] = f"2024-05-06T07:08:{int(row['arrival_time']) % 60:02}+05:30"
-    layout = make_instance().layout
-    instance = Instance.from_rows("zoned", layout, rows)
-    data = read_data(make_replay(trace_policy("EDD", instance)))
-    assert data["epoch"] == "2024-05-06T07:08:00.000"
-
-
 def test_what_cannot_be_shown_together_is_refused(dmh):
     other = trace_policy("EDD", acerl_np.load_instance("DMH-02"))
-    with pytest.raises(acerl_np.InputError, match="read 0; expected one or two"):
-        make_replay([])
-    with pytest.raises(acerl_np.InputError, match="read 3; expected one or two"):
-        make_replay([*dmh, dmh[0]])
-    with pytest.raises(acerl_np.InputError, match="'DMH-01' and 'DMH-02'; expected the same tasks"):
-        make_replay([dmh[0], other])
+    for traces, words in (
+        ([], "read 0; expected one or two"),
+        ([*dmh, dmh[0]], "read 3; expected one or two"),
+        ([dmh[0], other], "'DMH-01' and 'DMH-02'; expected the same tasks"),
+    ):
+        with pytest.raises(acerl_np.InputError, match=words):
+            make_replay(traces)
 
 
 def luminance(colour):
@@ -227,9 +218,7 @@ def contrast(a, b):
 
 TEXTS = [
     *((text, ground) for text in ("ink", "muted", "alarm") for ground in ("panel", "ground")),
-    *((f"on-{ground}", ground) for ground in ("load", "alarm")),
-    *((text, "control") for text in ("ink",)),
-    ("panel", "ink"),
+    *(("on-load", "load"), ("on-alarm", "alarm"), ("ink", "control"), ("panel", "ink")),
 ]
 
 

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from types import SimpleNamespace
 
-import naive_vehicles
+import naive_full
 import pytest
 import worlds
 from hypothesis import given, settings
@@ -101,7 +101,7 @@ def test_a_layout_that_no_vehicle_can_charge_on_is_refused_in_a_line(name):
 def test_needs_are_those_of_the_slow_simulator(world):
     instance = world.instance()
     layout = instance.layout
-    slow = naive_vehicles.NaiveEpisode(world.layout, world.rows)
+    slow = naive_full.NaiveEpisode(world.layout, world.rows)
     for vehicle, own, battery in zip(
         layout.vehicles, slow._vehicles, layout.batteries, strict=True
     ):

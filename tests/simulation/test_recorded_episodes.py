@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import naive
+import numba
 import numpy as np
 import pytest
 
@@ -20,16 +21,9 @@ def compare_decision(simulator, b, episode, k):
     row = FIRST_DECISION[episode] + k
     where = f"decision {k} of recorded episode {episode}"
     assert simulator.time[b] == RECORDED["decision_time"][row], where
-    np.testing.assert_array_equal(
-        simulator.action_mask[b], RECORDED["decision_mask"][row], err_msg=where
-    )
-    np.testing.assert_allclose(
-        simulator.observation[b],
-        RECORDED["decision_observation"][row],
-        rtol=1e-6,
-        atol=1e-6,
-        err_msg=where,
-    )
+    assert simulator.action_mask[b].tolist() == RECORDED["decision_mask"][row].tolist(), where
+    seen, expected = simulator.observation[b], RECORDED["decision_observation"][row]
+    np.testing.assert_allclose(seen, expected, rtol=1e-6, atol=1e-6, err_msg=where)
 
 
 def compare_outcome(simulator, b, episode):
@@ -71,16 +65,11 @@ def test_recording_is_complete():
     assert (RECORDED["n_decisions"] > 30).any()
 
 
-def test_all_recorded_episodes_in_one_batch():
-    episodes = range(N_EPISODES)
+@pytest.mark.oracle
+def test_recorded_episodes_in_one_batch():
+    episodes = range(0, N_EPISODES, 7 if numba.config.DISABLE_JIT else 1)
     played = [load_instance(RECORDED["instance"][e]) for e in episodes]
     replay(Simulator(played, slots="pool"), episodes)
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize("episode", SINGLE_EPISODES)
-def test_recorded_episode_alone(episode):
-    replay(Simulator(load_instance(RECORDED["instance"][episode]), slots="pool"), [episode])
 
 
 @pytest.mark.parametrize("episode", SINGLE_EPISODES)

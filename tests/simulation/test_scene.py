@@ -24,6 +24,10 @@ def test_every_entry_has_a_name(suite, slots):
     simulator = Simulator(acerl_np.load_suite(suite), slots=slots, n_vehicles=5)
     names = simulator.observation_names
     assert len(set(names)) == len(names) == simulator.n_features
+    n = simulator.n_episodes
+    words = f"b: read {n}; expected the index of an episode, from 0 to {n - 1}"
+    with pytest.raises(InputError, match=words):
+        simulator.pairs(n)
 
 
 @pytest.mark.parametrize("slots", ["task", "pool"])
@@ -45,9 +49,7 @@ def test_a_name_says_what_the_entry_is(slots):
     simulator.assign([1], [1])
     assert simulator.time[0] == 8.0
     seen = dict(zip(simulator.observation_names, simulator.observation[0].tolist(), strict=True))
-    b, c = (
-        (1, 2) if slots == "task" else (1, 0)
-    )  # what a breakdown gives back is the last of the pool
+    b, c = 1, 2 if slots == "task" else 0  # what a breakdown gives back is the last of the pool
     expected = {
         f"slot {b}: loaded way": 16,
         f"slot {b}: waiting time": 7,
@@ -63,13 +65,6 @@ def test_a_name_says_what_the_entry_is(slots):
         "vehicle 1: capacity": 0,
     }
     assert {name: seen[name] for name in expected} == expected
-
-
-def test_an_episode_that_is_not_there():
-    with pytest.raises(
-        InputError, match="b: read 1; expected the index of an episode, from 0 to 0"
-    ):
-        Simulator(acerl_np.load_instance("DMH-01")).pairs(1)
 
 
 def read_table(page, heading):

@@ -6,10 +6,17 @@ import naive
 import numba
 import numpy as np
 import pytest
-from episodes import WatchedEpisode, compare, play_and_compare, scaling_array, scaling_dict
+from episodes import (
+    WatchedEpisode,
+    compare,
+    play_and_compare,
+    scaling_array,
+    scaling_dict,
+    schedule_rows,
+)
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from worlds import RAW, SCALED, floors, make_task, straight_floor, worlds
+from worlds import SCALED, floors, make_hall, make_task, straight_floor, worlds
 
 from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
 from acerl_np.kernels.state import (
@@ -26,10 +33,19 @@ from acerl_np.problem.scaling import find_scaling
 # Random floors, fleets and tasks
 
 
+FLOORS = {
+    "any": worlds(),
+    "edges of no length": worlds(floors(zero_lengths=True)),
+    "speed limits": worlds(floors(limits=True)),
+    "quickest routes": worlds(floors(limits=True, quickest=True)),
+}
+
+
 @pytest.mark.oracle
-@given(worlds())
-def test_equals_slow_simulator(world):
-    play_and_compare(world)
+@pytest.mark.parametrize("kind", FLOORS)
+@given(data=st.data())
+def test_equals_slow_simulator(kind, data):
+    play_and_compare(data.draw(FLOORS[kind]))
 
 
 @pytest.mark.oracle
@@ -39,22 +55,8 @@ def test_actions_name_the_simulators_rules(world, rules):
     play_and_compare(world, simulator, rules=tuple(rules))
 
 
-@pytest.mark.oracle
-@given(worlds(floors(zero_lengths=True)))
-def test_equals_slow_simulator_with_edges_of_no_length(world):
-    play_and_compare(world)
-
-
-@pytest.mark.oracle
-@given(worlds(floors(limits=True)))
-def test_equals_slow_simulator_with_speed_limits(world):
-    play_and_compare(world)
-
-
-@pytest.mark.oracle
-@given(worlds(floors(limits=True, quickest=True)))
-def test_equals_slow_simulator_on_quickest_routes(world):
-    play_and_compare(world)
+def make_record(rows, fleet=({"id": "v", "start": "A"},), **keys):
+    return Instance.from_rows("made", Layout.from_dict(straight_floor(list(fleet), **keys)), rows)
 
 
 def test_only_the_highest_priority_that_a_vehicle_may_carry_is_offered():
@@ -65,7 +67,7 @@ def test_only_the_highest_priority_that_a_vehicle_may_carry_is_offered():
         make_task("mid", "B", "C", 0, priority=2),
         make_task("heavy", "B", "C", 0, priority=5, demand=3),
     ]
-    instance = Instance.from_rows("ranked", Layout.from_dict(straight_floor(fleet)), rows)
+    instance = make_record(rows, fleet)
     assert instance.priority.tolist() == [0, 2, 5]
     simulator = Simulator(instance)
     names = {task: k for k, task in enumerate(instance.tasks)}
@@ -78,121 +80,85 @@ def test_only_the_highest_priority_that_a_vehicle_may_carry_is_offered():
     assert simulator.state.task[0, names["heavy"], TASK_VEHICLE] == 1
 
 
-def test_some_episodes_are_assigned_and_the_others_wait():
-    fleet = [{"id": "v", "start": "A", "speed": 1}]
-    rows = [make_task("a", "B", "C", 0), make_task("b", "C", "B", 0)]
-    instance = Instance.from_rows("two", Layout.from_dict(straight_floor(fleet)), rows)
-    simulator, alone = (Simulator(instance, n_episodes=n) for n in (3, 1))
-    before = simulator.observation
-    simulator.assign([0, 0], [1, 0], episodes=[2, 0])
-    for b, task in ((2, 1), (0, 0)):
-        alone.reset()
-        alone.assign([0], [task])
-        assert np.array_equal(simulator.observation[b], alone.observation[0])
-        assert simulator.time[b] == alone.time[0] > 0
-    assert np.array_equal(simulator.observation[1], before[1])
-    assert simulator.time[1] == 0
-    with pytest.raises(ActionError, match=r"episode 2 at .* task 1 is impossible"):
-        simulator.assign([0, 0], [0, 1], episodes=[1, 2])
-    with pytest.raises(InputError, match="stands twice"):
-        simulator.assign([0, 0], [0, 0], episodes=[1, 1])
-    with pytest.raises(ActionError, match=r"expected integers of shape \(1,\)"):
-        simulator.assign([0, 0], [0, 0], episodes=[1])
-    assert simulator.time[1] == 0
-
-
 def test_a_task_is_held_back_until_its_earliest_start():
-    rows = [make_task("t", "A", "C", 2, 10, earliest_start=7.5)]
-    floor = Layout.from_dict(straight_floor([{"id": "v", "start": "A", "speed": 2}]))
-    instance = Instance.from_rows("held", floor, rows)
+    fleet = [{"id": "v", "start": "A", "speed": 2}]
+    instance = make_record([make_task("t", "A", "C", 2, 10, earliest_start=7.5)], fleet)
     assert (instance.arrival[0], instance.expiry[0]) == (7.5, 4.5)
     simulator = Simulator(instance)
     assert simulator.time[0] == 8
     simulator.step([0])
     assert (simulator.makespan[0], simulator.tardiness[0]) == (16, 4)
     with pytest.raises(InputError, match="earliest_start: 1 s after the task is due"):
-        Instance.from_rows("late", floor, [make_task("t", "A", "C", 2, 10, earliest_start=13)])
+        make_record([make_task("t", "A", "C", 2, 10, earliest_start=13)])
 
 
 def test_records_without_priorities_keep_their_content():
-    rows = [make_task("t", "A", "C", 2, 10)]
-    floor = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}]))
-    plain = Instance.from_rows("x", floor, rows)
-    zero = Instance.from_rows("x", floor, [{**rows[0], "priority": 0, "earliest_start": 1}])
-    ranked = Instance.from_rows("x", floor, [{**rows[0], "priority": 3}])
+    row = make_task("t", "A", "C", 2, 10)
+    plain, zero, ranked = (
+        make_record([{**row, **more}])
+        for more in ({}, {"priority": 0, "earliest_start": 1}, {"priority": 3})
+    )
     assert plain.content_hash == zero.content_hash != ranked.content_hash
-    assert Instance.from_rows("x", floor, ranked.rows()).content_hash == ranked.content_hash
+    assert make_record(ranked.rows()).content_hash == ranked.content_hash
 
 
 def limited_floor(**keys):
     """a --12 m, at most 0.5 m/s-- b --4 m-- c, and a detour a -- d -- c of 20 m without limits."""
+    places = {"a": (0, 0), "b": (12, 0), "c": (12, 4), "d": (0, 8)}
     return {
         "format": 1,
-        "sites": [
-            {"id": "a", "x": 0, "y": 0},
-            {"id": "b", "x": 12, "y": 0},
-            {"id": "c", "x": 12, "y": 4},
-            {"id": "d", "x": 0, "y": 8},
-        ],
+        "sites": [{"id": name, "x": x, "y": y} for name, (x, y) in places.items()],
         "edges": [
             {"a": "a", "b": "b", "max_speed": 0.5},
-            {"a": "b", "b": "c"},
-            {"a": "a", "b": "d"},
-            {"a": "d", "b": "c", "length": 12},
+            *(
+                {"a": a, "b": b, "length": n}
+                for a, b, n in (("b", "c", 4), ("a", "d", 8), ("d", "c", 12))
+            ),
         ],
         "vehicles": [{"id": "v", "start": "a", "speed": 2}],
         **keys,
     }
 
 
-def play_limited(rows, **keys):
-    instance = Instance.from_rows("limits", Layout.from_dict(limited_floor(**keys)), rows)
-    simulator = Simulator(instance)
-    while not simulator.done[0]:
-        simulator.step(simulator.action_mask.argmax(axis=1))
-    return simulator
+SLOW = [{"id": "v", "start": "a", "speed": 0.5}]
+BREAKS = [{"id": "v", "start": "a", "speed": 2, "breakdowns": [{"time": 9, "repair_time": 1}]}]
 
 
-def test_speed_limits_by_hand():
-    # To the pickup c: 12 m at 0.5 m/s and 4 m at 2 m/s, 26 s; back to a the same.
-    rows = [make_task("t", "c", "a", 0)]
-    assert play_limited(rows).makespan[0] == 52
-    # The rules go on comparing metres.
-    assert Layout.from_dict(limited_floor()).routes.distance[0, 2] == 16
-    # The quickest route is the detour: 20 m at 2 m/s each way.
-    assert play_limited(rows, quickest_routes=True).makespan[0] == 20
-    quickest = Layout.from_dict(limited_floor(quickest_routes=True)).routes
-    assert (quickest.distance[0, 2], quickest.cost[0, 2]) == (20, 10)
-
-
-def test_a_slow_vehicle_meets_no_limit():
-    fleet = [{"id": "v", "start": "a", "speed": 0.5}]
-    rows = [make_task("t", "c", "a", 0)]
-    assert play_limited(rows, vehicles=fleet).makespan[0] == 64
-    # The shorter way is the quicker one for it.
-    assert play_limited(rows, vehicles=fleet, quickest_routes=True).makespan[0] == 64
-
-
-def test_speed_limits_pro_rata_after_a_breakdown():
-    # At tick 9 it stands where it was at 8, 4 m past a; from 11 on 8 m at 0.5 m/s and 4 m at 2 m/s, 18 s,
-    # and 26 s back to a.
-    fleet = [{"id": "v", "start": "a", "speed": 2, "breakdowns": [{"time": 9, "repair_time": 1}]}]
-    assert play_limited([make_task("t", "c", "a", 0)], vehicles=fleet).makespan[0] == 11 + 44
+@pytest.mark.parametrize(
+    ("makespan", "keys"),
+    [
+        # To the pickup c: 12 m at 0.5 m/s and 4 m at 2 m/s, 26 s; back to a the same.
+        (52, {}),
+        # The quickest route is the detour: 20 m at 2 m/s each way.
+        (20, {"quickest_routes": True}),
+        # A slow vehicle meets no limit; the shorter way is the quicker one for it.
+        (64, {"vehicles": SLOW}),
+        (64, {"vehicles": SLOW, "quickest_routes": True}),
+        # At tick 9 it stands where it was at 8, 4 m past a; from 11 on 8 m at 0.5 m/s and 4 m at 2 m/s,
+        # 18 s, and 26 s back to a.
+        (11 + 44, {"vehicles": BREAKS}),
+    ],
+)
+def test_speed_limits_by_hand(makespan, keys):
+    layout = Layout.from_dict(limited_floor(**keys))
+    simulator = Simulator(Instance.from_rows("limits", layout, [make_task("t", "c", "a", 0)]))
+    play_on(simulator)
+    assert simulator.makespan[0] == makespan
 
 
 def test_layouts_keep_their_limits_and_older_ones_their_content():
     layout = Layout.from_dict(limited_floor(quickest_routes=True))
+    assert (layout.routes.distance[0, 2], layout.routes.cost[0, 2]) == (20, 10)
     again = Layout.from_dict(layout.to_dict())
-    assert again == layout
-    assert again.floor_hash == layout.floor_hash
+    assert (again, again.floor_hash) == (layout, layout.floor_hash)
     plain = Layout.from_dict(limited_floor())
-    assert plain.floor_hash != layout.floor_hash
+    assert plain.routes.distance[0, 2] == 16  # the rules go on comparing metres
     bare = limited_floor()
     del bare["edges"][0]["max_speed"]
-    data = Layout.from_dict(bare).to_dict()
-    assert "quickest_routes" not in data
-    assert all("max_speed" not in edge for edge in data["edges"])
-    assert Layout.from_dict(bare).floor_hash != plain.floor_hash
+    bare = Layout.from_dict(bare)
+    assert len({x.floor_hash for x in (layout, plain, bare)}) == 3
+    assert "quickest_routes" not in bare.to_dict()
+    assert all("max_speed" not in edge for edge in bare.to_dict()["edges"])
 
 
 @pytest.mark.oracle
@@ -288,14 +254,10 @@ def test_rare_cases_occur():
 def test_episode_traced_by_hand():
     fcfs, _, nvf, std = range(4)
     v, w = 0, 4  # first action of each vehicle
+    # 4.0 and 11.25 s fall on ticks 4 and 12; the repairs end at ticks 4+5+1 = 10, 12+0+1 = 13
+    breakdowns = [{"time": 4.0, "repair_time": 4.5}, {"time": 11.25, "repair_time": 0}]
     vehicles = [
-        # 4.0 and 11.25 s fall on ticks 4 and 12; the repairs end at ticks 4+5+1 = 10, 12+0+1 = 13
-        {
-            "id": "v",
-            "start": "A",
-            "speed": 2,
-            "breakdowns": [{"time": 4.0, "repair_time": 4.5}, {"time": 11.25, "repair_time": 0}],
-        },
+        {"id": "v", "start": "A", "speed": 2, "breakdowns": breakdowns},
         {"id": "w", "start": "C", "speed": 1, "capacity": 1},
     ]
     tasks = [
@@ -303,8 +265,7 @@ def test_episode_traced_by_hand():
         make_task("t1", "A", "B", 3.5, 10, demand=2),
         make_task("t2", "C", "B", 16.2, 4.0, demand=1),
     ]
-    layout = Layout.from_dict(straight_floor(vehicles, task_slots=3))
-    simulator = Simulator(Instance.from_rows("by hand", layout, tasks), slots="pool")
+    simulator = Simulator(make_record(tasks, vehicles, task_slots=3), slots="pool")
 
     def check(time, waiting_tasks, v_status, v_totals, w_status, w_totals, legal):
         assert simulator.time.tolist() == [time]
@@ -347,122 +308,26 @@ def test_episode_traced_by_hand():
     # v: 16 + 10 m at 2 m/s, to finish at 20 + 13 = 33.
     assert simulator.done.tolist() == [True]
     schedule = simulator.schedule(0)
-    assert schedule.task == ("t0", "t2", "t1")
-    assert schedule.vehicle == ("v", "w", "v")
-    assert schedule.start.tolist() == [13, 17, 20]
-    assert schedule.finish.tolist() == [20, 23, 33]
+    assert (schedule.task, schedule.vehicle) == (("t0", "t2", "t1"), ("v", "w", "v"))
+    assert np.array_equal([schedule.start, schedule.finish], [[13, 17, 20], [20, 23, 33]])
     assert simulator.makespan.tolist() == [33]
     # due at 20, 20.2 and 13.5: late by 0, 2.8 and 19.5 s
     assert simulator.tardiness.tolist() == pytest.approx([22.3 / 3])
 
 
-def test_second_breakdown_beyond_the_edge_of_the_first():
-    """On the first trip after a breakdown, too, the rest of the way follows the named routes."""
-    # P --10 m-- Q, and a square Q, R, S, T of 5 m: two ways from Q to S, over R by default
-    layout = {
-        "format": 1,
-        "sites": [{"id": site, "x": 0, "y": 0} for site in "PQRST"],
-        "edges": [
-            {"a": "P", "b": "Q", "length": 10},
-            *[{"a": a, "b": b, "length": 5} for a, b in ("QR", "RS", "ST", "TQ")],
-        ],
-        "vehicles": [
-            {
-                "id": "v",
-                "start": "P",
-                "breakdowns": [{"time": 7, "repair_time": 2}, {"time": 21, "repair_time": 0}],
-            }
-        ],
-        "scaling": RAW,
-        "task_slots": 2,
-    }
-    tasks = [make_task("t0", "S", "R", 0), make_task("t1", "T", "Q", 8)]
-    for routes, metres_to_t in (([], 10), ([["Q", "T", "S"]], 0)):
-        floor = Layout.from_dict({**layout, "routes": routes})
-        simulator = Simulator(Instance.from_rows("named", floor, tasks), slots="pool")
-        simulator.step([0])
-        # Halted at 7, 6 m past P, and repaired at 10. To S over Q: 4 + 10 m; over P: 6 + 20 m.
-        assert simulator.time.tolist() == [10]
-        simulator.step([0])
-        # FCFS takes t0 again: at Q at 14, at R or T at 19, 1 m further at 20. It breaks at 21 and is
-        # repaired at 22. In the pool: t1 (T to Q is 5 m), then t0 (S to R is 5 m, R or T to S too).
-        assert simulator.time.tolist() == [22]
-        tasks_seen, vehicle_seen = [5, 14, 0, 0, 5, 2, 0, 0], [1, 0, 0, metres_to_t + 5, 5 + 5]
-        assert simulator.observation[0].tolist() == [*tasks_seen, *vehicle_seen]
-
-
-def test_breakdown_at_a_site_hides_the_next_trip():
-    """A vehicle that breaks down a tick after its assignment stands at a site, and starts from there."""
-    # D --10 m-- C --10 m-- A --10 m--> B --30 m--> C: no way back from B to A
-    layout = Layout.from_dict(
-        {
-            "format": 1,
-            "sites": [{"id": site, "x": 0, "y": 0} for site in "ABCD"],
-            "edges": [
-                {"a": "A", "b": "B", "length": 10, "one_way": True},
-                {"a": "B", "b": "C", "length": 30, "one_way": True},
-                {"a": "A", "b": "C", "length": 10},
-                {"a": "C", "b": "D", "length": 10},
-            ],
-            "vehicles": [
-                {"id": "v", "start": "A", "breakdowns": [{"time": 1, "repair_time": 0}]},
-                {"id": "w", "start": "D"},
-            ],
-            "scaling": RAW,
-            "task_slots": 2,
-        }
-    )
-    tasks = [
-        make_task("t0", "B", "C", 0, 50),
-        make_task("t1", "C", "D", 1, 50),
-        make_task("t2", "C", "A", 2, 10),
-    ]
-    v, w = 0, 4  # first action of each vehicle
-    fcfs, edd, nvf = 0, 1, 2
-    simulator = Simulator(Instance.from_rows("at a site", layout, tasks), slots="pool")
-    simulator.step([v + fcfs])
-    # v leaves A for B at 0 and breaks at 1: it is at A still. t0 waits again, and t1 has come.
-    assert simulator.time.tolist() == [1]
-    simulator.step([w + nvf])
-    # w takes t1, to finish at 1 + 10 + 10 = 21. v is repaired at 2, when t2 comes.
-    assert simulator.time.tolist() == [2]
-    simulator.step([v + edd])
-    # v takes t2. From A it may go to C, although there is no edge from B to A: it finishes at
-    # 2 + 10 + 10 = 22. At 21 w is asked. v passed C at 12; on this trip A is still seen as its last
-    # site: 10 + 30 m for t0, and w at D has 10 + 10 + 10 + 30 m to go.
-    assert simulator.time.tolist() == [21]
-    waiting, idle, working = 21 - 0, 0, 1 / 2
-    assert simulator.observation[0].tolist() == [
-        *[30, waiting, 50, 0, 0, 0, 0, 0],
-        *[1, working, 0, 10 + 30, 0],
-        *[1, idle, 0, 30 + 30, 0],
-    ]
-    simulator.step([w + fcfs])
-    assert simulator.done.tolist() == [True]
-    schedule = simulator.schedule(0)
-    assert schedule.task == ("t1", "t2", "t0")
-    assert schedule.finish.tolist() == [21, 22, 81]
-
-
 @pytest.mark.oracle
 def test_turning_back_where_both_ways_are_equally_long():
     # P --10 m-- Q, and X 13 m from both
+    breakdowns = [{"time": 6, "repair_time": 0}, {"time": 10, "repair_time": 0}]
     layout = Layout.from_dict(
         {
             "format": 1,
             "sites": [{"id": site, "x": 0, "y": 0} for site in "PQX"],
             "edges": [
-                {"a": "P", "b": "Q", "length": 10},
-                {"a": "P", "b": "X", "length": 13},
-                {"a": "Q", "b": "X", "length": 13},
+                {"a": a, "b": b, "length": length}
+                for a, b, length in (("P", "Q", 10), ("P", "X", 13), ("Q", "X", 13))
             ],
-            "vehicles": [
-                {
-                    "id": "v",
-                    "start": "P",
-                    "breakdowns": [{"time": 6, "repair_time": 0}, {"time": 10, "repair_time": 0}],
-                }
-            ],
+            "vehicles": [{"id": "v", "start": "P", "breakdowns": breakdowns}],
         }
     )
     fcfs, edd = 0, 1
@@ -479,80 +344,14 @@ def test_turning_back_where_both_ways_are_equally_long():
     assert simulator.time.tolist() == [31]
 
 
-def test_ties_go_to_the_first_in_pool_order():
-    """Three tasks alike for every rule: taken as the file lists them."""
-    layout = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}]))
-    tasks = [make_task(name, "A", "B", 0, 5) for name in ("second", "first", "third")]
-    for rule in range(4):
-        simulator = Simulator(Instance.from_rows("ties", layout, tasks))
-        while not simulator.done[0]:
-            simulator.step([rule])
-        assert simulator.schedule(0).task == ("second", "first", "third")
-
-
-def test_service_of_no_length_takes_one_second():
-    layout = straight_floor([{"id": "v", "start": "A"}])
-    layout["edges"][0]["length"] = 0
-    tasks = [make_task("t0", "A", "B", 2, 5)]
-    simulator = Simulator(Instance.from_rows("short", Layout.from_dict(layout), tasks))
-    assert simulator.time.tolist() == [2]
-    simulator.step([0])
-    assert simulator.makespan.tolist() == [3]
-
-
-def test_schedule_of_a_running_episode_with_padding():
-    """What is finished counts as finished, also where the batch has places for more vehicles."""
-    layout = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}]))
-    instance = Instance.from_rows(
-        "two", layout, [make_task("t0", "A", "B", 0), make_task("t1", "B", "A", 0)]
-    )
-    simulator = Simulator(instance, n_vehicles=2)
-    simulator.step([0])
-    assert simulator.time.tolist() == [10]
-    assert simulator.schedule(0).task == ("t0",)
-
-
 @pytest.mark.oracle
 def test_large_fleet_equals_slow_simulator():
     generator = np.random.default_rng(7)
-    n_vehicles, n_tasks = 200, 100 if numba.config.DISABLE_JIT else 1000
-    ids = [f"s{k}" for k in range(20)]
-    layout = {
-        "format": 1,
-        "task_slots": 4,
-        "sites": [
-            {"id": site, "x": x, "y": y}
-            for site, (x, y) in zip(ids, generator.uniform(0, 50, (20, 2)).tolist(), strict=True)
-        ],
-        "edges": [
-            {"a": a, "b": b}
-            for k, a in enumerate(ids)
-            for b in [
-                ids[(k + 1) % 20],
-                *generator.choice(ids[:k], min(k, 2), replace=False).tolist(),
-            ]
-            if a != b
-        ],
-        "vehicles": [
-            {
-                "id": f"v{k}",
-                "start": ids[k % 20],
-                "speed": float(generator.uniform(0.5, 2)),
-                "breakdowns": [
-                    {"time": float(time), "repair_time": 20.0}
-                    for time in generator.uniform(0, 150, 2)
-                ],
-            }
-            for k in range(n_vehicles)
-        ],
-    }
-    rows = []
-    for k in range(n_tasks):
-        pickup, delivery = generator.choice(ids, 2, replace=False).tolist()
-        rows.append(make_task(f"t{k}", pickup, delivery, float(generator.uniform(0, 150)), 60.0))
-    instance = Instance.from_rows("large", Layout.from_dict(layout), rows)
-    simulator = Simulator(instance, slots="pool")
-    slow = naive.NaiveEpisode(layout, rows, scaling=scaling_dict(find_scaling([instance])))
+    n_tasks = 100 if numba.config.DISABLE_JIT else 1000
+    instance = make_hall(200, n_tasks, every=0.5)
+    simulator = Simulator(instance, task_slots=4, slots="pool")
+    how = {"scaling": scaling_dict(find_scaling([instance])), "task_slots": 4}
+    slow = naive.NaiveEpisode(instance.layout.to_dict(), instance.rows(), **how)
     k = 0
     while not slow.done:
         if k % 100 == 0:
@@ -574,10 +373,13 @@ def batch_of_three():
 
 
 def copy_of(simulator):
-    return [array.copy() for array in simulator.state] + [
-        simulator.observation,
-        simulator.action_mask,
-    ]
+    shown = simulator.observation, simulator.action_mask
+    return [*(array.copy() for array in simulator.state), *shown]
+
+
+def check_same(simulator, before):
+    for array, other in zip(before, copy_of(simulator), strict=True):
+        np.testing.assert_array_equal(array, other)
 
 
 ILLEGAL = {
@@ -600,60 +402,61 @@ ILLEGAL = {
 }
 
 
-@pytest.mark.parametrize("actions", ILLEGAL.values(), ids=ILLEGAL)
-def test_illegal_actions_change_nothing(actions):
+def test_illegal_actions_change_nothing():
     simulator = batch_of_three()
     simulator.step([4, 4, 8])  # vehicle 1 of episode 1 works from now on
-    assert simulator.action_mask[:, 0].all()
-    assert not simulator.action_mask[1, 4]
+    assert simulator.action_mask[:, 0].all() and not simulator.action_mask[1, 4]
     before = copy_of(simulator)
-    with pytest.raises(ActionError) as caught:
-        simulator.step(actions)
-    assert "\n" not in str(caught.value)
-    for array, other in zip(before, copy_of(simulator), strict=True):
-        np.testing.assert_array_equal(array, other)
+    for name, actions in ILLEGAL.items():
+        with pytest.raises(ActionError) as caught:
+            simulator.step(actions)
+        assert "\n" not in str(caught.value), name
+        check_same(simulator, before)
+    words = r"^episode 1 at .* s: action 5 .* \[0, 1, 2, 3, 8, 9, 10, 11\]$"
+    with pytest.raises(ActionError, match=words):
+        simulator.step([0, 5, 0])
     simulator.step([0, 0, 0])
     assert simulator.state.episode[:, EPISODE_N_DECISIONS].tolist() == [2, 2, 2]
 
 
-def test_illegal_action_is_named():
-    simulator = batch_of_three()
-    simulator.step([4, 4, 4])
-    with pytest.raises(
-        ActionError, match=r"^episode 2 at 0 s: action 5 .* \[0, 1, 2, 3, 8, 9, 10, 11\]$"
-    ):
-        simulator.step([0, 0, 5])
+@pytest.mark.parametrize("assigns", [False, True])
+def test_some_episodes_take_a_step_and_the_others_wait(assigns):
+    """The first task that waits, by FCFS or by its number."""
 
+    def step(simulator, vehicles, **options):
+        first = simulator.state.pool[options.get("episodes", [0, 1, 2]), 0]
+        own = (vehicles, first) if assigns else ([4 * v for v in vehicles],)
+        (simulator.assign if assigns else simulator.step)(*own, **options)
 
-def test_some_episodes_take_a_step_and_the_others_wait():
     simulator, twin = batch_of_three(), batch_of_three()
-    simulator.step([8, 0], episodes=[2, 0])
-    twin.step([0, 0, 8])
+    before = copy_of(simulator)[-2][1].tolist(), simulator.time[1]
+    step(simulator, [2, 0], episodes=[2, 0])
+    step(twin, [0, 0, 2])
     assert simulator.state.episode[:, EPISODE_N_DECISIONS].tolist() == [1, 0, 1]
+    assert before == (simulator.observation[1].tolist(), simulator.time[1])
     for row in (0, 2):
         np.testing.assert_array_equal(simulator.observation[row], twin.observation[row])
         np.testing.assert_array_equal(simulator.action_mask[row], twin.action_mask[row])
-    simulator.step([0], episodes=[1])
-    np.testing.assert_array_equal(simulator.observation, twin.observation)
-    before = copy_of(simulator)
-    for actions, episodes, error in (
-        ([0, 0], [1, 1], InputError),
-        ([0], [3], InputError),
-        ([0, 0, 0], [1], ActionError),
-        ([12], [1], ActionError),
-        ([0, 8], [1, 2], ActionError),  # vehicle 2 of episode 2 works
+    step(simulator, [0], episodes=[1])
+    check_same(simulator, copy_of(twin))
+    tasks = simulator.state.pool[:, 0]
+    for own, episodes, error in (
+        (([0, 0], tasks[1:]), [1, 1], InputError),
+        (([0], tasks[:1]), [3], InputError),
+        (([0, 0, 0], tasks), [1], ActionError),
+        (([12], tasks[1:2]), [1], ActionError),
+        (([0, 8], tasks[1:]) if not assigns else ([0, 2], tasks[1:]), [1, 2], ActionError),  # works
     ):
         with pytest.raises(error):
-            simulator.step(actions, episodes=episodes)
-    for array, other in zip(before, copy_of(simulator), strict=True):
-        np.testing.assert_array_equal(array, other)
+            (simulator.assign if assigns else simulator.step)(
+                *own[: 1 + assigns], episodes=episodes
+            )
+        check_same(simulator, copy_of(twin))
 
 
 def test_actions_of_finished_episodes_are_ignored():
-    layout = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}]))
-    short = Instance.from_rows("short", layout, [make_task("t0", "A", "B", 0)])
     tasks = [make_task("t0", "A", "B", 0), make_task("t1", "B", "A", 0)]
-    simulator = Simulator([short, Instance.from_rows("long", layout, tasks)])
+    simulator = Simulator([make_record(tasks[:1]), make_record(tasks)])
     simulator.step([0, 0])
     assert simulator.done.tolist() == [True, False]
     assert simulator.makespan[0] == 10
@@ -662,8 +465,7 @@ def test_actions_of_finished_episodes_are_ignored():
     assert simulator.makespan.tolist() == [10, 20]
     before = copy_of(simulator)
     simulator.step([77, -1])
-    for array, other in zip(before, copy_of(simulator), strict=True):
-        np.testing.assert_array_equal(array, other)
+    check_same(simulator, before)
 
 
 def test_what_is_read_cannot_change_the_episode():
@@ -675,6 +477,7 @@ def test_what_is_read_cannot_change_the_episode():
 
 
 def record(simulator, seed):
+    """All that is seen of an episode that is played by drawn actions."""
     generator = np.random.default_rng(seed)
     seen = []
     while not simulator.done.all():
@@ -682,18 +485,7 @@ def record(simulator, seed):
         seen.append((simulator.time.tobytes(), mask.tobytes(), simulator.observation.tobytes()))
         simulator.step(np.argmax(mask * generator.uniform(0.1, 1, mask.shape), axis=1))
     seen.append((simulator.makespan.tobytes(), simulator.tardiness.tobytes()))
-    return seen, [simulator.schedule(b) for b in range(simulator.n_episodes)]
-
-
-def equal_records(one, other):
-    same = all(
-        a.task == b.task
-        and a.vehicle == b.vehicle
-        and np.array_equal(a.start, b.start)
-        and np.array_equal(a.finish, b.finish)
-        for a, b in zip(one[1], other[1], strict=True)
-    )
-    return same and one[0] == other[0]
+    return seen, [schedule_rows(simulator, b) for b in range(simulator.n_episodes)]
 
 
 def test_reset_starts_anew():
@@ -703,24 +495,13 @@ def test_reset_starts_anew():
     assert not simulator.done.any()
     assert np.isnan(simulator.makespan).all()
     assert all(simulator.schedule(b).task == () for b in range(3))
-    assert not equal_records(record(simulator, 2), first)
+    assert record(simulator, 2) != first
     simulator.reset()
     simulator.step([0, 4, 8])  # also in the middle of an episode
     simulator.reset()
-    assert equal_records(record(simulator, 1), first)
-    assert equal_records(record(batch_of_three(), 1), first)
-
-
-def test_one_instance_or_a_list_of_one():
+    assert record(simulator, 1) == record(batch_of_three(), 1) == first
     instance = load_instance("DMH-03")
-    assert equal_records(record(Simulator(instance), 5), record(Simulator([instance]), 5))
-
-
-def test_sizes_of_dmh():
-    simulator = batch_of_three()
-    assert (simulator.n_episodes, simulator.n_features, simulator.n_actions) == (3, 219, 12)
-    assert simulator.observation.shape == (3, 219)
-    assert simulator.action_mask.shape == (3, 12)
+    assert record(Simulator(instance), 5) == record(Simulator([instance]), 5)
 
 
 # Restarts
@@ -742,9 +523,8 @@ def test_a_restart_leaves_the_other_episodes_alone():
     for both in (simulator, untouched):
         play_on(both, 7)
     simulator.restart([2, 1], [1, 1])
-    assert [simulator.instances[b].name for b in range(4)] == [
-        "DMH-01", "DMH-02", "DMH-02", "DMH-02"
-    ]  # fmt: skip
+    names = ["DMH-01", "DMH-02", "DMH-02", "DMH-02"]
+    assert [simulator.instances[b].name for b in range(4)] == names
     fresh = Simulator(suite[1])
     for b in range(4):
         same = untouched if b in (0, 3) else fresh
@@ -761,14 +541,14 @@ def test_a_restart_leaves_the_other_episodes_alone():
     assert simulator.status.tolist() == ["finished", "finished", "running", "finished"]
     simulator.restart([])
     simulator.reset()
-    assert [instance.name for instance in simulator.instances] == [
-        "DMH-01", "DMH-02", "DMH-02", "DMH-02"
-    ]  # fmt: skip
+    assert [instance.name for instance in simulator.instances] == names
 
 
-@pytest.mark.parametrize(
-    ("episodes", "choices", "text"),
-    [
+def test_bad_restarts_change_nothing():
+    simulator = batch_of_three()
+    play_on(simulator, 3)
+    before = copy_of(simulator)
+    for episodes, choices, text in (
         ([3], None, "expected a list of indices from 0 to 2"),
         ([-1], None, "episodes: read"),
         ([0.0], None, "episodes: read"),
@@ -777,15 +557,10 @@ def test_a_restart_leaves_the_other_episodes_alone():
         ([1, 1], None, "stands twice"),
         ([1], [3], "choices: read int64 of shape"),
         ([1], [0, 0], "choices: read 2; expected 1"),
-    ],
-)
-def test_bad_restarts_change_nothing(episodes, choices, text):
-    simulator = batch_of_three()
-    play_on(simulator, 3)
-    before = simulator.observation
-    with pytest.raises(InputError, match=text):
-        simulator.restart(episodes, choices)
-    assert np.array_equal(simulator.observation, before)
+    ):
+        with pytest.raises(InputError, match=text):
+            simulator.restart(episodes, choices)
+        check_same(simulator, before)
     with pytest.raises(InputError, match="n_episodes: read 0"):
         Simulator(simulator.pool, n_episodes=0)
 
@@ -810,20 +585,11 @@ def test_an_episode_is_stopped_at_the_horizon(horizon):
     assert bounded.time[0] == int(horizon) < free.time[0]
     assert np.isnan(bounded.makespan[0]) and np.isnan(bounded.tardiness[0])
     assert not bounded.action_mask.any()
-    finished = bounded.schedule(0)
-    assert (finished.finish <= horizon).all()
-
-
-def test_a_late_horizon_changes_nothing():
-    instance = load_instance("DMH-02")
-    free = Simulator(instance)
-    while not free.done[0]:
-        free.step([free.action_mask[0].argmax()])
-    assert free.status.tolist() == ["finished"]
-    for horizon, status in ((free.makespan[0], "finished"), (free.makespan[0] - 1.0, "stopped")):
-        bounded = Simulator(instance, horizon=horizon)
-        while not bounded.done[0]:
-            bounded.step([bounded.action_mask[0].argmax()])
+    assert (bounded.schedule(0).finish <= horizon).all()
+    play_on(free)
+    for end, status in ((free.makespan[0], "finished"), (free.makespan[0] - 1.0, "stopped")):
+        bounded = Simulator(instance, horizon=end)
+        play_on(bounded)
         assert bounded.status.tolist() == [status]
 
 

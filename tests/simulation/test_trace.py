@@ -1,48 +1,57 @@
-"""Traces of episodes: where each vehicle is at each tick, beside the slow simulator, and by hand."""
+"""Traces of episodes: what vehicles and machines do, beside the slow simulator and by hand."""
 
 from __future__ import annotations
 
 import math
+import random
+from itertools import pairwise
 
 import naive
 import numpy as np
 import pytest
-from episodes import list_waiting, scaling_dict
-from hypothesis import given
-from worlds import worlds
+import worlds
+from episodes import play_and_compare
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_full import NaiveEpisode
+from played import WORDS, decide_drawn
 
 from acerl_np import Instance, Layout, Simulator
 from acerl_np.evaluation.trials import Trials
-from acerl_np.kernels.commitment import assign_task
+from acerl_np.kernels.commitment import find_waiting, take_decision
 from acerl_np.kernels.offers import is_decision_due
-from acerl_np.kernels.state import NEVER, VEHICLE_STATUS, read_outcome
+from acerl_np.kernels.state import EPISODE_POOL_SIZE, NEVER, VEHICLE_STATUS, read_outcome
 from acerl_np.kernels.trace import rate_tasks
 from acerl_np.problem.goal import MEASURES, Goal
-from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.scene import STATUSES
 from acerl_np.simulation.trace import PLAYED, Reason, place_on, trace_episode
 
-NO_KEY = np.zeros(4, np.uint32)
+KINDS = worlds.with_parking(worlds.with_chargers(worlds.worlds())) | worlds.worlds()
 
 
 class Given:
-    """A player that gives the assignments of a list, (vehicle, task) each."""
+    """A player that takes the decisions of a list, (vehicle, task) each."""
 
-    def __init__(self, assignments):
-        self.assignments = list(assignments)
+    def __init__(self, decisions):
+        self.decisions = iter(decisions)
 
     def assign(self, problem, state):
         given = []
         while is_decision_due(problem, state, PLAYED):
-            v, task = self.assignments.pop(0)
-            position = list_waiting(state).tolist().index(task)
-            assign_task(problem, state, PLAYED, v, position)
-            given.append((v, Reason("given")))
+            v, task = (np.int64(x) for x in next(self.decisions))
+            take_decision(problem, state, PLAYED, v, find_waiting(state, PLAYED, task))
+            given.append((int(v), Reason("given")))
         return given, int(NEVER)
 
 
-class Filmed(naive.NaiveEpisode):
-    """The slow simulator, with status, place and task of every vehicle at the end of every tick."""
+def trace_given(instance, decisions, **options):
+    problem = build_problem([instance], **options)
+    return trace_episode("given", instance, problem, np.zeros(4, np.uint32), Given(decisions))
+
+
+class Filmed(NaiveEpisode):
+    """The slow simulator, with status, place and level of every vehicle at the end of every tick."""
 
     def __init__(self, *args, **kwargs):
         self.film = []
@@ -53,84 +62,158 @@ class Filmed(naive.NaiveEpisode):
         super()._process_tick()
 
     def snap(self):
-        self.film.append([(v.status, self.find(v)) for v in self._vehicles])
+        places = [self.find(vehicle) for vehicle in self._vehicles]
+        self.film.append(list(zip(self.statuses(), places, self.levels(), strict=True)))
 
     def find(self, vehicle):
-        if vehicle.status == naive.WORKING:
+        if vehicle.status == naive.WORKING and vehicle.word not in ("queued", "charging"):
             return vehicle.place()
         return vehicle.standing or naive.Standing(vehicle.site, vehicle.site, 0.0)
 
 
-def film(world):
-    """The slow simulator after an episode by the world's choices, and the assignments."""
-    instance = world.instance()
-    scaling = scaling_dict(find_scaling([instance]))
-    slow = Filmed(world.layout, world.rows, scaling=scaling)
-    simulator = Simulator(instance)
-    given = []
-    k = 0
+def play(world, commitment, max_changes, seed):
+    """The slow simulator after an episode of drawn decisions, these, and the trace of them."""
+    draws = random.Random(seed)
+    layout = Layout.from_dict(world.layout).with_commitment(commitment, max_changes)
+    instance = Instance.from_rows("random", layout, world.rows)
+    how = {"commitment": commitment, "max_changes": max_changes, "scaling": worlds.RAW}
+    slow = Filmed(world.layout, world.rows, **how)
+    rows = {name: k for k, name in enumerate(instance.tasks)} | {"": -1}
+    decisions = []
     while not slow.done:
-        action = world.choose(np.flatnonzero(simulator.action_mask[0]), k)
-        waiting = list_waiting(simulator.state).tolist()
-        position = slow.select(action // 4, naive.RULES[action % 4])
-        given.append((action // 4, waiting[position], slow.time))
-        simulator.step([action])
-        slow.step(action)
-        k += 1
+        now = slow.time
+        v, task = decide_drawn(slow, draws)
+        decisions.append((now, v, rows[task]))
     slow.snap()
-    return instance, slow, given
+    return slow, decisions, trace_given(instance, [chosen for _, *chosen in decisions])
 
 
-@pytest.mark.oracle
-@given(worlds())
-def test_vehicles_are_where_the_slow_simulator_has_them_at_every_tick(world):
-    instance, slow, given = film(world)
-    problem = build_problem([instance])
-    trace = trace_episode(
-        "given", instance, problem, NO_KEY, Given([(v, task) for v, task, _ in given])
-    )
-    assert [(d.vehicle, d.task, d.time) for d in trace.decisions] == given
-    assert (trace.makespan, trace.status) == (slow.makespan, "finished")
-    assert trace.tardiness == pytest.approx(slow.tardiness, abs=1e-9)
-    assert trace.delay.mean() == pytest.approx(slow.tardiness, abs=1e-9)
-    layout = instance.layout
-    length = layout.routes.edge_length
-    # The first picture is that of tick 0 or before it.
-    first = slow.time - len(slow.film) + 1
-    for k, vehicles in enumerate(slow.film):
-        time = first + k
-        for v, (status, standing) in enumerate(vehicles):
-            broken = any(s.vehicle == v and s.start <= time < s.end for s in trace.stops)
-            busy = any(t.vehicle == v and t.start <= time < t.end for t in trace.trips)
-            if time < slow.time:  # nothing lasts beyond the end
-                assert (broken, busy) == (status == naive.BROKEN, status == naive.WORKING)
-            a, b = layout.site_index[standing.last], layout.site_index[standing.next]
-            part = standing.offset / length[a, b] if a != b else 0.0
-            assert trace.locate(v, time) == pytest.approx(place_on(layout, a, b, part), abs=1e-6)
+def find_word(trace, v, time):
+    """What a vehicle does at a moment, of all that the trace notes."""
+    found = {"broken" for s in trace.stops if s.vehicle == v and s.start <= time < s.end}
+    found |= {"working" for t in trace.trips if t.vehicle == v and t.start <= time < t.end}
+    found |= {WORDS[e.status] for e in trace.errands if e.vehicle == v and e.start <= time < e.end}
+    [word] = found or {"idle"}
+    return word
 
 
-@given(worlds())
-def test_trips_are_ways_that_hold_together(world):
-    instance, _, given = film(world)
-    problem = build_problem([instance])
-    trace = trace_episode(
-        "given", instance, problem, NO_KEY, Given([(v, task) for v, task, _ in given])
-    )
-    assert sorted(trip.task for trip in trace.trips if trip.delivered) == list(
-        range(instance.n_tasks)
-    )
+def check_trips(trace):
+    """Trips are ways that hold together, and each task is delivered once."""
+    delivered = sorted(trip.task for trip in trace.trips if trip.delivered)
+    assert delivered == list(range(trace.instance.n_tasks))
     for trip in trace.trips:
         decision = trace.decisions[trip.decision]
         assert (trip.vehicle, trip.task, trip.start) == decision[1:3] + decision[:1]
         loaded = [step.loaded for step in trip.steps]
         assert loaded == sorted(loaded)
         assert (trip.pickup is not None) >= trip.delivered
-        for before, after in zip(trip.steps, trip.steps[1:], strict=False):
-            assert before.target == after.origin
+        for before, after in pairwise(trip.steps):
+            assert trip.pause or before.target == after.origin  # a pause begins at the pickup
             assert before.end <= after.start
         for step in trip.steps:
             assert trip.start <= step.start <= step.end <= trip.end
             assert 0.0 <= step.first <= step.last + 1e-9 <= 1.0 + 2e-9
+    for v in range(len(trace.instance.layout.vehicles)):
+        ways = [way for way in trace.list_ways() if way.vehicle == v and way.steps]
+        for way, then in pairwise(ways):
+            last, next_one = way.steps[-1], then.steps[0]
+            if way.end == then.start and last[2:4] == next_one[2:4]:
+                assert last.last == next_one.first  # what it leaves off it takes up
+
+
+def compare_trace(slow, decisions, trace):
+    """What the vehicles do in the slow simulator, and in the trace of the same decisions."""
+    layout = trace.instance.layout
+    assert [(d.time, d.vehicle, d.task) for d in trace.decisions] == decisions
+    assert (trace.status, trace.end, trace.makespan) == ("finished", slow.time, slow.makespan)
+    assert trace.tardiness == pytest.approx(slow.tardiness, abs=1e-9)
+    assert trace.delay.mean() == pytest.approx(slow.tardiness, abs=1e-9)
+    recalled = [trip.task for trip in trace.trips if trip.recall is not None]
+    assert [recalled.count(task) for task in range(len(slow.changes))] == slow.changes
+    check_trips(trace)
+    length = layout.routes.edge_length
+    late = set()
+    # The first picture is that of tick 0 or before it.
+    for time, vehicles in enumerate(slow.film, slow.time - len(slow.film) + 1):
+        for v, (word, standing, level) in enumerate(vehicles):
+            if level is not None and time >= 0:
+                assert trace.find_level(v, time) == level
+            if 0 <= time < slow.time:  # nothing lasts beyond the end
+                assert find_word(trace, v, time) == word
+            a, b = layout.site_index[standing.last], layout.site_index[standing.next]
+            part = standing.offset / length[a, b] if a != b else 0.0
+            if a != b and 0.0 < min(standing.offset, length[a, b] - standing.offset) < 1e-9:
+                late.add(v)  # by rounding it is short of a site, and there a tick after the trace
+            if v not in late:
+                place = place_on(layout, a, b, part)
+                assert trace.locate(v, time) == pytest.approx(place, abs=1e-6)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+@settings(max_examples=60)
+@given(world=KINDS, max_changes=st.integers(0, 8), seed=st.integers(0, 10**6))
+def test_a_trace_shows_what_the_slow_simulator_does(world, commitment, max_changes, seed):
+    compare_trace(*play(world, commitment, max_changes, seed))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+@pytest.mark.parametrize("seed", range(40))
+def test_a_trace_of_chains_shows_what_the_slow_simulator_does(commitment, seed):
+    slow, decisions, trace = play(worlds.chained_world(seed), commitment, seed % 9, seed)
+    compare_trace(slow, decisions, trace)
+    record = trace.instance
+    delivered = {trip.task: trip for trip in trace.trips if trip.delivered}
+    work = {item.task: item for item in trace.processing}
+    for name, ready, loaded, finish, processed in slow.times:
+        task = record.tasks.index(name)
+        trip, item = delivered[task], work.get(task)
+        assert (trace.ready[task], trip.pickup, trip.end) == (ready, loaded, finish)
+        assert (item.queued, item.end) == (finish, processed) if item else processed == finish
+    log = [(item.end, "end", item.task) for item in trace.processing]
+    log += [(item.start, "begin", item.task) for item in trace.processing]
+    assert sorted(log) == sorted(
+        (tick, what, record.tasks.index(name)) for tick, _, what, name in slow.machine_log
+    )
+    servers = [machine.servers for machine in record.layout.machines]
+    for machine, server in trace.servers:
+        assert server < servers[machine]
+        own = [item for item in trace.processing if item[:2] == (machine, server)]
+        assert all(item.end <= then.start for item, then in pairwise(own))
+
+
+@pytest.mark.oracle
+@settings(max_examples=60)
+@given(
+    world=KINDS, commitment=st.sampled_from(["assignment", "pickup"]), seed=st.integers(0, 10**6)
+)
+def test_a_policy_in_python_is_told_what_the_slow_simulator_has(world, commitment, seed):
+    draws = random.Random(seed)
+    layout = Layout.from_dict(world.layout).with_commitment(commitment)
+    instance = Instance.from_rows("random", layout, world.rows)
+    simulator = Simulator(instance)
+    slow = NaiveEpisode(world.layout, world.rows, commitment=commitment, scaling=worlds.RAW)
+    rows = {name: k for k, name in enumerate(instance.tasks)} | {"": -1}
+    while not slow.done:
+        fleet = simulator.fleet(0)
+        assert simulator.time[0] == slow.time
+        assert [WORDS[STATUSES.index(status)] for status in fleet.status] == slow.statuses()
+        for v, (battery, level) in enumerate(zip(layout.batteries, slow.levels(), strict=True)):
+            share = np.nan if battery is None else level / battery.capacity
+            assert fleet.level[v] == pytest.approx(share, nan_ok=True)
+            stand = None if v in slow._settled else slow.stand(v)
+            if stand is None:
+                assert (fleet.stand[v], str(fleet.stand_time[v])) == (-1, "nan")
+            else:
+                assert (layout.sites[fleet.stand[v]].id, fleet.stand_time[v]) == stand[:2]
+            task = slow._vehicles[v].task
+            assert fleet.task[v] == (-1 if task is None else rows[task.name])
+        assert bool(simulator.may_wait()[0]) == slow.may_wait()
+        v, task = decide_drawn(slow, draws)
+        simulator.assign([v], [rows[task]])
+    assert simulator.done[0] and simulator.makespan[0] == slow.makespan
+    assert not simulator.may_wait()[0]
 
 
 WEIGHTS = (1.0, 3.0, 0.5)
@@ -161,111 +244,67 @@ def add_up(trace):
             tardiness += weight * max(0.0, delay)
             late += weight * (delay > 1e-9)
             makespan = max(makespan, trip.end)
-    measures = makespan, tardiness / total, late / total, waiting / total, empty / driven
-    return busy, measures
+    return busy, (makespan, tardiness / total, late / total, waiting / total, empty / driven)
 
 
 @pytest.mark.oracle
-@given(worlds())
-def test_figures_are_what_the_trips_add_up_to(world):
-    instance, _, given = film(world)
+@given(worlds.worlds(), st.integers(0, 10**6))
+def test_figures_are_what_the_trips_add_up_to(world, seed):
+    _, decisions, trace = play(world, "assignment", 0, seed)
     goal = Goal("0.5*makespan+2*late+waiting", "3*tardiness+0.25*empty", 9.0, WEIGHTS)
-    simulator = Simulator(instance, goal=goal)
-    player = Given((v, task) for v, task, _ in given)
-    trace = trace_episode("given", instance, build_problem([instance]), NO_KEY, player)
-    for v, task, _ in given:
+    simulator = Simulator(trace.instance, goal=goal)
+    for _, v, task in decisions:
         simulator.assign([v], [task])
     played = read_outcome(simulator.state)
-    if np.isfinite(trace.makespan):
-        busy, measures = add_up(trace)
-        makespan, tardiness, late, waiting, empty = measures
-        found = [getattr(played, name)[0] for name in MEASURES]
-        assert played.busy[0] == busy
-        assert found == pytest.approx(measures, abs=1e-6)
-        assert played.value[0] == pytest.approx(0.5 * makespan + 200 * late + waiting, abs=1e-6)
-        assert played.cost[0] == pytest.approx(3 * tardiness + 25 * empty, abs=1e-6)
-        assert simulator.value[0] == played.value[0]
-        assert simulator.cost[0] == played.cost[0]
-        trials = Trials.of([instance], played)
-        assert 0.0 <= trials.utilisation[0, 0] <= 1.0
-
-
-LAYOUT = {
-    "format": 1,
-    "sites": [
-        {"id": "a", "x": 0, "y": 0},
-        {"id": "b", "x": 10, "y": 0},
-        {"id": "c", "x": 10, "y": 5},
-    ],
-    "edges": [{"a": "a", "b": "b"}, {"a": "b", "b": "c"}],
-    "vehicles": [
-        {"id": "v", "start": "a", "speed": 2, "breakdowns": [{"time": 4, "repair_time": 5}]}
-    ],
-}
-ROWS = [{"task": "t", "pickup": "b", "delivery": "c", "arrival_time": 1, "expiry_time": 10}]
+    busy, measures = add_up(trace)
+    makespan, tardiness, late, waiting, empty = measures
+    found = [getattr(played, name)[0] for name in MEASURES]
+    assert played.busy[0] == busy
+    assert found == pytest.approx(measures, abs=1e-6)
+    assert played.value[0] == pytest.approx(0.5 * makespan + 200 * late + waiting, abs=1e-6)
+    assert played.cost[0] == pytest.approx(3 * tardiness + 25 * empty, abs=1e-6)
+    assert (simulator.value[0], simulator.cost[0]) == (played.value[0], played.cost[0])
+    assert 0.0 <= Trials.of([trace.instance], played).utilisation[0, 0] <= 1.0
 
 
 def trace_by_hand(**options):
-    instance = Instance.from_rows("hand", Layout.from_dict(LAYOUT), ROWS)
-    problem = build_problem([instance], **options)
-    return trace_episode("given", instance, problem, NO_KEY, Given([(0, 0)] * 2))
-
-
-@pytest.mark.oracle
-def test_an_episode_traced_by_hand():
-    """It leaves a at 1, breaks down at 4 where it was at 3, stands there until 10, and drives on."""
-    trace = trace_by_hand()
-    undone, done = trace.trips
-    assert (undone.start, undone.end, undone.pickup, undone.delivered) == (1, 4, None, False)
-    assert undone.steps == ((1, 3, 0, 1, 0.0, 0.4, False, 0.2),)
-    (stop,) = trace.stops
-    assert stop == (0, 4, 10, 0, 1, 0.4)
-    # 6 m to b, 5 m to c: 3 ticks and 2.5, in all 5.5, that is 6.
-    assert (done.start, done.end, done.pickup, done.delivered) == (10, 16, 13, True)
-    assert done.steps == ((10, 13, 0, 1, 0.4, 1.0, False, 0.2), (13, 16, 1, 2, 0.0, 1.0, True, 0.4))
-    assert (trace.makespan, trace.tardiness, trace.end) == (16.0, 5.0, 16)
-    assert [trace.locate(0, t) for t in (0, 2, 3, 9, 11.5)] == [
-        (0, 0),
-        (2, 0),
-        (4, 0),
-        (4, 0),
-        (pytest.approx(7), 0),
-    ]
-    assert trace.locate(0, 16) == (10, 5)
+    """It leaves A at 1, breaks down at 4 where it was at 3, stands there until 10, and drives on."""
+    breakdowns = [{"time": 4, "repair_time": 5}]
+    fleet = [{"id": "v", "start": "A", "speed": 2, "breakdowns": breakdowns}]
+    layout = Layout.from_dict(worlds.straight_floor(fleet))
+    instance = Instance.from_rows("hand", layout, [worlds.make_task("t", "B", "C", 1, 10)])
+    return trace_given(instance, [(0, 0)] * 2, **options)
 
 
 @pytest.mark.parametrize(
     ("horizon", "n_trips", "n_stops"), [(2, 1, 0), (6, 1, 1), (12, 2, 1), (14, 2, 1)]
 )
 def test_an_episode_that_is_stopped(horizon, n_trips, n_stops):
-    trace = trace_by_hand(horizon=horizon)
+    trace, whole = trace_by_hand(horizon=horizon), trace_by_hand()
+    undone, done = whole.trips
+    assert undone.steps == ((1, 3, 0, 1, 0.0, 0.4, False, 0.2),)
+    assert whole.stops == ((0, 4, 10, 0, 1, 0.4),)
+    assert (done.start, done.pickup, done.end, whole.tardiness) == (10, 13, 16, 5.0)
     assert (trace.status, trace.end) == ("stopped", horizon)
     assert (len(trace.trips), len(trace.stops)) == (n_trips, n_stops)
     assert np.isnan(trace.makespan)
     assert not any(trip.delivered for trip in trace.trips)
     assert all(x.end <= horizon for x in (*trace.trips, *trace.stops))
-    whole = trace_by_hand()
-    for time in range(horizon):
-        assert trace.locate(0, time) == whole.locate(0, time)
+    assert all(trace.locate(0, time) == whole.locate(0, time) for time in range(horizon))
+
+
+def check_keys(simulator, slow):
+    """What each rule compares picks, for each idle vehicle, what the slow simulator picks."""
+    state = simulator.state
+    for v in np.flatnonzero(state.vehicle[0, :, VEHICLE_STATUS] == naive.IDLE):
+        for rule, name in enumerate(naive.RULES):
+            keys = np.empty(state.episode[0, EPISODE_POOL_SIZE])
+            rate_tasks(simulator.problem, state, 0, v, rule, keys)
+            if np.isfinite(keys).any():
+                assert int(np.argmin(keys)) == slow.select(int(v), name)
 
 
 @pytest.mark.oracle
-@given(worlds())
+@given(worlds.worlds())
 def test_keys_of_rules_are_those_of_the_slow_simulator(world):
-    instance = world.instance()
-    simulator = Simulator(instance)
-    scaling = scaling_dict(find_scaling([instance]))
-    slow = naive.NaiveEpisode(world.layout, world.rows, scaling=scaling)
-    k = 0
-    while not slow.done:
-        n = len(list_waiting(simulator.state))
-        for v in np.flatnonzero(simulator.state.vehicle[0, :, VEHICLE_STATUS] == naive.IDLE):
-            for rule, name in enumerate(["FCFS", "EDD", "NVF", "STD", "LWT", "AHP"]):
-                keys = np.empty(n)
-                rate_tasks(simulator.problem, simulator.state, 0, v, rule, keys)
-                if np.isfinite(keys).any():
-                    assert int(np.argmin(keys)) == slow.select(int(v), name)
-        action = world.choose(np.flatnonzero(simulator.action_mask[0]), k)
-        simulator.step([action])
-        slow.step(action)
-        k += 1
+    play_and_compare(world, check=check_keys)

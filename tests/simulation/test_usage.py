@@ -9,48 +9,33 @@ import acerl_np
 from acerl_np.evaluation.trials import evaluate_policy
 
 
-def make_line(breakdowns=()):
+def play(tasks, breakdowns=()):
     """Sites a - b - c, 10 m apart, and one vehicle at a that drives 1 m/s."""
-    return acerl_np.Layout.from_dict(
-        {
-            "format": 1,
-            "name": "line",
-            "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("abc")],
-            "edges": [{"a": "a", "b": "b"}, {"a": "b", "b": "c"}],
-            "vehicles": [{"id": "v0", "start": "a", "speed": 1, "breakdowns": list(breakdowns)}],
-        }
-    )
+    layout = {
+        "format": 1,
+        "sites": [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("abc")],
+        "edges": [{"a": "a", "b": "b"}, {"a": "b", "b": "c"}],
+        "vehicles": [{"id": "v0", "start": "a", "speed": 1, "breakdowns": list(breakdowns)}],
+    }
+    record = acerl_np.Instance.from_rows("hand", acerl_np.Layout.from_dict(layout), tasks)
+    return evaluate_policy("FCFS", record, trials=1)
 
 
 def test_figures_of_one_vehicle_by_hand():
-    tasks = [make_task("x", "b", "c", 2, 100), make_task("y", "a", "b", 3, 100)]
-    record = acerl_np.Instance.from_rows("two", make_line(), tasks)
-    trials = evaluate_policy("FCFS", record, trials=1)
     # x: from 2 at a, at b at 12, at c at 22. y: at a at 42, at b at 52.
+    trials = play([make_task("x", "b", "c", 2, 100), make_task("y", "a", "b", 3, 100)])
     assert trials.makespan[0, 0] == 52.0
     assert trials.waiting[0, 0] == ((12 - 2) + (42 - 3)) / 2
-    assert trials.utilisation[0, 0] == 50 / 52
-    assert trials.empty[0, 0] == 30 / 50
-
-
-def test_a_trip_that_a_breakdown_undoes_counts_for_what_it_was():
-    broken = make_line([{"time": 17, "repair_time": 10}])
-    record = acerl_np.Instance.from_rows("one", broken, [make_task("x", "b", "c", 0, 100)])
-    trials = evaluate_policy("FCFS", record, trials=1)
-    # At b at 10, broken at 17 where it was at 16: 6 m past b, repaired for 28; back to b, and to c.
-    assert trials.makespan[0, 0] == 28 + 6 + 10
-    assert trials.waiting[0, 0] == 28 + 6
+    assert (trials.utilisation[0, 0], trials.empty[0, 0]) == (50 / 52, 30 / 50)
+    # x is delivered at 10, when it is due, and so not late; y at 20.
+    trials = play([make_task("x", "a", "b", 0, 10), make_task("y", "b", "c", 0, 19.5)])
+    assert (trials.late[0, 0], trials.tardiness[0, 0]) == (1 / 2, 0.5 / 2)
+    # A trip that a breakdown undoes counts for what it was: at b at 10, broken at 17 where it was at 16:
+    # 6 m past b, repaired for 28; back to b, and to c.
+    trials = play([make_task("x", "b", "c", 0, 100)], [{"time": 17, "repair_time": 10}])
+    assert (trials.makespan[0, 0], trials.waiting[0, 0]) == (28 + 6 + 10, 28 + 6)
     assert trials.utilisation[0, 0] == (17 + 16) / 44
     assert trials.empty[0, 0] == pytest.approx((10 + 6) / (10 + 6 + 6 + 10))
-
-
-def test_what_is_delivered_when_it_is_due_is_not_late():
-    tasks = [make_task("x", "a", "b", 0, 10), make_task("y", "b", "c", 0, 19.5)]
-    record = acerl_np.Instance.from_rows("due", make_line(), tasks)
-    trials = evaluate_policy("FCFS", record, trials=1)
-    # x is delivered at 10, y at 20.
-    assert trials.late[0, 0] == 1 / 2
-    assert trials.tardiness[0, 0] == 0.5 / 2
 
 
 def test_every_way_to_play_tells_the_same_figures():

@@ -1,8 +1,9 @@
-"""The slow, obvious simulator with vehicles that wait, park, charge and are called back.
+"""The slow, obvious simulator with all that a floor may have: vehicles that wait, park, charge and are
+called back, chains of tasks, machines between them, and announced tasks.
 
-With the layout's keys `battery`, `chargers` and `parking` absent and `commitment="assignment"` it is
-`naive.NaiveEpisode`. One tick: 1. breakdowns and repairs, 2. trips that end, 3. charging, 4. arrivals,
-5. decisions, 6. idle vehicles set out for a charger or a parking place.
+Without these it is `naive.NaiveEpisode`. One tick: 1. breakdowns and repairs, 2. trips that end: what is
+delivered joins its machine's queue, 3. machines end and begin, 4. charging, 5. tasks that become known join
+the pool, 6. decisions, 7. idle vehicles set out for a charger or a parking place.
 
 Every tick is stepped, but decisions are asked for, and idle vehicles set out, only at a tick at which
 something happens: `_happened`. It is set where it happens.
@@ -16,7 +17,7 @@ from itertools import pairwise
 from typing import Any
 
 import naive
-from naive import BROKEN, IDLE, WORKING, Leg, Standing, Task, round9
+from naive import BROKEN, IDLE, WORKING, Leg, Standing, round9
 
 MOST_TICKS = 20_000
 """An episode that lasts longer never ends."""
@@ -37,6 +38,29 @@ class Battery:
     good: int
     full: int
     tow: int
+
+
+@dataclass
+class Task(naive.Task):
+    """A task; `arrival` is the earliest moment at which it is ready, and when it is ready once known.
+
+    Only once its predecessor's processing begins is it known when it is ready.
+    """
+
+    after: str | None = None
+    processing: float = 0.0
+    announced: float = 0.0  # inf: when its predecessor's processing begins
+    known: float = math.inf  # tick at which it joins the pool, once it is clear
+    has_joined: bool = False
+    loaded: int = -1  # of the service that delivered it
+    processed: int = -1  # when its processing ends, known when it begins
+
+
+@dataclass
+class Machine:
+    servers: int
+    queue: list[Task] = field(default_factory=list)
+    in_service: list[Task] = field(default_factory=list)
 
 
 @dataclass
@@ -72,6 +96,7 @@ class Vehicle(naive.Vehicle):
     since: int = 0  # tick since which it is idle, queued or charging
     charger: int = -1  # to which it drives or at which it stands
     stops: list[Stop] = field(default_factory=list)  # of a trip, the last one its pickup or its end
+    at_pickup: int = -1  # tick at which it is there; it waits there until `loaded_at`
     loaded_at: int = -1
 
     @property
@@ -92,6 +117,15 @@ class Vehicle(naive.Vehicle):
         self.errand = ""
         return super().end_trip(site, standing)
 
+    def pauses(self, tick: int) -> bool:
+        """Whether it waits at the pickup."""
+        return self.task is not None and self.at_pickup <= tick < self.loaded_at
+
+    def follow(self, legs: list[Leg]) -> None:
+        """Leave the way that it was on for this one."""
+        self.legs, self.elapsed = legs, 0
+        self._enter_next_leg()
+
     def rate(self, tick: int) -> int:
         """What the vehicle uses from this tick to the next one; below 0 while it charges."""
         battery = self.battery
@@ -99,22 +133,25 @@ class Vehicle(naive.Vehicle):
             return 0
         if self.word == "charging":
             return -battery.charge
-        if self.word == "working":
-            return battery.loaded if tick >= self.loaded_at else battery.empty
-        return battery.idle if self.word in ("idle", "queued") else battery.empty
+        if self.pauses(tick) or self.word in ("idle", "queued"):
+            return battery.idle
+        return battery.loaded if self.task and tick >= self.loaded_at else battery.empty
 
 
 class NaiveEpisode(naive.NaiveEpisode):
     """One episode; after construction and after each decision it stands at a decision or at its end.
 
     layout : the parsed layout JSON
-    tasks : as for `naive.NaiveEpisode`
+    tasks : as for `naive.NaiveEpisode`, in the order of the record's file; also `after`, `processing`,
+        `announced` (seconds or "start"); `expiry_time` None: never due; `arrival_time` of a chained task
+        None: that of its root
     commitment : "assignment", or "pickup": until a task is loaded it may be given to another vehicle
     max_changes : how often that may happen to a task
     options : as for `naive.NaiveEpisode`
 
     log : (tick, vehicle, what, where) of what vehicles do without a task: "parked", "queued" and "charging"
         begin, "charged" ends, however it ends, "recalled" names the site at which it stands from then on
+    machine_log : (tick, site, "begin" or "end", task), by tick, then by machine as in the layout
     """
 
     def __init__(
@@ -128,15 +165,17 @@ class NaiveEpisode(naive.NaiveEpisode):
     ) -> None:
         self.commitment = commitment
         self._max_changes = max_changes
-        self._chargers = [
-            (item["site"], int(item.get("slots", 1))) for item in layout.get("chargers", [])
-        ]
+        chargers = layout.get("chargers", [])
+        self._chargers = [(item["site"], int(item.get("slots", 1))) for item in chargers]
         parking = layout.get("parking", {})
         self._parks_after = int(parking.get("after", 60))
-        self._places = {
-            item["site"]: int(item.get("places", 1)) for item in parking.get("places", [])
-        }
+        places = parking.get("places", [])
+        self._places = {item["site"]: int(item.get("places", 1)) for item in places}
+        machines = layout.get("machines", [])
+        self._machines = {item["site"]: Machine(int(item.get("servers", 1))) for item in machines}
         self.log: list[tuple[int, int, str, str]] = []
+        self.machine_log: list[tuple[int, str, str, str]] = []
+        self._n_passed = 0  # rows
         self._happened = False  # at this tick
         self._opens_round = False  # at this tick
         self._asks = False  # whether a decision may be due
@@ -156,7 +195,38 @@ class NaiveEpisode(naive.NaiveEpisode):
                 raise ValueError("vehicles with batteries need a charger")
         return vehicles
 
+    def _read_tasks(self, entries: list[dict[str, Any]]) -> list[naive.Task]:
+        rows = {entry["task"]: entry for entry in entries}
+        roots = {name: find_root(rows, name) for name in rows}
+        tasks = {
+            name: read_task({**entry, "arrival_time": find_arrival(entry, rows[roots[name]])})
+            for name, entry in rows.items()
+        }
+        for task in tasks.values():
+            if task.after is None:
+                at_start = math.isinf(task.announced)
+                task.known = max(0, math.ceil(task.arrival - (0 if at_start else task.announced)))
+            if task.processing > 0 and task.delivery not in self._machines:
+                raise ValueError(f"no machine at {task.delivery} for task {task.name}")
+        order = list(tasks)
+
+        def place(task: Task) -> tuple[float, int, int]:
+            root = roots[task.name]
+            return tasks[root].arrival, order.index(root), count_before(tasks, task)
+
+        ordered = sorted(tasks.values(), key=place)
+        # A row is passed when its own root or that of a later row is known.
+        known = [tasks[roots[task.name]].known for task in ordered]
+        self._passing = [min(known[row:]) for row in range(len(known))]
+        return list(ordered)
+
     # What a policy sees
+
+    @property
+    def times(self) -> list[tuple[str, float, int, int, int]]:
+        """Per task as in the record: task, when it was ready, loaded, delivered and processed."""
+        tasks = self._tasks
+        return [(t.name, t.arrival, t.loaded, t.finish, t.processed) for t in tasks]
 
     def levels(self) -> list[int | None]:
         """Level of each vehicle now; None of one without a battery."""
@@ -181,12 +251,21 @@ class NaiveEpisode(naive.NaiveEpisode):
         if vehicle.word in ("to_charger", "queued", "charging"):
             return vehicle.level >= vehicle.battery.resume
         if vehicle.word == "working":
-            return (
-                self.commitment == "pickup"
-                and self.time < vehicle.loaded_at
-                and vehicle.task.changes < self._max_changes
-            )
+            may_change = self.commitment == "pickup" and vehicle.task.changes < self._max_changes
+            return may_change and self.time < vehicle.loaded_at
         return vehicle.word in ("idle", "parking", "roaming")
+
+    def ready_in(self, task: Task) -> float:
+        """Seconds until a task of the pool is ready."""
+        return max(0.0, task.arrival - self.time)
+
+    def machine_busy(self, task: Task) -> float:
+        """Seconds until the machine at a task's delivery has a free server for one that joins now."""
+        if task.delivery not in self._machines:
+            return 0.0
+        machine = self._machines[task.delivery]
+        left = sum(other.processed - self.time for other in machine.in_service)
+        return (left + sum(map(count_ticks, machine.queue))) / machine.servers
 
     def candidates(self) -> list[tuple[int, str]]:
         """The legal pairs of vehicle and task, by vehicle, then as in the pool."""
@@ -199,11 +278,10 @@ class NaiveEpisode(naive.NaiveEpisode):
 
     def may_wait(self) -> bool:
         """Whether a decision is due that may be left open: something is to come without one."""
-        return any(self.mask()) and bool(
-            self._to_arrive
-            or any(vehicle.word in ("working", "broken") for vehicle in self._vehicles)
-            or any(tick > self.time for vehicle in self._vehicles for tick, _ in vehicle.breakdowns)
-        )
+        fleet = self._vehicles
+        returns = any(vehicle.word in ("working", "broken") for vehicle in fleet)
+        breaks = any(tick > self.time for vehicle in fleet for tick, _ in vehicle.breakdowns)
+        return any(self.mask()) and (bool(self._to_arrive) or returns or breaks)
 
     def _may_be_assigned(self, index: int) -> bool:
         if self.done or not self._asks or not 0 <= index < len(self._vehicles):
@@ -211,11 +289,27 @@ class NaiveEpisode(naive.NaiveEpisode):
         vehicle = self._vehicles[index]
         return index not in self._settled and self.is_free(vehicle) and bool(self.offered(vehicle))
 
+    def _key(
+        self, rule: str, vehicle: naive.Vehicle, task: naive.Task, visible: list[naive.Task]
+    ) -> float:
+        if rule in ("NVF", "STD"):
+            site, _, left = self._stand(vehicle)
+            metres = left + self._distance(site, task.pickup)
+            metres = max(metres, self.ready_in(task) * vehicle.speed)
+            if rule == "STD":
+                metres += self._distance(task.pickup, task.delivery)
+            return self._compared(metres)
+        if rule == "LWT":
+            return -round9(max(0.0, self.time - task.waiting_since))
+        return super()._key(rule, vehicle, task, visible)
+
     def _is_able(self, vehicle: Vehicle, task: Task) -> bool:
         return vehicle.can_carry(task) and self._fits(vehicle, task)
 
     def _stand(self, vehicle: Vehicle) -> tuple[str, int, float]:
-        """That of a vehicle without a task, or on its way to a pickup."""
+        """That of a vehicle without a task, on its way to a pickup, or that waits there."""
+        if vehicle.pauses(self.time):
+            return vehicle.task.pickup, self.time, 0.0
         if not vehicle.stops:
             return vehicle.site, self.time, 0.0
         stop = self._next_stop(vehicle)
@@ -306,8 +400,25 @@ class NaiveEpisode(naive.NaiveEpisode):
         vehicle.begin_trip(task, sites[-1], legs, finish)
         vehicle.errand = ""
         vehicle.stops = stops
-        vehicle.loaded_at = tick + plan.to_pickup
-        return finish
+        vehicle.at_pickup = vehicle.loaded_at = tick + plan.to_pickup
+        if task is not None:
+            pause = max(0, math.ceil(task.arrival) - vehicle.at_pickup)
+            vehicle.loaded_at += pause
+            vehicle.finish += pause
+            self._begin_pause(vehicle)
+        return vehicle.finish
+
+    def _begin_pause(self, vehicle: Vehicle) -> None:
+        """If it begins now: the vehicle is at the pickup, and leaves it when the task is loaded.
+
+        On a way each edge is rounded up to whole ticks, but the way only once: it may be before the
+        pickup yet.
+        """
+        if self.time == vehicle.at_pickup and vehicle.pauses(self.time):
+            pickup, delivery = vehicle.task.pickup, vehicle.task.delivery
+            pause = Leg(pickup, pickup, 0.0, 0.0, vehicle.loaded_at - self.time, end=pickup)
+            onwards = self._legs(vehicle, self._floor.route(pickup, delivery))
+            vehicle.follow([pause, *onwards])
 
     def _rest_of_edge(self, vehicle: Vehicle) -> tuple[Stop, Leg]:
         """The next stop of a moving vehicle, and the leg from where it is to there."""
@@ -346,10 +457,17 @@ class NaiveEpisode(naive.NaiveEpisode):
         """Any trip's end."""
         self._happened = True
         vehicle.since = self.time
-        if vehicle.task is not None:
+        task = vehicle.task
+        if task is not None:
             self._opens_round = True
             super()._deliver(vehicle)
-            vehicle.stops = []
+            task.loaded = vehicle.loaded_at
+            if task.processing > 0:
+                task.finished = False
+                self._machines[task.delivery].queue.append(task)
+            else:
+                task.processed = self.time
+                self._plan_successors(task)
             return
         errand = vehicle.errand
         vehicle.end_trip(vehicle.destination, None)
@@ -365,6 +483,37 @@ class NaiveEpisode(naive.NaiveEpisode):
 
     def _index(self, vehicle: Vehicle) -> int:
         return next(k for k, other in enumerate(self._vehicles) if other is vehicle)
+
+    # Machines
+
+    def _move_vehicles(self) -> None:
+        super()._move_vehicles()
+        for vehicle in self._vehicles:
+            self._begin_pause(vehicle)
+        self._run_machines()
+
+    def _run_machines(self) -> None:
+        for site, machine in self._machines.items():
+            for task in [task for task in machine.in_service if task.processed == self.time]:
+                task.finished = True
+                machine.in_service = [other for other in machine.in_service if other is not task]
+                self.machine_log.append((self.time, site, "end", task.name))
+                self._happened = True
+            while machine.queue and len(machine.in_service) < machine.servers:
+                task = machine.queue.pop(0)
+                task.processed = self.time + count_ticks(task)
+                machine.in_service.append(task)
+                self.machine_log.append((self.time, site, "begin", task.name))
+                self._plan_successors(task)
+
+    def _plan_successors(self, task: Task) -> None:
+        """Its processing begins: now it is clear when its successors are ready, and when known."""
+        for other in self._tasks:
+            if other.after == task.name:
+                other.arrival = other.waiting_since = max(other.arrival, float(task.processed))
+                other.known = self.time
+                if not math.isinf(other.announced):
+                    other.known = max(self.time, math.ceil(other.arrival - other.announced))
 
     # Energy
 
@@ -417,9 +566,8 @@ class NaiveEpisode(naive.NaiveEpisode):
             reached += [self._need(vehicle, task) for task in self._pool if vehicle.can_carry(task)]
             # what it could do before, it could do only if it was free
             could = vehicle.level_before if vehicle.level_before >= battery.resume else -1
-            if vehicle.level >= battery.resume and any(
-                could < level <= vehicle.level for level in reached
-            ):
+            crossed = any(could < level <= vehicle.level for level in reached)
+            if crossed and vehicle.level >= battery.resume:
                 self._happened = self._opens_round = True
         for vehicle in self._vehicles:
             if vehicle.word == "idle" and vehicle.battery is not None:
@@ -436,11 +584,9 @@ class NaiveEpisode(naive.NaiveEpisode):
         if vehicle.level >= battery.good:
             if not tasks or any(self._fits(vehicle, task) for task in tasks):
                 return None
-            chargers = [
-                k
-                for k in chargers
-                if any(self._need(vehicle, t, self._chargers[k][0]) <= battery.full for t in tasks)
-            ]
+            sites = [site for site, _ in self._chargers]
+            needs = [min(self._need(vehicle, task, site) for task in tasks) for site in sites]
+            chargers = [k for k in chargers if needs[k] <= battery.full]
         return min(chargers, key=lambda k: self._start_of_charging(vehicle, k), default=None)
 
     def _start_of_charging(self, vehicle: Vehicle, k: int) -> int:
@@ -551,6 +697,26 @@ class NaiveEpisode(naive.NaiveEpisode):
             self._happened = self._opens_round = True
         self._look_at_levels(charged)
 
+    def _arrive(self) -> None:
+        """First those of rows passed before, then rows are passed; no row before all above it."""
+        for task in self._tasks[: self._n_passed]:
+            self._join_if_known(task)
+        while self._n_passed < len(self._tasks) and self._passing[self._n_passed] <= self.time:
+            self._join_if_known(self._tasks[self._n_passed])
+            self._n_passed += 1
+        # Those that will join without a decision, for which a policy may wait.
+        delivered = {task.name for task in self._tasks if task.loaded >= 0}
+        self._to_arrive = [
+            task
+            for task in self._tasks
+            if not task.has_joined and (task.after is None or task.after in delivered)
+        ]
+
+    def _join_if_known(self, task: Task) -> None:
+        if not task.has_joined and task.known <= self.time:
+            task.has_joined = True
+            self._pool.append(task)
+
     def _open_round(self) -> None:
         """Tasks on their way join the pool, each before the first that is later in the record."""
         self._asks = True
@@ -588,7 +754,10 @@ class NaiveEpisode(naive.NaiveEpisode):
         if vehicle.word == "charging":
             self._note(vehicle, "charged", vehicle.site)
         vehicle.errand = ""
+        task = vehicle.task
         super()._break_down(vehicle, repair_ticks)
+        if task is not None:
+            task.waiting_since = max(task.arrival, task.waiting_since)
 
     def _repair(self, vehicle: Vehicle) -> None:
         self._happened = self._opens_round = True
@@ -596,6 +765,10 @@ class NaiveEpisode(naive.NaiveEpisode):
         vehicle.since = self.time
         if vehicle.battery is not None and vehicle.level == 0:
             vehicle.level = vehicle.battery.critical
+
+    def _end(self) -> None:
+        super()._end()
+        self.makespan = float(max(task.processed for task in self._tasks))
 
 
 def full_at(battery: Battery, level: int, tick: int) -> int:
@@ -607,13 +780,9 @@ def ticks_to_charger(
     floor: naive.Floor, chargers: list[tuple[str, int]], site: str, vehicle: naive.Vehicle
 ) -> int:
     """Ticks from a site to the charger that is the nearest by time."""
+    speed = vehicle.speed
     return min(
-        math.ceil(
-            round9(
-                floor.distances[site, charger] / vehicle.speed
-                + floor.lost(site, charger, vehicle.speed)
-            )
-        )
+        math.ceil(round9(floor.distances[site, charger] / speed + floor.lost(site, charger, speed)))
         for charger, _ in chargers
     )
 
@@ -622,3 +791,34 @@ def read_battery(entry: dict[str, Any] | None) -> Battery | None:
     if entry is None:
         return None
     return Battery(**{"start": entry["capacity"], "tow": 1800, **entry})
+
+
+def count_ticks(task: Task) -> int:
+    """What its processing takes."""
+    return max(1, math.ceil(round9(task.processing)))
+
+
+def count_before(tasks: dict[str, Task], task: Task) -> int:
+    return 0 if task.after is None else 1 + count_before(tasks, tasks[task.after])
+
+
+def find_root(rows: dict[str, dict[str, Any]], name: str) -> str:
+    while rows[name].get("after"):
+        name = rows[name]["after"]
+    return name
+
+
+def find_arrival(entry: dict[str, Any], root: dict[str, Any]) -> float:
+    arrival = entry["arrival_time"]
+    return float(root["arrival_time"] if arrival is None else arrival)
+
+
+def read_task(entry: dict[str, Any]) -> Task:
+    expiry = entry["expiry_time"]
+    announced = entry.get("announced") or 0
+    return Task(
+        **vars(naive.read_task({**entry, "expiry_time": math.inf if expiry is None else expiry})),
+        after=entry.get("after") or None,
+        processing=float(entry.get("processing") or 0),
+        announced=math.inf if announced == "start" else float(announced),
+    )
