@@ -7,6 +7,7 @@ from dataclasses import replace
 import numba
 import numpy as np
 import pytest
+from damaged import check_damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import World, make_task, straight_floor, worlds
@@ -28,7 +29,6 @@ from acerl_np.kernels.state import EPISODE_POOL_SIZE, RECORD_DEMAND, RECORD_PRIO
 from acerl_np.policies.index import KNOWN, NAMES, START, start_weights
 from acerl_np.policies.origin import Origin
 from acerl_np.simulation.arena import stream_keys
-from acerl_np.support.files import read_arrays, write_arrays
 
 JIT = not numba.config.DISABLE_JIT
 needs_jit = pytest.mark.skipif(not JIT, reason="whole episodes")
@@ -86,9 +86,8 @@ def test_the_start_is_by_name():
 N = len(NAMES)
 
 
-@pytest.mark.parametrize(
-    ("theta", "options", "message"),
-    [
+def test_policies_that_are_none():
+    for theta, options, message in [
         ([1.0, 2.0, 3.0], {}, rf"theta: read shape \(3,\); expected \({N},\)"),
         (1.0, {}, rf"theta: read shape \(\); expected \({N},\)"),
         ([[0.0] * N], {}, rf"theta: read shape \(1, {N}\); expected \({N},\)"),
@@ -99,18 +98,25 @@ N = len(NAMES)
         ([0.0], {"features": "speed"}, "features: read speed"),
         ([0.0], {"features": 3}, "features: read 3"),
         ([], {"features": []}, "features: read"),
-    ],
-)
-def test_policies_that_are_none(theta, options, message):
-    with pytest.raises(PolicyError, match=message) as caught:
-        IndexPolicy(theta, **options)
-    assert "\n" not in str(caught.value)
+    ]:
+        with pytest.raises(PolicyError, match=message) as caught:
+            IndexPolicy(theta, **options)
+        assert "\n" not in str(caught.value)
+    for weights in ({"speed": 1.0}, {}):
+        with pytest.raises(PolicyError, match=r"features: read .*; expected some of approach"):
+            IndexPolicy.of_weights(**weights)
 
 
-@pytest.mark.parametrize("weights", [{"speed": 1.0}, {}])
-def test_weights_of_no_feature(weights):
-    with pytest.raises(PolicyError, match=r"features: read .*; expected some of approach"):
-        IndexPolicy.of_weights(**weights)
+def same_state(simulator, before):
+    arrays = (*simulator.state, simulator.observation)
+    return all(
+        np.array_equal(array, old, equal_nan=array.dtype.kind == "f")
+        for array, old in zip(arrays, before, strict=True)
+    )
+
+
+def keep_state(simulator):
+    return [array.copy() for array in (*simulator.state, simulator.observation)]
 
 
 # Files
@@ -142,47 +148,33 @@ def text(words):
     return np.frombuffer(words.encode(), np.uint8)
 
 
-DAMAGED = {
-    "no theta": ("theta", None, "theta: read nothing; the file holds no policy of this format"),
-    "whole numbers": ("theta", np.zeros(N, np.int64), "theta: read int64"),
-    "a matrix": ("theta", np.zeros((1, N)), "theta: read float64 of shape"),
-    "short": ("theta", np.zeros(3), rf"theta: read shape \(3,\); expected \({N},\)"),
-    "none": ("theta", np.zeros(0), rf"theta: read shape \(0,\); expected \({N},\)"),
-    "not finite": ("theta", np.full(N, np.inf), "theta: not finite"),
-    "other features": ("features", text("approach\nloaded"), "theta: read shape"),
-    "an unknown feature": ("features", text("approach\nspeed"), "features: read .*expected some"),
-    "no features": ("features", None, "features: read nothing"),
-    "no text": ("features", np.full(3, 255, np.uint8), "features: not text"),
-    "wide text": ("features", np.full(3, 2**31, np.uint32), "features: read"),
-    "features as numbers": ("features", np.zeros(2), "features: read float64"),
-    "breakdowns unsaid": ("planned_breakdowns", None, "planned_breakdowns: read nothing"),
-    "a number": ("planned_breakdowns", np.array(1.0), "planned_breakdowns: read float64"),
-    "a list": ("planned_breakdowns", np.array([True]), "planned_breakdowns: read bool of shape"),
-    # As index policies were once written.
-    "of old": ("knowledge", text("breakdowns"), "features that have gone; train again"),
-    "network": (
-        "form",
-        np.array("network"),
-        "the file holds no policy of this format|form 'network'",
-    ),
-}
-
-
-@pytest.mark.parametrize(("name", "value", "message"), DAMAGED.values(), ids=DAMAGED)
-def test_damaged_files_are_refused_in_one_line(name, value, message, tmp_path):
-    path = tmp_path / "policy.npz"
-    draw_policy().save(path)
-    arrays = read_arrays(path, PolicyError)
-    if value is None:
-        del arrays[name]
-    else:
-        arrays[name] = value
-    write_arrays(path, arrays)
-    for load in (load_policy, IndexPolicy.load):
-        with pytest.raises(PolicyError, match=message) as caught:
-            load(path)
-        assert str(caught.value).startswith(f"{path}: ")
-        assert "\n" not in str(caught.value)
+def test_damaged_files_are_refused_in_one_line(tmp_path):
+    rows = [
+        ("theta", None, "theta: read nothing; the file holds no policy of this format"),
+        ("theta", np.zeros(N, np.int64), "theta: read int64"),
+        ("theta", np.zeros((1, N)), "theta: read float64 of shape"),
+        ("theta", np.zeros(3), rf"theta: read shape \(3,\); expected \({N},\)"),
+        ("theta", np.zeros(0), rf"theta: read shape \(0,\); expected \({N},\)"),
+        ("theta", np.full(N, np.inf), "theta: not finite"),
+        ("features", text("approach\nloaded"), "theta: read shape"),
+        ("features", text("approach\nspeed"), "features: read .*expected some"),
+        ("features", None, "features: read nothing"),
+        ("features", np.full(3, 255, np.uint8), "features: not text"),
+        ("features", np.full(3, 2**31, np.uint32), "features: read"),
+        ("features", np.zeros(2), "features: read float64"),
+        ("planned_breakdowns", None, "planned_breakdowns: read nothing"),
+        ("planned_breakdowns", np.array(1.0), "planned_breakdowns: read float64"),
+        ("planned_breakdowns", np.array([True]), "planned_breakdowns: read bool of shape"),
+        # As index policies were once written.
+        ("knowledge", text("breakdowns"), "features that have gone; train again"),
+        (
+            "form",
+            np.array("network"),
+            "the file holds no policy of this format|form 'network'",
+        ),
+    ]
+    draw_policy().save(tmp_path / "policy.npz")
+    check_damaged(tmp_path / "policy.npz", rows, load_policy, IndexPolicy.load)
 
 
 # Played
@@ -248,15 +240,14 @@ def test_policies_of_dmh_choose_as_they_are_evaluated(suite):
 def test_choosing_changes_nothing_and_draws_by_the_generator():
     policy = draw_policy(4)
     simulator = Simulator([make_small(3, 9, 2, gap=0.0), make_small(2, 6, gap=0.0)] * 6)
-    before = [array.copy() for array in simulator.state]
+    before = keep_state(simulator)
     first, again, drawn, redrawn, other = (
         policy.choose(simulator, rng=rng)
         for rng in (None, None, *(np.random.default_rng(seed) for seed in (1, 1, 2)))
     )
     assert np.array_equal(first, again) and np.array_equal(drawn, redrawn)
     assert not np.array_equal(drawn, other)
-    for array, old in zip(simulator.state, before, strict=True):
-        assert np.array_equal(array, old, equal_nan=array.dtype.kind == "f")
+    assert same_state(simulator, before)
 
 
 @needs_jit
@@ -302,53 +293,32 @@ def make_situation():
     return simulator
 
 
-IMPOSSIBLE = {
-    "no vehicle": (-1, 0),
-    "a vehicle too many": (3, 0),
-    "far away": (2**40, 0),
-    "busy": (0, 0),
-    "broken": (1, 0),
-    "no task": (2, -1),
-    "a task too many": (2, 5),
-    "far": (2, 2**40),
-    "under way": (2, 1),
-    "to come": (2, 4),
-    "too heavy": (2, 3),
-}
-
-
 @pytest.mark.oracle
-@pytest.mark.parametrize(("v", "task"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
-def test_what_is_impossible_changes_nothing(v, task):
+def test_what_is_impossible_changes_nothing():
     simulator = make_situation()
-    before = [array.copy() for array in (*simulator.state, simulator.observation)]
-    with pytest.raises(ActionError) as caught:
-        simulator.assign([v, 0], [task, 0])
-    fault = f"vehicle {v} is not idle; expected one of [2]"
-    if v == 2:
-        fault = f"task {task} does not wait; expected one of [0, 2, 3]"
-    if task == 3:
-        fault = "vehicle 2 may not carry task 3 now; expected one of [0, 2]"
-    assert str(caught.value) == (
-        f"episode 0 at 1 s: vehicle {v} with task {task} is impossible: {fault}"
-    )
-    for array, old in zip((*simulator.state, simulator.observation), before, strict=True):
-        assert np.array_equal(array, old, equal_nan=array.dtype.kind == "f")
+    before = keep_state(simulator)
+    busy = (-1, 3, 2**40, 0, 1)  # no vehicle, one too many, far away, busy, broken
+    idle = -1, 5, 2**40, 1, 4, 3  # no task, one too many, far, under way, to come, too heavy
+    for v, task in [*((v, 0) for v in busy), *((2, task) for task in idle)]:
+        with pytest.raises(ActionError) as caught:
+            simulator.assign([v, 0], [task, 0])
+        fault = f"vehicle {v} is not idle; expected one of [2]"
+        if v == 2:
+            fault = f"task {task} does not wait; expected one of [0, 2, 3]"
+        if task == 3:
+            fault = "vehicle 2 may not carry task 3 now; expected one of [0, 2]"
+        start = f"episode 0 at 1 s: vehicle {v} with task {task} is impossible: "
+        assert str(caught.value) == start + fault
+        assert same_state(simulator, before)
     simulator.assign([2, 0], [2, 0])  # at the limit of its capacity
 
 
-def test_one_impossible_assignment_holds_all_episodes():
-    simulator = Simulator([make_small(2, 4)] * 3)
-    before = [array.copy() for array in simulator.state]
-    with pytest.raises(ActionError, match=r"^episode 2 at 0 s: vehicle 1 with task 3"):
-        simulator.assign([0, 1, 1], [0, 0, 3])
-    for array, old in zip(simulator.state, before, strict=True):
-        assert np.array_equal(array, old, equal_nan=array.dtype.kind == "f")
-
-
-@pytest.mark.parametrize(
-    ("vehicles", "tasks", "name"),
-    [
+def test_assignments_are_whole_numbers_one_an_episode():
+    simulator = Simulator([make_small(2, 4)] * 2)
+    before = keep_state(simulator)
+    with pytest.raises(ActionError, match=r"^episode 1 at 0 s: vehicle 1 with task 3"):
+        simulator.assign([0, 1], [0, 3])
+    for vehicles, tasks, name in [
         ([0], [0, 0], "vehicles"),
         ([0, 0], [0], "tasks"),
         (0, [0, 0], "vehicles"),
@@ -357,13 +327,10 @@ def test_one_impossible_assignment_holds_all_episodes():
         ([0, 0], [[0], [0, 1]], "tasks"),
         ([True, False], [0, 0], "vehicles"),
         (None, [0, 0], "vehicles"),
-    ],
-)
-def test_assignments_are_whole_numbers_one_an_episode(vehicles, tasks, name):
-    simulator = Simulator([make_small(2, 4)] * 2)
-    with pytest.raises(ActionError, match=rf"^{name}: .*expected integers"):
-        simulator.assign(vehicles, tasks)
-    assert not simulator.time.any()
+    ]:
+        with pytest.raises(ActionError, match=rf"^{name}: .*expected integers"):
+            simulator.assign(vehicles, tasks)
+        assert same_state(simulator, before)
 
 
 @pytest.mark.oracle
