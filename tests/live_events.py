@@ -1,5 +1,8 @@
 """Events of every kind for tests of the dispatcher, and all that can be seen of one; simulators as plants."""
 
+import heapq
+import math
+
 import naive
 import worlds
 
@@ -137,3 +140,41 @@ class EventLog(naive.NaiveEpisode):
     def take_events(self):
         events, self.events = self.events, []
         return sorted(events, key=lambda event: event.time)
+
+
+def play_reckoned(dispatcher, instance, start=0.0, until=math.inf, breaks=()):
+    """Feed a day until then; vehicles deliver when they should. Return who took what when."""
+    rows = instance.rows()
+    heap = [
+        (row["arrival_time"], k, tell_row(row, row["arrival_time"], start))
+        for k, row in enumerate(rows)
+    ]
+    for time, name in breaks:
+        heap.append((time, len(heap), VehicleBroke(start + time, name)))
+        heap.append((time + 200.0, len(heap), VehicleRepaired(start + time + 200.0, name)))
+    heapq.heapify(heap)
+    ends, carries, decided = {row["task"]: row["delivery"] for row in rows}, {}, []
+    while heap and heap[0][0] <= until:
+        now = heap[0][0]
+        while heap and heap[0][0] == now:
+            event = heapq.heappop(heap)[2]
+            if isinstance(event, VehicleIdle) and carries.pop(event.vehicle, None) is not event:
+                continue
+            if isinstance(event, VehicleBroke):
+                carries.pop(event.vehicle, None)
+            dispatcher.feed(event)
+        for made in dispatcher.decide(start + now):
+            decided.append((now, *made))
+            time = math.ceil(made.finish - start - 1e-3)
+            event = VehicleIdle(start + time, made.vehicle, ends[made.task])
+            carries[made.vehicle] = event
+            heapq.heappush(heap, (time, len(rows) + 9 + len(decided), event))
+    return decided
+
+
+def tell_row(row, at, start=0.0):
+    """The arrival of a record's task, or before it the news of it."""
+    own, due = start + at, row["arrival_time"] + row["expiry_time"] - at
+    ends, later = (row["pickup"], row["delivery"]), row["arrival_time"] + start
+    more = {"demand": row["demand"], "earliest_start": None if later == own else later}
+    return TaskArrived(own, row["task"], *ends, due, **more)
