@@ -373,19 +373,6 @@ def test_a_vehicle_that_is_idle_elsewhere(tmp_path):
     assert "b" not in audit.read_audit(log, LAYOUT).instance.tasks
 
 
-def test_the_lateness_is_an_option(tmp_path):
-    log = tmp_path / "day.jsonl"
-    dispatcher = Dispatcher(LAYOUT, "EDD", lateness=60.0, audit=log)
-    dispatcher.feed(TaskArrived(100.0, "a", "st1", "st2", 300.0))
-    dispatcher.feed(TaskArrived(41.0, "b", "st1", "st2", 300.0))
-    assert dispatcher.waiting == ("b", "a")
-    with pytest.raises(EventError, match="more than 60 s before the last event"):
-        dispatcher.feed(TaskArrived(39.0, "c", "st1", "st2", 300.0))
-    assert recover(log).lateness == 60.0
-    with pytest.raises(InputError, match="lateness: read -1; expected seconds from 0 to 86,400"):
-        Dispatcher(LAYOUT, "EDD", lateness=-1)
-
-
 def test_a_day_survives_kills():
     """The plant's side is in the script; `python benchmarks/kill_live.py` kills 20 times in 800 tasks."""
     script = BENCHMARKS / "kill_live.py"

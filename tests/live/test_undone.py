@@ -110,7 +110,11 @@ def test_what_raises_changes_nothing(tmp_path, seed):
                 break
         if draw.random() < 0.5:
             assert dispatcher.decide(now) == twin.decide(now)
-        assert describe(dispatcher, tmp_path) == describe(twin, tmp_path)
+        found = describe(dispatcher, tmp_path)
+        loaded = Dispatcher.load(tmp_path / "state.npz")
+        assert look(loaded)[:6] == found[1][:6]  # when to ask next it knows once it was asked
+        assert describe(loaded, tmp_path)[0] == found[0]
+        assert found == describe(twin, tmp_path)
     dispatcher.close()
     again = Dispatcher.recover(floor(3), "nearest", audit=log)
     for own in (dispatcher, again):
