@@ -113,7 +113,6 @@ def test_what_raises_changes_nothing(tmp_path, seed):
         found = describe(dispatcher, tmp_path)
         loaded = Dispatcher.load(tmp_path / "state.npz")
         assert look(loaded)[:6] == found[1][:6]  # when to ask next it knows once it was asked
-        assert describe(loaded, tmp_path)[0] == found[0]
         assert found == describe(twin, tmp_path)
     dispatcher.close()
     again = Dispatcher.recover(floor(3), "nearest", audit=log)
