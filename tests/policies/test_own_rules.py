@@ -64,6 +64,7 @@ def test_trials_on_any_threads_and_workers():
     assert (one.makespan[:, 0] != one.makespan[:, 1]).any()
 
 
+@pytest.mark.slow
 def test_a_lookahead_over_a_rule():
     assert_ahead_same("nearest", own_rules.near, futures=3)
 
@@ -71,8 +72,7 @@ def test_a_lookahead_over_a_rule():
 @pytest.mark.parametrize(
     "base",
     [
-        own_rules.drawn,
-        own_rules.first,
+        *(pytest.param(own, marks=pytest.mark.slow) for own in (own_rules.drawn, own_rules.first)),
         IndexPolicy([0.3, -1.0], features=(own_rules.chance, "approach")),
     ],
 )
