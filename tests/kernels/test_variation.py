@@ -144,12 +144,6 @@ def test_perturbed_copies_move_arrivals_and_nothing_else(bases, magnitude, seed,
             assert first[6] < second[6] or a < b
 
 
-def test_no_magnitude_changes_nothing():
-    target = draw([2, 0], 0, 0.0, 5, 7)
-    for k, i in enumerate((2, 0)):
-        assert row_bytes(target, k) == row_bytes(SOURCE, i)
-
-
 def test_magnitudes_are_drawn_from_none_to_the_largest():
     """Each variant has one of its own: some are copies, and some move by the largest."""
     largest = []
