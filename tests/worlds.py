@@ -375,3 +375,12 @@ def make_task(task, pickup, delivery, arrival_time, expiry_time=0.0, **keys):
         "expiry_time": expiry_time,
         **keys,
     }
+
+
+def parts_floor(vehicles="v"):
+    """From P each vehicle may go to A and B, or to X and Y, and never back."""
+    sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("PABXY")]
+    edges = [{"a": "A", "b": "B"}, {"a": "X", "b": "Y"}]
+    edges += [{"a": "P", "b": name, "one_way": True} for name in "AX"]
+    fleet = [{"id": name, "start": "P", "speed": 1} for name in vehicles]
+    return {"format": 1, "name": "parts", "sites": sites, "edges": edges, "vehicles": fleet}

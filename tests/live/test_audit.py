@@ -52,7 +52,7 @@ BEGINNING = (
 )
 
 
-def play(log, start=1000.0, restart=None):
+def play(log, start=1000.0):
     """A short day with a breakdown, a recall, a cancelled task and a vehicle that joins."""
     dispatcher = Dispatcher(LAYOUT, "FCFS", seed=4, start=start, explain=True, audit=log)
     feed = dispatcher.feed
@@ -61,9 +61,6 @@ def play(log, start=1000.0, restart=None):
     feed(TaskArrived(start + 2, "gone", "st3", "st4", 300.0))
     feed(TaskCancelled(start + 3, "gone"))
     first = dispatcher.decide(start + 4)
-    if restart is not None:
-        dispatcher = restart(dispatcher)
-        feed = dispatcher.feed
     by = {item.task: item.vehicle for item in first}
     feed(VehicleBroke(start + 20, by["a"]))
     feed(VehicleAdded(start + 21, "extra", "st1"))
@@ -129,26 +126,6 @@ def test_a_log_is_read_as_record_and_assignments(tmp_path):
     assert [(item.time, item.repair_time) for item in broken] == [(20.0, 70.0)]
     assert past.present.tolist() == [*[[0.0, np.inf]] * 3, [21.0, np.inf]]
     assert np.isfinite(replay_assignments(past).makespan)
-
-
-def test_a_restart_continues_the_log(tmp_path):
-    straight, log = tmp_path / "straight.jsonl", tmp_path / "day.jsonl"
-    play(straight)
-
-    def restart(dispatcher):
-        dispatcher.save(tmp_path / "live.npz")
-        with open(log, "ab") as file:  # the machine fails in the middle of a line
-            file.write(b'{"kind": "TaskArr')
-        dispatcher.close()
-        return Dispatcher.load(tmp_path / "live.npz", audit=log)
-
-    play(log, restart=restart)
-    rows = log.read_text().splitlines()
-    assert len(rows) == len(straight.read_text().splitlines()) + 2
-    one, other = read_audit(log, LAYOUT), read_audit(straight, LAYOUT)
-    assert one.instance.rows() == other.instance.rows()
-    for name in ("order", "vehicle", "start", "finish"):
-        assert np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True)
 
 
 def test_what_is_no_log_is_refused(tmp_path):

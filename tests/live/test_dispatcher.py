@@ -251,33 +251,6 @@ def two_tasks():
     return dispatcher
 
 
-def test_an_episode_by_hand():
-    dispatcher = two_tasks()
-    assert dispatcher.waiting == ("a", "b")
-    assert dispatcher.idle == ("v0", "v1", "v2")
-    first, second = dispatcher.decide(10.0)
-    assert (first.task, second.task) == ("a", "b")
-    assert first.rule == second.rule == "FCFS"
-    assert dispatcher.under_way == {"a": first.vehicle, "b": second.vehicle}
-    assert dispatcher.waiting == ()
-    assert dispatcher.decide(11.0) == []
-    dispatcher.feed(VehiclePassed(30.0, first.vehicle, "st1"))
-    # The task of a broken vehicle waits again, behind what waits already.
-    dispatcher.feed(TaskArrived(35.0, "c", "st5", "st6", expiry=100.0))
-    dispatcher.feed(VehicleBroke(40.0, first.vehicle))
-    assert dispatcher.waiting == ("c", "a")
-    (third,) = dispatcher.decide(40.0)
-    assert third.vehicle not in (first.vehicle, second.vehicle) and third.task == "a"
-    dispatcher.feed(TaskCancelled(41.0, "c"))
-    dispatcher.feed(VehicleRepaired(300.0, first.vehicle))
-    dispatcher.feed(VehicleIdle(310.0, second.vehicle, "st4"))
-    assert dispatcher.decide(310.0) == []
-    assert dispatcher.under_way == {"a": third.vehicle}
-    # A name is free again once its task is served.
-    dispatcher.feed(TaskArrived(320.0, "b", "st3", "st4", expiry=300.0))
-    assert [assignment.task for assignment in dispatcher.decide(320.0)] == ["b"]
-
-
 def test_impossible_events_are_errors_that_change_nothing(tmp_path):
     def arrived(name, pickup, delivery, **own):
         return TaskArrived(10.0, name, pickup, delivery, own.pop("expiry", 10.0), **own)
@@ -408,13 +381,3 @@ def test_what_makes_no_dispatcher_is_refused(policy):
             Dispatcher(*given)
     with pytest.raises(InputError, match="seed: read -1"):
         Dispatcher("dmh", "edd", seed=-1)
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64, int])
-def test_numbers_of_any_kind(tmp_path, kind):
-    """Times that come out of arrays are fed, saved and restored like Python's own."""
-    dispatcher = Dispatcher(load_layout("dmh"), "EDD")
-    dispatcher.feed(TaskArrived(kind(3), "t", "st1", "st5", kind(400), kind(2), kind(0)))
-    dispatcher.save(tmp_path / "live.npz")
-    restored = Dispatcher.load(tmp_path / "live.npz")
-    assert restored.decide(kind(4)) == dispatcher.decide(4.0)

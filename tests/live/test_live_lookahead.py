@@ -6,6 +6,7 @@ import numba
 import numpy as np
 import pytest
 from live_events import play_reckoned, tell_row
+from worlds import parts_floor
 
 from acerl_np import (
     Dispatcher,
@@ -205,14 +206,8 @@ def test_memory_is_that_of_the_day():
 
 
 def test_futures_stay_in_the_part_of_the_day():
-    """From P a vehicle may go to A and B, or to X and Y, and never back; the first task tells which."""
-    sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("PABXY")]
-    edges = [{"a": "A", "b": "B"}, {"a": "X", "b": "Y"}]
-    edges += [{"a": "P", "b": name, "one_way": True} for name in "AX"]
-    fleet = [{"id": name, "start": "P", "speed": 1} for name in "vw"]
-    layout = Layout.from_dict(
-        {"format": 1, "name": "parts", "sites": sites, "edges": edges, "vehicles": fleet}
-    )
+    """The first task tells which."""
+    layout = Layout.from_dict(parts_floor("vw"))
 
     def record(a, b):
         rows = [

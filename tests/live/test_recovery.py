@@ -218,17 +218,22 @@ def test_numbers_are_a_set(found):
     assert numbers.ends == sorted(set(numbers.ends))
 
 
-def test_a_line_that_was_cut_off_is_said(tmp_path):
-    log = tmp_path / "day.jsonl"
+@pytest.mark.parametrize("way", ["recover", "load"])
+def test_a_line_that_was_cut_off_is_said(tmp_path, way):
+    """The log goes on, and reads as any other."""
+    log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
     dispatcher, _ = begin(log)
+    dispatcher.save(state)
     n = log.read_bytes().count(b"\n")
     with open(log, "ab") as file:
         file.write(b'{"kind": "VehicleId\xff')
     end()
-    with pytest.warns(LogWarning, match=f"day.jsonl: line {n + 1}: cut off, as by a kill"):
-        again = Dispatcher.recover(LAYOUT, "EDD", audit=log)
+    if way == "recover":
+        with pytest.warns(LogWarning, match=f"day.jsonl: line {n + 1}: cut off, as by a kill"):
+            again = Dispatcher.recover(LAYOUT, "EDD", audit=log)
+    else:
+        again = Dispatcher.load(state, audit=log)
     assert look(again) == look(dispatcher)
-    # The log goes on, and reads as any other.
     again.feed(VehiclePassed(60.0, again.idle[0], "st1"))
     again.close()
     with warnings.catch_warnings():

@@ -10,7 +10,7 @@ import numba
 import numpy as np
 import pytest
 from episodes import begin, rate
-from worlds import World, make_task, straight_floor
+from worlds import World, make_task, parts_floor, straight_floor
 
 from acerl_np import (
     ACERL,
@@ -92,12 +92,7 @@ def records_of(numbers=(1, 2, 3)):
 
 
 def test_futures_stay_in_the_part_of_the_floor():
-    """From P each vehicle may go to A and B, or to X and Y, and never back."""
-    sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("PABXY")]
-    edges = [{"a": "A", "b": "B"}, {"a": "X", "b": "Y"}]
-    edges += [{"a": "P", "b": name, "one_way": True} for name in "AX"]
-    floor = {"format": 1, "name": "parts", "sites": sites, "edges": edges}
-    layout = Layout.from_dict({**floor, "vehicles": [{"id": "v", "start": "P", "speed": 1}]})
+    layout = Layout.from_dict(parts_floor())
 
     def make(pair, gap):
         rows = [
