@@ -308,22 +308,6 @@ def test_large_finite_observations_are_taken():
 # Files
 
 
-@pytest.mark.parametrize("hidden", HIDDEN)
-def test_a_policy_comes_back_from_its_file(hidden, tmp_path):
-    policy = make_policy(hidden)
-    policy.save(tmp_path / "policy.npz")
-    loaded = Policy.load(tmp_path / "policy.npz")
-    for name in ("theta", "scaling"):
-        assert getattr(loaded, name).tobytes() == getattr(policy, name).tobytes()
-    for name in ("hidden", "task_slots", "n_vehicles", "smallest", "n_features", "n_actions"):
-        assert getattr(loaded, name) == getattr(policy, name)
-    loaded.save(tmp_path / "again.npz")
-    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "policy.npz").read_bytes()
-    batch = random_batch(40)
-    assert loaded.act(*batch).tobytes() == policy.act(*batch).tobytes()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.npz", "policy.npz"]
-
-
 def check_refused(path, message):
     with pytest.raises(PolicyError, match=message) as caught:
         Policy.load(path)

@@ -8,14 +8,13 @@ import math
 import random
 
 import naive_chains
-import naive_vehicles
 import numba
 import numpy as np
 import pytest
 import worlds
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from live_events import BATTERY, ERRAND_MAKERS, floor, tell_task
+from live_events import BATTERY, ERRAND_MAKERS, floor
 from played import KINDS
 
 import acerl_np
@@ -60,17 +59,18 @@ JIT = not numba.config.DISABLE_JIT
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
 
 
-class Plant(naive_vehicles.NaiveEpisode):
+class Plant(naive_chains.NaiveEpisode):
     """The slow simulator as a perfect plant: it tells what happens and does what a dispatcher decides.
 
-    With `passes` it tells the true moments at which vehicles come to sites.
+    With `passes` it tells the true moments at which vehicles come to sites. Where there are machines, it
+    tells of all tasks of a chain with the first, and when each is ready.
     """
 
     def __init__(self, instance, dispatcher, passes, **options):
         self.passes = passes
         self.events, self.names = [], [vehicle.id for vehicle in instance.layout.vehicles]
         self.sent, self.next_time, self.asked, self.orders = [], None, -1, []
-        self.decided = []
+        self.decided, self.told, self.known, self.work = [], set(), set(), {}
         self.hire(dispatcher)
         super().__init__(instance.layout.to_dict(), instance.rows(), **options)
 
@@ -89,7 +89,6 @@ class Plant(naive_vehicles.NaiveEpisode):
 
     def _process_tick(self):
         before = [(vehicle.word, list(vehicle.stops)) for vehicle in self._vehicles]
-        waiting = len(self._to_arrive)
         super()._process_tick()
         now = float(self.time)
         for name, vehicle, (word, stops) in zip(self.names, self._vehicles, before, strict=True):
@@ -107,12 +106,37 @@ class Plant(naive_vehicles.NaiveEpisode):
                 self.events.append(VehicleCharging(now, name, vehicle.site, begins=False))
             elif word != "charging" == vehicle.word:
                 self.events.append(VehicleCharging(now, name, vehicle.site))
-        self._tell_tasks(waiting)
+        self._tell_tasks()
 
-    def _tell_tasks(self, waiting):
-        arrived = self._tasks[len(self._tasks) - waiting : len(self._tasks) - len(self._to_arrive)]
-        for task in arrived:
-            self.events.append(tell_task(task))
+    def _tell_chain(self, time, first):
+        names = {first.name}
+        for task in self._tasks:
+            if task is first or task.after in names:
+                names.add(task.name)
+                own = task.expiry, task.handling, task.demand, task.priority, None
+                chain = task.after or "", task.processing, task.announced if task.after else 0.0
+                ends = task.pickup, task.delivery
+                self.events.append(TaskArrived(time, task.name, *ends, *own, *chain))
+        self.told |= names
+
+    def _tell_tasks(self):
+        now = float(self.time)
+        for task in self._pool:
+            if task.name not in self.known:
+                self.known.add(task.name)
+                if task.name not in self.told:
+                    self._tell_chain(min(now, task.arrival), task)
+                if task.arrival == now and task.after:
+                    self.events.append(TaskReady(now, task.name))
+                elif task.after or task.arrival > now:
+                    self.events.append(TaskAnnounced(now, task.name, task.arrival))
+        for site, machine in self._machines.items():
+            names = [task.name for task in (*machine.in_service, *machine.queue)]
+            if names != self.work.get(site, []):
+                self.work[site] = names
+                left = sum(task.processed - self.time for task in machine.in_service)
+                left += sum(map(naive_chains.count_ticks, machine.queue))
+                self.events.append(MachineBusy(now, site, float(left)))
 
     def _tell_passes(self, name, vehicle, stops):
         """The true moments at which it comes to sites, but for the end of its way."""
@@ -166,44 +190,6 @@ class Plant(naive_vehicles.NaiveEpisode):
         return self
 
 
-class ChainPlant(Plant, naive_chains.NaiveEpisode):
-    """A plant with machines: it tells of all tasks of a chain with the first, and when each is ready."""
-
-    def __init__(self, *args, **options):
-        self.told, self.known, self.work = set(), set(), {}
-        super().__init__(*args, **options)
-
-    def _tell_chain(self, time, first):
-        names = {first.name}
-        for task in self._tasks:
-            if task is first or task.after in names:
-                names.add(task.name)
-                own = task.expiry, task.handling, task.demand, task.priority, None
-                chain = task.after or "", task.processing, task.announced if task.after else 0.0
-                ends = task.pickup, task.delivery
-                self.events.append(TaskArrived(time, task.name, *ends, *own, *chain))
-        self.told |= names
-
-    def _tell_tasks(self, waiting):
-        now = float(self.time)
-        for task in self._pool:
-            if task.name not in self.known:
-                self.known.add(task.name)
-                if task.name not in self.told:
-                    self._tell_chain(min(now, task.arrival), task)
-                if task.arrival == now and task.after:
-                    self.events.append(TaskReady(now, task.name))
-                elif task.after or task.arrival > now:
-                    self.events.append(TaskAnnounced(now, task.name, task.arrival))
-        for site, machine in self._machines.items():
-            names = [task.name for task in (*machine.in_service, *machine.queue)]
-            if names != self.work.get(site, []):
-                self.work[site] = names
-                left = sum(task.processed - self.time for task in machine.in_service)
-                left += sum(map(naive_chains.count_ticks, machine.queue))
-                self.events.append(MachineBusy(now, site, float(left)))
-
-
 def play(instance, policy, commitment, changes, passes, kind=Plant, **options):
     layout = instance.layout.with_commitment(commitment, changes)
     instance = Instance.from_rows("random", layout, instance.rows())
@@ -253,7 +239,7 @@ def make_chains(seed):
 @pytest.mark.parametrize("seed", [0, 1, 2, 3, 5, 7, 26, 28, 40, 53])
 def test_a_perfect_plant_with_chains_goes_as_the_simulator(seed, commitment):
     instance, policy = make_chains(seed)
-    play(instance, policy, commitment, seed % 9, seed % 2 == 0, ChainPlant)
+    play(instance, policy, commitment, seed % 9, seed % 2 == 0)
 
 
 @pytest.mark.slow
@@ -263,7 +249,7 @@ def test_a_perfect_plant_with_chains_goes_as_the_simulator(seed, commitment):
 def test_what_chains_bring_is_foreseen(commitment, policy, announced, tmp_path):
     """Nothing is left to chance: each forecast comes true, and a lookahead decides as in the simulator."""
 
-    class Asked(ChainPlant):
+    class Asked(Plant):
         def ask(self):
             super().ask()
             seen = self.dispatcher.forecast(float(self.time))
@@ -275,7 +261,7 @@ def test_what_chains_bring_is_foreseen(commitment, policy, announced, tmp_path):
     plant = play(instance, policy, commitment, 3, False, Asked, audit=tmp_path / "day.jsonl")
     came = {name: finish for name, _, _, finish, _ in plant.times}
     assert len(plant.seen) > 150 and all(came[name] == time for name, time in plant.seen)
-    play(instance, Lookahead(policy, futures=0), commitment, 3, False, ChainPlant)
+    play(instance, Lookahead(policy, futures=0), commitment, 3, False)
     # The log tells the record, and of a task that was announced for how long.
     found = read_audit(tmp_path / "day.jsonl", instance.layout).instance
     assert found.tasks == instance.tasks and (found.after == instance.after).all()
@@ -345,7 +331,7 @@ def test_what_cannot_be_of_chains():
 def test_chains_go_on_after_restarts(seed, way, tmp_path):
     log, file = tmp_path / "day.jsonl", tmp_path / "day.npz"
 
-    class Restarted(ChainPlant):
+    class Restarted(Plant):
         def ask(self):
             self.n_asked = getattr(self, "n_asked", 0) + 1
             if self.n_asked % 4:  # else what is saved would lie behind for ever

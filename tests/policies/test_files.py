@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import warnings
 from dataclasses import replace
 
@@ -16,6 +17,7 @@ from acerl_np import (
     ACERL,
     Config,
     Dispatcher,
+    IndexPolicy,
     InputError,
     Instance,
     Layout,
@@ -23,6 +25,7 @@ from acerl_np import (
     PolicyError,
     PolicyWarning,
     RandomBreakdowns,
+    StaticPlan,
     evaluate_policy,
     load_instance,
     load_layout,
@@ -30,7 +33,9 @@ from acerl_np import (
     load_suite,
 )
 from acerl_np.commands.main import main
-from acerl_np.policies.origin import Origin
+from acerl_np.policies.agent_pair import AgentPair
+from acerl_np.policies.index import NAMES
+from acerl_np.policies.origin import Origin, pack_origin
 from acerl_np.problem.layout import Breakdown, Edge, Site, Vehicle
 from acerl_np.problem.packing import pack_instances, pack_json, unpack_instances
 from acerl_np.support.files import read_arrays, write_arrays
@@ -72,24 +77,45 @@ def warnings_of(function, *arguments, **options):
 # Files
 
 
-def test_a_policy_comes_back_with_its_origin(policy, suite, tmp_path):
-    policy.save(tmp_path / "policy.npz")
-    for loaded in (load_policy(tmp_path / "policy.npz"), Policy.load(tmp_path / "policy.npz")):
-        assert isinstance(loaded, Policy)
-        assert loaded.theta.tobytes() == policy.theta.tobytes()
-        assert loaded.origin == policy.origin == Origin.of(suite)
+def list_bytes(policy, **options):
+    return {name: np.asarray(x).tobytes() for name, x in policy.to_arrays(**options).items()}
+
+
+FORMS = {
+    "network": lambda network: [network],
+    "agents": lambda network: [AgentPair(network, network)],
+    "static": lambda _: [StaticPlan(("b", "a"), {"a": "NVF", "b": "EDD"})],
+    "index": lambda _: [
+        IndexPolicy([-1.0, 0.5, 2.0], features=NAMES[:3], planned_breakdowns=knows)
+        for knows in (True, False)
+    ],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_policy_comes_back_with_its_origin(form, policy, suite, tmp_path):
+    path, again = tmp_path / "policy.npz", tmp_path / "again.npz"
+    for made in FORMS[form](policy):
+        bare = type(made).from_arrays(made.to_arrays(with_origin=False))
+        full = type(made).from_arrays({**bare.to_arrays(), **pack_origin(Origin.of(suite))})
+        assert (bare.origin, full.origin) == (None, Origin.of(suite))
+        for own in (bare, full):
+            own.save(path)
+            for loaded in (
+                load_policy(path),
+                type(own).load(path),
+                pickle.loads(pickle.dumps(own)),
+            ):
+                assert type(loaded) is type(own) and repr(loaded) == repr(own) == repr(made)
+                assert list_bytes(loaded) == list_bytes(own)
+                loaded.save(again)
+                assert again.read_bytes() == path.read_bytes()
         assert [item.rows() for item in loaded.origin.history] == [item.rows() for item in suite]
         assert [item.layout for item in loaded.origin.history] == [item.layout for item in suite]
-        loaded.save(tmp_path / "again.npz")
-        assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "policy.npz").read_bytes()
-    origin = loaded.origin
-    assert origin.version == acerl_np.__version__
-    assert [item.name for item in origin.records] == ["DMH-01", "DMH-02"]
-    assert [item.content_hash for item in origin.records] == [i.content_hash for i in suite]
-    assert [place.vehicles for place in origin.places] == [("v0", "v1", "v2")]
-    bare = Policy.from_arrays(policy.to_arrays(with_origin=False))
-    assert bare.origin is None
-    assert policy.to_arrays().keys() > bare.to_arrays().keys()
+    if form != "network":
+        line = f"{path}: holds a policy of form '{form}', expected 'network'; acerl_np.load_policy"
+        with pytest.raises(PolicyError, match=f"^{line} reads every form$"):
+            Policy.load(path)
 
 
 def test_records_may_be_left_out(policy, suite, tmp_path):
@@ -261,7 +287,12 @@ def test_a_large_fleet_and_odd_names_stay_on_one_line():
     assert all(line.isprintable() for line in lines)
 
 
-def test_no_instance_is_no_origin():
+def test_an_origin_is_of_its_records(suite):
+    origin = Origin.of(suite)
+    assert origin.version == acerl_np.__version__
+    assert [item.name for item in origin.records] == ["DMH-01", "DMH-02"]
+    assert [item.content_hash for item in origin.records] == [i.content_hash for i in suite]
+    assert [place.vehicles for place in origin.places] == [("v0", "v1", "v2")]
     with pytest.raises(InputError, match="no instances"):
         Origin.of([])
 

@@ -1,6 +1,5 @@
 """Index policies: what they take and refuse, their files, and that they play alike however they are asked."""
 
-import pickle
 import warnings
 from dataclasses import replace
 
@@ -8,9 +7,7 @@ import numba
 import numpy as np
 import pytest
 from damaged import check_damaged
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from worlds import World, make_task, straight_floor, worlds
+from worlds import World, make_task, straight_floor
 
 from acerl_np import (
     ACERL,
@@ -18,16 +15,13 @@ from acerl_np import (
     Config,
     IndexPolicy,
     Instance,
-    Policy,
     PolicyError,
     Simulator,
     evaluate_policy,
     load_policy,
     load_suite,
 )
-from acerl_np.kernels.state import EPISODE_POOL_SIZE, RECORD_DEMAND, RECORD_PRIORITY, TASK_VEHICLE
 from acerl_np.policies.index import KNOWN, NAMES, START, start_weights
-from acerl_np.policies.origin import Origin
 from acerl_np.simulation.arena import stream_keys
 
 JIT = not numba.config.DISABLE_JIT
@@ -122,28 +116,6 @@ def keep_state(simulator):
 # Files
 
 
-@pytest.mark.parametrize("options", [{}, {"features": NAMES[1:4], "planned_breakdowns": False}])
-def test_a_policy_comes_back(options, suite, tmp_path):
-    for origin in (None, Origin.of(suite)):
-        policy = draw_policy(3, origin=origin, **options)
-        policy.save(tmp_path / "policy.npz")
-        for load in (load_policy, IndexPolicy.load):
-            loaded = load(tmp_path / "policy.npz")
-            assert isinstance(loaded, IndexPolicy)
-            assert loaded.features == policy.features
-            assert loaded.planned_breakdowns == policy.planned_breakdowns
-            assert loaded.theta.tobytes() == policy.theta.tobytes()
-            assert loaded.index.parameters.tobytes() == policy.index.parameters.tobytes()
-            assert loaded.origin == policy.origin
-            assert repr(loaded) == repr(policy)
-            loaded.save(tmp_path / "again.npz")
-            assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "policy.npz").read_bytes()
-    assert IndexPolicy.from_arrays(policy.to_arrays(with_origin=False)).origin is None
-    assert pickle.loads(pickle.dumps(policy)).theta.tobytes() == policy.theta.tobytes()
-    with pytest.raises(PolicyError, match="holds a policy of form 'index', expected 'network'"):
-        Policy.load(tmp_path / "policy.npz")
-
-
 def text(words):
     return np.frombuffer(words.encode(), np.uint8)
 
@@ -213,28 +185,6 @@ def make_floors():
     layout = type(floors[2].layout).from_dict({**floors[2].layout.to_dict(), "vehicles": vehicles})
     floors[2] = Instance.from_rows(floors[2].name, layout, floors[2].rows())
     return floors
-
-
-@pytest.mark.parametrize("options", [{}, {"planned_breakdowns": False}])
-def test_an_index_policy_chooses_as_it_is_evaluated(options):
-    """On floors of several sizes at once, also with random breakdowns."""
-    policy = draw_policy(4, **options)
-    played = check_played(policy, make_floors())
-    assert played.decisions >= 2 * (4 + 9 + 6)
-    default = evaluate_policy(policy, make_floors(), trials=2, seed=5, threads=1)
-    assert default.makespan.tolist() == played.makespan.tolist()
-
-
-def test_a_network_chooses_as_it_is_evaluated():
-    floors = make_floors()
-    config = Config(generations=0, hidden=(3,))
-    check_played(ACERL(floors, config, seed=2, threads=1).policy, floors)
-
-
-@needs_jit
-def test_policies_of_dmh_choose_as_they_are_evaluated(suite):
-    check_played(draw_policy(1), suite, trials=1)
-    check_played(ACERL(suite, Config(generations=1, hidden=(4,)), threads=1).policy, suite)
 
 
 def test_choosing_changes_nothing_and_draws_by_the_generator():
@@ -333,21 +283,18 @@ def test_assignments_are_whole_numbers_one_an_episode():
         assert same_state(simulator, before)
 
 
-@pytest.mark.oracle
-@settings(max_examples=30 if JIT else 5)
-@given(worlds(), st.data())
-def test_any_vehicle_and_task_that_fit_may_be_assigned(world, data):
-    """Also what no rule would pick."""
-    simulator = Simulator(world.instance())
-    free = [vehicle["capacity"] for vehicle in world.layout["vehicles"]]
-    while not simulator.done[0]:
-        idle = np.flatnonzero(simulator.action_mask[0][::4]).tolist()
-        waiting = simulator.state.pool[0, : simulator.state.episode[0, EPISODE_POOL_SIZE]].tolist()
-        demand = simulator.problem.record[0, :, RECORD_DEMAND]
-        pairs = [(v, t) for v in idle for t in waiting if not free[v] or demand[t] <= free[v]]
-        ranks = simulator.problem.record[0, :, RECORD_PRIORITY]
-        pairs = [(v, t) for v, t in pairs if ranks[t] == max(ranks[u] for w, u in pairs if w == v)]
-        v, task = data.draw(st.sampled_from(pairs))
-        simulator.assign([v], [task])
-        # A breakdown may have taken it off the vehicle since.
-        assert simulator.state.task[0, task, TASK_VEHICLE] in (v, -1)
+def test_policies_choose_as_they_are_evaluated(suite):
+    """On floors of several sizes at once, also with random breakdowns."""
+    floors = make_floors()
+    for options in ({}, {"planned_breakdowns": False}):
+        policy = draw_policy(4, **options)
+        played = check_played(policy, floors)
+        assert played.decisions >= 2 * (4 + 9 + 6)
+        default = evaluate_policy(policy, floors, trials=2, seed=5, threads=1)
+        assert default.makespan.tolist() == played.makespan.tolist()
+    check_played(
+        ACERL(floors, Config(generations=0, hidden=(3,)), seed=2, threads=1).policy, floors
+    )
+    if JIT:
+        check_played(draw_policy(1), suite, trials=1)
+        check_played(ACERL(suite, Config(generations=1, hidden=(4,)), threads=1).policy, suite)

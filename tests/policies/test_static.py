@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
 from dataclasses import replace
 
 import numba
@@ -18,7 +17,6 @@ from acerl_np import (
     InputError,
     Instance,
     Layout,
-    Policy,
     PolicyError,
     PolicyWarning,
     StaticPlan,
@@ -83,25 +81,6 @@ def test_plans_that_are_none():
     ]:
         with pytest.raises(PolicyError, match=message):
             StaticPlan(order, rules)
-
-
-def test_a_plan_comes_back(tmp_path, suite):
-    for plan in (PLAN, replace(PLAN, origin=Origin.of(suite[:2]))):
-        plan.save(tmp_path / "plan.npz")
-        for loaded in (StaticPlan.load(tmp_path / "plan.npz"), load_policy(tmp_path / "plan.npz")):
-            assert isinstance(loaded, StaticPlan)
-            assert loaded == plan
-            assert loaded.origin == plan.origin
-            loaded.save(tmp_path / "again.npz")
-            assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "plan.npz").read_bytes()
-    assert StaticPlan.from_arrays(plan.to_arrays(with_origin=False)).origin is None
-    assert pickle.loads(pickle.dumps(plan)) == plan
-    with pytest.raises(PolicyError) as caught:
-        Policy.load(tmp_path / "plan.npz")
-    assert str(caught.value) == (
-        f"{tmp_path / 'plan.npz'}: holds a policy of form 'static', expected 'network'; "
-        "acerl_np.load_policy reads every form"
-    )
 
 
 def test_damaged_plans_are_refused_in_one_line(tmp_path):
