@@ -35,6 +35,7 @@ from acerl_np import (
     VehicleAdded,
     VehicleBroke,
     VehicleIdle,
+    VehicleOutOfService,
     VehiclePassed,
     VehicleRemoved,
     VehicleRepaired,
@@ -75,6 +76,17 @@ def play(log, start=1000.0):
     dispatcher.decide(start + 330)
     feed(TaskArrived(start + 340, "waits", "st5", "st6", 300.0))
     return by, again
+
+
+def test_a_task_that_lost_its_vehicle_is_left_out(tmp_path):
+    log = tmp_path / "day.jsonl"
+    dispatcher = Dispatcher(LAYOUT, "FCFS", audit=log)
+    for k, name in enumerate(("kept", "broken", "stopped")):
+        dispatcher.feed(TaskArrived(1.0, name, "st1", "st2", 300.0))
+        dispatcher.assign(1.0, f"v{k}", name)
+    dispatcher.feed(VehicleBroke(2.0, "v1"))
+    dispatcher.feed(VehicleOutOfService(2.0, "v2", at_once=True))
+    assert read_audit(log, LAYOUT).instance.tasks == ("kept",)
 
 
 def test_refused_and_repeated_events_are_not_logged(tmp_path):

@@ -20,6 +20,7 @@ from acerl_np import (
     VehicleBroke,
     VehicleOutOfService,
     VehiclePassed,
+    VehicleRepaired,
     load_layout,
 )
 from acerl_np.live.feed import LATE
@@ -102,6 +103,21 @@ def test_a_late_position_corrects_where_an_assignment_began():
     dispatcher.feed(VehiclePassed(101.0, "v2", "st1"))
     assert dispatcher.sites["v2"] == "st1"
     assert dispatcher._floor.vehicles[2].finish < before
+
+
+def test_an_event_before_its_cause_is_held(tmp_path):
+    dispatcher = make()
+    repaired = VehicleRepaired(100.0, "v2", "st5")
+    with pytest.raises(EventError, match="is idle; expected it to be broken"):
+        dispatcher.feed(repaired)
+    dispatcher.feed(repaired, hold=True)
+    assert dispatcher.held == (repaired,)
+    assert dispatcher.sites["v2"] == "carport"
+    dispatcher.save(tmp_path / "live.npz")
+    dispatcher = Dispatcher.load(tmp_path / "live.npz")
+    assert dispatcher.held == (repaired,)
+    dispatcher.feed(VehicleBroke(98.0, "v2"))
+    assert (dispatcher.held, dispatcher.sites["v2"], dispatcher.idle) == ((), "st5", ("v2",))
 
 
 def test_a_late_release_and_a_refused_event():

@@ -77,6 +77,18 @@ def warnings_of(function, *arguments, **options):
 # Files
 
 
+KEPT = (
+    "theta",
+    "features",
+    "planned_breakdowns",
+    "order",
+    "rules",
+    "hidden",
+    "task_slots",
+    "smallest",
+)
+
+
 def list_bytes(policy, **options):
     return {name: np.asarray(x).tobytes() for name, x in policy.to_arrays(**options).items()}
 
@@ -108,6 +120,8 @@ def test_a_policy_comes_back_with_its_origin(form, policy, suite, tmp_path):
             ):
                 assert type(loaded) is type(own) and repr(loaded) == repr(own) == repr(made)
                 assert list_bytes(loaded) == list_bytes(own)
+                for name in KEPT:
+                    assert np.array_equal(getattr(loaded, name, 0), getattr(made, name, 0)), name
                 loaded.save(again)
                 assert again.read_bytes() == path.read_bytes()
         assert [item.rows() for item in loaded.origin.history] == [item.rows() for item in suite]
