@@ -39,6 +39,7 @@ from acerl_np.kernels.state import (
     RECORD_EXPIRY,
     RECORD_HANDLING,
     USAGE_WAITING,
+    VEHICLE_EVENT_TICK,
     VEHICLE_TASK,
 )
 from acerl_np.policies.lookahead import find_same, move_record
@@ -423,3 +424,23 @@ def test_what_has_left_counts_no_more_with_a_horizon():
     played = ahead.states.usage[1, 0, USAGE_WAITING]
     assert ahead.value[0, 0, 0] == pytest.approx(played / n)
     assert 0.0 < played < 0.5 * state.usage[0, 0, USAGE_WAITING]
+
+
+def test_a_broken_vehicle_is_back_when_its_record_says_so():
+    """Its true repair is longer than the record's; where none is known yet, it is a tick from now."""
+    layout = straight_floor(
+        [
+            {"id": "v", "start": "A", "speed": 1, "breakdowns": [{"time": 0, "repair_time": 500}]},
+            {"id": "w", "start": "C", "speed": 1},
+        ],
+        task_slots=4,
+    )
+    rows = [make_task("a", "A", "B", 3, 100)]
+    day = Instance.from_rows("day", Layout.from_dict(layout), rows)
+    for repair, back in ((20, 21), (1, 4)):
+        layout["vehicles"][0]["breakdowns"] = [{"time": 0, "repair_time": repair}]
+        history = Instance.from_rows(
+            "history", Layout.from_dict(layout), [*rows, make_task("z", "A", "B", 900, 1)]
+        )
+        ahead = rate_once(day, [history], futures=1)
+        assert ahead.states.vehicle[0, 0, VEHICLE_EVENT_TICK] == back
