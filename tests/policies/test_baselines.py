@@ -9,12 +9,16 @@ import numba
 import numpy as np
 import pytest
 from episodes import play_static
+from naive import NaiveEpisode
 
 import acerl_np
-from acerl_np.policies.rules import POLICY_NAMES, find_policy_name
+from acerl_np.kernels.random import draw_uniform
+from acerl_np.policies.rules import POLICY_NAMES, RULES, YARDSTICKS, find_policy_name
 from acerl_np.policies.static_search import PositionPlan, find_static
 from acerl_np.problem.goal import Goal
+from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.problem.tables import build_problem
+from acerl_np.simulation.arena import stream_keys
 
 EXPECTATIONS = Path(__file__).parents[1] / "data" / "rule-expectations.csv"
 
@@ -47,6 +51,31 @@ def test_a_static_plan_within_the_limit_may_not_be_found(suite):
     """As it leaves an episode unfinished, or its tardiness is never below the limit."""
     for options in ({"horizon": 100.0}, {"goal": Goal(cost_limit=0.0)}):
         assert find_static(suite[0], within_limit=True, **options) is None
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule not in YARDSTICKS])
+def test_rules_play_as_the_oracle_does(suite, rule):
+    instance = suite[2]
+    trials = acerl_np.evaluate_policy(rule, instance, trials=3, seed=5)
+    keys = stream_keys([instance], 3, 5)
+    for trial in range(3):
+        episode = NaiveEpisode(instance.layout.to_dict(), instance.rows())
+        decision = 0
+        while not episode.done:
+            free = sorted({action // 4 for action, legal in enumerate(episode.mask()) if legal})
+            vehicle = free[int(draw_uniform(keys[trial], decision, 0) * len(free))]
+            drawn = draw_uniform(keys[trial], decision, 1)
+            if rule == "Random":
+                position = int(drawn * len(episode.pool))
+            elif rule == "MIX":
+                position = episode.select(vehicle, PAPER_RULES[int(drawn * 4)])
+            else:
+                position = episode.select(vehicle, rule)
+            episode.assign(vehicle, position)
+            decision += 1
+        assert trials.makespan[0, trial] == episode.makespan
+        assert trials.tardiness[0, trial] == pytest.approx(episode.tardiness, abs=1e-9)
 
 
 @needs_jit

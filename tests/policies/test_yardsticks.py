@@ -71,6 +71,20 @@ def test_opentcs_goes_by_due_time_then_age_then_approach():
     assert play("opentcs", two, rows)[2:] == [(10, "p", "old"), (10, "q", "young")]
 
 
+@pytest.mark.parametrize(("waited", "chosen"), [(46, "near"), (47, "far")])
+def test_who_has_waited_may_be_farther_away(waited, chosen):
+    """By the speed limit it is 20 s away, the other 6 s: 20 - 0.3 x 46 is more than 6, 20 - 0.3 x 47 less."""
+    now = 1.0 + waited
+    rows = [
+        make_task("first", "A", "B", 0, handling_time=now - 20.0),
+        make_task("far", "A", "B", 1.0),
+        make_task("near", "C", "B", now),
+    ]
+    edges = [{"a": "A", "b": "B", "max_speed": 0.5}, {"a": "B", "b": "C"}]
+    played = play("assignment", [{"id": "v", "start": "A", "speed": 1}], rows, edges=edges)
+    assert played[:2] == [(0, "v", "first"), (now, "v", chosen)]
+
+
 @settings(max_examples=100 if not numba.config.DISABLE_JIT else 6)
 @given(worlds())
 def test_the_pairs_of_one_moment_are_one_assignment(world):
