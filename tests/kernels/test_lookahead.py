@@ -444,3 +444,21 @@ def test_a_broken_vehicle_is_back_when_its_record_says_so():
         )
         ahead = rate_once(day, [history], futures=1)
         assert ahead.states.vehicle[0, 0, VEHICLE_EVENT_TICK] == back
+
+
+def test_a_record_that_agrees_by_half_weighs_as_any_other():
+    rows = [make_task("a", "A", "B", 0, 100), make_task("b", "A", "C", 0, 100)]
+    half = make_day([rows[0], make_task("c", "C", "A", 40, 10)])
+    other = make_day([make_task("x", "B", "A", 5, 10)])
+    ahead = rate_once(make_day(rows), [half, other], futures=1)
+    assert ahead.agreement.tolist() == [0.5, 0.0]
+    assert ahead.weight.tolist() == [0.5, 0.5]
+    # Nor is it a copy of the day, whose task would come when it came in the record, at 40.
+    ahead = rate_once(make_day(rows), [half], futures=1)
+    arrivals = set()
+    simulator = Simulator(make_day(rows))
+    for f in range(8):
+        ahead.known[:] = False
+        rate(simulator, ahead, f, f + 1)
+        arrivals |= {task[2] for task in read_future(ahead, make_day(rows).layout)[2:]}
+    assert len(arrivals) > 1
