@@ -1,8 +1,13 @@
-"""Events of every kind for tests of the dispatcher, and all that can be seen of one."""
+"""Events of every kind for tests of the dispatcher, and all that can be seen of one; simulators as plants."""
 
+import heapq
+import math
+
+import naive
 import worlds
 
 from acerl_np import (
+    Instance,
     Layout,
     RecallAnswered,
     TaskArrived,
@@ -20,6 +25,7 @@ from acerl_np import (
     VehiclePassed,
     VehicleRemoved,
     VehicleRepaired,
+    load_instance,
     load_layout,
 )
 
@@ -91,3 +97,84 @@ def look(dispatcher):
         (day.start, day.mark, day.ends[: day.n_tasks].tolist(), day.record[: day.n_tasks].tolist()),
         dispatcher.next_time,
     )
+
+
+def quiet(name):
+    """A record of DMH whose vehicles never break down."""
+    instance = load_instance(name)
+    return Instance.from_rows(name, instance.layout.with_breakdowns({}), instance.rows())
+
+
+def tell_task(task):
+    """The arrival of a task of the slow simulator."""
+    own = task.expiry, task.handling, task.demand, task.priority
+    return TaskArrived(task.arrival, task.name, task.pickup, task.delivery, *own)
+
+
+class EventLog(naive.NaiveEpisode):
+    """The slow simulator, telling what happens tick by tick as a control system would."""
+
+    def __init__(self, instance):
+        self.events = []
+        self._names = [vehicle.id for vehicle in instance.layout.vehicles]
+        super().__init__(instance.layout.to_dict(), instance.rows())
+
+    def _process_tick(self):
+        before = [(v.status, v.site) for v in self._vehicles]
+        waiting = len(self._to_arrive)
+        super()._process_tick()
+        now = float(self.time)
+        for name, vehicle, (status, site) in zip(self._names, self._vehicles, before, strict=True):
+            if status != naive.BROKEN and vehicle.status == naive.BROKEN:
+                self.events.append(VehicleBroke(now, name))
+            elif status == naive.BROKEN and vehicle.status == naive.IDLE:
+                self.events.append(VehicleRepaired(now, name))
+            elif status == naive.WORKING and vehicle.status == naive.IDLE:
+                self.events.append(VehicleIdle(now, name, vehicle.site))
+            elif vehicle.site != site:
+                self.events.append(VehiclePassed(now, name, vehicle.site))
+        arrived = self._tasks[len(self._tasks) - waiting : len(self._tasks) - len(self._to_arrive)]
+        for task in arrived:
+            self.events.append(tell_task(task))
+
+    def take_events(self):
+        events, self.events = self.events, []
+        return sorted(events, key=lambda event: event.time)
+
+
+def play_reckoned(dispatcher, instance, start=0.0, until=math.inf, breaks=()):
+    """Feed a day until then; vehicles deliver when they should. Return who took what when."""
+    rows = instance.rows()
+    heap = [
+        (row["arrival_time"], k, tell_row(row, row["arrival_time"], start))
+        for k, row in enumerate(rows)
+    ]
+    for time, name in breaks:
+        heap.append((time, len(heap), VehicleBroke(start + time, name)))
+        heap.append((time + 200.0, len(heap), VehicleRepaired(start + time + 200.0, name)))
+    heapq.heapify(heap)
+    ends, carries, decided = {row["task"]: row["delivery"] for row in rows}, {}, []
+    while heap and heap[0][0] <= until:
+        now = heap[0][0]
+        while heap and heap[0][0] == now:
+            event = heapq.heappop(heap)[2]
+            if isinstance(event, VehicleIdle) and carries.pop(event.vehicle, None) is not event:
+                continue
+            if isinstance(event, VehicleBroke):
+                carries.pop(event.vehicle, None)
+            dispatcher.feed(event)
+        for made in dispatcher.decide(start + now):
+            decided.append((now, *made))
+            time = math.ceil(made.finish - start - 1e-3)
+            event = VehicleIdle(start + time, made.vehicle, ends[made.task])
+            carries[made.vehicle] = event
+            heapq.heappush(heap, (time, len(rows) + 9 + len(decided), event))
+    return decided
+
+
+def tell_row(row, at, start=0.0):
+    """The arrival of a record's task, or before it the news of it."""
+    own, due = start + at, row["arrival_time"] + row["expiry_time"] - at
+    ends, later = (row["pickup"], row["delivery"]), row["arrival_time"] + start
+    more = {"demand": row["demand"], "earliest_start": None if later == own else later}
+    return TaskArrived(own, row["task"], *ends, due, **more)

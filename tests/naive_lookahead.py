@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
 import naive
+import naive_index
 import naive_yardsticks
-from naive_index import true_way
 
 from acerl_np.kernels.random import draw_uniform, draw_waiting_time
 
@@ -106,9 +106,7 @@ def pick(weights, place):
 
 def find_window(slow):
     """Seconds that a vehicle of mean speed takes for the mean distance between two sites."""
-    known = [m for (a, b), m in slow.floor.distances.items() if a != b and m < math.inf]
-    metres = (fmean(known) if known else 0.0) or 1.0
-    return metres / fmean(vehicle.speed for vehicle in slow.vehicles)
+    return naive_index.mean_distance(slow.floor) / fmean(vehicle.speed for vehicle in slow.vehicles)
 
 
 class Lookahead:
@@ -236,15 +234,9 @@ class Lookahead:
         """Every possible pair, the shortest time to its pickup first."""
 
         def approach(v, k):
-            return true_way(day.floor, day.vehicles[v], day.waiting[k].pickup)
+            return naive_index.true_way(day.floor, day.vehicles[v], day.waiting[k].pickup)
 
-        pairs = [
-            (v, k)
-            for v, vehicle in enumerate(day.vehicles)
-            for k, task in enumerate(day.waiting)
-            if vehicle.status == naive.IDLE and any(task is x for x in day.offered(vehicle))
-        ]
-        return sorted(pairs, key=lambda pair: round(approach(*pair), 6))
+        return sorted(naive_index.pairs(day), key=lambda pair: round(approach(*pair), 6))
 
     def list_candidates(self):
         """Assignments that are tried, the base's own choice first."""

@@ -207,16 +207,6 @@ def test_deadlines_decide_and_age_counts(rule, order):
     assert [name for name, _ in plant.told] == order
 
 
-@pytest.mark.parametrize("vehicle", ["AGV-1", "AGV-2", "AGV-3"])
-def test_an_order_for_a_vehicle_keeps_it(vehicle):
-    plant = Plant()
-    plant.add("a", "Press", "Wash", intended=vehicle)
-    with serve(plant) as url:
-        own = make_bridge(url)
-        own.step()
-    assert own.dispatcher.under_way == {"a": vehicle} and not plant.told
-
-
 def test_an_order_that_waits_may_be_withdrawn_or_given_a_vehicle_by_hand():
     plant = Plant()
     add_orders(plant, 6)
@@ -348,25 +338,7 @@ def test_a_kernel_that_is_away_is_asked_again(monkeypatch, capsys):
     assert sum("the kernel answers again" in line for line in lines) == 2
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ((), "HTTP 403 ; expected the kernel's access key in OPENTCS_ACCESS_KEY"),
-        (("--audit", "floor.json"), "--audit: floor.json exists; expected a new file"),
-        (("--url", "{url}/nowhere"), "GET {url}/nowhere/vehicles: HTTP 404"),
-        (("--hold", "Somebody"), "--hold: read Somebody; expected one of the kernel's vehicles"),
-        (("--hold", "AGV-2"), "--hold: read AGV-2; expected one of the kernel's vehicles that is"),
-        (
-            ("other.json", "EDD"),
-            "vehicles v1, v2: unknown to the kernel; expected some of AGV-1, AGV-2, AGV",
-        ),
-        (
-            ("floor.json", "late.npz"),
-            "late.npz: commitment 'pickup', by which vehicles are called back",
-        ),
-    ],
-)
-def test_what_cannot_go_on_ends_with_a_line(tmp_path, monkeypatch, capsys, words, message):
+def test_what_cannot_go_on_ends_with_a_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     data, _ = import_floor(HALL)
     (tmp_path / "floor.json").write_text(json.dumps(data))
@@ -374,15 +346,24 @@ def test_what_cannot_go_on_ends_with_a_line(tmp_path, monkeypatch, capsys, words
     late.save("late.npz")
     others = [{**vehicle, "id": f"v{k}"} for k, vehicle in enumerate(data["vehicles"][:2], 1)]
     (tmp_path / "other.json").write_text(json.dumps({**data, "vehicles": others}))
-    with serve(Plant()) as url:
-        own = words if words and words[0].endswith(".json") else ("floor.json", "EDD", *words)
-        given = [word.format(url=url) for word in ("--url", "{url}", "--hold", "Nobody", *own)]
-        if words:
-            monkeypatch.setenv("OPENTCS_ACCESS_KEY", KEY)
-        monkeypatch.setattr(sys, "argv", ["bridge", *given])
-        with pytest.raises(SystemExit) as ended:
-            bridge.main()
-        message = message.format(url=url)
-    said = capsys.readouterr()
-    assert ended.value.code == 2 and said.err.count("\n") == 1
-    assert said.err.startswith("opentcs_bridge: error: ") and message in said.err
+    one = "expected one of the kernel's vehicles"
+    usual = "floor.json EDD"
+    for words, message in [
+        (usual, "HTTP 403 ; expected the kernel's access key in OPENTCS_ACCESS_KEY"),
+        (f"{usual} --audit floor.json", "--audit: floor.json exists; expected a new file"),
+        (f"{usual} --url {{url}}/nowhere", "GET {url}/nowhere/vehicles: HTTP 404"),
+        (f"{usual} --hold Somebody", f"--hold: read Somebody; {one}"),
+        (f"{usual} --hold AGV-2", f"--hold: read AGV-2; {one} that is"),
+        ("other.json EDD", "vehicles v1, v2: unknown to the kernel; expected some of AGV-1, AGV-2"),
+        ("floor.json late.npz", "late.npz: commitment 'pickup', by which vehicles are called back"),
+    ]:
+        with serve(Plant()) as url:
+            given = f"bridge --url {{url}} --hold Nobody {words}".format(url=url).split()
+            monkeypatch.setattr(sys, "argv", given)
+            with pytest.raises(SystemExit) as ended:
+                bridge.main()
+        said = capsys.readouterr()
+        assert ended.value.code == 2 and said.err.count("\n") == 1
+        assert said.err.startswith("opentcs_bridge: error: ")
+        assert message.format(url=url) in said.err
+        monkeypatch.setenv("OPENTCS_ACCESS_KEY", KEY)

@@ -380,3 +380,12 @@ def make_hall(n_vehicles=20, n_tasks=1000, every=5.0):
         for k, (a, b) in enumerate(places)
     ]
     return Instance.from_rows("busy", Layout.from_dict(layout), rows)
+
+
+def parts_floor(vehicles="v"):
+    """From P each vehicle may go to A and B, or to X and Y, and never back."""
+    sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("PABXY")]
+    edges = [{"a": "A", "b": "B"}, {"a": "X", "b": "Y"}]
+    edges += [{"a": "P", "b": name, "one_way": True} for name in "AX"]
+    fleet = [{"id": name, "start": "P", "speed": 1} for name in vehicles]
+    return {"format": 1, "name": "parts", "sites": sites, "edges": edges, "vehicles": fleet}

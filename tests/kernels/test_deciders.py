@@ -111,6 +111,15 @@ def carry_out(slow, action):
     return v, slow.select(v, slow.rules[k]), naive.RULES.index(slow.rules[k])
 
 
+def list_takeable(logits, mask, uniform):
+    """Outputs that a network may take; float32 may tell apart what is equal, and the reverse."""
+    if uniform is None:
+        return np.flatnonzero(mask & (logits >= logits[mask].max() - 1e-4)).tolist()
+    probability = naive_evolution.masked_softmax(logits, mask)
+    near = uniform - 1e-4, uniform, uniform + 1e-4
+    return [naive_evolution.invert(probability, x) for x in near]
+
+
 @EXAMPLES
 @given(worlds(), keys, st.integers(0, RANDOM))
 def test_rules_draw_a_vehicle_and_pick_its_task(world, key, rule):
@@ -188,17 +197,9 @@ def test_networks_act_on_what_they_see(world, key, seed, greedy, rules):
     decider = make_network_decider(network, thetas, greedy, number_rules(rules))
 
     def choose(slow, simulator, decision):
-        mask = np.array(slow.mask())
         logits = naive_evolution.forward(sizes, thetas[0], simulator.observation[0])
-        if greedy:
-            # float32 may tell apart what is equal, and the reverse.
-            best = logits[mask].max() - 1e-4
-            actions = np.flatnonzero(mask & (logits >= best)).tolist()
-        else:
-            probability = naive_evolution.masked_softmax(logits, mask)
-            u = naive_evolution.uniform(key, decision, 0)
-            actions = [naive_evolution.invert(probability, x) for x in (u - 1e-4, u, u + 1e-4)]
-        return {carry_out(slow, action) for action in actions}
+        uniform = None if greedy else naive_evolution.uniform(key, decision, 0)
+        return {carry_out(slow, x) for x in list_takeable(logits, np.array(slow.mask()), uniform)}
 
     play_beside(world, decider, key, choose, rules)
     alone = make_network_decider(network, thetas[1:], greedy, number_rules(rules))
@@ -218,11 +219,7 @@ def test_agents_choose_the_vehicle_and_then_its_rule(world, key, seed, greedy, r
     def take(agent, mask, observation, draw):
         """What an agent may choose among the outputs that the mask allows."""
         logits = naive_evolution.forward(sizes, thetas[agent], observation)
-        if greedy:
-            return np.flatnonzero(mask & (logits >= logits[mask].max() - 1e-4)).tolist()
-        probability = naive_evolution.masked_softmax(logits, mask)
-        u = naive_evolution.uniform(key, *draw)
-        return [naive_evolution.invert(probability, x) for x in (u - 1e-4, u, u + 1e-4)]
+        return list_takeable(logits, mask, None if greedy else naive_evolution.uniform(key, *draw))
 
     def choose(slow, simulator, decision):
         legal, observation = np.array(slow.mask()), simulator.observation[0]

@@ -1,8 +1,6 @@
 """Index functions beside the slow ones: features, scores, the pair that is taken, and what is drawn."""
 
-import re
 from dataclasses import replace
-from fractions import Fraction
 
 import naive
 import naive_evolution
@@ -246,126 +244,6 @@ def test_on_large_floors_what_comes_first_is_looked_at(n_vehicles, n_tasks, weak
 # By hand
 
 
-HAND = """
-At 0 s       (0, 0) (0, 1) (1, 0) (1, 1)
-approach        0.5    1.5    1.0    0.0
-loaded          1.0    2.0    1.0    2.0
-slack           0.5    1.5    0.0    3.0
-lateness        0.0    0.0    0.0    0.0
-waiting         0.0    0.0    0.0    0.0
-last_end        2.0    4.0    4.0    2.0
-total_late      0.0    0.0    0.0    0.0
-n_late          0.0    0.0    0.0    0.0
-empty           0.5    2.5    1.0    0.5
-imbalance       0.5   0.75    4.0    0.5
-
-Then         (1, 0)
-approach        0.0
-loaded          2.0
-slack           3.0
-lateness        0.0
-waiting         0.0
-last_end        2.0
-total_late      0.0
-n_late          0.0
-empty           0.0
-imbalance       0.5
-
-At 64 s      (0, 0) (1, 0)
-approach        1.5    0.0
-loaded          0.5    0.5
-slack           0.0    0.5
-lateness        1.0    0.0
-waiting        1/16   1/16
-last_end        2.0    0.5
-total_late      2.5    0.0
-n_late          2.5    0.0
-empty           1.5    0.0
-imbalance       2.0    0.5
-"""
-
-
-def test_a_floor_of_three_sites_by_hand():
-    """A --4 m-- B --8 m-- C: two different sites are (4 + 8 + 12) / 3 = 8 m apart, 8 s at 1 m/s.
-
-    At 0 s vehicle 0 stands at A; it breaks down at 20 s, and is back at 26 s. Vehicle 1 stands at C. Task 0
-    goes from B to C, due at 16 s; task 1 from C to A, due at 40 s, and its handling takes 4 s. The key of a
-    task is its end, less half of its ride, more 0.3 of what is to spare, at most 1.7 * 8 s = 13.6 s.
-
-    Pair (0, 0): 4 s to B, 8 s to C: done at 12 s, 4 s to spare. Task 1: vehicle 0 would need from 12 to 28 s,
-    but for its breakdown, which makes that 26 + 16 = 42 s, key 42 - 8 - 0.6 = 33.4 s; vehicle 1 is done at
-    16 s, key 16 - 8 + 4.08 = 12.08 s, with 24 s to spare. The vehicles end at 12 and 16 s.
-    Pair (0, 1): 12 s to C, 12 s to A and 4 s are 28 s, and the breakdown is before. At 26 s it is free at C,
-    and both tasks wait. Vehicle 1: task 0 by 16 s, key 16 - 4 = 12 s; task 1 by 16 s, key 12.08 s. It does
-    task 0, just in time, and then task 1 by 32 s, key 32 - 8 + 2.4 = 26.4 s; vehicle 0 would need until
-    42 s for it, key 33.4 s. Ways to pickups are 12 + 8 + 0 s. The vehicles end at 26 and 32 s.
-    Pair (1, 0): 8 s to B, 8 s back: done at 16 s, just in time. Vehicle 0 would need 28 s for task 1, with
-    the breakdown 54 s; vehicle 1 does it by 32 s. The vehicles end at 0 and 32 s.
-    Pair (1, 1): at once, done at 16 s, 24 s to spare. Vehicle 0 does task 0 by 12 s, key 12 - 4 + 1.2 s.
-
-    Once vehicle 0 has taken task 0, it is known to be free at 12 s.
-
-    Task 2 has come at 63.5 s, from A to B, due at 72 s, of the class that weighs 2.5. At 64 s vehicle 0
-    stands at C and vehicle 1 at A. From C it is done at 64 + 12 + 4 = 80 s, 8 s late; from A at 68 s.
-    """
-    layout = straight_floor(
-        [
-            {"id": "v0", "start": "A", "speed": 1, "breakdowns": [{"time": 20, "repair_time": 5}]},
-            {"id": "v1", "start": "C", "speed": 1},
-        ],
-        task_slots=3,
-    )
-    layout["sites"] = [{"id": name, "x": x, "y": 0} for name, x in (("A", 0), ("B", 4), ("C", 12))]
-    rows = [
-        make_task("t0", "B", "C", 0, 16),
-        make_task("t1", "C", "A", 0, 40, handling_time=4),
-        make_task("t2", "A", "B", 63.5, 8.5, priority=1),
-    ]
-    twins = Twins(World(layout, rows, [0]))
-    tables = HAND.strip().split("\n\n")
-    check_table(twins, tables[0])
-    twins.assign(0, 0)
-    check_table(twins, tables[1])
-    twins.assign(1, 0)
-    assert twins.fast.time[0] == 64
-    check_table(twins, tables[2])
-
-
-def check_table(twins, text):
-    header, *rows = text.splitlines()
-    pairs = [tuple(map(int, pair.split(", "))) for pair in re.findall(r"\((.*?)\)", header)]
-    found = twins.find_features()
-    assert list(found) == pairs and set(NAMES) <= {row.split()[0] for row in rows}
-    for row in rows:
-        name, *values = row.split()
-        for pair, value in zip(pairs, values, strict=True):
-            if name in NAMES:
-                expected = pytest.approx(float(Fraction(value)), abs=1e-6)
-                assert found[pair][name] == expected, (pair, name)
-
-
-@pytest.mark.parametrize(("one_way", "metres"), [(False, 2.0), (True, 22.0)])
-def test_a_vehicle_halted_in_mid_edge_is_measured_from_where_it_stands(one_way, metres):
-    """A --4 m-- B --8 m-- C; on its way to C the vehicle halts at 6 m, and B is wanted.
-
-    2 m back; or, if the edge is one-way, 6 m on to C, 12 m by another one to A, and 4 m to B.
-    """
-    layout = straight_floor(
-        [{"id": "v", "start": "A", "speed": 1, "breakdowns": [{"time": 7, "repair_time": 0}]}],
-        task_slots=2,
-    )
-    layout["sites"] = [{"id": name, "x": x, "y": 0} for name, x in (("A", 0), ("B", 4), ("C", 12))]
-    layout["edges"] = [{"a": "A", "b": "B"}, {"a": "B", "b": "C", "one_way": one_way}]
-    layout["edges"] += [{"a": "C", "b": "A", "one_way": True}] if one_way else []
-    rows = [make_task("far", "C", "A", 0), make_task("near", "B", "C", 1)]
-    twins = Twins(World(layout, rows, [0]))
-    twins.assign(0, 0)
-    assert (twins.fast.time[0], twins.slow.pool) == (8, ["near", "far"])
-    unit = naive_index.mean_distance(twins.slow.floor)
-    found = [x["approach"] * unit for x in twins.find_features().values()]
-    assert found == pytest.approx([metres, 6.0], rel=1e-6)
-
-
 def test_the_noise_of_a_sum_moves_no_breakdown():
     """A trip of 0.1 and 0.7 + 0.2 s takes 1 s, and a breakdown at 1 s comes before its end.
 
@@ -418,26 +296,3 @@ def test_a_drawn_pair_is_the_inverted_softmax(world, policy, key):
         }
         twins.assign(*chosen)
         decision += 1
-
-
-@pytest.mark.skipif(not JIT, reason="many decisions")
-def test_pairs_are_drawn_as_often_as_the_softmax_says():
-    instance = World(
-        straight_floor([{"id": "v", "start": "A", "speed": 1}], task_slots=3),
-        [
-            make_task("a", "B", "C", 0, 50),
-            make_task("b", "C", "B", 0, 20),
-            make_task("c", "C", "A", 0, 9),
-        ],
-        [0],
-    ).instance()
-    policy = IndexPolicy.of_weights(approach=-0.3, slack=0.1)
-    n = 4000
-    simulator = Simulator([instance] * n)
-    _, tasks = policy.choose(simulator, rng=np.random.default_rng(0))
-    alone = Twins(World(instance.layout.to_dict(), instance.rows(), [0]))
-    _, scores = alone.decide(alone.make_decider(policy))
-    probability = np.array(naive_index.softmax(list(scores.values())))
-    assert probability.min() > 0.1 and probability.max() < 0.6
-    error = np.sqrt(probability * (1.0 - probability) / n)
-    assert (np.abs(np.bincount(tasks, minlength=3) / n - probability) < 4.0 * error).all()

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from worlds import World, make_task, straight_floor
+from worlds import World, make_task, parts_floor, straight_floor
 
 from acerl_np.evolution import make_sampler
 from acerl_np.kernels import state
@@ -144,12 +144,6 @@ def test_perturbed_copies_move_arrivals_and_nothing_else(bases, magnitude, seed,
             assert first[6] < second[6] or a < b
 
 
-def test_no_magnitude_changes_nothing():
-    target = draw([2, 0], 0, 0.0, 5, 7)
-    for k, i in enumerate((2, 0)):
-        assert row_bytes(target, k) == row_bytes(SOURCE, i)
-
-
 def test_magnitudes_are_drawn_from_none_to_the_largest():
     """Each variant has one of its own: some are copies, and some move by the largest."""
     largest = []
@@ -216,12 +210,7 @@ def test_synthetic_days_mix_all_tasks_of_the_floor():
 
 
 def test_synthetic_days_stay_in_their_part_of_the_floor():
-    """From P each vehicle may go to A and B, or to X and Y, and never back."""
-    sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("PABXY")]
-    edges = [{"a": "A", "b": "B"}, {"a": "X", "b": "Y"}]
-    edges += [{"a": "P", "b": name, "one_way": True} for name in "AX"]
-    floor = {"format": 1, "name": "parts", "sites": sites, "edges": edges}
-    floor["vehicles"] = [{"id": "v", "start": "P", "speed": 1}]
+    floor = parts_floor()
     instances = [
         World(floor, [make_task(f"{pair}{k}", *pair, k, 50) for k in range(5)], [0]).instance()
         for pair in ("AB", "XY", "BA", "YX")

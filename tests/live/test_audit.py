@@ -53,7 +53,7 @@ BEGINNING = (
 )
 
 
-def play(log, start=1000.0, restart=None):
+def play(log, start=1000.0):
     """A short day with a breakdown, a recall, a cancelled task and a vehicle that joins."""
     dispatcher = Dispatcher(LAYOUT, "FCFS", seed=4, start=start, explain=True, audit=log)
     feed = dispatcher.feed
@@ -62,9 +62,6 @@ def play(log, start=1000.0, restart=None):
     feed(TaskArrived(start + 2, "gone", "st3", "st4", 300.0))
     feed(TaskCancelled(start + 3, "gone"))
     first = dispatcher.decide(start + 4)
-    if restart is not None:
-        dispatcher = restart(dispatcher)
-        feed = dispatcher.feed
     by = {item.task: item.vehicle for item in first}
     feed(VehicleBroke(start + 20, by["a"]))
     feed(VehicleAdded(start + 21, "extra", "st1"))
@@ -81,76 +78,6 @@ def play(log, start=1000.0, restart=None):
     return by, again
 
 
-def test_a_line_for_every_event_and_assignment(tmp_path):
-    log = tmp_path / "day.jsonl"
-    by, _ = play(log)
-    lines = [json.loads(row) for row in log.read_text().splitlines()]
-    assert lines[0]["kind"] == "Started" and lines[0]["start"] == 1000.0
-    kinds = [line["kind"] for line in lines]
-    assert kinds.count("Assigned") == 5
-    assert kinds.count("TaskArrived") == 5
-    assert kinds[1:5] == ["TaskArrived", "TaskArrived", "TaskArrived", "TaskCancelled"]
-    given = lines[5]
-    assert (given["task"], given["vehicle"], given["time"]) == ("b", by["b"], 1004.0)
-    assert given["reason"]["by"] == "FCFS" and given["finish"] > 1004.0
-    manual = next(line for line in lines if line.get("rule") == "manual")
-    assert "reason" not in manual
-
-
-def test_refused_and_repeated_events_are_not_logged(tmp_path):
-    log = tmp_path / "day.jsonl"
-    dispatcher = Dispatcher(LAYOUT, "FCFS", audit=log)
-    event = TaskArrived(np.float32(1.0), "a", "st1", "st2", np.int64(300))
-    for _ in range(3):
-        dispatcher.feed(event)
-    with pytest.raises(EventError):
-        dispatcher.feed(TaskCancelled(2.0, "x"))
-    dispatcher.begin_day(5.0)
-    rows = log.read_text().splitlines()
-    assert [json.loads(row)["kind"] for row in rows] == ["Started", "TaskArrived", "DayBegan"]
-
-
-def test_a_log_is_read_as_record_and_assignments(tmp_path):
-    log = tmp_path / "day.jsonl"
-    by, again = play(log)
-    past = read_audit(log, LAYOUT)
-    record = past.instance
-    assert record.name == "day"
-    assert record.tasks == ("a", "b", "a (2)")
-    assert record.arrival.tolist() == [0.0, 1.0, 330.0]
-    assert record.expiry.tolist() == [300.0, 499.0, 290.0]
-    assert record.priority.tolist() == [0.0, 1.0, 0.0]
-    fleet = [vehicle.id for vehicle in record.layout.vehicles]
-    assert fleet == ["v0", "v1", "v2", "extra"]
-    assert [fleet[v] for v in past.vehicle[:2]] == [again.vehicle, by["b"]]
-    assert past.start.tolist() == [22.0, 24.0, 330.0]
-    assert past.finish.tolist()[:2] == [300.0, 310.0] and np.isnan(past.finish[2])
-    broken = record.layout.vehicles[fleet.index(by["a"])].breakdowns
-    assert [(item.time, item.repair_time) for item in broken] == [(20.0, 70.0)]
-    assert past.present.tolist() == [*[[0.0, np.inf]] * 3, [21.0, np.inf]]
-    assert np.isfinite(replay_assignments(past).makespan)
-
-
-def test_a_restart_continues_the_log(tmp_path):
-    straight, log = tmp_path / "straight.jsonl", tmp_path / "day.jsonl"
-    play(straight)
-
-    def restart(dispatcher):
-        dispatcher.save(tmp_path / "live.npz")
-        with open(log, "ab") as file:  # the machine fails in the middle of a line
-            file.write(b'{"kind": "TaskArr')
-        dispatcher.close()
-        return Dispatcher.load(tmp_path / "live.npz", audit=log)
-
-    play(log, restart=restart)
-    rows = log.read_text().splitlines()
-    assert len(rows) == len(straight.read_text().splitlines()) + 2
-    one, other = read_audit(log, LAYOUT), read_audit(straight, LAYOUT)
-    assert one.instance.rows() == other.instance.rows()
-    for name in ("order", "vehicle", "start", "finish"):
-        assert np.array_equal(getattr(one, name), getattr(other, name), equal_nan=True)
-
-
 def test_a_task_that_lost_its_vehicle_is_left_out(tmp_path):
     log = tmp_path / "day.jsonl"
     dispatcher = Dispatcher(LAYOUT, "FCFS", audit=log)
@@ -162,44 +89,73 @@ def test_a_task_that_lost_its_vehicle_is_left_out(tmp_path):
     assert read_audit(log, LAYOUT).instance.tasks == ("kept",)
 
 
-def test_events_fed_again_after_a_restart_count_once(tmp_path):
-    log = tmp_path / "day.jsonl"
+def test_refused_and_repeated_events_are_not_logged(tmp_path):
+    """Fed again after a restart they are logged again, and count once."""
+    log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
     dispatcher = Dispatcher(LAYOUT, "FCFS", audit=log)
-    dispatcher.save(tmp_path / "live.npz")
-    for _ in range(2):
-        dispatcher.feed(TaskArrived(1.0, "a", "st1", "st2", 300.0))
+    dispatcher.save(state)
+    event = TaskArrived(np.float32(1.0), "a", "st1", "st2", np.int64(300))
+    for n in (4, 7):
+        for _ in range(3):
+            dispatcher.feed(event)
+        with pytest.raises(EventError):
+            dispatcher.feed(TaskCancelled(2.0, "x"))
         dispatcher.decide(2.0)
+        dispatcher.begin_day(5.0)
+        kinds = [json.loads(row)["kind"] for row in log.read_text().splitlines()]
+        assert kinds[-3:] == ["TaskArrived", "Assigned", "DayBegan"] and len(kinds) in (n, n + 1)
         dispatcher.close()
-        dispatcher = Dispatcher.load(tmp_path / "live.npz", audit=log)
+        dispatcher = Dispatcher.load(state, audit=log)
     assert read_audit(log, LAYOUT).instance.tasks == ("a",)
+    with pytest.raises(StorageError, match="cannot write"):
+        Dispatcher(LAYOUT, "FCFS", audit=tmp_path / "none" / "day.jsonl")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+def test_a_log_is_read_as_record_and_assignments(tmp_path):
+    log = tmp_path / "day.jsonl"
+    by, again = play(log)
+    lines = [json.loads(row) for row in log.read_text().splitlines()]
+    kinds = [line["kind"] for line in lines]
+    assert kinds[:5] == ["Started", *["TaskArrived"] * 3, "TaskCancelled"]
+    assert lines[0]["start"] == 1000.0
+    assert (kinds.count("Assigned"), kinds.count("TaskArrived")) == (5, 5)
+    given = lines[5]
+    assert (given["task"], given["vehicle"], given["time"]) == ("b", by["b"], 1004.0)
+    assert given["reason"]["by"] == "FCFS" and given["finish"] > 1004.0
+    assert ["reason" in line for line in lines if line.get("rule") == "manual"] == [False]
+    past = read_audit(log, LAYOUT)
+    record = past.instance
+    fleet = [vehicle.id for vehicle in record.layout.vehicles]
+    assert (record.name, record.tasks) == ("day", ("a", "b", "a (2)"))
+    assert record.arrival.tolist() == [0.0, 1.0, 330.0]
+    assert record.expiry.tolist() == [300.0, 499.0, 290.0]
+    assert record.priority.tolist() == [0.0, 1.0, 0.0]
+    assert fleet == ["v0", "v1", "v2", "extra"]
+    assert [fleet[v] for v in past.vehicle[:2]] == [again.vehicle, by["b"]]
+    assert past.start.tolist() == [22.0, 24.0, 330.0]
+    assert past.finish.tolist()[:2] == [300.0, 310.0] and np.isnan(past.finish[2])
+    broken = record.layout.vehicles[fleet.index(by["a"])].breakdowns
+    assert [(item.time, item.repair_time) for item in broken] == [(20.0, 70.0)]
+    assert past.present.tolist() == [*[[0.0, np.inf]] * 3, [21.0, np.inf]]
+    assert np.isfinite(replay_assignments(past).makespan)
+
+
+def test_what_is_no_log_is_refused(tmp_path):
+    log = tmp_path / "day.jsonl"
+    cancelled = '"kind": "TaskCancelled", "time": 1, "task": "q"}'
+    for text, message in [
         ("", "no task was given to a vehicle"),
         ("[1]\n", "line 1: kind: read 'None'; expected a line of a log"),
         ('{"kind": "x"}\n', "line 1: kind: read 'x'"),
         ('{"kind": "VehicleIdle", "vehicle": "v0"}\n', "line 1: time: read 'None'"),
         ('{\n{"kind": "VehicleIdle", "time": 1}\n', "line 1: not JSON"),
-        (
-            BEGINNING + '"kind": "TaskCancelled", "time": 1, "task": "q"}',
-            "line 2: .* 'q' is unknown",
-        ),
+        (BEGINNING + cancelled, "line 2: .* 'q' is unknown"),
         ('{"kind": "VehicleIdle", "time": 1}\n', "line 1: VehicleIdle: 'vehicle' is missing"),
-    ],
-)
-def test_what_is_no_log_is_refused(tmp_path, text, message):
-    log = tmp_path / "day.jsonl"
-    log.write_text(text)
-    with pytest.raises(RecordError, match=message) as caught:
-        read_audit(log, LAYOUT)
-    assert str(caught.value).startswith(str(log)) and "\n" not in str(caught.value)
-
-
-def test_a_log_that_cannot_be_written(tmp_path):
-    with pytest.raises(StorageError, match="cannot write"):
-        Dispatcher(LAYOUT, "FCFS", audit=tmp_path / "none" / "day.jsonl")
+    ]:
+        log.write_text(text)
+        with pytest.raises(RecordError, match=message) as caught:
+            read_audit(log, LAYOUT)
+        assert str(caught.value).startswith(str(log)) and "\n" not in str(caught.value)
 
 
 def test_the_command_replays_a_log(tmp_path, monkeypatch, capsys):
@@ -513,10 +469,14 @@ def test_each_start_in_a_log_has_its_own_options(tmp_path):
         dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", 300.0))
     options = {"lateness": 60.0, "ahead": 1e6}
     with Dispatcher.recover(LAYOUT, "FCFS", audit=log, **options) as dispatcher:
-        dispatcher.feed(VehiclePassed(40.0, "v1", "st1"))
-        dispatcher.feed(TaskArrived(10.0, "b", "st1", "st2", 300.0))
+        dispatcher.feed(VehiclePassed(100.0, "v1", "st1"))
+        dispatcher.feed(TaskArrived(41.0, "b", "st1", "st2", 300.0))
+        with pytest.raises(EventError, match="more than 60 s before the last event"):
+            dispatcher.feed(TaskArrived(39.0, "c", "st1", "st2", 300.0))
         dispatcher.feed(TaskArrived(8e5, "c", "st1", "st2", 300.0))
         assert len(dispatcher.decide(8e5)) == 3
     assert read_audit(log, LAYOUT).instance.tasks == ("a", "b", "c")
     again = Dispatcher.recover(LAYOUT, "FCFS", audit=log)
     assert look(again) == look(dispatcher) and (again.lateness, again.ahead) == (60.0, 1e6)
+    with pytest.raises(InputError, match="lateness: read -1; expected seconds from 0 to 86,400"):
+        Dispatcher(LAYOUT, "FCFS", lateness=-1)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import copy
+from functools import partial
 from pathlib import Path
 
 import naive
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from damaged import check_damaged
+from live_events import EventLog, quiet
 from plain_policies import Asking, Nearest, first_legal
-from worlds import worlds
 
 import acerl_np
 from acerl_np import (
@@ -45,49 +45,12 @@ from acerl_np import (
 )
 from acerl_np.kernels.random import EVALUATION, derive_key
 from acerl_np.policies.rules import RULES, YARDSTICKS
-from acerl_np.support.files import read_arrays, write_arrays
 
 JIT = not numba.config.DISABLE_JIT
 RECORDED = dict(
     np.load(Path(__file__).parents[1] / "data" / "dmh-episodes.npz", allow_pickle=False)
 )
 FIRST_DECISION = np.concatenate([[0], np.cumsum(RECORDED["n_decisions"], dtype=int)])
-
-
-class EventLog(naive.NaiveEpisode):
-    """The slow simulator, telling what happens tick by tick as a control system would."""
-
-    def __init__(self, instance):
-        self.events = []
-        self._names = [vehicle.id for vehicle in instance.layout.vehicles]
-        super().__init__(instance.layout.to_dict(), instance.rows())
-
-    def _process_tick(self):
-        before = [(v.status, v.site) for v in self._vehicles]
-        waiting = len(self._to_arrive)
-        super()._process_tick()
-        now = float(self.time)
-        for name, vehicle, (status, site) in zip(self._names, self._vehicles, before, strict=True):
-            if status != naive.BROKEN and vehicle.status == naive.BROKEN:
-                self.events.append(VehicleBroke(now, name))
-            elif status == naive.BROKEN and vehicle.status == naive.IDLE:
-                self.events.append(VehicleRepaired(now, name))
-            elif status == naive.WORKING and vehicle.status == naive.IDLE:
-                self.events.append(VehicleIdle(now, name, vehicle.site))
-            elif vehicle.site != site:
-                self.events.append(VehiclePassed(now, name, vehicle.site))
-        arrived = self._tasks[len(self._tasks) - waiting : len(self._tasks) - len(self._to_arrive)]
-        for task in arrived:
-            own = task.expiry, task.handling, task.demand
-            self.events.append(
-                TaskArrived(
-                    task.arrival, task.name, task.pickup, task.delivery, *own, task.priority
-                )
-            )
-
-    def take_events(self):
-        events, self.events = self.events, []
-        return sorted(events, key=lambda event: event.time)
 
 
 @pytest.mark.oracle
@@ -141,12 +104,6 @@ def play_live(instance, dispatcher, restart=None):
             assert not log.done
             log.assign(vehicles.index(vehicle), log.pool.index(task))
     return log, decided
-
-
-def quiet(name):
-    """A record of DMH whose vehicles never break down."""
-    instance = load_instance(name)
-    return Instance.from_rows(name, instance.layout.with_breakdowns({}), instance.rows())
 
 
 def turned(name):
@@ -210,16 +167,7 @@ def test_a_policy_decides_as_in_an_evaluation(policy, form, instance, rules):
     assert rules is None or {name for *_, name in decided} == rules
 
 
-@settings(max_examples=40 if JIT else 6)
-@given(worlds(), st.sampled_from(YARDSTICKS))
-def test_yardsticks_decide_as_in_an_evaluation(world, name):
-    """Any fleet that does not break down, with its capacities, and tasks with their priorities."""
-    layout = Layout.from_dict(world.layout).with_breakdowns({})
-    instance = Instance.from_rows("random", layout, world.rows)
-    log, decided = play_live(instance, Dispatcher(layout, name))
-    trials = acerl_np.evaluate_policy(name, instance, trials=1, threads=1)
-    assert (log.makespan, len(decided)) == (trials.makespan[0, 0], trials.decisions)
-    assert log.tardiness == pytest.approx(trials.tardiness[0, 0], rel=1e-12)
+ARRIVED = partial(TaskArrived, 10.0, "c", "st1", "st2")
 
 
 def test_a_planned_breakdown_is_told_to_a_policy_that_looks_at_it():
@@ -254,26 +202,15 @@ def test_saved_and_restored_between_any_two_events(policy, tmp_path, which):
     assert play_live(instance, make(), restart)[1] == play_live(instance, make())[1]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"kind": "policy"},
-        {"kind": np.zeros(2)},
-        {"format": 2},
-        {"format": 99},
-        {"format": np.nan},
-        {"format": "x"},
-        {"state": None},
-    ],
-)
-def test_files_that_hold_no_dispatcher_are_refused(tmp_path, change):
-    path = tmp_path / "live.npz"
-    two_tasks().save(path)
-    arrays = read_arrays(path, InputError) | change
-    write_arrays(path, {name: a for name, a in arrays.items() if a is not None})
-    with pytest.raises(InputError, match=r"live\.npz: ") as caught:
-        Dispatcher.load(path)
-    assert "\n" not in str(caught.value)
+def test_files_that_hold_no_dispatcher_are_refused(tmp_path):
+    two_tasks().save(tmp_path / "live.npz")
+    rows = [
+        ("kind", "policy", "live.npz: "),
+        ("kind", np.zeros(2), "live.npz: "),
+        *(("format", odd, "live.npz: ") for odd in (2, 99, np.nan, "x")),
+        ("state", None, "live.npz: "),
+    ]
+    check_damaged(tmp_path / "live.npz", rows, Dispatcher.load, error=InputError)
 
 
 # Events by hand
@@ -286,50 +223,23 @@ def two_tasks():
     return dispatcher
 
 
-def test_an_episode_by_hand():
-    dispatcher = two_tasks()
-    assert dispatcher.waiting == ("a", "b")
-    assert dispatcher.idle == ("v0", "v1", "v2")
-    first, second = dispatcher.decide(10.0)
-    assert (first.task, second.task) == ("a", "b")
-    assert first.rule == second.rule == "FCFS"
-    assert dispatcher.under_way == {"a": first.vehicle, "b": second.vehicle}
-    assert dispatcher.waiting == ()
-    assert dispatcher.decide(11.0) == []
-    dispatcher.feed(VehiclePassed(30.0, first.vehicle, "st1"))
-    # The task of a broken vehicle waits again, behind what waits already.
-    dispatcher.feed(TaskArrived(35.0, "c", "st5", "st6", expiry=100.0))
-    dispatcher.feed(VehicleBroke(40.0, first.vehicle))
-    assert dispatcher.waiting == ("c", "a")
-    (third,) = dispatcher.decide(40.0)
-    assert third.vehicle not in (first.vehicle, second.vehicle) and third.task == "a"
-    dispatcher.feed(TaskCancelled(41.0, "c"))
-    dispatcher.feed(VehicleRepaired(300.0, first.vehicle))
-    dispatcher.feed(VehicleIdle(310.0, second.vehicle, "st4"))
-    assert dispatcher.decide(310.0) == []
-    assert dispatcher.under_way == {"a": third.vehicle}
-    # A name is free again once its task is served.
-    dispatcher.feed(TaskArrived(320.0, "b", "st3", "st4", expiry=300.0))
-    assert [assignment.task for assignment in dispatcher.decide(320.0)] == ["b"]
+def test_impossible_events_are_errors_that_change_nothing(tmp_path):
+    def arrived(name, pickup, delivery, **own):
+        return TaskArrived(10.0, name, pickup, delivery, own.pop("expiry", 10.0), **own)
 
-
-@pytest.mark.parametrize(
-    ("event", "message"),
-    [
-        (TaskArrived(4.9, "c", "st1", "st2", 10.0), "more than 5 s before the last event at 10"),
-        (TaskArrived(np.nan, "c", "st1", "st2", 10.0), "read time nan; expected seconds"),
-        (TaskArrived(10.0, "a", "st1", "st2", 10.0), "task 'a' waits or is under way already"),
-        (TaskArrived(10.0, "", "st1", "st2", 10.0), 'task: read ""; expected a name'),
-        (TaskArrived(10.0, "c", "nowhere", "st2", 10.0), "site 'nowhere' unknown"),
-        (TaskArrived(10.0, "c", "st1", "st1", 10.0), "pickup and delivery are one site"),
-        (TaskArrived(10.0, "c", "st1", "st2", -1.0), "expiry: read -1.0"),
-        (TaskArrived(10.0, "c", "st1", "st2", 10**5000), "expiry: read int too large"),
-        (TaskArrived(10.0, "c", "st1", "st2", 10.0, demand=np.inf), "demand: read inf"),
-        (TaskArrived(10.0, "c", "st1", "st2", 9.0, priority="x"), "priority: read x"),
-        (
-            TaskArrived(10.0, "c", "st1", "st2", 9.0, earliest_start=19.5),
-            "expected a time until 19 s",
-        ),
+    dispatcher, untouched = two_tasks(), two_tasks()
+    for event, message in [
+        (TaskArrived(4.9, "c", "st1", "st2", 9.0), "more than 5 s before the last event at 10"),
+        (TaskArrived(np.nan, "c", "st1", "st2", 9.0), "read time nan; expected seconds"),
+        (arrived("a", "st1", "st2"), "task 'a' waits or is under way already"),
+        (arrived("", "st1", "st2"), 'task: read ""; expected a name'),
+        (arrived("c", "nowhere", "st2"), "site 'nowhere' unknown"),
+        (arrived("c", "st1", "st1"), "pickup and delivery are one site"),
+        (ARRIVED(-1.0), "expiry: read -1.0"),
+        (ARRIVED(10**5000), "expiry: read int too large"),
+        (ARRIVED(10.0, demand=np.inf), "demand: read inf"),
+        (ARRIVED(9.0, priority="x"), "priority: read x"),
+        (ARRIVED(9.0, earliest_start=19.5), "expected a time until 19 s"),
         (TaskCancelled(10.0, "c"), "task 'c' is unknown; expected a waiting task"),
         (TaskChanged(10.0, "c", due=5.0), "task 'c' is unknown; expected a waiting task"),
         (TaskChanged(10.0, "a", due=-1.0), "due: read -1.0; expected a time from 0 s on"),
@@ -350,32 +260,21 @@ def test_an_episode_by_hand():
         (VehicleOutOfService(10.0, ["v0"]), "vehicle '.'v0'.' unknown"),
         (VehicleBack(10.0, "v0"), "vehicle 'v0' is not out of service"),
         ("something", "read str; expected one of the event classes"),
-    ],
-    ids=lambda value: type(value).__name__ if not isinstance(value, str) else value,
-)
-def test_impossible_events_are_errors_that_change_nothing(tmp_path, event, message):
-    dispatcher, untouched = two_tasks(), two_tasks()
-    with pytest.raises(EventError, match=message) as caught:
-        dispatcher.feed(event)
-    assert "\n" not in str(caught.value)
+    ]:
+        with pytest.raises(EventError, match=message) as caught:
+            dispatcher.feed(event)
+        assert "\n" not in str(caught.value)
+    for time in (np.nan, np.bool_(True), "1", 10**5000):
+        for ask in (dispatcher.decide, dispatcher.observe, dispatcher.begin_day):
+            with pytest.raises(EventError, match="expected seconds"):
+                ask(time)
     for name, one in (("one.npz", dispatcher), ("other.npz", untouched)):
         one.save(tmp_path / name)
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "other.npz").read_bytes()
-    assert dispatcher.decide(10.0) == untouched.decide(10.0)
     for one in (dispatcher, untouched):
         one.feed(TaskArrived(11.0, "c", "st5", "st6", expiry=100.0))
     assert dispatcher.decide(11.0) == untouched.decide(11.0)
     assert dispatcher.under_way == untouched.under_way
-
-
-@pytest.mark.parametrize(
-    "time", [np.nan, np.bool_(True), "1", 10**5000], ids=["nan", "bool", "text", "huge"]
-)
-def test_times_that_are_no_seconds_are_refused(time):
-    dispatcher = two_tasks()
-    for ask in (dispatcher.decide, dispatcher.observe, dispatcher.begin_day):
-        with pytest.raises(EventError, match="expected seconds"):
-            ask(time)
 
 
 def test_impossible_orders_after_a_breakdown_and_an_assignment():
@@ -402,36 +301,26 @@ def test_impossible_orders_after_a_breakdown_and_an_assignment():
 
 def test_heavy_tasks_go_to_vehicles_that_carry_them():
     data = load_layout("dmh").to_dict()
-    data["vehicles"] = [
-        {"id": "small", "start": "carport", "capacity": 5},
-        {"id": "large", "start": "carport", "capacity": 50},
-    ]
-    layout = Layout.from_dict(data)
+    fleet = [{"id": k, "start": "carport", "capacity": n} for k, n in (("small", 5), ("large", 50))]
+    layout = Layout.from_dict({**data, "vehicles": fleet})
     dispatcher = Dispatcher(layout, "NVF")
     with pytest.raises(EventError, match="demand 60 exceeds every vehicle's capacity"):
         dispatcher.feed(TaskArrived(0.0, "x", "st1", "st2", 10.0, demand=60.0))
-    dispatcher.feed(TaskArrived(0.0, "x", "st1", "st2", 10.0, demand=20.0))
-    dispatcher.feed(TaskArrived(0.0, "y", "st1", "st2", 10.0, demand=20.0))
+    for name in "xy":
+        dispatcher.feed(TaskArrived(0.0, name, "st1", "st2", 10.0, demand=20.0))
     with pytest.raises(EventError, match="vehicle 'small' carries 5"):
         dispatcher.assign(0.0, "small", "x")
     assert [assignment.vehicle for assignment in dispatcher.decide(0.0)] == ["large"]
     assert dispatcher.waiting == ("y",)
     dispatcher.feed(TaskArrived(1.0, "full", "st1", "st2", 10.0, demand=5.0))
     assert dispatcher.assign(1.0, "small", "full").vehicle == "small"
-
-
-def test_behind_many_tasks_that_it_cannot_carry_a_vehicle_finds_its_own():
-    """However low the priority of these: only what an idle vehicle may carry is compared."""
-    data = load_layout("dmh").to_dict()
-    data["vehicles"] = [{"id": f"v{k}", "start": "carport", "capacity": k} for k in (1, 9)]
-    dispatcher = Dispatcher(Layout.from_dict(data), IndexPolicy.of_weights(approach=-1.0))
+    # However low the priority of what it can carry: only what an idle vehicle may carry is compared.
+    dispatcher = Dispatcher(layout, IndexPolicy.of_weights(approach=-1.0))
     for k in range(30):
         dispatcher.feed(TaskArrived(0.0, f"heavy{k}", "st1", "st2", 99.0, demand=9.0))
     dispatcher.feed(TaskArrived(0.0, "light", "st1", "st2", 99.0, demand=1.0, priority=-5.0))
-    assert {(own.vehicle, own.task == "light") for own in dispatcher.decide(0.0)} == {
-        ("v1", True),
-        ("v9", False),
-    }
+    given = {own.vehicle: own.task == "light" for own in dispatcher.decide(0.0)}
+    assert given == {"small": True, "large": False}
 
 
 def test_any_number_of_tasks_waits(policy):
@@ -449,40 +338,18 @@ def test_any_number_of_tasks_waits(policy):
         assert dispatcher._floor.problem.record.shape[1] == 512
 
 
-@pytest.mark.parametrize(
-    ("given", "kind", "message"),
-    [
+def test_what_makes_no_dispatcher_is_refused(policy):
+    data = load_layout("dmh").to_dict()
+    two = Layout.from_dict({**data, "vehicles": data["vehicles"][:2]})
+    for given, kind, message in (
         (("dmh", "nonsense"), PolicyError, "unknown"),
-        (
-            ("dmh", "Static"),
-            PolicyError,
-            r"'Static': unknown; expected one of FCFS, .*, assignment$",
-        ),
+        (("dmh", "Static"), PolicyError, r"'Static': unknown; expected one of FCFS, .*assignment$"),
         (("dmh", 3), PolicyError, "policy: read 3; expected a policy, a rule's name, .*an object"),
         (("nowhere.json", "EDD"), InputError, "nowhere.json: no such layout"),
         ((3, "EDD"), InputError, "layout: read 3; expected a Layout or its file"),
-    ],
-    ids=str,
-)
-def test_what_makes_no_dispatcher_is_refused(given, kind, message):
-    with pytest.raises(kind, match=message):
-        Dispatcher(*given)
-
-
-def test_a_policy_of_another_fleet_is_refused(policy):
-    data = load_layout("dmh").to_dict()
-    data["vehicles"] = data["vehicles"][:2]
-    with pytest.raises(PolicyError, match="2 vehicles; this policy was trained for 3"):
-        Dispatcher(Layout.from_dict(data), policy)
+        ((two, policy), PolicyError, "2 vehicles; this policy was trained for 3"),
+    ):
+        with pytest.raises(kind, match=message):
+            Dispatcher(*given)
     with pytest.raises(InputError, match="seed: read -1"):
         Dispatcher("dmh", "edd", seed=-1)
-
-
-@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64, int])
-def test_numbers_of_any_kind(tmp_path, kind):
-    """Times that come out of arrays are fed, saved and restored like Python's own."""
-    dispatcher = Dispatcher(load_layout("dmh"), "EDD")
-    dispatcher.feed(TaskArrived(kind(3), "t", "st1", "st5", kind(400), kind(2), kind(0)))
-    dispatcher.save(tmp_path / "live.npz")
-    restored = Dispatcher.load(tmp_path / "live.npz")
-    assert restored.decide(kind(4)) == dispatcher.decide(4.0)

@@ -26,7 +26,6 @@ from acerl_np import (
     VehiclePassed,
     VehicleRemoved,
     VehicleRepaired,
-    load_layout,
     load_suite,
 )
 
@@ -331,11 +330,10 @@ def test_what_becomes_of_all_that_waits_by_hand():
     outlook = "then all is done by 55 s, 0 s late in all; with v0 far: 65 s, 35 s late"
     assert given.reason.outlook == outlook
     assert given.describe().startswith(f"v0 takes near rather than v0 far: {outlook}; time until")
-
-
-def test_of_a_long_queue_the_next_tasks_are_spoken_of():
-    policy = IndexPolicy.of_weights(approach=-1.0, waiting=0.5, last_end=-0.1)
-    dispatcher = make(policy, explain=True)
+    # Of a long queue the next tasks are spoken of.
+    dispatcher = make(
+        IndexPolicy.of_weights(approach=-1.0, waiting=0.5, last_end=-0.1), explain=True
+    )
     for k in range(13):
         dispatcher.feed(TaskArrived(float(k), f"t{k}", "bcde"[k % 4], "a", 900.0))
     (given,) = dispatcher.decide(13.0)
@@ -344,59 +342,16 @@ def test_of_a_long_queue_the_next_tasks_are_spoken_of():
 
 def test_reasons_of_other_policies():
     ahead = Lookahead(NEAREST, history=load_suite("dmh-train")[:2], futures=2)
-    layout = load_layout("dmh")
-    for policy, by in ((NEAREST, "index"), (ahead, "lookahead")):
-        dispatcher = Dispatcher(layout, policy, explain=True, budget=None)
+
+    def decide(policy, **options):
+        dispatcher = Dispatcher("dmh", policy, budget=None, **options)
         for name, site in (("x", "st1"), ("y", "st3")):
             dispatcher.feed(TaskArrived(0.0, name, site, "st5", 90.0))
-        first = dispatcher.decide(0.0)[0]
+        return dispatcher.decide(0.0)[0]
+
+    for policy, by in ((NEAREST, "index"), (ahead, "lookahead")):
+        first = decide(policy, explain=True)
         assert first.reason.by == by
         options = [(o.vehicle, o.task) for o in first.reason.options]
         assert (first.vehicle, first.task) in options and len(options) > 1
-        plain = Dispatcher(layout, policy, budget=None)
-        for name, site in (("x", "st1"), ("y", "st3")):
-            plain.feed(TaskArrived(0.0, name, site, "st5", 90.0))
-        assert plain.decide(0.0)[0] == first
-
-
-@pytest.mark.parametrize("policy", ["STD", NEAREST], ids=["rule", "index"])
-def test_everything_is_saved(tmp_path, policy):
-    """At any moment of a day with all of it, the restored dispatcher goes on as the other."""
-
-    def play(restart):
-        path = tmp_path / "live.npz"
-        dispatcher = make(policy, vehicles=(("v0", "a"), ("v1", "e")), explain=True)
-        events = [
-            TaskArrived(0.0, "t0", "d", "e", 90.0),
-            TaskArrived(0.5, "t1", "b", "c", 90.0, priority=2.0),
-            TaskArrived(1.0, "t2", "c", "a", 90.0, earliest_start=30.0),
-            VehicleAdded(2.0, "v2", "c", capacity=5.0),
-            TaskChanged(3.0, "t2", due=60.0, priority=1.0),
-            VehicleOutOfService(4.0, "v0"),
-            None,
-            TaskArrived(8.0, "t3", "e", "a", 90.0),
-            TaskArrived(7.0, "t4", "a", "b", 90.0),
-            None,
-            VehicleRemoved(12.0, "v1"),
-            VehicleOutOfService(14.0, "v2", at_once=True),
-            VehicleBack(31.0, "v2", "b"),
-            None,
-        ]
-        found = []
-        for k, event in enumerate(events):
-            if event is None:
-                given = dispatcher.decide(dispatcher._feed.time + 1.0)
-                found += [(*item, item.finish, item.reason) for item in given]
-            else:
-                dispatcher.feed(event)
-            if k in restart:
-                dispatcher.save(path)
-                dispatcher = Dispatcher.load(path)
-            found += [dispatcher.waiting, dispatcher.planned, dispatcher.under_way,
-                      dispatcher.idle, dispatcher.out_of_service, dispatcher.sites,
-                      dispatcher.next_time]  # fmt: skip
-        return found
-
-    straight = play(())
-    assert play(range(14)) == straight
-    assert play((3, 8, 12)) == straight
+        assert decide(policy) == first

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-import heapq
 import math
 
 import numpy as np
 import pytest
-from live_events import look
+from live_events import look, play_reckoned, quiet, tell_row
 
 from acerl_np import (
     Dispatcher,
@@ -24,8 +23,6 @@ from acerl_np import (
     VehicleBroke,
     VehicleIdle,
     VehicleOutOfService,
-    VehiclePassed,
-    load_instance,
     load_layout,
 )
 from acerl_np.policies.rules import RulePolicy
@@ -35,44 +32,14 @@ INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting
 POLICIES = {"index": INDEX, "nearest": "nearest", "lookahead": Lookahead("STD", futures=0)}
 
 
-def quiet(name):
-    """A record of DMH whose vehicles never break down."""
-    return Instance.from_rows(name, LAYOUT, load_instance(name).rows())
-
-
 def simulate(policy, instance):
     """Return when each task is delivered if the policy plays the record."""
     player = RulePolicy(policy) if isinstance(policy, str) else policy
     sim = Simulator(instance, slots="pool")
-    sim.reset()
     while not sim.done[0]:
         sim.assign(*player.choose(sim))
     schedule = sim.schedule(0)
     return dict(zip(schedule.task, schedule.finish.tolist(), strict=True))
-
-
-def tell(row, at=None):
-    """The arrival of a record's task, or the news of it before."""
-    own = row["arrival_time"] if at is None else at
-    due = row["arrival_time"] + row["expiry_time"]
-    return TaskArrived(
-        own, row["task"], row["pickup"], row["delivery"], due - own, demand=row["demand"],
-        earliest_start=None if at is None else row["arrival_time"],
-    )  # fmt: skip
-
-
-def play(dispatcher, instance, until):
-    """Feed a day until then; vehicles deliver when they should."""
-    heap = [(row["arrival_time"], k, tell(row)) for k, row in enumerate(instance.rows())]
-    ends = {row["task"]: row["delivery"] for row in instance.rows()}
-    heapq.heapify(heap)
-    while heap and heap[0][0] <= until:
-        now = heap[0][0]
-        while heap and heap[0][0] == now:
-            dispatcher.feed(heapq.heappop(heap)[2])
-        for made in dispatcher.decide(now):
-            event = VehicleIdle(math.ceil(made.finish - 1e-9), made.vehicle, ends[made.task])
-            heapq.heappush(heap, (event.time, len(ends) + made.number, event))
 
 
 @pytest.mark.oracle
@@ -82,7 +49,7 @@ def test_what_is_known_is_forecast_as_it_is_simulated(name):
     policy, instance = POLICIES[name], quiet("DMH-03")
     dispatcher = Dispatcher(LAYOUT, policy)
     for row in instance.rows():
-        dispatcher.feed(tell(row, at=0.0))
+        dispatcher.feed(tell_row(row, 0.0))
     found = dispatcher.forecast(0.0, budget=None)
     expected = simulate(policy, instance)
     assert {item.task: item.delivery for item in found} == expected
@@ -93,13 +60,13 @@ def test_what_is_known_is_forecast_as_it_is_simulated(name):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", ["index", "nearest"])
+@pytest.mark.parametrize("name", [pytest.param("index", marks=pytest.mark.slow), "nearest"])
 def test_a_day_that_repeats_is_forecast_as_it_goes_on(name):
     """The history has the day itself: what is still to come is found there."""
     policy, instance = POLICIES[name], quiet("DMH-03")
     expected = simulate(policy, instance)
     dispatcher = Dispatcher(LAYOUT, policy)
-    play(dispatcher, instance, until=100.0)
+    play_reckoned(dispatcher, instance, until=100.0)
     found = dispatcher.forecast(100.5, history=[instance], futures=3, budget=None)
     assert {item.task for item in found} == {*dispatcher.waiting, *dispatcher.under_way}
     assert {item.task: item.vehicle for item in found if item.vehicle} == dispatcher.under_way
@@ -116,8 +83,10 @@ def test_a_forecast_changes_nothing(name):
     instance = quiet("DMH-05")
     dispatcher = Dispatcher(LAYOUT, POLICIES[name])
     for row in instance.rows()[-3:]:
-        dispatcher.feed(tell(row, at=0.0))
-    play(dispatcher, Instance.from_rows("early", LAYOUT, instance.rows()[:-3]), until=200.0)
+        dispatcher.feed(tell_row(row, 0.0))
+    play_reckoned(
+        dispatcher, Instance.from_rows("early", LAYOUT, instance.rows()[:-3]), until=200.0
+    )
     dispatcher.feed(VehicleOutOfService(201.0, "v1"))
     twin = copy.deepcopy(dispatcher)
     board = dispatcher._floor
@@ -187,7 +156,8 @@ def test_who_cannot_be_served_and_who_is_back_after_a_while():
     assert 23.0 < light.delivery < 90.0
 
 
-def test_the_records_are_those_of_the_policy_if_they_fit(tmp_path):
+@pytest.mark.slow
+def test_the_records_are_those_of_the_policy_if_they_fit():
     record = quiet("DMH-01")
     policy = Lookahead("nearest", history=[record])
     assert Dispatcher(LAYOUT, policy).forecast(0.0) == []
@@ -196,23 +166,16 @@ def test_the_records_are_those_of_the_policy_if_they_fit(tmp_path):
         dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", 90.0))
         [found] = dispatcher.forecast(0.0, futures=2)
         assert found.records == n
-    line = make_line(v=0)
-    dispatcher = Dispatcher(line, "nearest")
-    with pytest.raises(
-        PolicyError, match="has no site 'warehouse', which the historical record DMH-01"
-    ):
-        dispatcher.forecast(0.0, history=[record])
 
 
 def test_a_budget_of_nothing_plays_one_future():
-    dispatcher = Dispatcher(LAYOUT, "EDD")
+    dispatcher = Dispatcher(LAYOUT, "nearest")
     for k in range(1, 6):
         dispatcher.feed(TaskArrived(0.0, f"t{k}", f"st{k}", "st7", 90.0))
-    for vehicle, site in (("v0", "st1"), ("v1", "st4"), ("v2", "st8")):
-        dispatcher.feed(VehiclePassed(0.0, vehicle, site))
-    assert {item.futures for item in dispatcher.forecast(0.0, budget=0.0)} == {1}
-    # The rule draws the vehicle, so that futures differ though nothing comes.
-    found = dispatcher.forecast(0.0, futures=8, budget=None)
+    history = [quiet("DMH-01"), quiet("DMH-02")]
+    found = dispatcher.forecast(0.0, history=history, budget=0.0)
+    assert {item.futures for item in found} == {1}
+    found = dispatcher.forecast(0.0, history=history, futures=8, budget=None)
     assert {item.futures for item in found} == {8}
     assert max(item.spread for item in found) > 0.0
 
@@ -222,14 +185,15 @@ def test_what_is_no_forecast_is_refused():
         def choose(self, sim):
             return np.zeros(1, np.int64), np.zeros(1, np.int64)
 
-    dispatcher = Dispatcher(LAYOUT, Own())
-    with pytest.raises(PolicyError, match="must be compiled"):
-        dispatcher.forecast(0.0)
-    dispatcher = Dispatcher(LAYOUT, "EDD")
-    with pytest.raises(InputError, match="futures: read 0; expected a whole number from 1"):
-        dispatcher.forecast(0.0, futures=0)
-    with pytest.raises(InputError, match="budget: read x; expected seconds, or None"):
-        dispatcher.forecast(0.0, budget="x")
+    dispatcher = Dispatcher(LAYOUT, "nearest")
     dispatcher.feed(TaskArrived(9.0, "a", "st1", "st2", 90.0))
-    with pytest.raises(EventError, match="forecast at 8"):
-        dispatcher.forecast(8.0)
+    line = Dispatcher(make_line(v=0), "nearest")
+    for own, time, options, error, message in (
+        (Dispatcher(LAYOUT, Own()), 9.0, {}, PolicyError, "must be compiled"),
+        (dispatcher, 9.0, {"futures": 0}, InputError, "futures: read 0; .* whole number from 1"),
+        (dispatcher, 9.0, {"budget": "x"}, InputError, "budget: read x; .* seconds, or None"),
+        (dispatcher, 8.0, {}, EventError, "forecast at 8"),
+        (line, 9.0, {"history": [quiet("DMH-01")]}, PolicyError, "no site .* record DMH-01"),
+    ):
+        with pytest.raises(error, match=message):
+            own.forecast(time, **options)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
+from live_events import play_reckoned, tell_row
+from worlds import parts_floor
 
 from acerl_np import (
     Dispatcher,
@@ -16,7 +18,6 @@ from acerl_np import (
     TaskCancelled,
     VehicleBroke,
     VehicleIdle,
-    VehicleRepaired,
     load_instance,
     load_layout,
     perturb,
@@ -41,49 +42,6 @@ def make(policy=INDEX, start=0.0, budget=None, futures=3, layout=None, history=N
     return Dispatcher(layout or load_layout("dmh"), ahead, start=start, budget=budget)
 
 
-def tell(time, row, start=0.0):
-    return TaskArrived(
-        start + time, row["task"], row["pickup"], row["delivery"], row["expiry_time"],
-        demand=row["demand"],
-    )  # fmt: skip
-
-
-def play(dispatcher, instance, start=0.0, breaks=()):
-    """Feed a day; every trip takes the ticks of its way. Return who took what when."""
-    rows = instance.rows()
-    events = [(row["arrival_time"], 0, tell(row["arrival_time"], row, start)) for row in rows]
-    events += [(time, 1, VehicleBroke(start + time, name)) for time, name in breaks]
-    events += [
-        (time + 200.0, 1, VehicleRepaired(start + time + 200.0, name)) for time, name in breaks
-    ]
-    ends = {row["task"]: row for row in rows}
-    sites = {vehicle.id: vehicle.start for vehicle in instance.layout.vehicles}
-    routes, index = instance.layout.routes.distance, instance.layout.site_index
-    decided = []
-    while events:
-        events.sort(key=lambda event: event[:2])
-        now = events[0][0]
-        while events and events[0][0] == now:
-            event = events.pop(0)[2]
-            if isinstance(event, VehicleBroke):
-                events = [
-                    item
-                    for item in events
-                    if not (isinstance(item[2], VehicleIdle) and item[2].vehicle == event.vehicle)
-                ]
-            dispatcher.feed(event)
-        for assignment in dispatcher.decide(start + now):
-            vehicle, task, _ = assignment
-            decided.append((now, *assignment))
-            row = ends[task]
-            a, b, c = (index[site] for site in (sites[vehicle], row["pickup"], row["delivery"]))
-            takes = max(1.0, float(routes[a, b] + routes[b, c]))
-            sites[vehicle] = row["delivery"]
-            idle = VehicleIdle(start + now + takes, vehicle, row["delivery"])
-            events.append((now + takes, 0, idle))
-    return decided
-
-
 def look(dispatcher):
     """The lookahead's own tables."""
     return dispatcher._decider._decider
@@ -94,12 +52,14 @@ def look(dispatcher):
 @pytest.mark.parametrize("horizon", [None, 300.0])
 def test_a_day_may_begin_at_any_time(policy, horizon):
     day = perturb(history_of((1,))[0], 5, seed=2)
-    breaks = [(150.0, "v1")]
-    plain = play(make(policy, horizon=horizon), day, breaks=breaks)
+
+    def play(start=0.0):
+        dispatcher = make(policy, start=start, horizon=horizon)
+        return play_reckoned(dispatcher, day, start, breaks=[(150.0, "v1")])
+
+    plain = play()
     assert {name for _, _, name, _ in plain} == set(day.tasks)
-    for start in (1e9, -5e6):
-        late = play(make(policy, start=start, horizon=horizon), day, start=start, breaks=breaks)
-        assert late == plain
+    assert play(1e9) == play(-5e6) == plain
 
 
 @pytest.mark.oracle
@@ -107,22 +67,19 @@ def test_begin_day_starts_anew():
     """The second day is decided as the first one was; nothing of it is left."""
     day = perturb(history_of((1,))[0], 5, seed=2)
     dispatcher = make()
-    first = play(dispatcher, day)
-    assert dispatcher._floor.day.n_tasks == day.n_tasks
+    first = play_reckoned(dispatcher, day)
+    assert dispatcher._floor.day.n_tasks == len(first) == day.n_tasks
     dispatcher.begin_day(50_000.0)
     assert dispatcher._floor.day.mark == (0, 0.0, 0)
     fresh = make()
     # Vehicles stand where the first day has left them; draws go on by the number of decisions.
-    sites = [dispatcher.layout.sites[dispatcher._floor.vehicles[v].site].id for v in range(3)]
-    for v, site in enumerate(sites):
-        index = fresh.layout.site_index[site]
-        fresh._floor.put(v, fresh._floor.vehicles[v]._replace(site=index))
+    for v, vehicle in enumerate(dispatcher._floor.vehicles):
+        fresh._floor.put(v, fresh._floor.vehicles[v]._replace(site=vehicle.site))
     fresh._decisions = dispatcher._decisions
-    assert len(first) == day.n_tasks
-    now = [row for row in day.rows() if row["arrival_time"] == 0.0]
-    for row in now:
-        dispatcher.feed(tell(0.0, row, 50_000.0))
-        fresh.feed(tell(0.0, row))
+    for row in day.rows():
+        if row["arrival_time"] == 0.0:
+            dispatcher.feed(tell_row(row, 0.0, 50_000.0))
+            fresh.feed(tell_row(row, 0.0))
     assert dispatcher.decide(50_000.0) == fresh.decide(0.0)
     assert np.array_equal(look(dispatcher).agreement, look(fresh).agreement)
 
@@ -150,7 +107,7 @@ def test_delivered_and_cancelled_tasks_are_part_of_the_day():
     board = dispatcher._floor
     rows = [row for row in day.rows() if row["arrival_time"] <= 100.0]
     for row in rows:
-        dispatcher.feed(tell(row["arrival_time"], row))
+        dispatcher.feed(tell_row(row, row["arrival_time"]))
     dispatcher.feed(TaskCancelled(101.0, rows[-1]["task"]))
     taken = dispatcher.decide(101.0)
     for vehicle, task, _ in taken:
@@ -184,21 +141,15 @@ def test_a_dispatcher_is_ready_when_it_is_made(monkeypatch):
     """The first decision must not be the one that compiles."""
     from acerl_np.live import decision
 
-    called = []
+    called, names = [], ("begin_lookahead", "rate_candidates", "pick_candidate")
 
-    def watch(name):
-        kernel = getattr(decision, name)
+    def watch(name, kernel):
+        return lambda *arguments: (called.append(name), kernel(*arguments))[1]
 
-        def note(*arguments):
-            called.append(name)
-            return kernel(*arguments)
-
-        monkeypatch.setattr(decision, name, note)
-
-    for name in ("begin_lookahead", "rate_candidates", "pick_candidate"):
-        watch(name)
+    for name in names:
+        monkeypatch.setattr(decision, name, watch(name, getattr(decision, name)))
     dispatcher = make()
-    assert called == ["begin_lookahead", "rate_candidates", "pick_candidate"]
+    assert tuple(called) == names
     assert dispatcher.decide(0.0) == []
 
 
@@ -255,14 +206,8 @@ def test_memory_is_that_of_the_day():
 
 
 def test_futures_stay_in_the_part_of_the_day():
-    """From P a vehicle may go to A and B, or to X and Y, and never back; the first task tells which."""
-    sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("PABXY")]
-    edges = [{"a": "A", "b": "B"}, {"a": "X", "b": "Y"}]
-    edges += [{"a": "P", "b": name, "one_way": True} for name in "AX"]
-    fleet = [{"id": name, "start": "P", "speed": 1} for name in "vw"]
-    layout = Layout.from_dict(
-        {"format": 1, "name": "parts", "sites": sites, "edges": edges, "vehicles": fleet}
-    )
+    """The first task tells which."""
+    layout = Layout.from_dict(parts_floor("vw"))
 
     def record(a, b):
         rows = [

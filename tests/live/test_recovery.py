@@ -218,17 +218,22 @@ def test_numbers_are_a_set(found):
     assert numbers.ends == sorted(set(numbers.ends))
 
 
-def test_a_line_that_was_cut_off_is_said(tmp_path):
-    log = tmp_path / "day.jsonl"
+@pytest.mark.parametrize("way", ["recover", "load"])
+def test_a_line_that_was_cut_off_is_said(tmp_path, way):
+    """The log goes on, and reads as any other."""
+    log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
     dispatcher, _ = begin(log)
+    dispatcher.save(state)
     n = log.read_bytes().count(b"\n")
     with open(log, "ab") as file:
         file.write(b'{"kind": "VehicleId\xff')
     end()
-    with pytest.warns(LogWarning, match=f"day.jsonl: line {n + 1}: cut off, as by a kill"):
-        again = Dispatcher.recover(LAYOUT, "EDD", audit=log)
+    if way == "recover":
+        with pytest.warns(LogWarning, match=f"day.jsonl: line {n + 1}: cut off, as by a kill"):
+            again = Dispatcher.recover(LAYOUT, "EDD", audit=log)
+    else:
+        again = Dispatcher.load(state, audit=log)
     assert look(again) == look(dispatcher)
-    # The log goes on, and reads as any other.
     again.feed(VehiclePassed(60.0, again.idle[0], "st1"))
     again.close()
     with warnings.catch_warnings():
@@ -371,19 +376,6 @@ def test_a_vehicle_that_is_idle_elsewhere(tmp_path):
     assert vehicle in dispatcher.idle and dispatcher._floor.day.delivered == 0
     assert look(recover(log)) == look(dispatcher)
     assert "b" not in audit.read_audit(log, LAYOUT).instance.tasks
-
-
-def test_the_lateness_is_an_option(tmp_path):
-    log = tmp_path / "day.jsonl"
-    dispatcher = Dispatcher(LAYOUT, "EDD", lateness=60.0, audit=log)
-    dispatcher.feed(TaskArrived(100.0, "a", "st1", "st2", 300.0))
-    dispatcher.feed(TaskArrived(41.0, "b", "st1", "st2", 300.0))
-    assert dispatcher.waiting == ("b", "a")
-    with pytest.raises(EventError, match="more than 60 s before the last event"):
-        dispatcher.feed(TaskArrived(39.0, "c", "st1", "st2", 300.0))
-    assert recover(log).lateness == 60.0
-    with pytest.raises(InputError, match="lateness: read -1; expected seconds from 0 to 86,400"):
-        Dispatcher(LAYOUT, "EDD", lateness=-1)
 
 
 def test_a_day_survives_kills():

@@ -110,7 +110,10 @@ def test_what_raises_changes_nothing(tmp_path, seed):
                 break
         if draw.random() < 0.5:
             assert dispatcher.decide(now) == twin.decide(now)
-        assert describe(dispatcher, tmp_path) == describe(twin, tmp_path)
+        found = describe(dispatcher, tmp_path)
+        loaded = Dispatcher.load(tmp_path / "state.npz")
+        assert look(loaded)[:6] == found[1][:6]  # when to ask next it knows once it was asked
+        assert found == describe(twin, tmp_path)
     dispatcher.close()
     again = Dispatcher.recover(floor(3), "nearest", audit=log)
     for own in (dispatcher, again):
@@ -188,26 +191,12 @@ def test_stations_of_other_names():
 # Times of another clock or unit
 
 
-def calls_at(time):
-    return (
-        lambda own: own.feed(VehiclePassed(time, "v0", "st1")),
-        lambda own: own.feed(VehicleRepaired(time, "v0"), hold=True, number=3),
-        lambda own: own.decide(time),
-        lambda own: own.assign(time, "v0", "t"),
-        lambda own: own.send(time, "v0", "st1"),
-        lambda own: own.observe(time),
-        lambda own: own.forecast(time),
-    )
-
-
 @pytest.mark.parametrize("time", [1.75e9, -1e6, 604_801.0, 10**300])
 def test_a_first_time_far_from_the_start_is_refused(tmp_path, time):
     log = tmp_path / "day.jsonl"
     dispatcher = Dispatcher("dmh", "STD", audit=log)
     before = describe(dispatcher, tmp_path), log.read_bytes()
-    for call in calls_at(time):
-        with pytest.raises(EventError, match=r"more than 604,800 s from .* start= or begin_day"):
-            call(dispatcher)
+    check_far(dispatcher, time, r"more than 604,800 s from .* start= or begin_day")
     assert (describe(dispatcher, tmp_path), log.read_bytes()) == before
     dispatcher.begin_day(1.75e9)
     dispatcher.feed(VehiclePassed(1.75e9 + 5.0, "v0", "st1"))
@@ -219,9 +208,7 @@ def test_a_time_far_ahead_is_refused_and_all_goes_on(tmp_path):
     dispatcher.feed(TaskArrived(5.0, "t", "st1", "st5", 400.0))
     dispatcher.save(tmp_path / "live.npz")
     for own in (dispatcher, Dispatcher.load(tmp_path / "live.npz")):
-        for call in calls_at(3606.0):
-            with pytest.raises(EventError, match=r"more than 3,600 s from 5.0 s, the latest time"):
-                call(own)
+        check_far(own, 3606.0, r"more than 3,600 s from 5.0 s, the latest time")
         assert own.decide(3605.0)
         own.begin_day(9000.0)
         own.decide(12_600.0)
@@ -289,3 +276,17 @@ def test_levels_in_percent_and_levels_that_fall(tmp_path):
     dispatcher.close()
     again = Dispatcher.recover(floor(1), "nearest", audit=tmp_path / "day.jsonl")
     assert again.levels == dispatcher.levels
+
+
+def check_far(dispatcher, time, message):
+    for call in (
+        lambda: dispatcher.feed(VehiclePassed(time, "v0", "st1")),
+        lambda: dispatcher.feed(VehicleRepaired(time, "v0"), hold=True, number=3),
+        lambda: dispatcher.decide(time),
+        lambda: dispatcher.assign(time, "v0", "t"),
+        lambda: dispatcher.send(time, "v0", "st1"),
+        lambda: dispatcher.observe(time),
+        lambda: dispatcher.forecast(time),
+    ):
+        with pytest.raises(EventError, match=message):
+            call()

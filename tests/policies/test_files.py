@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import pickle
 import warnings
 from dataclasses import replace
 
 import numba
 import numpy as np
 import pytest
+from damaged import check_damaged
 
 import acerl_np
 from acerl_np import (
     ACERL,
     Config,
     Dispatcher,
+    IndexPolicy,
     InputError,
     Instance,
     Layout,
@@ -22,6 +25,7 @@ from acerl_np import (
     PolicyError,
     PolicyWarning,
     RandomBreakdowns,
+    StaticPlan,
     evaluate_policy,
     load_instance,
     load_layout,
@@ -29,10 +33,11 @@ from acerl_np import (
     load_suite,
 )
 from acerl_np.commands.main import main
-from acerl_np.policies.origin import Origin
+from acerl_np.policies.agent_pair import AgentPair
+from acerl_np.policies.index import NAMES
+from acerl_np.policies.origin import Origin, pack_origin
 from acerl_np.problem.layout import Breakdown, Edge, Site, Vehicle
 from acerl_np.problem.packing import pack_instances, pack_json, unpack_instances
-from acerl_np.support.files import read_arrays, write_arrays
 
 JIT = not numba.config.DISABLE_JIT
 needs_jit = pytest.mark.skipif(not JIT, reason="whole episodes")
@@ -71,24 +76,59 @@ def warnings_of(function, *arguments, **options):
 # Files
 
 
-def test_a_policy_comes_back_with_its_origin(policy, suite, tmp_path):
-    policy.save(tmp_path / "policy.npz")
-    for loaded in (load_policy(tmp_path / "policy.npz"), Policy.load(tmp_path / "policy.npz")):
-        assert isinstance(loaded, Policy)
-        assert loaded.theta.tobytes() == policy.theta.tobytes()
-        assert loaded.origin == policy.origin == Origin.of(suite)
+KEPT = (
+    "theta",
+    "features",
+    "planned_breakdowns",
+    "order",
+    "rules",
+    "hidden",
+    "task_slots",
+    "smallest",
+)
+
+
+def list_bytes(policy, **options):
+    return {name: np.asarray(x).tobytes() for name, x in policy.to_arrays(**options).items()}
+
+
+FORMS = {
+    "network": lambda network: [network],
+    "agents": lambda network: [AgentPair(network, network)],
+    "static": lambda _: [StaticPlan(("b", "a"), {"a": "NVF", "b": "EDD"})],
+    "index": lambda _: [
+        IndexPolicy([-1.0, 0.5, 2.0], features=NAMES[:3], planned_breakdowns=knows)
+        for knows in (True, False)
+    ],
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_policy_comes_back_with_its_origin(form, policy, suite, tmp_path):
+    path, again = tmp_path / "policy.npz", tmp_path / "again.npz"
+    for made in FORMS[form](policy):
+        bare = type(made).from_arrays(made.to_arrays(with_origin=False))
+        full = type(made).from_arrays({**bare.to_arrays(), **pack_origin(Origin.of(suite))})
+        assert (bare.origin, full.origin) == (None, Origin.of(suite))
+        for own in (bare, full):
+            own.save(path)
+            for loaded in (
+                load_policy(path),
+                type(own).load(path),
+                pickle.loads(pickle.dumps(own)),
+            ):
+                assert type(loaded) is type(own) and repr(loaded) == repr(own) == repr(made)
+                assert list_bytes(loaded) == list_bytes(own)
+                for name in KEPT:
+                    assert np.array_equal(getattr(loaded, name, 0), getattr(made, name, 0)), name
+                loaded.save(again)
+                assert again.read_bytes() == path.read_bytes()
         assert [item.rows() for item in loaded.origin.history] == [item.rows() for item in suite]
         assert [item.layout for item in loaded.origin.history] == [item.layout for item in suite]
-        loaded.save(tmp_path / "again.npz")
-        assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "policy.npz").read_bytes()
-    origin = loaded.origin
-    assert origin.version == acerl_np.__version__
-    assert [item.name for item in origin.records] == ["DMH-01", "DMH-02"]
-    assert [item.content_hash for item in origin.records] == [i.content_hash for i in suite]
-    assert [place.vehicles for place in origin.places] == [("v0", "v1", "v2")]
-    bare = Policy.from_arrays(policy.to_arrays(with_origin=False))
-    assert bare.origin is None
-    assert policy.to_arrays().keys() > bare.to_arrays().keys()
+    if form != "network":
+        line = f"{path}: holds a policy of form '{form}', expected 'network'; acerl_np.load_policy"
+        with pytest.raises(PolicyError, match=f"^{line} reads every form$"):
+            Policy.load(path)
 
 
 def test_records_may_be_left_out(policy, suite, tmp_path):
@@ -103,55 +143,37 @@ def test_records_may_be_left_out(policy, suite, tmp_path):
     assert sizes[1] - sizes[0] > 5_000
 
 
-def facts(**changed):
-    def make(origin):
-        data = json.loads(origin.to_arrays()["facts"].tobytes())
+def test_damaged_files_are_refused_in_one_line(policy, tmp_path):
+    def facts(**changed):
+        data = json.loads(policy.origin.to_arrays()["facts"].tobytes())
         return pack_json({**data, **changed})
 
-    return make
-
-
-REFUSED = {
-    "no form": ("form", None, "form: read nothing; expected one of .*network"),
-    "a form of nobody": ("form", np.array("a\nb"), r"form: read a\\nb; expected one of .*network"),
-    "forms": ("form", np.array(["network"]), "form: read .* expected one of .*network"),
-    "a format to come": ("format", 4, "format 4; this version reads format 3"),
-    "records alone": ("origin.facts", None, "origin: .*; the file holds no usable origin"),
-    "more": ("origin.more", np.zeros(1, np.uint8), "unknown entry 'more'"),
-    "no text": ("origin.facts", np.full(9, 255, np.uint8), "origin: .*decode"),
-    "deep": ("origin.facts", np.full(10**5, ord("["), np.uint8), "origin: "),
-    "numbers": ("origin.facts", np.zeros(3), "facts: read float64"),
-    "no list": ("origin.facts", pack_json([1]), "origin: "),
-    "no places": ("origin.facts", facts(places=[]), "origin: no floor"),
-    "a place": ("origin.facts", facts(places=[{"floor": "dmh"}]), "origin: "),
-    "no hash": ("origin.facts", facts(records=[{"name": "a", "content_hash": "b"}]), "read b"),
-    "no name": ("origin.facts", facts(records=[{"name": 1, "content_hash": "b"}]), "read 1"),
-    "other records": ("origin.facts", facts(records=[]), "the records do not fit"),
-    "no version": ("origin.facts", facts(version=None), "read None; expected a text"),
-    "history": ("origin.history", pack_json({"layouts": [], "instances": []}), "no instances"),
-    "other history": (
-        "origin.history",
-        lambda origin: pack_instances(origin.history[:1]),
-        "the records do not fit their names and hashes",
-    ),
-}
-
-
-@pytest.mark.parametrize(("name", "value", "message"), REFUSED.values(), ids=REFUSED)
-def test_damaged_files_are_refused_in_one_line(policy, tmp_path, name, value, message):
-    path = tmp_path / "policy.npz"
-    policy.save(path)
-    arrays = read_arrays(path, PolicyError)
-    if value is None:
-        del arrays[name]
-    else:
-        arrays[name] = value(policy.origin) if callable(value) else value
-    write_arrays(path, arrays)
-    for load in (load_policy, Policy.load):
-        with pytest.raises(PolicyError, match=message) as caught:
-            load(path)
-        assert str(caught.value).startswith(f"{path}: ")
-        assert "\n" not in str(caught.value)
+    rows = [
+        ("form", None, "form: read nothing; expected one of .*network"),
+        ("form", np.array("a\nb"), r"form: read a\\nb; expected one of .*network"),
+        ("form", np.array(["network"]), "form: read .* expected one of .*network"),
+        ("format", 4, "format 4; this version reads format 3"),
+        ("origin.facts", None, "origin: .*; the file holds no usable origin"),
+        ("origin.more", np.zeros(1, np.uint8), "unknown entry 'more'"),
+        ("origin.facts", np.full(9, 255, np.uint8), "origin: .*decode"),
+        ("origin.facts", np.full(10**5, ord("["), np.uint8), "origin: "),
+        ("origin.facts", np.zeros(3), "facts: read float64"),
+        ("origin.facts", pack_json([1]), "origin: "),
+        ("origin.facts", facts(places=[]), "origin: no floor"),
+        ("origin.facts", facts(places=[{"floor": "dmh"}]), "origin: "),
+        ("origin.facts", facts(records=[{"name": "a", "content_hash": "b"}]), "read b"),
+        ("origin.facts", facts(records=[{"name": 1, "content_hash": "b"}]), "read 1"),
+        ("origin.facts", facts(records=[]), "the records do not fit"),
+        ("origin.facts", facts(version=None), "read None; expected a text"),
+        ("origin.history", pack_json({"layouts": [], "instances": []}), "no instances"),
+        (
+            "origin.history",
+            pack_instances(policy.origin.history[:1]),
+            "the records do not fit their names and hashes",
+        ),
+    ]
+    policy.save(tmp_path / "policy.npz")
+    check_damaged(tmp_path / "policy.npz", rows, load_policy, Policy.load)
 
 
 def test_a_record_that_was_changed_is_refused(suite):
@@ -270,7 +292,12 @@ def test_a_large_fleet_and_odd_names_stay_on_one_line():
     assert all(line.isprintable() for line in lines)
 
 
-def test_no_instance_is_no_origin():
+def test_an_origin_is_of_its_records(suite):
+    origin = Origin.of(suite)
+    assert origin.version == acerl_np.__version__
+    assert [item.name for item in origin.records] == ["DMH-01", "DMH-02"]
+    assert [item.content_hash for item in origin.records] == [i.content_hash for i in suite]
+    assert [place.vehicles for place in origin.places] == [("v0", "v1", "v2")]
     with pytest.raises(InputError, match="no instances"):
         Origin.of([])
 

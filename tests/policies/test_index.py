@@ -1,15 +1,13 @@
 """Index policies: what they take and refuse, their files, and that they play alike however they are asked."""
 
-import pickle
 import warnings
 from dataclasses import replace
 
 import numba
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from worlds import World, make_task, straight_floor, worlds
+from damaged import check_damaged
+from worlds import World, make_task, straight_floor
 
 from acerl_np import (
     ACERL,
@@ -17,18 +15,14 @@ from acerl_np import (
     Config,
     IndexPolicy,
     Instance,
-    Policy,
     PolicyError,
     Simulator,
     evaluate_policy,
     load_policy,
     load_suite,
 )
-from acerl_np.kernels.state import EPISODE_POOL_SIZE, RECORD_DEMAND, RECORD_PRIORITY, TASK_VEHICLE
 from acerl_np.policies.index import KNOWN, NAMES, START, start_weights
-from acerl_np.policies.origin import Origin
 from acerl_np.simulation.arena import stream_keys
-from acerl_np.support.files import read_arrays, write_arrays
 
 JIT = not numba.config.DISABLE_JIT
 needs_jit = pytest.mark.skipif(not JIT, reason="whole episodes")
@@ -86,9 +80,8 @@ def test_the_start_is_by_name():
 N = len(NAMES)
 
 
-@pytest.mark.parametrize(
-    ("theta", "options", "message"),
-    [
+def test_policies_that_are_none():
+    for theta, options, message in [
         ([1.0, 2.0, 3.0], {}, rf"theta: read shape \(3,\); expected \({N},\)"),
         (1.0, {}, rf"theta: read shape \(\); expected \({N},\)"),
         ([[0.0] * N], {}, rf"theta: read shape \(1, {N}\); expected \({N},\)"),
@@ -99,90 +92,61 @@ N = len(NAMES)
         ([0.0], {"features": "speed"}, "features: read speed"),
         ([0.0], {"features": 3}, "features: read 3"),
         ([], {"features": []}, "features: read"),
-    ],
-)
-def test_policies_that_are_none(theta, options, message):
-    with pytest.raises(PolicyError, match=message) as caught:
-        IndexPolicy(theta, **options)
-    assert "\n" not in str(caught.value)
+    ]:
+        with pytest.raises(PolicyError, match=message) as caught:
+            IndexPolicy(theta, **options)
+        assert "\n" not in str(caught.value)
+    for weights in ({"speed": 1.0}, {}):
+        with pytest.raises(PolicyError, match=r"features: read .*; expected some of approach"):
+            IndexPolicy.of_weights(**weights)
 
 
-@pytest.mark.parametrize("weights", [{"speed": 1.0}, {}])
-def test_weights_of_no_feature(weights):
-    with pytest.raises(PolicyError, match=r"features: read .*; expected some of approach"):
-        IndexPolicy.of_weights(**weights)
+def same_state(simulator, before):
+    arrays = (*simulator.state, simulator.observation)
+    return all(
+        np.array_equal(array, old, equal_nan=array.dtype.kind == "f")
+        for array, old in zip(arrays, before, strict=True)
+    )
+
+
+def keep_state(simulator):
+    return [array.copy() for array in (*simulator.state, simulator.observation)]
 
 
 # Files
-
-
-@pytest.mark.parametrize("options", [{}, {"features": NAMES[1:4], "planned_breakdowns": False}])
-def test_a_policy_comes_back(options, suite, tmp_path):
-    for origin in (None, Origin.of(suite)):
-        policy = draw_policy(3, origin=origin, **options)
-        policy.save(tmp_path / "policy.npz")
-        for load in (load_policy, IndexPolicy.load):
-            loaded = load(tmp_path / "policy.npz")
-            assert isinstance(loaded, IndexPolicy)
-            assert loaded.features == policy.features
-            assert loaded.planned_breakdowns == policy.planned_breakdowns
-            assert loaded.theta.tobytes() == policy.theta.tobytes()
-            assert loaded.index.parameters.tobytes() == policy.index.parameters.tobytes()
-            assert loaded.origin == policy.origin
-            assert repr(loaded) == repr(policy)
-            loaded.save(tmp_path / "again.npz")
-            assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "policy.npz").read_bytes()
-    assert IndexPolicy.from_arrays(policy.to_arrays(with_origin=False)).origin is None
-    assert pickle.loads(pickle.dumps(policy)).theta.tobytes() == policy.theta.tobytes()
-    with pytest.raises(PolicyError, match="holds a policy of form 'index', expected 'network'"):
-        Policy.load(tmp_path / "policy.npz")
 
 
 def text(words):
     return np.frombuffer(words.encode(), np.uint8)
 
 
-DAMAGED = {
-    "no theta": ("theta", None, "theta: read nothing; the file holds no policy of this format"),
-    "whole numbers": ("theta", np.zeros(N, np.int64), "theta: read int64"),
-    "a matrix": ("theta", np.zeros((1, N)), "theta: read float64 of shape"),
-    "short": ("theta", np.zeros(3), rf"theta: read shape \(3,\); expected \({N},\)"),
-    "none": ("theta", np.zeros(0), rf"theta: read shape \(0,\); expected \({N},\)"),
-    "not finite": ("theta", np.full(N, np.inf), "theta: not finite"),
-    "other features": ("features", text("approach\nloaded"), "theta: read shape"),
-    "an unknown feature": ("features", text("approach\nspeed"), "features: read .*expected some"),
-    "no features": ("features", None, "features: read nothing"),
-    "no text": ("features", np.full(3, 255, np.uint8), "features: not text"),
-    "wide text": ("features", np.full(3, 2**31, np.uint32), "features: read"),
-    "features as numbers": ("features", np.zeros(2), "features: read float64"),
-    "breakdowns unsaid": ("planned_breakdowns", None, "planned_breakdowns: read nothing"),
-    "a number": ("planned_breakdowns", np.array(1.0), "planned_breakdowns: read float64"),
-    "a list": ("planned_breakdowns", np.array([True]), "planned_breakdowns: read bool of shape"),
-    # As index policies were once written.
-    "of old": ("knowledge", text("breakdowns"), "features that have gone; train again"),
-    "network": (
-        "form",
-        np.array("network"),
-        "the file holds no policy of this format|form 'network'",
-    ),
-}
-
-
-@pytest.mark.parametrize(("name", "value", "message"), DAMAGED.values(), ids=DAMAGED)
-def test_damaged_files_are_refused_in_one_line(name, value, message, tmp_path):
-    path = tmp_path / "policy.npz"
-    draw_policy().save(path)
-    arrays = read_arrays(path, PolicyError)
-    if value is None:
-        del arrays[name]
-    else:
-        arrays[name] = value
-    write_arrays(path, arrays)
-    for load in (load_policy, IndexPolicy.load):
-        with pytest.raises(PolicyError, match=message) as caught:
-            load(path)
-        assert str(caught.value).startswith(f"{path}: ")
-        assert "\n" not in str(caught.value)
+def test_damaged_files_are_refused_in_one_line(tmp_path):
+    rows = [
+        ("theta", None, "theta: read nothing; the file holds no policy of this format"),
+        ("theta", np.zeros(N, np.int64), "theta: read int64"),
+        ("theta", np.zeros((1, N)), "theta: read float64 of shape"),
+        ("theta", np.zeros(3), rf"theta: read shape \(3,\); expected \({N},\)"),
+        ("theta", np.zeros(0), rf"theta: read shape \(0,\); expected \({N},\)"),
+        ("theta", np.full(N, np.inf), "theta: not finite"),
+        ("features", text("approach\nloaded"), "theta: read shape"),
+        ("features", text("approach\nspeed"), "features: read .*expected some"),
+        ("features", None, "features: read nothing"),
+        ("features", np.full(3, 255, np.uint8), "features: not text"),
+        ("features", np.full(3, 2**31, np.uint32), "features: read"),
+        ("features", np.zeros(2), "features: read float64"),
+        ("planned_breakdowns", None, "planned_breakdowns: read nothing"),
+        ("planned_breakdowns", np.array(1.0), "planned_breakdowns: read float64"),
+        ("planned_breakdowns", np.array([True]), "planned_breakdowns: read bool of shape"),
+        # As index policies were once written.
+        ("knowledge", text("breakdowns"), "features that have gone; train again"),
+        (
+            "form",
+            np.array("network"),
+            "the file holds no policy of this format|form 'network'",
+        ),
+    ]
+    draw_policy().save(tmp_path / "policy.npz")
+    check_damaged(tmp_path / "policy.npz", rows, load_policy, IndexPolicy.load)
 
 
 # Played
@@ -223,40 +187,17 @@ def make_floors():
     return floors
 
 
-@pytest.mark.parametrize("options", [{}, {"planned_breakdowns": False}])
-def test_an_index_policy_chooses_as_it_is_evaluated(options):
-    """On floors of several sizes at once, also with random breakdowns."""
-    policy = draw_policy(4, **options)
-    played = check_played(policy, make_floors())
-    assert played.decisions >= 2 * (4 + 9 + 6)
-    default = evaluate_policy(policy, make_floors(), trials=2, seed=5, threads=1)
-    assert default.makespan.tolist() == played.makespan.tolist()
-
-
-def test_a_network_chooses_as_it_is_evaluated():
-    floors = make_floors()
-    config = Config(generations=0, hidden=(3,))
-    check_played(ACERL(floors, config, seed=2, threads=1).policy, floors)
-
-
-@needs_jit
-def test_policies_of_dmh_choose_as_they_are_evaluated(suite):
-    check_played(draw_policy(1), suite, trials=1)
-    check_played(ACERL(suite, Config(generations=1, hidden=(4,)), threads=1).policy, suite)
-
-
 def test_choosing_changes_nothing_and_draws_by_the_generator():
     policy = draw_policy(4)
     simulator = Simulator([make_small(3, 9, 2, gap=0.0), make_small(2, 6, gap=0.0)] * 6)
-    before = [array.copy() for array in simulator.state]
+    before = keep_state(simulator)
     first, again, drawn, redrawn, other = (
         policy.choose(simulator, rng=rng)
         for rng in (None, None, *(np.random.default_rng(seed) for seed in (1, 1, 2)))
     )
     assert np.array_equal(first, again) and np.array_equal(drawn, redrawn)
     assert not np.array_equal(drawn, other)
-    for array, old in zip(simulator.state, before, strict=True):
-        assert np.array_equal(array, old, equal_nan=array.dtype.kind == "f")
+    assert same_state(simulator, before)
 
 
 @needs_jit
@@ -302,53 +243,32 @@ def make_situation():
     return simulator
 
 
-IMPOSSIBLE = {
-    "no vehicle": (-1, 0),
-    "a vehicle too many": (3, 0),
-    "far away": (2**40, 0),
-    "busy": (0, 0),
-    "broken": (1, 0),
-    "no task": (2, -1),
-    "a task too many": (2, 5),
-    "far": (2, 2**40),
-    "under way": (2, 1),
-    "to come": (2, 4),
-    "too heavy": (2, 3),
-}
-
-
 @pytest.mark.oracle
-@pytest.mark.parametrize(("v", "task"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
-def test_what_is_impossible_changes_nothing(v, task):
+def test_what_is_impossible_changes_nothing():
     simulator = make_situation()
-    before = [array.copy() for array in (*simulator.state, simulator.observation)]
-    with pytest.raises(ActionError) as caught:
-        simulator.assign([v, 0], [task, 0])
-    fault = f"vehicle {v} is not idle; expected one of [2]"
-    if v == 2:
-        fault = f"task {task} does not wait; expected one of [0, 2, 3]"
-    if task == 3:
-        fault = "vehicle 2 may not carry task 3 now; expected one of [0, 2]"
-    assert str(caught.value) == (
-        f"episode 0 at 1 s: vehicle {v} with task {task} is impossible: {fault}"
-    )
-    for array, old in zip((*simulator.state, simulator.observation), before, strict=True):
-        assert np.array_equal(array, old, equal_nan=array.dtype.kind == "f")
+    before = keep_state(simulator)
+    busy = (-1, 3, 2**40, 0, 1)  # no vehicle, one too many, far away, busy, broken
+    idle = -1, 5, 2**40, 1, 4, 3  # no task, one too many, far, under way, to come, too heavy
+    for v, task in [*((v, 0) for v in busy), *((2, task) for task in idle)]:
+        with pytest.raises(ActionError) as caught:
+            simulator.assign([v, 0], [task, 0])
+        fault = f"vehicle {v} is not idle; expected one of [2]"
+        if v == 2:
+            fault = f"task {task} does not wait; expected one of [0, 2, 3]"
+        if task == 3:
+            fault = "vehicle 2 may not carry task 3 now; expected one of [0, 2]"
+        start = f"episode 0 at 1 s: vehicle {v} with task {task} is impossible: "
+        assert str(caught.value) == start + fault
+        assert same_state(simulator, before)
     simulator.assign([2, 0], [2, 0])  # at the limit of its capacity
 
 
-def test_one_impossible_assignment_holds_all_episodes():
-    simulator = Simulator([make_small(2, 4)] * 3)
-    before = [array.copy() for array in simulator.state]
-    with pytest.raises(ActionError, match=r"^episode 2 at 0 s: vehicle 1 with task 3"):
-        simulator.assign([0, 1, 1], [0, 0, 3])
-    for array, old in zip(simulator.state, before, strict=True):
-        assert np.array_equal(array, old, equal_nan=array.dtype.kind == "f")
-
-
-@pytest.mark.parametrize(
-    ("vehicles", "tasks", "name"),
-    [
+def test_assignments_are_whole_numbers_one_an_episode():
+    simulator = Simulator([make_small(2, 4)] * 2)
+    before = keep_state(simulator)
+    with pytest.raises(ActionError, match=r"^episode 1 at 0 s: vehicle 1 with task 3"):
+        simulator.assign([0, 1], [0, 3])
+    for vehicles, tasks, name in [
         ([0], [0, 0], "vehicles"),
         ([0, 0], [0], "tasks"),
         (0, [0, 0], "vehicles"),
@@ -357,30 +277,24 @@ def test_one_impossible_assignment_holds_all_episodes():
         ([0, 0], [[0], [0, 1]], "tasks"),
         ([True, False], [0, 0], "vehicles"),
         (None, [0, 0], "vehicles"),
-    ],
-)
-def test_assignments_are_whole_numbers_one_an_episode(vehicles, tasks, name):
-    simulator = Simulator([make_small(2, 4)] * 2)
-    with pytest.raises(ActionError, match=rf"^{name}: .*expected integers"):
-        simulator.assign(vehicles, tasks)
-    assert not simulator.time.any()
+    ]:
+        with pytest.raises(ActionError, match=rf"^{name}: .*expected integers"):
+            simulator.assign(vehicles, tasks)
+        assert same_state(simulator, before)
 
 
-@pytest.mark.oracle
-@settings(max_examples=30 if JIT else 5)
-@given(worlds(), st.data())
-def test_any_vehicle_and_task_that_fit_may_be_assigned(world, data):
-    """Also what no rule would pick."""
-    simulator = Simulator(world.instance())
-    free = [vehicle["capacity"] for vehicle in world.layout["vehicles"]]
-    while not simulator.done[0]:
-        idle = np.flatnonzero(simulator.action_mask[0][::4]).tolist()
-        waiting = simulator.state.pool[0, : simulator.state.episode[0, EPISODE_POOL_SIZE]].tolist()
-        demand = simulator.problem.record[0, :, RECORD_DEMAND]
-        pairs = [(v, t) for v in idle for t in waiting if not free[v] or demand[t] <= free[v]]
-        ranks = simulator.problem.record[0, :, RECORD_PRIORITY]
-        pairs = [(v, t) for v, t in pairs if ranks[t] == max(ranks[u] for w, u in pairs if w == v)]
-        v, task = data.draw(st.sampled_from(pairs))
-        simulator.assign([v], [task])
-        # A breakdown may have taken it off the vehicle since.
-        assert simulator.state.task[0, task, TASK_VEHICLE] in (v, -1)
+def test_policies_choose_as_they_are_evaluated(suite):
+    """On floors of several sizes at once, also with random breakdowns."""
+    floors = make_floors()
+    for options in ({}, {"planned_breakdowns": False}):
+        policy = draw_policy(4, **options)
+        played = check_played(policy, floors)
+        assert played.decisions >= 2 * (4 + 9 + 6)
+        default = evaluate_policy(policy, floors, trials=2, seed=5, threads=1)
+        assert default.makespan.tolist() == played.makespan.tolist()
+    check_played(
+        ACERL(floors, Config(generations=0, hidden=(3,)), seed=2, threads=1).policy, floors
+    )
+    if JIT:
+        check_played(draw_policy(1), suite, trials=1)
+        check_played(ACERL(suite, Config(generations=1, hidden=(4,)), threads=1).policy, suite)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import replace
-from itertools import pairwise
 
 import numba
 import numpy as np
 import pytest
 from episodes import begin, rate
+from worlds import World, make_task, parts_floor, straight_floor
 
 from acerl_np import (
     ACERL,
@@ -42,14 +42,15 @@ from acerl_np.kernels.state import (
     VEHICLE_STATUS,
 )
 from acerl_np.policies.lookahead import find_apart, find_same
+from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.layout import Breakdown, RandomBreakdowns
 from acerl_np.problem.packing import pack_json, unpack_json
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.arena import play_list, stream_keys
-from acerl_np.support.workers import Workers
 
 JIT = not numba.config.DISABLE_JIT
+needs_jit = pytest.mark.skipif(not JIT, reason="whole days")
+WEIGHTS = ("match", "even")
 
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3, slack=0.2)
 COMPLETING = IndexPolicy.of_weights(
@@ -59,17 +60,10 @@ PLAN = StaticPlan(("v1", "v0", "v2"), {"v0": "STD", "v1": "NVF", "v2": "EDD"})
 
 
 def make_network(instance):
-    rng = np.random.default_rng(3)
     slots, fleet = instance.layout.task_slots, len(instance.layout.vehicles)
     sizes = (4 * slots + fleet * (3 + slots), 8, 4 * fleet)
-    n = sum((a + 1) * b for a, b in pairwise(sizes))
-    return Policy(
-        rng.normal(size=n),
-        hidden=sizes[1:-1],
-        task_slots=slots,
-        n_vehicles=fleet,
-        scaling=np.ones(12),
-    )
+    shape = {"hidden": (8,), "task_slots": slots, "n_vehicles": fleet, "scaling": np.ones(12)}
+    return Policy(initial_parameters(sizes, 3), **shape)
 
 
 BASES = {
@@ -98,12 +92,7 @@ def records_of(numbers=(1, 2, 3)):
 
 
 def test_futures_stay_in_the_part_of_the_floor():
-    """From P each vehicle may go to A and B, or to X and Y, and never back."""
-    sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("PABXY")]
-    edges = [{"a": "A", "b": "B"}, {"a": "X", "b": "Y"}]
-    edges += [{"a": "P", "b": name, "one_way": True} for name in "AX"]
-    floor = {"format": 1, "name": "parts", "sites": sites, "edges": edges}
-    layout = Layout.from_dict({**floor, "vehicles": [{"id": "v", "start": "P", "speed": 1}]})
+    layout = Layout.from_dict(parts_floor())
 
     def make(pair, gap):
         rows = [
@@ -156,7 +145,7 @@ def change_rest(instance, cut, rng):
     "name",
     [pytest.param(name, marks=() if name == "index" else pytest.mark.slow) for name in BASES],
 )
-@pytest.mark.parametrize("weights", ["match", "even"])
+@pytest.mark.parametrize("weights", WEIGHTS)
 def test_what_is_to_come_changes_no_decision_before_it(name, weights):
     """Days that agree up to a moment are decided alike up to it, whatever comes then."""
     day, history = day_of(), records_of()
@@ -310,17 +299,6 @@ def test_with_the_true_rest_of_the_day_it_only_improves(number):
     assert improved >= 1
 
 
-def weights_of(day, history, time):
-    """The history's weights at the first decision after `time`."""
-    simulator = Simulator(day, slots="pool")
-    ahead = Lookahead(INDEX, history=history, futures=1)
-    while simulator.time[0] <= time:
-        simulator.assign(*INDEX.choose(simulator))
-    prepared = ahead.prepare(simulator.problem, [day])[1]()
-    begin(simulator, prepared)
-    return prepared.weight, prepared.agreement
-
-
 @pytest.mark.oracle
 def test_a_network_looks_ahead_on_several_records():
     """Whatever is played beside a record changes nothing of it."""
@@ -332,51 +310,27 @@ def test_a_network_looks_ahead_on_several_records():
     assert together.makespan[1] == alone.makespan[0]
 
 
-def test_weights():
-    """A copy of the day outweighs all; on days that do not repeat, all weigh alike."""
-    day = day_of()
-    history = [
-        day_of(1, seed=8),
-        *(replace(record, expiry=record.expiry + 1.0) for record in records_of((2, 3))),
-    ]
-    for time in (0.0, 100.0, 400.0 if JIT else 100.0):
-        weight, agreement = weights_of(day, history, time)
-        assert weight.sum() == pytest.approx(1.0, abs=1e-12)
-        assert weight[0] > 0.9 and agreement[0] > 0.8
-        weight, agreement = weights_of(day, history[1:], time)
-        assert (agreement <= 0.5).all()
-        assert weight.tolist() == [0.5, 0.5]
-
-
-needs_jit = pytest.mark.skipif(not JIT, reason="whole days")
-
-
 @needs_jit
 @pytest.mark.parametrize("name", ["index", "STD"])
 def test_threads_and_order_change_nothing(name):
+    """But another seed draws other futures."""
     history = records_of((1, 2, 3, 4))
     days = [day_of(number) for number in (1, 2, 5)]
     ahead = Lookahead(BASES[name](days[0]), history=history, futures=4)
-    one = evaluate_policy(ahead, days, trials=2, seed=3, threads=1)
+
+    def judge(policy, days, threads=1):
+        return evaluate_policy(policy, days, trials=2, seed=3, threads=threads)
+
+    one = judge(ahead, days)
     for threads in (2, 3):
-        other = evaluate_policy(ahead, days, trials=2, seed=3, threads=threads)
+        other = judge(ahead, days, threads)
         assert other.makespan.tobytes() == one.makespan.tobytes()
         assert other.tardiness.tobytes() == one.tardiness.tobytes()
-    turned = evaluate_policy(ahead, days[::-1], trials=2, seed=3, threads=2)
-    assert np.array_equal(turned.makespan, one.makespan[::-1])
-    alone = evaluate_policy(ahead, days[1], trials=2, seed=3, threads=1)
-    assert np.array_equal(alone.makespan[0], one.makespan[1])
-
-
-@needs_jit
-def test_another_seed_draws_other_futures():
-    history, day = records_of((1, 2, 3, 4)), day_of(5)
-    found = [
-        evaluate_policy(Lookahead(INDEX, history=history, futures=3, seed=seed), day, trials=1)
-        for seed in (0, 0, 1, 2, 2**40)
-    ]
-    assert found[0].makespan == found[1].makespan
-    assert len({float(trials.makespan[0, 0]) for trials in found}) > 1
+    assert np.array_equal(judge(ahead, days[::-1], 2).makespan, one.makespan[::-1])
+    assert np.array_equal(judge(ahead, days[1]).makespan[0], one.makespan[1])
+    for seed in (1, 2, 2**40):
+        other = Lookahead(BASES[name](days[0]), history=history, futures=4, seed=seed)
+        assert judge(other, days).makespan.tobytes() != one.makespan.tobytes()
 
 
 @needs_jit
@@ -407,48 +361,38 @@ def play(ahead, day, **options):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"futures": 1},
-        {"futures": 1, "candidates": 1},
-        {"futures": 2, "candidates": 1000},
-        {"futures": 2, "bases": 3, "candidates": 1},
-        {"futures": 2, "penalty": 0.0, "margin": 0.0, "cost_limit": 0.0},
-    ],
-)
-def test_options(options):
+def test_options():
+    """Of all kinds, also of histories: a longer and a shorter one, one that is over, one that comes late."""
     day, history = day_of(), records_of((1, 2))
-    makespan, tardiness = play(Lookahead(INDEX, history=history, **options), day)
-    assert 0.0 < makespan < 2200.0 and np.isfinite(tardiness)
-    if options.get("candidates") == 1 and "bases" not in options:
-        assert (makespan, tardiness) == play(INDEX, day)
-
-
-@pytest.mark.oracle
-def test_histories():
-    """One record; a longer and a shorter one; one that is over; one whose tasks come late."""
-    day = day_of()
     rows = day.rows()
     late = [{**row, "arrival_time": row["arrival_time"] + 50_000.0} for row in rows]
     long = [*rows, *({**row, "task": f"{row['task']}b"} for row in late)]
-    for history in (rows[:1], rows[:3], rows[-1:], late, long):
-        record = Instance.from_rows("history", day.layout, history)
-        for weights in ("match", "even"):
-            ahead = Lookahead(INDEX, history=record, futures=2, weights=weights)
-            makespan, _ = play(ahead, day)
-            assert 0.0 < makespan < 2200.0
+    records = [
+        Instance.from_rows("history", day.layout, x)
+        for x in (rows[:1], rows[:3], rows[-1:], late, long)
+    ]
+    one = {"futures": 1, "candidates": 1}
+    cases = [
+        {"futures": 1},
+        one,
+        {"futures": 2, "candidates": 1000},
+        {"futures": 2, "bases": 3, "candidates": 1},
+        {"futures": 2, "penalty": 0.0, "margin": 0.0, "cost_limit": 0.0},
+        *({"futures": 2, "history": record, "weights": w} for record in records for w in WEIGHTS),
+    ]
+    for options in cases:
+        makespan, tardiness = play(Lookahead(INDEX, **{"history": history, **options}), day)
+        assert 0.0 < makespan < 2200.0 and np.isfinite(tardiness), options
+        assert options is not one or (makespan, tardiness) == play(INDEX, day)
+    day = shorten(day, 1)
+    assert np.isfinite(play(Lookahead("STD", history=history[1:], futures=2), day)).all()
 
 
 @pytest.mark.oracle
-def test_one_task():
-    day = shorten(day_of(), 1)
-    base, ahead = play("STD", day), play(Lookahead("STD", history=records_of((2,)), futures=2), day)
-    assert np.isfinite(base).all() and np.isfinite(ahead).all()
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize("name", ["index", "STD", "network", "plan"])
+@pytest.mark.parametrize(
+    "name",
+    ["index", "STD", *(pytest.param(x, marks=pytest.mark.slow) for x in ("network", "plan"))],
+)
 def test_capacities(name):
     """Candidates are only what a vehicle may carry; a wrong one would be refused."""
     day = shorten(day_of(), 9)
@@ -510,118 +454,80 @@ def test_room_is_that_of_what_there_can_be():
 # What is refused
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "text"),
-    [
-        ({"futures": -1}, InputError, "futures: read -1; .* number from 0 to 100,000"),
-        ({"futures": 2.5}, InputError, "futures: read 2.5"),
-        ({"futures": True}, InputError, "futures: read True"),
-        ({"bases": 65}, InputError, "bases: read 65; expected a whole number from 1 to 64"),
-        ({"candidates": 0}, InputError, "candidates: read 0; .* from 1 to 1,000"),
-        ({"weights": "odd"}, InputError, "weights: read odd; expected one of match, even"),
-        ({"cost_limit": "x"}, ConfigError, "cost_limit: read x; expected a number, or infinity"),
-        ({"objective": "speed"}, ConfigError, "objective: read 'speed'; expected weighted"),
-        ({"horizon": 0.0}, InputError, "horizon: read 0.0; expected seconds above 0, or infinity"),
-        ({"penalty": float("nan")}, InputError, "penalty: read nan"),
-        ({"margin": "5"}, InputError, "margin: read 5;"),
-        ({"seed": -1}, ConfigError, "seed"),
-        ({"history": []}, InputError, "history: no records; expected at least one"),
-        ({"history": "dmh-train"}, InputError, "instances: read"),
-        ({"history": None}, PolicyError, "STD has no records of its own; expected history="),
-        ({"bases": 2}, PolicyError, "bases: read 2; expected 1, or an index policy"),
-    ],
-)
-def test_options_out_of_range_are_named(options, error, text):
-    given = {"history": records_of((1,)), **options}
-    with pytest.raises(error, match=text) as caught:
-        Lookahead("STD", **given)
-    assert "\n" not in str(caught.value)
-
-
-def test_policies_that_cannot_look_ahead_are_refused():
+def test_options_out_of_range_are_named():
     history = records_of((1,))
-    day = day_of()
-    for policy in (make_network(day), PLAN):
-        with pytest.raises(PolicyError, match="bases: read 2; expected 1, or an index policy"):
-            Lookahead(policy, history=history, bases=2)
-    for policy in (3, None, Lookahead("STD", history=history)):
-        with pytest.raises(
-            PolicyError, match=r"policy: read .*; a lookahead's base must be compiled"
-        ):
-            Lookahead(policy, history=history)
-    with pytest.raises(PolicyError, match="unknown"):
-        Lookahead("SDT", history=history)
-    with pytest.raises(PolicyError, match="the policy has no records of its own"):
-        Lookahead(INDEX)
+    network = make_network(day_of())
+    for base, options, error, text in [
+        ("STD", {"futures": -1}, InputError, "futures: read -1; .* number from 0 to 100,000"),
+        ("STD", {"futures": 2.5}, InputError, "futures: read 2.5"),
+        ("STD", {"futures": True}, InputError, "futures: read True"),
+        ("STD", {"bases": 65}, InputError, "bases: read 65; .* whole number from 1 to 64"),
+        ("STD", {"candidates": 0}, InputError, "candidates: read 0; .* from 1 to 1,000"),
+        ("STD", {"weights": "odd"}, InputError, "weights: read odd; .* one of match, even"),
+        ("STD", {"cost_limit": "x"}, ConfigError, "cost_limit: read x; .* a number, or infinity"),
+        ("STD", {"objective": "speed"}, ConfigError, "objective: read 'speed'; .* weighted"),
+        ("STD", {"horizon": 0.0}, InputError, "horizon: read 0.0; .* above 0, or infinity"),
+        ("STD", {"penalty": float("nan")}, InputError, "penalty: read nan"),
+        ("STD", {"margin": "5"}, InputError, "margin: read 5;"),
+        ("STD", {"seed": -1}, ConfigError, "seed"),
+        ("STD", {"history": []}, InputError, "history: no records; expected at least one"),
+        ("STD", {"history": "dmh-train"}, InputError, "instances: read"),
+        ("STD", {"history": None}, PolicyError, "STD has no records of its own; .* history="),
+        (INDEX, {"history": None}, PolicyError, "the policy has no records of its own"),
+        ("SDT", {}, PolicyError, "unknown"),
+        *(
+            (x, {"bases": 2}, PolicyError, "bases: read 2; .* index")
+            for x in ("STD", network, PLAN)
+        ),
+        *(
+            (x, {}, PolicyError, "policy: read .*; a lookahead's base must be compiled")
+            for x in (3, None, Lookahead("STD", history=history))
+        ),
+    ]:
+        with pytest.raises(error, match=text) as caught:
+            Lookahead(base, **{"history": history, **options})
+        assert "\n" not in str(caught.value)
 
 
 def test_floors_that_do_not_fit_are_refused():
     day = day_of()
-    data = day.layout.to_dict()
-    faster = Layout.from_dict({**data, "vehicles": [{**v, "speed": 2} for v in data["vehicles"]]})
-    two = [day, Instance.from_rows("fast", faster, day.rows())]
-    ahead = Lookahead("STD", history=records_of((2,)))
-    with pytest.raises(PolicyError, match=r"^fast: another floor or fleet than DMH-01") as caught:
-        evaluate_policy(ahead, two, trials=1)
-    assert "\n" not in str(caught.value)
-    names = {site["id"]: f"{site['id']}x" for site in data["sites"]}
-    renamed = Layout.from_dict(
-        {
-            **data,
-            "sites": [{**site, "id": names[site["id"]]} for site in data["sites"]],
-            "edges": [{**e, "a": names[e["a"]], "b": names[e["b"]]} for e in data["edges"]],
-            "routes": [[names[site] for site in route] for route in data.get("routes", [])],
-            "vehicles": [{**v, "start": names[v["start"]]} for v in data["vehicles"]],
-        }
-    )
-    rows = [
-        {**row, "pickup": names[row["pickup"]], "delivery": names[row["delivery"]]}
-        for row in day.rows()
-    ]
-    foreign = Instance.from_rows("foreign", renamed, rows)
-    text = r"has no site '\w+', which the historical record DMH-02.* names"
-    with pytest.raises(PolicyError, match=text) as caught:
-        evaluate_policy(ahead, foreign, trials=1)
-    assert "\n" not in str(caught.value)
+    vehicles, rows = day.layout.to_dict()["vehicles"], day.rows()
 
+    def change(name, demand=0.0, **own):
+        data = {**day.layout.to_dict(), "vehicles": [{**v, **own} for v in vehicles]}
+        loads = [{**row, "demand": demand} for row in rows]
+        return Instance.from_rows(name, Layout.from_dict(data), loads)
 
-def test_a_record_that_the_fleet_cannot_carry_is_refused():
-    day = day_of()
-    data = day.layout.to_dict()
-    small = Layout.from_dict({**data, "vehicles": [{**v, "capacity": 2} for v in data["vehicles"]]})
-    rows = [{**row, "demand": 1.0} for row in day.rows()]
-    heavy = Instance.from_rows("heavy", day.layout, [{**row, "demand": 9.0} for row in rows])
-    with pytest.raises(
-        AcerlError, match=r"^historical record heavy: task .*: demand: 9 exceeds"
-    ) as caught:
-        evaluate_policy(
-            Lookahead("STD", history=heavy), Instance.from_rows("day", small, rows), trials=1
-        )
-    assert "\n" not in str(caught.value)
+    floor = straight_floor([{"id": "v", "start": "A"}])
+    foreign = World(floor, [make_task("t", "A", "B", 0)], [0]).instance()
+    two, heavy = records_of((2,)), change("heavy", demand=9.0)
+    for history, played, text in (
+        (two, [day, change("fast", speed=2)], "^fast: another floor or fleet than DMH-01"),
+        (two, foreign, r"has no site '\w+', which the historical record DMH-02.* names"),
+        (heavy, change("day", capacity=2), "^historical record heavy: task .*: demand: 9 exceeds"),
+    ):
+        with pytest.raises(AcerlError, match=text) as caught:
+            evaluate_policy(Lookahead("STD", history=history), played, trials=1)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.oracle
 def test_arrays_hold_all_of_it():
+    """And those from before the goal the paper's."""
+    day, history = day_of(), records_of((1, 2))
     for name in ("index", "network", "plan", "MIX"):
-        day = day_of()
-        ahead = Lookahead(
-            BASES[name](day), history=records_of((1, 2)), futures=2, seed=2**40, weights="even"
-        )
+        options = {"futures": 2, "seed": 2**40, "weights": "even"}
+        ahead = Lookahead(BASES[name](day), history=history, **options)
         again = Lookahead.from_arrays(ahead.to_arrays())
         assert repr(again) == repr(ahead)
-        simulator = Simulator(day, slots="pool")
-        for one, other in zip(ahead.choose(simulator), again.choose(simulator), strict=True):
-            assert np.array_equal(one, other)
-
-
-@pytest.mark.oracle
-def test_arrays_hold_the_goal_and_those_from_before_it_the_papers():
+        if name == "index":  # the others would compile for long
+            simulator = Simulator(day, slots="pool")
+            assert np.array_equal(ahead.choose(simulator), again.choose(simulator))
     goal = Goal("late+0.05*tardiness", cost="waiting", cost_limit=90.0, class_weights=(1, 5))
-    ahead = Lookahead("STD", history=records_of((1,)), objective=goal, horizon=800)
-    arrays = ahead.to_arrays()
+    arrays = Lookahead("STD", history=history, objective=goal, horizon=800).to_arrays()
     again = Lookahead.from_arrays(arrays)
     assert (again.goal, again.horizon) == (goal, 800.0)
-    free = Lookahead("STD", history=records_of((1,)), objective=Goal(cost_limit=math.inf))
+    free = Lookahead("STD", history=history, objective=Goal(cost_limit=math.inf))
     assert Lookahead.from_arrays(free.to_arrays()).goal == free.goal
     options = unpack_json(arrays["options"])
     del options["goal"], options["horizon"]
@@ -655,12 +561,6 @@ def test_it_is_better_than_its_base():
     """On days like those of the history; by much more than its spread."""
     suite = load_suite("dmh-train")
     days = [perturb(record, 5, seed=1) for record in suite]
-    base = evaluate_policy(INDEX, days, trials=1).makespan.mean()
-    keys = stream_keys(days, 1, 0)
-    problem = build_problem(days)
     ahead = Lookahead(INDEX, history=suite, futures=8)
-    problem, prepare = ahead.prepare(problem, days)
-    workers = Workers(2)
-    outcome = play_list(problem, prepare, np.arange(len(days)), keys, workers)
-    workers.close()
-    assert outcome.makespan.mean() < base - 30.0
+    base, found = (evaluate_policy(x, days, trials=1).makespan.mean() for x in (INDEX, ahead))
+    assert found < base - 30.0

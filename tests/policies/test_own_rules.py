@@ -64,19 +64,15 @@ def test_trials_on_any_threads_and_workers():
     assert (one.makespan[:, 0] != one.makespan[:, 1]).any()
 
 
+@pytest.mark.slow
 def test_a_lookahead_over_a_rule():
-    one, other = (
-        acerl_np.evaluate_policy(Lookahead(base, history=RECORDS, futures=3), RECORDS, trials=1)
-        for base in ("nearest", own_rules.near)
-    )
-    assert_same(one, other)
+    assert_ahead_same("nearest", own_rules.near, futures=3)
 
 
 @pytest.mark.parametrize(
     "base",
     [
-        own_rules.drawn,
-        own_rules.first,
+        *(pytest.param(own, marks=pytest.mark.slow) for own in (own_rules.drawn, own_rules.first)),
         IndexPolicy([0.3, -1.0], features=(own_rules.chance, "approach")),
     ],
 )
@@ -98,18 +94,11 @@ def test_what_a_user_draws_differs_between_the_futures_of_a_record(base):
 
 @pytest.mark.parametrize("bases", [1, 2])
 def test_a_lookahead_over_a_feature(bases):
-    weights = [-0.5, -1.0]
     one, other = (
-        acerl_np.evaluate_policy(
-            Lookahead(
-                IndexPolicy(weights, features=features), history=RECORDS, futures=2, bases=bases
-            ),
-            RECORDS,
-            trials=1,
-        )
+        IndexPolicy([-0.5, -1.0], features=features)
         for features in (["approach", "waiting"], ["approach", own_rules.waited])
     )
-    assert_same(one, other)
+    assert_ahead_same(one, other, futures=2, bases=bases)
 
 
 OWN = """
@@ -247,6 +236,11 @@ def swapped(floor, vehicle, task):
     return 0.0
 
 
+def assert_ahead_same(*bases, **options):
+    ahead = [Lookahead(base, history=RECORDS, **options) for base in bases]
+    assert_same(*(acerl_np.evaluate_policy(policy, RECORDS, trials=1) for policy in ahead))
+
+
 def helped(floor, vehicle, task):
     return sum(floor.due(k) for k in (vehicle,))
 
@@ -298,44 +292,38 @@ def test_what_is_not_there_is_no_number():
     assert_same(one, other)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
+def test_what_is_no_rule_or_feature_is_one_line():
+    rule, feature = acerl_np.rule, acerl_np.feature
+    for make, own, message in [
+        (rule, swapped, "approach: read a task; expected a vehicle in its place .*, line"),
+        (rule, raising, "raising: raises or asserts"),
+        (rule, printing, "printing: prints; expected a value"),
+        (rule, randomly, "randomly: draws by another generator"),
+        (rule, odd_place, "distance: read a task; expected a site"),
+        (rule, lambda floor, task, vehicle: 0.0, "read parameters .floor, task, vehicle."),
+        (rule, helped, "due: read a vehicle; expected a task"),
+        (rule, len, "rule len: read .*; expected a function of .floor, vehicle, task."),
+        (rule, lambda floor: 0, "expected a function of"),
+        (rule(vehicle="any"), unknown, "vehicle: read any; expected one of"),
+        (lambda own: feature(scale=own), 0.0, "scale: read 0.0; expected a number above 0"),
+        (lambda own: feature(scale=1.0, unit=own), "m", "unit: read m; expected '' or 's'"),
         (
-            lambda: acerl_np.rule(swapped),
-            "approach: read a task; expected a vehicle in its place .*, line",
-        ),
-        (lambda: acerl_np.rule(raising), "raising: raises or asserts"),
-        (lambda: acerl_np.rule(printing), "printing: prints; expected a value"),
-        (lambda: acerl_np.rule(randomly), "randomly: draws by another generator"),
-        (lambda: acerl_np.rule(odd_place), "distance: read a task; expected a site"),
-        (
-            lambda: acerl_np.rule(lambda floor, task, vehicle: 0.0),
-            "read parameters .floor, task, vehicle.",
-        ),
-        (lambda: acerl_np.rule(helped), "due: read a vehicle; expected a task"),
-        (
-            lambda: acerl_np.rule(len),
-            "rule len: read .*; expected a function of .floor, vehicle, task.",
-        ),
-        (lambda: acerl_np.rule(lambda floor: 0), "expected a function of"),
-        (lambda: acerl_np.rule(vehicle="any")(unknown), "vehicle: read any; expected one of"),
-        (lambda: acerl_np.feature(scale=0.0), "scale: read 0.0; expected a number above 0"),
-        (lambda: acerl_np.feature(scale=1.0, unit="m"), "unit: read m; expected '' or 's'"),
-        (
-            lambda: acerl_np.feature(scale=2.0, unit="s")(own_rules.way.function),
+            feature(scale=2.0, unit="s"),
+            own_rules.way.function,
             "another one of this source has scale 0.4",
         ),
-        (lambda: acerl_np.feature(scale=1.0)(len), "feature len: .*expected a function"),
-        (lambda: IndexPolicy([1.0], features=["own_rules:unmarked"]), "with @acerl_np.feature"),
-        (lambda: IndexPolicy([1.0], features=[own_rules.near]), "features: read"),
-        (lambda: IndexPolicy([1.0], features=["own_rules:way@0123"]), "has changed since"),
-    ],
-)
-def test_what_is_no_rule_or_feature_is_one_line(make, message):
-    with pytest.raises(PolicyError, match=message) as caught:
-        make()
-    assert "\n" not in str(caught.value)
+        (feature(scale=1.0), len, "feature len: .*expected a function"),
+    ]:
+        with pytest.raises(PolicyError, match=message) as caught:
+            make(own)
+        assert "\n" not in str(caught.value)
+    for own, message in (
+        ("own_rules:unmarked", "with @acerl_np.feature"),
+        (own_rules.near, "features: read"),
+        ("own_rules:way@0123", "has changed since"),
+    ):
+        with pytest.raises(PolicyError, match=message):
+            IndexPolicy([1.0], features=[own])
 
 
 def make_trainer(features, **options):
@@ -410,8 +398,8 @@ def test_keywords_compile():
             floor.metres(task=task, vehicle=vehicle) + 0.0 * floor.due(task=task)
         )
     )
-    expected = acerl_np.evaluate_policy("nearest", RECORDS, trials=1)
-    assert_same(acerl_np.evaluate_policy(named, RECORDS, trials=1), expected)
+    judged = [acerl_np.evaluate_policy(own, RECORDS, trials=1) for own in (named, "nearest")]
+    assert_same(*judged)
 
 
 def test_functions_of_one_source_are_told_apart():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import pickle
 from dataclasses import replace
 
 import numba
 import numpy as np
 import pytest
+from damaged import check_damaged
 from episodes import play_static
 
 import acerl_np
@@ -17,7 +17,6 @@ from acerl_np import (
     InputError,
     Instance,
     Layout,
-    Policy,
     PolicyError,
     PolicyWarning,
     StaticPlan,
@@ -31,11 +30,9 @@ from acerl_np import (
     load_suite,
 )
 from acerl_np.commands.main import main
-from acerl_np.policies import static as static_module
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.static_search import PositionPlan, find_static
 from acerl_np.problem.packing import pack_json
-from acerl_np.support.files import read_arrays, write_arrays
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of episodes")
 
@@ -68,15 +65,11 @@ def differing_fleet():
 # The plan itself
 
 
-def test_a_plan_in_words():
+def test_plans_that_are_none():
     assert PLAN.describe() == "v2 STD, v0 NVF, v1 EDD"
     assert StaticPlan(["a", "b"], {"b": "edd", "a": "FCFS"}).describe() == "a FCFS, b EDD"
     assert "\n" not in StaticPlan(("a\nb",), {"a\nb": "EDD"}).describe()
-
-
-@pytest.mark.parametrize(
-    ("order", "rules", "message"),
-    [
+    for order, rules, message in [
         ((), {}, "order: read"),
         ((1, 2), {1: "EDD", 2: "EDD"}, "order: read"),
         (("a", "a"), {"a": "EDD"}, "order: 'a' again; expected each vehicle once"),
@@ -85,58 +78,28 @@ def test_a_plan_in_words():
         (("a",), ["EDD"], "rules: expected one for each vehicle"),
         (("a",), {"a": "LWT"}, "policy 'LWT': unknown; expected one of FCFS, EDD, NVF, STD"),
         (("a",), {"a": 1}, "policy '1': unknown"),
-    ],
-)
-def test_plans_that_are_none(order, rules, message):
-    with pytest.raises(PolicyError, match=message):
-        StaticPlan(order, rules)
+    ]:
+        with pytest.raises(PolicyError, match=message):
+            StaticPlan(order, rules)
 
 
-def test_a_plan_comes_back(tmp_path, suite):
-    for plan in (PLAN, replace(PLAN, origin=Origin.of(suite[:2]))):
-        plan.save(tmp_path / "plan.npz")
-        for loaded in (StaticPlan.load(tmp_path / "plan.npz"), load_policy(tmp_path / "plan.npz")):
-            assert isinstance(loaded, StaticPlan)
-            assert loaded == plan
-            assert loaded.origin == plan.origin
-            loaded.save(tmp_path / "again.npz")
-            assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "plan.npz").read_bytes()
-    assert StaticPlan.from_arrays(plan.to_arrays(with_origin=False)).origin is None
-    assert pickle.loads(pickle.dumps(plan)) == plan
-    with pytest.raises(PolicyError) as caught:
-        Policy.load(tmp_path / "plan.npz")
-    assert str(caught.value) == (
-        f"{tmp_path / 'plan.npz'}: holds a policy of form 'static', expected 'network'; "
-        "acerl_np.load_policy reads every form"
-    )
-
-
-@pytest.mark.parametrize(
-    ("plan", "message"),
-    [
-        (None, "plan: read nothing"),
-        (np.zeros(3), "plan: read float64 of shape"),
-        (np.zeros(0, np.uint8), "plan: read uint8"),
-        (np.full(3, 255, np.uint8), "plan: .*decode"),
-        (np.full(10**5, ord("["), np.uint8), "plan: "),
-        (pack_json([]), "plan: order: read"),
-        (pack_json([["a"]]), "plan: "),
-        (pack_json([["a", "EDD"], ["a", "EDD"]]), "plan: order: 'a' again"),
-        (pack_json([["a", "a\nb"]]), r"plan: policy 'a\\nb': unknown"),
-        (pack_json([[["a"], "EDD"]]), "plan: "),
-        (pack_json(3), "plan: "),
-    ],
-)
-def test_damaged_plans_are_refused_in_one_line(tmp_path, plan, message):
+def test_damaged_plans_are_refused_in_one_line(tmp_path):
     path = tmp_path / "plan.npz"
     PLAN.save(path)
-    arrays = read_arrays(path, PolicyError)
-    del arrays["plan"]
-    write_arrays(path, arrays if plan is None else {**arrays, "plan": plan})
-    with pytest.raises(PolicyError, match=message) as caught:
-        load_policy(path)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert "\n" not in str(caught.value)
+    rows = [
+        ("plan", None, "plan: read nothing"),
+        ("plan", np.zeros(3), "plan: read float64 of shape"),
+        ("plan", np.zeros(0, np.uint8), "plan: read uint8"),
+        ("plan", np.full(3, 255, np.uint8), "plan: .*decode"),
+        ("plan", np.full(10**5, ord("["), np.uint8), "plan: "),
+        ("plan", pack_json([]), "plan: order: read"),
+        ("plan", pack_json([["a"]]), "plan: "),
+        ("plan", pack_json([["a", "EDD"], ["a", "EDD"]]), "plan: order: 'a' again"),
+        ("plan", pack_json([["a", "a\nb"]]), r"plan: policy 'a\\nb': unknown"),
+        ("plan", pack_json([[["a"], "EDD"]]), "plan: "),
+        ("plan", pack_json(3), "plan: "),
+    ]
+    check_damaged(path, rows, load_policy)
 
 
 def test_a_fleet_of_other_vehicles_is_refused(suite):
@@ -178,26 +141,18 @@ def test_a_plan_goes_by_id_whatever_the_order_of_the_fleet(suite):
         assert found.makespan.tolist() == expected.makespan.tolist()
         assert found.tardiness.tolist() == expected.tardiness.tolist()
         assert found.decisions == expected.decisions
-    # The vehicles do differ: by position the plan is another one.
+    # Nor is that warned of; the vehicles do differ: by position the plan is another one.
     turned = [move(item, reorder(layout, (2, 1, 0))) for item in instances]
     by_position = play_static([PositionPlan((2, 0, 1), (2, 1, 3))], turned)
     assert by_position[0][0].tolist() != direct[0][0].tolist()
 
 
-@needs_jit
 def test_a_plan_elsewhere_warns_but_not_of_the_order(suite):
     plan = replace(PLAN, origin=Origin.of(suite))
-    turned = move(suite[0], reorder(suite[0].layout, (2, 1, 0)))
-    evaluate_policy(plan, turned, trials=1)
-    Dispatcher(turned.layout, plan)
-    elsewhere = move(suite[0], differing_fleet())
-    line = "other starts, speeds or capacities"
-    with pytest.warns(PolicyWarning, match=line) as caught:
-        evaluate_policy(plan, [elsewhere] * 2, trials=1)
+    Dispatcher(reorder(suite[0].layout, (2, 1, 0)), plan)
+    with pytest.warns(PolicyWarning, match="other starts, speeds or capacities") as caught:
+        Dispatcher(differing_fleet(), plan)
     assert [item.filename for item in caught] == [__file__]
-    with pytest.warns(PolicyWarning, match=line) as caught:
-        Dispatcher(elsewhere.layout, plan)
-    assert len(caught) == 1
 
 
 # Fitted
@@ -313,28 +268,21 @@ def test_a_vehicle_that_may_carry_nothing_is_passed_over():
 @needs_jit
 def test_the_command_says_what_static_was_fitted_on(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    fitted_on = []
-    fit = static_module.fit_static
-
-    def watch(instances, **options):
-        fitted_on.append([item.name for item in instances])
-        return fit(instances, **options)
-
-    monkeypatch.setattr(static_module, "fit_static", watch)
-    assert main(["evaluate", "EDD", "static", "--suite", "dmh-test", "--trials", "1"]) == 0
+    words = ["evaluate", "EDD", "static", "--trials", "1"]
+    assert main([*words, "--suite", "dmh-test"]) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[3].startswith("Static (fitted on dmh-train) ")
     assert "Static (fitted on dmh-train): v1 STD, v2 STD, v0 STD" in out
-    assert fitted_on == [[f"DMH-0{k}" for k in range(1, 9)]]
-    words = ["evaluate", "Static", "--suite", "dmh-train", "--trials", "1", "--format", "json"]
-    assert main([*words, "--fit", "dmh-test"]) == 0
-    captured = capsys.readouterr()
-    assert json.loads(captured.out)[0]["policy"] == "Static (fitted on dmh-test)"
-    assert captured.err.startswith("Static (fitted on dmh-test): v")
-    assert main([*words, "--fit", "DMH-09", "DMH-10", "DMH-11", "DMH-12"]) == 0
-    label = json.loads(capsys.readouterr().out)[0]["policy"]
-    assert label == "Static (fitted on DMH-09, DMH-10, DMH-11, ... (4))"
-    assert fitted_on[-1] == ["DMH-09", "DMH-10", "DMH-11", "DMH-12"]
+    words = [*words, "--suite", "dmh-train", "--format", "json"]
+    for fit, label in (
+        (["dmh-test"], "dmh-test"),
+        (["DMH-09", "DMH-10", "DMH-11", "DMH-12"], "DMH-09, DMH-10, DMH-11, ... (4)"),
+    ):
+        assert main([*words, "--fit", *fit]) == 0
+        captured = capsys.readouterr()
+        rows = json.loads(captured.out)
+        assert f"Static (fitted on {label})" in [row["policy"] for row in rows]
+        assert captured.err.startswith(f"Static (fitted on {label}): v")
 
 
 @needs_jit

@@ -71,12 +71,6 @@ def test_opentcs_goes_by_due_time_then_age_then_approach():
     assert play("opentcs", two, rows)[2:] == [(10, "p", "old"), (10, "q", "young")]
 
 
-def test_the_nearest_of_equals_is_the_first_in_the_pool():
-    vehicles = [{"id": "p", "start": "A", "speed": 1}, {"id": "q", "start": "C", "speed": 1}]
-    rows = [make_task("c", "C", "B", 0), make_task("a", "A", "B", 0)]
-    assert play("nearest", vehicles, rows) == [(0, "q", "c"), (0, "p", "a")]
-
-
 @pytest.mark.parametrize(("waited", "chosen"), [(46, "near"), (47, "far")])
 def test_who_has_waited_may_be_farther_away(waited, chosen):
     """By the speed limit it is 20 s away, the other 6 s: 20 - 0.3 x 46 is more than 6, 20 - 0.3 x 47 less."""
@@ -89,16 +83,6 @@ def test_who_has_waited_may_be_farther_away(waited, chosen):
     edges = [{"a": "A", "b": "B", "max_speed": 0.5}, {"a": "B", "b": "C"}]
     played = play("assignment", [{"id": "v", "start": "A", "speed": 1}], rows, edges=edges)
     assert played[:2] == [(0, "v", "first"), (now, "v", chosen)]
-
-
-def test_as_many_pairs_as_can_be():
-    """p alone would be at b at once; but then nobody could fetch a, and light is 60 s from b."""
-    vehicles = [
-        {"id": "p", "start": "B", "speed": 0.1, "capacity": 2},
-        {"id": "light", "start": "C", "speed": 0.1, "capacity": 1},
-    ]
-    rows = [make_task("b", "B", "C", 0, demand=1), make_task("a", "A", "B", 0, demand=2)]
-    assert play("assignment", vehicles, rows) == [(0, "p", "a"), (0, "light", "b")]
 
 
 @settings(max_examples=100 if not numba.config.DISABLE_JIT else 6)
@@ -117,29 +101,6 @@ def test_the_pairs_of_one_moment_are_one_assignment(world):
         for v, name in pairs:
             slow.assign(v, slow.pool.index(name))
     assert slow.done
-
-
-def test_priorities_and_capacities_come_first():
-    """The light vehicle is at B and may carry none of b; of what p may carry, a has the priority."""
-    vehicles = [
-        {"id": "p", "start": "C", "speed": 1, "capacity": 2},
-        {"id": "light", "start": "B", "speed": 1, "capacity": 1},
-    ]
-    rows = [
-        make_task("b", "B", "C", 0, 10.0, demand=2),
-        make_task("a", "A", "B", 0, 90.0, demand=2, priority=1),
-    ]
-    for name in YARDSTICKS:
-        assert [pair[1:] for pair in play(name, vehicles, rows)] == [("p", "a"), ("p", "b")], name
-
-
-def test_where_a_vehicle_halts_it_is_nearest():
-    """It broke down 3 m before B on its way from A: 3 m to B, 7 m to A, though it was last seen at A."""
-    broken = [{"time": 8, "repair_time": 1}]
-    vehicles = [{"id": "v", "start": "A", "speed": 1, "breakdowns": broken}]
-    rows = [make_task("b", "B", "C", 0), make_task("a", "A", "B", 2.0)]
-    assert play("nearest", vehicles, rows)[1] == (10, "v", "b")
-    assert play("NVF", vehicles, rows)[1] == (10, "v", "a")
 
 
 def test_they_are_named_beside_the_rules_of_the_paper():
