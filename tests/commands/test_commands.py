@@ -67,10 +67,7 @@ def test_train_writes_everything_and_shows_the_paper_beside_it(tmp_path):
 @needs_jit
 def test_both_doors_are_one_program(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for module, words, folder in (
-        ("acerl_np.train", [], "a"),
-        ("acerl_np", ["train"], "b"),
-    ):
+    for module, words, folder in (("acerl_np.train", [], "a"), ("acerl_np", ["train"], "b")):
         # Imported already, it would run again with a warning.
         monkeypatch.delitem(sys.modules, "acerl_np.train", raising=False)
         monkeypatch.setattr(sys, "argv", [module, *words, *SMALL, "--quiet", "--out", folder])
@@ -148,7 +145,7 @@ def test_evaluate_compares_policies_and_writes_every_trial(empty, run):
         trials = list(csv.DictReader(file))
     assert len(trials) == 3 * 2 * 3
     assert list(trials[0])[:6] == [
-        *("policy", "instance", "trial", "makespan", "tardiness", "satisfied"),
+        *("policy", "instance", "trial", "makespan", "tardiness", "satisfied")
     ]
     for row in trials:
         assert int(row["satisfied"]) == (float(row["tardiness"]) < 50.0)

@@ -37,10 +37,7 @@ WRITES = {
     "replay EDD week.csv --past past.csv --out OUT": ("made.html", ""),
     "plot gantt run/policy.npz week.csv --out OUT": ("made.png", ""),
     "whatif week.csv --vehicles 1 --picture OUT": ("made.svg", ""),
-    "records convert week.csv --out other.csv --write-mapping OUT": (
-        "made.toml",
-        "week.csv",
-    ),
+    "records convert week.csv --out other.csv --write-mapping OUT": ("made.toml", "week.csv"),
     "floor fleet layout.json --vehicles 2 --out OUT": ("made.json", "layout.json"),
     "floor show layout.json --out OUT": ("made.png", ""),
     f"train week.csv {TINY} --out new": ("new/policy.npz", ""),
