@@ -1,6 +1,8 @@
 """Tables written for tests of records, and what every refusal of a file must be."""
 
+import csv
 import re
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +15,12 @@ FLEET = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]
 def write(path, *lines):
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
     return path
+
+
+def read_rows(source):
+    """The rows of a CSV file, or of a text of several lines, by the names of the header."""
+    text = source if "\n" in str(source) else Path(source).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
 
 
 def check_message(error, path, fragments):
