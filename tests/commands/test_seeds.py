@@ -1,12 +1,12 @@
 """`--seeds`: a folder each, a summary, what is kept, processes, and what is refused."""
 
-import csv
 from concurrent.futures import Executor, Future
 from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tables_and_refusals import read_rows
 
 import acerl_np
 from acerl_np.commands import train
@@ -18,10 +18,6 @@ from acerl_np.support.team import Team
 
 TINY = "week.csv --generations 1 --population 2 --hidden 2"
 RIVAL = "week.csv --steps 50 --set hidden=4 --set collect=20"
-
-
-def read_summary():
-    return list(csv.DictReader(Path("all/summary.csv").read_text().splitlines()))
 
 
 def find_times():
@@ -39,7 +35,7 @@ def test_seeds_are_what_single_runs_are(folder, run):
             )
         resumed = acerl_np.ACERL.resume(f"all/seed{seed}/run.npz")
         assert resumed.done and resumed.seed == seed
-    rows = read_summary()
+    rows = read_rows("all/summary.csv")
     assert [row["seed"] for row in rows] == ["3", "4", "mean", "standard deviation"]
     values = [float(row["makespan"]) for row in rows]
     assert values[2] == pytest.approx(np.mean(values[:2]))
@@ -53,11 +49,11 @@ def test_seeds_are_what_single_runs_are(folder, run):
 def test_what_is_finished_is_kept_and_what_differs_is_not(folder, run, command, other):
     words = f"{command} --trials 2 --processes 1 --out all --seeds"
     run(f"{words} 0:2")
-    before, plain = find_times(), read_summary()
+    before, plain = find_times(), read_rows("all/summary.csv")
     assert list(plain[0]) == ["seed", "makespan", "tardiness", "satisfied"]
     shown, err = run(f"{words} 0:2 --more")
     assert "2/2 trainings" in err and "waiting: from arrival to pickup" in shown
-    rows = read_summary()
+    rows = read_rows("all/summary.csv")
     assert [{name: row[name] for name in plain[0]} for row in rows] == plain
     policy = acerl_np.load_policy("all/seed1/policy.npz")
     trials = acerl_np.evaluate_policy(policy, acerl_np.load_instance("week.csv"), trials=2, seed=1)

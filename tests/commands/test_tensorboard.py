@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import struct
 import sys
 
 import pytest
+from tables_and_refusals import read_rows
 
 from acerl_np.commands.main import main
 
@@ -32,15 +32,10 @@ def read_scalars(folder):
     return found
 
 
-def read_csv(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def check(folder, step):
     """Event files hold every line of the history and every look; `step` is the history's column of steps."""
     scalars = read_scalars(folder)
-    lines = read_csv(folder / "history.csv")
+    lines = read_rows(folder / "history.csv")
     n = 0
     for line in lines:
         names = [name for name in line if name.startswith("DMH")]
@@ -55,7 +50,7 @@ def check(folder, step):
     assert n == len(
         [key for key in scalars if key[0].endswith(("n_mean", "t_mean", "n/satisfied"))]
     )
-    for line in read_csv(folder / "curves.csv"):
+    for line in read_rows(folder / "curves.csv"):
         tag = f"policy/makespan/{line['instance']}", int(line["decisions"])
         if tag in scalars:  # the last line of curves.csv is looked at when it is written
             assert scalars[tag] == pytest.approx(float(line["makespan"]))
@@ -76,7 +71,7 @@ def test_a_training(tmp_path):
     assert len(list((out / "tensorboard").iterdir())) == 2
     steps = {step for tag, step in read_scalars(out) if tag == "population/return_mean"}
     # Two generations in between were not logged.
-    assert len(steps) == len(read_csv(out / "history.csv")) - 2
+    assert len(steps) == len(read_rows(out / "history.csv")) - 2
 
 
 def test_a_compared_learner(tmp_path):
