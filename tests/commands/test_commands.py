@@ -76,19 +76,6 @@ def test_a_default_folder_is_never_reused(empty, run):
     assert sorted(path.name for path in Path("runs").iterdir()) == ["tasks-seed0", "tasks-seed0-2"]
 
 
-def test_resume_ends_in_the_same_bytes(empty, run):
-    common = "train DMH-01 DMH-02 --population 4 --hidden 3 --quiet --trials 0"
-    run(f"{common} --generations 4 --out straight")
-    run(f"{common} --generations 2 --out halved")
-    run("train --resume halved/run.npz --generations 4 --quiet --trials 0")
-    first, second = (
-        [{**row, "seconds": ""} for row in read_rows(f"{folder}/history.csv")]
-        for folder in ("straight", "halved")
-    )
-    assert first == second
-    assert Path("straight/policy.npz").read_bytes() == Path("halved/policy.npz").read_bytes()
-
-
 ACTIONS = {
     "floor": "import check show",
     "plot": "curves gantt floor compare sampler weights",

@@ -334,16 +334,6 @@ def test_noise_leaves_times_of_day(tmp_path):
 # Small things
 
 
-def test_a_task_of_no_expiry_is_due_at_its_arrival():
-    rows = [make_task("t", "A", "B", 5, 0)]
-    instance = Instance.from_rows("x", Layout.from_dict(straight_floor(FLEET[:1])), rows)
-    sim = Simulator([instance])
-    sim.reset()
-    sim.step(np.argmax(sim.action_mask, axis=1))
-    [finish] = sim.schedule(0).finish
-    assert sim.tardiness[0] == finish - 5 > 0
-
-
 def test_texts_for_numbers():
     def read(**keys):
         row = {**make_task("t", "A", "B", "12", "12.5"), **keys}

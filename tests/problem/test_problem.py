@@ -603,23 +603,6 @@ def test_routes_equal_those_of_the_slow_version(data, n_missing):
             assert length == pytest.approx(layout.routes.distance[a, b])
 
 
-def test_first_route_by_the_order_of_sites():
-    # s2 -> s0 -> s1 and s2 -> s1 are equally long; s0 comes before s1
-    for shortcut in (0.5, 0.0):
-        data = {
-            "format": 1,
-            "sites": [{"id": f"s{k}", "x": 0, "y": 0} for k in range(3)],
-            "edges": [
-                {"a": "s2", "b": "s0", "length": shortcut, "one_way": True},
-                {"a": "s0", "b": "s1", "length": 7},
-                {"a": "s2", "b": "s1", "length": 7 + shortcut},
-            ],
-            "vehicles": [VEHICLE],
-        }
-        assert naive.route(data, "s2", "s1") == ["s2", "s0", "s1"]
-        assert follow(Layout.from_dict(data).routes, 2, 1) == [2, 0, 1]
-
-
 def test_named_routes_in_the_tables():
     """Each named route can be read off the tables, with several layouts stacked."""
     small = small_instance(layout=floor(routes=[["D", "C", "B"], ["A", "B", "C"]]))
@@ -635,22 +618,6 @@ def test_named_routes_in_the_tables():
             first = table[positions[0], positions[-1]]
             found = problem.route_sites[first : first + len(route) - 1]
             assert found.tolist() == positions[1:]
-
-
-def test_a_vehicle_follows_the_named_route():
-    """6 s after it left A for C, it has passed B by default, D where the layout names that way."""
-    rows = [make_task("t0", "C", "B", 0), make_task("t1", "D", "C", 6)]
-    vehicles, scaling = (
-        [{"id": x, "start": "A"} for x in "vw"],
-        {**SCALING, "total_distance": [0, 1]},
-    )
-    for routes, metres in (([], 10), ([["A", "D", "C"]], 0)):
-        layout = small_layout(routes=routes, vehicles=vehicles, scaling=scaling)
-        simulator = Simulator(Instance.from_rows("rows", layout, rows), slots="pool")
-        simulator.step([0])
-        assert simulator.time[0] == 6
-        # behind 4 * 5 features of slots and 3 of v: from its last site to D, and 5 m on to C
-        assert simulator.observation[0, 23] == metres + 5
 
 
 # Feature constants

@@ -145,19 +145,6 @@ def test_the_observation_is_the_slow_simulators(world, data):
     assert sim.makespan == in_pool.makespan and sim.tardiness == in_pool.tardiness
 
 
-def test_after_a_breakdown_a_task_is_back_in_its_slot():
-    broken = {"id": "v", "start": "A", "breakdowns": [{"time": 3, "repair_time": 4}]}
-    layout = Layout.from_dict(worlds.straight_floor([broken], task_slots=2))
-    rows = [worlds.make_task("x", "B", "C", 0, 50.0), worlds.make_task("y", "A", "C", 1, 60.0)]
-    for slots, after in (("task", [50.0, 60.0]), ("pool", [60.0, 50.0])):
-        sim = Simulator(Instance.from_rows("two", layout, rows), slots=slots)
-        # Expiries by slot; only x is there.
-        assert sim.observation[0, [2, 6]].tolist() == [50.0, 0.0]
-        sim.step([0])
-        assert sim.state.pool[0].tolist() == [1, 0]  # x went to the end of the pool
-        assert sim.observation[0, [2, 6]].tolist() == after
-
-
 def test_of_two_tasks_of_one_slot_the_first_of_the_record_is_seen():
     """A future of a lookahead may bring a task again that waits already."""
     sim = Simulator(many_tasks(3))
