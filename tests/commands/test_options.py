@@ -175,7 +175,7 @@ def test_the_results_of_a_run_stay_in_its_folder(folder, run):
 
 
 @needs_jit
-def test_a_decision_takes_as_long_as_its_workers_took(folder, run, monkeypatch):
+def test_a_decision_takes_as_long_as_its_workers_took(folder, run, processes, monkeypatch):
     words = "evaluate EDD week.csv --lookahead 1 --history next.csv --trials 3 --format csv"
     for more in ("--threads 1", "--processes 1"):
         run(f"{words} {more}")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numba
 import pytest
+from team_tasks import TeamHere
 
 import acerl_np
 from acerl_np.commands.curves import RULES, draw_training, find_beside
@@ -26,6 +27,7 @@ def trained(tmp_path_factory):
     out = tmp_path_factory.mktemp("trained") / "both"
     with pytest.MonkeyPatch.context() as patch:
         hide_matplotlib(patch)
+        patch.setattr("acerl_np.support.processes.ProcessTeam", TeamHere)
         assert main([*TRAIN, "--seeds", "0:2", "--quiet", "--out", str(out)]) == 0
     return out
 

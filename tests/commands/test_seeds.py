@@ -1,12 +1,12 @@
 """`--seeds`: a folder each, a summary, what is kept, processes, and what is refused."""
 
-from concurrent.futures import Executor, Future
 from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tables_and_refusals import read_rows
+from team_tasks import Here
 
 import acerl_np
 from acerl_np.commands import train
@@ -24,7 +24,7 @@ def find_times():
     return {path: path.stat().st_mtime_ns for path in Path("all").rglob("policy.npz")}
 
 
-def test_seeds_are_what_single_runs_are(folder, run):
+def test_seeds_are_what_single_runs_are(folder, run, processes):
     shown, err = run(f"train {TINY} --trials 2 --seeds 3:5 --out all")
     assert "2/2 trainings" in err and "standard deviation" in shown
     for seed in (3, 4):
@@ -76,27 +76,10 @@ def test_records_held_back_judge_every_seed(folder, run):
     assert own[0].records == own[1].records and len(own[0].records) == 1
 
 
-def test_one_training_on_processes_has_the_same_bytes(folder, run):
+def test_one_training_on_processes_has_the_same_bytes(folder, run, processes):
     for name, more in (("a", ""), ("b", "--processes 2")):
         run(f"train {TINY} --trials 0 {more} --quiet --out {name}")
     assert Path("a/policy.npz").read_bytes() == Path("b/policy.npz").read_bytes()
-
-
-class Here(Executor):
-    """A worker in this thread, which takes only so many tasks."""
-
-    num_workers = 1
-
-    def __init__(self, last=100):
-        self.last = last
-
-    def submit(self, function, /, *arguments):
-        if self.last == 0:
-            raise RuntimeError("no more workers")
-        self.last -= 1
-        future = Future()
-        future.set_result(function(*arguments))
-        return future
 
 
 def test_a_training_whose_workers_are_gone_says_how_to_go_on(tmp_path, monkeypatch, capsys):
