@@ -122,10 +122,13 @@ def test_a_mapping_takes_no_name_of_what_is_written_beside_it(folder, run):
     assert len(list(Path("made").iterdir())) == 3 and Path("made.left-out.csv").exists()
 
 
-@pytest.mark.parametrize("out", [".", "-", "/dev/null"])
-def test_what_is_no_file_is_not_replaced(folder, run, out):
-    line = run(f"floor import plant.xml --force --out {out}", 2).err
-    assert "expected the name of a file" in line
+def test_what_is_no_file_is_not_replaced(folder, run):
+    Path("made.json").symlink_to("nowhere")
+    assert "exists; expected a new name" in run("floor import plant.xml --out made.json", 2).err
+    assert Path("made.json").is_symlink()
+    for out in (".", "-", "/dev/null"):
+        line = run(f"floor import plant.xml --force --out {out}", 2).err
+        assert "expected the name of a file" in line
 
 
 def test_default_names_replace_what_was_made_here_alone(folder, run):
