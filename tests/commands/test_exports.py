@@ -61,14 +61,11 @@ def test_a_dash_is_the_standard_input_and_pipes_are_read(folder, monkeypatch, ru
         writer.join()
 
 
-def test_a_file_called_dash_is_named_by_its_folder(folder, monkeypatch, run):
+def test_what_is_wrong_on_the_standard_input_is_named(folder, monkeypatch, run):
     (folder / "-").write_text(text_of(LINES))
     feed(monkeypatch, [])
     assert "<stdin>: the file is empty" in run("records check -", 2).err
-    assert "week" not in run("records check ./-").out
-
-
-def test_what_is_wrong_on_the_standard_input_is_named(folder, monkeypatch, run):
+    assert "week" not in run("records check ./-").out  # a file of that name
     feed(monkeypatch, [*LINES, "t2,A,A,0,1"])
     err = run("floor check layout.json -", 2).err
     assert err.startswith("acerl-np floor: error: <stdin>: line 4: delivery")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from worlds import make_task
 
 import acerl_np
 from acerl_np.commands.floor import HEIGHT, MARK, WIDTH, draw_text
@@ -45,34 +46,42 @@ def write(name, data):
     Path(name).write_text(data if isinstance(data, str) else json.dumps(data))
 
 
-@pytest.mark.parametrize(
-    ("words", "fleet", "ends"),
-    [
-        ([PLANT], [("Truck-1", "P1", 1.0, 0.0), ("Truck-2", "Park", 1.5, 0.0)], "Inbound Outbound"),
-        (
-            [PLANT, "--start", "Park", "--speed", "2", "--capacity", "8"],
-            [("Truck-1", "Park", 2.0, 8.0), ("Truck-2", "Park", 2.0, 8.0)],
-            "Outbound Inbound",
-        ),
-        (
-            [HALL, "--from", "lif", "--vehicles", "2", "--start", "pick", "--layout-id", "ground"],
-            [("v1", "pick", 1.0, 0.0), ("v2", "pick", 1.0, 0.0)],
-            "pick drop",
-        ),
-    ],
-)
-def test_imported_layouts_are_loaded_checked_shown_and_played(empty, run, words, fleet, ends):
-    captured = run(["floor", "import", *words, "--out", "layout.json"])
+START = "--start Park --speed 2 --capacity 8"
+ALONE = "--from lif --vehicles 2 --start pick --layout-id ground"
+IMPORTS = [
+    # Truck-1: 12 m to the pickup; 9.5 m at 1 m/s and 12 m at 0.3 m/s to the delivery.
+    (
+        PLANT,
+        "",
+        "Truck-1 P1 1.0 0.0, Truck-2 Park 1.5 0.0",
+        "Inbound Outbound",
+        12 + 9.5 + 12 / 0.3,
+    ),
+    (PLANT, START, "Truck-1 Park 2.0 8.0, Truck-2 Park 2.0 8.0", "Outbound Inbound", None),
+    # From where it stands over the arc to the delivery.
+    (HALL, ALONE, "v1 pick 1.0 0.0, v2 pick 1.0 0.0", "pick drop", 5 * np.pi + np.hypot(10, 10)),
+]
+
+
+@pytest.mark.parametrize(("file", "words", "fleet", "ends", "seconds"), IMPORTS)
+def test_imported_layouts_are_loaded_checked_shown_and_played(
+    empty, run, file, words, fleet, ends, seconds
+):
+    captured = run(f"floor import {file} {words} --out layout.json")
     assert captured.out.startswith("layout.json: ") and captured.out.endswith("2 vehicles\n")
     lines = captured.err.splitlines()
-    assert lines and all(line.startswith(f"{words[0]}: warning: ") for line in lines)
+    assert lines and all(line.startswith(f"{file}: warning: ") for line in lines)
     layout = acerl_np.load_layout("layout.json")
-    assert [(v.id, v.start, v.speed, v.capacity) for v in layout.vehicles] == fleet
+    found = (f"{v.id} {v.start} {v.speed} {v.capacity}" for v in layout.vehicles)
+    assert ", ".join(found) == fleet
     pickup, delivery = ends.split()
     tasks = "".join(f"t{k},{pickup},{delivery},{60 * k},200,5,1\n" for k in range(6))
     write("tasks.csv", RECORD + tasks)
     trials = acerl_np.evaluate_policy("EDD", acerl_np.load_instance("tasks.csv"), trials=2)
     assert np.isfinite(trials.makespan).all() and trials.makespan.min() > 300
+    one = acerl_np.Instance.from_rows("one", layout, [make_task("t", pickup, delivery, 5, 100)])
+    played = acerl_np.evaluate_policy("nearest", one, trials=1).makespan[0, 0]
+    assert seconds is None or played == np.ceil(5 + seconds)
     found = run("floor check layout.json tasks.csv").out
     assert "tasks: 6 tasks in 500 s, offered load " in found
     assert f"*{pickup}" in run("floor show layout.json").out

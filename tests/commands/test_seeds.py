@@ -25,21 +25,20 @@ def find_times():
 
 
 def test_seeds_are_what_single_runs_are(folder, run, processes):
+    assert (read_seeds("3:5"), read_seeds("7")) == (range(3, 5), range(7, 8))
     shown, err = run(f"train {TINY} --trials 2 --seeds 3:5 --out all")
     assert "2/2 trainings" in err and "standard deviation" in shown
     for seed in (3, 4):
         run(f"train {TINY} --trials 0 --seed {seed} --quiet --out {seed}")
         for name in ("policy.npz", "curves.csv"):
-            assert (
-                Path(f"{seed}/{name}").read_bytes() == Path(f"all/seed{seed}/{name}").read_bytes()
-            )
+            assert Path(f"{seed}", name).read_bytes() == Path(f"all/seed{seed}", name).read_bytes()
         resumed = acerl_np.ACERL.resume(f"all/seed{seed}/run.npz")
         assert resumed.done and resumed.seed == seed
     rows = read_rows("all/summary.csv")
     assert [row["seed"] for row in rows] == ["3", "4", "mean", "standard deviation"]
-    values = [float(row["makespan"]) for row in rows]
-    assert values[2] == pytest.approx(np.mean(values[:2]))
-    assert values[3] == pytest.approx(np.std(values[:2], ddof=1))
+    first, second, mean, deviation = (float(row["makespan"]) for row in rows)
+    assert mean == pytest.approx(np.mean([first, second]))
+    assert deviation == pytest.approx(np.std([first, second], ddof=1))
 
 
 @pytest.mark.parametrize(
@@ -82,22 +81,20 @@ def test_one_training_on_processes_has_the_same_bytes(folder, run, processes):
     assert Path("a/policy.npz").read_bytes() == Path("b/policy.npz").read_bytes()
 
 
-def test_a_training_whose_workers_are_gone_says_how_to_go_on(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_a_training_whose_workers_are_gone_says_how_to_go_on(empty, run, monkeypatch, capsys):
+    words = "train --population 8 --hidden 4 --generations 4 --trials 0 --quiet --out"
     team = Team(Here(last=5))  # two ranges a generation
-    monkeypatch.setattr(train, "open_team", lambda options: nullcontext(team))
-    options = ["--population", "8", "--hidden", "4", "--generations", "4", "--trials", "0"]
-    assert main(["train", *options, "--quiet", "--out", "run"]) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(train, "open_team", lambda options: nullcontext(team))
+        assert main(f"{words} run".split()) == 1
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "the executor takes no tasks: RuntimeError: no more workers" in err
     assert err.endswith("; go on with: acerl-np train --resume run/run.npz\n")
-    monkeypatch.undo()
-    monkeypatch.chdir(tmp_path)
     assert acerl_np.ACERL.resume("run/run.npz").generation == 2
     assert Path("run/policy.npz").exists()
-    assert main(["train", "--resume", "run/run.npz", "--trials", "0", "--quiet"]) == 0
-    assert main(["train", *options, "--quiet", "--out", "alone"]) == 0
+    run("train --resume run/run.npz --trials 0 --quiet")
+    run(f"{words} alone")
     assert Path("run/policy.npz").read_bytes() == Path("alone/policy.npz").read_bytes()
 
 
@@ -115,8 +112,3 @@ def test_a_folder_that_is_half_written_over_is_not_taken_for_whole(tmp_path, mon
         patch.setattr("acerl_np.experiments.seeds.write_atomically", fail)
         list(train_seeds([other], tmp_path, Team(Here())))
     assert [new for _, _, new in train_seeds([TASK], tmp_path, Team(Here()))] == [True]
-
-
-def test_seeds_are_read():
-    assert read_seeds("3:5") == range(3, 5)
-    assert read_seeds("7") == range(7, 8)

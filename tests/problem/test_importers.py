@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from tables_and_refusals import list_unrefused
-from worlds import make_task
 
 import acerl_np
 from acerl_np.problem.importers import opentcs
@@ -126,26 +125,6 @@ def test_the_plant_model_is_carried_over():
         "vehicle[2]: none of loopback:initialPosition, tcs:preferredParkingPosition, "
         "tcs:assignedParkingPosition; 'Truck-2' starts at 'Park'",
     ]
-
-
-@pytest.mark.parametrize("name", ["hall.lif.json", "plant.xml"])
-def test_imported_floors_are_loaded_and_played(tmp_path, name):
-    data, _ = import_floor(DATA / name)
-    ends = ("pick", "drop") if "lif" in name else ("Inbound", "Outbound")
-    data["vehicles"] = data["vehicles"] or [{"id": "v1", "start": ends[0]}]
-    (tmp_path / "layout.json").write_text(json.dumps(data))
-    layout = acerl_np.load_layout(tmp_path / "layout.json")
-    assert len(layout.sites) == len(data["sites"]) and len(layout.edges) == len(data["edges"])
-    sim = acerl_np.Simulator(
-        acerl_np.Instance.from_rows("one", layout, [make_task("t", *ends, 5, 100)])
-    )
-    while not sim.done.all():
-        sim.step(sim.action_mask.argmax(axis=1))
-    if "lif" in name:  # from where it stands over the arc to the delivery
-        assert sim.makespan[0] == math.ceil(5 + 5 * math.pi + math.hypot(10, 10))
-    else:  # Truck-1: 12 m to the pickup; 9.5 m at 1 m/s and 12 m at 0.3 m/s to the delivery
-        assert sim.schedule(0).vehicle[0] == "Truck-1"
-        assert sim.makespan[0] == math.ceil(5 + 12 + 9.5 + 12 / 0.3)
 
 
 def test_opposite_edges_of_equal_length_become_one():
