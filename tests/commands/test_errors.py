@@ -270,7 +270,7 @@ def find_unsaid(run, cases):
 
 
 @pytest.mark.parametrize("part", WRONG)
-def test_bad_arguments_are_one_line_and_status_2(files, run, part):
+def test_bad_arguments_are_one_line_and_status_2(files, run, processes, part):
     assert find_unsaid(run, WRONG[part]) == {}
 
 
