@@ -9,6 +9,7 @@ episodes beside the slow simulator's (`episodes`, `played`), short trainings (`t
 import json
 import multiprocessing.process
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -147,3 +148,41 @@ def pytest_sessionfinish(session):
         session.config.workeroutput["costs"] = costs
     elif path := session.config.getoption("costs"):
         Path(path).write_text(json.dumps(costs), encoding="utf-8")
+
+
+# How commands are tried: in an empty folder, in this process.
+
+
+@pytest.fixture
+def empty(tmp_path, monkeypatch):
+    """An empty folder, the current one."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def read_all():
+    """The folders here, and the content of every file; links are followed."""
+    return {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")}
+
+
+@pytest.fixture
+def run(capsys):
+    """Run a command and return what it prints; one that is refused says so in a line and changes no file."""
+
+    from acerl_np.commands.main import main
+
+    def call(words, status=0):
+        before = read_all() if status else {}
+        capsys.readouterr()
+        assert main(shlex.split(words) if isinstance(words, str) else words) == status, (
+            capsys.readouterr().err
+        )
+        found = capsys.readouterr()
+        if status:
+            lines = found.err.splitlines()
+            assert "Traceback" not in found.err and "error: " in lines[-1]
+            assert sum("error: " in line for line in lines) == 1
+            assert read_all() == before and found.out == ""
+        return found
+
+    return call

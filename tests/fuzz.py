@@ -146,27 +146,26 @@ def mutate_bytes(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
         size = len(data)
         at = rng.randrange(size + 1)
         end = min(size, at + rng.choice([1, 1, 2, 5, 20, 200]))
+        before, own, rest = data[:at], data[at:end], data[end:]
         what = rng.randrange(8)
-        if what == 0 and at < size:
-            data = data[:at] + bytes([data[at] ^ (1 << rng.randrange(8))]) + data[at + 1 :]
+        if what == 0 and own:
+            own, rest = bytes([own[0] ^ (1 << rng.randrange(8))]), data[at + 1 :]
         elif what == 1:
-            data = data[:at] + rng.randbytes(rng.choice([1, 1, 3, 30])) + data[at:]
+            own = rng.randbytes(rng.choice([1, 1, 3, 30])) + own
         elif what == 2:
-            data = data[:at] + data[end:]
+            own = b""
         elif what == 3:
-            data = data[:at] + data[at:end] * rng.choice([2, 2, 3, 100]) + data[end:]
+            own *= rng.choice([2, 2, 3, 100])
         elif what == 4:
-            data = data[:at]
+            own = rest = b""
         elif what == 5:
             other = rng.choice(others)
-            data = data[:at] + other[rng.randrange(len(other) + 1) :]
+            own, rest = b"", other[rng.randrange(len(other) + 1) :]
         elif what == 6:
-            token = rng.choice(
-                [b"\0", b"\n", b"\r", b'"', b"\xff", b"\xef\xbb\xbf", b"-", b"9" * 40]
-            )
-            data = data[:at] + token + data[end:]
-        elif at < size:
-            data = data[:at] + bytes([rng.randrange(256)]) + data[at + 1 :]
+            own = rng.choice([b"\0", b"\n", b"\r", b'"', b"\xff", b"\xef\xbb\xbf", b"-", b"9" * 40])
+        elif own:
+            own, rest = bytes([rng.randrange(256)]), data[at + 1 :]
+        data = before + own + rest
     return data
 
 
@@ -177,18 +176,8 @@ class Raw(str):
     """Text that stands in the file as it is, without quotes."""
 
 
-TEXTS = [
-    "",
-    " ",
-    "é日本\U0001f69a",
-    "x" * 201,
-    "x" * 5000,
-    "a\nb",
-    "a\0b",
-    "\x1b[31m",
-    "\u2028",
-    "\ufeff",
-]
+TEXTS = ["", " ", "é日本\U0001f69a", "x" * 201, "x" * 5000]
+TEXTS += ["a\nb", "a\0b", "\x1b[31m", "\u2028", "\ufeff"]
 NUMBERS = "0 -0 -0.0 -1 1 2 0.5 1e-12 5e-324 1e-9 1e-6 1e9 999999999.5 1e9999 1e400 -1e400".split()  # noqa: SIM905
 NUMBERS += ["1e308", "1e18", "100000", "4294967296", "0.1" + "0" * 400]
 NUMBERS += ["9" * 19, "9" * 400, "-" + "9" * 400, "9" * 5000]
@@ -324,14 +313,15 @@ def tiny_floor(rng: random.Random) -> dict[str, Any]:
     lengths = [0, 1e-13, 1e-10, 3e-10, 1e-9, 0.25, 0.5, 1, 1, 2, 1e6, 1e9]
     names = [f"s{k}" for k in range(n)]
     chosen = [rng.choice(lengths) for _ in range(rng.choice([1, 2, 2, 3]))]
-    pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
-    edges = []
-    for a, b in rng.sample(pairs, min(len(pairs), rng.randrange(n, 3 * n))):
-        edge: dict[str, Any] = {"a": names[a], "b": names[b], "length": rng.choice(chosen)}
-        if rng.random() < 0.3:
-            edge["one_way"] = True
-        edges.append(edge)
-    vehicles = []
+    pairs = [(a, b) for a in names for b in names if a != b]
+    edges = [
+        {"a": a, "b": b, "length": rng.choice(chosen), "one_way": rng.random() < 0.3}
+        for a, b in rng.sample(pairs, min(len(pairs), rng.randrange(n, 3 * n)))
+    ]
+    data: dict[str, Any] = {"format": 1, "task_slots": rng.choice([1, 2, 30]), "edges": edges}
+    data["truncate_distances"] = rng.random() < 0.3
+    data["sites"] = [{"id": name, "x": rng.choice([0, 1, 1e9]), "y": 0} for name in names]
+    data["vehicles"] = []
     for k in range(rng.randrange(1, 4)):
         times = [(rng.choice(TIMES), rng.choice(REPAIRS)) for _ in range(rng.randrange(3))]
         vehicle: dict[str, Any] = {"id": f"v{k}", "start": rng.choice(names)}
@@ -341,26 +331,17 @@ def tiny_floor(rng: random.Random) -> dict[str, Any]:
             uptime, repair = rng.choice([1, 1.5, 50, 1e9]), rng.choice([0, 0.25, 30, 1e9])
             model = {"mean_time_between_failures": uptime, "mean_time_to_repair": repair}
             vehicle["random_breakdowns"] = model
-        vehicles.append(vehicle)
-    energy: dict[str, Any] = {}
+        data["vehicles"].append(vehicle)
     if rng.random() < 0.3:
         rates = {key: rng.choice([0, 1, 7, 10**9]) for key in ("idle", "empty", "loaded")}
         levels = sorted(rng.choice([0, 1, 50, 10**6, 10**12]) for _ in range(5))
         keys = ("critical", "resume", "good", "full", "capacity")
-        energy["battery"] = {**rates, "charge": rng.choice([1, 30, 10**9])}
-        energy["battery"] |= dict(zip(keys, levels, strict=True))
-        energy["chargers"] = [{"site": rng.choice(names)}]
+        data["battery"] = {**rates, "charge": rng.choice([1, 30, 10**9])}
+        data["battery"] |= dict(zip(keys, levels, strict=True))
+        data["chargers"] = [{"site": rng.choice(names)}]
     if rng.random() < 0.3:
-        energy["parking"] = {"after": rng.choice([0, 60]), "places": [{"site": rng.choice(names)}]}
-    return {
-        **energy,
-        "format": 1,
-        "task_slots": rng.choice([1, 2, 30]),
-        "truncate_distances": rng.random() < 0.3,
-        "sites": [{"id": name, "x": rng.choice([0, 1, 1e9]), "y": 0} for name in names],
-        "edges": edges,
-        "vehicles": vehicles,
-    }
+        data["parking"] = {"after": rng.choice([0, 60]), "places": [{"site": rng.choice(names)}]}
+    return data
 
 
 def render_csv(rng: random.Random, table: list[list[str]]) -> bytes:
@@ -385,10 +366,8 @@ def render_csv(rng: random.Random, table: list[list[str]]) -> bytes:
         content += rng.choice(["\n\n", "  \n", ",,,,,,\n", ";;;;;;\r\n", '"', '"x', "\0", "\x1a"])
     if rng.random() < 0.1:
         content = rng.choice(["\n", "\r\n", " ", "sep=;\n", "\ufeff"]) + content
-    encoding = rng.choice(
-        ["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-8-sig", "utf-16", "latin-1"]
-    )
-    return content.encode(encoding, "replace")
+    encodings = ["utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-8-sig", "utf-16", "latin-1"]
+    return content.encode(rng.choice(encodings), "replace")
 
 
 def make_audit(rng: random.Random, folder: Path, samples: Samples) -> bytes:
@@ -418,12 +397,10 @@ def make_plant(rng: random.Random, folder: Path, samples: Samples) -> bytes:
         elif what == 5 and len(item):
             del item[rng.randrange(len(item))]
         elif what == 6 and item is not root:
-            copies = [copy.deepcopy(item) for _ in range(rng.choice([1, 1, 2, 60]))]
-            other.extend(copies)
+            other.extend(copy.deepcopy(item) for _ in range(rng.choice([1, 1, 2, 60])))
         elif what == 7:
-            item.tag = rng.choice(
-                ["model", "point", "path", "vehicle", "link", "{urn:x}point", "x"]
-            )
+            tags = ["model", "point", "path", "vehicle", "link", "{urn:x}point", "x"]
+            item.tag = rng.choice(tags)
         elif what == 8:
             item.text = rng.choice([*TEXTS, "x" * 200_000])
             item.attrib |= {f"a{k}": "" for k in range(rng.choice([1, 100, 300]))}
@@ -468,23 +445,16 @@ def make_config(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     lines = dict(OPTIONS)
     for key in rng.sample(list(lines), rng.randrange(len(lines))):
         del lines[key]
-    values = [
-        *NUMBERS,
-        *["nan", "-inf", "inf", "0xFFFF", "0x" + "F" * 5000, "0b" + "1" * 400, "0o17", "1_0"],
-        *["true", "false", "[]", "{}", "[1, 2]", "[[2]]", "[2.0]", "[4097]", "[" + "1," * 11 + "]"],
-        *["1979-05-27T07:32:00Z", "07:32:00", "1979-05-27", '"""a\nb"""', "'''\n'''", "[", "=", ""],
-        *["[" * 5000, "[" * 300 + "]" * 300, '"DMH-01"', '["DMH-01", "DMH-01"]', '"dmh-train"'],
-        *[json.dumps(text) for text in TEXTS],
-        *[json.dumps([text]) for text in TEXTS],
-        *OPTIONS.values(),
-    ]
+    odd = [json.dumps(text) for text in TEXTS]
     for _ in range(rng.choice([0, 1, 1, 2, 4])):
         key = rng.choice(
             [*OPTIONS, *OPTIONS, "suite", "config", "resume", '"a b"', '"a\\nb"', "x.y"]
         )
         if rng.random() < 0.1:
-            key = rng.choice([json.dumps(text) for text in TEXTS] + ["", "=", "[table]", "p-f"])
-        lines[key] = rng.choice(values)
+            key = rng.choice([*odd, "", "=", "[table]", "p-f"])
+        lines[key] = rng.choice(
+            [*ODD_TOML, *odd, *(f"[{text}]" for text in odd), *OPTIONS.values()]
+        )
     items = list(lines.items())
     rng.shuffle(items)
     if rng.random() < 0.05 and items:
@@ -493,6 +463,14 @@ def make_config(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     text = end.join(f"{key} = {value}" for key, value in items) + end
     data = text.encode(rng.choice(["utf-8", "utf-8", "utf-8-sig"]))
     return mutate_bytes(rng, data, [data]) if rng.random() < 0.15 else data
+
+
+ODD_TOML = [
+    *[*NUMBERS, "nan", "-inf", "inf", "0xFFFF", "0x" + "F" * 5000, "0b" + "1" * 400, "0o17", "1_0"],
+    *["true", "false", "[]", "{}", "[1, 2]", "[[2]]", "[2.0]", "[4097]", "[" + "1," * 11 + "]"],
+    *["1979-05-27T07:32:00Z", "07:32:00", "1979-05-27", '"""a\nb"""', "'''\n'''", "[", "=", ""],
+    *["[" * 5000, "[" * 300 + "]" * 300, '"DMH-01"', '["DMH-01", "DMH-01"]', '"dmh-train"'],
+]
 
 
 # Archives
@@ -561,9 +539,8 @@ def live_day(policy: Policy | str, path: Path, log: Path | None = None) -> None:
     now = 10.0
     while live.waiting or live.planned or live.under_way:
         for task, vehicle in live.under_way.items():
-            live.feed(
-                acerl_np.VehicleIdle(now, vehicle, {"t0": "B", "t1": "D", "t2": "A"}.get(task, "C"))
-            )
+            site = {"t0": "B", "t1": "D", "t2": "A"}.get(task, "C")
+            live.feed(acerl_np.VehicleIdle(now, vehicle, site))
         now += 15.0
         live.decide(now)
 
@@ -629,16 +606,12 @@ def mutate_members(rng: random.Random, data: bytes) -> bytes:
     if what == 0:
         shapes = [b"(-1,)", b"(10**9,)", b"(99999999999,)", b"(2, -2)", b"(0, 4611686018427387904)"]
         shapes += [b"None", b"('a',)", b"(1.5,)", b"((1,),)", b"()" * 50, b"(" * 200]
-        shape = rng.choice(shapes)
-        head = b"{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (
-            rng.choice([b"<f4", b"<f8", b"|O", b"|V0", b"<U0", b"<U1000000000", b"|b1", b"oops"]),
-            shape,
-        )
+        kinds = [b"<f4", b"<f8", b"|O", b"|V0", b"<U0", b"<U1000000000", b"|b1", b"oops"]
+        head = b"{'descr': '%s', 'fortran_order': False, 'shape': %s, }"
+        head %= rng.choice(kinds), rng.choice(shapes)
         head += b" " * ((64 - (len(head) + 11) % 64) % 64) + b"\n"
-        members[k] = (
-            name,
-            b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + content[:9],
-        )
+        head = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head
+        members[k] = (name, head + content[:9])
     elif what == 1:
         members[k] = (name, mutate_bytes(rng, content, [content]))
     elif what == 2:
@@ -1058,14 +1031,10 @@ def check_policy(path: Path) -> None:
         actions = policy.act(observation, mask, rng=generator)
         require(actions[0] == -1, "an action without a legal one")
         require(mask[np.arange(1, n), actions[1:]].all(), f"illegal actions {actions}")
-    instance = sample_instance()
-    policy.check_fits(instance)
+    policy.check_fits(sample_instance())
     sizes = {"task_slots": policy.task_slots, "n_vehicles": policy.n_vehicles}
-    play(instance, scaling=policy.scaling, **sizes)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolicyWarning)  # a changed origin is another floor
-        trials = evaluate_policy(policy, instance, trials=1, threads=1)
-    require(np.isfinite(trials.makespan).all(), "a makespan that is not finite")
+    play(sample_instance(), scaling=policy.scaling, **sizes)
+    judge(policy)
 
 
 def check_plan(path: Path) -> None:
@@ -1076,18 +1045,20 @@ def check_plan(path: Path) -> None:
     loaded = load_policy(again)
     require_same((loaded, loaded.origin), (plan, plan.origin), "a plan")
     require(plan.describe().isprintable(), "a plan in words that no terminal should see")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolicyWarning)  # a changed origin is another floor
-        trials = evaluate_policy(plan, sample_instance(), trials=1, threads=1)
+    judge(plan)
+
+
+def judge(policy: Policy | StaticPlan) -> None:
+    """Play the sample by a policy of a file; a changed origin is another floor."""
+    warnings.simplefilter("ignore", PolicyWarning)
+    trials = evaluate_policy(policy, sample_instance(), trials=1, threads=1)
     require(np.isfinite(trials.makespan).all(), "a makespan that is not finite")
 
 
 def has_finite_figures(record):
     """Whether a generation's figures are finite; without a finished member it has no means."""
     values = [value for value in dataclasses.asdict(record).values() if isinstance(value, float)]
-    return not any(
-        math.isinf(value) or (math.isnan(value) and not record.unfinished) for value in values
-    )
+    return all(math.isfinite(x) or (math.isnan(x) and record.unfinished) for x in values)
 
 
 def check_checkpoint(path: Path) -> None:
@@ -1370,12 +1341,9 @@ def run_program() -> int:
     parser.add_argument("--seed", type=int, default=0, help="decides every case (default: 0)")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
     parser.add_argument("--only", metavar="KIND:NUMBER", help="run one case in this process")
+    words = "folder for the inputs of findings (default: fuzz-findings)"
     parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("fuzz-findings"),
-        metavar="DIR",
-        help="folder for the inputs of findings (default: fuzz-findings)",
+        "--out", type=Path, default=Path("fuzz-findings"), metavar="DIR", help=words
     )
     arguments = parser.parse_args()
     if arguments.only is None:

@@ -1,5 +1,9 @@
 """Tables written for tests of records, and what every refusal of a file must be."""
 
+import csv
+import re
+from pathlib import Path
+
 import pytest
 
 from acerl_np import InputError, RecordError
@@ -11,6 +15,12 @@ FLEET = [{"id": "v", "start": "A"}, {"id": "w", "start": "C"}]
 def write(path, *lines):
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
     return path
+
+
+def read_rows(source):
+    """The rows of a CSV file, or of a text of several lines, by the names of the header."""
+    text = source if "\n" in str(source) else Path(source).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
 
 
 def check_message(error, path, fragments):
@@ -30,15 +40,33 @@ def refused(path, fragments, call, *arguments, error=RecordError, **options):
     check_message(caught.value, path, fragments)
 
 
-def list_unrefused(call, cases, error=InputError):
-    """Of what is given with a part of its refusal's one line: what is taken, or refused otherwise."""
+def tells(message, words, start=""):
+    """Whether it is one line that holds these words in this order; " ... " stands for any between."""
+    pattern = ".*".join(map(re.escape, words.split(" ... ")))
+    rest = message.removeprefix(start) if message.startswith(start) else ""
+    return message.isprintable() and re.search(pattern, rest) is not None
+
+
+def list_unrefused(call, cases, error=InputError, start=""):
+    """Of what is given with words of its refusal's one line: what is taken, or refused otherwise."""
     found = []
-    for given, part in cases:
+    for given, words in cases:
         try:
             call(given)
             found.append(f"{given!r:.99} is taken")
         except error as caught:
-            message = str(caught)
-            if part not in message or "\n" in message or not message.isprintable():
-                found.append(f"{given!r:.99}: {message}; expected {part}")
+            if not tells(str(caught), words, start):
+                found.append(f"{given!r:.99}: {caught}; expected {words}")
     return found
+
+
+def list_unrefused_files(path, cases, call, error=RecordError):
+    """The same of a file's content: a text, bytes or lines; what is said begins with the file's name."""
+
+    def read(content):
+        if isinstance(content, list):
+            content = "\n".join([*content, ""])
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        call(path)
+
+    return list_unrefused(read, cases, error, f"{path}: ")

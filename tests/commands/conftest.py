@@ -1,19 +1,10 @@
-"""What tests of commands share: a small floor with its files, and how a command is run."""
+"""What tests of commands share: a small floor with its files, and workers that need no start."""
 
-import shlex
 from pathlib import Path
 
 import pytest
 from small_files import FILES
-
-from acerl_np.commands.main import main
-
-
-@pytest.fixture
-def empty(tmp_path, monkeypatch):
-    """An empty folder, the current one."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+from team_tasks import TeamHere
 
 
 @pytest.fixture
@@ -24,27 +15,13 @@ def folder(empty):
     return empty
 
 
-def read_all():
-    """The folders here, and the content of every file; links are followed."""
-    return {path: path.is_file() and path.read_bytes() for path in Path().rglob("*")}
-
-
 @pytest.fixture
-def run(capsys):
-    """Run a command and return what it prints; one that is refused says so in a line and changes no file."""
+def processes():
+    """Workers are processes of their own, as they are for users."""
 
-    def call(words, status=0):
-        before = read_all() if status else {}
-        capsys.readouterr()
-        assert main(shlex.split(words) if isinstance(words, str) else words) == status, (
-            capsys.readouterr().err
-        )
-        found = capsys.readouterr()
-        if status:
-            lines = found.err.splitlines()
-            assert "Traceback" not in found.err and "error: " in lines[-1]
-            assert sum("error: " in line for line in lines) == 1
-            assert read_all() == before and found.out == ""
-        return found
 
-    return call
+@pytest.fixture(autouse=True)
+def workers(request, monkeypatch):
+    """Else they are this thread."""
+    if "processes" not in request.fixturenames:
+        monkeypatch.setattr("acerl_np.support.processes.ProcessTeam", TeamHere)

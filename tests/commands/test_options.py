@@ -1,6 +1,5 @@
 """Options from the shell, from files and from a run's config.json; what goes with what."""
 
-import csv
 import json
 import time
 import tomllib
@@ -9,8 +8,10 @@ from types import SimpleNamespace
 
 import numba
 import pytest
+from tables_and_refusals import list_unrefused, read_rows
 
 import acerl_np
+from acerl_np.support.errors import InputError
 from acerl_np.support.machine_code import count_compiled
 from acerl_np.warm import PARTS
 
@@ -21,11 +22,6 @@ TINY = "--population 2 --hidden 2 --quiet"
 
 def read_config(path):
     return json.loads(Path(path, "config.json").read_text())
-
-
-def read_rows(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
 
 
 # Files of options
@@ -68,16 +64,18 @@ BAD_TOML = {
 }
 
 
-@pytest.mark.parametrize("text", BAD_TOML)
-def test_bad_options_in_a_file_are_one_line(folder, run, text):
-    Path("bad.toml").write_text(text)
-    assert BAD_TOML[text] in run("train --config bad.toml --out run", 2).err
+def test_bad_options_in_a_file_are_one_line(folder, run):
+    def read(text, name="bad.toml", more=""):
+        Path(name).write_text(text)
+        raise InputError(run(f"train {more} --config {name} --out run", 2).err.rstrip("\n"))
 
-
-def test_a_seed_in_a_file_is_not_dropped_beside_seeds(folder, run):
-    Path("seed.toml").write_text("seed = 7\n")
-    err = run("train week.csv --config seed.toml --seeds 0:2 --out run", 2).err
-    assert "seed.toml: seed: given besides seeds; expected one of the two" in err
+    assert list_unrefused(read, BAD_TOML.items()) == []
+    # A seed in a file is not dropped beside --seeds.
+    with pytest.raises(InputError, match=r"seed\.toml: seed: given besides seeds; expected one of"):
+        read("seed = 7\n", "seed.toml", "week.csv --seeds 0:2")
+    texts = ("{}", "[]", "no", '{"acerl_np": "1"}', '{"acerl_np": "1", "config": 3}')
+    cases = dict.fromkeys(texts, "config.json: expected the config.json of a run")
+    assert list_unrefused(lambda text: read(text, "config.json"), cases.items()) == []
 
 
 @needs_jit
@@ -113,15 +111,6 @@ def test_several_seeds_are_repeated_by_their_config_json(folder, run):
     assert read_config("more") == read_config("all") | {"seeds": [1, 2]}
     run(f"{again} --out one --seed 1")
     assert Path("one/policy.npz").read_bytes() == Path("all/seed1/policy.npz").read_bytes()
-
-
-@pytest.mark.parametrize(
-    "text", ["{}", "[]", "no", '{"acerl_np": "1"}', '{"acerl_np": "1", "config": 3}']
-)
-def test_what_is_no_config_json_is_one_line(folder, run, text):
-    Path("config.json").write_text(text)
-    err = run("train --config config.json --out run", 2).err
-    assert "config.json: expected the config.json of a run" in err
 
 
 @needs_jit
@@ -182,24 +171,24 @@ def test_the_results_of_a_run_stay_in_its_folder(folder, run):
 
 
 @needs_jit
-@pytest.mark.parametrize("more", ["--threads 1", "--processes 1"])
-def test_a_decision_takes_as_long_as_its_workers_took(folder, run, monkeypatch, more):
+def test_a_decision_takes_as_long_as_its_workers_took(folder, run, processes, monkeypatch):
     words = "evaluate EDD week.csv --lookahead 1 --history next.csv --trials 3 --format csv"
-    run(f"{words} {more}")
-    clock = iter(range(10_000))
-    monkeypatch.setattr(
-        "acerl_np.commands.players.time", SimpleNamespace(perf_counter=lambda: float(next(clock)))
-    )
-    err = run(f"{words} {more}").err
-    # One worker, one second on the clock, two decisions in each of three episodes.
-    assert f"EDD, lookahead 1: {1e3 / 6:.2g} ms a decision" in err
+    for more in ("--threads 1", "--processes 1"):
+        run(f"{words} {more}")
+        clock = map(float, range(10_000))
+        with monkeypatch.context() as patch:
+            timer = SimpleNamespace(perf_counter=lambda clock=clock: next(clock))
+            patch.setattr("acerl_np.commands.players.time", timer)
+            err = run(f"{words} {more}").err
+        # One worker, one second on the clock, two decisions in each of three episodes.
+        assert f"EDD, lookahead 1: {1e3 / 6:.2g} ms a decision" in err
 
 
 @needs_jit
 def test_several_tables_are_one_of_csv(folder, run):
     words = "experiments leave-one-out --seeds 1 --trials 1 --generations 1 --threads 1 --out study --format"
     documents = json.loads(run(f"{words} json").out)
-    rows = list(csv.DictReader(run(f"{words} csv").out.splitlines()))
+    rows = read_rows(run(f"{words} csv").out)
     assert len(documents) > 1 and len(rows) == sum(len(item["rows"]) for item in documents)
     expected = [(item["table"], row) for item in documents for row in item["rows"]]
     for found, (table, row) in zip(rows, expected, strict=True):
@@ -240,8 +229,9 @@ def test_what_there_is_to_name_is_listed(run):
 
 def test_warm_of_everything_leaves_out_nothing(run, monkeypatch):
     warmed = []
-    monkeypatch.setattr("acerl_np.warm.warm_up", lambda part, quiet: warmed.append(part))
-    run("warm")
+    with monkeypatch.context() as patch:
+        patch.setattr("acerl_np.warm.warm_up", lambda part, quiet: warmed.append(part))
+        run("warm")
     assert warmed == list(PARTS) and "own" in warmed
     told = run("warm --help").out.split("PART is one of")[1]
     assert all(f" {part} " in told for part in PARTS)

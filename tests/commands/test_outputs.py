@@ -37,15 +37,12 @@ WRITES = {
     "replay EDD week.csv --past past.csv --out OUT": ("made.html", ""),
     "plot gantt run/policy.npz week.csv --out OUT": ("made.png", ""),
     "whatif week.csv --vehicles 1 --picture OUT": ("made.svg", ""),
-    "records convert week.csv --out other.csv --write-mapping OUT": (
-        "made.toml",
-        "week.csv",
-    ),
+    "records convert week.csv --out other.csv --write-mapping OUT": ("made.toml", "week.csv"),
     "floor fleet layout.json --vehicles 2 --out OUT": ("made.json", "layout.json"),
     "floor show layout.json --out OUT": ("made.png", ""),
     f"train week.csv {TINY} --out new": ("new/policy.npz", ""),
     f"train --resume run/run.npz --generations 2 {TINY[16:]} --out new": ("new/history.csv", ""),
-    f"train week.csv --seeds 0:1 {TINY} --out new": ("new/seed0/policy.npz", ""),
+    f"train week.csv --seeds 0:1 {TINY} --processes 1 --out new": ("new/seed0/policy.npz", ""),
     f"rivals ppo week.csv {RIVAL} --out new": ("new/run.npz", ""),
 }
 """Per command what it writes, and some of what it reads."""
@@ -71,20 +68,21 @@ def folder(prepared, tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("words", [words for words, (_, read) in WRITES.items() if read])
-def test_what_is_read_is_never_written(folder, run, words):
-    for name in WRITES[words][1].split():
-        for out in (name, f"./{name}", f"{folder}/{name}"):
-            line = run(f"{words.replace('OUT', out)} --force", 2).err
-            same = "is" if out == name else f"is the same file as {name}, which is"
-            assert f": {out} {same} read, and would be overwritten; expected another name" in line
+def test_what_is_read_is_never_written(folder, run):
+    def refuse(words, out, same):
+        line = run(f"{words} {out} --force", 2).err
+        assert f": {out} {same} read, and would be overwritten; expected another name" in line
 
-
-@pytest.mark.parametrize("link", [os.symlink, os.link])
-def test_a_link_to_what_is_read_is_refused_too(folder, run, link):
-    link("week.csv", "made.csv")
-    line = run("records convert week.csv --out made.csv --force", 2).err
-    assert ": made.csv is the same file as week.csv, which is read, and would be over" in line
+    for words, (_, read) in WRITES.items():
+        for name in read.split():
+            refuse(words.removesuffix(" OUT"), name, "is")
+            for out in (f"./{name}", f"{folder}/{name}"):
+                refuse(words.removesuffix(" OUT"), out, f"is the same file as {name}, which is")
+    for link in (os.symlink, os.link):
+        link("week.csv", "made.csv")
+        same = "is the same file as week.csv, which is"
+        refuse("records convert week.csv --out", "made.csv", same)
+        Path("made.csv").unlink()
 
 
 @pytest.mark.parametrize("words", WRITES)
@@ -99,25 +97,18 @@ def test_what_exists_is_replaced_with_force_alone(folder, run, words):
     assert out.read_bytes() != b"mine"
 
 
-@pytest.mark.parametrize(
-    ("words", "out"),
-    [
-        *((words, out) for words, (out, _) in WRITES.items() if "OUT" in words),
-        ("records convert week.csv --split day --out OUT", "made"),
-        ("records generate --layout layout.json --tasks 9 --out OUT", "made"),
-        ("records perturb week.csv --magnitude 1 --out OUT", "made"),
-        (f"train week.csv --seeds 0:1 {TINY} --out OUT", "made"),
-        (f"train week.csv {TINY} --out OUT", "made"),
-    ],
-)
-def test_where_nothing_can_be_written_is_told_before_any_work(folder, run, words, out):
+def test_where_nothing_can_be_written_is_told_before_any_work(folder, run):
     """Folders for results are made if need be, those of files are not."""
-    before = sorted(folder.rglob("*"))
-    for place in [f"week.csv/{out}", *[f"none/{out}"] * ("." in out), f"{'x' * 250}{out}"]:
-        found = run(words.replace("OUT", place), 2)
-        assert found.out == "" and found.err.count("\n") == 1
-        assert any(x in found.err for x in ("not a directory", "no such file", "name too long"))
-    assert sorted(folder.rglob("*")) == before
+    folders = ["records convert week.csv --split day --out OUT"]
+    folders += ["records generate --layout layout.json --tasks 9 --out OUT"]
+    folders += ["records perturb week.csv --magnitude 1 --out OUT"]
+    folders += [f"train week.csv {more}{TINY} --out OUT" for more in ("", "--seeds 0:1 ")]
+    files = [(words, out) for words, (out, _) in WRITES.items() if "OUT" in words]
+    for words, out in (*files, *((words, "made") for words in folders)):
+        for place in [f"week.csv/{out}", *[f"none/{out}"] * ("." in out), f"{'x' * 250}{out}"]:
+            line = run(words.replace("OUT", place), 2).err
+            assert line.count("\n") == 1
+            assert any(x in line for x in ("not a directory", "no such file", "name too long"))
 
 
 def test_a_mapping_takes_no_name_of_what_is_written_beside_it(folder, run):
@@ -131,53 +122,47 @@ def test_a_mapping_takes_no_name_of_what_is_written_beside_it(folder, run):
     assert len(list(Path("made").iterdir())) == 3 and Path("made.left-out.csv").exists()
 
 
-def test_a_link_that_leads_to_nothing_stays(folder, run):
+def test_what_is_no_file_is_not_replaced(folder, run):
     Path("made.json").symlink_to("nowhere")
     assert "exists; expected a new name" in run("floor import plant.xml --out made.json", 2).err
     assert Path("made.json").is_symlink()
+    for out in (".", "-", "/dev/null"):
+        line = run(f"floor import plant.xml --force --out {out}", 2).err
+        assert "expected the name of a file" in line
 
 
-@pytest.mark.parametrize("out", [".", "-", "/dev/null"])
-def test_what_is_no_file_is_not_replaced(folder, run, out):
-    line = run(f"floor import plant.xml --force --out {out}", 2).err
-    assert "expected the name of a file" in line
-
-
-@pytest.mark.parametrize(
-    ("words", "name"),
-    [
+def test_default_names_replace_what_was_made_here_alone(folder, run):
+    for words, name in (
         ("replay EDD week.csv", "replay.html"),
         ("plot gantt EDD week.csv", "gantt.png"),
         ("plot curves run", "run/curves.png"),
-    ],
-)
-def test_default_names_replace_what_was_made_here_alone(folder, run, words, name):
-    assert main(words.split()) == main(words.split()) == 0
-    assert MARK.encode() in Path(name).read_bytes()
-    assert " exists; expected a new name" in run(f"{words} --out {name}", 2).err
-    Path(name).write_bytes(b"mine")
-    assert f": {Path(name)} exists; expected a new name" in run(words, 2).err
-    assert main([*words.split(), "--force"]) == 0
+    ):
+        assert main(words.split()) == main(words.split()) == 0
+        assert MARK.encode() in Path(name).read_bytes()
+        assert " exists; expected a new name" in run(f"{words} --out {name}", 2).err
+        Path(name).write_bytes(b"mine")
+        assert f": {Path(name)} exists; expected a new name" in run(words, 2).err
+        assert main([*words.split(), "--force"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("begin", "go_on"),
-    [
+def test_a_run_goes_on_in_its_own_folder_alone(folder, run):
+    for begin, go_on in (
         (f"train week.csv {TINY}", f"train --generations 2 {TINY[16:]}"),
         (f"rivals ppo week.csv {RIVAL}", "rivals ppo --steps 4000 --trials 0 --quiet"),
-    ],
-)
-def test_a_run_goes_on_in_its_own_folder_alone(folder, run, begin, go_on):
-    assert main([*begin.split(), "--out", "a"]) == 0
-    assert "policy.npz exists; expected a new name" in run(f"{begin} --out a", 2).err
-    Path("link.npz").symlink_to("a/run.npz")
-    for more in ("a/run.npz --out ./a", "a/run.npz", "link.npz --out a"):
-        assert main(f"{go_on} --resume {more}".split()) == 0
-    # A copy of the checkpoint elsewhere: what stands beside it is of something else.
-    Path("b").mkdir()
-    shutil.copy("a/run.npz", "b/saved.npz")
-    Path("b/config.json").write_text("{}")
-    assert f"{Path('b/config.json')} exists" in run(f"{go_on} --resume b/saved.npz", 2).err
+    ):
+        out, other = f"{begin[0]}-a", Path(f"{begin[0]}-b")
+        assert main([*begin.split(), "--out", out]) == 0
+        assert "policy.npz exists; expected a new name" in run(f"{begin} --out {out}", 2).err
+        link = Path(f"{out}.npz")
+        link.symlink_to(f"{out}/run.npz")
+        for more in (f"{out}/run.npz --out ./{out}", f"{out}/run.npz", f"{link} --out {out}"):
+            assert main(f"{go_on} --resume {more}".split()) == 0
+        # A copy of the checkpoint elsewhere: what stands beside it is of something else.
+        other.mkdir()
+        shutil.copy(f"{out}/run.npz", other / "saved.npz")
+        (other / "config.json").write_text("{}")
+        line = run(f"{go_on} --resume {other}/saved.npz", 2).err
+        assert f"{other / 'config.json'} exists" in line
 
 
 class Killed(BaseException):

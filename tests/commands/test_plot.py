@@ -1,6 +1,5 @@
 """`acerl-np plot` and the pictures that trainings leave: what users call, what is refused, what is kept."""
 
-import csv
 import json
 import shutil
 import sys
@@ -8,6 +7,8 @@ from pathlib import Path
 
 import numba
 import pytest
+from tables_and_refusals import write
+from team_tasks import TeamHere
 
 import acerl_np
 from acerl_np.commands.curves import RULES, draw_training, find_beside
@@ -26,6 +27,7 @@ def trained(tmp_path_factory):
     out = tmp_path_factory.mktemp("trained") / "both"
     with pytest.MonkeyPatch.context() as patch:
         hide_matplotlib(patch)
+        patch.setattr("acerl_np.support.processes.ProcessTeam", TeamHere)
         assert main([*TRAIN, "--seeds", "0:2", "--quiet", "--out", str(out)]) == 0
     return out
 
@@ -35,58 +37,41 @@ def hide_matplotlib(patch):
         patch.setitem(sys.modules, name, None)
 
 
-def write_index(path):
-    acerl_np.IndexPolicy.of_weights(approach=-1.0, lateness=0.5).save(path)
-    return path
-
-
-def write_run(folder):
-    folder.mkdir()
-    header = "generation,decisions,instance,makespan,tardiness,satisfied\n"
-    (folder / "curves.csv").write_text(header + "0,0,A,9,1,1\n8,90,A,8,1,1\n")
-    return folder
-
-
 @needs_jit
 def test_every_kind_has_a_name_of_its_own(empty, run, trained):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     both = empty / "both"
     shutil.copytree(trained, both)
-    write_index(both / "index.npz")
-    network = str(both / "seed0" / "policy.npz")
+    acerl_np.IndexPolicy.of_weights(approach=-1.0, lateness=0.5).save(both / "index.npz")
     before = {path: path.read_bytes() for path in empty.rglob("*") if path.is_file()}
+    network = "both/seed0/policy.npz"
     for words, name in (
-        (["curves", "both"], "both/curves.png"),
-        (["curves", "both/seed0"], "both/seed0/curves.png"),
-        (["curves", "both", "both/seed1"], "curves.png"),
-        (["gantt", "EDD", "DMH-01"], "gantt.png"),
-        (["floor", network, "DMH-02", "--trial", "1", "--greedy"], "traffic.png"),
-        (
-            ["compare", network, "EDD", "DMH-01", "DMH-02", "--trials", "2"],
-            "compare.png",
-        ),
-        (["sampler", "both"], "both/sampler.png"),
-        (["weights", "both/index.npz"], "both/weights.png"),
-        (["curves", "both", "--out", "a.svg"], "a.svg"),
+        ("curves both", "both/curves.png"),
+        ("curves both/seed0", "both/seed0/curves.png"),
+        ("curves both both/seed1", "curves.png"),
+        ("gantt EDD DMH-01", "gantt.png"),
+        (f"floor {network} DMH-02 --trial 1 --greedy", "traffic.png"),
+        (f"compare {network} EDD DMH-01 DMH-02 --trials 2", "compare.png"),
+        ("sampler both", "both/sampler.png"),
+        ("weights both/index.npz", "both/weights.png"),
+        ("curves both --out a.svg", "a.svg"),
     ):
-        assert run(["plot", *words]).out == f"{name}\n"
+        assert run(f"plot {words}").out == f"{name}\n"
         picture = Path(name)
         assert picture.read_bytes().startswith(b"<?xml" if name.endswith("svg") else PNG)
         picture.unlink()
     assert {path: path.read_bytes() for path in empty.rglob("*") if path.is_file()} == before
+    line = run(f"plot weights {network} --out a.png", 2).err
+    assert "a policy of form network" in line and "expected an index policy" in line
 
 
 @needs_jit
 def test_past_assignments_are_drawn_as_they_were_given(empty, run):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     instance = acerl_np.load_instance("DMH-01")
-    fleet = [vehicle.id for vehicle in instance.layout.vehicles]
-    rows = [
-        (name, fleet[k % len(fleet)], float(instance.arrival[k]))
-        for k, name in enumerate(instance.tasks)
-    ]
-    with open("past.csv", "w", newline="") as file:
-        csv.writer(file).writerows([("task", "vehicle", "start"), *rows])
+    tasks = enumerate(zip(instance.tasks, instance.arrival.tolist(), strict=True))
+    rows = [f"{name},{instance.layout.vehicles[k % 3].id},{time}" for k, (name, time) in tasks]
+    write(Path("past.csv"), "task,vehicle,start", *rows)
     for kind in ("gantt", "floor"):
         run(f"plot {kind} DMH-01 --past past.csv --out {kind}.svg")
     assert "past assignments on DMH-01" in Path("gantt.svg").read_text()
@@ -112,13 +97,6 @@ def test_the_papers_figures_stand_beside_its_own_records_alone(tmp_path):
 
 
 @needs_jit
-def test_weights_of_other_forms_are_refused(empty, run, trained):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    line = run(f"plot weights {trained}/seed0/policy.npz --out a.png", 2).err
-    assert "a policy of form network" in line and "expected an index policy" in line
-
-
-@needs_jit
 def test_a_training_leaves_a_picture_of_its_curves(empty, run):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     assert "picture one/curves.png" in run([*TRAIN, "--quiet", "--out", "one"]).out
@@ -135,28 +113,27 @@ def test_a_training_leaves_a_picture_of_its_curves(empty, run):
 
 
 @needs_jit
-@pytest.mark.parametrize("quiet", [[], ["--quiet"]])
-def test_a_training_without_matplotlib_says_so_once(empty, run, monkeypatch, quiet):
+def test_a_training_without_matplotlib_says_so_once(empty, run, monkeypatch):
     hide_matplotlib(monkeypatch)
     Path("one").mkdir()
-    Path("one/curves.png").write_text("of an earlier run")
-    err = run([*TRAIN, *quiet, "--out", "one", "--force"]).err
-    lines = [line for line in err.splitlines() if "curves.png" in line]
-    hint = (
-        "no curves.png: matplotlib is not installed; install it with: pip install 'acerl_np[plot]'"
-    )
-    assert lines == ([] if quiet else [hint])
-    assert not Path("one/curves.png").exists()
+    hint = "matplotlib is not installed; install it with: pip install 'acerl_np[plot]'"
+    for quiet in ([], ["--quiet"]):
+        Path("one/curves.png").write_text("of an earlier run")
+        err = run([*TRAIN, *quiet, "--out", "one", "--force"]).err
+        lines = [line for line in err.splitlines() if "curves.png" in line]
+        assert lines == ([] if quiet else [f"no curves.png: {hint}"])
+        assert not Path("one/curves.png").exists()
 
 
 def test_a_picture_that_fails_is_a_line_and_no_error(empty, capsys, monkeypatch):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    run = write_run(empty / "run")
-    assert draw_training(run, quiet=True) == run / "curves.png"
+    header = "generation,decisions,instance,makespan,tardiness,satisfied"
+    write(empty / "curves.csv", header, "0,0,A,9,1,1", "8,90,A,8,1,1")
+    assert draw_training(empty, quiet=True) == empty / "curves.png"
 
     def fail(*args, **kwargs):
         raise ValueError("no\nink")
 
     monkeypatch.setattr("acerl_np.pictures.trainings.draw_curves", fail)
-    assert draw_training(run, quiet=True) is None
+    assert draw_training(empty, quiet=True) is None
     assert capsys.readouterr().err == "no curves.png: ValueError: no ink\n"

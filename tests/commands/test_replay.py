@@ -20,9 +20,8 @@ def network(folder):
 
 def read_runs(path):
     text = Path(path).read_text(encoding="utf-8")
-    return json.loads(re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text)[1])[
-        "runs"
-    ]
+    script = re.search(r'<script type="application/json"[^>]*>(.*?)</script>', text)
+    return json.loads(script[1])["runs"]
 
 
 def test_defaults_write_a_page_and_print_one_line(folder, run):
@@ -31,6 +30,9 @@ def test_defaults_write_a_page_and_print_one_line(folder, run):
     assert shown == f"replay.html: STD {trace.makespan:.1f}/{trace.tardiness:.1f}\n"
     [episode] = read_runs("replay.html")
     assert (episode["label"], episode["makespan"]) == ("STD", trace.makespan)
+    # An unfinished episode says so.
+    shown = run("replay EDD DMH-01 --horizon 500").out
+    assert shown == "replay.html: EDD - (stopped at 500 s)\n"
 
 
 @pytest.mark.parametrize(
@@ -69,12 +71,9 @@ def test_the_trial_is_one_of_evaluate(folder, run):
 def test_files_of_one_name_keep_their_folders(network, run):
     Path("old").mkdir()
     Path("old/net.npz").write_bytes(Path("net.npz").read_bytes())
-    run("replay net.npz week.csv --against old/net.npz")
-    assert [episode["label"] for episode in read_runs("replay.html")] == ["net.npz", "old/net.npz"]
-    run("replay old/net.npz week.csv")
-    assert [episode["label"] for episode in read_runs("replay.html")] == ["net.npz"]
-
-
-def test_an_unfinished_episode_says_so(folder, run):
-    shown = run("replay EDD DMH-01 --horizon 500").out
-    assert shown == "replay.html: EDD - (stopped at 500 s)\n"
+    for words, labels in (
+        ("net.npz week.csv --against old/net.npz", ["net.npz", "old/net.npz"]),
+        ("old/net.npz week.csv", ["net.npz"]),
+    ):
+        run(f"replay {words}")
+        assert [episode["label"] for episode in read_runs("replay.html")] == labels

@@ -1,12 +1,12 @@
 """`--seeds`: a folder each, a summary, what is kept, processes, and what is refused."""
 
-import csv
-from concurrent.futures import Executor, Future
 from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tables_and_refusals import read_rows
+from team_tasks import Here
 
 import acerl_np
 from acerl_np.commands import train
@@ -20,30 +20,25 @@ TINY = "week.csv --generations 1 --population 2 --hidden 2"
 RIVAL = "week.csv --steps 50 --set hidden=4 --set collect=20"
 
 
-def read_summary():
-    return list(csv.DictReader(Path("all/summary.csv").read_text().splitlines()))
-
-
 def find_times():
     return {path: path.stat().st_mtime_ns for path in Path("all").rglob("policy.npz")}
 
 
-def test_seeds_are_what_single_runs_are(folder, run):
+def test_seeds_are_what_single_runs_are(folder, run, processes):
+    assert (read_seeds("3:5"), read_seeds("7")) == (range(3, 5), range(7, 8))
     shown, err = run(f"train {TINY} --trials 2 --seeds 3:5 --out all")
     assert "2/2 trainings" in err and "standard deviation" in shown
     for seed in (3, 4):
         run(f"train {TINY} --trials 0 --seed {seed} --quiet --out {seed}")
         for name in ("policy.npz", "curves.csv"):
-            assert (
-                Path(f"{seed}/{name}").read_bytes() == Path(f"all/seed{seed}/{name}").read_bytes()
-            )
+            assert Path(f"{seed}", name).read_bytes() == Path(f"all/seed{seed}", name).read_bytes()
         resumed = acerl_np.ACERL.resume(f"all/seed{seed}/run.npz")
         assert resumed.done and resumed.seed == seed
-    rows = read_summary()
+    rows = read_rows("all/summary.csv")
     assert [row["seed"] for row in rows] == ["3", "4", "mean", "standard deviation"]
-    values = [float(row["makespan"]) for row in rows]
-    assert values[2] == pytest.approx(np.mean(values[:2]))
-    assert values[3] == pytest.approx(np.std(values[:2], ddof=1))
+    first, second, mean, deviation = (float(row["makespan"]) for row in rows)
+    assert mean == pytest.approx(np.mean([first, second]))
+    assert deviation == pytest.approx(np.std([first, second], ddof=1))
 
 
 @pytest.mark.parametrize(
@@ -53,11 +48,11 @@ def test_seeds_are_what_single_runs_are(folder, run):
 def test_what_is_finished_is_kept_and_what_differs_is_not(folder, run, command, other):
     words = f"{command} --trials 2 --processes 1 --out all --seeds"
     run(f"{words} 0:2")
-    before, plain = find_times(), read_summary()
+    before, plain = find_times(), read_rows("all/summary.csv")
     assert list(plain[0]) == ["seed", "makespan", "tardiness", "satisfied"]
     shown, err = run(f"{words} 0:2 --more")
     assert "2/2 trainings" in err and "waiting: from arrival to pickup" in shown
-    rows = read_summary()
+    rows = read_rows("all/summary.csv")
     assert [{name: row[name] for name in plain[0]} for row in rows] == plain
     policy = acerl_np.load_policy("all/seed1/policy.npz")
     trials = acerl_np.evaluate_policy(policy, acerl_np.load_instance("week.csv"), trials=2, seed=1)
@@ -80,45 +75,26 @@ def test_records_held_back_judge_every_seed(folder, run):
     assert own[0].records == own[1].records and len(own[0].records) == 1
 
 
-def test_one_training_on_processes_has_the_same_bytes(folder, run):
+def test_one_training_on_processes_has_the_same_bytes(folder, run, processes):
     for name, more in (("a", ""), ("b", "--processes 2")):
         run(f"train {TINY} --trials 0 {more} --quiet --out {name}")
     assert Path("a/policy.npz").read_bytes() == Path("b/policy.npz").read_bytes()
 
 
-class Here(Executor):
-    """A worker in this thread, which takes only so many tasks."""
-
-    num_workers = 1
-
-    def __init__(self, last=100):
-        self.last = last
-
-    def submit(self, function, /, *arguments):
-        if self.last == 0:
-            raise RuntimeError("no more workers")
-        self.last -= 1
-        future = Future()
-        future.set_result(function(*arguments))
-        return future
-
-
-def test_a_training_whose_workers_are_gone_says_how_to_go_on(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_a_training_whose_workers_are_gone_says_how_to_go_on(empty, run, monkeypatch, capsys):
+    words = "train --population 8 --hidden 4 --generations 4 --trials 0 --quiet --out"
     team = Team(Here(last=5))  # two ranges a generation
-    monkeypatch.setattr(train, "open_team", lambda options: nullcontext(team))
-    options = ["--population", "8", "--hidden", "4", "--generations", "4", "--trials", "0"]
-    assert main(["train", *options, "--quiet", "--out", "run"]) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(train, "open_team", lambda options: nullcontext(team))
+        assert main(f"{words} run".split()) == 1
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "the executor takes no tasks: RuntimeError: no more workers" in err
     assert err.endswith("; go on with: acerl-np train --resume run/run.npz\n")
-    monkeypatch.undo()
-    monkeypatch.chdir(tmp_path)
     assert acerl_np.ACERL.resume("run/run.npz").generation == 2
     assert Path("run/policy.npz").exists()
-    assert main(["train", "--resume", "run/run.npz", "--trials", "0", "--quiet"]) == 0
-    assert main(["train", *options, "--quiet", "--out", "alone"]) == 0
+    run("train --resume run/run.npz --trials 0 --quiet")
+    run(f"{words} alone")
     assert Path("run/policy.npz").read_bytes() == Path("alone/policy.npz").read_bytes()
 
 
@@ -136,8 +112,3 @@ def test_a_folder_that_is_half_written_over_is_not_taken_for_whole(tmp_path, mon
         patch.setattr("acerl_np.experiments.seeds.write_atomically", fail)
         list(train_seeds([other], tmp_path, Team(Here())))
     assert [new for _, _, new in train_seeds([TASK], tmp_path, Team(Here()))] == [True]
-
-
-def test_seeds_are_read():
-    assert read_seeds("3:5") == range(3, 5)
-    assert read_seeds("7") == range(7, 8)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import struct
 import sys
+from pathlib import Path
 
 import pytest
-
-from acerl_np.commands.main import main
+from tables_and_refusals import read_rows
 
 event_pb2 = pytest.importorskip(
     "tensorboardX.proto.event_pb2", reason="needs tensorboardX: pip install -e '.[tensorboard]'"
@@ -32,65 +31,49 @@ def read_scalars(folder):
     return found
 
 
-def read_csv(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def check(folder, step):
     """Event files hold every line of the history and every look; `step` is the history's column of steps."""
     scalars = read_scalars(folder)
-    lines = read_csv(folder / "history.csv")
-    n = 0
+    lines, measures = read_rows(folder / "history.csv"), ("return_mean", "cost_mean", "satisfied")
     for line in lines:
         names = [name for name in line if name.startswith("DMH")]
         total = sum(int(line[name]) for name in names)
-        for name in names:
-            share = int(line[name]) / max(total, 1)
-            assert scalars[f"sampler/{name}", int(line[step])] == pytest.approx(share)
-        for name in ("return_mean", "cost_mean", "satisfied"):
-            value = scalars[f"population/{name}", int(line[step])]
-            assert value == pytest.approx(float(line[name]), rel=1e-6)
-            n += 1
-    assert n == len(
-        [key for key in scalars if key[0].endswith(("n_mean", "t_mean", "n/satisfied"))]
-    )
-    for line in read_csv(folder / "curves.csv"):
+        expected = {f"sampler/{name}": int(line[name]) / max(total, 1) for name in names}
+        expected |= {f"population/{name}": float(line[name]) for name in measures}
+        found = {tag: scalars[tag, int(line[step])] for tag in expected}
+        assert found == pytest.approx(expected, rel=1e-6)
+    tags = [tag for tag, _ in scalars if tag.startswith("population/") and tag.endswith(measures)]
+    assert len(tags) == len(measures) * len(lines)
+    for line in read_rows(folder / "curves.csv"):
         tag = f"policy/makespan/{line['instance']}", int(line["decisions"])
         if tag in scalars:  # the last line of curves.csv is looked at when it is written
             assert scalars[tag] == pytest.approx(float(line["makespan"]))
-    assert any(key[0].startswith("policy/") for key in scalars)
+    assert any(tag.startswith("policy/") for tag, _ in scalars)
 
 
-TRAIN = ["train", "DMH-01", "DMH-02", "--population", "8", "--trials", "0", "--quiet"]
+TRAIN = "train DMH-01 DMH-02 --population 8 --trials 0 --quiet"
 
 
-def test_a_training(tmp_path):
-    out = tmp_path / "run"
-    options = ["--generations", "9", "--tensorboard", "--out", str(out)]
-    assert main([*TRAIN, *options]) == 0
-    check(out, "decisions")
-    assert main(["train", "--resume", f"{out}/run.npz", "--generations", "11", "--quiet"]) == 0
-    resume = ["train", "--resume", f"{out}/run.npz", "--generations", "14", "--quiet"]
-    assert main([*resume, "--tensorboard", "--trials", "0"]) == 0
-    assert len(list((out / "tensorboard").iterdir())) == 2
-    steps = {step for tag, step in read_scalars(out) if tag == "population/return_mean"}
+def test_a_training(empty, run):
+    run(f"{TRAIN} --generations 9 --tensorboard --out run")
+    check(Path("run"), "decisions")
+    resume = "train --resume run/run.npz --quiet --trials 0 --generations"
+    run(f"{resume} 11")
+    run(f"{resume} 14 --tensorboard")
+    assert len(list(Path("run/tensorboard").iterdir())) == 2
+    steps = {step for tag, step in read_scalars(Path("run")) if tag == "population/return_mean"}
     # Two generations in between were not logged.
-    assert len(steps) == len(read_csv(out / "history.csv")) - 2
+    assert len(steps) == len(read_rows("run/history.csv")) - 2
 
 
-def test_a_compared_learner(tmp_path):
-    out = tmp_path / "run"
-    options = ["--steps", "12000", "--tensorboard", "--trials", "0", "--quiet", "--out", str(out)]
-    assert main(["rivals", "ppo", "DMH-01", *options]) == 0
-    check(out, "steps")
+def test_a_compared_learner(empty, run):
+    run("rivals ppo DMH-01 --steps 12000 --tensorboard --trials 0 --quiet --out run")
+    check(Path("run"), "steps")
 
 
-def test_a_missing_extra_is_one_line(tmp_path, capsys, monkeypatch):
+def test_a_missing_extra_is_one_line(empty, run, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    assert main([*TRAIN, "--tensorboard", "--out", str(tmp_path / "x")]) == 2
-    assert capsys.readouterr().err == (
+    assert run(f"{TRAIN} --tensorboard --out x", 2).err == (
         "acerl-np train: error: tensorboardX is not installed; install it with: "
         "pip install 'acerl_np[tensorboard]'\n"
     )
-    assert not (tmp_path / "x").exists()

@@ -8,12 +8,13 @@ import re
 from pathlib import Path
 
 import pytest
+from tables_and_refusals import list_unrefused
 
 import acerl_np
 from acerl_np.commands.whatif import VALUES, parse_factors, parse_values
 from acerl_np.evaluation.whatif import KNOBS
 
-UNREADABLE = (
+UNREADABLE = [
     "",
     "x",
     "3:",
@@ -26,24 +27,20 @@ UNREADABLE = (
     "1:2:-1",
     "0:1e9",
     "1:inf",
-)
+]
 WEEK = "whatif week.csv next.csv --vehicles 1:4"
 
 
-def test_each_knob_has_an_option():
-    assert [option.key for option in VALUES] == list(KNOBS)
-
-
 def test_values_are_read():
+    assert [option.key for option in VALUES] == list(KNOBS)
     assert parse_values("3:6") == [3, 4, 5, 6]
     assert parse_values("3:8:2,10") == [3, 5, 7, 10]
     assert parse_factors("0.8:1.4") == [0.8, 0.95, 1.1, 1.25, 1.4]
     assert parse_factors("1:2") == [1, 1.25, 1.5, 1.75, 2]
     assert parse_factors("0.8:1.1:0.1") == [0.8, 0.9, 1, 1.1]
     assert parse_factors("1.5") == parse_factors("1.5:1.5") == [1.5]
-    for text in UNREADABLE:
-        with pytest.raises(argparse.ArgumentTypeError, match="expected values such as 3:8"):
-            parse_values(text)
+    cases = dict.fromkeys(UNREADABLE, "expected values such as 3:8").items()
+    assert list_unrefused(parse_values, cases, argparse.ArgumentTypeError) == []
 
 
 def test_the_table_holds_the_base_and_the_answer(folder, run):
@@ -62,24 +59,21 @@ def test_the_table_holds_the_base_and_the_answer(folder, run):
     assert "4/4 settings" in found.err.replace("\n", " ")
 
 
-@pytest.mark.parametrize(
-    ("words", "titles"),
-    [
-        ("--objective waiting", ["waiting, s", "late, %", "utilisation, %"]),
+def test_each_measure_has_one_column(folder, run):
+    for words, titles in (
+        ("--objective waiting", "waiting, s  late, %  utilisation, %"),
         (
             "--objective makespan --target empty<40",
-            ["makespan, s", "late, %", "waiting, s", "empty, %", "utilisation, %"],
+            "makespan, s  late, %  waiting, s  empty, %  utilisation, %",
         ),
-    ],
-)
-def test_each_measure_has_one_column(folder, run, words, titles):
-    header, _, first, *lines = run(f"whatif week.csv --vehicles 4 {words}").out.splitlines()
-    assert re.split(r"\s{2,}", header)[3:-1] == titles
-    # The base has two vehicles and stands where it belongs.
-    assert [first.split()[0], lines[0].split()[0]] == ["2", "4"] and first.endswith(" base")
-    measure = "empty, as the target is" if "target" in words else "waiting"
-    expected = f"chosen by {measure}, on the record that judges it: there is no other."
-    assert f"best yardstick: {expected}" in lines
+    ):
+        header, _, first, *lines = run(f"whatif week.csv --vehicles 4 {words}").out.splitlines()
+        assert re.split(r"\s{2,}", header)[3:-1] == titles.split("  ")
+        # The base has two vehicles and stands where it belongs.
+        assert [first.split()[0], lines[0].split()[0]] == ["2", "4"] and first.endswith(" base")
+        measure = "empty, as the target is" if "target" in words else "waiting"
+        expected = f"chosen by {measure}, on the record that judges it: there is no other."
+        assert f"best yardstick: {expected}" in lines
 
 
 def test_tables_for_programs_say_what_evaluate_says(folder, run):
@@ -120,13 +114,8 @@ def test_a_picture_of_fleets_and_demands(folder, run):
         run(f"{words} --picture {name}")
     svg = Path("fleet.svg").read_text()
     assert Path("fleet.png").read_bytes()[:4] == b"\x89PNG"
-    for text in (
-        "tardiness (s)",
-        "utilisation (%)",
-        "EDD, demand 2",
-        "dashed: tardiness below 5 s",
-    ):
-        assert f"<!-- {text}" in svg or text in svg
+    texts = ["tardiness (s)", "utilisation (%)", "EDD, demand 2", "dashed: tardiness below 5 s"]
+    assert [text for text in texts if text not in svg] == []
     run(f"{words} --picture fleet.svg", 2)
     run(f"{words} --picture fleet.svg --force")
     assert Path("fleet.svg").read_text() == svg
@@ -146,6 +135,6 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("words", REFUSED)
-def test_what_cannot_be_is_said_in_a_line(folder, run, words):
-    assert REFUSED[words] in run(words, 2).err
+def test_what_cannot_be_is_said_in_a_line(folder, run):
+    said = {words: run(words, 2).err for words in REFUSED}
+    assert {words: line for words, line in said.items() if REFUSED[words] not in line} == {}

@@ -1,15 +1,24 @@
 """Records of chained tasks: columns, faults, files, and what moves, copies and parts them."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables_and_refusals import list_unrefused
 
 import acerl_np
-from acerl_np import Instance, Layout, LayoutError, RecordError, load_instance, load_suite
-from acerl_np.commands.main import main
+from acerl_np import (
+    InputError,
+    Instance,
+    Layout,
+    LayoutError,
+    RecordError,
+    load_instance,
+    load_suite,
+)
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.chains import count_before, find_roots
 from acerl_np.problem.demand import draw_shift
@@ -69,28 +78,31 @@ def test_unused_columns_change_nothing(tmp_path):
     assert "after" not in plain.rows()[0] and "machines" in plain.layout.to_dict()
 
 
-@pytest.mark.parametrize(
-    "lines, fault",
-    [
-        ("a,a,b,0,,a,,\n", "line 2: after: 'a' is the task itself; expected another"),
-        ("a,a,b,0,,z,,\n", "line 2: after: unknown task 'z'; expected a task of the record"),
-        (
-            "a,a,b,,,b,,\nb,a,b,,,c,,\nc,a,b,,,a,,\n",
-            "line 2: after: 'a' follows itself by way of 'b', 'c'; expected a chain",
-        ),
-        ("a,a,d,0,,,5,\n", "line 2: processing: read \"5\"; expected 0 at 'd', as it is none"),
-        ("a,a,e,0,,,,\nb,a,b,,,a,,\n", "line 2: delivery: unknown site 'e'"),
-        ("b,a,b,0,,,,soon\n", 'line 2: announced: read "soon"; expected a number of seconds'),
-        (
-            "a,a,b,07:00,07:30,,,\nb,b,c,,07:40,a,,\n",
-            'line 3: expiry_time: read "07:40"; expected a number of seconds after the task is ready',
-        ),
-    ],
-)
-def test_faults_of_chains(tmp_path, lines, fault):
-    with pytest.raises(RecordError) as error:
-        read(tmp_path, lines)
-    assert fault in str(error.value) and "\n" not in str(error.value)
+FAULTS = [
+    ("a,a,b,0,,a,,\n", "line 2: after: 'a' is the task itself; expected another"),
+    ("a,a,b,0,,z,,\n", "line 2: after: unknown task 'z'; expected a task of the record"),
+    (
+        "a,a,b,,,b,,\nb,a,b,,,c,,\nc,a,b,,,a,,\n",
+        "line 2: after: 'a' follows itself by way of 'b', 'c'; expected a chain",
+    ),
+    ("a,a,d,0,,,5,\n", "line 2: processing: read \"5\"; expected 0 at 'd', as it is none"),
+    ("a,a,e,0,,,,\nb,a,b,,,a,,\n", "line 2: delivery: unknown site 'e'"),
+    ("b,a,b,0,,,,soon\n", 'line 2: announced: read "soon"; expected a number of seconds'),
+    (
+        "a,a,b,07:00,07:30,,,\nb,b,c,,07:40,a,,\n",
+        'line 3: expiry_time: read "07:40"; expected a number of seconds after the task is ready',
+    ),
+]
+
+
+def test_faults_of_chains_and_machines(tmp_path):
+    assert list_unrefused(lambda lines: read(tmp_path, lines), FAULTS, RecordError) == []
+    cases = [
+        ([{"site": "z"}], "machines[0].site: unknown site 'z'"),
+        ([{"site": "b"}, {"site": "b"}], "machines[1].site: 'b' again"),
+    ]
+    layout = Layout.from_dict
+    assert list_unrefused(lambda own: layout(FLOOR | {"machines": own}), cases, LayoutError) == []
 
 
 def test_what_follows_a_bad_row_is_left_out_with_it(tmp_path):
@@ -98,18 +110,6 @@ def test_what_follows_a_bad_row_is_left_out_with_it(tmp_path):
     with pytest.warns(acerl_np.RecordWarning):
         [instance] = read(tmp_path, lines, export=Export(skip_bad=True))
     assert instance.tasks == ("d",)
-
-
-@pytest.mark.parametrize(
-    "machines, error",
-    [
-        ([{"site": "z"}], r"machines\[0\].site: unknown site 'z'"),
-        ([{"site": "b"}, {"site": "b"}], r"machines\[1\].site: 'b' again"),
-    ],
-)
-def test_bad_machines(machines, error):
-    with pytest.raises(LayoutError, match=error):
-        Layout.from_dict(FLOOR | {"machines": machines})
 
 
 def test_a_chain_stays_in_the_shift_of_its_first_task(tmp_path):
@@ -144,20 +144,16 @@ def make_chains(n=40):
 
 def test_noise_and_demand_keep_chains():
     record = make_chains()
-    noised = acerl_np.perturb(record, 20, seed=3)
-    moved = {}
-    for k, task in enumerate(noised.tasks):
-        moved.setdefault(task[1:], set()).add(
-            noised.arrival[k] - record.arrival[record.tasks.index(task)]
-        )
-    assert all(len(by) == 1 for by in moved.values()) and len(set.union(*moved.values())) > 5
-    more = draw_shift(record, 1.5, seed=1)
+    noised, more = acerl_np.perturb(record, 20, seed=3), draw_shift(record, 1.5, seed=1)
+    before = dict(zip(record.tasks, record.arrival, strict=True))
+    moves = {(x[1:], y - before[x]) for x, y in zip(noised.tasks, noised.arrival, strict=True)}
+    assert len(moves) == 40 and len({move for _, move in moves}) > 5
     assert more.n_tasks == 180 and (more.after >= 0).sum() == 120
     for item in (noised, more):
         for k in np.flatnonzero(item.after >= 0):
             # The copy's own predecessor, not that of the first.
-            name, before = item.tasks[k], item.tasks[item.after[k]]
-            assert before[0] == {"b": "a", "c": "b"}[name[0]] and before[1:] == name[1:]
+            name, first = item.tasks[k], item.tasks[item.after[k]]
+            assert first[0] == {"b": "a", "c": "b"}[name[0]] and first[1:] == name[1:]
         assert (np.diff(item.arrival[item.root]) >= 0).all()
 
 
@@ -182,14 +178,13 @@ def test_roots_are_where_walking_ends(numbers):
 def test_the_yardstick_is_as_published():
     """EX11 by hand, and of all forty the ways and the sums of processing."""
     [first, *_] = suite = load_suite("bu-all")
-    assert [item.name for item in suite[-4:]] == ["EX101", "EX102", "EX103", "EX104"]
+    names = [item.name for item in suite]
+    assert names[-4:] == ["EX101", "EX102", "EX103", "EX104"]
     assert sorted(item.name for k in range(1, 11) for item in load_suite(f"bu-{k}")) == sorted(
-        item.name for item in suite
+        names
     )
-    rows = [
-        (r["task"], r["pickup"], r["delivery"], r["after"], r["processing"]) for r in first.rows()
-    ]
-    assert rows[:4] == [
+    columns = ("task", "pickup", "delivery", "after", "processing")
+    assert [tuple(row[x] for x in columns) for row in first.rows()[:4]] == [
         ("j1-1", "lu", "m1", "", 8.0),
         ("j1-2", "m1", "m2", "j1-1", 16.0),
         ("j1-3", "m2", "m4", "j1-2", 12.0),
@@ -204,58 +199,47 @@ def test_the_yardstick_is_as_published():
         assert (item.after < 0).sum() == len(jobs)
         assert (item.arrival == 0).all() and np.isinf(item.expiry).all()
         assert [v.start for v in item.layout.vehicles] == ["lu", "lu"]
-    times = np.array([numbers["layouts"][str(k)] for k in range(1, 5)])
-    jobs = [job for jobs in numbers["job_sets"].values() for job in jobs]
     # Sums over the published tables.
+    times = np.array([numbers["layouts"][str(k)] for k in range(1, 5)])
     assert times.sum(axis=(1, 2)).tolist() == [160, 128, 140, 200]
+    jobs = [job for jobs in numbers["job_sets"].values() for job in jobs]
     assert sum(map(len, jobs)) == 171 and sum(t for job in jobs for _, t in job) == 2112
 
 
-def test_the_yardstick_is_imported_from_its_numbers(tmp_path, capsys):
-    path = str(bundled_instances()["EX11"])
-    main(["records", "import", "bilge-ulusoy", path, "--out", str(tmp_path / "made")])
-    made = load_instance(tmp_path / "made" / "bilge-ulusoy-3" / "EX53.csv")
+def test_the_yardstick_is_imported_from_its_numbers(empty, run):
+    path = bundled_instances()["EX11"]
+    run(f"records import bilge-ulusoy {path} --out made")
+    made = load_instance("made/bilge-ulusoy-3/EX53.csv")
     assert made.content_hash == load_instance("EX53").content_hash
     known = next(x for x in import_bilge_ulusoy(path, announced=True) if x.name == "EX53")
-    assert np.isinf(known.announced[known.after >= 0]).all()
-    assert (known.announced[known.after < 0] == 0).all()
-    numbers = json.loads(bundled_instances()["EX11"].read_text(encoding="utf-8"))
-    bad = tmp_path / "bad.json"
-    for where, value, fault in (
-        (
-            ("layouts", "2", 0, 1),
-            15,
-            r"layouts.2\[0\]\[1\]: read 15.0; expected at most 14, the time by",
-        ),
-        (("layouts", "2", 1, 1), 1, r"layouts.2\[1\]\[1\]: read 1.0; expected 0 from a station to"),
-        (
-            ("job_sets", "1", 0, 1, 0),
-            1,
-            r"job_sets.1\[0\]\[1\]: read 1.0; expected another machine",
-        ),
-        (
-            ("job_sets", "1", 0, 1, 0),
-            7,
-            r"job_sets.1\[0\]\[1\]: read 7.0; expected a machine of 1 to 4",
-        ),
-        (("layouts",), {}, "layouts: read {}; expected at least one"),
-        (("job_sets",), {}, "job_sets: read {}; expected at least one"),
-    ):
-        data = json.loads(json.dumps(numbers))
-        at = data
-        for key in where[:-1]:
+    expected = np.where(known.after >= 0, np.inf, 0.0)
+    assert known.announced.tolist() == expected.tolist()
+
+    def read(change):
+        (*where, last), value = change
+        data = at = json.loads(path.read_text(encoding="utf-8"))
+        for key in where:
             at = at[key]
-        at[where[-1]] = value
-        bad.write_text(json.dumps(data))
-        with pytest.raises((LayoutError, RecordError), match=fault):
-            import_bilge_ulusoy(bad)
+        at[last] = value
+        Path("bad.json").write_text(json.dumps(data))
+        import_bilge_ulusoy(Path("bad.json"))
+
+    way, machine = ("layouts", "2"), ("job_sets", "1", 0, 1, 0)
+    place = "job_sets.1[0][1]: read"
+    cases = [
+        (((*way, 0, 1), 15), "layouts.2[0][1]: read 15.0; expected at most 14, the time by"),
+        (((*way, 1, 1), 1), "layouts.2[1][1]: read 1.0; expected 0 from a station to"),
+        ((machine, 1), f"{place} 1.0; expected another machine"),
+        ((machine, 7), f"{place} 7.0; expected a machine of 1 to 4"),
+        ((("layouts",), {}), "layouts: read {}; expected at least one"),
+        ((("job_sets",), {}), "job_sets: read {}; expected at least one"),
+    ]
+    assert list_unrefused(read, cases) == []
 
 
 def test_no_observation_shows_chains():
     record = load_instance("EX11")
-    with pytest.raises(
-        acerl_np.InputError, match=r"EX11: has tasks that follow others.*no observation"
-    ):
+    with pytest.raises(InputError, match=r"EX11: has tasks that follow others.*no observation"):
         acerl_np.ACERL(record, acerl_np.Config())
     network = acerl_np.Agent(lambda seen, mask: mask.argmax(axis=1), load_instance("DMH-01"))
     with pytest.raises(acerl_np.PolicyError, match="no observation shows"):

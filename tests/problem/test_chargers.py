@@ -8,6 +8,7 @@ import naive_full
 import pytest
 import worlds
 from hypothesis import given, settings
+from tables_and_refusals import list_unrefused
 from worlds import make_task, straight_floor
 
 import acerl_np
@@ -36,64 +37,43 @@ def floor(*chargers, battery=BATTERY, vehicles=({"id": "v", "start": "A"},), **k
 
 DEAD_END = [{"a": "A", "b": "B"}, {"a": "B", "b": "C", "one_way": True}]
 
-FAULTS = {
-    "unknown charger": (floor("X"), "chargers[0].site: unknown site 'X'; expected the id"),
-    "charger twice": (floor("A", "B", "A"), "chargers[2].site: 'A' again; expected each site once"),
-    "place twice": (
-        floor("A", parking={"places": [{"site": "B"}, {"site": "B", "places": 2}]}),
-        "parking.places[1].site: 'B' again; expected each site once",
-    ),
-    "unknown place": (
-        floor("A", parking={"places": [{"site": "X"}]}),
-        "parking.places[0].site: unk",
-    ),
-    "no chargers": (floor() | {"chargers": []}, "chargers: read 0 entries; expected a list of 1"),
-    "no key of chargers": (
-        straight_floor([{"id": "v", "start": "A"}], battery=BATTERY),
-        "no chargers",
-    ),
-    "order": (
+PLACE = {"places": [{"site": "B"}, {"site": "B", "places": 2}]}
+BACK = [{"a": "A", "b": "B", "one_way": True}, {"a": "B", "b": "C"}]
+FAULTS = [
+    (floor("X"), "chargers[0].site: unknown site 'X'; expected the id"),
+    (floor("A", "B", "A"), "chargers[2].site: 'A' again; expected each site once"),
+    (floor("A", parking=PLACE), "parking.places[1].site: 'B' again; expected each site once"),
+    (floor("A", parking={"places": [{"site": "X"}]}), "parking.places[0].site: unk"),
+    (floor() | {"chargers": []}, "chargers: read 0 entries; expected a list of 1"),
+    (straight_floor([{"id": "v", "start": "A"}], battery=BATTERY), "no chargers"),
+    (
         floor("A", battery=BATTERY | {"good": 200}),
         "battery: read critical 100, resume 300, good 200, full 1000, capacity 1000; expected them",
     ),
-    "start": (
-        floor("A", battery=BATTERY | {"start": 1001}),
-        "battery.start: read 1001; expected at most",
-    ),
-    "own battery": (
+    (floor("A", battery=BATTERY | {"start": 1001}), "battery.start: read 1001; expected at most"),
+    (
         floor("A", vehicles=[{"id": "v", "start": "A", "battery": BATTERY | {"critical": 48}}]),
-        "vehicles[0].battery.critical: read 48; expected at least 49, for 2 s of any "
-        "use and the 16 s from 'C'",
+        "vehicles[0].battery.critical: read 48; expected at least 49, for 2 s of any use and the 16 s from",
     ),
-    "unreached charger": (
+    (
         floor("C") | {"edges": [{"a": a, "b": "B", "one_way": True} for a in "AC"]},
         "chargers[0].site: 'C' cannot be reached from 'A', where 'v' starts",
     ),
-    "no way back": (
-        floor("A") | {"edges": [{"a": "A", "b": "B", "one_way": True}, {"a": "B", "b": "C"}]},
-        "chargers: none can be reached from 'B', where 'v' may come to",
-    ),
-    "charger at a dead end": (
+    (floor("A") | {"edges": BACK}, "chargers: none can be reached from 'B', where 'v' may come to"),
+    (
         floor("C") | {"edges": DEAD_END},
         "chargers[0].site: no edge leads away from 'C'; expected a site that a vehicle can leave",
     ),
-    "place at a dead end": (
+    (
         floor("A", parking={"places": [{"site": "A"}, {"site": "C"}]}) | {"edges": DEAD_END},
         "parking.places[1].site: no edge leads away from 'C'",
     ),
-    "half a unit": (
-        floor("A", battery=BATTERY | {"idle": 0.5}),
-        "battery.idle: read 0.5; expected a whole",
-    ),
-}
+    (floor("A", battery=BATTERY | {"idle": 0.5}), "battery.idle: read 0.5; expected a whole"),
+]
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_layout_that_no_vehicle_can_charge_on_is_refused_in_a_line(name):
-    data, fragment = FAULTS[name]
-    with pytest.raises(LayoutError) as error:
-        Layout.from_dict(data)
-    assert fragment in str(error.value) and "\n" not in str(error.value)
+def test_a_layout_that_no_vehicle_can_charge_on_is_refused_in_a_line():
+    assert list_unrefused(Layout.from_dict, FAULTS, LayoutError) == []
 
 
 @settings(max_examples=60, deadline=None)
@@ -201,15 +181,11 @@ def test_slots_are_dealt_and_batteries_are_copied():
     layout = Layout.from_dict(floor("A", "B", "C", vehicles=own))
     for n, slots in ((1, [1]), (2, [1, 1]), (5, [2, 2, 1])):
         assert [charger.slots for charger in deal_slots(layout, n).chargers] == slots
-    for floor_, n in ((layout, 0), (acerl_np.load_layout("dmh"), 2)):
-        with pytest.raises(InputError, match="chargers: read"):
-            deal_slots(floor_, n)
-    bare = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}], chargers=[{"site": "A"}]))
-    with pytest.raises(
-        InputError, match="chargers: read 2 slots on a floor where no vehicle has a"
-    ):
-        deal_slots(bare, 2)
     assert [x.full for x in resize_fleet(layout, 4).batteries] == [1000, 900, 1000, 900]
+    bare = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}], chargers=[{"site": "A"}]))
+    cases = [((layout, 0), "chargers: read"), ((acerl_np.load_layout("dmh"), 2), "chargers: read")]
+    cases += [((bare, 2), "chargers: read 2 slots on a floor where no vehicle has a")]
+    assert list_unrefused(lambda given: deal_slots(*given), cases) == []
 
 
 def test_bounds_hold_where_vehicles_charge_and_park():
@@ -232,17 +208,16 @@ PLUG = """<locationType name="Plug"><allowedOperation name="Akku laden"/></locat
 
 
 def plant(*vehicles):
-    points = "".join(f'<point name="{k}" xPosition="0" yPosition="{ord(k)}000"/>' for k in "ab")
-    way = (
+    body = "".join(f'<point name="{k}" xPosition="0" yPosition="{ord(k)}000"/>' for k in "ab")
+    body += (
         '<path name="p" sourcePoint="a" destinationPoint="b" length="9000" maxReverseVelocity="9"/>'
     )
-    fleet = ""
+    inner = '<property name="x:rechargeOperation" value="Akku laden"/>'
+    inner += '<property name="loopback:initialPosition" value="a"/>'
     for k, shares in enumerate(vehicles):
         given = "".join(f' {name}="{x}"' for name, x in zip(LEVELS, shares, strict=False))
-        inner = '<property name="x:rechargeOperation" value="Akku laden"/>'
-        inner += '<property name="loopback:initialPosition" value="a"/>'
-        fleet += f'<vehicle name="v{k}" maxVelocity="1000"{given}>{inner}</vehicle>'
-    return f"<model>{points}{way}{PLUG}{fleet}</model>"
+        body += f'<vehicle name="v{k}" maxVelocity="1000"{given}>{inner}</vehicle>'
+    return f"<model>{body}{PLUG}</model>"
 
 
 def test_levels_and_chargers_come_from_a_plant_model():
@@ -252,19 +227,15 @@ def test_levels_and_chargers_come_from_a_plant_model():
     assert data["chargers"] == [{"site": "P1"}]
     assert all("battery" not in vehicle for vehicle in data["vehicles"])
     [said] = [line for line in warnings if "energy" in line]
-    assert said.startswith(
-        "energy levels of vehicles: 2 (v0, v2) left out; no vehicle has to charge"
-    )
+    levels = "energy levels of vehicles: 2 (v0, v2) left out; no vehicle has to charge"
+    assert said.startswith(levels)
     data, warnings = import_opentcs(text, battery=given | {"full": 1999})
     first, none, third = (vehicle.get("battery") for vehicle in data["vehicles"])
-    assert none is None
     keys = ("critical", "resume", "good", "full")
-    assert [first[key] for key in keys] == [600, 900, 1800, 1999]
+    assert [first[key] for key in keys] == [600, 900, 1800, 1999] and none is None
     assert [third[key] for key in keys] == [600, 1200, 1800, 1999]
-    assert [line.partition(":")[0] for line in warnings if "evel" in line] == [
-        "vehicle[3]",
-        "energy levels",
-    ]
+    places = [line.partition(":")[0] for line in warnings if "evel" in line]
+    assert places == ["vehicle[3]", "energy levels"]
     with pytest.raises(LayoutError, match=r"vehicle\[1\].energyLevelCritical: read .*percent"):
         import_opentcs(plant(("much",)), battery=given)
 

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from worlds import make_task
 
 import acerl_np
 from acerl_np.problem.demand import draw_shift, find_bursts
@@ -16,16 +17,7 @@ KEPT = ("pickup", "delivery", "expiry", "handling_time", "demand", "priority")
 
 def make_record(rows, layout=None):
     """A record on the DMH floor of (pickup, delivery, arrival)."""
-    names = ("pickup", "delivery", "arrival_time")
-    rows = [
-        {
-            "task": f"t{k}",
-            "expiry_time": 60 + k,
-            "handling_time": k % 7,
-            **dict(zip(names, row, strict=True)),
-        }
-        for k, row in enumerate(rows)
-    ]
+    rows = [make_task(f"t{k}", *row, 60 + k, handling_time=k % 7) for k, row in enumerate(rows)]
     return acerl_np.Instance.from_rows("day", layout or acerl_np.load_layout("dmh"), rows)
 
 
@@ -128,12 +120,8 @@ def test_draws_are_keyed_by_the_tasks_alone(shifts):
     small = record.layout.with_fleet(record.layout.vehicles[:1])
     rows = draw_shift(acerl_np.Instance.from_rows("x", small, record.rows()), 1.3, seed=1).rows()
     assert rows == first.rows()
-    half = acerl_np.Instance.from_rows(
-        "x", small, [{**record.rows()[0], "arrival_time": 0.5}, record.rows()[1]]
-    )
+    rows = [{**record.rows()[0], "arrival_time": 0.5}, record.rows()[1]]
+    half = acerl_np.Instance.from_rows("x", small, rows)
     assert draw_shift(half, 9.5, seed=1).n_tasks > 15
-
-
-def test_a_demand_that_leaves_no_task_is_refused():
     with pytest.raises(InputError, match=r"day: demand 0\.01 leaves no task"):
         draw_shift(make_record([("p0", "p1", 0)]), 0.01)

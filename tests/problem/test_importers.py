@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from pathlib import Path
 
 import pytest
@@ -23,43 +24,31 @@ PLANT = (DATA / "plant.xml").read_text()
 CORNER = [{"x": 0, "y": 0}, {"x": 3, "y": 0}, {"x": 3, "y": 4}]
 
 
-def lif(nodes=("a", "b"), edges=("ab",), stations=(), **layout):
-    """Return a LIF text; an edge "ab" goes from a to b, nodes lie 3 m apart on a line."""
-    return json.dumps(
-        {
-            "layouts": [
-                {
-                    "nodes": [
-                        {"nodeId": name, "nodePosition": {"x": 3 * nodes.index(name), "y": 0}}
-                        for name in nodes
-                    ],
-                    "edges": [
-                        {"startNodeId": e[0], "endNodeId": e[1]} if len(e) == 2 else e
-                        for e in edges
-                    ],
-                    "stations": [
-                        {"stationId": name, "interactionNodeIds": list(at)} for name, at in stations
-                    ],
-                    **layout,
-                }
-            ]
-        }
-    )
+def lif(nodes=("a", "b"), edges=("ab",), stations=(), edit=None, **layout):
+    """Return a LIF text; an edge "ab" goes from a to b, nodes lie 3 m apart on a line; `edit` changes it."""
+    places = {name: {"x": 3 * nodes.index(name), "y": 0} for name in nodes}
+    ends = [{"startNodeId": e[0], "endNodeId": e[1]} if len(e) == 2 else e for e in edges]
+    layout = {
+        "nodes": [{"nodeId": name, "nodePosition": dict(places[name])} for name in nodes],
+        "edges": ends,
+        "stations": [{"stationId": name, "interactionNodeIds": list(at)} for name, at in stations],
+        **layout,
+    }
+    if edit is not None:
+        edit(layout)
+    return json.dumps({"layouts": [layout]})
 
 
 def levels(*pairs):
     """A building whose levels, pairs of layoutId and layoutLevelId, differ in their only node."""
-    text = [lif([f"n{k}"], [], layoutId=a, layoutLevelId=b) for k, (a, b) in enumerate(pairs)]
-    return json.dumps(
-        {"layouts": [layout for item in text for layout in json.loads(item)["layouts"]]}
-    )
+    texts = [lif([f"n{k}"], [], layoutId=a, layoutLevelId=b) for k, (a, b) in enumerate(pairs)]
+    return json.dumps({"layouts": [json.loads(text)["layouts"][0] for text in texts]})
 
 
 def plant(body, points="ab"):
-    lines = [
-        f'<point name="{name}" xPosition="{3000 * k}" yPosition="0"/>'
-        for k, name in enumerate(points)
-    ]
+    lines = (
+        f'<point name="{x}" xPosition="{3000 * k}" yPosition="0"/>' for k, x in enumerate(points)
+    )
     return f'<model name="m">{"".join(lines)}{body}</model>'
 
 
@@ -73,31 +62,29 @@ def ways(layout):
     return [(e["a"], e["b"], e["length"], e["one_way"]) for e in layout["edges"]]
 
 
+def places(layout):
+    return {site["id"]: (site["x"], site["y"], site["kind"]) for site in layout["sites"]}
+
+
 def test_the_lif_sample_is_carried_over():
     layout, warnings = import_floor(DATA / "hall.lif.json")
-    assert layout["name"] == "ground"
-    sites = {site["id"]: (site["x"], site["y"], site["kind"]) for site in layout["sites"]}
-    assert sites == {
-        "n1": (0, 0, "station"),
-        "pick": (20, 0, "station"),
-        "n3": (30, 10, "station"),
-        "drop": (20, 20, "station"),
-        "n5": (0, 20, "station"),
-        "6": (-10, 20, ""),
-    }
+    assert (layout["name"], layout["vehicles"]) == ("ground", [])
+    stations = {"n1": (0, 0), "pick": (20, 0), "n3": (30, 10), "drop": (20, 20), "n5": (0, 20)}
+    expected = {name: (*at, "station") for name, at in stations.items()}
+    assert places(layout) == {**expected, "6": (-10, 20, "")}
     # A quarter of a circle, sampled; its straight line would be 14.14 m.
-    arc = layout["edges"][1].pop("length")
+    arc = layout["edges"][1]["length"]
     assert arc == pytest.approx(5 * math.pi, rel=1e-4) and arc < 5 * math.pi
-    layout["edges"][1]["length"] = None
     assert ways(layout) == [
         ("n1", "pick", 20.0, True),
-        ("pick", "n3", None, True),
+        ("pick", "n3", arc, True),
         ("n3", "drop", 14.142136, True),
         ("drop", "n5", 20.0, True),
         ("n5", "n1", 20.0, True),
         ("n5", "6", 10.0, False),
     ]
-    assert layout["vehicles"] == []
+    assert layout["aliases"] == {"n2": "pick", "n4": "drop", "Goods in": "pick"}
+    assert layout["stations"] == {"wide": ["n1", "n3"], "upper": ["n5"], "lower": ["n5"]}
     assert warnings == [
         'layouts[0].nodes[0].nodePosition.x: read the text "0.0" as a number',
         "numbers as texts: 4 more like these",
@@ -113,14 +100,14 @@ def test_the_lif_sample_is_carried_over():
 def test_the_plant_model_is_carried_over():
     layout, warnings = import_floor(DATA / "plant.xml")
     assert layout["name"] == "plant"
-    sites = {site["id"]: (site["x"], site["y"], site["kind"]) for site in layout["sites"]}
-    assert sites == {
+    assert places(layout) == {
         "P1": (0, 0, ""),
         "Inbound": (12, 0, "Shelf"),
         "P3": (12, 8, ""),
         "Outbound": (0, 8, "Shelf"),
         "Park": (-3, 8, "parking"),
     }
+    assert layout["aliases"] == {"P2": "Inbound", "P4": "Outbound"} and "stations" not in layout
     assert ways(layout) == [
         ("P1", "Inbound", 12.0, True),
         ("Inbound", "P3", 9.5, False),  # reversible
@@ -140,53 +127,28 @@ def test_the_plant_model_is_carried_over():
     ]
 
 
-@pytest.mark.parametrize("name", ["hall.lif.json", "plant.xml"])
-def test_imported_floors_are_loaded_and_played(tmp_path, name):
-    data, _ = import_floor(DATA / name)
-    ends = ("pick", "drop") if "lif" in name else ("Inbound", "Outbound")
-    data["vehicles"] = data["vehicles"] or [{"id": "v1", "start": ends[0]}]
-    (tmp_path / "layout.json").write_text(json.dumps(data))
-    layout = acerl_np.load_layout(tmp_path / "layout.json")
-    assert len(layout.sites) == len(data["sites"]) and len(layout.edges) == len(data["edges"])
-    row = {"task": "t", "pickup": ends[0], "delivery": ends[1]}
-    instance = acerl_np.Instance.from_rows(
-        "one", layout, [{**row, "arrival_time": 5, "expiry_time": 100}]
-    )
-    sim = acerl_np.Simulator([instance])
-    sim.reset()
-    while not sim.done.all():
-        sim.step(sim.action_mask.argmax(axis=1))
-    if "lif" in name:  # from where it stands over the arc to the delivery
-        assert sim.makespan[0] == math.ceil(5 + 5 * math.pi + math.hypot(10, 10))
-    else:  # Truck-1: 12 m to the pickup; 9.5 m at 1 m/s and 12 m at 0.3 m/s to the delivery
-        assert sim.schedule(0).vehicle[0] == "Truck-1"
-        assert sim.makespan[0] == math.ceil(5 + 12 + 9.5 + 12 / 0.3)
-
-
 def test_opposite_edges_of_equal_length_become_one():
     layout, warnings = import_lif(lif(edges=("ab", "ba")))
     assert ways(layout) == [("a", "b", 3.0, False)] and warnings == []
-    both = path() + path("b", "a")
-    assert ways(import_opentcs(plant(both))[0]) == [("a", "b", 3.0, False)]
-    both = path() + path("b", "a", length=4000)
-    assert ways(import_opentcs(plant(both))[0]) == [("a", "b", 3.0, True), ("b", "a", 4.0, True)]
+    for length, expected in (
+        (3000, [("a", "b", 3.0, False)]),
+        (4000, [("a", "b", 3.0, True), ("b", "a", 4.0, True)]),
+    ):
+        assert ways(import_opentcs(plant(path() + path("b", "a", length=length)))[0]) == expected
 
 
 def test_stations_name_sites_only_where_nothing_is_ambiguous():
-    def ids(**parts):
-        layout, warnings = import_lif(lif(**parts))
-        return [site["id"] for site in layout["sites"]], warnings
-
-    assert ids(stations=[("S", "a")]) == (["S", "b"], [])
-    assert ids(stations=[("a", "a")]) == (["a", "b"], [])
-    found, warnings = ids(stations=[("b", "a")])
-    assert found == ["a", "b"] and "another node has this id" in warnings[0]
-    found, warnings = ids(stations=[("S", "ab")])
-    assert found == ["a", "b"] and "2 nodes (a, b)" in warnings[0]
-    found, warnings = ids(stations=[("S", "a"), ("T", "a")])
-    assert found == ["a", "b"] and "2 stations (S, T)" in warnings[0]
-    found, warnings = ids(stations=[("S", "a"), ("S", "b")])
-    assert found == ["S", "b"] and "'S': again, left out" in warnings[0]
+    for stations, ids, said in (
+        ([("S", "a")], ["S", "b"], []),
+        ([("a", "a")], ["a", "b"], []),
+        ([("b", "a")], ["a", "b"], ["another node has this id"]),
+        ([("S", "ab")], ["a", "b"], ["2 nodes (a, b)"]),
+        ([("S", "a"), ("T", "a")], ["a", "b"], ["2 stations (S, T)"]),
+        ([("S", "a"), ("S", "b")], ["S", "b"], ["'S': again, left out"]),
+    ):
+        layout, warnings = import_lif(lif(stations=stations))
+        assert [site["id"] for site in layout["sites"]] == ids
+        assert all(map(operator.contains, warnings, said)) and len(warnings) == len(said)
 
 
 def test_optional_parts_may_be_missing_and_the_version_is_not_looked_at():
@@ -198,26 +160,20 @@ def test_optional_parts_may_be_missing_and_the_version_is_not_looked_at():
 
 
 def test_a_floor_without_edges_is_said():
-    data = json.loads(lif())
-    layout = data["layouts"][0]
-    layout["edgs"] = layout.pop("edges")
-    assert import_lif(json.dumps(data))[1] == [
-        "layouts[0].edges: missing, so no site can be reached from another"
-    ]
-    layout["edges"] = []
-    assert import_lif(json.dumps(data))[1] == [
-        "layouts[0].edges: an empty list, so no site can be reached from another"
-    ]
-    assert import_lif(lif("a", []))[1] == []
-    assert import_opentcs(plant(""))[1] == ["path: none, so no site can be reached from another"]
-    assert import_opentcs(plant("", "a"))[1] == []
+    none = "so no site can be reached from another"
+    for edit, said in (
+        (lambda layout: layout.pop("edges"), "missing"),
+        (lambda layout: layout.update(edges=[]), "an empty list"),
+    ):
+        assert import_lif(lif(edit=edit))[1] == [f"layouts[0].edges: {said}, {none}"]
+    assert import_opentcs(plant(""))[1] == [f"path: none, {none}"]
+    assert import_lif(lif("a", []))[1] == import_opentcs(plant("", "a"))[1] == []
 
 
 def test_one_of_several_layouts_is_chosen():
-    data = json.loads(lif())
-    data["layouts"] = [{**data["layouts"][0], "layoutId": name} for name in ("one", "two")]
-    data["layouts"][1]["nodes"] = data["layouts"][1]["nodes"][:1]
-    text = json.dumps(data)
+    own = [json.loads(lif(layoutId=name))["layouts"][0] for name in ("one", "two")]
+    own[1]["nodes"] = own[1]["nodes"][:1]
+    text = json.dumps({"layouts": own})
     with pytest.raises(LayoutError, match=r'read 2 of them \("one", "two"\); expected one'):
         import_lif(text)
     with pytest.raises(LayoutError, match=r'0 with layoutId "six"; expected one of "one", "two"'):
@@ -225,20 +181,29 @@ def test_one_of_several_layouts_is_chosen():
     layout, warnings = import_lif(text, layout_id="two")
     assert [site["id"] for site in layout["sites"]] == ["a"]
     assert warnings == ["layouts[1].edges[0]: unknown node 'b', left out"]
+    # Levels that share a layoutId are told apart.
+    text = levels(("hall", "0"), ("hall", "1"), ("yard", "0"))
+    for layout_id, node in (("yard", "n2"), ("hall/1", "n1"), ("hall/0", "n0"), ("1", "n1")):
+        assert import_lif(text, layout_id=layout_id)[0]["sites"][0]["id"] == node
+    names = '"hall/0", "hall/1", "yard"'
+    cases = [
+        (own, f'layouts: {count} with layoutId "{own}"; expected one of {names} (--layout-id)')
+        for own, count in (("hall", 2), ("0", 0), ("attic", 0))
+    ]
+    cases.append((None, f"layouts: read 3 of them ({names})"))
+    assert list_unrefused(lambda own: import_lif(text, layout_id=own), cases) == []
 
 
 def test_layouts_below_origins_are_found():
-    data = json.loads(edge_with(maxSpeed=2, trajectory={"controlPoints": CORNER}))
-    [edge] = data["layouts"][0]["edges"]
-    edge["mobileRobotTypeEdgeProperties"] = edge.pop("vehicleTypeEdgeProperties")
-    layout, warnings = import_lif(json.dumps({"origins": [{"layouts": data["layouts"]}]}))
-    assert ways(layout) == [("a", "b", 7.0, True)]
-    assert warnings == []
-    assert layout["edges"][0]["max_speed"] == 2.0
-    edge["mobileRobotTypeEdgeProperties"][0]["maxSpeed"] = 0
-    layout, warnings = import_lif(json.dumps({"origins": [{"layouts": data["layouts"]}]}))
+    for speed in (2, 0):
+        data = json.loads(edge_with(maxSpeed=speed, trajectory={"controlPoints": CORNER}))
+        [edge] = data["layouts"][0]["edges"]
+        edge["mobileRobotTypeEdgeProperties"] = edge.pop("vehicleTypeEdgeProperties")
+        layout, warnings = import_lif(json.dumps({"origins": [data]}))
+        assert ways(layout) == [("a", "b", 7.0, True)]
+        assert layout["edges"][0].get("max_speed") == (speed or None)
+        assert len(warnings) == (not speed)
     assert "origins[0].layouts[0].edges[0].mobileRobotTypeEdgeProperties[0].max" in warnings[0]
-    assert "max_speed" not in layout["edges"][0]
 
 
 LIF_WARNINGS = {
@@ -250,34 +215,28 @@ LIF_WARNINGS = {
 }
 
 
-def edge_with(**properties):
-    data = json.loads(lif())
-    data["layouts"][0]["edges"][0]["vehicleTypeEdgeProperties"] = [properties]
-    return json.dumps(data)
+def edge_with(*types, **properties):
+    own = types or [properties]
+    return lif(edit=lambda layout: layout["edges"][0].update(vehicleTypeEdgeProperties=own))
 
 
-@pytest.mark.parametrize(
-    ("trajectory", "message"),
-    [
-        ({}, "controlPoints: read null"),
-        ([], "read []; expected an object"),
-        ({"controlPoints": [{"x": 0, "y": 0}]}, "controlPoints: read 1"),
-        ({"controlPoints": [{"x": 0, "y": 0}, {"x": "q"}]}, 'controlPoints[1].x: read "q"'),
-        ({"controlPoints": [{"x": 0, "y": 0}, {"x": 1, "y": 0}]}, "1 m long, its nodes lie 3 m"),
-        ({"degree": 2, "controlPoints": [{"x": 0, "y": 0}] * 3}, "knotVector: read null"),
-        (
-            {"degree": 2, "controlPoints": [{"x": 0, "y": 0}] * 3, "knotVector": [0] * 6},
-            "expected rising numbers",
-        ),
-    ],
-)
-def test_trajectories_that_cannot_be_read_are_straight(trajectory, message):
-    layout, warnings = import_lif(edge_with(trajectory=trajectory))
-    assert ways(layout) == [("a", "b", 3.0, True)]
-    assert len(warnings) == 1 and message in warnings[0] and "taken as straight" in warnings[0]
+FLAT = {"degree": 2, "controlPoints": [{"x": 0, "y": 0}] * 3}
+NO_TRAJECTORIES = [
+    ({}, "controlPoints: read null"),
+    ([], "read []; expected an object"),
+    ({"controlPoints": CORNER[:1]}, "controlPoints: read 1"),
+    ({"controlPoints": [CORNER[0], {"x": "q"}]}, 'controlPoints[1].x: read "q"'),
+    ({"controlPoints": [CORNER[0], {"x": 1, "y": 0}]}, "1 m long, its nodes lie 3 m"),
+    (FLAT, "knotVector: read null"),
+    ({**FLAT, "knotVector": [0] * 6}, "expected rising numbers"),
+]
 
 
-def test_trajectories_have_the_length_of_their_curve():
+def test_trajectories_have_the_length_of_their_curve_if_they_can_be_read():
+    for trajectory, message in NO_TRAJECTORIES:
+        layout, [warning] = import_lif(edge_with(trajectory=trajectory))
+        assert ways(layout) == [("a", "b", 3.0, True)]
+        assert message in warning and "taken as straight" in warning
     assert measure_trajectory({"controlPoints": CORNER}) == 7.0
     # A parabola of degree 2, its length in closed form.
     bend = [{"x": 0, "y": 0}, {"x": 1, "y": 2}, {"x": 2, "y": 0}]
@@ -287,21 +246,47 @@ def test_trajectories_have_the_length_of_their_curve():
 
 
 def test_restrictions_that_a_layout_cannot_hold_are_said():
-    _, warnings = import_lif(
-        edge_with(vehicleTypeId="t", loadRestriction={"loaded": False, "unloaded": True})
-    )
-    assert len(warnings) == 1 and "loadRestriction: not known to a layout" in warnings[0]
-    data = json.loads(lif(edges=("ab", "ba")))
-    for edge, types in zip(data["layouts"][0]["edges"], ("tu", "t"), strict=True):
-        edge["vehicleTypeEdgeProperties"] = [{"vehicleTypeId": name} for name in types]
-    _, warnings = import_lif(json.dumps(data))
-    assert warnings == ["layouts[0].edges[1]: for 1 of 2 vehicle types, taken as open to all"]
+    text = edge_with(vehicleTypeId="t", loadRestriction={"loaded": False, "unloaded": True})
+    [line] = import_lif(text)[1]
+    assert "loadRestriction: not known to a layout" in line
+    restricted = ["odd", {"loadRestriction": {"loaded": False}}]
+    [line] = import_lif(with_node(mobileRobotTypeNodeProperties=restricted))[1]
+    place = "layouts[0].nodes[1].mobileRobotTypeNodeProperties[1].loadRestriction"
+    assert line == f"{place}: not known to a layout, the node is open to all"
+    speeds = [{"vehicleTypeId": str(k), "maxSpeed": v} for k, v in enumerate((1.5, 1.5, 0.5))]
+    layout, warnings = import_lif(edge_with(*speeds[:2]))
+    assert (layout["edges"][0]["max_speed"], warnings) == (1.5, [])
+    layout, [line] = import_lif(edge_with(*speeds[1:]))
+    assert layout["edges"][0]["max_speed"] == 0.5
+    assert "[1].maxSpeed: 0.5 m/s, the lowest of its limits, holds for every vehicle" in line
+
+
+def test_edges_for_some_types_are_open_to_all():
+    def edges(key, *types):
+        """A way there and a way back, each for types of vehicles."""
+        ends = zip(("ab", "ba"), types, strict=True)
+        own = [{"startNodeId": a, "endNodeId": b, key: properties} for (a, b), properties in ends]
+        return import_lif(lif(edges=own))[1]
+
+    def named(names):  # as LIF 2 names several types in one
+        types = [{"manufacturer": "M", "seriesName": name} for name in names]
+        return [{"mobileRobotTypes": types}]
+
+    x, y = ({"mobileRobotTypeId": name} for name in "xy")
+    t, u = ({"vehicleTypeId": name} for name in "tu")
+    said = "layouts[0].edges[{}]: for 1 of 2 vehicle types, taken as open to all".format
+    new = "mobileRobotTypeEdgeProperties"
+    assert edges("vehicleTypeEdgeProperties", [t, u], [t]) == [said(1)]
+    assert edges(new, [x], [x, y]) == [said(0)]
+    assert edges(new, named("xy"), named("yx")) == []
+    assert edges(new, named("xy"), named("y")) == [said(1)]
+    own = {"startNodeId": "a", "endNodeId": "b", new: [named("x")[0] | {"maximumSpeed": 0.5}]}
+    layout, warnings = import_lif(lif(edges=[own]))
+    assert (layout["edges"][0]["max_speed"], warnings) == (0.5, [])
 
 
 def with_node(**node):
-    data = json.loads(lif())
-    data["layouts"][0]["nodes"][1].update(node)
-    return json.dumps(data)
+    return lif(edit=lambda layout: layout["nodes"][1].update(node))
 
 
 BAD_LIF = {
@@ -350,61 +335,36 @@ def test_what_a_floor_can_do_without_is_left_out():
         assert ways(layout) == [("a", "b", 3.0, True)], message
 
 
-@pytest.mark.parametrize(
-    ("length", "found"),
-    [(None, "none"), ("", "none"), (0, 'read "0"'), ("-15600", 'read "-15600"')],
-)
-def test_paths_without_a_length_are_straight(length, found):
-    layout, warnings = import_opentcs(plant(path(length=length)))
-    assert ways(layout) == [("a", "b", 3.0, True)]
-    assert warnings == [f"path[1].length: {found}, taken as straight, 3 m"]
-
-
-@pytest.mark.parametrize(
-    ("speed", "found"), [("", "none"), ('maxVelocity="0"', 'read "0"'), ('maxVelocity=" "', "none")]
-)
-def test_vehicles_without_a_speed_are_said(speed, found):
-    start = '<property name="loopback:initialPosition" value="a"/>'
-    layout, warnings = import_opentcs(plant(f'{path()}<vehicle name="v" {speed}>{start}</vehicle>'))
-    assert layout["vehicles"] == [{"id": "v", "start": "a", "speed": 1.0}]
-    assert warnings == [f"vehicle[1].maxVelocity: {found}, taken as 1 m/s"]
-
-
-def test_lengths_far_below_the_straight_line_are_said():
+def test_lengths_and_speeds_that_are_none_are_said():
+    for length, found in ((None, "none"), ("", "none"), (0, 'read "0"'), (-156, 'read "-156"')):
+        layout, warnings = import_opentcs(plant(path(length=length)))
+        assert ways(layout) == [("a", "b", 3.0, True)]
+        assert warnings == [f"path[1].length: {found}, taken as straight, 3 m"]
     layout, warnings = import_opentcs(plant(path(length=1)))
     assert ways(layout) == [("a", "b", 0.001, True)]
     assert warnings == ["path[1].length: 0.001 m, its points lie 3 m apart"]
+    start = '<property name="loopback:initialPosition" value="a"/>'
+    for speed, found in (
+        ("", "none"),
+        ('maxVelocity="0"', 'read "0"'),
+        ('maxVelocity=" "', "none"),
+    ):
+        text = plant(f'{path()}<vehicle name="v" {speed}>{start}</vehicle>')
+        layout, warnings = import_opentcs(text)
+        assert layout["vehicles"] == [{"id": "v", "start": "a", "speed": 1.0}]
+        assert warnings == [f"vehicle[1].maxVelocity: {found}, taken as 1 m/s"]
 
 
 def test_paths_are_open_as_their_speeds_say():
-    def open_ways(**speeds):
-        return [way[:2] for way in ways(import_opentcs(plant(path(**speeds)))[0])]
-
-    assert open_ways(maxVelocity=None, maxReverseVelocity=None) == [("a", "b")]
-    assert open_ways(maxVelocity=0, maxReverseVelocity=5) == [("b", "a")]
-    two_way = import_opentcs(plant(path(maxReverseVelocity=5)))[0]
-    assert ways(two_way) == [("a", "b", 3.0, False)]
-    assert (
-        two_way["edges"][0] | {"max_speed": 1.0, "max_reverse_speed": 0.005} == two_way["edges"][0]
-    )
-    (same,) = import_opentcs(plant(path(maxReverseVelocity=1000)))[0]["edges"]
-    assert same["max_speed"] == 1.0 and "max_reverse_speed" not in same
-    (free,) = import_opentcs(plant(path(maxVelocity=None)))[0]["edges"]
-    assert "max_speed" not in free
-
-
-def test_types_of_vehicles_share_the_lowest_limit():
-    def limit(*speeds):
-        types = [{"vehicleTypeId": str(k), "maxSpeed": v} for k, v in enumerate(speeds)]
-        data = json.loads(edge_with())
-        data["layouts"][0]["edges"][0]["vehicleTypeEdgeProperties"] = types
-        layout, warnings = import_lif(json.dumps(data))
-        return layout["edges"][0].get("max_speed"), warnings
-
-    assert limit(1.5, 1.5) == (1.5, [])
-    speed, (line,) = limit(1.5, 0.5)
-    assert speed == 0.5
-    assert "[1].maxSpeed: 0.5 m/s, the lowest of its limits, holds for every vehicle" in line
+    for there, back, ends, one_way, limits in (
+        (None, None, ("a", "b"), True, (None, None)),
+        (0, 5, ("b", "a"), True, (0.005, None)),
+        (1000, 5, ("a", "b"), False, (1.0, 0.005)),
+        (1000, 1000, ("a", "b"), False, (1.0, None)),
+    ):
+        [edge] = import_opentcs(plant(path(maxVelocity=there, maxReverseVelocity=back)))[0]["edges"]
+        assert (edge["a"], edge["b"], edge["one_way"]) == (*ends, one_way)
+        assert (edge.get("max_speed"), edge.get("max_reverse_speed")) == limits
 
 
 BAD_PLANTS = {
@@ -413,20 +373,21 @@ BAD_PLANTS = {
     "<html/>": 'root element: read "html"; expected a plant model\'s <model>',
     "<model/>": "no nodes; expected at least one",
     "<model><point/></model>": "point[1].name: read null; expected a name",
-    plant('<point name="a" xPosition="5" yPosition="0"/>'): "point[3]: 'a' again, at another",
-    plant(
-        '<point name="c" xPosition="nan"/>'
-    ): 'point[3].xPosition: read "nan"; expected a number of',
-    plant(
-        '<point name="c" positionX="abc"/>'
-    ): 'point[3].positionX: read "abc"; expected a number of mm',
-    plant(path(length="far")): 'path[1].length: read "far"; expected a number of mm',
-    plant(path(length="inf")): 'path[1].length: read "inf"; expected a number of mm',
-    plant(path(maxVelocity=-1)): 'path[1].maxVelocity: read "-1"; expected a number of mm/s',
-    plant('<path sourcePoint="a"/>'): "path[1].destinationPoint: read null; expected a name",
-    plant('<vehicle name="v"/><vehicle name="v"/>'): "vehicle[2].name: 'v' again",
-    plant('<vehicle name="v"/>' * 1001): "vehicle: 1,001 of them; expected at most 1,000",
     "<model>" + "<a>" * 60: "more than 50 elements deep",
+    **{
+        plant(body): words
+        for body, words in {
+            '<point name="a" xPosition="5" yPosition="0"/>': "point[3]: 'a' again, at another",
+            '<point name="c" xPosition="nan"/>': 'point[3].xPosition: read "nan"; expected a number of',
+            '<point name="c" positionX="x"/>': 'point[3].positionX: read "x"; expected a number of mm',
+            path(length="far"): 'path[1].length: read "far"; expected a number of mm',
+            path(length="inf"): 'path[1].length: read "inf"; expected a number of mm',
+            path(maxVelocity=-1): 'path[1].maxVelocity: read "-1"; expected a number of mm/s',
+            '<path sourcePoint="a"/>': "path[1].destinationPoint: read null; expected a name",
+            '<vehicle name="v"/><vehicle name="v"/>': "vehicle[2].name: 'v' again",
+            '<vehicle name="v"/>' * 1001: "vehicle: 1,001 of them; expected at most 1,000",
+        }.items()
+    },
 }
 
 
@@ -446,38 +407,36 @@ ATTACKS = {
 }
 
 
-@pytest.mark.parametrize("name", list(ATTACKS))
-def test_declarations_are_refused_before_anything_is_parsed(tmp_path, monkeypatch, name):
-    monkeypatch.setattr(opentcs.ElementTree, "XMLParser", None)
-    (tmp_path / "m.xml").write_text(ATTACKS[name])
-    with pytest.raises(LayoutError, match=r"m\.xml: line \d: read a <!DOCTYPE> declaration"):
-        import_floor(tmp_path / "m.xml")
-
-
-def test_entities_in_another_encoding_are_refused(tmp_path):
+def test_declarations_are_refused_before_anything_is_parsed(tmp_path, monkeypatch):
     (tmp_path / "m.xml").write_bytes(ATTACKS["laughs"].encode("utf-16"))
     with pytest.raises(LayoutError, match="not UTF-8"):
         import_floor(tmp_path / "m.xml")
     text = "<?xml version='1.0' encoding='utf-7'?>" + plant(path())
     assert len(import_opentcs(text)[0]["sites"]) == 2  # decoded already; what it claims is moot
+    monkeypatch.setattr(opentcs.ElementTree, "XMLParser", None)
+    for name in ATTACKS:
+        (tmp_path / "m.xml").write_text(ATTACKS[name])
+        with pytest.raises(LayoutError, match=r"m\.xml: line \d: read a <!DOCTYPE> declaration"):
+            import_floor(tmp_path / "m.xml")
 
 
-def test_endless_models_are_refused(monkeypatch):
+def test_endless_models_and_huge_tags_are_refused(monkeypatch):
+    for value in ("", ">", "x"):
+        attributes = " ".join(f'a{k}="{value}"' for k in range(20_000))
+        text = f"<model>\n<point {attributes}/></model>"
+        huge = r'^line 2: "<point a0=.* more than 100,000 characters'
+        with pytest.raises(LayoutError, match=huge):
+            import_opentcs(text)
+        # Below that length they are counted.
+        with monkeypatch.context() as patch:
+            patch.setattr(opentcs, "MAX_TAG", len(text))
+            with pytest.raises(
+                LayoutError, match=r"^<point>: 20,000 attributes; expected at most 200"
+            ):
+                import_opentcs(text)
     monkeypatch.setattr(opentcs, "MAX_ELEMENTS", 100)
     with pytest.raises(LayoutError, match="100 in all; expected a plant model"):
         import_opentcs("<model>" + "<a/>" * 200)
-
-
-@pytest.mark.parametrize("value", ["", ">", "x"])
-def test_a_huge_tag_is_refused_before_it_is_parsed(value, monkeypatch):
-    attributes = " ".join(f'a{k}="{value}"' for k in range(20_000))
-    text = f"<model>\n<point {attributes}/></model>"
-    with pytest.raises(LayoutError, match=r'^line 2: "<point a0=.* more than 100,000 characters'):
-        import_opentcs(text)
-    # Below that length they are counted.
-    monkeypatch.setattr(opentcs, "MAX_TAG", len(text))
-    with pytest.raises(LayoutError, match=r"^<point>: 20,000 attributes; expected at most 200"):
-        import_opentcs(text)
 
 
 def test_only_known_attributes_are_kept():
@@ -494,12 +453,11 @@ def test_many_warnings_are_counted():
     layout, warnings = import_lif(lif(edges=[("a", "b"), *[("a", "z")] * 50]))
     assert len(warnings) == 4 and warnings[-1] == "edges left out: 47 more like these"
     assert len(layout["edges"]) == 1
-
-
-def test_large_floors_have_no_edges_of_no_length():
-    data = json.loads(lif(nodes=[f"n{k}" for k in range(400)], edges=[("n0", "n1"), ("n1", "n2")]))
-    data["layouts"][0]["nodes"][1]["nodePosition"]["x"] = 0
-    layout, warnings = import_lif(json.dumps(data))
+    # Large floors have no edges of no length.
+    nodes = [f"n{k}" for k in range(400)]
+    edges = [("n0", "n1"), ("n1", "n2")]
+    text = lif(nodes, edges, edit=lambda layout: layout["nodes"][1]["nodePosition"].update(x=0))
+    layout, warnings = import_lif(text)
     assert [edge["length"] for edge in layout["edges"]] == [0.001, 6.0]
     assert warnings == ["edge from 'n0' to 'n1': 0 m, made 0.001 m"]
     layout["vehicles"] = [{"id": "v", "start": "n0"}]
@@ -517,63 +475,14 @@ def test_the_format_is_told_by_the_content(tmp_path):
         import_floor(tmp_path / "a.txt", kind="opentcs")
 
 
-def test_levels_that_share_a_layout_id_are_told_apart():
-    text = levels(("hall", "0"), ("hall", "1"), ("yard", "0"))
-    for layout_id, node in (("yard", "n2"), ("hall/1", "n1"), ("hall/0", "n0"), ("1", "n1")):
-        assert import_lif(text, layout_id=layout_id)[0]["sites"][0]["id"] == node
-    listed = 'expected one of "hall/0", "hall/1", "yard" \\(--layout-id\\)$'
-    for layout_id, count in (("hall", 2), ("0", 0), ("attic", 0)):
-        with pytest.raises(
-            LayoutError, match=f'^layouts: {count} with layoutId "{layout_id}"; {listed}'
-        ):
-            import_lif(text, layout_id=layout_id)
-    with pytest.raises(
-        LayoutError, match=r'^layouts: read 3 of them \("hall/0", "hall/1", "yard"\)'
-    ):
-        import_lif(text)
-
-
-def test_lif_2_names_several_types_and_writes_words_out():
-    def edge(a, b, *types, **more):
-        types = [{"manufacturer": "M", "seriesName": name} for name in types]
-        properties = [{"mobileRobotTypes": types, **more}]
-        return {"startNodeId": a, "endNodeId": b, "mobileRobotTypeEdgeProperties": properties}
-
-    def read(*edges):
-        return import_lif(lif(edges=edges))[1]
-
-    assert read(edge("a", "b", "x", "y"), edge("b", "a", "y", "x")) == []
-    (line,) = read(edge("a", "b", "x", "y"), edge("b", "a", "y"))
-    assert line == "layouts[0].edges[1]: for 1 of 2 vehicle types, taken as open to all"
-    assert read(edge("a", "b", "x", maximumSpeed=0.5)) == []
-    item = {"mobileRobotTypeId": "x"}, {"mobileRobotTypeId": "y"}
-    old = [
-        {"startNodeId": "a", "endNodeId": "b", "mobileRobotTypeEdgeProperties": list(item[:1])},
-        {"startNodeId": "b", "endNodeId": "a", "mobileRobotTypeEdgeProperties": list(item)},
-    ]
-    assert read(*old) == ["layouts[0].edges[0]: for 1 of 2 vehicle types, taken as open to all"]
-
-
-def test_nodes_with_load_restrictions_are_said():
-    data = json.loads(lif())
-    node = data["layouts"][0]["nodes"][1]
-    node["mobileRobotTypeNodeProperties"] = ["odd", {"loadRestriction": {"loaded": False}}]
-    _, (line,) = import_lif(json.dumps(data))
-    assert line == (
-        "layouts[0].nodes[1].mobileRobotTypeNodeProperties[1].loadRestriction: not known to a layout, "
-        "the node is open to all"
-    )
-
-
 def test_locked_locations_are_said_and_stay_sites():
-    layout, (line,) = import_opentcs(
-        plant(path(length=3000) + '<location name="L" locked="true"><link point="b"/></location>')
-    )
-    assert line == "station 'L': locked, kept as a site"
+    body = path(length=3000) + '<location name="L" locked="true">{}</location>'
+    layout, warnings = import_opentcs(plant(body.format('<link point="b"/>')))
+    assert warnings == ["station 'L': locked, kept as a site"]
     assert [site["id"] for site in layout["sites"]] == ["a", "L"]
-
-    (line,) = import_opentcs(plant(path() + '<location name="L" locked="true"/>'))[1]
-    assert line == "station 'L': locked, no known node, left out"
+    assert import_opentcs(plant(body.format("")))[1] == [
+        "station 'L': locked, no known node, left out"
+    ]
 
 
 TYPES = """
@@ -607,14 +516,14 @@ def test_chargers_and_peripherals_are_no_stations():
 
 
 def test_chargers_of_lif_are_told_by_their_type_or_by_what_vehicles_do_there():
-    data = json.loads(lif("abcd", stations=[("A", "a"), ("B", "b"), ("C", "c"), ("D", "d")]))
-    [layout] = data["layouts"]
-    layout["stations"][1]["stationType"] = "Charging station"
-    layout["stations"][3]["stationType"] = "Discharge"
-    for node, words in ((0, ["startCharging", "stopCharging"]), (2, ["startCharging", "pick"])):
-        actions = [{"actionType": word} for word in words]
-        layout["nodes"][node]["vehicleTypeNodeProperties"] = [{"actions": actions}]
-    made, _ = import_lif(json.dumps(data))
+    def edit(layout):
+        layout["stations"][1]["stationType"] = "Charging station"
+        layout["stations"][3]["stationType"] = "Discharge"
+        for node, word in ((0, "stopCharging"), (2, "pick")):
+            actions = [{"actionType": "startCharging"}, {"actionType": word}]
+            layout["nodes"][node]["vehicleTypeNodeProperties"] = [{"actions": actions}]
+
+    made, _ = import_lif(lif("abcd", stations=[*zip("ABCD", "abcd", strict=True)], edit=edit))
     kinds = ["charger", "charger", "station", "Discharge"]
     assert [site["kind"] for site in made["sites"]] == kinds
 
@@ -633,28 +542,25 @@ def test_what_a_layout_cannot_hold_is_named():
 
 
 def test_a_vehicle_may_start_where_it_parks():
-    def start(*properties, location=""):
-        inner = "".join(f'<property name="{key}" value="{value}"/>' for key, value in properties)
-        layout, warnings = import_opentcs(
-            plant(f'{path()}{location}<vehicle name="v" maxVelocity="1000">{inner}</vehicle>')
-        )
-        return layout["vehicles"][0]["start"], warnings
-
-    parks, begins = ("tcs:preferredParkingPosition", "b"), ("loopback:initialPosition", "a")
-    assert start(parks) == start(("tcs:assignedParkingPosition", "b")) == ("b", [])
-    assert start(parks, begins) == ("a", [])
-    assert start(("loopback:initialPosition", "x"), parks) == ("b", [])
-    location = '<location name="L"><link point="b"/></location>'
-    assert start(parks, location=location)[0] == "L"
-    (line,) = start(("tcs:preferredParkingPosition", "x"))[1]
-    assert "unknown point \"x\" (tcs:preferredParkingPosition); 'v' starts at 'a'" in line
-    (line,) = start(("loopback:initialPosition", "x"), ("tcs:assignedParkingPosition", "y"))[1]
-    assert '"x" (loopback:initialPosition), "y" (tcs:assignedParkingPosition); ' in line
-    (line,) = start()[1]
-    assert line == (
-        "vehicle[1]: none of loopback:initialPosition, tcs:preferredParkingPosition, "
-        "tcs:assignedParkingPosition; 'v' starts at 'a'"
-    )
+    prefers, assigned = "tcs:preferredParkingPosition", "tcs:assignedParkingPosition"
+    first, location = "loopback:initialPosition", '<location name="L"><link point="b"/></location>'
+    none = f"vehicle[1]: none of {first}, {prefers}, {assigned}; 'v' starts at 'a'"
+    unknown = "unknown point {}; 'v' starts at 'a'".format
+    for properties, place, start, said in (
+        ({prefers: "b"}, "", "b", []),
+        ({assigned: "b"}, "", "b", []),
+        ({prefers: "b", first: "a"}, "", "a", []),
+        ({first: "x", prefers: "b"}, "", "b", []),
+        ({prefers: "b"}, location, "L", []),
+        ({prefers: "x"}, "", "a", [unknown(f'"x" ({prefers})')]),
+        ({first: "x", assigned: "y"}, "", "a", [unknown(f'"x" ({first}), "y" ({assigned})')]),
+        ({}, "", "a", [none]),
+    ):
+        inner = "".join(f'<property name="{key}" value="{x}"/>' for key, x in properties.items())
+        fleet = f'<vehicle name="v" maxVelocity="1000">{inner}</vehicle>'
+        layout, warnings = import_opentcs(plant(path() + place + fleet))
+        assert layout["vehicles"][0]["start"] == start
+        assert len(warnings) == len(said) and all(map(operator.contains, warnings, said))
     # Not where no path leads away, whatever the order of the points.
     text = plant(path("b", "c") + '<vehicle name="v"/>', "abc")
     for kind in ("HALT_POSITION", "PARK_POSITION"):

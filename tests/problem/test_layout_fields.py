@@ -17,7 +17,7 @@ WHOLE = {
     + [{"a": a, "b": b, "one_way": True} for a, b in ("CD", "DA")],
     "vehicles": [
         {"id": "v0", "start": "A", "speed": 1.5, "capacity": 4, "battery": BATTERY}
-        | {"breakdowns": [{"time": 12.5, "repair_time": 30}], "random_breakdowns": MODEL},
+        | {"breakdowns": [{"time": 12.5, "repair_time": 30}], "random_breakdowns": MODEL}
     ],
     "scaling": {
         **{
