@@ -963,7 +963,8 @@ class Dispatcher(CopiedWhole):
             ]
             options["last_order"] = self._last_order
             options["opens"] = self._opens
-            options["asked"] = None if math.isinf(self._asked) else self._asked
+            moments = {"asked": self._asked, "next_errand": self._next_errand}
+            options |= {k: None if math.isinf(time) else time for k, time in moments.items()}
         saving.write_dispatcher(path, self.policy, options, self._feed)
 
     @classmethod
@@ -1028,6 +1029,8 @@ class Dispatcher(CopiedWhole):
                     dispatcher._owed.add(int(made["number"]))
             dispatcher._opens = bool(data.get("opens", True))
             dispatcher._asked = saving.read_time(data.get("asked"))
+            if (moment := data.get("next_errand")) is not None:
+                dispatcher._next_errand = saving.read_time(moment)
         except UNUSABLE as error:
             raise InputError(saving.describe_unusable(path, error)) from error
         return dispatcher

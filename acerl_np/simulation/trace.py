@@ -501,6 +501,9 @@ class _Notes:
             if (first.origin, first.target) == (step.origin, step.target):
                 part = max(step.first, first.first)
         kept[-1] = step._replace(end=min(step.end, self.now), last=part)
+        if not drives(row[S.VEHICLE_STATUS]):  # it came to a site just now
+            site = int(row[S.VEHICLE_SITE])
+            kept.append(Step(self.now, self.now, site, site, 1.0, 1.0, False, 1.0))
         return tuple(kept)
 
     def _note_levels(self) -> None:

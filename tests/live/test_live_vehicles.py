@@ -410,12 +410,14 @@ def test_a_policy_brings_its_commitment_and_thresholds():
         assert say(orders) == sent and all(order.reason.endswith("low") for order in orders)
 
 
-def test_a_vehicle_that_comes_back_is_idle_from_then_on():
+def test_a_vehicle_that_comes_back_is_idle_from_then_on(tmp_path):
     dispatcher = Dispatcher(floor(1), "nearest")
     dispatcher.feed(VehicleOutOfService(0.0, "v0"))
     assert dispatcher.decide(90.0) == []
     dispatcher.feed(VehicleBack(100.0, "v0"))
     assert dispatcher.decide(100.0) == [] and dispatcher.next_time == 105.0
+    dispatcher.save(tmp_path / "live.npz")
+    assert Dispatcher.load(tmp_path / "live.npz").next_time == 105.0
     assert say(dispatcher.decide(105.0)) == [("v0", "B")]
 
 

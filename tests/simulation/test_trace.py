@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
 
 import naive
 import numpy as np
@@ -155,6 +158,15 @@ def compare_trace(slow, decisions, trace):
 @given(world=KINDS, max_changes=st.integers(0, 8), seed=st.integers(0, 10**6))
 def test_a_trace_shows_what_the_slow_simulator_does(world, commitment, max_changes, seed):
     compare_trace(*play(world, commitment, max_changes, seed))
+
+
+@pytest.mark.oracle
+def test_a_vehicle_that_is_called_back_as_it_comes_to_a_site_stands_there():
+    """A drawn world, one of some thousands, in which it is not sent elsewhere then."""
+    path = Path(__file__).parents[1] / "data" / "recalled-at-a-site.json"
+    drawn = json.loads(path.read_text())
+    world = SimpleNamespace(layout=drawn["layout"], rows=drawn["rows"])
+    compare_trace(*play(world, "pickup", drawn["max_changes"], drawn["seed"]))
 
 
 @pytest.mark.oracle
