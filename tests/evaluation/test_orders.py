@@ -161,6 +161,7 @@ def test_effort_grows_with_the_tasks():
 
 
 @needs_jit
+@pytest.mark.slow  # lookaheads over rules and yardsticks are compiled, with chains
 def test_hindsight_does_not_depend_on_threads_and_shows_a_table(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     names = ["EX11", "EX52"]

@@ -92,19 +92,7 @@ def test_a_training_plays_its_rules_and_goes_on_with_them(suite, tmp_path):
     assert resumed.policy.theta.tobytes() == trainer.policy.theta.tobytes()
 
 
-def test_a_checkpoint_from_before_has_the_papers(suite, tmp_path):
-    ACERL(suite, Config(**{**SMALL, "rules": PAPER_RULES}), threads=1).save(tmp_path / "run.npz")
-    arrays = read_arrays(tmp_path / "run.npz", InputError)
-    text = arrays["settings"].tobytes().decode()
-    old = text.replace(', "rules": ["FCFS", "EDD", "NVF", "STD"]', "")
-    assert old != text
-    write_arrays(
-        tmp_path / "run.npz", {**arrays, "settings": np.frombuffer(old.encode(), np.uint8)}
-    )
-    assert ACERL.resume(tmp_path / "run.npz").policy.rules == PAPER_RULES
-
-
-def test_a_file_keeps_the_rules_and_an_older_one_has_the_papers(policy, suite, tmp_path):
+def test_a_file_keeps_the_rules(policy, suite, tmp_path):
     for own in (policy, AgentPair(policy, policy)):
         own.save(tmp_path / "p.npz")
         assert load_policy(tmp_path / "p.npz").rules == RULES
@@ -115,11 +103,6 @@ def test_a_file_keeps_the_rules_and_an_older_one_has_the_papers(policy, suite, t
                 load_policy(tmp_path / "bad.npz")
     ahead = Lookahead.from_arrays(Lookahead(policy, history=suite, futures=1).to_arrays())
     assert ahead.rules == ahead.policy.rules == RULES
-    ACERL(suite, Config(hidden=(4,)), threads=1).policy.save(tmp_path / "p.npz")
-    arrays = read_arrays(tmp_path / "p.npz", PolicyError)
-    del arrays["rules"]
-    write_arrays(tmp_path / "old.npz", arrays)
-    assert load_policy(tmp_path / "old.npz").rules == PAPER_RULES
 
 
 def test_other_rules_are_refused_in_one_line(policy, suite):
