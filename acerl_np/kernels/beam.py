@@ -175,12 +175,11 @@ def keep_sequence(beam, level, b, action, found):
 
 
 @inner_kernel
-def expand_parent(problem, beam, level, b, n, guide, cost_limit, found):
+def expand_parent(problem, beam, parents, children, level, b, n, guide, cost_limit, found):
     """Try every action of parent b; append the children to the n of before, return their number.
 
     A child whose episode is over is no child: it may be the best found.
     """
-    parents, children = beam.parents, beam.children
     i = parents.episode[b, S.EPISODE_INSTANCE]
     most_delay = guide.most_delay * problem.instance[i, S.INSTANCE_N_TASKS]
     trial = beam.origin.shape[1]
@@ -214,7 +213,7 @@ def expand_parent(problem, beam, level, b, n, guide, cost_limit, found):
 
 
 @inner_kernel
-def select_children(problem, beam, level, order):
+def select_children(problem, beam, parents, children, level, order):
     """Make rows of the first different children in `order`; return their number, at most W."""
     width = beam.origin.shape[1]
     beam.table[:] = np.uint64(0)
@@ -224,9 +223,9 @@ def select_children(problem, beam, level, order):
             break
         if is_new(beam.table, beam.hashes[k]):
             b, action = beam.child_of[k], beam.child_action[k]
-            S.copy_row(beam.parents, b, beam.children, n)
+            S.copy_row(parents, b, children, n)
             rollout.apply_rule(
-                problem, beam.children, n, action // rules.N_RULES, action % rules.N_RULES
+                problem, children, n, action // rules.N_RULES, action % rules.N_RULES
             )
             beam.origin[level, n] = b
             beam.taken[level, n] = action
@@ -249,27 +248,17 @@ def search_beam(problem, beam, instance, guide, cost_limit, found):
     found : Found, output, as long as the beam has levels
     """
     search.clear_found(found)
-    events.start_episode(problem, beam.parents, 0, instance)
+    parents, children = beam.parents, beam.children
+    events.start_episode(problem, parents, 0, instance)
     n = 1
     for level in range(len(beam.origin)):
         n_children = 0
         for b in range(n):
             n_children = expand_parent(
-                problem, beam, level, b, n_children, guide, cost_limit, found
+                problem, beam, parents, children, level, b, n_children, guide, cost_limit, found
             )
         order = np.argsort(beam.estimates[:n_children], kind="mergesort")
-        n = select_children(problem, beam, level, order)
+        n = select_children(problem, beam, parents, children, level, order)
         if n == 0:
             return
-        # The children are the parents of the next level.
-        beam = Beam(
-            beam.children,
-            beam.parents,
-            beam.origin,
-            beam.taken,
-            beam.estimates,
-            beam.hashes,
-            beam.child_of,
-            beam.child_action,
-            beam.table,
-        )
+        parents, children = children, parents  # of the next level

@@ -102,7 +102,8 @@ def kernel(function: Function) -> Function:
 
     Floating-point operations are never reordered or contracted, so that a result does not depend on
     how a loop was cut into tiles or vectorised. A kernel may be called from Python and by kernels; it is
-    compiled for the one or the other when it is.
+    compiled for the one or the other when it is. Kernels hand each other NamedTuples by reference. What
+    kernels call returns no arrays: it counts no references to their memory, and who called it may.
     """
     return _compile(function, CALLED)
 

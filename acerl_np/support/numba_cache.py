@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import inspect
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
@@ -28,6 +29,7 @@ from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, compile_result
 
+from acerl_np.support.by_reference import is_referred, mark_references, refer
 from acerl_np.support.machine_code import (
     NOT_KEPT,
     NOT_READ,
@@ -82,6 +84,10 @@ class _InlinedLibrary(JITCodeLibrary):
     @property
     def codegen(self) -> Any:
         return _NoEnvironments(self._codegen)
+
+    def add_ir_module(self, module: Any) -> None:
+        mark_references(module)
+        super().add_ir_module(module)
 
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
@@ -196,29 +202,55 @@ BY_KERNELS = {"pipeline_class": _InlinedCompiler}
 """The option of numba by which a function is compiled for calls by kernels alone."""
 
 
+def _make_called(function: Function, options: dict[str, Any]) -> Any:
+    """Return a function compiled for kernels: literals do not specialise it, tuples come by reference."""
+    called = numba.njit(**options, **BY_KERNELS)(function)
+    find_template = called.get_call_template
+
+    def find(arguments: Any, named: dict[str, Any]) -> Any:
+        taken = {name: refer(types.unliteral(kind)) for name, kind in named.items()}
+        return find_template([refer(types.unliteral(kind)) for kind in arguments], taken)
+
+    called.get_call_template = find
+    return called
+
+
+def _make_entry(function: Function, options: dict[str, Any]) -> Function:
+    """Return what Python calls: it lays down tuples for the function, which may allocate then."""
+    called = _make_called(function, {k: v for k, v in options.items() if k != "_nrt"})
+    names = ", ".join(inspect.signature(function).parameters)
+    entry: Function = eval(f"lambda {names}: called({names})", {"called": called})
+    for name in ("__name__", "__qualname__", "__module__"):
+        setattr(entry, name, getattr(function, name))
+    return entry
+
+
 def make_kernel(function: Function, options: dict[str, Any], within: dict[str, Any]) -> Any:
     """Return a function compiled for calls from Python; a call by a kernel compiles it for that kernel.
 
     `options` are numba's for the former, `within` for the latter. Both load their machine code if there is
-    some, and save what they compile. Literals do not specialise what a kernel calls.
+    some, and save what they compile.
     """
     own = numba.njit(**options)(function)
     # Another version of numba may ask no such cache, which would go unnoticed.
-    attrgetter("_cache", "get_call_template", "get_overload")(own)
+    attrgetter("_cache", "get_call_template", "get_overload", "_compiler._get_implementation")(own)
     attrgetter("load_overload", "save_overload")(FunctionCache)
     own._cache = _KernelCache(function, _Contents)
-    called: list[Any] = []
+    made: list[Any] = []
 
-    def find_template(arguments: Any, named: dict[str, Any]) -> Any:
-        if not called:
-            called.append(numba.njit(**within, **BY_KERNELS)(function))
-            called[0]._cache = _KernelCache(function, _InlinedContents)
-        plain = {name: types.unliteral(value) for name, value in named.items()}
-        return called[0].get_call_template([types.unliteral(x) for x in arguments], plain)
+    def find_called() -> Any:
+        if not made:
+            made.append(_make_called(function, within))
+            made[0]._cache = _KernelCache(function, _InlinedContents)
+        return made[0]
 
-    own.get_call_template = find_template
-    own.get_overload = lambda signature: called[0].get_overload(signature)
-    own.called_signatures = lambda: called[0].signatures if called else []
+    def find_body(arguments: Any, named: dict[str, Any]) -> Function:
+        return _make_entry(function, within) if any(map(is_referred, arguments)) else function
+
+    own._compiler._get_implementation = find_body
+    own.get_call_template = lambda *arguments: find_called().get_call_template(*arguments)
+    own.get_overload = lambda signature: find_called().get_overload(signature)
+    own.called_signatures = lambda: made[0].signatures if made else []
     return own
 
 
