@@ -34,6 +34,8 @@ NO_CODE = {
     tokenize.DEDENT,
     tokenize.ENDMARKER,
 }
+NOISE = 1.5
+"""How far above its budget processor time may be: machines differ, and what runs beside."""
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -69,11 +71,8 @@ def count_lines() -> dict[str, int]:
     return found
 
 
-def compare(what: str, number: float, budget: float | None) -> bool:
-    """Print a number beside its budget, if it has one; whether it is within."""
-    if budget is None:
-        print(f"{what:<28}{number:>9g}")
-        return True
+def compare(what: str, number: float, budget: float) -> bool:
+    """Print a number beside its budget; whether it is within."""
     left = budget - number
     state = f"{left:g} left" if left >= 0 else f"{-left:g} TOO MANY"
     print(f"{what:<28}{number:>9g} of {budget:<8g} {state}")
@@ -99,7 +98,7 @@ def run_pytest(costs: Path, *words: str) -> tuple[int, dict[str, Any]]:
 def check_alone(test: str, costs: Path) -> bool:
     """Run a test again, alone and warm; whether it is quick then."""
     status, cost = run_pytest(costs, "-n", "0", "-q", "-p", "no:cacheprovider", test)
-    return status == 0 and compare(test, cost["most"], BUDGET["tests"].get("alone"))
+    return status == 0 and compare(test, cost["most"], BUDGET["tests"]["alone"])
 
 
 def check_tests() -> bool:
@@ -120,9 +119,9 @@ def check_tests() -> bool:
         print(f"{seconds / 60:.1f} min of processor; a piece of compiling took {piece:.1f} s")
         limits = BUDGET["tests"]
         good = [
-            compare("kernel variants compiled", variants, limits.get("variants")),
-            compare("processes started by tests", cost["processes"], limits.get("processes")),
-            compare("time, in pieces", round(seconds / piece), limits.get("time")),
+            compare("kernel variants compiled", variants, limits["variants"]),
+            compare("processes started by tests", cost["processes"], limits["processes"]),
+            compare("time, in pieces", round(seconds / piece), NOISE * limits["time"]),
             *(check_alone(test, costs) for test in cost["long"]),
         ]
         return all(good)
