@@ -70,7 +70,7 @@ def play_and_compare(world, simulator=None, check=lambda simulator, slow: None, 
     if simulator is None:
         simulator = Simulator(world.instance(), slots="pool")
     scaling = scaling_dict(find_scaling(simulator.pool))
-    slow = naive.NaiveEpisode(world.layout, world.rows, scaling=scaling, **options)
+    slow = WatchedEpisode(world.layout, world.rows, scaling=scaling, **options)
     k = 0
     while not slow.done:
         compare(simulator, 0, slow)
