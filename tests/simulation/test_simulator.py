@@ -302,6 +302,14 @@ def test_a_vehicle_that_hardly_ever_drives(speed):
 
 
 @pytest.mark.oracle
+def test_a_vehicle_turns_back_where_both_ways_are_equally_long():
+    """5 m past A it is 13 m to D either way; broken again at 10 it shows which it took: 3 m past A."""
+    rows = [make_task("t0", "B", "C", 0, 100), make_task("t1", "D", "A", 0, 10)]
+    world = World(square(break_down(6, 10, repair_time=0)), rows, [0, 1, 0])
+    assert play_and_compare(world).schedule == [("t0", 0, 11, 20), ("t1", 0, 20, 34)]
+
+
+@pytest.mark.oracle
 @pytest.mark.parametrize("n_vehicles", [3, 200])
 def test_a_large_record_equals_the_slow_simulator(n_vehicles):
     """For three vehicles hundreds of tasks wait, most of them beyond the slots that a network sees."""
