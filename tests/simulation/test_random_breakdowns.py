@@ -249,16 +249,6 @@ def test_each_member_of_a_generation_draws_its_own():
     assert len(np.unique(played.makespan)) > 1
 
 
-def test_more_trials_begin_with_the_same_ones():
-    instances = [short(1, 6), short(2, 5)]
-    few = evaluate_policy("STD", instances, trials=2, seed=1, threads=1)
-    more = evaluate_policy("STD", instances[::-1], trials=5, seed=1, threads=2)
-    assert more.makespan[::-1, :2].tolist() == few.makespan.tolist()
-    assert evaluate_policy("STD", instances, trials=5, seed=2).makespan.tolist() != (
-        more.makespan[::-1].tolist()
-    )
-
-
 @pytest.mark.parametrize("pieces", [False, True])
 def test_static_is_the_best_plan_over_its_training_trials(pieces, monkeypatch):
     """Found on keyed episodes of its training records, in pieces or at once; played on those of others."""
