@@ -145,8 +145,8 @@ class WatchedEpisode(naive.NaiveEpisode):
         if len(self._vehicles) > 1 and all(v.status == naive.BROKEN for v in self._vehicles):
             self.cases.add("all vehicles broken at once")
 
-    def _way_after_breakdown(self, vehicle, standing, task):
-        metres, lost, legs = super()._way_after_breakdown(vehicle, standing, task)
+    def _way_onwards(self, vehicle, standing, site):
+        metres, lost, legs = super()._way_onwards(vehicle, standing, site)
         one_way = (standing.next, standing.last) not in self._floor.arcs
         if standing.offset != 0:
             turns = "turns back" if legs[0].step < 0 else "goes on"

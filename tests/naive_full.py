@@ -191,23 +191,16 @@ class NaiveEpisode(naive.NaiveEpisode):
             level = 0 if battery is None else battery.start
             plain = vars(naive.read_vehicle(entry))
             vehicles.append(Vehicle(**plain, battery=battery, level=level, level_before=level))
-            if battery is not None and not self._chargers:
-                raise ValueError("vehicles with batteries need a charger")
         return vehicles
 
     def _read_tasks(self, entries: list[dict[str, Any]]) -> list[naive.Task]:
         rows = {entry["task"]: entry for entry in entries}
         roots = {name: find_root(rows, name) for name in rows}
-        tasks = {
-            name: read_task({**entry, "arrival_time": find_arrival(entry, rows[roots[name]])})
-            for name, entry in rows.items()
-        }
+        tasks = {name: read_task(entry, rows[roots[name]]) for name, entry in rows.items()}
         for task in tasks.values():
             if task.after is None:
                 at_start = math.isinf(task.announced)
                 task.known = max(0, math.ceil(task.arrival - (0 if at_start else task.announced)))
-            if task.processing > 0 and task.delivery not in self._machines:
-                raise ValueError(f"no machine at {task.delivery} for task {task.name}")
         order = list(tasks)
 
         def place(task: Task) -> tuple[float, int, int]:
@@ -808,16 +801,16 @@ def find_root(rows: dict[str, dict[str, Any]], name: str) -> str:
     return name
 
 
-def find_arrival(entry: dict[str, Any], root: dict[str, Any]) -> float:
-    arrival = entry["arrival_time"]
-    return float(root["arrival_time"] if arrival is None else arrival)
-
-
-def read_task(entry: dict[str, Any]) -> Task:
-    expiry = entry["expiry_time"]
+def read_task(entry: dict[str, Any], root: dict[str, Any]) -> Task:
+    """A task of a record; one without an arrival comes with the first of its chain."""
+    given, expiry = entry["arrival_time"], entry["expiry_time"]
+    times = {
+        "arrival_time": root["arrival_time"] if given is None else given,
+        "expiry_time": math.inf if expiry is None else expiry,
+    }
     announced = entry.get("announced") or 0
     return Task(
-        **vars(naive.read_task({**entry, "expiry_time": math.inf if expiry is None else expiry})),
+        **vars(naive.read_task({**entry, **times})),
         after=entry.get("after") or None,
         processing=float(entry.get("processing") or 0),
         announced=math.inf if announced == "start" else float(announced),

@@ -23,8 +23,6 @@ from acerl_np.kernels.state import (
     EPISODE_N_ARRIVED,
     EPISODE_N_DECISIONS,
     EPISODE_POOL_SIZE,
-    TASK_VEHICLE,
-    VEHICLE_TASK,
     allocate_state,
     copy_row,
 )
@@ -57,27 +55,6 @@ def test_actions_name_the_simulators_rules(world, rules):
 
 def make_record(rows, fleet=({"id": "v", "start": "A"},), **keys):
     return Instance.from_rows("made", Layout.from_dict(straight_floor(list(fleet), **keys)), rows)
-
-
-def test_only_the_highest_priority_that_a_vehicle_may_carry_is_offered():
-    """v may carry all but the heavy one, w everything: each is offered its own highest."""
-    fleet = [{"id": "v", "start": "A", "capacity": 1}, {"id": "w", "start": "A"}]
-    rows = [
-        make_task("low", "B", "C", 0),
-        make_task("mid", "B", "C", 0, priority=2),
-        make_task("heavy", "B", "C", 0, priority=5, demand=3),
-    ]
-    instance = make_record(rows, fleet)
-    assert instance.priority.tolist() == [0, 2, 5]
-    simulator = Simulator(instance)
-    names = {task: k for k, task in enumerate(instance.tasks)}
-    for vehicle, task in ((0, "low"), (0, "heavy"), (1, "low"), (1, "mid")):
-        with pytest.raises(ActionError, match=r"expected"):
-            simulator.assign([vehicle], [names[task]])
-    simulator.step([1])  # v by EDD: all are due at 0, low comes first in the file
-    assert simulator.state.vehicle[0, 0, VEHICLE_TASK] == names["mid"]
-    simulator.step([4])
-    assert simulator.state.task[0, names["heavy"], TASK_VEHICLE] == 1
 
 
 @pytest.mark.oracle
