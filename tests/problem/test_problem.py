@@ -454,21 +454,30 @@ def test_hash_ignores_names_and_how_the_same_is_written():
     assert small_instance(rows=rows).content_hash == expected
 
 
+BATTERY = {
+    **{"capacity": 9000, "start": 8000, "idle": 1, "empty": 3, "loaded": 7, "charge": 30},
+    **{"critical": 2000, "resume": 4500, "good": 6000, "full": 8500, "tow": 60},
+}
+
+
 def test_hash_changes_with_any_figure_and_part():
     rows = small_instance().rows()
     data = small_layout(routes=None).to_dict()
     data["edges"][0]["max_speed"] = 1.25
     times = {"mean_time_between_failures": 400.0, "mean_time_to_repair": 90.0}
-    data["vehicles"][1]["random_breakdowns"] = times
+    data["vehicles"][1] |= {"random_breakdowns": times, "battery": BATTERY}
+    data |= {"chargers": [{"site": "A", "slots": 2}], "machines": [{"site": "B", "servers": 1}]}
+    data["parking"] = {"after": 9, "places": [{"site": "C", "places": 2}]}
     layouts = [data]
     for place in places_of(data):
-        if not {"name", "format", "id", "start", "a", "b", "kind"} & {place[0], place[-1]}:
-            layouts.append(part := copy.deepcopy(data))
-            for key in place[:-1]:
-                part = part[key]
-            value = part[place[-1]]
+        part = other = copy.deepcopy(data)
+        for key in place[:-1]:
+            part = part[key]
+        value = part[place[-1]]
+        if not isinstance(value, str) and place != ("format",):
             part[place[-1]] = not value if isinstance(value, bool) else value + 1
-    assert len(layouts) == 42
+            layouts.append(other)
+    assert len(layouts) == 57
     layouts += [
         {**data, "quickest_routes": True},
         {**data, "edges": [{**data["edges"][0], "max_reverse_speed": 1}, *data["edges"][1:]]},
