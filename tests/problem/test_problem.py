@@ -35,20 +35,12 @@ from acerl_np.problem.tables import build_problem
 DMH = [f"DMH-{k:02d}" for k in range(1, 9)]
 
 SCALING = {
-    "distance": [7.5, 2.5],
-    "waiting": [10, 10],
-    "expiry": [15, 5],
-    "demand": [0, 1],
-    "total_distance": [10, 4],
-    "speed": 1.5,
-    "capacity": 4,
+    **{"distance": [7.5, 2.5], "waiting": [10, 10], "expiry": [15, 5], "demand": [0, 1]},
+    **{"total_distance": [10, 4], "speed": 1.5, "capacity": 4},
 }
 
 FLOOR = {
-    "format": 1,
-    "name": "small",
-    "task_slots": 5,
-    "truncate_distances": False,
+    **{"format": 1, "name": "small", "task_slots": 5, "truncate_distances": False},
     "sites": [
         {"id": "A", "x": 0, "y": 0, "kind": "parking"},
         {"id": "B", "x": 3, "y": 4},
@@ -57,21 +49,14 @@ FLOOR = {
     ],
     # two ways of 10 m from A to C, over B and over D; back from D to A it is 6.5 m
     "edges": [
-        {"a": "A", "b": "B"},
-        {"a": "B", "b": "C"},
-        {"a": "C", "b": "D"},
+        *({"a": a, "b": b} for a, b in ("AB", "BC", "CD")),
         {"a": "D", "b": "A", "one_way": True, "length": 6.5},
         {"a": "A", "b": "D", "one_way": True},
     ],
     "routes": [["A", "D", "C"]],
     "vehicles": [
-        {
-            "id": "v0",
-            "start": "A",
-            "speed": 1.5,
-            "capacity": 4,
-            "breakdowns": [{"time": 12.5, "repair_time": 30}],
-        },
+        {"id": "v0", "start": "A", "speed": 1.5, "capacity": 4}
+        | {"breakdowns": [{"time": 12.5, "repair_time": 30}]},
         {"id": "v1", "start": "C"},
     ],
     "scaling": SCALING,
@@ -346,12 +331,8 @@ SAME_RECORDS = {
     "other numbers": RECORD.replace(",0,20,0,1", ",0.0,2e1,+0,01").replace("2.5", "25e-1"),
 }
 COLUMNS = {
-    "pickup": [0, 2, 3],
-    "delivery": [1, 3, 0],
-    "arrival": [0, 2.5, 2.5],
-    "expiry": [20, 15, 30],
-    "handling_time": [0, 1.25, 0],
-    "demand": [1, 0, 2.5],
+    **{"pickup": [0, 2, 3], "delivery": [1, 3, 0], "arrival": [0, 2.5, 2.5]},
+    **{"expiry": [20, 15, 30], "handling_time": [0, 1.25, 0], "demand": [1, 0, 2.5]},
 }
 
 

@@ -35,14 +35,12 @@ from acerl_np.kernels.update import Noise
 from acerl_np.policies import static_search
 from acerl_np.policies.static import fit_static
 from acerl_np.policies.static_search import PositionPlan, find_static
-from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.breakdown_limits import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
 from acerl_np.problem.layout import RandomBreakdowns
 from acerl_np.problem.records import write_record
 from acerl_np.problem.servable import measure_load
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_members, stream_keys
-from acerl_np.simulation.replay import replay_assignments
 from acerl_np.support.workers import Workers
 
 JIT = not numba.config.DISABLE_JIT
@@ -269,17 +267,6 @@ def test_static_is_the_best_plan_over_its_training_trials(pieces, monkeypatch):
     assert found.makespan[0].tolist() == played[0][0].tolist()
     assert found.tardiness[0].tolist() == played[1][0].tolist()
     assert found.decisions == played[2].sum()
-
-
-def test_replays_meet_the_breakdowns_of_their_key(tmp_path):
-    instance = short(1, 6, RandomBreakdowns(150.0, 50.0))
-    path = tmp_path / "past.csv"
-    path.write_text("task,vehicle,start\n" + "".join(f"{task},v0,0\n" for task in instance.tasks))
-    past = read_assignments(path, instance)
-    keys = stream_keys([instance], 2, 0)
-    first, second = (replay_assignments(past, key=key) for key in keys)
-    assert first.makespan != second.makespan
-    assert replay_assignments(past, key=keys[0]).finish.tolist() == first.finish.tolist()
 
 
 def test_wrong_models_keys_and_sizes_are_refused_where_they_are_made():
