@@ -79,9 +79,8 @@ def test_needs_are_those_of_the_slow_simulator(world):
     instance = world.instance()
     layout = instance.layout
     slow = naive_full.NaiveEpisode(world.layout, world.rows)
-    for vehicle, own, battery in zip(
-        layout.vehicles, slow._vehicles, layout.batteries, strict=True
-    ):
+    fleet = zip(layout.vehicles, slow.vehicles, layout.batteries, strict=True)
+    for vehicle, own, battery in fleet:
         worst = measure_needs(instance, vehicle.speed, battery)
         for k, name in enumerate(instance.tasks):
             row = next(row for row in world.rows if row["task"] == name)

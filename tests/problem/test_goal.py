@@ -67,12 +67,8 @@ def make_shift(n_tasks, gap):
 
 
 def test_the_records_choose_the_objective_of_index_policies():
-    for n_tasks, gap, is_shift in (
-        (100, 1, False),
-        (101, 1, True),
-        (3, 1800, False),
-        (3, 1801, True),
-    ):
+    sizes = ((100, 1, False), (101, 1, True), (3, 1800, False), (3, 1801, True))
+    for n_tasks, gap, is_shift in sizes:
         records = [load_instance("DMH-01"), make_shift(n_tasks, gap)]
         chosen = Config(form="index").resolve(records)
         assert chosen.objective == (SHIFT if is_shift else "makespan")
@@ -112,28 +108,19 @@ def test_a_static_plan_is_the_best_for_its_objective():
     for objective in ("late", "waiting"):
         plan = fit_static(record, objective=objective)
         rng = np.random.default_rng(0)
-        others = [
-            acerl_np.StaticPlan(
-                tuple(rng.permutation(names)),
-                dict(zip(names, rng.choice(PAPER_RULES, 3), strict=True)),
-            )
-            for _ in range(40)
-        ]
-        found = [measure(other, objective) for other in others]
+        found = []
+        for _ in range(40):
+            rules = dict(zip(names, rng.choice(PAPER_RULES, 3), strict=True))
+            plan_of_chance = acerl_np.StaticPlan(tuple(rng.permutation(names)), rules)
+            found.append(measure(plan_of_chance, objective))
         assert measure(plan, objective) <= min(found) < max(found)
 
 
 def test_a_training_follows_its_objective(tmp_path):
     records = [make_shift(12, 40), make_shift(12, 60)]
     records = [Instance.from_rows(f"r{k}", one.layout, one.rows()) for k, one in enumerate(records)]
-    config = Config(
-        form="index",
-        generations=2,
-        population=4,
-        objective="late+0.05*waiting",
-        ranking="penalty",
-        curve_every=1,
-    )
+    how = {"generations": 2, "population": 4, "ranking": "penalty", "curve_every": 1}
+    config = Config(form="index", objective="late+0.05*waiting", **how)
     trainer = ACERL(records, config, seed=1)
     trainer.run()
     last = trainer.curve[-1]

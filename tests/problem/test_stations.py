@@ -54,9 +54,7 @@ def ends_of(pickup, delivery, data=NAMED):
 
 def test_the_nearest_pair_of_sites_serves():
     served = {
-        ("a", "f"): "af",
         ("N-17", "f"): "bf",
-        ("N-17", "a"): "ba",
         ("b", "ends"): "ba",  # 10 m to a, 40 m to f
         ("e", "ends"): "ef",
         ("ends", "e"): "fe",
@@ -134,10 +132,7 @@ def test_a_layout_with_names_is_read_as_written():
 
 BAD = [
     ({"stations": {"S": []}}, "stations.S: no sites; expected at least one"),
-    (
-        {"stations": {"S": ["z"]}},
-        "stations.S: unknown site 'z'; expected the id of one of the sites",
-    ),
+    ({"stations": {"S": ["z"]}}, "stations.S: unknown site 'z'; expected the id of one of the"),
     ({"stations": {"S": ["a", "a"]}}, "stations.S: 'a' again; expected each site once"),
     ({"stations": {"a": ["b"]}}, "stations.a: is also the id of a site; expected another name"),
     ({"stations": {" ": ["b"]}}, 'stations: read the name " "; expected at most 200 printable'),
@@ -224,14 +219,11 @@ def test_live_events_may_name_stations(tmp_path):
     assert sent.task == "u"
     # 10 m to b and 10 m back to the nearer of its ends.
     dispatcher.feed(acerl_np.VehicleIdle(20.0, "v", "Hall 1"))
-    arrived = partial(acerl_np.TaskArrived, 21.0, "w", expiry=50.0)
+    arrived, passed = partial(acerl_np.TaskArrived, 21.0, "w", expiry=50.0), acerl_np.VehiclePassed
     cases = [
         (arrived(pickup="ends", delivery="Hall"), "pickup and delivery are one site"),
         (arrived(pickup="end", delivery="Hall"), "site 'end' unknown"),
-        (
-            acerl_np.VehiclePassed(21.0, "v", "mid"),
-            "'mid' is a station of 2 sites; expected one of them",
-        ),
+        (passed(21.0, "v", "mid"), "'mid' is a station of 2 sites; expected one of them"),
     ]
     assert list_unrefused(dispatcher.feed, cases, EventError) == []
     dispatcher.decide(21.0)
@@ -294,18 +286,9 @@ def test_a_location_with_several_links_is_a_name():
 
 def test_old_names_and_names_of_stations_become_aliases():
     # A node has the id of the second.
-    stations = {
-        "S": "a Goods in",
-        "b": "bc Lost",
-        "W": "cd Goods out",
-        "X": "d Twice",
-        "Y": "d Twice",
-    }
-    named = [
-        (x, at, {"stationName": name})
-        for x, (at, _, name) in ((x, text.partition(" ")) for x, text in stations.items())
-    ]
-    data, _ = read(lif(*named))
+    names = ("Goods in", "Lost", "Goods out", "Twice", "Twice")
+    ends = zip("SbWXY", ("a", "bc", "cd", "d", "d"), names, strict=True)
+    data, _ = read(lif(*((x, at, {"stationName": name}) for x, at, name in ends)))
     assert [site["id"] for site in data["sites"]] == ["S", "b", "c", "d"]
     assert data["stations"] == {"W": ["c", "d"], "X": ["d"], "Y": ["d"]}
     assert data["aliases"] == {"a": "S", "Goods in": "S", "Goods out": "W"}
@@ -386,8 +369,6 @@ def test_one_layout_joined_is_that_layout():
 
 
 TOWER = DATA / "tower.lif.json"
-
-
 ADDED = st.sampled_from(["", '"', "lift", "1e9", "/", "u"])
 
 
@@ -413,8 +394,6 @@ def test_whatever_stands_in_levels_is_joined_or_refused_in_one_line(changes):
 
 
 IMPORT = f"floor import {TOWER} --out tower.json"
-
-
 FLEET = "--vehicles 2 --start dock"
 
 
