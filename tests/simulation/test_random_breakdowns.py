@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import naive_evolution
 import numba
@@ -12,7 +13,8 @@ from episodes import play_and_compare, play_static
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from tables_and_refusals import list_unrefused
+from tables_and_refusals import list_unrefused, write
+from trainings import same_trials
 from worlds import make_task, straight_floor, worlds
 
 from acerl_np import (
@@ -29,7 +31,6 @@ from acerl_np import (
     load_instance,
     load_layout,
 )
-from acerl_np.commands.main import main
 from acerl_np.evaluation import trials as trials_module
 from acerl_np.kernels.update import Noise
 from acerl_np.policies import static_search
@@ -152,9 +153,8 @@ def test_streams_of_vehicles_times_and_episodes_differ():
 def test_tasks_that_hardly_ever_get_done_are_refused():
     """Nobody waits for a training in which every vehicle breaks down on every trip."""
     for model in (RandomBreakdowns(1.0, 0.0), RandomBreakdowns(9.0, 900.0)):
-        with pytest.raises(
-            InputError, match=r"DMH-01: task 'task_\d+' takes at least \d+ s"
-        ) as caught:
+        line = r"DMH-01: task 'task_\d+' takes at least \d+ s"
+        with pytest.raises(InputError, match=line) as caught:
             Simulator(short(1, 9, model))
     least = float(re.search(r"at least (\d+) s$", str(caught.value))[1])
     Simulator(short(1, 9, RandomBreakdowns(least, 0.0)))
@@ -304,37 +304,30 @@ def test_wrong_models_keys_and_sizes_are_refused_where_they_are_made():
 
 
 @pytest.mark.skipif(not JIT, reason="static plans are many episodes")
-def test_train_evaluate_and_replay_with_random_breakdowns(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_train_evaluate_and_replay_with_random_breakdowns(empty, run):
     record = short(1, 5, None)
-    write_record(record, tmp_path / "own.csv")
-    past = "".join(f"{task},v1,0\n" for task in record.tasks)
-    (tmp_path / "past.csv").write_text("task,vehicle,start\n" + past)
-    own = ["own.csv", "--layout", "dmh"]
-    random = ["--random-breakdowns", "300,60"]
-    (tmp_path / "quick.toml").write_text(
-        "generations = 2\npopulation = 4\nhidden = [4]\ntrials = 2\nquiet = true\nout = 'run'\n"
-    )
-    assert main(["train", *own, *random, "--config", "quick.toml"]) == 0
-    resume = ["train", "--resume", "run/run.npz", "--generations", "3", "--quiet"]
-    assert main([*resume, "--random-breakdowns", "300,61"]) == 2
-    assert "'own' or its layout has changed" in capsys.readouterr().err
-    assert main([*resume, *random]) == 0
-    words = ["evaluate", "run/policy.npz", "EDD", "Static", *own]
-    words += ["--fit", "own.csv", "--past", "past.csv"]
-    capsys.readouterr()
+    write_record(record, Path("own.csv"))
+    past = [f"{task},v1,0" for task in record.tasks]
+    write(Path("past.csv"), "task,vehicle,start", *past)
+    random = "--random-breakdowns 300,60"
+    small = "--generations 2 --population 4 --hidden 4 --trials 2 --quiet --out run"
+    run(f"train own.csv --layout dmh {random} {small}")
+    resume = "train --resume run/run.npz --generations 3 --quiet"
+    line = run(f"{resume} --random-breakdowns 300,61", 2).err
+    assert "'own' or its layout has changed" in line
+    run(f"{resume} {random}")
+    words = "evaluate run/policy.npz EDD Static own.csv --layout dmh --fit own.csv --past past.csv"
+    words += " --trials 6 --trials-csv all.csv --force --format json"
     tables = []
-    own_model = "--breakdowns none --random-breakdowns 300,60"
-    for model in (
-        "--random-breakdowns 300,60",
+    models = (
+        random,
         "--random-breakdowns none",
-        own_model,
+        f"--breakdowns none {random}",
         "--breakdowns none",
-    ):
-        options = f"{model} --trials 6 --trials-csv all.csv --force".split()
-        assert main([*words, *options, "--format", "json"]) == 0
-        tables.append(json.loads(capsys.readouterr().out))
-        trials = (tmp_path / "all.csv").read_text().splitlines()[1:]
+    )
+    for model in models:
+        tables.append(json.loads(run(f"{words} {model}").out))
+        trials = Path("all.csv").read_text().splitlines()[1:]
         spread = {
             policy: len({line.split(",")[3] for line in trials if line.startswith(policy)})
             for policy in ("Static", "replay")
@@ -364,13 +357,8 @@ def test_an_agent_of_ones_own_meets_the_same_trials(monkeypatch):
     played = evaluate_policy(policy, instances, trials=5, seed=4, greedy=True)
     for at_once in (1024, 3):
         monkeypatch.setattr(trials_module, "OWN_EPISODES", at_once)
-        own = evaluate_policy(
-            lambda observation, mask: policy.act(observation, mask), instances, trials=5, seed=4
-        )
-        assert own.makespan.tolist() == played.makespan.tolist()
-        assert own.tardiness.tolist() == played.tardiness.tolist()
-        assert own.decisions == played.decisions
-        assert own.instances == played.instances
+        own = evaluate_policy(lambda *seen: policy.act(*seen), instances, trials=5, seed=4)
+        assert same_trials(own, played)
     with pytest.raises(ActionError, match="illegal"):
         evaluate_policy(lambda observation, mask: np.full(len(mask), 99), instances, trials=2)
     with pytest.raises(
