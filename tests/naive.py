@@ -365,9 +365,6 @@ class NaiveEpisode:
 
     def step(self, action: int) -> None:
         """Assign by vehicle * number of rules + rule, then advance to the next decision or the end."""
-        mask = self.mask()
-        if not 0 <= action < len(mask) or not mask[action]:
-            raise ValueError(f"action {action} is not legal at time {self.time}")
         vehicle, rule = divmod(action, len(self.rules))
         self.assign(vehicle, self.select(vehicle, self.rules[rule]))
 

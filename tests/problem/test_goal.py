@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tables_and_refusals import list_unrefused
-from worlds import make_task, straight_floor
+from worlds import make_task
 
 import acerl_np
-from acerl_np import ACERL, Config, ConfigError, Instance, Layout, fit_static, load_instance
+from acerl_np import ACERL, Config, ConfigError, Instance, fit_static, load_instance
 from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.problem.goal import MEASURES, PAPER, SHIFT, Goal, read_objective, write_objective
 from acerl_np.problem.rules import PAPER_RULES
@@ -76,24 +76,6 @@ def test_the_records_choose_the_objective_of_index_policies():
         assert Config(form="index", objective="empty").resolve(records).objective == "empty"
         # The paper's network keeps the paper's objective.
         assert Config().resolve(records) == Config(objective="makespan", cost_limit=50.0)
-
-
-def test_classes_of_priority_by_hand():
-    # A --10 m-- B --6 m-- C, one vehicle at A, 1 m/s.
-    floor = Layout.from_dict(straight_floor([{"id": "v", "start": "A", "speed": 1}]))
-    rows = [
-        make_task("plain", "B", "C", 0, 10),  # at B at 10, at C at 16: 6 s late
-        make_task("urgent", "A", "B", 5, 20, priority=1),  # at A at 32, at B at 42: 17 s late
-        make_task("more", "B", "C", 30, 20, priority=7),  # at B at 42, at C at 48: in time
-    ]
-    goal = Goal("tardiness", "late+waiting", 9.0, (1.0, 4.0))
-    record = Instance.from_rows("two", floor, rows)
-    played = evaluate_policy("FCFS", record, trials=1, objective=goal)
-    # Priorities beyond the last class weigh as that does: 1, 4 and 4.
-    assert played.tardiness[0, 0] == played.value[0, 0] == (6 + 4 * 17) / 9
-    found = [getattr(played, name)[0, 0] for name in ("makespan", "late", "waiting", "empty")]
-    assert found == [48.0, 5 / 9, (10 + 4 * 27 + 4 * 12) / 9, 26 / 48]
-    assert played.cost[0, 0] == pytest.approx(500 / 9 + 166 / 9)
 
 
 def test_a_static_plan_is_the_best_for_its_objective():

@@ -423,16 +423,6 @@ def test_a_tower_is_joined_by_its_lifts(empty, run):
         "  r1  Rack; also called u1, Rack 1",
         "  r2  Rack; also called u2, Rack 2",
     ]
-    # Records are made for it, and played.
-    words = "records generate --layout tower.json --tasks 40 --rate 20"
-    run(f"{words} --out made")
-    made = acerl_np.load_instance("made/tasks-01.csv", layout=layout)
-    used = {layout.sites[k].id for k in (*made.pickup, *made.delivery)}
-    assert {"dock", "r1", "r2"} < used <= {"dock", "g2", "hoist", "upper/lift", "rail", "r1", "r2"}
-    assert acerl_np.evaluate_policy("EDD", made, trials=1).makespan.max() > 0
-    run(f"{words} --sites Rack --out racks")
-    made = acerl_np.load_instance("racks/tasks-01.csv", layout=layout)
-    assert {layout.sites[k].id for k in made.pickup} == {"r1", "r2"}
 
 
 def test_bad_words_for_levels_are_one_line(empty, run):
