@@ -50,20 +50,16 @@ def load(path, **options):
 # Columns
 
 MISSPELT = {
-    name: meant
-    for meant, names in {
-        "expiry_time": ["expirytime", "Expiry-Time", "expirey_time", "expriy time"],
-        "arrival_time": ["arrivaltime", "arival_tiem"],
-        "pickup": ["pick_up", "Pick Up", "pickp"],
-        "task": ["tasks"],
-        "delivery": ["delivry"],
-        "handling_time": ["handlingtime", "handeling_time"],
-        "demand": ["demands", "dimand", "demnad"],
-        "time_zero": ["time-zero", "tiem_zreo", "timezore", "tine_sero"],
-        "priority": ["priorty", "prioirty", "prioroti", "proirtiy", "piorigy"],
-        "earliest_start": ["Earliest Strat"],
-    }.items()
-    for name in names
+    "expiry_time": ["expirytime", "Expiry-Time", "expirey_time", "expriy time"],
+    "arrival_time": ["arrivaltime", "arival_tiem"],
+    "pickup": ["pick_up", "Pick Up", "pickp"],
+    "task": ["tasks"],
+    "delivery": ["delivry"],
+    "handling_time": ["handlingtime", "handeling_time"],
+    "demand": ["demands", "dimand", "demnad"],
+    "time_zero": ["time-zero", "tiem_zreo", "timezore", "tine_sero"],
+    "priority": ["priorty", "prioirty", "prioroti", "proirtiy", "piorigy"],
+    "earliest_start": ["Earliest Strat"],
 }
 OTHERS = """
 customer priority_class comment vehicle weight tags depend order_id date time start state status user remark
@@ -74,7 +70,7 @@ departure_time time_zone quantity load_unit prio shift line article demand_unit 
 
 def test_a_misspelt_column_is_an_error_and_another_looks_like_none(tmp_path):
     assert [name for name in OTHERS.split() if find_lookalike(name, KNOWN)] == []
-    for name, meant in MISSPELT.items():
+    for meant, name in ((meant, name) for meant, names in MISSPELT.items() for name in names):
         assert find_lookalike(name, KNOWN) == meant
         header = (*HEADER.split(","), "demand")
         header = [name if column == meant else column for column in header]
