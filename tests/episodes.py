@@ -83,6 +83,18 @@ def play_and_compare(world, simulator=None, check=lambda simulator, slow: None, 
     return slow
 
 
+def take_first(observation, mask):
+    return mask.argmax(axis=1)
+
+
+def play_on(simulator, act=take_first, n_steps=10**6):
+    """Play to the end, or so many steps; returns the makespans."""
+    while n_steps > 0 and not simulator.done.all():
+        simulator.step(act(simulator.observation, simulator.action_mask))
+        n_steps -= 1
+    return simulator.makespan.tolist()
+
+
 def play_static(plans, instances, keys=None):
     """Makespan, tardiness and decisions of every instance by every plan."""
     keys = np.zeros((len(instances), 4), np.uint32) if keys is None else keys

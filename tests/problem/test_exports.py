@@ -251,10 +251,7 @@ REFUSED_TIMES = [
     ([f"{DAY},1", f"{DAY}Z,1"], f'"{DAY}Z" ... without an offset from UTC, as on line 2'),
     ([f"{DAY},1", f"{DAY},{DAY}"], "line 3: expiry_time ... of seconds, as on"),
     ([f"0,{DAY}"], f"line 2: expiry_time ... {DAY} ... number of seconds"),
-    (
-        [f"{DAY},2024-05-06T07:00:01", f"{DAY},2024-05-06T06:59:58"],
-        "line 3: expiry_time ... 2 s before",
-    ),
+    ([f"{DAY},2024-05-06T06:59:58"], "line 2: expiry_time ... 2 s before"),
     (["2024-06-31T07:00:00,1"], "line 2: arrival_time ... 06-31"),
     (["1924-05-06T07:00:00,1", f"{DAY},1"], "line 3: arrival_time ... within 1e+09 s of 1924"),
     (["07:30,9", "2024-05-06T07:30,9"], "line 3: arrival_time ... a time of day"),
@@ -268,10 +265,7 @@ REFUSED_TIMES = [
     (["2024/05/06 07:30,9"], '--date-format ... "%Y/%m/%d %H:%M"'),
     (["0,06.05.2024 07:30"], "expiry_time ... --date-format"),
     # Times of day: over midnight, and a duration of hours.
-    (
-        ["22:10,9", "23:50,9", "00:10,9", "05:00,9"],
-        "line 4 ... 00:10:00 after 23:50:00 ... dates with them",
-    ),
+    (["23:50,9", "00:10,9", "05:00,9"], "line 3 ... 00:10:00 after 23:50:00 ... dates with them"),
     (["23:50,00:10"], "line 2: expiry_time ... on the same day"),
     (["07:30,00:15"], '"00:15:00", 26100 s before ... or a number of seconds'),
 ]

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pages import BATTERY
 from tables_and_refusals import HEADER, list_unrefused, list_unrefused_files, refused
 from worlds import floors, make_task
 
@@ -92,6 +93,7 @@ def with_part(key, k, **changes):
 
 TEXT = json.dumps(FLOOR, indent=1)
 
+WORDS = ("1e999", "NaN", "Infinity", "-Infinity")
 LEADS = FLOOR["edges"][:3]
 MALFORMED_LAYOUTS = [
     # not JSON, or JSON that is no layout
@@ -100,10 +102,7 @@ MALFORMED_LAYOUTS = [
     (TEXT.replace('"name"', '"format"', 1), '"format" ... twice'),
     *(
         (TEXT.replace('"x": 3', f'"x": {word}', 1), f"sites[1].x: read {read} ... number")
-        for word, read in [
-            ("1e999", "Infinity"),
-            *((x, x) for x in ("NaN", "Infinity", "-Infinity")),
-        ]
+        for word, read in zip(WORDS, ("Infinity", *WORDS[1:]), strict=True)
     ),
     (TEXT.replace('"x": 3', f'"x": {"7" * 5000}', 1), "digits"),
     ("[" * 100_000, "nested too deeply"),
@@ -435,18 +434,15 @@ def test_hash_ignores_names_and_how_the_same_is_written():
     assert small_instance(rows=rows).content_hash == expected
 
 
-BATTERY = {
-    **{"capacity": 9000, "start": 8000, "idle": 1, "empty": 3, "loaded": 7, "charge": 30},
-    **{"critical": 2000, "resume": 4500, "good": 6000, "full": 8500, "tow": 60},
-}
-
-
 def test_hash_changes_with_any_figure_and_part():
     rows = small_instance().rows()
     data = small_layout(routes=None).to_dict()
     data["edges"][0]["max_speed"] = 1.25
     times = {"mean_time_between_failures": 400.0, "mean_time_to_repair": 90.0}
-    data["vehicles"][1] |= {"random_breakdowns": times, "battery": BATTERY}
+    data["vehicles"][1] |= {
+        "random_breakdowns": times,
+        "battery": {**BATTERY, "start": 3000, "tow": 60},
+    }
     data |= {"chargers": [{"site": "A", "slots": 2}], "machines": [{"site": "B", "servers": 1}]}
     data["parking"] = {"after": 9, "places": [{"site": "C", "places": 2}]}
     layouts = [data]

@@ -76,7 +76,7 @@ def test_time_zero_may_be_named(tmp_path):
         ([header, f"{first},{DAY}Z"], "line 2: time_zero ... expected a timestamp without an"),
         ([header, f"{first},2024-05-06T07:00:01"], "line 2: arrival_time ... not before time zero"),
         (
-            [header, f"{first},{zero}", f"t1,A,B,{DAY},9,{DAY}"],
+            [header, f"{first},{zero}", f"t1{first[2:]},{DAY}"],
             "line 3: time_zero ... of line 2, 20",
         ),
         ([header, f"t0,A,B,3,9,{DAY}"], "line 2: time_zero ... expected none, as arrival_time"),

@@ -231,6 +231,8 @@ def test_lookahead_sees_its_history_in_the_policys_slots(policies, suite):
         assert ahead.choose(sim)[0].min() >= 0
         ahead = Lookahead(policy, history=suite, futures=1)
         assert evaluate_policy(ahead, suite, trials=1, threads=1, horizon=60.0).decisions > 1
+    ahead = Lookahead(own, history=suite, futures=1)
+    assert Dispatcher(suite[0].layout, ahead, task_ids=suite[0].tasks).task_ids == suite[0].tasks
 
 
 def test_more_ids_than_task_slots_have_as_many_slots_and_too_many_are_refused():
@@ -278,12 +280,6 @@ def test_a_dispatcher_wants_the_ids(policies, suite):
     Dispatcher(suite[0].layout, pool)
     with pytest.raises(PolicyError, match=r"^task_ids: read 0; expected 1 to 100 different ids"):
         Policy.from_arrays({**own.to_arrays(), "task_ids": np.empty(0, np.str_)})
-
-
-@pytest.mark.slow
-def test_a_lookahead_that_is_told_the_ids_dispatches(policies, suite):
-    ahead = Lookahead(policies[0], history=suite, futures=1)
-    assert Dispatcher(suite[0].layout, ahead, task_ids=suite[0].tasks).task_ids == suite[0].tasks
 
 
 def test_a_dispatcher_shows_what_the_simulator_shows_also_after_a_restart(policies, tmp_path):

@@ -9,7 +9,7 @@ import naive_evolution
 import numba
 import numpy as np
 import pytest
-from episodes import play_and_compare, play_static
+from episodes import play_and_compare, play_on, play_static, take_first
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from scipy import stats
@@ -55,16 +55,6 @@ def vary(instance, model=MODEL):
 def short(number, n_tasks, model=MODEL):
     record = load_instance(f"DMH-0{number}")
     return vary(Instance.from_rows(record.name, record.layout, record.rows()[:n_tasks]), model)
-
-
-def take_first(observation, mask):
-    return mask.argmax(axis=1)
-
-
-def play_on(simulator, act=take_first):
-    while not simulator.done.all():
-        simulator.step(act(simulator.observation, simulator.action_mask))
-    return simulator.makespan.tolist()
 
 
 def make_late(model, arrival):
@@ -179,9 +169,8 @@ def test_an_episode_that_takes_too_long_is_stopped():
     if JIT:
         trials = evaluate_policy("EDD", instance, trials=2)
         assert trials.unfinished == 2
-        assert np.isnan(
-            evaluate_policy("Static", instance, trials=1, training=instance).makespan
-        ).all()
+        static = evaluate_policy("Static", instance, trials=1, training=instance)
+        assert np.isnan(static.makespan).all()
     simulator = Simulator(instance, horizon=1000)
     play_on(simulator)
     assert simulator.time[0] == 1000

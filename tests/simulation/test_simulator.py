@@ -10,6 +10,7 @@ from episodes import (
     WatchedEpisode,
     compare,
     play_and_compare,
+    play_on,
     scaling_array,
     scaling_dict,
     schedule_rows,
@@ -439,13 +440,6 @@ def test_reset_starts_anew():
 # Restarts
 
 
-def play_on(simulator, n_steps=10**6):
-    """Take up to `n_steps` first legal actions."""
-    while n_steps > 0 and not simulator.done.all():
-        simulator.step(simulator.action_mask.argmax(axis=1))
-        n_steps -= 1
-
-
 @pytest.mark.oracle
 def test_a_restart_leaves_the_other_episodes_alone():
     suite = [load_instance("DMH-01"), load_instance("DMH-02")]
@@ -453,7 +447,7 @@ def test_a_restart_leaves_the_other_episodes_alone():
     assert [instance.name for instance in simulator.instances] == ["DMH-01", "DMH-02"] * 2
     assert simulator.pool == tuple(suite)
     for both in (simulator, untouched):
-        play_on(both, 7)
+        play_on(both, n_steps=7)
     simulator.restart([2, 1], [1, 1])
     names = ["DMH-01", "DMH-02", "DMH-02", "DMH-02"]
     assert [simulator.instances[b].name for b in range(4)] == names
@@ -478,7 +472,7 @@ def test_a_restart_leaves_the_other_episodes_alone():
 
 def test_bad_restarts_change_nothing():
     simulator = batch_of_three()
-    play_on(simulator, 3)
+    play_on(simulator, n_steps=3)
     before = copy_of(simulator)
     cases = (
         ([3], None, "expected a list of indices from 0 to 2"),
