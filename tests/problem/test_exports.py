@@ -303,9 +303,7 @@ UNUSABLE += ["x" * 200, "%H:%M\x00", "%Y-%m %H:%M"]
 
 
 def test_noise_leaves_times_of_day(tmp_path):
-    rows = [
-        {**make_task(f"t{k}", "A", "B", f"23:59:5{k}", 9), "priority": k / 16} for k in range(9)
-    ]
+    rows = [make_task(f"t{k}", "A", "B", f"23:59:5{k}", 9, priority=k / 16) for k in range(9)]
     instance = Instance.from_rows("night", FLOOR, rows)
     noised = perturb(instance, 30, seed=1, zeros="move")
     assert noised.arrival[-1] > 10  # after midnight

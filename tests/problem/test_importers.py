@@ -430,9 +430,8 @@ def test_endless_models_and_huge_tags_are_refused(monkeypatch):
         # Below that length they are counted.
         with monkeypatch.context() as patch:
             patch.setattr(opentcs, "MAX_TAG", len(text))
-            with pytest.raises(
-                LayoutError, match=r"^<point>: 20,000 attributes; expected at most 200"
-            ):
+            many = r"^<point>: 20,000 attributes; expected at most 200"
+            with pytest.raises(LayoutError, match=many):
                 import_opentcs(text)
     monkeypatch.setattr(opentcs, "MAX_ELEMENTS", 100)
     with pytest.raises(LayoutError, match="100 in all; expected a plant model"):
@@ -480,9 +479,8 @@ def test_locked_locations_are_said_and_stay_sites():
     layout, warnings = import_opentcs(plant(body.format('<link point="b"/>')))
     assert warnings == ["station 'L': locked, kept as a site"]
     assert [site["id"] for site in layout["sites"]] == ["a", "L"]
-    assert import_opentcs(plant(body.format("")))[1] == [
-        "station 'L': locked, no known node, left out"
-    ]
+    lost = "station 'L': locked, no known node, left out"
+    assert import_opentcs(plant(body.format("")))[1] == [lost]
 
 
 TYPES = """

@@ -85,9 +85,8 @@ def test_sites_that_no_vehicle_reaches_do_not_serve():
     data["edges"][4] = {"a": "f", "b": "e", "one_way": True}  # f only leads in
     assert (ends_of("ends", "e", data), ends_of("e", "ends", data)) == ("ae", "ea")
     data["stations"]["far"] = ["f"]
-    with pytest.raises(
-        RecordError, match=r"pickup: 'f' \(of station ends, far\) cannot be reached"
-    ):
+    told = r"pickup: 'f' \(of station ends, far\) cannot be reached"
+    with pytest.raises(RecordError, match=told):
         ends_of("far", "e", data)
     data |= {"stations": {"far": ["f"], "wide": ["f", "b"]}, "aliases": {}}
     with pytest.raises(RecordError, match="pickup: 'f'"):
@@ -187,9 +186,8 @@ def test_tasks_are_drawn_between_places():
         ("twin", "sites: 1 of 1 can be reached  ... expected at least two"),
     ]
     assert list_unrefused(lambda sites: find_task_places(KINDS, sites), cases) == []
-    with pytest.raises(
-        InputError, match=r'^sites: read "stations"; expected all or names of sites'
-    ):
+    told = r'^sites: read "stations"; expected all or names of sites'
+    with pytest.raises(InputError, match=told):
         find_task_places(acerl_np.Layout.from_dict(line()), "stations")
 
 

@@ -15,7 +15,6 @@ RECORDED = dict(
 )
 N_EPISODES = len(RECORDED["instance"])
 FIRST_DECISION = np.concatenate([[0], np.cumsum(RECORDED["n_decisions"], dtype=int)])
-SINGLE_EPISODES = range(0, N_EPISODES, 7)
 
 
 def compare_decision(episode, k, time, mask, seen):
@@ -70,7 +69,7 @@ def test_recorded_episodes_in_one_batch():
     replay(Simulator(played, slots="pool"), episodes)
 
 
-@pytest.mark.parametrize("episode", SINGLE_EPISODES)
+@pytest.mark.parametrize("episode", range(0, N_EPISODES, 7))
 def test_recorded_episode_in_slow_simulator(episode):
     instance = load_instance(RECORDED["instance"][episode])
     slow = naive.NaiveEpisode(instance.layout.to_dict(), instance.rows())

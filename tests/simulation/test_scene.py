@@ -15,17 +15,16 @@ from acerl_np.problem.bundled import bundled_suites
 from acerl_np.simulation.scene import Pairs
 
 DOCS = Path(__file__).parents[2] / "docs"
-SLOT, VEHICLE = "loaded way|waiting time|expiry|demand", "speed|status|capacity"
 
 
 @pytest.mark.parametrize("slots", ["task", "pool"])
 @pytest.mark.parametrize("suite", [name for name in bundled_suites() if name.startswith("dmh")])
 def test_names_are_in_the_order_of_the_slow_simulators_observation(suite, slots):
     simulator = Simulator(acerl_np.load_suite(suite), slots=slots, n_vehicles=5)
-    of_task, of_vehicle = SLOT.split("|"), VEHICLE.split("|")
+    of_task = ("loaded way", "waiting time", "expiry", "demand")
     expected = [f"slot {k}: {word}" for k in range(30) for word in of_task]
     for v in range(5):
-        expected += [f"vehicle {v}: {word}" for word in of_vehicle]
+        expected += [f"vehicle {v}: {word}" for word in ("speed", "status", "capacity")]
         expected += [f"vehicle {v}: total way, slot {k}" for k in range(30)]
     assert list(simulator.observation_names) == expected
     n = simulator.n_episodes
