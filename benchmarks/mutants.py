@@ -725,7 +725,7 @@ MUTANTS = [
         "problem/bundled.py",
         "path for path in files if path.name != BREAKDOWNS_FILE",
         "path for path in files",
-        f"{RECORDS} {COMMANDS} tests/test_hard_cases.py",
+        f"{RECORDS} {COMMANDS}",
     ),
     Mutant(
         "commands: five own records have no folds",

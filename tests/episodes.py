@@ -70,7 +70,7 @@ def play_and_compare(world, simulator=None, check=lambda simulator, slow: None, 
     if simulator is None:
         simulator = Simulator(world.instance(), slots="pool")
     scaling = scaling_dict(find_scaling(simulator.pool))
-    slow = naive.NaiveEpisode(world.layout, world.rows, scaling=scaling, **options)
+    slow = WatchedEpisode(world.layout, world.rows, scaling=scaling, **options)
     k = 0
     while not slow.done:
         compare(simulator, 0, slow)
@@ -81,6 +81,18 @@ def play_and_compare(world, simulator=None, check=lambda simulator, slow: None, 
         k += 1
     compare(simulator, 0, slow)
     return slow
+
+
+def take_first(observation, mask):
+    return mask.argmax(axis=1)
+
+
+def play_on(simulator, act=take_first, n_steps=10**6):
+    """Play to the end, or so many steps; returns the makespans."""
+    while n_steps > 0 and not simulator.done.all():
+        simulator.step(act(simulator.observation, simulator.action_mask))
+        n_steps -= 1
+    return simulator.makespan.tolist()
 
 
 def play_static(plans, instances, keys=None):
@@ -145,8 +157,8 @@ class WatchedEpisode(naive.NaiveEpisode):
         if len(self._vehicles) > 1 and all(v.status == naive.BROKEN for v in self._vehicles):
             self.cases.add("all vehicles broken at once")
 
-    def _way_after_breakdown(self, vehicle, standing, task):
-        metres, lost, legs = super()._way_after_breakdown(vehicle, standing, task)
+    def _way_onwards(self, vehicle, standing, site):
+        metres, lost, legs = super()._way_onwards(vehicle, standing, site)
         one_way = (standing.next, standing.last) not in self._floor.arcs
         if standing.offset != 0:
             turns = "turns back" if legs[0].step < 0 else "goes on"

@@ -16,12 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-ACTION_RULES = (
-    "FCFS",
-    "EDD",
-    "NVF",
-    "STD",
-)  # by default; action = vehicle * 4 + position in this tuple
+ACTION_RULES = ("FCFS", "EDD", "NVF", "STD")  # by default; action = vehicle * 4 + position here
 RULES = (*ACTION_RULES, "LWT", "AHP")
 
 IDLE, WORKING, BROKEN = 0, 1, 2
@@ -115,11 +110,8 @@ class Floor:
             return [a]
         if (a, b) in self.named:
             return list(self.named[a, b])
-        if math.isinf(self.least[a, b]):
-            raise ValueError(f"no route from {a} to {b}")
-        found = self._extend([a], b)
-        if found is None:
-            raise ValueError(f"no route from {a} to {b}")
+        found = None if math.isinf(self.least[a, b]) else self._extend([a], b)
+        assert found is not None
         return found
 
     def _extend(self, path: list[str], goal: str) -> list[str] | None:
@@ -135,11 +127,6 @@ class Floor:
                 if completed is not None:
                     return completed
         return None
-
-
-def route(layout: dict[str, Any], a: str, b: str) -> list[str]:
-    """The sites a vehicle passes from `a` to `b`, both included."""
-    return Floor(layout).route(a, b)
 
 
 @dataclass
@@ -287,21 +274,13 @@ class NaiveEpisode:
         self._waiting_time = waiting_time
         self._slots = slots
         self.rules = rules
-        self._floor = Floor(layout)
+        self.floor = self._floor = Floor(layout)
         self._truncate = bool(layout.get("truncate_distances", False))
         self._scaling = layout.get("scaling") if scaling is None else scaling
         self._task_slots = int(layout["task_slots"] if task_slots is None else task_slots)
-        self._vehicles = self._read_vehicles(layout)
+        self.vehicles = self._vehicles = self._read_vehicles(layout)
         self._n_vehicles = len(self._vehicles) if n_vehicles is None else n_vehicles
         self._tasks = self._read_tasks(tasks)
-        if self._n_vehicles < len(self._vehicles):
-            raise ValueError(f"{len(self._vehicles)} vehicles do not fit {self._n_vehicles} places")
-        if not self._tasks:
-            raise ValueError("an episode needs at least one task")
-        for task in self._tasks:
-            if not any(vehicle.can_carry(task) for vehicle in self._vehicles):
-                raise ValueError(f"no vehicle can carry task {task.name}")
-
         self.time = 0
         self.done = False
         self.makespan = math.nan
@@ -314,14 +293,6 @@ class NaiveEpisode:
         self._advance()
 
     # What a policy sees
-
-    @property
-    def floor(self) -> Floor:
-        return self._floor
-
-    @property
-    def vehicles(self) -> list[Vehicle]:
-        return list(self._vehicles)
 
     @property
     def tasks(self) -> list[Task]:
@@ -352,10 +323,6 @@ class NaiveEpisode:
 
     def observation(self) -> list[float]:
         """Four features per task slot, then three and one per task slot for each vehicle."""
-        if self._scaling is None:
-            raise ValueError(
-                "an observation needs a scaling: the layout has none and none was given"
-            )
         scaling = self._scaling
 
         def scaled(value: float, name: str) -> float:
@@ -368,16 +335,15 @@ class NaiveEpisode:
             seen = [of_slot.get(slot) for slot in range(self._task_slots)]
         features: list[float] = []
         for task in seen:
-            features += (
-                [0.0] * 4
-                if task is None
-                else [
-                    scaled(self._compared(self._distance(task.pickup, task.delivery)), "distance"),
-                    scaled(self.time - task.waiting_since, "waiting"),
-                    scaled(task.expiry, "expiry"),
-                    scaled(task.demand, "demand"),
-                ]
-            )
+            if task is None:
+                features += [0.0] * 4
+                continue
+            features += [
+                scaled(self._compared(self._distance(task.pickup, task.delivery)), "distance"),
+                scaled(self.time - task.waiting_since, "waiting"),
+                scaled(task.expiry, "expiry"),
+                scaled(task.demand, "demand"),
+            ]
         for vehicle in self._vehicles:
             status, site = self._shown(vehicle)
             features += [
@@ -385,12 +351,12 @@ class NaiveEpisode:
                 status / 2,
                 vehicle.capacity / scaling["capacity"],
             ]
-            for task in seen:
-                if task is None:
-                    features.append(0.0)
-                    continue
-                total = self._compared(self._total_distance(site, task))
-                features.append(scaled(total, "total_distance"))
+            features += [
+                0.0
+                if task is None
+                else scaled(self._compared(self._total_distance(site, task)), "total_distance")
+                for task in seen
+            ]
         n_absent = self._n_vehicles - len(self._vehicles)
         features += [0.0] * ((3 + self._task_slots) * n_absent)
         return features
@@ -399,9 +365,6 @@ class NaiveEpisode:
 
     def step(self, action: int) -> None:
         """Assign by vehicle * number of rules + rule, then advance to the next decision or the end."""
-        mask = self.mask()
-        if not 0 <= action < len(mask) or not mask[action]:
-            raise ValueError(f"action {action} is not legal at time {self.time}")
         vehicle, rule = divmod(action, len(self.rules))
         self.assign(vehicle, self.select(vehicle, self.rules[rule]))
 
@@ -409,8 +372,6 @@ class NaiveEpisode:
         """Assign one task of the pool, then advance to the next decision or the end."""
         if not self._may_be_assigned(vehicle):
             raise ValueError(f"vehicle {vehicle} cannot be assigned a task at time {self.time}")
-        if not 0 <= pool_index < len(self._pool):
-            raise ValueError(f"no task {pool_index} in a pool of {len(self._pool)}")
         task = self._pool[pool_index]
         if not any(task is other for other in self.offered(self._vehicles[vehicle])):
             raise ValueError(f"vehicle {vehicle} is not offered task {task.name}")
@@ -419,12 +380,8 @@ class NaiveEpisode:
 
     def select(self, vehicle: int, rule: str) -> int:
         """The pool index of the task that a rule picks for a vehicle, among those it can carry."""
-        if rule not in RULES:
-            raise ValueError(f"no rule {rule!r}")
         carrier = self._vehicles[vehicle]
         visible = self.offered(carrier)
-        if not visible:
-            raise ValueError(f"vehicle {vehicle} can carry no task of the pool")
         keys = [self._key(rule, carrier, task, visible) for task in visible]
         picked = visible[keys.index(min(keys))]  # the first of equals
         return next(index for index, task in enumerate(self._pool) if task is picked)
@@ -503,14 +460,14 @@ class NaiveEpisode:
 
     def _begin_service(self, index: int, task: Task) -> None:
         vehicle = self._vehicles[index]
-        lost = self._floor.lost(task.pickup, task.delivery, vehicle.speed)
         if vehicle.standing is None:
             metres = self._compared(self._total_distance(vehicle.site, task))
-            lost += self._floor.lost(vehicle.site, task.pickup, vehicle.speed)
+            lost = self._floor.lost(vehicle.site, task.pickup, vehicle.speed)
             legs = self._legs(vehicle, self._floor.route(vehicle.site, task.pickup))
         else:
-            metres, approach, legs = self._way_after_breakdown(vehicle, vehicle.standing, task)
-            lost += approach
+            metres, lost, legs = self._way_onwards(vehicle, vehicle.standing, task.pickup)
+            metres += self._distance(task.pickup, task.delivery)
+        lost += self._floor.lost(task.pickup, task.delivery, vehicle.speed)
         legs += self._legs(vehicle, self._floor.route(task.pickup, task.delivery))
         duration = round9(metres / vehicle.speed + lost + task.handling)
         task.vehicle = index
@@ -519,14 +476,6 @@ class NaiveEpisode:
         # by identity: two tasks of equal content are still two tasks
         self._pool = [other for other in self._pool if other is not task]
         vehicle.begin_trip(task, task.delivery, legs, task.finish)
-
-    def _way_after_breakdown(
-        self, vehicle: Vehicle, standing: Standing, task: Task
-    ) -> tuple[float, float, list[Leg]]:
-        """Metres of the whole trip from where it broke down, seconds lost to limits on the way to the pickup,
-        and the legs to it."""
-        metres, lost, legs = self._way_onwards(vehicle, standing, task.pickup)
-        return metres + self._distance(task.pickup, task.delivery), lost, legs
 
     def _way_onwards(
         self, vehicle: Vehicle, standing: Standing, site: str
@@ -554,10 +503,8 @@ class NaiveEpisode:
         else:
             pace = min(speed, floor.limits[a, b])
             first = Leg(a, b, offset, pace, self._ticks(rest, pace), end=b)
-        onwards = self._legs(vehicle, floor.route(first.end, site))
-        if turns:
-            return back, lost_back, [first, *onwards]
-        return forward, lost, [first, *onwards]
+        legs = [first, *self._legs(vehicle, floor.route(first.end, site))]
+        return (back, lost_back, legs) if turns else (forward, lost, legs)
 
     def _legs(self, vehicle: Vehicle, sites: list[str]) -> list[Leg]:
         legs = []
@@ -667,6 +614,8 @@ class NaiveEpisode:
 def read_vehicle(entry: dict[str, Any]) -> Vehicle:
     """A vehicle of the layout JSON; what is not whole in time falls on the next tick."""
     breakdowns = sorted(entry.get("breakdowns", []), key=lambda breakdown: breakdown["time"])
+    model = entry.get("random_breakdowns")
+    times = ("mean_time_between_failures", "mean_time_to_repair")
     return Vehicle(
         speed=float(entry["speed"]),
         capacity=float(entry.get("capacity", 0)),
@@ -674,15 +623,8 @@ def read_vehicle(entry: dict[str, Any]) -> Vehicle:
             (math.ceil(item["time"]), math.ceil(item["repair_time"])) for item in breakdowns
         ],
         site=entry["start"],
-        mean_times=read_mean_times(entry.get("random_breakdowns")),
+        mean_times=model and tuple(float(model[name]) for name in times),
     )
-
-
-def read_mean_times(entry: dict[str, Any] | None) -> tuple[float, float] | None:
-    """The model of a vehicle's random breakdowns, if it has one."""
-    if entry is None:
-        return None
-    return float(entry["mean_time_between_failures"]), float(entry["mean_time_to_repair"])
 
 
 def read_task(entry: dict[str, Any]) -> Task:

@@ -77,15 +77,6 @@ class Stop:
 
 
 @dataclass
-class Plan:
-    """A trip as it would be driven: its ticks, those of them to the pickup, and the legs to the pickup."""
-
-    ticks: int
-    to_pickup: int
-    legs: list[Leg]
-
-
-@dataclass
 class Vehicle(naive.Vehicle):
     battery: Battery | None = None
     level: int = 0
@@ -191,32 +182,25 @@ class NaiveEpisode(naive.NaiveEpisode):
             level = 0 if battery is None else battery.start
             plain = vars(naive.read_vehicle(entry))
             vehicles.append(Vehicle(**plain, battery=battery, level=level, level_before=level))
-            if battery is not None and not self._chargers:
-                raise ValueError("vehicles with batteries need a charger")
         return vehicles
 
     def _read_tasks(self, entries: list[dict[str, Any]]) -> list[naive.Task]:
         rows = {entry["task"]: entry for entry in entries}
         roots = {name: find_root(rows, name) for name in rows}
-        tasks = {
-            name: read_task({**entry, "arrival_time": find_arrival(entry, rows[roots[name]])})
-            for name, entry in rows.items()
-        }
+        tasks = {name: read_task(entry, rows[roots[name][0]]) for name, entry in rows.items()}
         for task in tasks.values():
             if task.after is None:
                 at_start = math.isinf(task.announced)
                 task.known = max(0, math.ceil(task.arrival - (0 if at_start else task.announced)))
-            if task.processing > 0 and task.delivery not in self._machines:
-                raise ValueError(f"no machine at {task.delivery} for task {task.name}")
         order = list(tasks)
 
         def place(task: Task) -> tuple[float, int, int]:
-            root = roots[task.name]
-            return tasks[root].arrival, order.index(root), count_before(tasks, task)
+            root, n_before = roots[task.name]
+            return tasks[root].arrival, order.index(root), n_before
 
         ordered = sorted(tasks.values(), key=place)
         # A row is passed when its own root or that of a later row is known.
-        known = [tasks[roots[task.name]].known for task in ordered]
+        known = [tasks[roots[task.name][0]].known for task in ordered]
         self._passing = [min(known[row:]) for row in range(len(known))]
         return list(ordered)
 
@@ -380,9 +364,10 @@ class NaiveEpisode(naive.NaiveEpisode):
     def _set_out(self, vehicle: Vehicle, sites: list[str], task: Task | None = None) -> int:
         """Begin a trip to a pickup and a delivery, or to one site; returns when it ends."""
         site, tick, _ = self._stand(vehicle)
-        plan = self._plan(vehicle, site, vehicle.standing, sites, task.handling if task else 0.0)
-        finish = tick + plan.ticks
-        legs = [*plan.legs, *self._legs(vehicle, self._floor.route(sites[0], sites[-1]))]
+        handling = task.handling if task else 0.0
+        ticks, to_pickup, approach = self._plan(vehicle, site, vehicle.standing, sites, handling)
+        finish = tick + ticks
+        legs = [*approach, *self._legs(vehicle, self._floor.route(sites[0], sites[-1]))]
         if tick > self.time:  # it finishes the edge on which it is
             stop, rest = self._rest_of_edge(vehicle)
             stops, legs = [stop], [rest, *legs]
@@ -391,7 +376,7 @@ class NaiveEpisode(naive.NaiveEpisode):
         else:
             stops = []
         seconds = 0.0
-        for leg in plan.legs:
+        for leg in approach:
             seconds += self._metres(leg) / abs(leg.step)
             reached = min(finish, tick + math.ceil(round9(seconds)))
             stops.append(Stop(leg.end, tick + seconds, reached, leg))
@@ -400,7 +385,7 @@ class NaiveEpisode(naive.NaiveEpisode):
         vehicle.begin_trip(task, sites[-1], legs, finish)
         vehicle.errand = ""
         vehicle.stops = stops
-        vehicle.at_pickup = vehicle.loaded_at = tick + plan.to_pickup
+        vehicle.at_pickup = vehicle.loaded_at = tick + to_pickup
         if task is not None:
             pause = max(0, math.ceil(task.arrival) - vehicle.at_pickup)
             vehicle.loaded_at += pause
@@ -437,8 +422,11 @@ class NaiveEpisode(naive.NaiveEpisode):
         standing: Standing | None,
         sites: list[str],
         handling: float = 0.0,
-    ) -> Plan:
-        """The trip from a site, or from where the vehicle broke down, to the first of the sites and on."""
+    ) -> tuple[int, int, list[Leg]]:
+        """The trip from a site, or from where the vehicle broke down, to the first of the sites and on.
+
+        Its ticks, those of them to the first site, the pickup, and the legs to there.
+        """
         floor, speed = self._floor, vehicle.speed
         if standing is None:
             approach, lost = self._distance(site, sites[0]), floor.lost(site, sites[0], speed)
@@ -451,7 +439,7 @@ class NaiveEpisode(naive.NaiveEpisode):
         all_lost = lost + sum(floor.lost(a, b, speed) for a, b in pairwise(sites))
         ticks = max(1, math.ceil(round9(metres / speed + all_lost + handling)))
         to_pickup = min(ticks, math.ceil(round9(approach / speed + lost)))
-        return Plan(ticks, to_pickup, legs)
+        return ticks, to_pickup, legs
 
     def _deliver(self, vehicle: Vehicle) -> None:
         """Any trip's end."""
@@ -521,12 +509,13 @@ class NaiveEpisode(naive.NaiveEpisode):
         """The level with which it may be given a task, where it stands or, idle, at a site."""
         site, tick, _ = self._stand(vehicle) if at is None else (at, self.time, 0.0)
         standing = vehicle.standing if at is None else None
-        plan = self._plan(vehicle, site, standing, [task.pickup, task.delivery], task.handling)
+        ends = [task.pickup, task.delivery]
+        ticks, to_pickup, _ = self._plan(vehicle, site, standing, ends, task.handling)
         battery = vehicle.battery
         return (
             battery.critical
-            + battery.empty * (tick - self.time + plan.to_pickup)
-            + battery.loaded * (plan.ticks - plan.to_pickup)
+            + battery.empty * (tick - self.time + to_pickup)
+            + battery.loaded * (ticks - to_pickup)
             + battery.empty * ticks_to_charger(self._floor, self._chargers, task.delivery, vehicle)
         )
 
@@ -592,7 +581,7 @@ class NaiveEpisode(naive.NaiveEpisode):
     def _start_of_charging(self, vehicle: Vehicle, k: int) -> int:
         """When it could charge there, if those before it charge until they are full."""
         site, slots = self._chargers[k]
-        arrival = self.time + self._plan(vehicle, vehicle.site, vehicle.standing, [site]).ticks
+        arrival = self.time + self._plan(vehicle, vehicle.site, vehicle.standing, [site])[0]
         free_at = []
         before = []  # those in the queue and under way: arrival, index, vehicle, level then
         for index, other in enumerate(self._vehicles):
@@ -798,26 +787,24 @@ def count_ticks(task: Task) -> int:
     return max(1, math.ceil(round9(task.processing)))
 
 
-def count_before(tasks: dict[str, Task], task: Task) -> int:
-    return 0 if task.after is None else 1 + count_before(tasks, tasks[task.after])
-
-
-def find_root(rows: dict[str, dict[str, Any]], name: str) -> str:
+def find_root(rows: dict[str, dict[str, Any]], name: str) -> tuple[str, int]:
+    """The first task of its chain, and how many tasks are before it there."""
+    n_before = 0
     while rows[name].get("after"):
-        name = rows[name]["after"]
-    return name
+        name, n_before = rows[name]["after"], n_before + 1
+    return name, n_before
 
 
-def find_arrival(entry: dict[str, Any], root: dict[str, Any]) -> float:
-    arrival = entry["arrival_time"]
-    return float(root["arrival_time"] if arrival is None else arrival)
-
-
-def read_task(entry: dict[str, Any]) -> Task:
-    expiry = entry["expiry_time"]
+def read_task(entry: dict[str, Any], root: dict[str, Any]) -> Task:
+    """A task of a record; one without an arrival comes with the first of its chain."""
+    given, expiry = entry["arrival_time"], entry["expiry_time"]
+    times = {
+        "arrival_time": root["arrival_time"] if given is None else given,
+        "expiry_time": math.inf if expiry is None else expiry,
+    }
     announced = entry.get("announced") or 0
     return Task(
-        **vars(naive.read_task({**entry, "expiry_time": math.inf if expiry is None else expiry})),
+        **vars(naive.read_task({**entry, **times})),
         after=entry.get("after") or None,
         processing=float(entry.get("processing") or 0),
         announced=math.inf if announced == "start" else float(announced),

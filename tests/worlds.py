@@ -16,13 +16,8 @@ from acerl_np import Instance, Layout
 PAIRS = ("distance", "waiting", "expiry", "demand", "total_distance")
 RAW = {**{name: [0.0, 1.0] for name in PAIRS}, "speed": 1.0, "capacity": 1.0}
 SCALED = {
-    "distance": [7.5, 6.0],
-    "waiting": [12.25, 11.0],
-    "expiry": [20.0, 15.5],
-    "demand": [1.5, 1.25],
-    "total_distance": [16.0, 9.0],
-    "speed": 3.0,
-    "capacity": 2.5,
+    **{"distance": [7.5, 6.0], "waiting": [12.25, 11.0], "expiry": [20.0, 15.5]},
+    **{"demand": [1.5, 1.25], "total_distance": [16.0, 9.0], "speed": 3.0, "capacity": 2.5},
 }
 
 

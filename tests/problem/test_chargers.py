@@ -1,6 +1,5 @@
 """Batteries, chargers and parking places before the simulator: what is refused, asked and imported."""
 
-import json
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -19,8 +18,6 @@ from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.evaluation.whatif import deal_slots, resize_fleet
 from acerl_np.problem.energy import measure_charging, measure_needs
 from acerl_np.problem.goal import Goal
-from acerl_np.problem.importers.lif import import_lif
-from acerl_np.problem.importers.opentcs import import_opentcs
 from acerl_np.problem.parts import Battery
 from acerl_np.problem.servable import check_record, measure_load
 from acerl_np.support.errors import InputError, LayoutError, RecordError
@@ -82,9 +79,8 @@ def test_needs_are_those_of_the_slow_simulator(world):
     instance = world.instance()
     layout = instance.layout
     slow = naive_full.NaiveEpisode(world.layout, world.rows)
-    for vehicle, own, battery in zip(
-        layout.vehicles, slow._vehicles, layout.batteries, strict=True
-    ):
+    fleet = zip(layout.vehicles, slow.vehicles, layout.batteries, strict=True)
+    for vehicle, own, battery in fleet:
         worst = measure_needs(instance, vehicle.speed, battery)
         for k, name in enumerate(instance.tasks):
             row = next(row for row in world.rows if row["task"] == name)
@@ -93,24 +89,6 @@ def test_needs_are_those_of_the_slow_simulator(world):
             )
             needs = [slow._need(own, task, charger.site) for charger in layout.chargers]
             assert worst[k] == max(needs)
-
-
-@settings(max_examples=60, deadline=None)
-@given(WORLDS)
-def test_a_layout_with_batteries_survives_the_file(world):
-    layout = Layout.from_dict(world.layout)
-    again = Layout.from_dict(json.loads(json.dumps(layout.to_dict())))
-    assert again == layout and again.to_dict() == layout.to_dict()
-    assert (again.floor_hash, again.fleet_hash) == (layout.floor_hash, layout.fleet_hash)
-    fleet = tuple(replace(vehicle, battery=None) for vehicle in layout.vehicles)
-    bare = replace(layout, vehicles=fleet, battery=None, chargers=(), parking=None)
-    assert bare.floor_hash != layout.floor_hash and bare.fleet_hash != layout.fleet_hash
-    plain = {
-        key: x for key, x in world.layout.items() if key not in ("battery", "chargers", "parking")
-    }
-    plain["vehicles"] = [{k: x for k, x in v.items() if k != "battery"} for v in plain["vehicles"]]
-    assert bare.to_dict() == Layout.from_dict(plain).to_dict()
-    assert not bare.to_dict().keys() & {"battery", "chargers", "parking"}
 
 
 def test_a_task_that_no_battery_can_do_is_refused_and_listed():
@@ -182,6 +160,9 @@ def test_slots_are_dealt_and_batteries_are_copied():
     for n, slots in ((1, [1]), (2, [1, 1]), (5, [2, 2, 1])):
         assert [charger.slots for charger in deal_slots(layout, n).chargers] == slots
     assert [x.full for x in resize_fleet(layout, 4).batteries] == [1000, 900, 1000, 900]
+    fleet = tuple(replace(vehicle, battery=None) for vehicle in layout.vehicles)
+    plain = replace(layout, vehicles=fleet, battery=None, chargers=())
+    assert plain.floor_hash != layout.floor_hash and plain.fleet_hash != layout.fleet_hash
     bare = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}], chargers=[{"site": "A"}]))
     cases = [((layout, 0), "chargers: read"), ((acerl_np.load_layout("dmh"), 2), "chargers: read")]
     cases += [((bare, 2), "chargers: read 2 slots on a floor where no vehicle has a")]
@@ -199,50 +180,3 @@ def test_bounds_hold_where_vehicles_charge_and_park():
     late = replace(instance, layout=layout.with_commitment("pickup"))
     with pytest.raises(InputError, match="tasks may change hands"):
         check_future(late)
-
-
-LEVELS = "energyLevelCritical", "energyLevelSufficientlyRecharged", "energyLevelGood"
-LEVELS += ("energyLevelFullyRecharged",)
-PLUG = """<locationType name="Plug"><allowedOperation name="Akku laden"/></locationType>
-<location name="P1" type="Plug"><link point="b"/></location>"""
-
-
-def plant(*vehicles):
-    body = "".join(f'<point name="{k}" xPosition="0" yPosition="{ord(k)}000"/>' for k in "ab")
-    body += (
-        '<path name="p" sourcePoint="a" destinationPoint="b" length="9000" maxReverseVelocity="9"/>'
-    )
-    inner = '<property name="x:rechargeOperation" value="Akku laden"/>'
-    inner += '<property name="loopback:initialPosition" value="a"/>'
-    for k, shares in enumerate(vehicles):
-        given = "".join(f' {name}="{x}"' for name, x in zip(LEVELS, shares, strict=False))
-        body += f'<vehicle name="v{k}" maxVelocity="1000"{given}>{inner}</vehicle>'
-    return f"<model>{body}{PLUG}</model>"
-
-
-def test_levels_and_chargers_come_from_a_plant_model():
-    given = {"capacity": 2000, **RATES}
-    text = plant((30, 45, 90, 95), (), (30, 90, 60))
-    data, warnings = import_opentcs(text)
-    assert data["chargers"] == [{"site": "P1"}]
-    assert all("battery" not in vehicle for vehicle in data["vehicles"])
-    [said] = [line for line in warnings if "energy" in line]
-    levels = "energy levels of vehicles: 2 (v0, v2) left out; no vehicle has to charge"
-    assert said.startswith(levels)
-    data, warnings = import_opentcs(text, battery=given | {"full": 1999})
-    first, none, third = (vehicle.get("battery") for vehicle in data["vehicles"])
-    keys = ("critical", "resume", "good", "full")
-    assert [first[key] for key in keys] == [600, 900, 1800, 1999] and none is None
-    assert [third[key] for key in keys] == [600, 1200, 1800, 1999]
-    places = [line.partition(":")[0] for line in warnings if "evel" in line]
-    assert places == ["vehicle[3]", "energy levels"]
-    with pytest.raises(LayoutError, match=r"vehicle\[1\].energyLevelCritical: read .*percent"):
-        import_opentcs(plant(("much",)), battery=given)
-
-
-def test_chargers_of_lif_have_no_levels():
-    nodes = [{"nodeId": k, "nodePosition": {"x": ord(k), "y": 0}} for k in "ab"]
-    stations = [{"stationId": "Z", "interactionNodeIds": ["b"], "stationType": "charger"}]
-    data, warnings = import_lif(json.dumps({"layouts": [{"nodes": nodes, "stations": stations}]}))
-    assert data["chargers"] == [{"site": "Z"}]
-    assert any("chargers: 1 (Z) kept as sites; LIF has neither levels" in line for line in warnings)

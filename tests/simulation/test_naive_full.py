@@ -187,13 +187,10 @@ def test_a_round_opens_at_resume():
     assert slow.candidates() == [(0, "t0"), (0, "t1")]
 
 
-def test_a_charge_goes_on_until_a_task_fits():
+def test_who_is_too_low_for_what_waits_charges_until_it_fits_though_its_level_is_good():
     # need of t0 at A: 21 + 20 * 1 + 10 * 2 + 10 * 1 = 71
     slow = episode(powered("A", 35), ("C", "B", 0))
     assert (slow.time, slow.levels(), slow.candidates()) == (5, [74], [(0, "t0")])
-
-
-def test_who_is_too_low_for_what_waits_charges_though_its_level_is_good():
     # need of t0 at A: 21 + 20 * 1 + 10 * 2 = 61; at B 51
     slow = episode(powered("A", 60, chargers="B", resume=30, good=40), ("C", "B", 0))
     # It sets out at 0, is free on the way (30 are enough), and its need falls with its level: at B, at 10,

@@ -3,16 +3,19 @@
 import json
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import naive_evolution
 import numba
 import numpy as np
 import pytest
-from episodes import play_and_compare, play_static
+from episodes import play_and_compare, play_on, play_static, take_first
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from worlds import make_task, worlds
+from tables_and_refusals import list_unrefused, write
+from trainings import same_trials
+from worlds import make_task, straight_floor, worlds
 
 from acerl_np import (
     ACERL,
@@ -28,22 +31,17 @@ from acerl_np import (
     load_instance,
     load_layout,
 )
-from acerl_np.commands.main import main
 from acerl_np.evaluation import trials as trials_module
-from acerl_np.evaluation.hindsight import find_hindsight
-from acerl_np.kernels.state import VEHICLE_N_REPAIRS
 from acerl_np.kernels.update import Noise
 from acerl_np.policies import static_search
 from acerl_np.policies.static import fit_static
 from acerl_np.policies.static_search import PositionPlan, find_static
-from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.breakdown_limits import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
 from acerl_np.problem.layout import RandomBreakdowns
 from acerl_np.problem.records import write_record
 from acerl_np.problem.servable import measure_load
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_members, stream_keys
-from acerl_np.simulation.replay import replay_assignments
 from acerl_np.support.workers import Workers
 
 JIT = not numba.config.DISABLE_JIT
@@ -59,27 +57,11 @@ def short(number, n_tasks, model=MODEL):
     return vary(Instance.from_rows(record.name, record.layout, record.rows()[:n_tasks]), model)
 
 
-def take_first(observation, mask):
-    return mask.argmax(axis=1)
-
-
-def play_on(simulator, act=take_first):
-    while not simulator.done.all():
-        simulator.step(act(simulator.observation, simulator.action_mask))
-    return simulator.makespan.tolist()
-
-
 def make_late(model, arrival):
     """One vehicle, and one task that arrives late."""
-    layout = Layout.from_dict(
-        {
-            "format": 1,
-            "sites": [{"id": "A", "x": 0, "y": 0}, {"id": "B", "x": 1, "y": 0}],
-            "edges": [{"a": "A", "b": "B"}],
-            "vehicles": [{"id": "v", "start": "A"}],
-        }
-    ).with_random_breakdowns(model)
-    return Instance.from_rows("late", layout, [make_task("t", "A", "B", arrival, 9)])
+    layout = Layout.from_dict(straight_floor([{"id": "v", "start": "A"}]))
+    rows = [make_task("t", "A", "B", arrival, 9)]
+    return Instance.from_rows("late", layout.with_random_breakdowns(model), rows)
 
 
 # The simulator
@@ -110,17 +92,7 @@ def test_equals_slow_simulator(world, data, seed, n_resets):
     event(f"repairs: {sum(vehicle.n_repairs for vehicle in slow._vehicles)}")
 
 
-@pytest.mark.skipif(not JIT, reason="many episodes need compiled kernels")
-def test_times_are_exponential_with_the_means_asked_for():
-    """An hour of one idle vehicle: failures and repairs as a renewal process has them."""
-    n, end = 400, 100_000
-    late = make_late(RandomBreakdowns(500.0, 100.0), end)
-    simulator = Simulator(late, n_episodes=n, seed=5)
-    repairs = simulator.state.vehicle[:, 0, VEHICLE_N_REPAIRS]
-    # A cycle lasts 500 + 0.5 and 100 + 0.5 + 1 s in the mean, whole ticks and the breakdown's own.
-    cycle, variance = 602.0, 500.0**2 + 100.0**2
-    expected, spread = end / cycle, np.sqrt(end * variance / cycle**3 / n)
-    assert abs(repairs.mean() - expected) < 1 + 5 * spread
+def test_waiting_times_are_exponential():
     key = naive_evolution.stream_key(5, 9, 0, 0)
     draws = [naive_evolution.waiting_time(key, k, 0) for k in range(4000)]
     assert stats.kstest(draws, "expon").pvalue > 1e-3
@@ -143,17 +115,26 @@ def test_streams_of_vehicles_times_and_episodes_differ():
     assert [show()[2], show()[0]] == find((8, 0), (3, 2))
     simulator.reset(seed=3)
     assert show() == keys
-    for bad in (-1, 0.5, "x"):
-        with pytest.raises(InputError, match="seed: read"):
-            simulator.reset(seed=bad)
-    for seeds, words in (([4], "seeds: read 1; expected 2"), (5, "seeds: read 5; expected a list")):
-        with pytest.raises(InputError, match=words):
-            simulator.restart([0, 1], seeds=seeds)
+    cases = [(bad, "seed: read") for bad in (-1, 0.5, "x")]
+    assert list_unrefused(lambda seed: simulator.reset(seed=seed), cases) == []
+    cases = [([4], "seeds: read 1; expected 2"), (5, "seeds: read 5; expected a list")]
+    assert list_unrefused(lambda seeds: simulator.restart([0, 1], seeds=seeds), cases) == []
     assert show() == keys
     # Without random breakdowns nothing is drawn.
     simulator = Simulator(load_instance("DMH-01"), seed=9)
     simulator.reset(seed=4)
     assert not simulator.state.breakdown_key.any()
+    # Keys of one's own stay.
+    keys = np.arange(8).reshape(2, 4)
+    simulator = Simulator([instance] * 2, breakdown_keys=keys)
+    line = "keys of their own; expected no seed"
+    cases = [(lambda: simulator.reset(seed=3), line)]
+    cases += [(lambda: simulator.restart([0], seeds=[3]), line)]
+    cases += [(lambda: Simulator([instance] * 2, seed=0, breakdown_keys=keys), line)]
+    assert list_unrefused(lambda use: use(), cases) == []
+    simulator.reset()
+    simulator.restart([1], seeds=[None])
+    assert show() == keys.tolist()
 
 
 # Episodes that might never end
@@ -162,9 +143,8 @@ def test_streams_of_vehicles_times_and_episodes_differ():
 def test_tasks_that_hardly_ever_get_done_are_refused():
     """Nobody waits for a training in which every vehicle breaks down on every trip."""
     for model in (RandomBreakdowns(1.0, 0.0), RandomBreakdowns(9.0, 900.0)):
-        with pytest.raises(
-            InputError, match=r"DMH-01: task 'task_\d+' takes at least \d+ s"
-        ) as caught:
+        line = r"DMH-01: task 'task_\d+' takes at least \d+ s"
+        with pytest.raises(InputError, match=line) as caught:
             Simulator(short(1, 9, model))
     least = float(re.search(r"at least (\d+) s$", str(caught.value))[1])
     Simulator(short(1, 9, RandomBreakdowns(least, 0.0)))
@@ -189,9 +169,8 @@ def test_an_episode_that_takes_too_long_is_stopped():
     if JIT:
         trials = evaluate_policy("EDD", instance, trials=2)
         assert trials.unfinished == 2
-        assert np.isnan(
-            evaluate_policy("Static", instance, trials=1, training=instance).makespan
-        ).all()
+        static = evaluate_policy("Static", instance, trials=1, training=instance)
+        assert np.isnan(static.makespan).all()
     simulator = Simulator(instance, horizon=1000)
     play_on(simulator)
     assert simulator.time[0] == 1000
@@ -257,16 +236,6 @@ def test_each_member_of_a_generation_draws_its_own():
     assert len(np.unique(played.makespan)) > 1
 
 
-def test_more_trials_begin_with_the_same_ones():
-    instances = [short(1, 6), short(2, 5)]
-    few = evaluate_policy("STD", instances, trials=2, seed=1, threads=1)
-    more = evaluate_policy("STD", instances[::-1], trials=5, seed=1, threads=2)
-    assert more.makespan[::-1, :2].tolist() == few.makespan.tolist()
-    assert evaluate_policy("STD", instances, trials=5, seed=2).makespan.tolist() != (
-        more.makespan[::-1].tolist()
-    )
-
-
 @pytest.mark.parametrize("pieces", [False, True])
 def test_static_is_the_best_plan_over_its_training_trials(pieces, monkeypatch):
     """Found on keyed episodes of its training records, in pieces or at once; played on those of others."""
@@ -289,110 +258,65 @@ def test_static_is_the_best_plan_over_its_training_trials(pieces, monkeypatch):
     assert found.decisions == played[2].sum()
 
 
-def test_no_hindsight_without_a_known_future():
-    with pytest.raises(InputError, match="DMH-01: vehicles break down at random"):
-        find_hindsight(short(1, 3))
-
-
-def test_replays_meet_the_breakdowns_of_their_key(tmp_path):
-    instance = short(1, 6, RandomBreakdowns(150.0, 50.0))
-    path = tmp_path / "past.csv"
-    path.write_text("task,vehicle,start\n" + "".join(f"{task},v0,0\n" for task in instance.tasks))
-    past = read_assignments(path, instance)
-    keys = stream_keys([instance], 2, 0)
-    first, second = (replay_assignments(past, key=key) for key in keys)
-    assert first.makespan != second.makespan
-    assert replay_assignments(past, key=keys[0]).finish.tolist() == first.finish.tolist()
-
-
-# Layouts
-
-
-def layout_with(model):
-    data = load_layout("dmh").to_dict()
-    data["vehicles"][1]["random_breakdowns"] = model
-    return data
-
-
-def test_layout_round_trip():
-    model = {"mean_time_between_failures": 3600.0, "mean_time_to_repair": 0.0}
-    layout = Layout.from_dict(layout_with(model))
-    assert layout.vehicles[0].random_breakdowns is None
-    assert layout.vehicles[1].random_breakdowns == RandomBreakdowns(3600.0, 0.0)
-    assert layout.has_random_breakdowns
-    assert layout.to_dict()["vehicles"][1]["random_breakdowns"] == model
-    assert Layout.from_dict(layout.to_dict()) == layout
-    assert not layout.with_random_breakdowns(None).has_random_breakdowns
-
-
-def test_content_changes_with_the_model_only():
-    instance = load_instance("DMH-01")
-    # Bundled references and recorded trials are found by this hash.
-    assert "random_breakdowns" not in json.dumps(instance.layout.to_dict())
-    models = [None, MODEL, replace(MODEL, mean_time_to_repair=91.0), RandomBreakdowns(401.0, 90.0)]
-    hashes = [vary(instance, model).content_hash for model in models]
-    assert hashes[0] == instance.content_hash
-    assert len(set(hashes)) == 4
-
-
-def test_wrong_models_and_sizes_are_refused_where_they_are_made():
-    for times in ((0.0, 1.0), (np.nan, 1.0), (9.0, np.inf), ("9", 1.0)):
-        with pytest.raises(LayoutError, match="mean_time_"):
-            RandomBreakdowns(*times)
+def test_wrong_models_keys_and_sizes_are_refused_where_they_are_made():
+    times = ((0.0, 1.0), (np.nan, 1.0), (9.0, np.inf), ("9", 1.0))
+    cases = [(own, "mean_time_") for own in times]
+    assert list_unrefused(lambda own: RandomBreakdowns(*own), cases, LayoutError) == []
     layout = load_layout("dmh")
-    words = "random_breakdowns: read .*; expected RandomBreakdowns"
-    for model in ((3600, 300), "3600,300", 3600.0):
-        with pytest.raises(LayoutError, match=words):
-            layout.with_random_breakdowns(model)
-        with pytest.raises(LayoutError, match=r"vehicles\[0\].random_breakdowns: read"):
-            replace(layout, vehicles=(replace(layout.vehicles[0], random_breakdowns=model),))
+
+    def give(model):
+        replace(layout, vehicles=(replace(layout.vehicles[0], random_breakdowns=model),))
+
+    line = "random_breakdowns: read ... expected RandomBreakdowns"
+    for call, words in ((layout.with_random_breakdowns, line), (give, f"vehicles[0].{line}")):
+        cases = [(model, words) for model in ((3600, 300), "3600,300", 3600.0)]
+        assert list_unrefused(call, cases, LayoutError) == []
     assert RandomBreakdowns(np.int64(3600), np.float32(300)) == RandomBreakdowns(3600.0, 300.0)
+    instance, keys = short(1, 2), np.arange(8).reshape(2, 4)
     for seed in (np.uint8(255), np.int64(2**63 - 1), 2**70):
-        assert Simulator([short(1, 2)] * 3, seed=seed).done.shape == (3,)
-    with pytest.raises(InputError, match=r"breakdown_keys: read uint32 of shape \(4,\)"):
-        Simulator(short(1, 2), breakdown_keys=np.zeros(4, np.uint32))
+        assert Simulator([instance] * 3, seed=seed).done.shape == (3,)
+    cases = [({"breakdown_keys": np.zeros(4, np.uint32)}, "read uint32 of shape (4,)")]
+    for wrong in (keys - 1, keys + 2**32, keys + 0.5, [["a"] * 4] * 2, [[1], [2, 3]], keys[:1]):
+        cases.append(({"breakdown_keys": wrong}, "breakdown_keys: "))
     for size in ("3", [3], 2.5, 10**400, True, 0):
-        for name in ("task_slots", "n_vehicles"):
-            with pytest.raises(InputError, match=f"{name}: read"):
-                Simulator(short(1, 2), **{name: size})
-    assert Simulator(short(1, 2), n_vehicles=np.int8(3)).n_actions == 12
+        cases += [({name: size}, f"{name}: read") for name in ("task_slots", "n_vehicles")]
+    assert list_unrefused(lambda given: Simulator([instance] * 2, **given), cases) == []
+    assert Simulator(instance, n_vehicles=np.int8(3)).n_actions == 12
+    assert evaluate_policy("EDD", instance, trials=2, cost_limit=np.inf).satisfied == 1.0
+    played = evaluate_policy("EDD", instance, trials=70 if JIT else 3, threads=np.int8(2))
+    assert played.unfinished == 0
+    with pytest.raises(InputError, match="threads: read 0"):
+        evaluate_policy(take_first, instance, threads=0)
 
 
 # The program
 
 
 @pytest.mark.skipif(not JIT, reason="static plans are many episodes")
-def test_train_evaluate_and_replay_with_random_breakdowns(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_train_evaluate_and_replay_with_random_breakdowns(empty, run):
     record = short(1, 5, None)
-    write_record(record, tmp_path / "own.csv")
-    past = "".join(f"{task},v1,0\n" for task in record.tasks)
-    (tmp_path / "past.csv").write_text("task,vehicle,start\n" + past)
-    own = ["own.csv", "--layout", "dmh"]
-    random = ["--random-breakdowns", "300,60"]
-    (tmp_path / "quick.toml").write_text(
-        "generations = 2\npopulation = 4\nhidden = [4]\ntrials = 2\nquiet = true\nout = 'run'\n"
-    )
-    assert main(["train", *own, *random, "--config", "quick.toml"]) == 0
-    resume = ["train", "--resume", "run/run.npz", "--generations", "3", "--quiet"]
-    assert main([*resume, "--random-breakdowns", "300,61"]) == 2
-    assert "'own' or its layout has changed" in capsys.readouterr().err
-    assert main([*resume, *random]) == 0
-    words = ["evaluate", "run/policy.npz", "EDD", "Static", *own]
-    words += ["--fit", "own.csv", "--past", "past.csv"]
-    capsys.readouterr()
+    write_record(record, Path("own.csv"))
+    past = [f"{task},v1,0" for task in record.tasks]
+    write(Path("past.csv"), "task,vehicle,start", *past)
+    random = "--random-breakdowns 300,60"
+    small = "--generations 2 --population 4 --hidden 4 --trials 2 --quiet --out run"
+    run(f"train own.csv --layout dmh {random} {small}")
+    resume = "train --resume run/run.npz --generations 3 --quiet"
+    line = run(f"{resume} --random-breakdowns 300,61", 2).err
+    assert "'own' or its layout has changed" in line
+    run(f"{resume} {random}")
+    words = "evaluate run/policy.npz EDD Static own.csv --layout dmh --fit own.csv --past past.csv"
+    words += " --trials 6 --trials-csv all.csv --force --format json"
     tables = []
-    own_model = "--breakdowns none --random-breakdowns 300,60"
-    for model in (
-        "--random-breakdowns 300,60",
+    models = (
+        random,
         "--random-breakdowns none",
-        own_model,
+        f"--breakdowns none {random}",
         "--breakdowns none",
-    ):
-        options = f"{model} --trials 6 --trials-csv all.csv --force".split()
-        assert main([*words, *options, "--format", "json"]) == 0
-        tables.append(json.loads(capsys.readouterr().out))
-        trials = (tmp_path / "all.csv").read_text().splitlines()[1:]
+    )
+    for model in models:
+        tables.append(json.loads(run(f"{words} {model}").out))
+        trials = Path("all.csv").read_text().splitlines()[1:]
         spread = {
             policy: len({line.split(",")[3] for line in trials if line.startswith(policy)})
             for policy in ("Static", "replay")
@@ -422,42 +346,11 @@ def test_an_agent_of_ones_own_meets_the_same_trials(monkeypatch):
     played = evaluate_policy(policy, instances, trials=5, seed=4, greedy=True)
     for at_once in (1024, 3):
         monkeypatch.setattr(trials_module, "OWN_EPISODES", at_once)
-        own = evaluate_policy(
-            lambda observation, mask: policy.act(observation, mask), instances, trials=5, seed=4
-        )
-        assert own.makespan.tolist() == played.makespan.tolist()
-        assert own.tardiness.tolist() == played.tardiness.tolist()
-        assert own.decisions == played.decisions
-        assert own.instances == played.instances
+        own = evaluate_policy(lambda *seen: policy.act(*seen), instances, trials=5, seed=4)
+        assert same_trials(own, played)
     with pytest.raises(ActionError, match="illegal"):
         evaluate_policy(lambda observation, mask: np.full(len(mask), 99), instances, trials=2)
     with pytest.raises(
         PolicyError, match=r"policy: read 3; expected a policy, a rule's name, .*an object"
     ):
         evaluate_policy(3, instances)
-
-
-def test_keys_of_ones_own_are_checked_and_stay():
-    instance = short(1, 2)
-    keys = np.arange(8).reshape(2, 4)
-    simulator = Simulator([instance] * 2, breakdown_keys=keys)
-    for use in (lambda: simulator.reset(seed=3), lambda: simulator.restart([0], seeds=[3])):
-        with pytest.raises(InputError, match="keys of their own; expected no seed"):
-            use()
-    simulator.reset()
-    simulator.restart([1], seeds=[None])
-    assert simulator.state.breakdown_key.tolist() == keys.tolist()
-    with pytest.raises(InputError, match="keys of their own; expected no seed"):
-        Simulator([instance] * 2, seed=0, breakdown_keys=keys)
-    for wrong in (keys - 1, keys + 2**32, keys + 0.5, [["a"] * 4] * 2, [[1], [2, 3]], keys[:1]):
-        with pytest.raises(InputError, match="breakdown_keys: "):
-            Simulator([instance] * 2, breakdown_keys=wrong)
-
-
-def test_no_cost_limit_and_threads_of_numpys_kinds():
-    instance = short(1, 3)
-    assert evaluate_policy("EDD", instance, trials=2, cost_limit=np.inf).satisfied == 1.0
-    played = evaluate_policy("EDD", instance, trials=70 if JIT else 3, threads=np.int8(2))
-    assert played.unfinished == 0
-    with pytest.raises(InputError, match="threads: read 0"):
-        evaluate_policy(lambda observation, mask: mask.argmax(axis=1), instance, threads=0)

@@ -6,6 +6,7 @@ import naive
 import numba
 import numpy as np
 import pytest
+from episodes import schedule_rows
 
 from acerl_np import Simulator, load_instance
 
@@ -14,30 +15,24 @@ RECORDED = dict(
 )
 N_EPISODES = len(RECORDED["instance"])
 FIRST_DECISION = np.concatenate([[0], np.cumsum(RECORDED["n_decisions"], dtype=int)])
-SINGLE_EPISODES = range(0, N_EPISODES, 7)
 
 
-def compare_decision(simulator, b, episode, k):
+def compare_decision(episode, k, time, mask, seen):
     row = FIRST_DECISION[episode] + k
     where = f"decision {k} of recorded episode {episode}"
-    assert simulator.time[b] == RECORDED["decision_time"][row], where
-    assert simulator.action_mask[b].tolist() == RECORDED["decision_mask"][row].tolist(), where
-    seen, expected = simulator.observation[b], RECORDED["decision_observation"][row]
+    assert time == RECORDED["decision_time"][row], where
+    assert mask == RECORDED["decision_mask"][row].tolist(), where
+    expected = RECORDED["decision_observation"][row]
     np.testing.assert_allclose(seen, expected, rtol=1e-6, atol=1e-6, err_msg=where)
+    return RECORDED["decision_action"][row]
 
 
-def compare_outcome(simulator, b, episode):
-    instance = simulator.instances[b]
-    vehicle_ids = [vehicle.id for vehicle in instance.layout.vehicles]
-    schedule = simulator.schedule(b)
-    position = [instance.tasks.index(task) for task in schedule.task]
-    assert sorted(position) == list(range(instance.n_tasks))
-    vehicle = np.array([vehicle_ids.index(name) for name in schedule.vehicle])
-    np.testing.assert_array_equal(vehicle, RECORDED["vehicle"][episode][position])
-    np.testing.assert_array_equal(schedule.start, RECORDED["start"][episode][position])
-    np.testing.assert_array_equal(schedule.finish, RECORDED["finish"][episode][position])
-    assert simulator.makespan[b] == RECORDED["makespan"][episode]
-    assert simulator.tardiness[b] == pytest.approx(RECORDED["tardiness"][episode], rel=1e-12)
+def compare_outcome(episode, schedule, makespan, tardiness):
+    """`schedule` has vehicle, start and finish of each task of the record."""
+    names = ("vehicle", "start", "finish")
+    assert schedule == list(zip(*(RECORDED[x][episode].tolist() for x in names), strict=True))
+    assert makespan == RECORDED["makespan"][episode]
+    assert tardiness == pytest.approx(RECORDED["tardiness"][episode], rel=1e-12)
 
 
 def replay(simulator, episodes):
@@ -46,14 +41,16 @@ def replay(simulator, episodes):
     for k in range(n_decisions.max()):
         np.testing.assert_array_equal(simulator.done, n_decisions <= k)
         actions = np.zeros(len(n_decisions), int)
+        shown = simulator.time, simulator.action_mask.tolist(), simulator.observation
         for b, episode in enumerate(episodes):
             if k < n_decisions[b]:
-                compare_decision(simulator, b, episode, k)
-                actions[b] = RECORDED["decision_action"][FIRST_DECISION[episode] + k]
+                actions[b] = compare_decision(episode, k, *(x[b] for x in shown))
         simulator.step(actions)
     assert simulator.done.all()
     for b, episode in enumerate(episodes):
-        compare_outcome(simulator, b, episode)
+        served = {task: rest for task, *rest in schedule_rows(simulator, b)}
+        schedule = [tuple(served[task]) for task in simulator.instances[b].tasks]
+        compare_outcome(episode, schedule, simulator.makespan[b], simulator.tardiness[b])
 
 
 def test_recording_is_complete():
@@ -72,21 +69,12 @@ def test_recorded_episodes_in_one_batch():
     replay(Simulator(played, slots="pool"), episodes)
 
 
-@pytest.mark.parametrize("episode", SINGLE_EPISODES)
+@pytest.mark.parametrize("episode", range(0, N_EPISODES, 7))
 def test_recorded_episode_in_slow_simulator(episode):
     instance = load_instance(RECORDED["instance"][episode])
     slow = naive.NaiveEpisode(instance.layout.to_dict(), instance.rows())
-    for row in range(FIRST_DECISION[episode], FIRST_DECISION[episode + 1]):
-        assert slow.time == RECORDED["decision_time"][row]
-        assert slow.mask() == RECORDED["decision_mask"][row].tolist()
-        np.testing.assert_allclose(
-            slow.observation(), RECORDED["decision_observation"][row], rtol=1e-6, atol=1e-6
-        )
-        slow.step(RECORDED["decision_action"][row])
+    for k in range(RECORDED["n_decisions"][episode]):
+        slow.step(compare_decision(episode, k, slow.time, slow.mask(), slow.observation()))
     assert slow.done
-    _, vehicle, start, finish = zip(*slow.schedule, strict=True)
-    assert list(vehicle) == RECORDED["vehicle"][episode].tolist()
-    assert list(start) == RECORDED["start"][episode].tolist()
-    assert list(finish) == RECORDED["finish"][episode].tolist()
-    assert slow.makespan == RECORDED["makespan"][episode]
-    assert slow.tardiness == pytest.approx(RECORDED["tardiness"][episode], rel=1e-12)
+    schedule = [tuple(row) for _, *row in slow.schedule]
+    compare_outcome(episode, schedule, slow.makespan, slow.tardiness)
