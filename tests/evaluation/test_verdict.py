@@ -356,13 +356,6 @@ def test_a_fold_is_judged_by_what_it_has_not_seen(monkeypatch):
         judge(policies[0], records[:3], folds=folds)
 
 
-@needs_jit
-def test_without_unseen_records_noised_copies_judge():
-    verdict = judge(make_policy(), load_records(2), trials=2, futures=0)
-    assert verdict.kind == "noised" and verdict.n_records == 10
-    assert verdict.sentence().startswith(f"On {NOISED.replace('15', '10')}: ")
-
-
 def list_left_out(verdict):
     return [note.partition(" left out: ")[0] for note in verdict.notes]
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from naive_full import NaiveEpisode
 from pages import make_powered
 from tables_and_refusals import list_unrefused
-from worlds import RAW, make_task, straight_floor, with_chargers, with_parking, worlds
+from worlds import RAW, cut, make_task, straight_floor, with_chargers, with_parking, worlds
 
 import acerl_np
 from acerl_np import (
@@ -30,6 +30,8 @@ from acerl_np import (
     load_layout,
 )
 from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.kernels.rollout import list_pairs
+from acerl_np.kernels.state import EPISODE_POOL_SIZE
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -43,15 +45,10 @@ from acerl_np.problem.layout import RandomBreakdowns  # noqa: E402
 MODES = list(AutoresetMode)
 
 
-def short(number, n_tasks):
-    """The first tasks of a bundled record, so that an episode takes few decisions."""
-    record = load_instance(f"DMH-0{number}")
-    return Instance.from_rows(f"{record.name} short", record.layout, record.rows()[:n_tasks])
-
-
 @pytest.fixture(scope="module")
 def instances():
-    return [short(1, 3), short(2, 5), short(3, 4)]
+    names = ("DMH-01", 3), ("DMH-02", 5), ("DMH-03", 4)
+    return [cut(load_instance(name), n, f"{name} short") for name, n in names]
 
 
 def play(env, observation, info):
@@ -110,6 +107,57 @@ def test_masks_are_those_of_the_slow_simulator(world, commitment, may_wait, draw
         _, _, over, _, info = env.step(action)
         assert info["time"] == slow.time
     assert info["makespan"] == slow.makespan
+
+
+@pytest.mark.oracle
+@settings(deadline=None, max_examples=60)
+@given(worlds())
+def test_slots_show_the_first_pairs_of_a_simulator(world):
+    """Beside an episode on a larger floor."""
+    slots, batch = 3, [world.instance(), load_instance("DMH-01")]
+    simulator = Simulator(batch, n_episodes=2, slots="pool")
+    tasks = np.zeros((2, slots), np.int64)
+    mask = np.zeros((2, simulator.problem.fleet.shape[1], slots), np.bool_)
+    for k in range(12):
+        list_pairs(simulator.problem, simulator.state, tasks, mask)
+        expected = np.zeros_like(mask)
+        pairs = simulator.pairs()
+        for b, v, task in zip(pairs.episode, pairs.vehicle, pairs.task, strict=True):
+            position = simulator.state.pool[b].tolist().index(task)
+            if position < slots:
+                expected[b, v, position] = True
+        assert np.array_equal(mask, expected)
+        for b, n in enumerate(np.minimum(slots, simulator.state.episode[:, EPISODE_POOL_SIZE])):
+            assert np.array_equal(tasks[b, :n], simulator.state.pool[b, :n])
+        if simulator.done.all():
+            break
+        masks = simulator.action_mask
+        actions = [world.choose(np.flatnonzero(own), k) if own.any() else 0 for own in masks]
+        simulator.step(actions)
+
+
+def crowded(n_tasks):
+    """One vehicle for light loads and one for all; the heavy tasks come first, and light ones are unseen."""
+    fleet = [{"id": name, "start": "A", "capacity": most} for name, most in (("s", 1), ("l", 9))]
+    floor = Layout.from_dict(straight_floor(fleet, task_slots=2))
+    demands = [5] * (n_tasks - 1) + [1]
+    rows = [make_task(f"t{k}", "A", "B", 0, 9, demand=x) for k, x in enumerate(demands)]
+    return Instance.from_rows("crowded", floor, rows)
+
+
+@pytest.mark.parametrize(("n", "decisions"), [(3, 3), (6, 5)])
+def test_what_no_slot_shows_is_decided_without_a_learner(n, decisions):
+    """Else no action would be legal where one is due."""
+    env = DMHEnv(crowded(n), actions="pairs", slots="pool")
+    _, info = env.reset(seed=0)
+    over, k = False, 0
+    while not over:
+        assert info["action_mask"].any()
+        _, _, over, _, info = env.step(info["action_mask"].argmax())
+        k += 1
+    assert info["status"] == "finished"
+    # Of six, the light task waits unseen behind the heavy ones, and the small vehicle takes it at once.
+    assert k == decisions
 
 
 def test_an_agent_waits_as_it_did_in_its_environment():
@@ -369,7 +417,7 @@ def test_a_refused_reset_changes_nothing(instances):
     for wanted, line in (
         ("DMH-77", "instance: read 'DMH-77'; expected one of ['DMH-01"),
         (np.array(["DMH-01"]), "expected one of"),
-        (short(4, 6), "of other content"),
+        (cut(load_instance("DMH-04"), 6), "of other content"),
     ):
         cases.append(({"options": {"instance": wanted}}, line))
     for env in (DMHEnv(instances), DMHVectorEnv(3, instances)):
@@ -417,14 +465,26 @@ def test_illegal_actions_are_errors(instances):
     legal = np.flatnonzero(info["action_mask"])
     illegal = np.flatnonzero(info["action_mask"] == 0)
     assert len(illegal)
-    for action in (illegal[0], -1, 12, 10**6):
-        with pytest.raises(ActionError, match=f"action {action} is illegal") as caught:
-            env.step(action)
-        assert str(legal.tolist()) in str(caught.value)
-    for action in (1.0, "1", None, [1, 2], np.array([1])):
-        with pytest.raises(ActionError, match="expected integers"):
-            env.step(action)
+    line = "action {} is illegal ... {}".format
+    cases = [(x, line(x, legal.tolist())) for x in (illegal[0], -1, 12, 10**6)]
+    cases += [(x, "expected integers") for x in (1.0, "1", None, [1, 2], np.array([1]))]
+    assert list_unrefused(env.step, cases, ActionError) == []
     env.step(np.array(legal[0]))  # as policies return it
+
+
+def test_illegal_pairs_are_refused_or_redrawn():
+    envs = DMHVectorEnv(2, "DMH-01", actions="pairs")
+    _, infos = envs.reset(seed=0)
+    before = envs.action_masks()
+    legal, illegal = (getattr(infos["action_mask"], name)(axis=1) for name in ("argmax", "argmin"))
+    line = " is illegal; expected one of ["
+    cases = [([legal[0], illegal[1]], line), ([legal[0], 90], line), ([-1, legal[1]], line)]
+    cases.append((np.zeros(2), "expected integers"))
+    assert list_unrefused(lambda wrong: envs.step(np.array(wrong)), cases, ActionError) == []
+    assert np.array_equal(envs.action_masks(), before)
+    env = DMHEnv("DMH-01", actions="pairs", illegal="redraw")
+    env.reset(seed=0)
+    assert env.step(89)[4]["redrawn"]
 
 
 def test_illegal_actions_are_redrawn(instances):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from plain_policies import first_legal
+from tables_and_refusals import list_unrefused
 from worlds import make_task, straight_floor
 
 import acerl_np
-from acerl_np import ActionError, Agent, InputError, Instance, Layout, PolicyError, Simulator
+from acerl_np import ActionError, Agent, Instance, Layout, PolicyError, Simulator
+from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.simulation.actions import make_actions
 
 
@@ -18,10 +21,6 @@ def week(name, expiry, n=4, vehicles=2):
     del floor["scaling"]
     rows = [make_task(f"t{k}", "A", "BC"[k % 2], 5 * k, expiry + k) for k in range(n)]
     return Instance.from_rows(name, Layout.from_dict(floor), rows)
-
-
-def first_legal(observation, mask):
-    return mask.argmax(axis=1)
 
 
 def note(seen):
@@ -61,26 +60,34 @@ def test_constants_may_be_given():
     assert repr(agent).endswith("actions='rules', task_slots=3, n_vehicles=2)")
 
 
+def illegal(observation, mask):
+    return np.full(len(mask), 99)
+
+
+def with_state(observation, mask):
+    """As some libraries' predict() returns it."""
+    return mask.argmax(axis=1), None
+
+
 def test_misuse_is_an_error():
-    training = week("training", 10.0)
-    with pytest.raises(PolicyError, match="function: read EDD; expected a function"):
-        Agent("EDD", training)
-    with pytest.raises(
-        PolicyError, match=r"actions: read tasks; expected one of \['rules', 'pairs'\]"
-    ):
-        Agent(first_legal, training, actions="tasks")
-    with pytest.raises(InputError, match="expected"):
-        Agent(first_legal, [])
-    larger = week("larger", 10.0, vehicles=3)
-    with pytest.raises(InputError, match="n_vehicles: read 2; expected"):
-        acerl_np.evaluate_policy(Agent(first_legal, training), larger, trials=1)
+    training, larger = week("training", 10.0), week("larger", 10.0, vehicles=3)
+
+    def play(given):
+        given = {"function": first_legal, "instances": training, "played": training, **given}
+        played = given.pop("played")
+        acerl_np.evaluate_policy(Agent(**given), played, trials=1)
+
+    cases = [
+        ({"function": "EDD"}, "function: read EDD; expected a function"),
+        ({"actions": "tasks"}, "actions: read tasks; expected one of ['rules', 'pairs']"),
+    ]
+    assert list_unrefused(play, cases, PolicyError) == []
+    cases = [({"instances": []}, "expected"), ({"played": larger}, "n_vehicles: read 2; expected")]
+    assert list_unrefused(play, cases) == []
     for actions in ("rules", "pairs"):
-        illegal = Agent(lambda observation, mask: np.full(len(mask), 99), training, actions=actions)
-        with pytest.raises(ActionError, match="action 99 is illegal; expected one of"):
-            acerl_np.evaluate_policy(illegal, training, trials=1)
-        # As some libraries' predict() returns it.
-        pair = Agent(
-            lambda observation, mask: (mask.argmax(axis=1), None), training, actions=actions
-        )
-        with pytest.raises(ActionError, match=r"actions: .* expected integers"):
-            acerl_np.evaluate_policy(pair, training, trials=1)
+        line = "action 99 is illegal; expected one of"
+        cases = [({"function": illegal, "actions": actions}, line)]
+        cases.append(({"function": with_state, "actions": actions}, "actions:  ... expected integ"))
+        assert list_unrefused(play, cases, ActionError) == []
+        with pytest.raises(ActionError, match=f"^episode 0 at 0 s: {line}"):
+            trace_policy(Agent(illegal, training, actions=actions), training)

@@ -4,6 +4,7 @@ import os
 import signal
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
+import own_rules
 import pytest
 
 import acerl_np
@@ -24,8 +25,9 @@ CONFIGS = {
 
 
 def make_config(name):
-    if name == "index":
-        return acerl_np.Config.preset("best", decisions=4_000, records_per_member=2)
+    if name not in CONFIGS:
+        own = {"features": [own_rules.way, "slack"]} if name == "own feature" else {}
+        return acerl_np.Config.preset("best", decisions=4_000, records_per_member=2, **own)
     return acerl_np.Config(**CONFIGS[name])
 
 
@@ -48,7 +50,7 @@ def processes():
     team.close()
 
 
-@pytest.mark.parametrize("name", [*CONFIGS, "index"])
+@pytest.mark.parametrize("name", [*CONFIGS, "index", "own feature"])
 def test_the_same_bytes_on_any_workers(name, processes, tmp_path):
     alone = bytes_of(train(name))
     with ThreadPoolExecutor(3) as threads:

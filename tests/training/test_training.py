@@ -18,6 +18,7 @@ from acerl_np import (
     CheckpointError,
     Config,
     ConfigError,
+    Dispatcher,
     InputError,
     Instance,
     Policy,
@@ -94,16 +95,21 @@ def test_resuming_with_more_or_fewer_generations(tmp_path):
     assert again.done and again.generation == again.config.generations == GENERATIONS + 3
 
 
-def test_seconds_go_on_after_a_stop(tmp_path):
-    path = tmp_path / "run.npz"
+def test_a_history_goes_on_and_lacks_means_only_where_members_did_not_finish(tmp_path):
+    path, other = tmp_path / "run.npz", tmp_path / "other.npz"
     trainer = train(generations=1)
     trainer.save(path)
     assert ACERL.resume(path).history[0].seconds == trainer.history[0].seconds > 0
-    damage(path, path, {"state.history": put(5000.0, where=2)})
-    resumed = ACERL.resume(path, generations=2, threads=1)
+    damage(path, other, {"state.history": put(5000.0, where=2)})
+    resumed = ACERL.resume(other, generations=2, threads=1)
     resumed.run()
     first, second = (record.seconds for record in resumed.history)
     assert first == 5000.0 < second
+    damage(path, other, {"state.history": put(np.nan, where=3)})
+    with pytest.raises(CheckpointError, match="history: not finite"):
+        ACERL.resume(other)
+    damage(other, other, {"state.failed": put(trainer.config.population)})
+    assert np.isnan(ACERL.resume(other).history[0].return_mean)
 
 
 def settle(**values):
@@ -146,17 +152,6 @@ def test_files_that_hold_no_checkpoint_are_refused(tmp_path):
     # What is wrong with an option is not blamed on the file.
     with pytest.raises(ConfigError, match=r"^threads: read 0; expected"):
         ACERL.resume(path, threads=0)
-
-
-def test_means_may_be_missing_only_where_members_did_not_finish(tmp_path):
-    path = tmp_path / "run.npz"
-    trainer = train(generations=1)
-    trainer.save(path)
-    damage(path, path, {"state.history": put(np.nan, where=3)})
-    with pytest.raises(CheckpointError, match="history: not finite"):
-        ACERL.resume(path)
-    damage(path, path, {"state.failed": put(trainer.config.population)})
-    assert np.isnan(ACERL.resume(path).history[0].return_mean)
 
 
 # A generation by hand
@@ -335,13 +330,11 @@ def test_history_has_a_record_per_generation_and_a_file(tmp_path):
 
 
 def test_a_callback_sees_every_generation_and_may_stop():
-    seen = []
-    trainer = ACERL(load_instances(), make_config(), threads=1)
-    trainer.run(seen.append)
-    assert seen == trainer.history
-    for answer in (True, np.bool_(True), 1, False, np.bool_(False), None):
+    for answer in (np.bool_(True), 1, False, None):
+        seen = []
         trainer = ACERL(load_instances(), make_config(), threads=1)
-        trainer.run(lambda record, answer=answer: answer)
+        trainer.run(lambda record, answer=answer, seen=seen: seen.append(record) or answer)
+        assert seen == trainer.history
         assert trainer.generation == (1 if answer else GENERATIONS)
 
 
@@ -495,19 +488,20 @@ def small_policy(seed=0):
 
 
 def test_an_evaluated_episode_is_its_episode_in_the_simulator():
+    """Drawn by nothing but seed, content and number of the trial; a greedy one by none of them."""
     instances, trained = load_instances(), small_policy()
+    renamed = Instance.from_rows("other", instances[0].layout, instances[0].rows())
     # The features are scaled by the policy's constants, not by those of the floor.
-    policy = Policy(
-        trained.theta,
-        hidden=HIDDEN,
-        task_slots=trained.task_slots,
-        n_vehicles=trained.n_vehicles,
-        scaling=trained.scaling * np.linspace(0.5, 3.0, 12),
-    )
-    trials = evaluate_policy(policy, instances, trials=2, seed=7)
-    assert not same_trials(trials, evaluate_policy(trained, instances, trials=2, seed=7))
+    scaling = trained.scaling * np.linspace(0.5, 3.0, 12)
+    policy = Policy(trained.theta, **{**trained.options, "scaling": scaling})
+    trials = evaluate_policy(policy, [*instances, renamed], trials=2, seed=7)
+    assert trials.makespan[-1].tolist() == trials.makespan[0].tolist()
+    alone = evaluate_policy(trained, instances, trials=2, seed=7)
+    assert trials.makespan[:-1].tolist() != alone.makespan.tolist()
+    greedy = [evaluate_policy(policy, instances, trials=2, greedy=True, seed=k) for k in (0, 9)]
+    assert same_trials(*greedy)
     decisions = 0
-    for i, instance in enumerate(instances):
+    for i, instance in enumerate([*instances, renamed]):
         content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), "big", signed=True)
         for trial in range(2):
             key = naive.stream_key(7, naive.EVALUATION, content, trial)
@@ -515,38 +509,22 @@ def test_an_evaluated_episode_is_its_episode_in_the_simulator():
             *played, n = play_episode(instance, policy, policy.theta, key)
             assert [trials.makespan[i, trial], trials.tardiness[i, trial]] == played
             decisions += n
+        if instance is not renamed:
+            makespan, tardiness, _ = play_episode(instance, policy, policy.theta, None)
+            assert set(greedy[0].makespan[i].tolist()) == {makespan}
+            assert set(greedy[0].tardiness[i].tolist()) == {tardiness}
     assert trials.decisions == decisions
 
 
-def test_a_trial_depends_on_nothing_but_seed_instance_and_number():
-    instances, policy = load_instances(4 if JIT else 3), small_policy()
-    n = 70 if JIT else TRIALS  # more than one tile
-    trials = evaluate_policy(policy, instances, trials=n, seed=1, threads=2)
-    greedy = [evaluate_policy(policy, instances, trials=2, greedy=True, seed=k) for k in (0, 9)]
-    assert same_trials(*greedy)
-    for k, instance in enumerate(instances):
-        alone = evaluate_policy(policy, instance, trials=n - 1, seed=1)
-        assert alone.makespan[0].tolist() == trials.makespan[k, :-1].tolist()
-        assert alone.tardiness[0].tolist() == trials.tardiness[k, :-1].tolist()
-        makespan, tardiness, _ = play_episode(instance, policy, policy.theta, None)
-        assert set(greedy[0].makespan[k].tolist()) == {makespan}
-        assert set(greedy[0].tardiness[k].tolist()) == {tardiness}
-    renamed = Instance.from_rows("other", instances[0].layout, instances[0].rows())
-    again = evaluate_policy(policy, [instances[1], renamed, renamed], trials=n, seed=1)
-    assert again.makespan[1:].tolist() == [trials.makespan[0].tolist()] * 2
-
-
 def test_satisfied_is_the_share_of_trials_below_the_limit():
+    """A tardiness of exactly the limit does not satisfy it."""
     instances, policy = load_instances(), small_policy()
-    trials = evaluate_policy(policy, instances, trials=TRIALS)
-    tardiness = trials.tardiness.ravel()
-    assert trials.satisfied == np.mean(tardiness < 50.0)
-    # A tardiness of exactly the limit does not satisfy it.
-    for limit in (float(np.sort(tardiness)[len(tardiness) // 2]), float(tardiness.max())):
-        at_limit = evaluate_policy(policy, instances, trials=TRIALS, cost_limit=limit)
-        assert at_limit.satisfied == np.mean([t < limit for t in tardiness]) < 1
-        assert at_limit.cost_limit == limit
-    assert evaluate_policy(policy, instances, trials=TRIALS, cost_limit=1e9).satisfied == 1
+    tardiness = evaluate_policy(policy, instances, trials=TRIALS).tardiness.ravel()
+    middle = np.sort(tardiness)[len(tardiness) // 2]
+    for limit in (50.0, float(middle), float(tardiness.max()), 1e9):
+        trials = evaluate_policy(policy, instances, trials=TRIALS, cost_limit=limit)
+        assert trials.satisfied == np.mean([t < limit for t in tardiness])
+        assert trials.cost_limit == limit
 
 
 def test_a_policy_of_another_size_is_refused():
@@ -557,6 +535,8 @@ def test_a_policy_of_another_size_is_refused():
         policy = Policy(initial_parameters(sizes, 0), scaling=np.ones(12), **options)
         with pytest.raises(PolicyError, match=f"DMH-01: .* {what}"):
             evaluate_policy(policy, instance, trials=1)
+        with pytest.raises(PolicyError, match=f"dispatcher: .* {what}"):
+            Dispatcher(instance.layout, policy)
 
 
 @pytest.mark.skipif(not JIT, reason="a large population needs compiled kernels")
