@@ -269,24 +269,6 @@ def test_threads_and_order_change_nothing(name):
         assert judge(other, days).makespan.tobytes() != one.makespan.tobytes()
 
 
-@needs_jit
-def test_same_futures_are_played_once():
-    """Whether it is known that a record's futures are all the same changes no sum."""
-    day, history = day_of(5), records_of((1, 2, 3))
-    simulator = Simulator(day, slots="pool")
-    ahead = Lookahead(INDEX, history=history, futures=9)
-    prepared = ahead.prepare(simulator.problem, [day])[1]()
-    begin(simulator, prepared, (0, 1, 2, 3))
-    rate(simulator, prepared, 0, 9)
-    assert prepared.known.all()
-    once = prepared.total.copy()
-    begin(simulator, prepared, (0, 1, 2, 3))
-    for f in range(9):
-        prepared.known[:] = False
-        rate(simulator, prepared, f, f + 1)
-    assert np.array_equal(once, prepared.total)
-
-
 # Corners
 
 

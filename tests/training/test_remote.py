@@ -1,7 +1,8 @@
-"""One training split over workers: the same bytes for any number and kind of them."""
+"""One training split over workers: the same bytes for any number and kind of them.
 
-import os
-import signal
+That killed workers lose nothing is tested where they are: `support.test_team`.
+"""
+
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
 import own_rules
@@ -64,23 +65,6 @@ def test_the_same_bytes_on_any_workers(name, processes, tmp_path):
     resumed = acerl_np.ACERL.resume(tmp_path / "run.npz", executor=processes)
     resumed.run()
     assert bytes_of(resumed) == alone
-
-
-def test_killed_workers_change_nothing(processes):
-    trainer = acerl_np.ACERL(SUITE, make_config("network"), seed=5, executor=processes)
-    killed = set()
-
-    def kill():
-        if not killed and processes.pids:
-            killed.update(processes.pids)
-            for pid in killed:  # so that none can do the rest
-                os.kill(pid, signal.SIGKILL)
-
-    processes.watch = kill
-    trainer.run()
-    processes.watch = None
-    assert killed and not killed & processes.pids
-    assert bytes_of(trainer) == bytes_of(train("network"))
 
 
 class Here(Executor):
