@@ -53,9 +53,8 @@ def test_hindsight_is_the_same_anywhere(processes):
     how = {"effort": 0.002, "executor": processes}
     found = find_references(SUITE, **how, callback=lambda *both: seen.append(both))
     assert found == alone
-    assert {item.name: one for item, one in seen} == dict(
-        zip((item.name for item in SUITE), found, strict=True)
-    )
+    names = [item.name for item in SUITE]
+    assert {item.name: one for item, one in seen} == dict(zip(names, found, strict=True))
 
 
 @pytest.mark.slow

@@ -154,9 +154,7 @@ def test_effort_grows_with_the_tasks():
     records = [acerl_np.load_instance(name) for name in ("DMH-01", "EX32")]
     assert [find_effort(record, 0.5) for record in records] == [0.5, 0.5]
     rows = [worlds.make_task(f"t{k}", "A", "B", k) for k in range(120)]
-    layout = acerl_np.Layout.from_dict(
-        worlds.straight_floor([{"id": "v", "start": "A", "speed": 1.0}])
-    )
+    layout = acerl_np.Layout.from_dict(worlds.straight_floor([{"id": "v", "start": "A"}]))
     assert find_effort(acerl_np.Instance.from_rows("many", layout, rows), 0.5) == 1.5
 
 

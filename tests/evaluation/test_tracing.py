@@ -37,11 +37,10 @@ def policies():
     network.run()
     index = acerl_np.ACERL(records, Config.preset("best", **small))
     index.run()
-    agents = acerl_np.rivals.train("mappo", records, steps=500)
     return {
         "network": network.policy,
         "index": index.policy,
-        "agents": agents,
+        "agents": acerl_np.rivals.train("mappo", records, steps=500),
         "static": acerl_np.fit_static(records),
         "lookahead": acerl_np.Lookahead("EDD", history=records, futures=3),
         **{rule: rule for rule in RULES},
@@ -49,8 +48,6 @@ def policies():
 
 
 FORMS = ["network", "index", "agents", "static", "lookahead", *RULES]
-
-
 EXPECTED = {"MIX": {"FCFS", "EDD", "NVF", "STD"}, "static": {"FCFS", "EDD", "NVF", "STD"}}
 
 
@@ -160,8 +157,7 @@ def test_the_parts_of_a_score_add_up(instance, monkeypatch):
 def test_probabilities_are_those_of_the_network(instance, policies):
     policy = policies["network"]
     decision = trace_policy(policy, instance, greedy=True).decisions[0]
-    shape = {"task_slots": policy.task_slots, "n_vehicles": policy.n_vehicles}
-    simulator = acerl_np.Simulator(instance, scaling=policy.scaling, **shape)
+    simulator = acerl_np.Simulator(instance, policy=policy)
     seen = (np.repeat(x, 4000, axis=0) for x in (simulator.observation, simulator.action_mask))
     shares = Counter(policy.act(*seen, rng=np.random.default_rng(0)).tolist())
     names = ["FCFS", "EDD", "NVF", "STD"]

@@ -32,9 +32,8 @@ def test_the_base_is_what_evaluate_says_and_threads_change_nothing(shifts):
     index = acerl_np.IndexPolicy.of_weights(approach=-1.0, slack=-0.3)
     policies = {"NVF": "NVF", "mine": index}  # NVF draws vehicles
     one, two = (what_if(shifts, knobs, policies, playing=Playing(3, 7, threads=n)) for n in (1, 2))
-    assert [(row.setting["vehicles"], row.setting["demand"]) for row in one[::2]] == [
-        *((2, 1.3), (4, 1.0), (5, 1.3))
-    ]
+    settings = [(row.setting["vehicles"], row.setting["demand"]) for row in one[::2]]
+    assert settings == [(2, 1.3), (4, 1.0), (5, 1.3)]
     for row, same in zip(one, two, strict=True):
         assert list_differences(row.trials, same.trials) == []
     assert [row.is_base for row in one] == [False, False, True, True, False, False]

@@ -86,9 +86,8 @@ def test_every_bound_is_touched(scaling, truncates, slots):
         worlds.make_task(f"t{k}", a, b, 3 * k, 20 + 5 * k, demand=1 + 0.5 * k)
         for k, (a, b, _) in enumerate(ways)
     ]
-    floor = worlds.straight_floor(
-        fleet, task_slots=3, scaling=scaling, truncate_distances=truncates
-    )
+    how = {"task_slots": 3, "scaling": scaling, "truncate_distances": truncates}
+    floor = worlds.straight_floor(fleet, **how)
     for edge, length in zip(floor["edges"], (10.2, 6.2), strict=True):
         edge["length"] = length
     instance = Instance.from_rows("touched", Layout.from_dict(floor), rows)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import json
-import pickle
 import sys
 from dataclasses import replace
 from functools import partial
@@ -17,6 +15,7 @@ from hypothesis import strategies as st
 from naive_full import NaiveEpisode
 from pages import make_powered
 from tables_and_refusals import list_unrefused
+from trainings import COPIES
 from worlds import RAW, cut, make_task, straight_floor, with_chargers, with_parking, worlds
 
 import acerl_np
@@ -621,9 +620,6 @@ def test_without_a_seed_every_environment_draws_its_own(instances):
     assert drawn[0] != drawn[1] or drawn[1] != drawn[2]
 
 
-# Rendering
-
-
 def test_render(instances):
     env = DMHEnv(instances[0], render_mode="ansi")
     env.reset()
@@ -662,9 +658,7 @@ def test_a_limit_of_steps_is_refused_where_it_is_seen(instances, env_id):
     assert other.reset()[0].any()
 
 
-def test_callers_are_looked_through_once_and_both_constructors_take_the_same(
-    instances, monkeypatch
-):
+def test_callers_are_looked_through_once_and_constructors_are_alike(instances, monkeypatch):
     looked = []
     frame = sys._getframe
     monkeypatch.setattr(sys, "_getframe", lambda depth: looked.append(depth) or frame(depth + 1))
@@ -704,14 +698,11 @@ def test_the_space_of_another_training_may_be_given(instances):
     rescaled = gymnasium.wrappers.RescaleObservation(env, np.float32(0), np.float32(1))
     observation = rescaled.reset(seed=0)[0]
     wide = training.high - training.low
-    np.testing.assert_allclose(
-        observation, (env.reset(seed=0)[0] - training.low) / wide, rtol=1e-5, atol=1e-6
-    )
+    expected = (env.reset(seed=0)[0] - training.low) / wide
+    np.testing.assert_allclose(observation, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "way", [copy.copy, copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))]
-)
+@pytest.mark.parametrize("way", COPIES.values(), ids=COPIES)
 @pytest.mark.parametrize("actions", ["rules", "pairs"])
 def test_copies_in_the_midst_of_an_episode_go_their_own_way(instances, actions, way):
     def play(envs):

@@ -77,7 +77,7 @@ def test_a_training_plays_its_rules_and_goes_on_with_them(suite, tmp_path):
     policy, played = trainer.policy, []
     for member in range(2):
         key = naive.stream_key(3, naive.ACTION, 0, member)
-        sim = Simulator(record, scaling=policy.scaling, slots=policy, rules=policy)
+        sim = Simulator(record, policy=policy)
         while not sim.done[0]:
             mask = sim.action_mask[0]
             logits = naive.forward(policy.sizes, policy.theta, sim.observation[0])
@@ -109,9 +109,8 @@ def test_a_file_keeps_the_rules(policy, pair, suite, tmp_path):
 
 
 def test_other_rules_are_refused_in_one_line(policy, suite):
-    expected = (
-        r"^rules: read .*; expected some of FCFS, EDD, NVF, STD, LWT, AHP, each at most once$"
-    )
+    known = "FCFS, EDD, NVF, STD, LWT, AHP"
+    expected = f"^rules: read .*; expected some of {known}, each at most once$"
     for rules in (["SPT"], ["STD", "STD"], [], "STD", None, 3, ["std"], [["STD"]]):
         for error, make in (
             (InputError, lambda rules: Config(rules=rules)),
@@ -156,9 +155,6 @@ def test_environments_and_rivals_take_them(suite):
             name, suite[:1], steps=20, settings={"rules": RULES, "hidden": (3,), "look_every": 0}
         )
         assert learned.rules == RULES and learned.n_actions == 9
-
-
-# Two networks
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import numba
 import numpy as np
 import pytest
 from damaged import check_damaged
-from worlds import change, move, reorder
+from worlds import PAIRS, change, make_task, move, reorder
 
 import acerl_np
 from acerl_np import (
@@ -58,9 +58,6 @@ def warnings_of(function, *arguments, **options):
         warnings.simplefilter("always")
         function(*arguments, **options)
     return [str(item.message) for item in caught if item.category is PolicyWarning]
-
-
-# Files
 
 
 OF_NETWORKS = ("theta", "hidden", "task_slots", "smallest", "rules")
@@ -156,14 +153,9 @@ def test_layouts_of_whole_numbers_come_back():
         (Site("a", 0, -0.0), Site("b", 3, 0)),
         (Edge("a", "b", 3),),
         (Vehicle("v", "a", speed=2, capacity=5, breakdowns=(Breakdown(9, 1),)),),
-        scaling={
-            **dict.fromkeys(("distance", "waiting", "expiry", "demand", "total_distance"), (1, 2)),
-            "speed": 1,
-            "capacity": 1,
-        },
+        scaling={**dict.fromkeys(PAIRS, (1, 2)), "speed": 1, "capacity": 1},
     )
-    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
-    instance = Instance.from_rows("whole", layout, [row])
+    instance = Instance.from_rows("whole", layout, [make_task("t", "a", "b", 0, 9)])
     again = unpack_instances(pack_instances([instance]))[0]
     assert again.content_hash == instance.content_hash
     assert Origin.of(again) == Origin.of(instance)
@@ -225,21 +217,12 @@ def test_one_of_several_floors_is_enough(suite):
 
 
 def test_a_large_fleet_and_odd_names_stay_on_one_line():
-    names = [f"v{k}" for k in range(20)]
-    layout = Layout(
-        "a\nb",
-        (Site("a", 0, 0), Site("b", 3, 0)),
-        (Edge("a", "b", 3),),
-        tuple(Vehicle(name, "a") for name in names),
-    )
-    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
-    origin = Origin.of(Instance.from_rows("large", layout, [row]))
-    other = replace(
-        layout,
-        vehicles=(*layout.vehicles[:-1], Vehicle("w\t", "a")),
-        sites=(Site("a", 1, 0), Site("b", 3, 0)),
-    )
-    lines = origin.compare(other)
+    sites, edges = (Site("a", 0, 0), Site("b", 3, 0)), (Edge("a", "b", 3),)
+    fleet = tuple(Vehicle(f"v{k}", "a") for k in range(20))
+    layout = Layout("a\nb", sites, edges, fleet)
+    origin = Origin.of(Instance.from_rows("large", layout, [make_task("t", "a", "b", 0, 9)]))
+    others = {"vehicles": (*fleet[:-1], Vehicle("w\t", "a")), "sites": (Site("a", 1, 0), sites[1])}
+    lines = origin.compare(replace(layout, **others))
     assert lines[0].startswith(r"floor: trained on 'a\nb' (hash ")
     assert lines[1].startswith("fleet: trained for v0, v1, v2, v3, v4, v5, v6, v7, ... (20) (hash ")
     assert "read others (hash " in lines[1]
@@ -271,9 +254,8 @@ def test_trials_elsewhere_warn_once(policy, suite):
     assert found == [line]
     other = move(suite[0], change(suite[0].layout, name="hall", truncate_distances=False))
     found = warnings_of(evaluate_policy, policy, other, trials=1)
-    assert len(found) == 1
+    assert len(found) == 1 and "read 'hall'" in found[0]
     assert found[0].startswith("policy: DMH-01: floor: trained on 'dmh' (hash ")
-    assert "read 'hall'" in found[0]
     # What has no origin cannot differ.
     bare = Policy.from_arrays(policy.to_arrays(with_origin=False))
     assert warnings_of(evaluate_policy, bare, other, trials=1) == []
@@ -307,14 +289,13 @@ def test_the_command_says_it_in_one_line(policy, empty, run):
 
 @needs_jit
 def test_training_may_leave_its_records_out(suite, empty, run):
-    (empty / "quick.toml").write_text(
-        "generations = 1\npopulation = 2\nhidden = [2]\ntrials = 0\nquiet = true\n"
-    )
-    words = "train DMH-01 DMH-02 --config quick.toml --out"
+    few = "--generations 1 --population 2 --hidden 2 --trials 0 --quiet"
+    words = f"train DMH-01 DMH-02 {few} --out"
     run(f"{words} with")
     run(f"{words} without --no-records")
-    (empty / "quick.toml").write_text("no_records = 1")
-    assert "no_records: read 1; expected true or false" in run(f"{words} wrong", 2).err
+    (empty / "wrong.toml").write_text("no_records = 1")
+    err = run(f"{words} wrong --config wrong.toml", 2).err
+    assert "no_records: read 1; expected true or false" in err
     kept, left_out = (load_policy(f"{name}/policy.npz") for name in ("with", "without"))
     assert [item.name for item in kept.origin.history] == ["DMH-01", "DMH-02"]
     assert kept.origin == left_out.origin == Origin.of(suite, keep_records=False)

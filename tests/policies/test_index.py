@@ -47,9 +47,6 @@ def make_small(n_vehicles, n_tasks, seed=0, gap=5.0, **keys):
     return replace(World(layout, rows, [0]).instance(), name=f"{n_vehicles} and {n_tasks}")
 
 
-# What it takes
-
-
 def test_weights_by_name():
     policy = IndexPolicy.of_weights(lateness=0.5, loaded=2.0, approach=-1)
     assert policy.features == ("approach", "loaded", "lateness")
@@ -104,9 +101,6 @@ def keep_state(simulator):
     return [array.copy() for array in (*simulator.state, simulator.observation)]
 
 
-# Files
-
-
 def text(words):
     return np.frombuffer(words.encode(), np.uint8)
 
@@ -134,9 +128,6 @@ def test_damaged_files_are_refused_in_one_line(tmp_path):
     ]
     draw_policy().save(tmp_path / "policy.npz")
     check_damaged(tmp_path / "policy.npz", rows, load_policy, IndexPolicy.load)
-
-
-# Played
 
 
 def test_choosing_changes_nothing_and_draws_by_the_generator():
@@ -240,9 +231,8 @@ def test_policies_choose_as_they_are_evaluated(suite):
         assert played.decisions >= 2 * (4 + 9 + 6)
         default = evaluate_policy(policy, floors, trials=2, seed=5, threads=1)
         assert default.makespan.tolist() == played.makespan.tolist()
-    check_played(
-        ACERL(floors, Config(generations=0, hidden=(3,)), seed=2, threads=1).policy, floors
-    )
+    untrained = ACERL(floors, Config(generations=0, hidden=(3,)), seed=2, threads=1).policy
+    check_played(untrained, floors)
     if JIT:
         check_played(draw_policy(1), suite, trials=1)
         check_played(ACERL(suite, Config(generations=1, hidden=(4,)), threads=1).policy, suite)

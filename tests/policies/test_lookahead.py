@@ -341,9 +341,6 @@ def test_room_is_that_of_what_there_can_be():
     assert prepared.value.shape == (2, 2, 15)
 
 
-# What is refused
-
-
 def test_options_out_of_range_are_named():
     history = records_of((1,))
     network = make_network(day_of())

@@ -1,17 +1,31 @@
-"""Policies in plain Python play the trials that others play, and are told in one line what they do wrong."""
+"""Policies in plain Python, and learners of other libraries: they play the trials that others play.
+
+They are told in one line what they do wrong, and learners are shown other records as those of their training.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 from plain_policies import Answering, Asking, Nearest, first_legal
+from tables_and_refusals import list_unrefused
 from trainings import list_differences
 from worlds import make_task, straight_floor
 
 import acerl_np
-from acerl_np import ActionError, Agent, Dispatcher, Instance, Layout, Lookahead, PolicyError
+from acerl_np import (
+    ActionError,
+    Agent,
+    Dispatcher,
+    Instance,
+    Layout,
+    Lookahead,
+    PolicyError,
+    Simulator,
+)
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.problem.parts import RandomBreakdowns
+from acerl_np.simulation.actions import make_actions
 
 RECORDS = acerl_np.load_suite("dmh-train")[:2]
 
@@ -54,9 +68,8 @@ def crowd(n=6):
         {"id": "w", "start": "C", "speed": 2},
         {"id": "v", "start": "A", "speed": 1, "capacity": 1},
     ]
-    rows = [
-        make_task(f"t{k}", "AB"[k % 2], "C", k // 3, 50.0, demand=2 * (k < 3)) for k in range(n)
-    ]
+    loads = [2.0] * 3 + [0.0] * (n - 3)
+    rows = [make_task(f"t{k}", "AB"[k % 2], "C", k // 3, 50, demand=loads[k]) for k in range(n)]
     return Instance.from_rows("crowd", Layout.from_dict(straight_floor(fleet)), rows)
 
 
@@ -106,9 +119,8 @@ def test_a_wrong_answer_is_told_in_one_line_by_whoever_asks():
 
 def test_where_only_what_is_compiled_or_stored_can_be(tmp_path):
     for policy in (Nearest(), Agent(first_legal, RECORDS)):
-        with pytest.raises(
-            PolicyError, match=r"a lookahead's base must be compiled: .* @acerl_np.rule"
-        ):
+        words = r"a lookahead's base must be compiled: .* @acerl_np.rule"
+        with pytest.raises(PolicyError, match=words):
             Lookahead(policy, history=RECORDS)
     with pytest.raises(PolicyError, match="no file can hold a policy in plain Python"):
         Dispatcher("dmh", Nearest()).save(tmp_path / "dispatcher.npz")
@@ -140,3 +152,85 @@ def test_a_dispatchers_clock_is_the_control_systems():
     assert (time, names) == ([1003.0], ["late"])
     assert values == [[3.0], [7.0], [27.5], [2.5], [1000.5], [1040.5]]
     assert np.array_equal(observation[0][:4], [10.0, 2.5, 40.0, 0.0])
+
+
+# Agents
+
+
+def week(name, expiry, n=4, vehicles=2):
+    """Records of a floor whose file gives no constants: they follow from the tasks."""
+    fleet = [{"id": f"v{k}", "start": "A", "speed": 1 + k} for k in range(vehicles)]
+    floor = straight_floor(fleet, task_slots=3)
+    del floor["scaling"]
+    rows = [make_task(f"t{k}", "A", "BC"[k % 2], 5 * k, expiry + k) for k in range(n)]
+    return Instance.from_rows(name, Layout.from_dict(floor), rows)
+
+
+def note(seen):
+    def act(observation, mask):
+        seen.append((observation, mask))
+        return first_legal(observation, mask)
+
+    return act
+
+
+@pytest.mark.parametrize("actions", ["rules", "pairs"])
+def test_it_sees_by_the_constants_and_sizes_of_its_training(actions):
+    training, other = week("training", 10.0), week("other", 90.0)
+    options = {"task_slots": 4, "n_vehicles": 3}
+    seen = []
+    agent = Agent(note(seen), training, actions=actions, **options)
+    judged = acerl_np.evaluate_policy(agent, other, trials=2)
+    simulator = Simulator([other] * 2, scaling=Simulator(training).problem.scaling[0], **options)
+    kind = make_actions(actions, simulator)
+    for observation, mask in seen:
+        assert np.array_equal(observation, simulator.observation)
+        assert np.array_equal(mask, kind.mask())
+        kind.take(first_legal(observation, mask))
+    assert simulator.done.all()
+    assert np.array_equal(judged.makespan[0], simulator.makespan)
+    plain = []
+    acerl_np.evaluate_policy(note(plain), other, trials=2)
+    assert plain[0][0].shape != seen[0][0].shape
+    own = []
+    acerl_np.evaluate_policy(Agent(note(own), other, actions=actions, **options), other, trials=2)
+    assert not np.array_equal(own[0][0], seen[0][0]), "these constants are another's"
+
+
+def test_constants_may_be_given():
+    agent = Agent(first_legal, week("training", 10.0), scaling=np.arange(1.0, 13.0), slots="pool")
+    assert agent.scaling.tolist() == list(range(1, 13))
+    assert repr(agent).endswith("actions='rules', task_slots=3, n_vehicles=2)")
+
+
+def illegal(observation, mask):
+    return np.full(len(mask), 99)
+
+
+def with_state(observation, mask):
+    """As some libraries' predict() returns it."""
+    return mask.argmax(axis=1), None
+
+
+def test_misuse_is_an_error():
+    training, larger = week("training", 10.0), week("larger", 10.0, vehicles=3)
+
+    def play(given):
+        given = {"function": first_legal, "instances": training, "played": training, **given}
+        played = given.pop("played")
+        acerl_np.evaluate_policy(Agent(**given), played, trials=1)
+
+    cases = [
+        ({"function": "EDD"}, "function: read EDD; expected a function"),
+        ({"actions": "tasks"}, "actions: read tasks; expected one of ['rules', 'pairs']"),
+    ]
+    assert list_unrefused(play, cases, PolicyError) == []
+    cases = [({"instances": []}, "expected"), ({"played": larger}, "n_vehicles: read 2; expected")]
+    assert list_unrefused(play, cases) == []
+    for actions in ("rules", "pairs"):
+        line = "action 99 is illegal; expected one of"
+        cases = [({"function": illegal, "actions": actions}, line)]
+        cases.append(({"function": with_state, "actions": actions}, "actions:  ... expected integ"))
+        assert list_unrefused(play, cases, ActionError) == []
+        with pytest.raises(ActionError, match=f"^episode 0 at 0 s: {line}"):
+            trace_policy(Agent(illegal, training, actions=actions), training)

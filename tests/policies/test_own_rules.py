@@ -368,9 +368,8 @@ def test_a_file_whose_feature_has_changed_or_gone_is_refused(empty, run, monkeyp
 
 def test_functions_of_one_source_are_told_apart():
     def make(sign):
-        return acerl_np.feature(scale=1.0)(
-            lambda floor, vehicle, task: sign * floor.metres(vehicle, task)
-        )
+        own = lambda floor, vehicle, task: sign * floor.metres(vehicle, task)  # noqa: E731
+        return acerl_np.feature(scale=1.0)(own)
 
     near, far = make(-1.0), make(1.0)
     assert near.name != far.name
@@ -405,8 +404,6 @@ def test_no_file_leads_to_another(tmp_path):
 def test_the_page_lists_what_a_floor_can_say():
     page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `floor\.(\w+)\(.*?\)` \| (.*) \|$", page, re.MULTILINE)
-    own = {
-        name: method.__doc__ for name, method in vars(Floor).items() if hasattr(method, "__code__")
-    }
+    own = {name: own.__doc__ for name, own in vars(Floor).items() if hasattr(own, "__code__")}
     expected = {name: words.rstrip(".") for name, words in own.items() if name[0] != "_" and words}
     assert dict(listed) == expected

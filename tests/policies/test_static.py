@@ -52,9 +52,6 @@ def differing_fleet():
     return Layout.from_dict(data)
 
 
-# The plan itself
-
-
 def test_plans_that_are_none():
     assert PLAN.describe() == "v2 STD, v0 NVF, v1 EDD"
     assert StaticPlan(["a", "b"], {"b": "edd", "a": "FCFS"}).describe() == "a FCFS, b EDD"
@@ -111,9 +108,6 @@ def test_a_fleet_of_other_vehicles_is_refused(suite):
     PLAN.check_layout(reorder(load_layout("dmh"), (2, 0, 1)), "floor")
 
 
-# Played
-
-
 def test_a_plan_goes_by_id_whatever_the_order_of_the_fleet(suite):
     """The same schedule, also beside a record with the fleet in another order."""
     layout = differing_fleet()
@@ -142,9 +136,6 @@ def test_a_plan_elsewhere_warns_but_not_of_the_order(suite):
     with pytest.warns(PolicyWarning, match="other starts, speeds or capacities") as caught:
         Dispatcher(differing_fleet(), plan)
     assert [item.filename for item in caught] == [__file__]
-
-
-# Fitted
 
 
 @needs_jit
@@ -233,9 +224,6 @@ def test_static_is_never_fitted_on_the_records_that_judge(suite, monkeypatch):
     assert trials.decisions == expected.decisions
     with pytest.raises(PolicyError, match="training: given with a policy that needs none"):
         evaluate_policy("EDD", suite[:1], training=suite[1:2])
-
-
-# Live, and in the program
 
 
 def test_a_saved_dispatcher_keeps_its_plan(suite, tmp_path):

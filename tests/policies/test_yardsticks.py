@@ -70,6 +70,26 @@ def test_opentcs_asks_vehicles_where_they_are_few():
     assert play("opentcs", vehicles, rows[:2]) == [(0, "q", "a1"), (0, "p", "a0")]
 
 
+def test_opentcs_goes_by_due_time_then_age_then_approach():
+    """Tasks are due at once. One vehicle: the older one, though it is farther away; two: the older one first,
+    though a breakdown has put it behind the other; the vehicle that is nearest to it."""
+    one = [{"id": "v", "start": "C", "speed": 1}]
+    rows = [make_task("old", "A", "B", 0, 90.0), make_task("young", "C", "B", 0.5, 89.5)]
+    first = make_task("first", "B", "C", 0, 1.0)
+    assert play("opentcs", one, [first, *rows])[1] == (12, "v", "old")
+    broken = [{"time": 5, "repair_time": 4}]
+    two = [
+        {"id": "p", "start": "C", "speed": 1, "breakdowns": broken},
+        {"id": "q", "start": "A", "speed": 1},
+    ]
+    rows = [
+        make_task("first", "A", "B", 0, 1.0),
+        make_task("old", "C", "B", 0, 90.0),
+        make_task("young", "B", "C", 2.0, 88.0),
+    ]
+    assert play("opentcs", two, rows)[2:] == [(10, "p", "old"), (10, "q", "young")]
+
+
 @pytest.mark.parametrize(("waited", "chosen"), [(46, "near"), (47, "far")])
 def test_who_has_waited_may_be_farther_away(waited, chosen):
     """By the speed limit it is 20 s away, the other 6 s: 20 - 0.3 x 46 is more than 6, 20 - 0.3 x 47 less."""

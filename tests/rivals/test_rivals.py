@@ -9,6 +9,7 @@ import naive_rivals as naive
 import numpy as np
 import pytest
 from tables_and_refusals import list_unrefused
+from worlds import change, make_task
 
 import acerl_np
 from acerl_np import CheckpointError, ConfigError, Instance, Layout
@@ -42,12 +43,8 @@ def line(vehicles, rows, slots=2):
     fleet = [{"id": f"v{k}", "start": start} for k, start in enumerate(vehicles)]
     edges = [{"a": "a", "b": "b"}, {"a": "b", "b": "c"}]
     layout = {"format": 1, "name": "line", "task_slots": slots, "sites": sites, "edges": edges}
-    names = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
-    return Instance.from_rows(
-        "line",
-        Layout.from_dict({**layout, "vehicles": fleet}),
-        [dict(zip(names, row, strict=True)) for row in rows],
-    )
+    layout = Layout.from_dict({**layout, "vehicles": fleet})
+    return Instance.from_rows("line", layout, [make_task(*row) for row in rows])
 
 
 def conflict():
@@ -154,9 +151,6 @@ def test_episodes_with_random_breakdowns_go_on_where_they_were():
     assert len(set(first._numbers.tolist())) == 3
 
 
-# What deals the records
-
-
 def test_the_adaptive_sampler_is_told_every_finished_episode():
     trainer = small_run("appo", steps=3_000)
     trainer.run()
@@ -235,9 +229,8 @@ def test_the_replay_buffer_returns_the_latest_steps_with_their_masks():
             ago, b = divmod(k, 2)
             own = steps[t - ago]
             known = steps[t - ago :]
-            total, taken, ended = naive.n_step(
-                [x[2][b] for x in known], [x[3][b] for x in known], 0, 2, 0.9
-            )
+            rewards, overs = ([x[part][b] for x in known] for part in (2, 3))
+            total, taken, ended = naive.n_step(rewards, overs, 0, 2, 0.9)
             after = known[taken - 1][4]
             assert sample.mask[0].tolist() == own[0].mask[b].tolist()
             assert sample.next_mask[0].tolist() == after.mask[b].tolist()
@@ -364,13 +357,8 @@ def test_an_episode_that_cannot_end_counts_as_twice_its_time():
     assert episodes.sampler.get_state()["valid"].tolist() == [0]
 
 
-# What they refuse
-
-
 def test_misuse():
-    layout = Layout.from_dict(
-        {**conflict().layout.to_dict(), "vehicles": [{"id": "v", "start": "a", "capacity": 1}]}
-    )
+    layout = change(conflict().layout, vehicles=[{"id": "v", "start": "a", "capacity": 1}])
     row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
     heavy = Instance.from_rows("heavy", layout, [{**row, "demand": 2}], servable=False)
     train = lambda given: acerl_np.rivals.train(**{"algorithm": "ppo", **given})  # noqa: E731

@@ -52,9 +52,8 @@ def make_config(**options):
 
 
 def train(instances=None, seed=0, threads=1, tile=None, **options):
-    trainer = ACERL(
-        instances or load_instances(), make_config(**options), seed=seed, threads=threads, tile=tile
-    )
+    how = {"seed": seed, "threads": threads, "tile": tile}
+    trainer = ACERL(instances or load_instances(), make_config(**options), **how)
     trainer.run()
     return trainer
 
@@ -159,23 +158,15 @@ def test_files_that_hold_no_checkpoint_are_refused(tmp_path):
 
 def play_episode(instance, policy, theta, key):
     """One episode through the simulator, a float64 network and keyed draws."""
-    simulator = Simulator(
-        instance,
-        scaling=policy.scaling,
-        task_slots=policy.task_slots,
-        n_vehicles=policy.n_vehicles,
-        slots=policy,
-    )
-    decisions = 0
+    simulator, decisions = Simulator(instance, policy=policy), 0
     while not simulator.done[0]:
         mask = simulator.action_mask[0]
         logits = naive.forward(policy.sizes, theta, simulator.observation[0])
         if key is None:
             action = np.flatnonzero(mask)[logits[mask].argmax()]
         else:
-            action = naive.invert(
-                naive.masked_softmax(logits, mask), naive.uniform(key, decisions, 0)
-            )
+            uniform = naive.uniform(key, decisions, 0)
+            action = naive.invert(naive.masked_softmax(logits, mask), uniform)
         simulator.step([action])
         decisions += 1
     return simulator.makespan[0], simulator.tardiness[0], decisions
@@ -214,9 +205,8 @@ def test_each_episode_of_a_member_is_that_in_the_simulator(dealt, antithetic, ti
         **{"seed": seed, "population": len(dealt), "noise_std": sigma, "antithetic": antithetic},
     )
     strategy.generation = generation
-    told = play_population(
-        instances, strategy.theta, sigma, seed, generation, antithetic, dealt, tile=tile
-    )
+    own = strategy.theta, sigma, seed, generation, antithetic
+    told = play_population(instances, *own, dealt, tile=tile)
     policy = train(generations=0).policy
     # A pair shares its noise and its instance, but not its draws of actions.
     for member, theta in enumerate(strategy.ask()):
@@ -241,9 +231,8 @@ class SlowTrainer:
 
     def step(self):
         config = self.config
-        sigma = config.noise_std * config.noise_decay ** (
-            (self.generation + 1) // config.noise_decay_every
-        )
+        n_decays = (self.generation + 1) // config.noise_decay_every
+        sigma = config.noise_std * config.noise_decay**n_decays
         pair = 2 if config.antithetic else 1
         dealt = self.buffers.assign(
             config.population // pair, self.seed, self.generation, config.alpha_u, config.advantage
@@ -330,20 +319,20 @@ def test_history_has_a_record_per_generation_and_a_file(tmp_path):
 
 
 def test_a_callback_sees_every_generation_and_may_stop():
-    for answer in (np.bool_(True), 1, False, None):
-        seen = []
+    seen = []
+    trainer = ACERL(load_instances(), make_config(), threads=1)
+    trainer.run(seen.append)
+    assert seen == trainer.history
+    for answer in (True, np.bool_(True), 1, False, np.bool_(False), None):
         trainer = ACERL(load_instances(), make_config(), threads=1)
-        trainer.run(lambda record, answer=answer, seen=seen: seen.append(record) or answer)
-        assert seen == trainer.history
+        trainer.run(lambda record, answer=answer: answer)
         assert trainer.generation == (1 if answer else GENERATIONS)
 
 
 def test_one_instance_needs_no_list_and_the_policy_fits_its_floor():
     instance = load_instances()[0]
-    alone = train(instance, generations=1)
-    listed = train([instance], generations=1)
-    policy = alone.policy
-    assert policy.theta.tobytes() == listed.strategy.theta.tobytes()
+    policy, listed = (train(given, generations=1).policy for given in (instance, [instance]))
+    assert policy.theta.tobytes() == listed.theta.tobytes()
     assert policy.sizes.tolist() == [219, *HIDDEN, 12]
     with pytest.raises(ValueError, match="read-only"):  # sums of it are kept
         policy.theta[:] = 0
