@@ -131,12 +131,12 @@ def same_trials(a, b):
 
 
 def check_played(policy, instances, trials=2):
-    """Trials are what comes of `choose` and `assign`, side by side, and in a copy; return them."""
+    """Trials are what comes of `choose` and `assign`, side by side, and in copies; return them."""
     played = evaluate_policy(policy, instances, trials=trials, seed=5, greedy=True, threads=1)
     entries = [instance for instance in instances for _ in range(trials)]
     keys = stream_keys(instances, trials, 5)
     simulator = Simulator(entries, policy=policy, breakdown_keys=keys)
-    for own in (simulator, pickle.loads(pickle.dumps(simulator))):
+    for own in (simulator, *(make_copy(simulator) for make_copy in COPIES.values())):
         is_over = False
         while not is_over:
             is_over = own.done.all()

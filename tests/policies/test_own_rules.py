@@ -55,25 +55,20 @@ def test_trials_on_any_threads():
     assert (one.makespan[:, 0] != one.makespan[:, 1]).any()
 
 
-OWN_FEATURE = ("approach", own_rules.waited)
+BOTH_FEATURES = [
+    IndexPolicy([-0.5, -1.0], features=["approach", own]) for own in (own_rules.waited, "waiting")
+]
 
 
 @pytest.mark.parametrize(
-    ("own", "built_in", "options"),
+    ("both", "options"),
     [
-        pytest.param(own_rules.near, "nearest", {"futures": 3}, marks=pytest.mark.slow),
-        *(
-            (
-                IndexPolicy([-0.5, -1.0], features=OWN_FEATURE),
-                IndexPolicy([-0.5, -1.0], features=["approach", "waiting"]),
-                {"futures": 2, "bases": bases},
-            )
-            for bases in (1, 2)
-        ),
+        pytest.param((own_rules.near, "nearest"), {"futures": 3}, marks=pytest.mark.slow),
+        *((BOTH_FEATURES, {"futures": 2, "bases": bases}) for bases in (1, 2)),
     ],
 )
-def test_a_lookahead_over_a_rule_or_a_feature(own, built_in, options):
-    assert_same(*(Lookahead(base, history=RECORDS, **options) for base in (own, built_in)))
+def test_a_lookahead_over_a_rule_or_a_feature(both, options):
+    assert_same(*(Lookahead(base, history=RECORDS, **options) for base in both))
 
 
 @pytest.mark.parametrize(
@@ -266,11 +261,8 @@ def test_what_is_not_there_is_no_number():
 
     def beyond(floor, vehicle, task):
         site = floor.site(vehicle + 10**9) + floor.pickup(-1)
-        much = (
-            floor.distance(site, 10**6)
-            + floor.mean("due", 10**6)
-            + floor.slack(vehicle, task + 10**9)
-        )
+        much = floor.distance(site, 10**6) + floor.mean("due", 10**6)
+        much += floor.slack(vehicle, task + 10**9)
         return much + floor.speed(vehicle + 99) + floor.arrival(-task - 1)
 
     def first(floor, vehicle, task):
@@ -280,7 +272,7 @@ def test_what_is_not_there_is_no_number():
 
 
 def test_what_is_no_rule_or_feature_is_one_line():
-    rule, feature = acerl_np.rule, acerl_np.feature
+    rule, feature, way = acerl_np.rule, acerl_np.feature, own_rules.way.function
     for make, own, message in [
         (rule, swapped, "approach: read a task; expected a vehicle in its place .*, line"),
         (rule, raising, "raising: raises or asserts"),
@@ -294,11 +286,7 @@ def test_what_is_no_rule_or_feature_is_one_line():
         (rule(vehicle="any"), unknown, "vehicle: read any; expected one of"),
         (lambda own: feature(scale=own), 0.0, "scale: read 0.0; expected a number above 0"),
         (lambda own: feature(scale=1.0, unit=own), "m", "unit: read m; expected '' or 's'"),
-        (
-            feature(scale=2.0, unit="s"),
-            own_rules.way.function,
-            "another one of this source has scale 0.4",
-        ),
+        (feature(scale=2.0, unit="s"), way, "another one of this source has scale 0.4"),
         (feature(scale=1.0), len, "feature len: .*expected a function"),
     ]:
         with pytest.raises(PolicyError, match=message) as caught:
@@ -313,19 +301,12 @@ def test_what_is_no_rule_or_feature_is_one_line():
             IndexPolicy([1.0], features=[own])
 
 
-def make_trainer(features, **options):
-    config = Config.preset("best", features=features, decisions=2000, **options)
-    return acerl_np.ACERL(RECORDS, config, seed=1)
-
-
 def test_a_feature_is_trained_and_kept(tmp_path):
-    own = make_trainer([own_rules.way, "slack", "own_rules:odd"])
+    features = [own_rules.way, "slack", "own_rules:odd"]
+    own = acerl_np.ACERL(RECORDS, Config.preset("best", features=features, decisions=2000), seed=1)
     own.step()
-    assert own.config.features[0] == "slack"
-    assert [name.partition("@")[0] for name in own.config.features[1:]] == [
-        "own_rules:way",
-        "own_rules:odd",
-    ]
+    names = [name.partition("@")[0] for name in own.config.features]
+    assert names == ["slack", "own_rules:way", "own_rules:odd"]
     own.save(tmp_path / "run.npz")
     own.step()
     resumed = acerl_np.ACERL.resume(tmp_path / "run.npz")
@@ -383,16 +364,14 @@ def test_no_file_leads_to_another(tmp_path):
     """Neither a path nor a name without a hash is followed, and a rule's file holds a rule."""
     payload = tmp_path / "payload_of_a_test.py"
     payload.write_text("raise SystemExit('was run')\n")
-    own_rules.near.save(tmp_path / "policy.npz")
-    arrays = {**np.load(tmp_path / "policy.npz")}
+    arrays = own_rules.near.to_arrays()
     for name, message in (
         (f"{payload}:f", "expected module:name@hash"),
         ("own_rules:near", "expected module:name@hash"),
         (write_own(own_rules.unmarked), "no function with @acerl_np.rule"),
     ):
-        own = {k: v for k, v in arrays.items() if k not in ("kind", "format", "sha256", "form")}
         with pytest.raises(PolicyError, match=message):
-            type(own_rules.near).from_arrays({**own, "function": np.array(name)})
+            type(own_rules.near).from_arrays({**arrays, "function": np.array(name)})
     arrays = IndexPolicy([1.0], features=[own_rules.way]).to_arrays()
     arrays["features"] = np.frombuffer(f"{payload}:f".encode(), np.uint8)
     with pytest.raises(PolicyError, match="expected module:name@hash"):
