@@ -91,13 +91,9 @@ def make_calm(n_vehicles: int, *tasks: dict[str, object]) -> acerl_np.Instance:
 
 def two_vehicles() -> acerl_np.Instance:
     """Four tasks whose 672 action sequences end in 4 ways, the fastest of them not the least tardy."""
-    return make_calm(
-        2,
-        make_task("t0", "st3", "st2", 20, 230),
-        make_task("t1", "st4", "st1", 20, 170),
-        make_task("t2", "st4", "st5", 50, 100),
-        make_task("t3", "st1", "st6", 20, 240),
-    )
+    ends = ("st3", "st2"), ("st4", "st1"), ("st4", "st5"), ("st1", "st6")
+    times = (20, 230), (20, 170), (50, 100), (20, 240)
+    return make_calm(2, *(make_task(f"t{k}", *ends[k], *times[k]) for k in range(4)))
 
 
 @pytest.mark.oracle

@@ -19,15 +19,7 @@ from trainings import COPIES
 from worlds import RAW, cut, make_task, straight_floor, with_chargers, with_parking, worlds
 
 import acerl_np
-from acerl_np import (
-    ActionError,
-    InputError,
-    Instance,
-    Layout,
-    Simulator,
-    load_instance,
-    load_layout,
-)
+from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.kernels.rollout import list_pairs
 from acerl_np.kernels.state import EPISODE_POOL_SIZE
@@ -212,7 +204,7 @@ def test_equals_the_simulator(instances, options):
 def test_a_name_a_suite_a_file_and_its_layout(tmp_path, instances):
     made = gymnasium.make("acerl_np.gym:acerl_np/DMH-v0", instance="DMH-02")
     assert isinstance(made.unwrapped, DMHEnv)
-    (tmp_path / "layout.json").write_text(json.dumps(load_layout("dmh").to_dict()))
+    (tmp_path / "layout.json").write_text(json.dumps(acerl_np.load_layout("dmh").to_dict()))
     write_record(instances[0], tmp_path / "week.csv")
     week, given = DMHEnv(tmp_path / "week.csv"), DMHEnv(instances=instances[0])
     found = [names(env, 1) for env in (made, week, given)]
@@ -266,7 +258,7 @@ def test_the_horizon_is_a_terminal_end_that_is_paid_less_than_any_schedule(insta
 
 def test_reward_and_cost_at_the_horizon_by_hand():
     """One task of three is served, late; one is under way, and one has not even arrived."""
-    layout = load_layout("dmh")
+    layout = acerl_np.load_layout("dmh")
     row = {"pickup": "st2", "delivery": "st1", "expiry_time": 10}
     rows = [
         {"task": "a", "arrival_time": 0, **row},
@@ -295,7 +287,7 @@ def test_reward_and_cost_at_the_horizon_by_hand():
 
 def test_an_episode_without_a_decision():
     row = {"task": "a", "pickup": "st2", "delivery": "st1", "arrival_time": 9, "expiry_time": 9}
-    instance = Instance.from_rows("late", load_layout("dmh"), [row])
+    instance = Instance.from_rows("late", acerl_np.load_layout("dmh"), [row])
     for illegal in ("error", "redraw"):
         env = DMHEnv(instance, horizon=5, illegal=illegal)
         _, info = env.reset()

@@ -10,20 +10,7 @@ from damaged import check_damaged
 from trainings import list_differences
 
 import acerl_np
-from acerl_np import (
-    ACERL,
-    Agent,
-    Config,
-    Dispatcher,
-    InputError,
-    Lookahead,
-    Policy,
-    PolicyError,
-    Simulator,
-    TaskArrived,
-    evaluate_policy,
-    load_policy,
-)
+from acerl_np import ACERL, Config, Lookahead, Policy, PolicyError, Simulator, evaluate_policy
 from acerl_np.kernels.state import EPISODE_N_DECISIONS
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import initial_parameters
@@ -52,7 +39,7 @@ def test_what_takes_a_policy_plays_its_rules(policy, pair, suite):
     for own in (policy, pair):
         sim = Simulator(suite, slots=own, rules=own)
         assert sim.rules == RULES and sim.action_mask.shape == (2, 9)
-        agent = Agent(own.act, suite, slots=own, rules=own)
+        agent = acerl_np.Agent(own.act, suite, slots=own, rules=own)
         for _ in range(5):
             vehicles, _ = own.choose(sim)
             actions = own.act(sim.observation, sim.action_mask)
@@ -98,12 +85,12 @@ def test_a_file_keeps_the_rules(policy, pair, suite, tmp_path):
     rows = [("rules", np.array(x, np.str_), "rules: read .*; expected some of") for x in bad]
     for own in (policy, pair):
         own.save(path)
-        assert load_policy(path).rules == RULES
-        check_damaged(path, rows, load_policy)
+        assert acerl_np.load_policy(path).rules == RULES
+        check_damaged(path, rows, acerl_np.load_policy)
         own.save(path)
     bad = pair.to_arrays()["vehicle_theta"][:-1], np.array(["x"]), None
     rows = [("vehicle_theta", value, "theta: read ") for value in bad]
-    check_damaged(path, rows, load_policy)
+    check_damaged(path, rows, acerl_np.load_policy)
     ahead = Lookahead.from_arrays(Lookahead(policy, history=suite, futures=1).to_arrays())
     assert ahead.rules == ahead.policy.rules == RULES
 
@@ -113,8 +100,8 @@ def test_other_rules_are_refused_in_one_line(policy, suite):
     expected = f"^rules: read .*; expected some of {known}, each at most once$"
     for rules in (["SPT"], ["STD", "STD"], [], "STD", None, 3, ["std"], [["STD"]]):
         for error, make in (
-            (InputError, lambda rules: Config(rules=rules)),
-            (InputError, lambda rules: Simulator(suite, rules=rules)),
+            (acerl_np.InputError, lambda rules: Config(rules=rules)),
+            (acerl_np.InputError, lambda rules: Simulator(suite, rules=rules)),
             (PolicyError, lambda rules: Policy(policy.theta, **{**policy.options, "rules": rules})),
         ):
             with pytest.raises(error, match=expected):
@@ -123,9 +110,11 @@ def test_other_rules_are_refused_in_one_line(policy, suite):
 
 def test_a_dispatcher_names_and_explains_them(policy, suite):
     def make(own, **options):
-        dispatcher = Dispatcher(suite[0].layout, own, task_ids=["a", "b", "c"], **options)
+        dispatcher = acerl_np.Dispatcher(suite[0].layout, own, task_ids=["a", "b", "c"], **options)
         for k, task in enumerate("abc"):
-            dispatcher.feed(TaskArrived(float(k), task, "st1", f"st{k + 4}", 400.0 - 50.0 * k))
+            dispatcher.feed(
+                acerl_np.TaskArrived(float(k), task, "st1", f"st{k + 4}", 400.0 - 50.0 * k)
+            )
         return dispatcher
 
     dispatcher = make(policy, explain=True)
@@ -140,7 +129,7 @@ def test_a_dispatcher_names_and_explains_them(policy, suite):
     assert {(x.vehicle, x.rule) for x in reason.options} <= possible
     best = max(reason.options, key=lambda item: item.value)
     assert (best.vehicle, best.task, best.rule) == first[:3]
-    other = make(Agent(policy.act, suite, slots=policy, rules=policy))
+    other = make(acerl_np.Agent(policy.act, suite, slots=policy, rules=policy))
     assert other.decide(5.0)[0][:2] == first[:2]
 
 
@@ -159,8 +148,8 @@ def test_environments_and_rivals_take_them(suite):
 
 @pytest.mark.slow
 def test_dispatchers_and_lookahead_take_a_pair(pair, suite):
-    dispatcher = Dispatcher(suite[0].layout, pair, task_ids=["t"])
-    dispatcher.feed(TaskArrived(0.0, "t", "st1", "st2", 100.0))
+    dispatcher = acerl_np.Dispatcher(suite[0].layout, pair, task_ids=["t"])
+    dispatcher.feed(acerl_np.TaskArrived(0.0, "t", "st1", "st2", 100.0))
     assert [item.task for item in dispatcher.decide(0.0)] == ["t"]
     ahead = Lookahead(pair, history=suite, futures=2)
     assert np.isfinite(evaluate_policy(ahead, suite[:1], trials=1).makespan).all()

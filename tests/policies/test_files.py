@@ -14,25 +14,7 @@ from damaged import check_damaged
 from worlds import PAIRS, change, make_task, move, reorder
 
 import acerl_np
-from acerl_np import (
-    ACERL,
-    Config,
-    Dispatcher,
-    IndexPolicy,
-    InputError,
-    Instance,
-    Layout,
-    Policy,
-    PolicyError,
-    PolicyWarning,
-    RandomBreakdowns,
-    StaticPlan,
-    evaluate_policy,
-    load_instance,
-    load_layout,
-    load_policy,
-    load_suite,
-)
+from acerl_np import Dispatcher, Layout, Policy, PolicyError, evaluate_policy, load_policy
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.index import NAMES
 from acerl_np.policies.origin import Origin, pack_origin
@@ -41,12 +23,12 @@ from acerl_np.problem.packing import pack_instances, pack_json, unpack_instances
 
 JIT = not numba.config.DISABLE_JIT
 needs_jit = pytest.mark.skipif(not JIT, reason="whole episodes")
-UNTRAINED = Config(generations=0, hidden=(2,), slots="pool")
+UNTRAINED = acerl_np.Config(generations=0, hidden=(2,), slots="pool")
 
 
 @pytest.fixture(scope="module")
 def policy(suite):
-    return ACERL(suite, UNTRAINED, threads=1).policy
+    return acerl_np.ACERL(suite, UNTRAINED, threads=1).policy
 
 
 def reverse(layout):
@@ -57,7 +39,7 @@ def warnings_of(function, *arguments, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         function(*arguments, **options)
-    return [str(item.message) for item in caught if item.category is PolicyWarning]
+    return [str(item.message) for item in caught if item.category is acerl_np.PolicyWarning]
 
 
 OF_NETWORKS = ("theta", "hidden", "task_slots", "smallest", "rules")
@@ -71,9 +53,9 @@ def list_bytes(policy, **options):
 FORMS = {
     "network": lambda network: [network],
     "agents": lambda network: [AgentPair(network, network)],
-    "static": lambda _: [StaticPlan(("b", "a"), {"a": "NVF", "b": "EDD"})],
+    "static": lambda _: [acerl_np.StaticPlan(("b", "a"), {"a": "NVF", "b": "EDD"})],
     "index": lambda _: [
-        IndexPolicy([-1.0, 0.5, 2.0], features=NAMES[:3], planned_breakdowns=knows)
+        acerl_np.IndexPolicy([-1.0, 0.5, 2.0], features=NAMES[:3], planned_breakdowns=knows)
         for knows in (True, False)
     ],
 }
@@ -155,7 +137,7 @@ def test_layouts_of_whole_numbers_come_back():
         (Vehicle("v", "a", speed=2, capacity=5, breakdowns=(Breakdown(9, 1),)),),
         scaling={**dict.fromkeys(PAIRS, (1, 2)), "speed": 1, "capacity": 1},
     )
-    instance = Instance.from_rows("whole", layout, [make_task("t", "a", "b", 0, 9)])
+    instance = acerl_np.Instance.from_rows("whole", layout, [make_task("t", "a", "b", 0, 9)])
     again = unpack_instances(pack_instances([instance]))[0]
     assert again.content_hash == instance.content_hash
     assert Origin.of(again) == Origin.of(instance)
@@ -173,7 +155,7 @@ def test_a_layout_is_compared_by_content(suite):
         change(layout, name="renamed"),
         layout.with_breakdowns({}),
         layout.with_breakdowns({"v1": [Breakdown(5.0, 6.0)]}),
-        layout.with_random_breakdowns(RandomBreakdowns(300.0, 60.0)),
+        layout.with_random_breakdowns(acerl_np.RandomBreakdowns(300.0, 60.0)),
         change(layout, task_slots=20),
         change(layout, vehicles=[{**v, "breakdowns": []} for v in layout.to_dict()["vehicles"]]),
     ]
@@ -220,7 +202,9 @@ def test_a_large_fleet_and_odd_names_stay_on_one_line():
     sites, edges = (Site("a", 0, 0), Site("b", 3, 0)), (Edge("a", "b", 3),)
     fleet = tuple(Vehicle(f"v{k}", "a") for k in range(20))
     layout = Layout("a\nb", sites, edges, fleet)
-    origin = Origin.of(Instance.from_rows("large", layout, [make_task("t", "a", "b", 0, 9)]))
+    origin = Origin.of(
+        acerl_np.Instance.from_rows("large", layout, [make_task("t", "a", "b", 0, 9)])
+    )
     others = {"vehicles": (*fleet[:-1], Vehicle("w\t", "a")), "sites": (Site("a", 1, 0), sites[1])}
     lines = origin.compare(replace(layout, **others))
     assert lines[0].startswith(r"floor: trained on 'a\nb' (hash ")
@@ -235,7 +219,7 @@ def test_an_origin_is_of_its_records(suite):
     assert [item.name for item in origin.records] == ["DMH-01", "DMH-02"]
     assert [item.content_hash for item in origin.records] == [i.content_hash for i in suite]
     assert [place.vehicles for place in origin.places] == [("v0", "v1", "v2")]
-    with pytest.raises(InputError, match="no instances"):
+    with pytest.raises(acerl_np.InputError, match="no instances"):
         Origin.of([])
 
 
@@ -245,10 +229,12 @@ def test_an_origin_is_of_its_records(suite):
 @needs_jit
 def test_trials_elsewhere_warn_once(policy, suite):
     assert warnings_of(evaluate_policy, policy, suite, trials=2) == []
-    same = [*load_suite("dmh-test")[:2], load_instance("DMH-N30-01")]
+    same = [*acerl_np.load_suite("dmh-test")[:2], acerl_np.load_instance("DMH-N30-01")]
     same.append(replace(suite[0], layout=suite[0].layout.with_breakdowns({})))
     assert warnings_of(evaluate_policy, policy, same, trials=1) == []
-    reversed_fleet = [move(item, reverse(item.layout)) for item in load_suite("dmh-train")[:3]]
+    reversed_fleet = [
+        move(item, reverse(item.layout)) for item in acerl_np.load_suite("dmh-train")[:3]
+    ]
     found = warnings_of(evaluate_policy, policy, [suite[0], *reversed_fleet], trials=2)
     line = "policy: DMH-01: fleet: trained for v0, v1, v2; read v2, v1, v0 (and 2 more)"
     assert found == [line]
@@ -262,7 +248,7 @@ def test_trials_elsewhere_warn_once(policy, suite):
 
 
 def test_dispatchers_elsewhere_warn_once_and_keep_the_origin(policy, tmp_path):
-    layout = load_layout("dmh")
+    layout = acerl_np.load_layout("dmh")
     assert warnings_of(Dispatcher, layout, policy) == []
     assert warnings_of(Dispatcher, layout.with_breakdowns({}), policy) == []
     line = "policy: dispatcher: fleet: trained for v0, v1, v2; read v2, v1, v0"
@@ -272,7 +258,7 @@ def test_dispatchers_elsewhere_warn_once_and_keep_the_origin(policy, tmp_path):
     assert loaded.origin == policy.origin
     assert len(loaded.origin.history) == 2
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolicyWarning)
+        warnings.simplefilter("ignore", acerl_np.PolicyWarning)
         Dispatcher(reverse(layout), policy).save(tmp_path / "live.npz")
     assert warnings_of(Dispatcher.load, tmp_path / "live.npz") == [line]
 
@@ -280,7 +266,7 @@ def test_dispatchers_elsewhere_warn_once_and_keep_the_origin(policy, tmp_path):
 @needs_jit
 def test_the_command_says_it_in_one_line(policy, empty, run):
     policy.save("policy.npz")
-    (empty / "back.json").write_text(json.dumps(reverse(load_layout("dmh")).to_dict()))
+    (empty / "back.json").write_text(json.dumps(reverse(acerl_np.load_layout("dmh")).to_dict()))
     words = "evaluate policy.npz EDD --trials 1 DMH-01 DMH-03"
     line = "policy.npz: DMH-01: fleet: trained for v0, v1, v2; read v2, v1, v0 (and 1 more)\n"
     for more, told in (("", ""), ("--layout back.json", line), ("--breakdowns none", "")):

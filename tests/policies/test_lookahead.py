@@ -87,18 +87,12 @@ def test_futures_stay_in_the_part_of_the_floor():
     layout = Layout.from_dict(parts_floor())
 
     def make(pair, gap):
-        rows = [
-            {"task": f"t{k}", "pickup": pair[0], "delivery": pair[1], "arrival_time": gap * k}
-            for k in range(5)
-        ]
-        return Instance.from_rows(pair, layout, [{**row, "expiry_time": 9} for row in rows])
+        rows = [make_task(f"t{k}", *pair, gap * k, 9) for k in range(5)]
+        return Instance.from_rows(pair, layout, rows)
 
     day, mine, other = make("AB", 4.0), make("BA", 3.0), make("XY", 3.0)
-    assert find_apart([day, other, layout], [mine, other]).tolist() == [
-        [False, True],
-        [True, False],
-        [False, False],
-    ]
+    apart = find_apart([day, other, layout], [mine, other])
+    assert apart.tolist() == [[False, True], [True, False], [False, False]]
     both = Lookahead("EDD", history=[mine, other], futures=4)
     alone = Lookahead("EDD", history=[mine], futures=4)
     played = [evaluate_policy(policy, day, trials=1).makespan for policy in (both, alone)]
@@ -117,8 +111,8 @@ def change_rest(instance, cut, rng):
     for k in range(int(rng.integers(0, 12))):
         pickup, delivery = rng.choice(sites, 2, replace=False)
         arrival = cut + float(rng.integers(1, 900))
-        new = {"task": f"new{k}", "pickup": str(pickup), "delivery": str(delivery)}
-        rows.append({**new, "arrival_time": arrival, "expiry_time": float(rng.integers(0, 500))})
+        ends = str(pickup), str(delivery)
+        rows.append(make_task(f"new{k}", *ends, arrival, float(rng.integers(0, 500))))
     changed = {}
     for vehicle in instance.layout.vehicles:
         kept = []
@@ -178,13 +172,9 @@ def test_the_true_breakdowns_to_come_are_not_known(name):
     while True:
         vehicles, tasks = ahead.choose(simulator)
         # What has happened to an episode is all that may make a difference.
-        same = [
-            b
-            for b in range(n)
-            if simulator.time[b] == simulator.time[0]
-            and (simulator.state.vehicle[b, :, VEHICLE_STATUS] != 2).all()
-            and (simulator.state.vehicle[b, :, VEHICLE_N_REPAIRS] == 0).all()
-        ]
+        fleet = simulator.state.vehicle
+        calm = (fleet[:, :, VEHICLE_STATUS] != 2) & (fleet[:, :, VEHICLE_N_REPAIRS] == 0)
+        same = np.flatnonzero(calm.all(axis=1) & (simulator.time == simulator.time[0]))
         if len(same) < 2 or decisions == 10:
             break
         for b in same[1:]:
@@ -211,9 +201,9 @@ def test_the_time_that_is_left_is_not_found_from_the_true_tasks():
     assert limits[0] == limits[1] < NEVER
 
 
-def rename(instance, name="another", layout=None):
+def rename(instance, layout):
     rows = [{**row, "task": f"x{k}"} for k, row in enumerate(instance.rows())]
-    return Instance.from_rows(name, layout or instance.layout, rows)
+    return Instance.from_rows("another", layout, rows)
 
 
 @pytest.mark.oracle
@@ -225,13 +215,8 @@ def test_a_records_own_content_is_no_future_of_it():
     assert [row["arrival_time"] for row in rows[:3]] == [0.0, 0.0, 0.0]
     turned = Instance.from_rows("turned", day.layout, [rows[2], rows[1], rows[0], *rows[3:]])
     assert turned.rows() != rows
-    own = [
-        day,
-        rename(day),
-        rename(day, layout=equal),
-        rename(day, layout=day.layout.with_breakdowns({})),
-        turned,
-    ]
+    floors = day.layout, equal, day.layout.with_breakdowns({})
+    own = [day, *(rename(day, layout) for layout in floors), turned]
     other = records_of((2,))[0]
     assert find_same([day], [*own, other]).tolist() == [[True] * len(own) + [False]]
     assert find_same([day.layout], own).tolist() == [[False] * len(own)]

@@ -13,16 +13,7 @@ from trainings import list_differences
 from worlds import make_task, straight_floor
 
 import acerl_np
-from acerl_np import (
-    ActionError,
-    Agent,
-    Dispatcher,
-    Instance,
-    Layout,
-    Lookahead,
-    PolicyError,
-    Simulator,
-)
+from acerl_np import ActionError, Agent, Dispatcher, Instance, PolicyError
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.simulation.actions import make_actions
@@ -70,7 +61,7 @@ def crowd(n=6):
     ]
     loads = [2.0] * 3 + [0.0] * (n - 3)
     rows = [make_task(f"t{k}", "AB"[k % 2], "C", k // 3, 50, demand=loads[k]) for k in range(n)]
-    return Instance.from_rows("crowd", Layout.from_dict(straight_floor(fleet)), rows)
+    return Instance.from_rows("crowd", acerl_np.Layout.from_dict(straight_floor(fleet)), rows)
 
 
 @pytest.mark.parametrize("actions", ["rules", "pairs"])
@@ -121,7 +112,7 @@ def test_where_only_what_is_compiled_or_stored_can_be(tmp_path):
     for policy in (Nearest(), Agent(first_legal, RECORDS)):
         words = r"a lookahead's base must be compiled: .* @acerl_np.rule"
         with pytest.raises(PolicyError, match=words):
-            Lookahead(policy, history=RECORDS)
+            acerl_np.Lookahead(policy, history=RECORDS)
     with pytest.raises(PolicyError, match="no file can hold a policy in plain Python"):
         Dispatcher("dmh", Nearest()).save(tmp_path / "dispatcher.npz")
     with pytest.raises(PolicyError, match=r"policy: read .*; expected a policy, a rule's name"):
@@ -163,7 +154,7 @@ def week(name, expiry, n=4, vehicles=2):
     floor = straight_floor(fleet, task_slots=3)
     del floor["scaling"]
     rows = [make_task(f"t{k}", "A", "BC"[k % 2], 5 * k, expiry + k) for k in range(n)]
-    return Instance.from_rows(name, Layout.from_dict(floor), rows)
+    return Instance.from_rows(name, acerl_np.Layout.from_dict(floor), rows)
 
 
 def note(seen):
@@ -181,7 +172,8 @@ def test_it_sees_by_the_constants_and_sizes_of_its_training(actions):
     seen = []
     agent = Agent(note(seen), training, actions=actions, **options)
     judged = acerl_np.evaluate_policy(agent, other, trials=2)
-    simulator = Simulator([other] * 2, scaling=Simulator(training).problem.scaling[0], **options)
+    constants = acerl_np.Simulator(training).problem.scaling[0]
+    simulator = acerl_np.Simulator([other] * 2, scaling=constants, **options)
     kind = make_actions(actions, simulator)
     for observation, mask in seen:
         assert np.array_equal(observation, simulator.observation)

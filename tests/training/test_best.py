@@ -10,14 +10,8 @@ from hypothesis import strategies as st
 from tables_and_refusals import list_unrefused
 from trainings import damage, edit_json, load_instances, put, shorten
 
-from acerl_np import (
-    ACERL,
-    CheckpointError,
-    Config,
-    ConfigError,
-    IndexPolicy,
-    evaluate_policy,
-)
+import acerl_np
+from acerl_np import ACERL, Config
 from acerl_np.policies.index import NAMES
 from acerl_np.training.average import Average
 
@@ -66,13 +60,13 @@ def test_training_by_the_preset_gets_better():
     instances = load_instances()
     trainer = ACERL(instances, make_config(decisions=40_000 if JIT else 200), seed=0, threads=1)
     start = trainer.policy
-    assert isinstance(start, IndexPolicy)
+    assert isinstance(start, acerl_np.IndexPolicy)
     assert dict(zip(start.features, start.theta.tolist(), strict=True))["approach"] == -1.0
     trainer.run()
     assert trainer.policy.origin.history == tuple(instances)
     if JIT:
         both = (start, trainer.policy)
-        before, after = (evaluate_policy(policy, instances, trials=1) for policy in both)
+        before, after = (acerl_np.evaluate_policy(policy, instances, trials=1) for policy in both)
         assert after.makespan.mean() < before.makespan.mean() - 20.0
 
 
@@ -178,7 +172,7 @@ def test_presets():
     ],
 )
 def test_presets_that_are_none(name, options, message):
-    with pytest.raises(ConfigError, match=f"^{message}") as caught:
+    with pytest.raises(acerl_np.ConfigError, match=f"^{message}") as caught:
         Config.preset(name, **options)
     assert "\n" not in str(caught.value)
 
@@ -230,4 +224,4 @@ def test_damaged_checkpoints_are_refused(spread, tmp_path):
         damage(run, tmp_path / "damaged.npz", changes)
         ACERL.resume(tmp_path / "damaged.npz", threads=1)
 
-    assert list_unrefused(resume, cases, CheckpointError) == []
+    assert list_unrefused(resume, cases, acerl_np.CheckpointError) == []

@@ -13,19 +13,8 @@ import pytest
 from tables_and_refusals import list_unrefused
 from trainings import damage, edit_json, load_instances, outcome, put, read_state, same_trials
 
-from acerl_np import (
-    ACERL,
-    CheckpointError,
-    Config,
-    ConfigError,
-    Dispatcher,
-    InputError,
-    Instance,
-    Policy,
-    PolicyError,
-    Simulator,
-    evaluate_policy,
-)
+import acerl_np
+from acerl_np import ACERL, CheckpointError, Config, ConfigError, evaluate_policy
 from acerl_np.evolution import Strategy
 from acerl_np.kernels.network import make_network
 from acerl_np.kernels.random import CURVE
@@ -158,7 +147,7 @@ def test_files_that_hold_no_checkpoint_are_refused(tmp_path):
 
 def play_episode(instance, policy, theta, key):
     """One episode through the simulator, a float64 network and keyed draws."""
-    simulator, decisions = Simulator(instance, policy=policy), 0
+    simulator, decisions = acerl_np.Simulator(instance, policy=policy), 0
     while not simulator.done[0]:
         mask = simulator.action_mask[0]
         logits = naive.forward(policy.sizes, theta, simulator.observation[0])
@@ -349,9 +338,9 @@ def test_unusable_instances_and_seeds_are_refused():
     assert list_unrefused(lambda given: ACERL(**{"instances": [instance], **given}), cases) == []
     names = ("DMH-01", ["DMH-01"], 3, [3], None)
     cases = [(wrong, "; expected what load_instance") for wrong in names]
-    for use in (Simulator, ACERL, lambda given: evaluate_policy("EDD", given)):
+    for use in (acerl_np.Simulator, ACERL, lambda given: evaluate_policy("EDD", given)):
         assert list_unrefused(use, cases) == []
-    with pytest.raises(InputError, match="no instances"):
+    with pytest.raises(acerl_np.InputError, match="no instances"):
         evaluate_policy("EDD", [])
 
 
@@ -479,10 +468,10 @@ def small_policy(seed=0):
 def test_an_evaluated_episode_is_its_episode_in_the_simulator():
     """Drawn by nothing but seed, content and number of the trial; a greedy one by none of them."""
     instances, trained = load_instances(), small_policy()
-    renamed = Instance.from_rows("other", instances[0].layout, instances[0].rows())
+    renamed = acerl_np.Instance.from_rows("other", instances[0].layout, instances[0].rows())
     # The features are scaled by the policy's constants, not by those of the floor.
     scaling = trained.scaling * np.linspace(0.5, 3.0, 12)
-    policy = Policy(trained.theta, **{**trained.options, "scaling": scaling})
+    policy = acerl_np.Policy(trained.theta, **{**trained.options, "scaling": scaling})
     trials = evaluate_policy(policy, [*instances, renamed], trials=2, seed=7)
     assert trials.makespan[-1].tolist() == trials.makespan[0].tolist()
     alone = evaluate_policy(trained, instances, trials=2, seed=7)
@@ -521,11 +510,11 @@ def test_a_policy_of_another_size_is_refused():
     for task_slots, n_vehicles, what in ((3, 3, "task slots"), (30, 2, "vehicles"), (30, 4, "veh")):
         sizes = [4 * task_slots + n_vehicles * (3 + task_slots), 2, 4 * n_vehicles]
         options = {"hidden": (2,), "task_slots": task_slots, "n_vehicles": n_vehicles}
-        policy = Policy(initial_parameters(sizes, 0), scaling=np.ones(12), **options)
-        with pytest.raises(PolicyError, match=f"DMH-01: .* {what}"):
+        policy = acerl_np.Policy(initial_parameters(sizes, 0), scaling=np.ones(12), **options)
+        with pytest.raises(acerl_np.PolicyError, match=f"DMH-01: .* {what}"):
             evaluate_policy(policy, instance, trials=1)
-        with pytest.raises(PolicyError, match=f"dispatcher: .* {what}"):
-            Dispatcher(instance.layout, policy)
+        with pytest.raises(acerl_np.PolicyError, match=f"dispatcher: .* {what}"):
+            acerl_np.Dispatcher(instance.layout, policy)
 
 
 @pytest.mark.skipif(not JIT, reason="a large population needs compiled kernels")
