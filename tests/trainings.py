@@ -138,6 +138,7 @@ def check_played(policy, instances, trials=2):
     simulator = Simulator(entries, policy=policy, breakdown_keys=keys)
     for own in (simulator, *(make_copy(simulator) for make_copy in COPIES.values())):
         is_over = False
+        assert not own.done.all(), "a copy shares nothing"
         while not is_over:
             is_over = own.done.all()
             vehicles, tasks = policy.choose(own)
