@@ -231,13 +231,14 @@ def test_steps_only_while_an_episode_runs(instances):
 @pytest.mark.parametrize("options", [{}, {"actions": "pairs"}], ids=str)
 def test_the_horizon_is_a_terminal_end_that_is_paid_less_than_any_schedule(instances, options):
     """Whatever it does: the best of the stopped ones is worse than the worst that finishes in time."""
-    env = DMHEnv(instances[1], **options)
+    env = DMHEnv(instances[1])
     _, reward, *over, info = play(env, *env.reset())
     makespan, tardiness = info["makespan"], info["tardiness"]
     assert (over, reward, info["status"]) == ([True, False], -makespan, "finished")
-    env = DMHEnv(instances[1], horizon=makespan, **options)
+    env = DMHEnv(instances[1], horizon=makespan)
     *_, info = play(env, *env.reset())
     assert (info["status"], info["makespan"]) == ("finished", makespan)
+    env = DMHEnv(instances[1], horizon=makespan, **options)
     paid, rng = {"finished": [], "stopped": []}, np.random.default_rng(0)
     for _ in range(60):
         _, info = env.reset()
@@ -248,7 +249,7 @@ def test_the_horizon_is_a_terminal_end_that_is_paid_less_than_any_schedule(insta
             assert not truncated
         paid[info["status"]].append(reward)
     assert max(paid["stopped"]) < min(paid["finished"])
-    env = DMHEnv(instances[1], horizon=makespan - 1, **options)
+    env = DMHEnv(instances[1], horizon=makespan - 1)
     observation, reward, *over, info = play(env, *env.reset())
     assert (over, info["status"]) == ([True, False], "stopped")
     assert reward < -makespan and info["cost"] >= tardiness
