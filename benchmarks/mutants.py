@@ -49,7 +49,7 @@ class Mutant(NamedTuple):
 SIMULATOR = "tests/simulation/test_simulator.py"
 BREAKDOWNS = f"tests/simulation/test_random_breakdowns.py {SIMULATOR}"
 TRACE = f"tests/simulation/test_trace.py {SIMULATOR}"
-BASELINES = f"tests/policies/test_baselines.py tests/kernels/test_deciders.py {SIMULATOR}"
+BASELINES = f"tests/kernels/test_deciders.py {SIMULATOR}"
 AHEAD = "tests/kernels/test_lookahead.py"
 INDEX = "tests/kernels/test_index.py"
 RANDOM = "tests/kernels/test_random.py"

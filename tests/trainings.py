@@ -11,11 +11,22 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from acerl_np import ACERL, CheckpointError, Config, Instance, Policy, evaluate_policy, load_suite
+from acerl_np import (
+    ACERL,
+    CheckpointError,
+    Config,
+    Instance,
+    Policy,
+    Simulator,
+    evaluate_policy,
+    load_suite,
+)
+from acerl_np.evaluation.trials import METRICS
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.layout import RandomBreakdowns
 from acerl_np.rivals import RivalTrainer
 from acerl_np.rivals.history import HISTORY_COLUMNS as RIVAL_COLUMNS
+from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.files import read_arrays, write_arrays
 from acerl_np.training.history import HISTORY_COLUMNS
 
@@ -106,13 +117,36 @@ COPIES = {
 }
 
 
+def list_differences(a, b):
+    """In what two evaluations differ."""
+    found = [name for name in ("instances", "decisions") if getattr(a, name) != getattr(b, name)]
+    for name in METRICS:
+        if not np.array_equal(getattr(a, name), getattr(b, name), equal_nan=True):
+            found.append(name)
+    return found
+
+
 def same_trials(a, b):
-    return (
-        a.makespan.tobytes() == b.makespan.tobytes()
-        and a.tardiness.tobytes() == b.tardiness.tobytes()
-        and a.instances == b.instances
-        and a.decisions == b.decisions
-    )
+    return not list_differences(a, b)
+
+
+def check_played(policy, instances, trials=2):
+    """Trials are what comes of `choose` and `assign`, side by side, and in copies; return them."""
+    played = evaluate_policy(policy, instances, trials=trials, seed=5, greedy=True, threads=1)
+    entries = [instance for instance in instances for _ in range(trials)]
+    keys = stream_keys(instances, trials, 5)
+    simulator = Simulator(entries, policy=policy, breakdown_keys=keys)
+    for own in (simulator, *(make_copy(simulator) for make_copy in COPIES.values())):
+        is_over = False
+        assert not own.done.all(), "a copy shares nothing"
+        while not is_over:
+            is_over = own.done.all()
+            vehicles, tasks = policy.choose(own)
+            assert ((vehicles == -1) == own.done).all() and ((tasks == -1) == own.done).all()
+            own.assign(vehicles, tasks)
+        assert own.makespan.tolist() == played.makespan.ravel().tolist()
+        assert own.tardiness.tolist() == played.tardiness.ravel().tolist()
+    return played
 
 
 # Checkpoints with something else in them

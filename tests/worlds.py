@@ -352,6 +352,27 @@ def make_task(task, pickup, delivery, arrival_time, expiry_time=0.0, **keys):
     return {"task": task, "pickup": pickup, "delivery": delivery, **times, **keys}
 
 
+def change(layout, **fields):
+    """A layout of which some fields are others."""
+    return Layout.from_dict({**layout.to_dict(), **fields})
+
+
+def reorder(layout, order):
+    """The same layout, its vehicles listed in another order."""
+    vehicles = layout.to_dict()["vehicles"]
+    return change(layout, vehicles=[vehicles[v] for v in order])
+
+
+def move(instance, layout):
+    """The same record on another floor."""
+    return Instance.from_rows(instance.name, layout, instance.rows())
+
+
+def cut(instance, n, name="short"):
+    """The first tasks of a record, so that an episode takes few decisions."""
+    return Instance.from_rows(name, instance.layout, instance.rows()[:n])
+
+
 def make_hall(n_vehicles=20, n_tasks=1000, every=5.0):
     """A floor of 10 x 10 sites with a busy fleet that breaks down here and there."""
     rng = np.random.default_rng(0)

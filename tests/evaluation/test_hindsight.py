@@ -12,10 +12,10 @@ import numba
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import make_task, worlds
+from tables_and_refusals import list_unrefused_files
+from worlds import cut, make_task, worlds
 
 import acerl_np
-from acerl_np.commands.main import main
 from acerl_np.evaluation import hindsight
 from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.hindsight import find_hindsight, follow_static, replay
@@ -33,10 +33,6 @@ needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many thousands 
 
 REACHED = dict(enumerate((1683, 1781, 1792, 1849, 1775, 1807, 1849, 1764), 1))
 """Makespans that plain annealing reached on DMH-01 to -08; the stored references are as good."""
-
-
-def shorten(instance: acerl_np.Instance, n: int) -> acerl_np.Instance:
-    return acerl_np.Instance.from_rows("short", instance.layout, instance.rows()[:n])
 
 
 def search_exhaustively(instance: acerl_np.Instance, goal: Goal) -> float:
@@ -72,19 +68,17 @@ def test_every_dmh_record_has_a_reference_that_replays():
         assert references[instance.content_hash].makespan <= most
 
 
-def test_plans_name_vehicles_as_the_layout_does(tmp_path, monkeypatch, capsys):
+def test_plans_name_vehicles_as_the_layout_does(empty, run, monkeypatch):
     plan = PositionPlan((1, 2, 0), (1, 3, 0))
     assert plan.describe() == "v1 STD, v2 FCFS, v0 EDD"
     assert plan.describe(["tug", "cart", "lift"]) == "cart STD, lift FCFS, tug EDD"
-    monkeypatch.chdir(tmp_path)
     layout = acerl_np.load_layout("dmh").to_dict()
     layout["vehicles"] = [{**layout["vehicles"][0], "id": "tug"}]
-    (tmp_path / "layout.json").write_text(json.dumps(layout))
-    instance = shorten(acerl_np.load_instance("DMH-01"), 2)
-    write_record(instance, tmp_path / "own.csv")
+    (empty / "layout.json").write_text(json.dumps(layout))
+    instance = cut(acerl_np.load_instance("DMH-01"), 2)
+    write_record(instance, empty / "own.csv")
     monkeypatch.setattr(hindsight, "find_references", lambda *arguments, **options: [None])
-    assert main(["hindsight", "own.csv", "--cost-limit", "9e8", "--format", "json"]) == 0
-    [row] = json.loads(capsys.readouterr().out)
+    [row] = json.loads(run("hindsight own.csv --cost-limit 9e8 --format json").out)
     assert row["plan"].split()[0] == "tug"
 
 
@@ -97,13 +91,9 @@ def make_calm(n_vehicles: int, *tasks: dict[str, object]) -> acerl_np.Instance:
 
 def two_vehicles() -> acerl_np.Instance:
     """Four tasks whose 672 action sequences end in 4 ways, the fastest of them not the least tardy."""
-    return make_calm(
-        2,
-        make_task("t0", "st3", "st2", 20, 230),
-        make_task("t1", "st4", "st1", 20, 170),
-        make_task("t2", "st4", "st5", 50, 100),
-        make_task("t3", "st1", "st6", 20, 240),
-    )
+    ends = ("st3", "st2"), ("st4", "st1"), ("st4", "st5"), ("st1", "st6")
+    times = (20, 230), (20, 170), (50, 100), (20, 240)
+    return make_calm(2, *(make_task(f"t{k}", *ends[k], *times[k]) for k in range(4)))
 
 
 @pytest.mark.oracle
@@ -299,11 +289,15 @@ def test_hindsight_is_never_worse_than_the_best_static_plan(world, searches):
         assert (played.makespan[0], played.tardiness[0]) == (found.makespan, found.tardiness)
 
 
-def test_replay_refuses_sequences_of_another_length():
-    instance = shorten(acerl_np.load_instance("DMH-01"), 2)
-    for actions, words in (([0], "expected more"), ([0, 4, 8], "over after 2 decisions")):
+def test_replay_refuses_what_is_no_sequence_of_a_record():
+    instance, chained = cut(acerl_np.load_instance("DMH-01"), 2), acerl_np.load_instance("EX11")
+    for record, actions, words in (
+        (instance, [0], "expected more"),
+        (instance, [0, 4, 8], "over after 2 decisions"),
+        (chained, [0] * chained.n_tasks, "each task once"),
+    ):
         with pytest.raises(acerl_np.InputError, match=words):
-            replay(instance, actions)
+            replay(record, actions)
 
 
 def test_references_survive_a_file(tmp_path):
@@ -352,14 +346,9 @@ DAMAGED = {
 
 
 def test_damaged_reference_files_are_refused(tmp_path):
+    cases = [(text, f"holds no references:  ... {words}") for text, words in DAMAGED.items()]
     path = tmp_path / "references.json"
-    for text, words in DAMAGED.items():
-        path.write_text(text)
-        with pytest.raises(acerl_np.InputError) as caught:
-            load_references(path)
-        line = str(caught.value)
-        assert line.startswith(f"{path}: holds no references: ") and words in line, text[:40]
-        assert "\n" not in line
+    assert list_unrefused_files(path, cases, load_references, acerl_np.InputError) == []
 
 
 @needs_jit

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from worlds import move, reorder
 
 import acerl_np
 from acerl_np.evaluation.hold_out import choose_share, hold_out, make_noised, part_folds
@@ -24,9 +25,9 @@ from acerl_np.evaluation.verdict import (
     judge,
     show_seconds,
 )
-from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.generate import generate_record
 from acerl_np.problem.goal import PAPER, Goal
+from acerl_np.problem.layout import resize_fleet
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plays many episodes")
 
@@ -113,12 +114,10 @@ SENTENCES = [
 ]
 
 
-def say(percent, error, n=6, kind="unseen", own=20.0, rule=20.0, place=""):
+def say(percent, error, n=6, kind="unseen", own=20.0, rule=20.0, place="6 unseen records"):
     difference = Difference(10.0 * percent, 10.0 * error, percent, error)
     rows = make_row("policy", own, difference), make_row("NVF", rule)
-    return (
-        Verdict(rows, "NVF", kind, n).sentence().removeprefix(f"On {place or '6 unseen records'}: ")
-    )
+    return Verdict(rows, "NVF", kind, n).sentence().removeprefix(f"On {place}: ")
 
 
 def test_a_sentence_says_it_all():
@@ -203,9 +202,8 @@ def test_words_agree_with_signs(goal, value, changes, own, other):
     difference = known.get(goal.objective, Difference(*value, *value))
     row = make_row("policy", own, difference)._replace(changes=known)
     text = Verdict((row, make_row("NVF", other)), "NVF", "unseen", 6, goal).sentence()
-    assert re.match(
-        rf"On 6 unseen records: ({'|'.join(WORDS[difference.sign])}) than NVF in ", text
-    )
+    words = "|".join(WORDS[difference.sign])
+    assert re.match(rf"On 6 unseen records: ({words}) than NVF in ", text)
     if goal.has_limit and own > 50.0:
         assert "better" not in text.replace("no better", "") and "over the limit" in text
     for name, change in known.items():
@@ -221,6 +219,10 @@ def test_words_agree_with_signs(goal, value, changes, own, other):
 
 def load_records(n=8):
     return acerl_np.load_suite("dmh-train")[:n]
+
+
+def list_contents(records):
+    return {item.content_hash for item in records}
 
 
 def test_a_share_is_rounded_to_records():
@@ -240,7 +242,7 @@ def test_folds_hold_every_record_once_and_copies_together():
     records.append(replace(records[0], name="again"))
     folds = part_folds(records, 3, seed=1)
     assert sorted(x.name for fold in folds for x in fold) == sorted(x.name for x in records)
-    assert [len({x.content_hash for x in fold}) for fold in folds] == [2, 2, 1]
+    assert [len(list_contents(fold)) for fold in folds] == [2, 2, 1]
     assert len(part_folds(records, 9)) == 5
     assert part_folds(records[::-1], 3, seed=1) == [fold[::-1] for fold in folds]
     with pytest.raises(acerl_np.InputError, match="expected at least two"):
@@ -253,34 +255,27 @@ def test_contents_and_seed_decide_who_is_held_back():
     for order in (records[::-1], records[3:] + records[:3]):
         training, held_back = hold_out(order, seed=3)
         assert {item.name for item in held_back} == {item.name for item in first}
-        # Each part in the given order.
-        assert training == [item for item in order if item in training]
+        assert training == [item for item in order if item in training]  # in the given order
     renamed = [replace(item, name=f"day {k}") for k, item in enumerate(records)]
     _, again = hold_out(renamed, seed=3)
-    assert {item.content_hash for item in again} == {item.content_hash for item in first}
+    assert list_contents(again) == list_contents(first)
     others = {frozenset(item.name for item in hold_out(records, seed=k)[1]) for k in range(8)}
     assert len(others) > 3
-
-
-def test_records_of_one_content_stay_together():
-    one, two = load_records(2)
+    # Records of one content stay together.
+    one, two = records[:2]
     twice = [replace(one, name="again"), one, two, replace(one, name="and again")]
     for seed in range(4):
-        training, held_back = hold_out(twice, seed=seed)
-        assert training and held_back
-        own = {item.content_hash for item in training}
-        assert not own & {item.content_hash for item in held_back}
+        training, held_back = map(list_contents, hold_out(twice, seed=seed))
+        assert training and held_back and not training & held_back
     with pytest.raises(acerl_np.InputError, match="read 1 different records; expected at least"):
-        hold_out([one, replace(one, name="again")])
+        hold_out(twice[:2])
 
 
 def test_noised_copies_move_arrivals_and_have_draws_of_their_own():
     record = load_records(1)[0]
     copies = make_noised(record, seed=1)
-    assert len({item.content_hash for item in copies}) == 5
-    assert record.content_hash not in {item.content_hash for item in copies}
-    other = {acerl_np.perturb(record, 30, seed=seed).content_hash for seed in range(8)}
-    assert not other & {item.content_hash for item in copies}
+    others = [record, *(acerl_np.perturb(record, 30, seed=seed) for seed in range(8))]
+    assert len(list_contents(copies)) == 5 and not list_contents(copies) & list_contents(others)
     before = dict(zip(record.tasks, record.arrival, strict=True))
     for item in copies:
         for task, arrival in zip(item.tasks, item.arrival, strict=True):
@@ -297,34 +292,22 @@ def make_policy():
 
 
 @needs_jit
-def test_a_verdict_is_what_its_parts_are(monkeypatch):
+def test_a_verdict_is_what_its_parts_are():
+    """The plan is fitted on the training records; that futures are theirs, `commands.test_judging` sees."""
     records, policy = load_records(), make_policy()
     training, unseen = records[:6], records[6:]
-    histories = []
-    begin = Lookahead.__init__
-
-    def note(self, *arguments, history, **options):
-        histories.append([item.name for item in history])
-        begin(self, *arguments, history=history, **options)
-
-    monkeypatch.setattr(Lookahead, "__init__", note)
     verdict = judge(policy, training, unseen, trials=4, futures=2, seed=5)
-    # Futures come from the training records alone, and the plan is fitted on them.
-    assert histories == [[item.name for item in training]] * 2
     assert verdict.plan == acerl_np.fit_static(training, seed=5)
     assert verdict.plan.origin.history == tuple(training)
     names = ["policy", verdict.best_rule, "static plan"]
     names += ["policy, lookahead 2", f"{verdict.best_rule}, lookahead 2"]
     assert [row.label for row in verdict.rows] == names
-    rules = {
-        name: acerl_np.evaluate_policy(name, training, trials=4, seed=5)
-        for name in ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
-    }
-    assert verdict.best_rule == choose_rule(rules)
-    own, other = (
-        acerl_np.evaluate_policy(player, unseen, trials=4, seed=5).makespan.mean()
-        for player in (policy, verdict.best_rule)
-    )
+    how = {"trials": 4, "seed": 5}
+    rules = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
+    played = {rule: acerl_np.evaluate_policy(rule, training, **how) for rule in rules}
+    assert verdict.best_rule == choose_rule(played)
+    both = (acerl_np.evaluate_policy(x, unseen, **how) for x in (policy, verdict.best_rule))
+    own, other = (trials.makespan.mean() for trials in both)
     assert verdict.policy.makespan == own
     assert verdict.policy.difference.amount == pytest.approx(own - other)
     assert verdict.rule.difference is None
@@ -334,7 +317,7 @@ def test_a_verdict_is_what_its_parts_are(monkeypatch):
 
 
 @needs_jit
-def test_a_fold_is_judged_by_what_it_has_not_seen(monkeypatch):
+def test_a_fold_is_judged_by_what_it_has_not_seen():
     records = load_records(5)
     policies = [acerl_np.IndexPolicy.of_weights(approach=-1.0, loaded=w) for w in (0.0, -1.0)]
     parts = part_folds(records, 2)
@@ -356,13 +339,6 @@ def test_a_fold_is_judged_by_what_it_has_not_seen(monkeypatch):
         judge(policies[0], records[:3], folds=folds)
 
 
-@needs_jit
-def test_without_unseen_records_noised_copies_judge():
-    verdict = judge(make_policy(), load_records(2), trials=2, futures=0)
-    assert verdict.kind == "noised" and verdict.n_records == 10
-    assert verdict.sentence().startswith(f"On {NOISED.replace('15', '10')}: ")
-
-
 def list_left_out(verdict):
     return [note.partition(" left out: ")[0] for note in verdict.notes]
 
@@ -370,10 +346,8 @@ def list_left_out(verdict):
 @needs_jit
 def test_what_cannot_be_played_is_left_out_and_said():
     records = load_records(2)
-    floor = records[1].layout
-    fleet = replace(floor, vehicles=floor.vehicles[:2])
-    other = acerl_np.Instance.from_rows("two vehicles", fleet, records[1].rows())
-    verdict = judge(make_policy(), [records[0], other], trials=1, futures=2)
+    two = move(records[1], reorder(records[1].layout, (0, 1)))
+    verdict = judge(make_policy(), [records[0], two], trials=1, futures=2)
     assert verdict.plan is None
     assert [row.label for row in verdict.rows] == ["policy", verdict.best_rule]
     names = ["static plan", "policy, lookahead 2", f"{verdict.best_rule}, lookahead 2"]
@@ -397,9 +371,8 @@ def test_what_cannot_be_played_is_left_out_and_said():
 @needs_jit
 def test_each_part_is_told_when_it_begins_and_a_long_search_is_not_begun():
     records = load_records(3)
-    floor = records[0].layout
-    fleet = [*floor.vehicles, replace(floor.vehicles[0], id="another")]
-    floor = floor.with_fleet(fleet).with_random_breakdowns(acerl_np.RandomBreakdowns(3600.0, 300.0))
+    floor = resize_fleet(records[0].layout, 4)
+    floor = floor.with_random_breakdowns(acerl_np.RandomBreakdowns(3600.0, 300.0))
     risky = [replace(record, layout=floor) for record in records]
     told = {}
     how = {"trials": 1, "report": told.__setitem__}
@@ -419,10 +392,8 @@ def test_each_part_is_told_when_it_begins_and_a_long_search_is_not_begun():
 @needs_jit
 @pytest.mark.parametrize("objective", ["makespan", "late"])
 def test_what_a_verdict_says_is_true_of_further_records(objective):
-    layout = acerl_np.load_layout("dmh")
-    records = [
-        generate_record(layout, 15, rate=80.0, slack=2.0, index=k, name=f"r{k}") for k in range(52)
-    ]
+    floor, how = acerl_np.load_layout("dmh"), {"rate": 80.0, "slack": 2.0}
+    records = [generate_record(floor, 15, **how, index=k, name=f"r{k}") for k in range(52)]
     known, judges, further = records[:4], records[4:12], records[12:]
     goal = Goal(objective)
     said = {}

@@ -1,14 +1,13 @@
 """The study of job shops with vehicles: who judges what, its files, and its tables."""
 
-import csv
 import json
 import math
 
 import numba
 import pytest
+from tables_and_refusals import list_unrefused_files, read_rows
 
 from acerl_np import Config, InputError
-from acerl_np.commands.main import main
 from acerl_np.experiments import bilge_ulusoy as study
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 
@@ -90,17 +89,10 @@ def test_tables_of_runs_that_were_written(tmp_path, monkeypatch):
 
 
 def test_what_is_no_stored_study_is_named(tmp_path):
-    path = tmp_path / "runs.csv"
     lines = study.write_runs(make_runs()).splitlines()
-    for text in (
-        "",
-        "a,b\n1,2\n",
-        "\n".join(lines[:-1]),
-        "\n".join([*lines[:-1], "x,y,0,core_ms,1"]),
-    ):
-        path.write_text(text)
-        with pytest.raises(InputError, match=r"runs\.csv: .*expected a stored study"):
-            study.read_runs(path)
+    texts = "", "a,b\n1,2\n", lines[:-1], [*lines[:-1], "x,y,0,core_ms,1"]
+    cases = [(text, "expected a stored study") for text in texts]
+    assert list_unrefused_files(tmp_path / "runs.csv", cases, study.read_runs, InputError) == []
 
 
 def test_what_is_known_of_the_forty():
@@ -114,20 +106,15 @@ def test_what_is_known_of_the_forty():
 
 @pytest.mark.slow
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
-def test_other_instances_of_the_form(tmp_path, capsys):
-    path = make_file(tmp_path, 2)
-    arguments = ["experiments", "bilge-ulusoy", "--file", str(path), "--out", str(tmp_path / "out")]
-    few = ["--seeds", "1", "--generations", "2", "--effort", "0.01", "--threads", "1"]
-    assert main([*arguments, *few]) == 0
-    capsys.readouterr()
-    with (tmp_path / "out" / "tripled-online.csv").open(newline="") as file:
-        found = {row["policy"]: row for row in csv.DictReader(file)}
+def test_other_instances_of_the_form(empty, run):
+    path = make_file(empty, 2)
+    words = "experiments bilge-ulusoy --file tripled.json --out out"
+    run(f"{words} --seeds 1 --generations 2 --effort 0.01 --threads 1")
+    found = {row["policy"]: row for row in read_rows("out/tripled-online.csv")}
     assert set(found) >= {"nearest", "nearest, lookahead", "index", "index, lookahead"}
     assert float(found["index, lookahead"]["announced_gap_share"]) < 0.5
-    with (tmp_path / "out" / "tripled-instances.csv").open(newline="") as file:
-        rows = {row["instance"]: float(row["hindsight_s"]) for row in csv.DictReader(file)}
+    instances = read_rows("out/tripled-instances.csv")
+    rows = {row["instance"]: float(row["hindsight_s"]) for row in instances}
     assert set(rows) == {"EX11", "EX21"} and rows["EX11"] >= 3 * 96
     path.write_text("{}")
-    assert main([*arguments, "--force"]) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1 and "tripled.json: job_sets: missing" in error
+    assert "tripled.json: job_sets: missing" in run(f"{words} --force", 2).err

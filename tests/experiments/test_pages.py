@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from acerl_np import ACERL, Config, load_suite
-from acerl_np.commands.main import main
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.experiments.pages import BLOCK, DATA, PAGES
 from acerl_np.experiments.stored import StoredStudy
@@ -17,46 +16,41 @@ from acerl_np.experiments.stored import StoredStudy
 ROOT = Path(__file__).parents[2]
 
 
-def test_pages_are_what_stored_results_make(tmp_path, capsys):
-    """A digit that was changed, in a page, a table or the claims, is put right; nothing else changes."""
-    shutil.copytree(ROOT / DATA, tmp_path / DATA)
+@pytest.fixture
+def pages(empty):
+    """A copy of the stored results and of the pages, the current folder."""
+    shutil.copytree(ROOT / DATA, DATA)
     for page in PAGES:
-        shutil.copyfile(ROOT / page, tmp_path / page)
+        shutil.copyfile(ROOT / page, page)
+    return empty
+
+
+def test_pages_are_what_stored_results_make(pages, run):
+    """A digit that was changed, in a page, a table or the claims, is put right; nothing else changes."""
     changed = ["README.md", f"{DATA}/claims.csv", f"{DATA}/comparison-train.md"]
     for page in changed:
-        text = (tmp_path / page).read_text()
+        text = (pages / page).read_text()
         start = BLOCK.search(text).start() if page == "README.md" else 0
         place = re.search(r"\d\d\d\.\d", text[start:]).end() + start - 1
         digit = str((int(text[place]) + 1) % 10)
-        (tmp_path / page).write_text(text[:place] + digit + text[place + 1 :])
-    assert main(["experiments", "pages", "--root", str(tmp_path)]) == 0
-    assert sorted(capsys.readouterr().out.split()) == sorted(str(tmp_path / x) for x in changed)
+        (pages / page).write_text(text[:place] + digit + text[place + 1 :])
+    assert sorted(run("experiments pages --root .").out.split()) == sorted(changed)
     for page in [*PAGES, *(str(x.relative_to(ROOT)) for x in (ROOT / DATA).iterdir())]:
-        assert (tmp_path / page).read_bytes() == (ROOT / page).read_bytes(), page
+        assert (pages / page).read_bytes() == (ROOT / page).read_bytes(), page
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "page", "content", "message"),
+    ("page", "content", "message"),
     [
-        (
-            "a block",
-            "docs/rivals.md",
-            "<!-- experiments pages: x -->\n<!-- end -->",
-            "the block 'x'",
-        ),
-        ("no rows", f"{DATA}/rows.json", "{}", "no study 'comparison'"),
+        ("docs/rivals.md", "<!-- experiments pages: x -->\n<!-- end -->", "the block 'x'"),
+        (f"{DATA}/rows.json", "{}", "no study 'comparison'"),
     ],
 )
-def test_what_cannot_be_made_is_named(tmp_path, capsys, name, page, content, message):
-    shutil.copytree(ROOT / DATA, tmp_path / DATA)
-    for other in PAGES:
-        shutil.copyfile(ROOT / other, tmp_path / other)
-    (tmp_path / page).write_text(content)
-    before = (tmp_path / "README.md").read_bytes()
-    assert main(["experiments", "pages", "--root", str(tmp_path)]) == 2
-    assert message in capsys.readouterr().err
-    assert (tmp_path / "README.md").read_bytes() == before
+def test_what_cannot_be_made_is_named(pages, run, page, content, message):
+    """And nothing is written."""
+    (pages / page).write_text(content)
+    assert message in run("experiments pages --root .", 2).err
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")

@@ -29,17 +29,9 @@ def make_run(seed, makespan=1900.0, suites=("dmh-train", f"dmh-train{GREEDY}")):
     history = np.zeros((2, len(HISTORY_COLUMNS)))
     history[1, [HISTORY_COLUMNS.index(x) for x in ("decisions", "seconds")]] = (4096, 1.5)
     looks, curves = np.array([[0, 0], [2, 4096]]), draws.random((3, 2, 8)).round(4)
-    return Finished(
-        seed,
-        tuple(x.name for x in TRAIN),
-        trials,
-        late,
-        history,
-        np.full((2, 8), 32),
-        np.full((2, 8), 0.125),
-        looks,
-        curves,
-    )
+    dealt = np.full((2, 8), 32), np.full((2, 8), 0.125)
+    names = tuple(x.name for x in TRAIN)
+    return Finished(seed, names, trials, late, history, *dealt, looks, curves)
 
 
 def test_what_is_stored_comes_back(tmp_path):
@@ -71,10 +63,8 @@ def test_a_row_of_two_studies_is_kept_once(tmp_path):
 
 
 def test_rules_come_back_by_suite(tmp_path):
-    rows = [
-        Measured(x, np.full((8, 2, 3), 1900.0 + k), np.full((8, 2, 3), k / 3))
-        for k, x in enumerate("ab")
-    ]
+    ones = np.ones((8, 2, 3))
+    rows = [Measured(x, ones * (1900.0 + k), ones * k / 3) for k, x in enumerate("ab")]
     store_rules(tmp_path, {"dmh-train": rows, "dmh-test": rows[:1]})
     found = StoredStudy(tmp_path).rule_rows("dmh-train", ())
     assert [row.label for row in found] == ["a", "b"]
@@ -100,20 +90,14 @@ def make_row(label, means, share=1.0):
     """Seeds with these mean makespans on every record, that share of the records within the limit."""
     seeds = np.asarray(means, float)
     late = np.where(np.arange(8) < 8 * share, 10.0, 60.0)
-    return Measured(
-        label,
-        np.zeros((8, len(seeds), 2)) + seeds[None, :, None],
-        np.zeros((8, len(seeds), 2)) + late[:, None, None],
-    )
+    trials = np.zeros((8, len(seeds), 2))
+    return Measured(label, trials + seeds[None, :, None], trials + late[:, None, None])
 
 
 def test_an_order_is_judged_seed_by_seed():
     own = make_row("A", range(20))
-    others = [
-        make_row("near", range(1, 21)),
-        make_row("far", range(40, 60)),
-        make_row("ahead", range(-40, -20)),
-    ]
+    starts = {"near": 1, "far": 40, "ahead": -40}
+    others = [make_row(name, range(start, start + 20)) for name, start in starts.items()]
     found = compare(own, others, 0)
     assert found.verdict == "holds in part: 1 of 3"
     assert "better than far" in found.figures and "worse than ahead" in found.figures
@@ -143,9 +127,8 @@ def test_a_level_is_reached_within_the_confidence_of_the_mean():
     fields = {"row": "ACERL", "what": "makespan", "table": "comparison-train-spread"}
     assert judge("level", [make_row("ACERL", [1855, 1865, 1875])], **fields).verdict == "holds"
     assert judge("level", [make_row("ACERL", [1800, 1801])], **fields).verdict == "holds"
-    assert (
-        judge("level", [make_row("ACERL", [1899, 1900, 1901])], **fields).verdict == "does not hold"
-    )
+    found = judge("level", [make_row("ACERL", [1899, 1900, 1901])], **fields)
+    assert found.verdict == "does not hold"
     share = {**fields, "what": "within the limit"}
     found = judge("level", [make_row("ACERL", [1, 2, 3], 0.75)], **share)
     assert found.verdict == "does not hold" and "0 of 3 seeds" in found.figures
@@ -185,25 +168,18 @@ def test_rows_of_an_earlier_time_stay(tmp_path):
     store_study(tmp_path, "comparison", [other], {"PPO": [make_run(1)]})
     store_study(tmp_path, "comparison", [MAIN], {"ACERL": [make_run(2)]})
     found = StoredStudy(tmp_path).load("comparison")
-    assert {label: [run.seed for run in runs] for label, runs in found.items()} == {
-        "ACERL": [2],
-        "PPO": [1],
-    }
-    assert np.array_equal(found["PPO"][0].makespan["dmh-train"], make_run(1).makespan["dmh-train"])
-    assert np.array_equal(
-        found["ACERL"][0].makespan["dmh-train"], make_run(2).makespan["dmh-train"]
-    )
+    seeds = {label: [run.seed for run in runs] for label, runs in found.items()}
+    assert seeds == {"ACERL": [2], "PPO": [1]}
+    for label, seed in (("PPO", 1), ("ACERL", 2)):
+        played, expected = (x.makespan["dmh-train"] for x in (found[label][0], make_run(seed)))
+        assert np.array_equal(played, expected)
     assert {x["row"] for x in read_table(tmp_path, "comparison", "curves")} == {"ACERL", "PPO"}
 
 
 def test_a_claim_is_judged_by_the_learners_that_are_stored(tmp_path):
     other = replace(MAIN, label="PPO", config=RivalConfig("ppo", 1000))
-    store_study(
-        tmp_path,
-        "comparison",
-        [MAIN, other],
-        {"ACERL": [make_run(0), make_run(1)], "PPO": [make_run(2), make_run(3)]},
-    )
+    runs = {"ACERL": [make_run(0), make_run(1)], "PPO": [make_run(2), make_run(3)]}
+    store_study(tmp_path, "comparison", [MAIN, other], runs)
     evidence = Evidence(StoredStudy(tmp_path))
     store_rules(tmp_path, {"dmh-train": [make_row("STD", [1900, 1901])]})
     claim = next(x for x in read_claims() if x.judge == "better" and x.others == claims.LEARNERS)

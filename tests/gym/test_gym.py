@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import json
-import pickle
 import sys
 from dataclasses import replace
 from functools import partial
@@ -17,19 +15,14 @@ from hypothesis import strategies as st
 from naive_full import NaiveEpisode
 from pages import make_powered
 from tables_and_refusals import list_unrefused
-from worlds import RAW, make_task, straight_floor, with_chargers, with_parking, worlds
+from trainings import COPIES
+from worlds import RAW, cut, make_task, straight_floor, with_chargers, with_parking, worlds
 
 import acerl_np
-from acerl_np import (
-    ActionError,
-    InputError,
-    Instance,
-    Layout,
-    Simulator,
-    load_instance,
-    load_layout,
-)
+from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
 from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.kernels.rollout import list_pairs
+from acerl_np.kernels.state import EPISODE_POOL_SIZE
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -39,19 +32,15 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
 import acerl_np.gym  # noqa: E402
 from acerl_np.gym import ENV_ID, PAIRS_ENV_ID, DMHEnv, DMHVectorEnv  # noqa: E402
 from acerl_np.problem.layout import RandomBreakdowns  # noqa: E402
+from acerl_np.problem.records import write_record  # noqa: E402
 
 MODES = list(AutoresetMode)
 
 
-def short(number, n_tasks):
-    """The first tasks of a bundled record, so that an episode takes few decisions."""
-    record = load_instance(f"DMH-0{number}")
-    return Instance.from_rows(f"{record.name} short", record.layout, record.rows()[:n_tasks])
-
-
 @pytest.fixture(scope="module")
 def instances():
-    return [short(1, 3), short(2, 5), short(3, 4)]
+    names = ("DMH-01", 3), ("DMH-02", 5), ("DMH-03", 4)
+    return [cut(load_instance(name), n, f"{name} short") for name, n in names]
 
 
 def play(env, observation, info):
@@ -112,6 +101,57 @@ def test_masks_are_those_of_the_slow_simulator(world, commitment, may_wait, draw
     assert info["makespan"] == slow.makespan
 
 
+@pytest.mark.oracle
+@settings(deadline=None, max_examples=60)
+@given(worlds())
+def test_slots_show_the_first_pairs_of_a_simulator(world):
+    """Beside an episode on a larger floor."""
+    slots, batch = 3, [world.instance(), load_instance("DMH-01")]
+    simulator = Simulator(batch, n_episodes=2, slots="pool")
+    tasks = np.zeros((2, slots), np.int64)
+    mask = np.zeros((2, simulator.problem.fleet.shape[1], slots), np.bool_)
+    for k in range(12):
+        list_pairs(simulator.problem, simulator.state, tasks, mask)
+        expected = np.zeros_like(mask)
+        pairs = simulator.pairs()
+        for b, v, task in zip(pairs.episode, pairs.vehicle, pairs.task, strict=True):
+            position = simulator.state.pool[b].tolist().index(task)
+            if position < slots:
+                expected[b, v, position] = True
+        assert np.array_equal(mask, expected)
+        for b, n in enumerate(np.minimum(slots, simulator.state.episode[:, EPISODE_POOL_SIZE])):
+            assert np.array_equal(tasks[b, :n], simulator.state.pool[b, :n])
+        if simulator.done.all():
+            break
+        masks = simulator.action_mask
+        actions = [world.choose(np.flatnonzero(own), k) if own.any() else 0 for own in masks]
+        simulator.step(actions)
+
+
+def crowded(n_tasks):
+    """One vehicle for light loads and one for all; the heavy tasks come first, and light ones are unseen."""
+    fleet = [{"id": name, "start": "A", "capacity": most} for name, most in (("s", 1), ("l", 9))]
+    floor = Layout.from_dict(straight_floor(fleet, task_slots=2))
+    demands = [5] * (n_tasks - 1) + [1]
+    rows = [make_task(f"t{k}", "A", "B", 0, 9, demand=x) for k, x in enumerate(demands)]
+    return Instance.from_rows("crowded", floor, rows)
+
+
+@pytest.mark.parametrize(("n", "decisions"), [(3, 3), (6, 5)])
+def test_what_no_slot_shows_is_decided_without_a_learner(n, decisions):
+    """Else no action would be legal where one is due."""
+    env = DMHEnv(crowded(n), actions="pairs", slots="pool")
+    _, info = env.reset(seed=0)
+    over, k = False, 0
+    while not over:
+        assert info["action_mask"].any()
+        _, _, over, _, info = env.step(info["action_mask"].argmax())
+        k += 1
+    assert info["status"] == "finished"
+    # Of six, the light task waits unseen behind the heavy ones, and the small vehicle takes it at once.
+    assert k == decisions
+
+
 def test_an_agent_waits_as_it_did_in_its_environment():
     """It waits whenever it may."""
     instance, asked = make_powered(), []
@@ -164,16 +204,11 @@ def test_equals_the_simulator(instances, options):
 def test_a_name_a_suite_a_file_and_its_layout(tmp_path, instances):
     made = gymnasium.make("acerl_np.gym:acerl_np/DMH-v0", instance="DMH-02")
     assert isinstance(made.unwrapped, DMHEnv)
-    (tmp_path / "layout.json").write_text(json.dumps(load_layout("dmh").to_dict()))
-    rows = instances[0].rows()
-    lines = [",".join(rows[0]), *(",".join(str(x) for x in row.values()) for row in rows)]
-    (tmp_path / "week.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "layout.json").write_text(json.dumps(acerl_np.load_layout("dmh").to_dict()))
+    write_record(instances[0], tmp_path / "week.csv")
     week, given = DMHEnv(tmp_path / "week.csv"), DMHEnv(instances=instances[0])
-    assert [names(env, 1) for env in (made, week, given)] == [
-        ["DMH-02"],
-        ["week"],
-        ["DMH-01 short"],
-    ]
+    found = [names(env, 1) for env in (made, week, given)]
+    assert found == [["DMH-02"], ["week"], ["DMH-01 short"]]
     envs = DMHVectorEnv(2, instance=instances[0])
     assert envs.reset()[1]["instance"].tolist() == [instances[0].name] * 2
     assert set(names(DMHEnv("dmh-train"), 60, seed=1)) == {f"DMH-0{k}" for k in range(1, 9)}
@@ -193,16 +228,28 @@ def test_steps_only_while_an_episode_runs(instances):
 # The horizon
 
 
-def test_the_horizon_is_a_terminal_end(instances):
-    instance = instances[1]
-    env = DMHEnv(instance)
+@pytest.mark.parametrize("options", [{}, {"actions": "pairs"}], ids=str)
+def test_the_horizon_is_a_terminal_end_that_is_paid_less_than_any_schedule(instances, options):
+    """Whatever it does: the best of the stopped ones is worse than the worst that finishes in time."""
+    env = DMHEnv(instances[1])
     _, reward, *over, info = play(env, *env.reset())
     makespan, tardiness = info["makespan"], info["tardiness"]
     assert (over, reward, info["status"]) == ([True, False], -makespan, "finished")
-    env = DMHEnv(instance, horizon=makespan)
+    env = DMHEnv(instances[1], horizon=makespan)
     *_, info = play(env, *env.reset())
     assert (info["status"], info["makespan"]) == ("finished", makespan)
-    env = DMHEnv(instance, horizon=makespan - 1)
+    env = DMHEnv(instances[1], horizon=makespan, **options)
+    paid, rng = {"finished": [], "stopped": []}, np.random.default_rng(0)
+    for _ in range(60):
+        _, info = env.reset()
+        over = False
+        while not over:
+            action = rng.choice(np.flatnonzero(info["action_mask"]))
+            _, reward, over, truncated, info = env.step(action)
+            assert not truncated
+        paid[info["status"]].append(reward)
+    assert max(paid["stopped"]) < min(paid["finished"])
+    env = DMHEnv(instances[1], horizon=makespan - 1)
     observation, reward, *over, info = play(env, *env.reset())
     assert (over, info["status"]) == ([True, False], "stopped")
     assert reward < -makespan and info["cost"] >= tardiness
@@ -212,7 +259,7 @@ def test_the_horizon_is_a_terminal_end(instances):
 
 def test_reward_and_cost_at_the_horizon_by_hand():
     """One task of three is served, late; one is under way, and one has not even arrived."""
-    layout = load_layout("dmh")
+    layout = acerl_np.load_layout("dmh")
     row = {"pickup": "st2", "delivery": "st1", "expiry_time": 10}
     rows = [
         {"task": "a", "arrival_time": 0, **row},
@@ -239,30 +286,9 @@ def test_reward_and_cost_at_the_horizon_by_hand():
     assert info["cost"] == pytest.approx(sum(late) / 3, rel=1e-12)
 
 
-@pytest.mark.parametrize("options", [{}, {"actions": "pairs"}], ids=str)
-def test_no_stopped_episode_is_paid_as_much_as_one_that_finishes(instances, options):
-    """Whatever it does: the best of the stopped ones is worse than the worst that finishes in time."""
-    paid = {"finished": [], "stopped": []}
-    rng = np.random.default_rng(0)
-    alone = DMHEnv(instances[1])
-    makespan = play(alone, *alone.reset())[4]["makespan"]
-    env = DMHEnv(instances[1], horizon=makespan, **options)
-    for _ in range(60):
-        _, info = env.reset()
-        over = False
-        while not over:
-            action = rng.choice(np.flatnonzero(info["action_mask"]))
-            _, reward, over, truncated, info = env.step(action)
-            assert not truncated
-        paid[info["status"]].append(reward)
-    assert paid["finished"]
-    assert paid["stopped"]
-    assert max(paid["stopped"]) < min(paid["finished"])
-
-
 def test_an_episode_without_a_decision():
     row = {"task": "a", "pickup": "st2", "delivery": "st1", "arrival_time": 9, "expiry_time": 9}
-    instance = Instance.from_rows("late", load_layout("dmh"), [row])
+    instance = Instance.from_rows("late", acerl_np.load_layout("dmh"), [row])
     for illegal in ("error", "redraw"):
         env = DMHEnv(instance, horizon=5, illegal=illegal)
         _, info = env.reset()
@@ -304,10 +330,8 @@ def test_seeds_or_a_generator_decide_the_random_breakdowns(instances):
         return [play(env, *env.reset(seed=one))[4]["makespan"] for one in seeds]
 
     first, second = (makespans(env, 5) for env in envs)
-    assert first == second
+    assert first == second == makespans(envs[0], 5) != makespans(envs[0], 6)
     assert len(set(first)) > 1, "every episode draws its own"
-    assert makespans(envs[0], 5) == first
-    assert makespans(envs[0], 6) != first
     unseeded = [makespans(DMHEnv(record)) for _ in range(3)]
     assert unseeded[0] != unseeded[1] or unseeded[1] != unseeded[2]
     ends = []
@@ -369,7 +393,7 @@ def test_a_refused_reset_changes_nothing(instances):
     for wanted, line in (
         ("DMH-77", "instance: read 'DMH-77'; expected one of ['DMH-01"),
         (np.array(["DMH-01"]), "expected one of"),
-        (short(4, 6), "of other content"),
+        (cut(load_instance("DMH-04"), 6), "of other content"),
     ):
         cases.append(({"options": {"instance": wanted}}, line))
     for env in (DMHEnv(instances), DMHVectorEnv(3, instances)):
@@ -417,14 +441,26 @@ def test_illegal_actions_are_errors(instances):
     legal = np.flatnonzero(info["action_mask"])
     illegal = np.flatnonzero(info["action_mask"] == 0)
     assert len(illegal)
-    for action in (illegal[0], -1, 12, 10**6):
-        with pytest.raises(ActionError, match=f"action {action} is illegal") as caught:
-            env.step(action)
-        assert str(legal.tolist()) in str(caught.value)
-    for action in (1.0, "1", None, [1, 2], np.array([1])):
-        with pytest.raises(ActionError, match="expected integers"):
-            env.step(action)
+    line = "action {} is illegal ... {}".format
+    cases = [(x, line(x, legal.tolist())) for x in (illegal[0], -1, 12, 10**6)]
+    cases += [(x, "expected integers") for x in (1.0, "1", None, [1, 2], np.array([1]))]
+    assert list_unrefused(env.step, cases, ActionError) == []
     env.step(np.array(legal[0]))  # as policies return it
+
+
+def test_illegal_pairs_are_refused_or_redrawn():
+    envs = DMHVectorEnv(2, "DMH-01", actions="pairs")
+    _, infos = envs.reset(seed=0)
+    before = envs.action_masks()
+    legal, illegal = (getattr(infos["action_mask"], name)(axis=1) for name in ("argmax", "argmin"))
+    line = " is illegal; expected one of ["
+    cases = [([legal[0], illegal[1]], line), ([legal[0], 90], line), ([-1, legal[1]], line)]
+    cases.append((np.zeros(2), "expected integers"))
+    assert list_unrefused(lambda wrong: envs.step(np.array(wrong)), cases, ActionError) == []
+    assert np.array_equal(envs.action_masks(), before)
+    env = DMHEnv("DMH-01", actions="pairs", illegal="redraw")
+    env.reset(seed=0)
+    assert env.step(89)[4]["redrawn"]
 
 
 def test_illegal_actions_are_redrawn(instances):
@@ -472,35 +508,32 @@ def equal(ours, theirs):
         other = theirs[key]
         if isinstance(value, dict):
             equal(value, other)
-            continue
-        assert value.dtype == other.dtype, key
-        if value.dtype == object:
+        elif value.dtype == object:
+            assert other.dtype == object
             for a, b in zip(value, other, strict=True):
                 assert type(a) is type(b) and np.array_equal(a, b)
         else:
-            np.testing.assert_array_equal(value, other, err_msg=key)
+            np.testing.assert_array_equal(value, other, err_msg=key, strict=True)
 
 
 def check_told(ours, theirs):
     """What a step or a reset has returned is the same."""
     for a, b in zip(ours[:-1], theirs[:-1], strict=True):
-        assert a.dtype == b.dtype
-        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a, b, strict=True)
     equal(ours[-1], theirs[-1])
+
+
+OPTIONS = {
+    "": {},
+    "horizon": {"horizon": 250.0, **SIZES},
+    "redraw": {"illegal": "redraw"},
+    "pairs": {"actions": "pairs", "horizon": 400.0},
+}
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"horizon": 250.0, **SIZES},
-        {"illegal": "redraw"},
-        {"actions": "pairs", "horizon": 400.0},
-    ],
-    ids=["", "horizon", "redraw", "pairs"],
-)
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @pytest.mark.parametrize("model", [None, RandomBreakdowns(150.0, 30.0)], ids=["", "random"])
 def test_equals_gymnasiums_vector_of_single_environments(instances, mode, options, model):
     records = [replace(x, layout=x.layout.with_random_breakdowns(model)) for x in instances]
@@ -580,9 +613,6 @@ def test_without_a_seed_every_environment_draws_its_own(instances):
     assert drawn[0] != drawn[1] or drawn[1] != drawn[2]
 
 
-# Rendering
-
-
 def test_render(instances):
     env = DMHEnv(instances[0], render_mode="ansi")
     env.reset()
@@ -621,9 +651,7 @@ def test_a_limit_of_steps_is_refused_where_it_is_seen(instances, env_id):
     assert other.reset()[0].any()
 
 
-def test_callers_are_looked_through_once_and_both_constructors_take_the_same(
-    instances, monkeypatch
-):
+def test_callers_are_looked_through_once_and_constructors_are_alike(instances, monkeypatch):
     looked = []
     frame = sys._getframe
     monkeypatch.setattr(sys, "_getframe", lambda depth: looked.append(depth) or frame(depth + 1))
@@ -663,14 +691,11 @@ def test_the_space_of_another_training_may_be_given(instances):
     rescaled = gymnasium.wrappers.RescaleObservation(env, np.float32(0), np.float32(1))
     observation = rescaled.reset(seed=0)[0]
     wide = training.high - training.low
-    np.testing.assert_allclose(
-        observation, (env.reset(seed=0)[0] - training.low) / wide, rtol=1e-5, atol=1e-6
-    )
+    expected = (env.reset(seed=0)[0] - training.low) / wide
+    np.testing.assert_allclose(observation, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    "way", [copy.copy, copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))]
-)
+@pytest.mark.parametrize("way", COPIES.values(), ids=COPIES)
 @pytest.mark.parametrize("actions", ["rules", "pairs"])
 def test_copies_in_the_midst_of_an_episode_go_their_own_way(instances, actions, way):
     def play(envs):

@@ -11,28 +11,10 @@ import numba
 import numpy as np
 import pytest
 from damaged import check_damaged
+from worlds import PAIRS, change, make_task, move, reorder
 
 import acerl_np
-from acerl_np import (
-    ACERL,
-    Config,
-    Dispatcher,
-    IndexPolicy,
-    InputError,
-    Instance,
-    Layout,
-    Policy,
-    PolicyError,
-    PolicyWarning,
-    RandomBreakdowns,
-    StaticPlan,
-    evaluate_policy,
-    load_instance,
-    load_layout,
-    load_policy,
-    load_suite,
-)
-from acerl_np.commands.main import main
+from acerl_np import Dispatcher, Layout, Policy, PolicyError, evaluate_policy, load_policy
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.index import NAMES
 from acerl_np.policies.origin import Origin, pack_origin
@@ -41,51 +23,27 @@ from acerl_np.problem.packing import pack_instances, pack_json, unpack_instances
 
 JIT = not numba.config.DISABLE_JIT
 needs_jit = pytest.mark.skipif(not JIT, reason="whole episodes")
-UNTRAINED = Config(generations=0, hidden=(2,), slots="pool")
-
-
-@pytest.fixture(scope="module")
-def suite():
-    return load_suite("dmh-train")[:2]
+UNTRAINED = acerl_np.Config(generations=0, hidden=(2,), slots="pool")
 
 
 @pytest.fixture(scope="module")
 def policy(suite):
-    return ACERL(suite, UNTRAINED, threads=1).policy
-
-
-def change(layout, **fields):
-    return Layout.from_dict({**layout.to_dict(), **fields})
+    return acerl_np.ACERL(suite, UNTRAINED, threads=1).policy
 
 
 def reverse(layout):
-    return change(layout, vehicles=layout.to_dict()["vehicles"][::-1])
-
-
-def move(instance, layout):
-    return Instance.from_rows(instance.name, layout, instance.rows())
+    return reorder(layout, range(len(layout.vehicles))[::-1])
 
 
 def warnings_of(function, *arguments, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         function(*arguments, **options)
-    return [str(item.message) for item in caught if item.category is PolicyWarning]
+    return [str(item.message) for item in caught if item.category is acerl_np.PolicyWarning]
 
 
-# Files
-
-
-KEPT = (
-    "theta",
-    "features",
-    "planned_breakdowns",
-    "order",
-    "rules",
-    "hidden",
-    "task_slots",
-    "smallest",
-)
+OF_NETWORKS = ("theta", "hidden", "task_slots", "smallest", "rules")
+OF_OTHERS = ("features", "planned_breakdowns", "order")
 
 
 def list_bytes(policy, **options):
@@ -95,9 +53,9 @@ def list_bytes(policy, **options):
 FORMS = {
     "network": lambda network: [network],
     "agents": lambda network: [AgentPair(network, network)],
-    "static": lambda _: [StaticPlan(("b", "a"), {"a": "NVF", "b": "EDD"})],
+    "static": lambda _: [acerl_np.StaticPlan(("b", "a"), {"a": "NVF", "b": "EDD"})],
     "index": lambda _: [
-        IndexPolicy([-1.0, 0.5, 2.0], features=NAMES[:3], planned_breakdowns=knows)
+        acerl_np.IndexPolicy([-1.0, 0.5, 2.0], features=NAMES[:3], planned_breakdowns=knows)
         for knows in (True, False)
     ],
 }
@@ -112,14 +70,11 @@ def test_a_policy_comes_back_with_its_origin(form, policy, suite, tmp_path):
         assert (bare.origin, full.origin) == (None, Origin.of(suite))
         for own in (bare, full):
             own.save(path)
-            for loaded in (
-                load_policy(path),
-                type(own).load(path),
-                pickle.loads(pickle.dumps(own)),
-            ):
+            again_in_memory = pickle.loads(pickle.dumps(own))
+            for loaded in (load_policy(path), type(own).load(path), again_in_memory):
                 assert type(loaded) is type(own) and repr(loaded) == repr(own) == repr(made)
                 assert list_bytes(loaded) == list_bytes(own)
-                for name in KEPT:
+                for name in (*OF_NETWORKS, *OF_OTHERS):
                     assert np.array_equal(getattr(loaded, name, 0), getattr(made, name, 0)), name
                 loaded.save(again)
                 assert again.read_bytes() == path.read_bytes()
@@ -131,23 +86,12 @@ def test_a_policy_comes_back_with_its_origin(form, policy, suite, tmp_path):
             Policy.load(path)
 
 
-def test_records_may_be_left_out(policy, suite, tmp_path):
-    short = Policy.from_arrays(policy.to_arrays())
-    short.origin = policy.origin.without_records()
-    short.save(tmp_path / "short.npz")
-    policy.save(tmp_path / "long.npz")
-    loaded = load_policy(tmp_path / "short.npz")
-    assert loaded.origin == policy.origin == Origin.of(suite, keep_records=False)
-    assert loaded.origin.history == ()
-    sizes = [(tmp_path / name).stat().st_size for name in ("short.npz", "long.npz")]
-    assert sizes[1] - sizes[0] > 5_000
-
-
 def test_damaged_files_are_refused_in_one_line(policy, tmp_path):
     def facts(**changed):
         data = json.loads(policy.origin.to_arrays()["facts"].tobytes())
         return pack_json({**data, **changed})
 
+    fewer = pack_instances(policy.origin.history[:1])
     rows = [
         ("form", None, "form: read nothing; expected one of .*network"),
         ("form", np.array("a\nb"), r"form: read a\\nb; expected one of .*network"),
@@ -166,29 +110,23 @@ def test_damaged_files_are_refused_in_one_line(policy, tmp_path):
         ("origin.facts", facts(records=[]), "the records do not fit"),
         ("origin.facts", facts(version=None), "read None; expected a text"),
         ("origin.history", pack_json({"layouts": [], "instances": []}), "no instances"),
-        (
-            "origin.history",
-            pack_instances(policy.origin.history[:1]),
-            "the records do not fit their names and hashes",
-        ),
+        ("origin.history", fewer, "the records do not fit their names and hashes"),
     ]
     policy.save(tmp_path / "policy.npz")
     check_damaged(tmp_path / "policy.npz", rows, load_policy, Policy.load)
 
 
-def test_a_record_that_was_changed_is_refused(suite):
+def test_records_that_were_changed_or_are_huge_are_refused(suite, monkeypatch):
     data = json.loads(pack_instances(suite).tobytes())
     data["instances"][0]["tasks"][3]["arrival_time"] += 1
-    arrays = {**Origin.of(suite).to_arrays(), "history": pack_json(data)}
+    arrays = Origin.of(suite).to_arrays()
     with pytest.raises(PolicyError, match="'DMH-01' does not fit its content hash"):
-        Origin.from_arrays(arrays)
-
-
-def test_a_huge_origin_is_refused_before_it_is_read(suite, monkeypatch):
+        Origin.from_arrays({**arrays, "history": pack_json(data)})
+    # Before anything is read of it.
     monkeypatch.setattr("acerl_np.policies.origin.MAX_TEXT_BYTES", 10_000)
     monkeypatch.setattr("acerl_np.policies.origin.packing.unpack_json", lambda array: 1 / 0)
     with pytest.raises(PolicyError, match="history: read uint8 of shape"):
-        Origin.from_arrays(Origin.of(suite).to_arrays())
+        Origin.from_arrays(arrays)
 
 
 def test_layouts_of_whole_numbers_come_back():
@@ -197,14 +135,9 @@ def test_layouts_of_whole_numbers_come_back():
         (Site("a", 0, -0.0), Site("b", 3, 0)),
         (Edge("a", "b", 3),),
         (Vehicle("v", "a", speed=2, capacity=5, breakdowns=(Breakdown(9, 1),)),),
-        scaling={
-            **dict.fromkeys(("distance", "waiting", "expiry", "demand", "total_distance"), (1, 2)),
-            "speed": 1,
-            "capacity": 1,
-        },
+        scaling={**dict.fromkeys(PAIRS, (1, 2)), "speed": 1, "capacity": 1},
     )
-    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
-    instance = Instance.from_rows("whole", layout, [row])
+    instance = acerl_np.Instance.from_rows("whole", layout, [make_task("t", "a", "b", 0, 9)])
     again = unpack_instances(pack_instances([instance]))[0]
     assert again.content_hash == instance.content_hash
     assert Origin.of(again) == Origin.of(instance)
@@ -222,7 +155,7 @@ def test_a_layout_is_compared_by_content(suite):
         change(layout, name="renamed"),
         layout.with_breakdowns({}),
         layout.with_breakdowns({"v1": [Breakdown(5.0, 6.0)]}),
-        layout.with_random_breakdowns(RandomBreakdowns(300.0, 60.0)),
+        layout.with_random_breakdowns(acerl_np.RandomBreakdowns(300.0, 60.0)),
         change(layout, task_slots=20),
         change(layout, vehicles=[{**v, "breakdowns": []} for v in layout.to_dict()["vehicles"]]),
     ]
@@ -234,12 +167,9 @@ def test_a_layout_is_compared_by_content(suite):
     lines = origin.compare(floor)
     hashes = layout.floor_hash[:12], floor.floor_hash[:12]
     assert lines == [f"floor: trained on 'dmh' (hash {hashes[0]}), read 'dmh' (hash {hashes[1]})"]
-    assert origin.compare(reverse(layout)) == [
-        "fleet: trained for v0, v1, v2; read v2, v1, v0",
-    ]
+    assert origin.compare(reverse(layout)) == ["fleet: trained for v0, v1, v2; read v2, v1, v0"]
     assert origin.compare(reverse(layout), ordered=False) == []
-    fast = [{**vehicle, "speed": 2.0} for vehicle in data["vehicles"]]
-    fast = change(layout, vehicles=fast)
+    fast = change(layout, vehicles=[{**own, "speed": 2.0} for own in data["vehicles"]])
     for order in (True, False):
         assert origin.compare(fast, ordered=order) == [
             f"fleet: trained for v0, v1, v2 (hash {layout.fleet_hash[:12]}); "
@@ -247,45 +177,36 @@ def test_a_layout_is_compared_by_content(suite):
         ]
     assert len(origin.compare(reverse(floor))) == 2
     assert len({item.floor_hash for item in (layout, fast, reverse(layout), *same)}) == 1
-    for field in ("truncate_distances", "routes", "sites"):
-        sites = [{**data["sites"][0], "x": 1.5}, *data["sites"][1:]]
-        value = {"truncate_distances": False, "routes": [], "sites": sites}[field]
-        assert origin.compare(change(layout, **{field: value}))[0].startswith("floor: ")
+    sites = [{**data["sites"][0], "x": 1.5}, *data["sites"][1:]]
+    for fields in ({"truncate_distances": False}, {"routes": []}, {"sites": sites}):
+        assert origin.compare(change(layout, **fields))[0].startswith("floor: ")
 
 
 def test_one_of_several_floors_is_enough(suite):
     layout = suite[0].layout
-    two = change(layout, name="two", vehicles=layout.to_dict()["vehicles"][:2])
+    two = change(reorder(layout, (0, 1)), name="two")
     other = change(layout, name="other", truncate_distances=False)
     origin = Origin.of([suite[0], move(suite[0], two), move(suite[1], other), suite[1]])
     assert [place.floor for place in origin.places] == ["dmh", "two", "other"]
     for known in (layout, two, other):
         assert origin.compare(known) == []
     # A pair that was never trained on is one line about the fleet of this floor.
-    assert origin.compare(reverse(two)) == [
-        "fleet: trained for v0, v1, v2 or v0, v1; read v1, v0",
-    ]
+    line = "fleet: trained for v0, v1, v2 or v0, v1; read v1, v0"
+    assert origin.compare(reverse(two)) == [line]
     mixed = change(other, vehicles=two.to_dict()["vehicles"])
     assert origin.compare(mixed) == ["fleet: trained for v0, v1, v2; read v0, v1"]
     assert Origin.from_arrays(origin.to_arrays()) == origin
 
 
 def test_a_large_fleet_and_odd_names_stay_on_one_line():
-    names = [f"v{k}" for k in range(20)]
-    layout = Layout(
-        "a\nb",
-        (Site("a", 0, 0), Site("b", 3, 0)),
-        (Edge("a", "b", 3),),
-        tuple(Vehicle(name, "a") for name in names),
+    sites, edges = (Site("a", 0, 0), Site("b", 3, 0)), (Edge("a", "b", 3),)
+    fleet = tuple(Vehicle(f"v{k}", "a") for k in range(20))
+    layout = Layout("a\nb", sites, edges, fleet)
+    origin = Origin.of(
+        acerl_np.Instance.from_rows("large", layout, [make_task("t", "a", "b", 0, 9)])
     )
-    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
-    origin = Origin.of(Instance.from_rows("large", layout, [row]))
-    other = replace(
-        layout,
-        vehicles=(*layout.vehicles[:-1], Vehicle("w\t", "a")),
-        sites=(Site("a", 1, 0), Site("b", 3, 0)),
-    )
-    lines = origin.compare(other)
+    others = {"vehicles": (*fleet[:-1], Vehicle("w\t", "a")), "sites": (Site("a", 1, 0), sites[1])}
+    lines = origin.compare(replace(layout, **others))
     assert lines[0].startswith(r"floor: trained on 'a\nb' (hash ")
     assert lines[1].startswith("fleet: trained for v0, v1, v2, v3, v4, v5, v6, v7, ... (20) (hash ")
     assert "read others (hash " in lines[1]
@@ -298,7 +219,7 @@ def test_an_origin_is_of_its_records(suite):
     assert [item.name for item in origin.records] == ["DMH-01", "DMH-02"]
     assert [item.content_hash for item in origin.records] == [i.content_hash for i in suite]
     assert [place.vehicles for place in origin.places] == [("v0", "v1", "v2")]
-    with pytest.raises(InputError, match="no instances"):
+    with pytest.raises(acerl_np.InputError, match="no instances"):
         Origin.of([])
 
 
@@ -308,41 +229,26 @@ def test_an_origin_is_of_its_records(suite):
 @needs_jit
 def test_trials_elsewhere_warn_once(policy, suite):
     assert warnings_of(evaluate_policy, policy, suite, trials=2) == []
-    same = [*load_suite("dmh-test")[:2], load_instance("DMH-N30-01")]
+    same = [*acerl_np.load_suite("dmh-test")[:2], acerl_np.load_instance("DMH-N30-01")]
     same.append(replace(suite[0], layout=suite[0].layout.with_breakdowns({})))
     assert warnings_of(evaluate_policy, policy, same, trials=1) == []
-    reversed_fleet = [move(item, reverse(item.layout)) for item in load_suite("dmh-train")[:3]]
-    found = warnings_of(evaluate_policy, policy, [suite[0], *reversed_fleet], trials=2)
-    assert found == [
-        "policy: DMH-01: fleet: trained for v0, v1, v2; read v2, v1, v0 (and 2 more)",
+    reversed_fleet = [
+        move(item, reverse(item.layout)) for item in acerl_np.load_suite("dmh-train")[:3]
     ]
+    found = warnings_of(evaluate_policy, policy, [suite[0], *reversed_fleet], trials=2)
+    line = "policy: DMH-01: fleet: trained for v0, v1, v2; read v2, v1, v0 (and 2 more)"
+    assert found == [line]
     other = move(suite[0], change(suite[0].layout, name="hall", truncate_distances=False))
     found = warnings_of(evaluate_policy, policy, other, trials=1)
-    assert len(found) == 1
+    assert len(found) == 1 and "read 'hall'" in found[0]
     assert found[0].startswith("policy: DMH-01: floor: trained on 'dmh' (hash ")
-    assert "read 'hall'" in found[0]
     # What has no origin cannot differ.
     bare = Policy.from_arrays(policy.to_arrays(with_origin=False))
     assert warnings_of(evaluate_policy, bare, other, trials=1) == []
 
 
-def test_a_policy_that_does_not_fit_is_refused_and_not_warned_of(policy, suite):
-    layout = suite[0].layout
-    two = change(layout, vehicles=layout.to_dict()["vehicles"][:2])
-    with pytest.raises(PolicyError, match="2 vehicles; this policy was trained for 3"):
-        evaluate_policy(policy, move(suite[0], two))
-    with pytest.raises(PolicyError, match="2 vehicles; this policy was trained for 3"):
-        Dispatcher(two, policy)
-
-
-def test_a_warning_names_the_callers_line(policy):
-    with pytest.warns(PolicyWarning) as caught:
-        Dispatcher(reverse(load_layout("dmh")), policy)
-    assert [item.filename for item in caught] == [__file__]
-
-
 def test_dispatchers_elsewhere_warn_once_and_keep_the_origin(policy, tmp_path):
-    layout = load_layout("dmh")
+    layout = acerl_np.load_layout("dmh")
     assert warnings_of(Dispatcher, layout, policy) == []
     assert warnings_of(Dispatcher, layout.with_breakdowns({}), policy) == []
     line = "policy: dispatcher: fleet: trained for v0, v1, v2; read v2, v1, v0"
@@ -352,40 +258,34 @@ def test_dispatchers_elsewhere_warn_once_and_keep_the_origin(policy, tmp_path):
     assert loaded.origin == policy.origin
     assert len(loaded.origin.history) == 2
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolicyWarning)
+        warnings.simplefilter("ignore", acerl_np.PolicyWarning)
         Dispatcher(reverse(layout), policy).save(tmp_path / "live.npz")
     assert warnings_of(Dispatcher.load, tmp_path / "live.npz") == [line]
 
 
 @needs_jit
-def test_the_command_says_it_in_one_line(policy, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_says_it_in_one_line(policy, empty, run):
     policy.save("policy.npz")
-    (tmp_path / "back.json").write_text(json.dumps(reverse(load_layout("dmh")).to_dict()))
-    words = ["evaluate", "policy.npz", "EDD", "--trials", "1", "DMH-01", "DMH-03"]
-    assert main(words) == 0
-    assert capsys.readouterr().err == ""
-    assert warnings_of(main, [*words, "--layout", "back.json"]) == []
+    (empty / "back.json").write_text(json.dumps(reverse(acerl_np.load_layout("dmh")).to_dict()))
+    words = "evaluate policy.npz EDD --trials 1 DMH-01 DMH-03"
     line = "policy.npz: DMH-01: fleet: trained for v0, v1, v2; read v2, v1, v0 (and 1 more)\n"
-    assert capsys.readouterr().err == line
-    assert main([*words, "--breakdowns", "none"]) == 0
-    assert capsys.readouterr().err == ""
+    for more, told in (("", ""), ("--layout back.json", line), ("--breakdowns none", "")):
+        assert run(f"{words} {more}").err == told
 
 
 @needs_jit
-def test_training_may_leave_its_records_out(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "quick.toml").write_text(
-        "generations = 1\npopulation = 2\nhidden = [2]\ntrials = 0\nquiet = true\n"
-    )
-    words = ["train", "DMH-01", "DMH-02", "--config", "quick.toml"]
-    assert main([*words, "--out", "with"]) == 0
-    assert main([*words, "--out", "without", "--no-records"]) == 0
-    (tmp_path / "quick.toml").write_text("no_records = 1")
-    assert main([*words, "--out", "wrong"]) == 2
-    assert "no_records: read 1; expected true or false" in capsys.readouterr().err
+def test_training_may_leave_its_records_out(suite, empty, run):
+    few = "--generations 1 --population 2 --hidden 2 --trials 0 --quiet"
+    words = f"train DMH-01 DMH-02 {few} --out"
+    run(f"{words} with")
+    run(f"{words} without --no-records")
+    (empty / "wrong.toml").write_text("no_records = 1")
+    err = run(f"{words} wrong --config wrong.toml", 2).err
+    assert "no_records: read 1; expected true or false" in err
     kept, left_out = (load_policy(f"{name}/policy.npz") for name in ("with", "without"))
     assert [item.name for item in kept.origin.history] == ["DMH-01", "DMH-02"]
-    assert kept.origin == left_out.origin
+    assert kept.origin == left_out.origin == Origin.of(suite, keep_records=False)
     assert left_out.origin.history == ()
     assert kept.theta.tobytes() == left_out.theta.tobytes()
+    sizes = [(empty / name / "policy.npz").stat().st_size for name in ("with", "without")]
+    assert sizes[0] - sizes[1] > 5_000

@@ -1,12 +1,13 @@
 """Index policies: what they take and refuse, their files, and that they play alike however they are asked."""
 
-import warnings
 from dataclasses import replace
 
 import numba
 import numpy as np
 import pytest
 from damaged import check_damaged
+from tables_and_refusals import list_unrefused
+from trainings import check_played
 from worlds import World, make_task, straight_floor
 
 from acerl_np import (
@@ -14,23 +15,15 @@ from acerl_np import (
     ActionError,
     Config,
     IndexPolicy,
-    Instance,
     PolicyError,
+    RandomBreakdowns,
     Simulator,
     evaluate_policy,
     load_policy,
-    load_suite,
 )
 from acerl_np.policies.index import KNOWN, NAMES, START, start_weights
-from acerl_np.simulation.arena import stream_keys
 
 JIT = not numba.config.DISABLE_JIT
-needs_jit = pytest.mark.skipif(not JIT, reason="whole episodes")
-
-
-@pytest.fixture(scope="module")
-def suite():
-    return load_suite("dmh-train")[:2]
 
 
 def draw_policy(seed=0, features=NAMES, **options):
@@ -52,9 +45,6 @@ def make_small(n_vehicles, n_tasks, seed=0, gap=5.0, **keys):
         rows.append(make_task(f"t{k}", "ABC"[a], "ABC"[b], gap * k, due, demand=float(k % 3)))
     layout = straight_floor(fleet, **{"task_slots": 4, "name": f"floor {n_vehicles}", **keys})
     return replace(World(layout, rows, [0]).instance(), name=f"{n_vehicles} and {n_tasks}")
-
-
-# What it takes
 
 
 def test_weights_by_name():
@@ -81,24 +71,22 @@ N = len(NAMES)
 
 
 def test_policies_that_are_none():
-    for theta, options, message in [
-        ([1.0, 2.0, 3.0], {}, rf"theta: read shape \(3,\); expected \({N},\)"),
-        (1.0, {}, rf"theta: read shape \(\); expected \({N},\)"),
-        ([[0.0] * N], {}, rf"theta: read shape \(1, {N}\); expected \({N},\)"),
-        ([0.0] * N, {"features": ["loaded"]}, r"theta: read .*; expected \(1,\)"),
-        ([np.nan] * N, {}, "theta: not finite"),
-        ([1e300] * N, {}, "theta: not finite"),
-        ([0.0], {"features": ["speed"]}, "features: read .*; expected some of approach, loaded"),
-        ([0.0], {"features": "speed"}, "features: read speed"),
-        ([0.0], {"features": 3}, "features: read 3"),
-        ([], {"features": []}, "features: read"),
-    ]:
-        with pytest.raises(PolicyError, match=message) as caught:
-            IndexPolicy(theta, **options)
-        assert "\n" not in str(caught.value)
-    for weights in ({"speed": 1.0}, {}):
-        with pytest.raises(PolicyError, match=r"features: read .*; expected some of approach"):
-            IndexPolicy.of_weights(**weights)
+    cases = [
+        ({"theta": [1.0, 2.0, 3.0]}, f"theta: read shape (3,); expected ({N},)"),
+        ({"theta": 1.0}, f"theta: read shape (); expected ({N},)"),
+        ({"theta": [[0.0] * N]}, f"theta: read shape (1, {N}); expected ({N},)"),
+        ({"features": ["loaded"]}, "theta: read  ... ; expected (1,)"),
+        ({"theta": [np.nan] * N}, "theta: not finite"),
+        ({"theta": [1e300] * N}, "theta: not finite"),
+        ({"features": ["speed"]}, "features: read  ... ; expected some of approach, loaded"),
+        ({"features": "speed"}, "features: read speed"),
+        ({"features": 3}, "features: read 3"),
+        ({"theta": [], "features": []}, "features: read"),
+    ]
+    own = {"theta": [0.0] * N}
+    assert list_unrefused(lambda given: IndexPolicy(**own | given), cases, PolicyError) == []
+    cases = [(given, "features: read  ... ; expected some of") for given in ({"speed": 1.0}, {})]
+    assert list_unrefused(lambda given: IndexPolicy.of_weights(**given), cases, PolicyError) == []
 
 
 def same_state(simulator, before):
@@ -111,9 +99,6 @@ def same_state(simulator, before):
 
 def keep_state(simulator):
     return [array.copy() for array in (*simulator.state, simulator.observation)]
-
-
-# Files
 
 
 def text(words):
@@ -139,52 +124,10 @@ def test_damaged_files_are_refused_in_one_line(tmp_path):
         ("planned_breakdowns", np.array([True]), "planned_breakdowns: read bool of shape"),
         # As index policies were once written.
         ("knowledge", text("breakdowns"), "features that have gone; train again"),
-        (
-            "form",
-            np.array("network"),
-            "the file holds no policy of this format|form 'network'",
-        ),
+        ("form", np.array("network"), "the file holds no policy of this format|form 'network'"),
     ]
     draw_policy().save(tmp_path / "policy.npz")
     check_damaged(tmp_path / "policy.npz", rows, load_policy, IndexPolicy.load)
-
-
-# Played
-
-
-def play_by_hand(policy, instances, keys):
-    """Every decision asked of `choose` and carried out by `assign`, all episodes side by side."""
-    simulator = Simulator(instances, policy=policy, breakdown_keys=keys)
-    while not simulator.done.all():
-        vehicles, tasks = policy.choose(simulator)
-        assert ((vehicles == -1) == simulator.done).all()
-        assert ((tasks == -1) == simulator.done).all()
-        simulator.assign(vehicles, tasks)
-    vehicles, tasks = policy.choose(simulator)
-    assert (vehicles == -1).all() and (tasks == -1).all()
-    return simulator
-
-
-def check_played(policy, instances, trials=2):
-    played = evaluate_policy(policy, instances, trials=trials, seed=5, greedy=True, threads=1)
-    entries = [instance for instance in instances for _ in range(trials)]
-    by_hand = play_by_hand(policy, entries, stream_keys(instances, trials, 5))
-    assert by_hand.makespan.tolist() == played.makespan.ravel().tolist()
-    assert by_hand.tardiness.tolist() == played.tardiness.ravel().tolist()
-    return played
-
-
-def make_floors():
-    floors = [
-        make_small(1, 4, 1),
-        make_small(3, 9, 2),
-        make_small(2, 6, 3, truncate_distances=True),
-    ]
-    random = {"mean_time_between_failures": 60.0, "mean_time_to_repair": 9.0}
-    vehicles = [{**v, "random_breakdowns": random} for v in floors[2].layout.to_dict()["vehicles"]]
-    layout = type(floors[2].layout).from_dict({**floors[2].layout.to_dict(), "vehicles": vehicles})
-    floors[2] = Instance.from_rows(floors[2].name, layout, floors[2].rows())
-    return floors
 
 
 def test_choosing_changes_nothing_and_draws_by_the_generator():
@@ -198,19 +141,6 @@ def test_choosing_changes_nothing_and_draws_by_the_generator():
     assert np.array_equal(first, again) and np.array_equal(drawn, redrawn)
     assert not np.array_equal(drawn, other)
     assert same_state(simulator, before)
-
-
-@needs_jit
-def test_what_is_trained_on_dmh_plays_other_floors(suite):
-    """Whatever the number of sites, vehicles and tasks; without a warning, as nothing depends on them."""
-    options = {"population": 4, "decisions": 1, "records_per_member": 2}
-    policy = ACERL(suite, Config.preset("best", **options), threads=1).policy
-    assert policy.portable
-    floors = [make_small(1, 3), make_small(7, 12)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        trials = check_played(policy, floors)
-    assert np.isfinite(trials.makespan).all()
 
 
 # What cannot be assigned
@@ -283,18 +213,26 @@ def test_assignments_are_whole_numbers_one_an_episode():
         assert same_state(simulator, before)
 
 
+def make_floors():
+    """Of several sizes, the last one with random breakdowns."""
+    last = make_small(2, 6, 3, truncate_distances=True)
+    layout = last.layout.with_random_breakdowns(RandomBreakdowns(60.0, 9.0))
+    return [make_small(1, 4, 1), make_small(3, 9, 2), replace(last, layout=layout)]
+
+
 def test_policies_choose_as_they_are_evaluated(suite):
-    """On floors of several sizes at once, also with random breakdowns."""
+    """On floors of several sizes at once; what was trained on DMH plays them, too, without a warning."""
     floors = make_floors()
-    for options in ({}, {"planned_breakdowns": False}):
-        policy = draw_policy(4, **options)
+    small = {"population": 4, "decisions": 1, "records_per_member": 2}
+    trained = ACERL(suite, Config.preset("best", **small), threads=1).policy
+    assert trained.portable
+    for policy in (draw_policy(4), draw_policy(4, planned_breakdowns=False), trained):
         played = check_played(policy, floors)
         assert played.decisions >= 2 * (4 + 9 + 6)
         default = evaluate_policy(policy, floors, trials=2, seed=5, threads=1)
         assert default.makespan.tolist() == played.makespan.tolist()
-    check_played(
-        ACERL(floors, Config(generations=0, hidden=(3,)), seed=2, threads=1).policy, floors
-    )
+    untrained = ACERL(floors, Config(generations=0, hidden=(3,)), seed=2, threads=1).policy
+    check_played(untrained, floors)
     if JIT:
         check_played(draw_policy(1), suite, trials=1)
         check_played(ACERL(suite, Config(generations=1, hidden=(4,)), threads=1).policy, suite)

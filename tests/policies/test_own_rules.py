@@ -14,6 +14,7 @@ import numpy as np
 import own_rules
 import pytest
 from episodes import begin, rate
+from trainings import list_differences
 
 import acerl_np
 from acerl_np import (
@@ -26,47 +27,48 @@ from acerl_np import (
     Simulator,
     TaskArrived,
 )
-from acerl_np.commands.main import main
 from acerl_np.evaluation.importance import list_parts
 from acerl_np.evaluation.tracing import trace_policy
-from acerl_np.evaluation.trials import METRICS
 from acerl_np.kernels.floor import Floor
 from acerl_np.problem.goal import Goal
 from acerl_np.support.machine_code import cache_folder
 from acerl_np.support.own import write_own
-from acerl_np.support.processes import ProcessTeam
 
 RECORDS = acerl_np.load_suite("dmh-train")[:3]
 NEAR = str(Path(own_rules.__file__)) + ":near"
 compiled = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="nothing is compiled")
 
 
-def assert_same(one, other):
-    for name in METRICS:
-        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+def evaluate(policy, trials=1, **how):
+    return acerl_np.evaluate_policy(policy, RECORDS, trials=trials, **how)
 
 
-def test_trials_on_any_threads_and_workers():
-    expected = acerl_np.evaluate_policy("nearest", RECORDS, trials=2)
-    team = ProcessTeam(2)
-    try:
-        for how in ({"threads": 1}, {"threads": 2}, {"executor": team}):
-            assert_same(
-                acerl_np.evaluate_policy(own_rules.near, RECORDS, trials=2, **how), expected
-            )
-    finally:
-        team.close()
-    one, other = (
-        acerl_np.evaluate_policy(own_rules.drawn, RECORDS, trials=2, seed=3, threads=n)
-        for n in (1, 2)
-    )
-    assert_same(one, other)
+def assert_same(one, other, **how):
+    assert list_differences(evaluate(one, **how), evaluate(other, **how)) == []
+
+
+def test_trials_on_any_threads():
+    for n in (1, 2):
+        assert_same(own_rules.near, "nearest", trials=2, threads=n)
+    one, other = (evaluate(own_rules.drawn, trials=2, seed=3, threads=n) for n in (1, 2))
+    assert list_differences(one, other) == []
     assert (one.makespan[:, 0] != one.makespan[:, 1]).any()
 
 
-@pytest.mark.slow
-def test_a_lookahead_over_a_rule():
-    assert_ahead_same("nearest", own_rules.near, futures=3)
+BOTH_FEATURES = [
+    IndexPolicy([-0.5, -1.0], features=["approach", own]) for own in (own_rules.waited, "waiting")
+]
+
+
+@pytest.mark.parametrize(
+    ("both", "options"),
+    [
+        pytest.param((own_rules.near, "nearest"), {"futures": 3}, marks=pytest.mark.slow),
+        *((BOTH_FEATURES, {"futures": 2, "bases": bases}) for bases in (1, 2)),
+    ],
+)
+def test_a_lookahead_over_a_rule_or_a_feature(both, options):
+    assert_same(*(Lookahead(base, history=RECORDS, **options) for base in both))
 
 
 @pytest.mark.parametrize(
@@ -90,15 +92,6 @@ def test_what_a_user_draws_differs_between_the_futures_of_a_record(base):
         values.append(ahead.value[0, 0, 0])
     assert ahead.agreement[0] == 1.0 and ahead.deviation[0] == 0.0
     assert len(set(values)) > 1
-
-
-@pytest.mark.parametrize("bases", [1, 2])
-def test_a_lookahead_over_a_feature(bases):
-    one, other = (
-        IndexPolicy([-0.5, -1.0], features=features)
-        for features in (["approach", "waiting"], ["approach", own_rules.waited])
-    )
-    assert_ahead_same(one, other, futures=2, bases=bases)
 
 
 OWN = """
@@ -137,18 +130,22 @@ def test_a_rule_of_a_file_is_kept_until_a_value_that_it_reads_changes(tmp_path):
 
 @compiled
 def test_a_rule_that_nobody_needs_goes():
-    """As one that a notebook's cell defines anew; of a feature its policies keep it."""
-    rule = acerl_np.rule(lambda floor, vehicle, task: floor.metres(vehicle, task))
+    """As one of a notebook's cell, here with names of parameters; policies keep their features."""
+    rule = acerl_np.rule(
+        lambda floor, vehicle, task: (
+            floor.metres(task=task, vehicle=vehicle) + 0.0 * floor.due(task=task)
+        )
+    )
     feature = acerl_np.feature(scale=1.0)(lambda floor, vehicle, task: floor.due(task))
     policy = IndexPolicy([1.0], features=[feature])
     one, other = map(weakref.ref, (rule.function, feature.function))
     del feature
-    for own in (rule, policy):
-        acerl_np.evaluate_policy(own, RECORDS, trials=1, threads=1)
-    del rule, own
+    assert_same(rule, "nearest", threads=1)
+    evaluate(policy, threads=1)
+    del rule
     gc.collect()
     assert one() is None and other() is not None
-    acerl_np.evaluate_policy(copy.deepcopy(policy), RECORDS, trials=1, threads=1)
+    evaluate(copy.deepcopy(policy), threads=1)
     del policy
     gc.collect()
     assert other() is None
@@ -170,26 +167,20 @@ def test_a_dispatcher_follows_a_rule_and_says_so(tmp_path):
     assert again.decide(0.0)[0][:2] == first[:2]
 
 
-def test_traces_and_files(tmp_path, capsys):
-    trace = trace_policy(own_rules.near, RECORDS[0])
-    assert trace.label == "near"
-    own_rules.near.save(tmp_path / "rule.npz")
-    assert main(["policy", "show", str(tmp_path / "rule.npz")]) == 0
-    assert "own_rules:near@" in capsys.readouterr().out
-    assert acerl_np.load_policy(tmp_path / "rule.npz") is own_rules.near
+def test_traces_and_files(empty, run):
+    assert trace_policy(own_rules.near, RECORDS[0]).label == "near"
+    own_rules.near.save("rule.npz")
+    assert "own_rules:near@" in run("policy show rule.npz").out
+    assert acerl_np.load_policy("rule.npz") is own_rules.near
     assert repr(own_rules.near) == "own_rules:near"
 
 
-def test_names_on_the_command_line(capsys):
-    command = ["evaluate", NEAR, "nearest", "--trials", "1", "--suite", "dmh-train", "--plain"]
-    command = [word for word in command if word != "--plain"]
-    assert main(command) == 0
-    rows = [line.split()[1:] for line in capsys.readouterr().out.splitlines()[2:4]]
+def test_names_on_the_command_line(run):
+    out = run(f"evaluate {NEAR} nearest --trials 1 --suite dmh-train").out
+    rows = [line.split()[1:] for line in out.splitlines()[2:4]]
     assert rows[0][:8] == rows[1][:8]
-    assert main(["evaluate", "own_rules:unmarked"]) == 2
-    assert "a function with @acerl_np.rule" in capsys.readouterr().err
-    assert main(["evaluate", "no_such_module:x"]) == 2
-    told = capsys.readouterr().err.strip().splitlines()[-1]
+    assert "a function with @acerl_np.rule" in run("evaluate own_rules:unmarked", 2).err
+    told = run("evaluate no_such_module:x", 2).err.splitlines()[-1]
     assert "no_such_module:x: cannot be imported (ModuleNotFoundError" in told
 
 
@@ -236,11 +227,6 @@ def swapped(floor, vehicle, task):
     return 0.0
 
 
-def assert_ahead_same(*bases, **options):
-    ahead = [Lookahead(base, history=RECORDS, **options) for base in bases]
-    assert_same(*(acerl_np.evaluate_policy(policy, RECORDS, trials=1) for policy in ahead))
-
-
 def helped(floor, vehicle, task):
     return sum(floor.due(k) for k in (vehicle,))
 
@@ -263,7 +249,7 @@ def too_many(floor, vehicle, task):
 def test_what_cannot_be_compiled_is_one_line(function, reason, line):
     at = function.__code__.co_firstlineno + line
     with pytest.raises(PolicyError) as caught:
-        acerl_np.evaluate_policy(acerl_np.rule(function), RECORDS, trials=1)
+        evaluate(acerl_np.rule(function))
     told = str(caught.value)
     assert re.match(rf"\S+:{function.__name__}: cannot be compiled: .*{re.escape(reason)}", told)
     assert told.endswith(f"test_own_rules.py, line {at})") and "\n" not in told
@@ -275,25 +261,18 @@ def test_what_is_not_there_is_no_number():
 
     def beyond(floor, vehicle, task):
         site = floor.site(vehicle + 10**9) + floor.pickup(-1)
-        much = (
-            floor.distance(site, 10**6)
-            + floor.mean("due", 10**6)
-            + floor.slack(vehicle, task + 10**9)
-        )
+        much = floor.distance(site, 10**6) + floor.mean("due", 10**6)
+        much += floor.slack(vehicle, task + 10**9)
         return much + floor.speed(vehicle + 99) + floor.arrival(-task - 1)
 
     def first(floor, vehicle, task):
         return 0.0
 
-    one, other = (
-        acerl_np.evaluate_policy(acerl_np.rule(function), RECORDS, trials=1)
-        for function in (beyond, first)
-    )
-    assert_same(one, other)
+    assert_same(acerl_np.rule(beyond), acerl_np.rule(first))
 
 
 def test_what_is_no_rule_or_feature_is_one_line():
-    rule, feature = acerl_np.rule, acerl_np.feature
+    rule, feature, way = acerl_np.rule, acerl_np.feature, own_rules.way.function
     for make, own, message in [
         (rule, swapped, "approach: read a task; expected a vehicle in its place .*, line"),
         (rule, raising, "raising: raises or asserts"),
@@ -307,11 +286,7 @@ def test_what_is_no_rule_or_feature_is_one_line():
         (rule(vehicle="any"), unknown, "vehicle: read any; expected one of"),
         (lambda own: feature(scale=own), 0.0, "scale: read 0.0; expected a number above 0"),
         (lambda own: feature(scale=1.0, unit=own), "m", "unit: read m; expected '' or 's'"),
-        (
-            feature(scale=2.0, unit="s"),
-            own_rules.way.function,
-            "another one of this source has scale 0.4",
-        ),
+        (feature(scale=2.0, unit="s"), way, "another one of this source has scale 0.4"),
         (feature(scale=1.0), len, "feature len: .*expected a function"),
     ]:
         with pytest.raises(PolicyError, match=message) as caught:
@@ -326,19 +301,12 @@ def test_what_is_no_rule_or_feature_is_one_line():
             IndexPolicy([1.0], features=[own])
 
 
-def make_trainer(features, **options):
-    config = Config.preset("best", features=features, decisions=2000, **options)
-    return acerl_np.ACERL(RECORDS, config, seed=1)
-
-
 def test_a_feature_is_trained_and_kept(tmp_path):
-    own = make_trainer([own_rules.way, "slack", "own_rules:odd"])
+    features = [own_rules.way, "slack", "own_rules:odd"]
+    own = acerl_np.ACERL(RECORDS, Config.preset("best", features=features, decisions=2000), seed=1)
     own.step()
-    assert own.config.features[0] == "slack"
-    assert [name.partition("@")[0] for name in own.config.features[1:]] == [
-        "own_rules:way",
-        "own_rules:odd",
-    ]
+    names = [name.partition("@")[0] for name in own.config.features]
+    assert names == ["slack", "own_rules:way", "own_rules:odd"]
     own.save(tmp_path / "run.npz")
     own.step()
     resumed = acerl_np.ACERL.resume(tmp_path / "run.npz")
@@ -347,73 +315,46 @@ def test_a_feature_is_trained_and_kept(tmp_path):
     own.policy.save(tmp_path / "policy.npz")
     again = acerl_np.load_policy(tmp_path / "policy.npz")
     assert again.features == own.policy.features
-    assert_same(*(acerl_np.evaluate_policy(x, RECORDS, trials=1) for x in (own.policy, again)))
+    assert_same(own.policy, again)
     assert list_parts(again)[1].effect.endswith("way to the pickup")
     reasons = [d.reason for d in trace_policy(again, RECORDS[0]).decisions if d.reason.parts]
     words = {part.words for reason in reasons for part in reason.parts}
     assert {"way to the pickup", "odd"} <= words
 
 
-def test_workers_find_a_feature():
-    team = ProcessTeam(2)
-    try:
-        alone = make_trainer([own_rules.way], population=64)
-        apart = acerl_np.ACERL(RECORDS, alone.config, seed=1, executor=team)
-        alone.step()
-        apart.step()
-        assert np.array_equal(alone.policy.theta, apart.policy.theta)
-    finally:
-        team.close()
-
-
-def test_a_file_whose_feature_has_changed_or_gone_is_refused(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
-    module = tmp_path / "own_feature_of_a_test.py"
+def test_a_file_whose_feature_has_changed_or_gone_is_refused(empty, run, monkeypatch):
+    monkeypatch.setattr(sys, "path", [*sys.path, str(empty)])
+    module = empty / "own_feature_of_a_test.py"
     source = (
         "import acerl_np\n@acerl_np.feature(scale=1.0)\n"
         "def mine(floor, vehicle, task):\n    return floor.demand(task)\n"
     )
     module.write_text(source)
-    IndexPolicy([1.0], features=["own_feature_of_a_test:mine"]).save(tmp_path / "policy.npz")
-    assert main(["policy", "show", str(tmp_path / "policy.npz"), "--trust-code"]) == 0
-    assert "no records in the file" in capsys.readouterr().out
+    IndexPolicy([1.0], features=["own_feature_of_a_test:mine"]).save("policy.npz")
+    assert "no records in the file" in run("policy show policy.npz --trust-code").out
     sys.modules.pop(module.stem)
     gc.collect()  # the feature goes with its module
     module.write_text(source.replace("demand(task)", "demand(task) + 1.0"))
-    assert main(["policy", "show", str(tmp_path / "policy.npz"), "--suite", "dmh-train"]) == 0
-    assert "its functions are not imported unasked; --trust-code does" in capsys.readouterr().out
+    out = run("policy show policy.npz --suite dmh-train").out
+    assert "its functions are not imported unasked; --trust-code does" in out
     assert module.stem not in sys.modules
     with pytest.raises(PolicyError, match="own_feature_of_a_test:mine: its source has changed"):
-        acerl_np.load_policy(tmp_path / "policy.npz")
+        acerl_np.load_policy("policy.npz")
     assert module.stem not in sys.modules
     module.unlink()
     importlib.invalidate_caches()
     with pytest.raises(PolicyError, match="own_feature_of_a_test:mine: cannot be imported"):
-        acerl_np.load_policy(tmp_path / "policy.npz")
-
-
-def test_keywords_compile():
-    named = acerl_np.rule(
-        lambda floor, vehicle, task: (
-            floor.metres(task=task, vehicle=vehicle) + 0.0 * floor.due(task=task)
-        )
-    )
-    judged = [acerl_np.evaluate_policy(own, RECORDS, trials=1) for own in (named, "nearest")]
-    assert_same(*judged)
+        acerl_np.load_policy("policy.npz")
 
 
 def test_functions_of_one_source_are_told_apart():
     def make(sign):
-        return acerl_np.feature(scale=1.0)(
-            lambda floor, vehicle, task: sign * floor.metres(vehicle, task)
-        )
+        own = lambda floor, vehicle, task: sign * floor.metres(vehicle, task)  # noqa: E731
+        return acerl_np.feature(scale=1.0)(own)
 
     near, far = make(-1.0), make(1.0)
     assert near.name != far.name
-    one, other = (
-        acerl_np.evaluate_policy(IndexPolicy([1.0], features=[own]), RECORDS, trials=1)
-        for own in (near, far)
-    )
+    one, other = (evaluate(IndexPolicy([1.0], features=[own])) for own in (near, far))
     assert one.makespan.mean() < other.makespan.mean()
     weights = {own_rules.way.name: -1.0, "slack": 2.0}
     assert IndexPolicy.of_weights(**weights).theta.tolist() == [2.0, -1.0]
@@ -423,16 +364,14 @@ def test_no_file_leads_to_another(tmp_path):
     """Neither a path nor a name without a hash is followed, and a rule's file holds a rule."""
     payload = tmp_path / "payload_of_a_test.py"
     payload.write_text("raise SystemExit('was run')\n")
-    own_rules.near.save(tmp_path / "policy.npz")
-    arrays = {**np.load(tmp_path / "policy.npz")}
+    arrays = own_rules.near.to_arrays()
     for name, message in (
         (f"{payload}:f", "expected module:name@hash"),
         ("own_rules:near", "expected module:name@hash"),
         (write_own(own_rules.unmarked), "no function with @acerl_np.rule"),
     ):
-        own = {k: v for k, v in arrays.items() if k not in ("kind", "format", "sha256", "form")}
         with pytest.raises(PolicyError, match=message):
-            type(own_rules.near).from_arrays({**own, "function": np.array(name)})
+            type(own_rules.near).from_arrays({**arrays, "function": np.array(name)})
     arrays = IndexPolicy([1.0], features=[own_rules.way]).to_arrays()
     arrays["features"] = np.frombuffer(f"{payload}:f".encode(), np.uint8)
     with pytest.raises(PolicyError, match="expected module:name@hash"):
@@ -444,8 +383,6 @@ def test_no_file_leads_to_another(tmp_path):
 def test_the_page_lists_what_a_floor_can_say():
     page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `floor\.(\w+)\(.*?\)` \| (.*) \|$", page, re.MULTILINE)
-    own = {
-        name: method.__doc__ for name, method in vars(Floor).items() if hasattr(method, "__code__")
-    }
+    own = {name: own.__doc__ for name, own in vars(Floor).items() if hasattr(own, "__code__")}
     expected = {name: words.rstrip(".") for name, words in own.items() if name[0] != "_" and words}
     assert dict(listed) == expected

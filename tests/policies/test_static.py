@@ -10,47 +10,25 @@ import numpy as np
 import pytest
 from damaged import check_damaged
 from episodes import play_static
+from tables_and_refusals import HEADER, list_unrefused, write
+from worlds import change, move, reorder
 
 import acerl_np
-from acerl_np import (
-    Dispatcher,
-    InputError,
-    Instance,
-    Layout,
-    PolicyError,
-    PolicyWarning,
-    StaticPlan,
-    TaskArrived,
-    VehicleIdle,
-    evaluate_policy,
-    fit_static,
-    load_instance,
-    load_layout,
-    load_policy,
-    load_suite,
-)
-from acerl_np.commands.main import main
+from acerl_np import Dispatcher, PolicyError, StaticPlan, evaluate_policy, fit_static, load_layout
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.static_search import PositionPlan, find_static
+from acerl_np.problem.goal import Goal
 from acerl_np.problem.packing import pack_json
+from acerl_np.problem.tables import build_problem
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of episodes")
 
 PLAN = StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": "STD"})
 
 
-def reorder(layout, order):
-    data = layout.to_dict()
-    return Layout.from_dict({**data, "vehicles": [data["vehicles"][v] for v in order]})
-
-
-def move(instance, layout):
-    return Instance.from_rows(instance.name, layout, instance.rows())
-
-
 @pytest.fixture(scope="module")
 def suite():
-    return load_suite("dmh-train")
+    return acerl_np.load_suite("dmh-train")
 
 
 def differing_fleet():
@@ -59,28 +37,24 @@ def differing_fleet():
     starts, speeds = ("carport", "st3", "st6"), (1.0, 2.0, 0.5)
     for vehicle, start, speed in zip(data["vehicles"], starts, speeds, strict=True):
         vehicle |= {"start": start, "speed": speed}
-    return Layout.from_dict(data)
-
-
-# The plan itself
+    return acerl_np.Layout.from_dict(data)
 
 
 def test_plans_that_are_none():
     assert PLAN.describe() == "v2 STD, v0 NVF, v1 EDD"
     assert StaticPlan(["a", "b"], {"b": "edd", "a": "FCFS"}).describe() == "a FCFS, b EDD"
     assert "\n" not in StaticPlan(("a\nb",), {"a\nb": "EDD"}).describe()
-    for order, rules, message in [
-        ((), {}, "order: read"),
-        ((1, 2), {1: "EDD", 2: "EDD"}, "order: read"),
-        (("a", "a"), {"a": "EDD"}, "order: 'a' again; expected each vehicle once"),
-        (("a", "b"), {"a": "EDD"}, "rules: expected one for each vehicle"),
-        (("a",), {"a": "EDD", "b": "EDD"}, "rules: expected one for each vehicle"),
-        (("a",), ["EDD"], "rules: expected one for each vehicle"),
-        (("a",), {"a": "LWT"}, "policy 'LWT': unknown; expected one of FCFS, EDD, NVF, STD"),
-        (("a",), {"a": 1}, "policy '1': unknown"),
-    ]:
-        with pytest.raises(PolicyError, match=message):
-            StaticPlan(order, rules)
+    cases = [
+        (((), {}), "order: read"),
+        (((1, 2), {1: "EDD", 2: "EDD"}), "order: read"),
+        ((("a", "a"), {"a": "EDD"}), "order: 'a' again; expected each vehicle once"),
+        ((("a", "b"), {"a": "EDD"}), "rules: expected one for each vehicle"),
+        ((("a",), {"a": "EDD", "b": "EDD"}), "rules: expected one for each vehicle"),
+        ((("a",), ["EDD"]), "rules: expected one for each vehicle"),
+        ((("a",), {"a": "LWT"}), "policy 'LWT': unknown; expected one of FCFS, EDD, NVF, STD"),
+        ((("a",), {"a": 1}), "policy '1': unknown"),
+    ]
+    assert list_unrefused(lambda given: StaticPlan(*given), cases, PolicyError) == []
 
 
 def test_damaged_plans_are_refused_in_one_line(tmp_path):
@@ -99,7 +73,7 @@ def test_damaged_plans_are_refused_in_one_line(tmp_path):
         ("plan", pack_json([[["a"], "EDD"]]), "plan: "),
         ("plan", pack_json(3), "plan: "),
     ]
-    check_damaged(path, rows, load_policy)
+    check_damaged(path, rows, acerl_np.load_policy)
 
 
 def test_a_fleet_of_other_vehicles_is_refused(suite):
@@ -110,7 +84,7 @@ def test_a_fleet_of_other_vehicles_is_refused(suite):
         ([*data["vehicles"], {**first, "id": "tug"}], "has 'tug' besides"),
         ([{**first, "id": "tug"}], "lacks 'v2', 'v0', 'v1' and has 'tug' besides"),
     ):
-        layout = Layout.from_dict({**data, "vehicles": vehicles})
+        layout = change(load_layout("dmh"), vehicles=vehicles)
         expected = f"the layout 'dmh' {words}; this static plan goes by the vehicles' ids"
         with pytest.raises(PolicyError) as caught:
             PLAN.check_layout(layout, "floor")
@@ -120,9 +94,6 @@ def test_a_fleet_of_other_vehicles_is_refused(suite):
         with pytest.raises(PolicyError, match=f"^dispatcher: {expected}"):
             Dispatcher(layout, PLAN)
     PLAN.check_layout(reorder(load_layout("dmh"), (2, 0, 1)), "floor")
-
-
-# Played
 
 
 def test_a_plan_goes_by_id_whatever_the_order_of_the_fleet(suite):
@@ -150,25 +121,55 @@ def test_a_plan_goes_by_id_whatever_the_order_of_the_fleet(suite):
 def test_a_plan_elsewhere_warns_but_not_of_the_order(suite):
     plan = replace(PLAN, origin=Origin.of(suite))
     Dispatcher(reorder(suite[0].layout, (2, 1, 0)), plan)
-    with pytest.warns(PolicyWarning, match="other starts, speeds or capacities") as caught:
+    with pytest.warns(acerl_np.PolicyWarning, match="other starts, speeds or capacities") as caught:
         Dispatcher(differing_fleet(), plan)
     assert [item.filename for item in caught] == [__file__]
 
 
-# Fitted
-
-
 @needs_jit
-def test_a_fitted_plan_is_the_best_on_its_training_records(suite):
+def test_the_best_plan_is_found_and_named_by_ids(suite):
+    best = find_static(suite)
+    assert best.candidates == 384
+    assert best.plan == PositionPlan(order=(1, 2, 0), rules=(3, 3, 3))
+    assert best.makespan.mean() == 1900.375
+    assert (best.tardiness < 50.0).sum() == 5
     plan = fit_static(suite)
     assert plan.describe() == "v1 STD, v2 STD, v0 STD"
     assert plan.origin == Origin.of(suite)
     assert plan.origin.history == tuple(suite)
+    best = find_static(suite, within_limit=True)
+    assert best.makespan.mean() == 1961.125
+    assert (best.tardiness < 50.0).all()
     within = fit_static(suite, within_limit=True)
-    assert within.describe() == "v1 EDD, v0 EDD, v2 EDD"
-    assert evaluate_policy(within, suite, trials=1).satisfied == 1.0
+    assert within.describe() == best.plan.describe() == "v1 EDD, v0 EDD, v2 EDD"
     with pytest.raises(PolicyError, match="below 1 s; expected a larger cost_limit"):
         fit_static(suite[:1], 1.0, True)
+
+
+def test_a_plan_within_the_limit_may_not_be_found(suite):
+    """As it leaves an episode unfinished, or its tardiness is never below the limit."""
+    for options in ({"horizon": 100.0}, {"goal": Goal(cost_limit=0.0)}):
+        assert find_static(suite[0], within_limit=True, **options) is None
+
+
+@needs_jit
+def test_a_large_fleet_is_searched_locally(suite, monkeypatch):
+    vehicles = [{"id": f"v{k}", "start": "carport"} for k in range(6)]
+    instance = move(suite[0], change(suite[0].layout, vehicles=vehicles))
+    built = []
+
+    def build(*arguments, **options):
+        built.append(arguments)
+        return build_problem(*arguments, **options)
+
+    monkeypatch.setattr("acerl_np.policies.static_search.build_problem", build)
+    found = find_static(instance, seed=3)
+    assert found.candidates > 4
+    assert len(built) == 1  # on a large floor tables take longer than episodes
+    monkeypatch.undo()
+    assert find_static(instance, seed=3).plan == found.plan
+    uniform = [PositionPlan(tuple(range(6)), (rule,) * 6) for rule in range(4)]
+    assert found.makespan[0] <= play_static(uniform, [instance])[0].min()
 
 
 @needs_jit
@@ -183,11 +184,10 @@ def test_fleets_of_training_may_be_listed_in_any_order(suite):
         ("v0", "v1", "v2"),
         ("v2", "v0", "v1"),
     ]
-    data = layout.to_dict()
-    two = Layout.from_dict({**data, "vehicles": data["vehicles"][:2]})
+    two = reorder(layout, (0, 1))
     with pytest.raises(PolicyError, match=r"DMH-02: vehicles v0, v1; expected those of DMH-01"):
         fit_static([suite[0], move(suite[1], two)])
-    with pytest.raises(InputError, match="no instances"):
+    with pytest.raises(acerl_np.InputError, match="no instances"):
         fit_static([])
 
 
@@ -209,130 +209,68 @@ def test_static_is_never_fitted_on_the_records_that_judge(suite, monkeypatch):
     assert fitted_on == ["DMH-04", "DMH-05"]
     expected = evaluate_policy(PLAN, suite[:1], trials=2)
     assert trials.makespan.tolist() == expected.makespan.tolist()
+    assert trials.decisions == expected.decisions
     with pytest.raises(PolicyError, match="training: given with a policy that needs none"):
         evaluate_policy("EDD", suite[:1], training=suite[1:2])
 
 
-# Live
-
-
-def drive(dispatcher):
-    """A few events; return all assignments."""
-    sites = [("st1", "st5"), ("st3", "st4"), ("st2", "st6"), ("st8", "st7"), ("st4", "st1")]
-    for k, (pickup, delivery) in enumerate(sites):
-        expiry = 400.0 - 30 * k
-        dispatcher.feed(TaskArrived(0.0, f"t{k}", pickup, delivery, expiry=expiry))
-    found = dispatcher.decide(0.0)
-    for time, vehicle in ((50.0, "v1"), (60.0, "v2"), (90.0, "v1")):
-        task = next(task for task, other in dispatcher.under_way.items() if other == vehicle)
-        dispatcher.feed(VehicleIdle(time, vehicle, sites[int(task[1:])][1]))
-        found += dispatcher.decide(time)
-    return found
-
-
-def test_a_dispatcher_follows_the_plan(tmp_path):
-    layout = load_layout("dmh")
-    dispatcher = Dispatcher(layout, PLAN)
-    found = drive(dispatcher)
-    assert [(item.vehicle, item.rule) for item in found] == [
-        ("v2", "STD"),
-        ("v0", "NVF"),
-        ("v1", "EDD"),
-        ("v1", "EDD"),
-        ("v2", "STD"),
-    ]
-    turned = reorder(layout, (2, 1, 0))
-    assert drive(Dispatcher(turned, PLAN)) == found
-    Dispatcher(turned, replace(PLAN, origin=Origin.of(load_instance("DMH-01")))).save(
-        tmp_path / "live.npz"
-    )
+def test_a_saved_dispatcher_keeps_its_plan(suite, tmp_path):
+    dispatcher = Dispatcher(suite[0].layout, replace(PLAN, origin=Origin.of(suite[:1])))
+    for k, expiry in enumerate((400.0, 370.0, 340.0)):
+        dispatcher.feed(acerl_np.TaskArrived(0.0, f"t{k}", "st1", f"st{k + 3}", expiry))
+    dispatcher.save(tmp_path / "live.npz")
     loaded = Dispatcher.load(tmp_path / "live.npz")
     assert loaded.policy == PLAN
     assert [item.name for item in loaded.policy.origin.history] == ["DMH-01"]
-    assert drive(loaded) == found
-
-
-def test_a_vehicle_that_may_carry_nothing_is_passed_over():
-    data = load_layout("dmh").to_dict()
-    for vehicle in data["vehicles"]:
-        vehicle["capacity"] = 5.0 if vehicle["id"] == "v2" else 50.0
-    dispatcher = Dispatcher(Layout.from_dict(data), PLAN)
-    dispatcher.feed(TaskArrived(0.0, "heavy", "st1", "st5", expiry=400.0, demand=20.0))
-    assert [tuple(item) for item in dispatcher.decide(0.0)] == [("v0", "heavy", "NVF")]
-    assert dispatcher.decide(1.0) == []
-
-
-# The program
+    found = loaded.decide(0.0)
+    by_plan = [("v2", "STD"), ("v0", "NVF"), ("v1", "EDD")]
+    assert [(item.vehicle, item.rule) for item in found] == by_plan
+    assert found == dispatcher.decide(0.0)
 
 
 @needs_jit
-def test_the_command_says_what_static_was_fitted_on(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    words = ["evaluate", "EDD", "static", "--trials", "1"]
-    assert main([*words, "--suite", "dmh-test"]) == 0
-    out = capsys.readouterr().out.splitlines()
+def test_the_command_says_what_static_was_fitted_on(empty, run):
+    words = "evaluate EDD static --trials 1 --suite"
+    out = run(f"{words} dmh-test").out.splitlines()
     assert out[3].startswith("Static (fitted on dmh-train) ")
     assert "Static (fitted on dmh-train): v1 STD, v2 STD, v0 STD" in out
-    words = [*words, "--suite", "dmh-train", "--format", "json"]
     for fit, label in (
-        (["dmh-test"], "dmh-test"),
-        (["DMH-09", "DMH-10", "DMH-11", "DMH-12"], "DMH-09, DMH-10, DMH-11, ... (4)"),
+        ("dmh-test", "dmh-test"),
+        ("DMH-09 DMH-10 DMH-11 DMH-12", "DMH-09, DMH-10, DMH-11, ... (4)"),
     ):
-        assert main([*words, "--fit", *fit]) == 0
-        captured = capsys.readouterr()
-        rows = json.loads(captured.out)
-        assert f"Static (fitted on {label})" in [row["policy"] for row in rows]
-        assert captured.err.startswith(f"Static (fitted on {label}): v")
+        found = run(f"{words} dmh-train --format json --fit {fit}")
+        labels = [row["policy"] for row in json.loads(found.out)]
+        assert f"Static (fitted on {label})" in labels
+        assert found.err.startswith(f"Static (fitted on {label}): v")
 
 
 @needs_jit
-def test_static_on_own_records_needs_others(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    lines = ["task,pickup,delivery,arrival_time,expiry_time", "a,st1,st5,0,500", "b,st2,st4,9,500"]
+def test_static_on_own_records_needs_others(empty, run):
     for name in ("week1.csv", "week2.csv"):
-        (tmp_path / name).write_text("\n".join(lines))
-    words = ["evaluate", "Static", "week2.csv", "--layout", "dmh", "--trials", "1"]
-    assert main(words) == 2
-    assert (
-        capsys.readouterr()
-        .err.splitlines()[-1]
-        .endswith(
-            "Static: no records to fit it on; expected --fit TASKS.csv or a bundled suite "
-            "(other records than those that judge it)"
-        )
+        write(empty / name, HEADER, "a,st1,st5,0,500", "b,st2,st4,9,500")
+    words = "evaluate Static week2.csv --layout dmh --trials 1"
+    line = (
+        "Static: no records to fit it on; expected --fit TASKS.csv or a bundled suite "
+        "(other records than those that judge it)"
     )
-    assert main([*words, "--fit", "week1.csv"]) == 0
-    assert "Static (fitted on week1)" in capsys.readouterr().out
-    assert main(["evaluate", "EDD", "--fit", "DMH-01"]) == 2
-    assert "--fit: given without Static" in capsys.readouterr().err
+    assert run(words, 2).err.rstrip().endswith(line)
+    assert "Static (fitted on week1)" in run(f"{words} --fit week1.csv").out
+    assert "--fit: given without Static" in run("evaluate EDD --fit DMH-01", 2).err
     # A bundled record on a floor of one's own is no bundled one.
-    layout = differing_fleet().to_dict()
-    (tmp_path / "floor.json").write_text(json.dumps(layout))
-    words = ["evaluate", "Static", "DMH-01", "--layout", "floor.json", "--trials", "1"]
-    assert main(words) == 2
-    capsys.readouterr()
-    assert main([*words, "--fit", "DMH-02"]) == 0
-    assert capsys.readouterr().err == ""
-    assert main([*words, "--fit", "dmh-train"]) == 0
-    assert capsys.readouterr().err.startswith(
-        "Static: DMH-01: fleet: trained for v0, v1, v2 (hash "
-    )
+    (empty / "floor.json").write_text(json.dumps(differing_fleet().to_dict()))
+    words = "evaluate Static DMH-01 --layout floor.json --trials 1"
+    run(words, 2)
+    assert run(f"{words} --fit DMH-02").err == ""
+    fleet = "Static: DMH-01: fleet: trained for v0, v1, v2 (hash "
+    assert run(f"{words} --fit dmh-train").err.startswith(fleet)
 
 
 @needs_jit
-def test_the_command_reads_a_plan(tmp_path, monkeypatch, capsys, suite):
-    monkeypatch.chdir(tmp_path)
+def test_the_command_reads_a_plan(empty, run, suite):
     replace(PLAN, origin=Origin.of(suite)).save("plan.npz")
-    words = ["evaluate", "plan.npz", "DMH-09", "--trials", "1"]
-    assert main(words) == 0
-    captured = capsys.readouterr()
-    expected = evaluate_policy(PLAN, acerl_np.load_instance("DMH-09"), trials=1)
-    cell = f"{expected.makespan[0, 0]:.1f}/{expected.tardiness[0, 0]:.1f}"
-    assert cell in captured.out
-    assert "plan.npz: v2 STD, v0 NVF, v1 EDD" in captured.out.splitlines()
-    assert captured.err == ""
-    layout = load_layout("dmh").to_dict()
-    layout["vehicles"] = layout["vehicles"][:2]
-    (tmp_path / "two.json").write_text(json.dumps(layout))
-    assert main([*words, "--layout", "two.json"]) == 2
-    assert "plan.npz: DMH-09: the layout 'dmh' lacks 'v2'" in capsys.readouterr().err
+    words = "evaluate plan.npz DMH-09 --trials 1"
+    found = run(words)
+    assert "plan.npz: v2 STD, v0 NVF, v1 EDD" in found.out.splitlines() and found.err == ""
+    (empty / "two.json").write_text(json.dumps(reorder(load_layout("dmh"), (0, 1)).to_dict()))
+    line = "plan.npz: DMH-09: the layout 'dmh' lacks 'v2'"
+    assert line in run(f"{words} --layout two.json", 2).err

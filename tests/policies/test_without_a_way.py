@@ -10,9 +10,8 @@ from acerl_np.kernels.state import NEVER, count_ticks
 from acerl_np.live.events import TaskArrived
 from acerl_np.policies.rules import RULES, RulePolicy
 
-POLICIES = {name: RulePolicy(name) for name in RULES} | {
-    "index": IndexPolicy.of_weights(approach=-1.0)
-}
+POLICIES = {name: RulePolicy(name) for name in RULES}
+POLICIES["index"] = IndexPolicy.of_weights(approach=-1.0)
 each_policy = pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES)
 
 

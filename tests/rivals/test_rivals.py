@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import fields, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import naive_rivals as naive
 import numpy as np
 import pytest
 from tables_and_refusals import list_unrefused
+from trainings import damage, put
+from worlds import change, make_task
 
 import acerl_np
 from acerl_np import CheckpointError, ConfigError, Instance, Layout
@@ -26,7 +29,7 @@ from acerl_np.rivals.rcpom import RCPOM
 from acerl_np.rivals.sac import SAC, Replay
 from acerl_np.rivals.settings import OffPolicySettings, RewardConstrainedSettings, Settings
 from acerl_np.rivals.training import LEARNERS
-from acerl_np.support.files import read_arrays, write_arrays
+from acerl_np.support.files import read_arrays
 from acerl_np.training.checkpoint import pack
 
 BASE = tuple(LEARNERS)
@@ -42,12 +45,8 @@ def line(vehicles, rows, slots=2):
     fleet = [{"id": f"v{k}", "start": start} for k, start in enumerate(vehicles)]
     edges = [{"a": "a", "b": "b"}, {"a": "b", "b": "c"}]
     layout = {"format": 1, "name": "line", "task_slots": slots, "sites": sites, "edges": edges}
-    names = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
-    return Instance.from_rows(
-        "line",
-        Layout.from_dict({**layout, "vehicles": fleet}),
-        [dict(zip(names, row, strict=True)) for row in rows],
-    )
+    layout = Layout.from_dict({**layout, "vehicles": fleet})
+    return Instance.from_rows("line", layout, [make_task(*row) for row in rows])
 
 
 def conflict():
@@ -154,9 +153,6 @@ def test_episodes_with_random_breakdowns_go_on_where_they_were():
     assert len(set(first._numbers.tolist())) == 3
 
 
-# What deals the records
-
-
 def test_the_adaptive_sampler_is_told_every_finished_episode():
     trainer = small_run("appo", steps=3_000)
     trainer.run()
@@ -235,9 +231,8 @@ def test_the_replay_buffer_returns_the_latest_steps_with_their_masks():
             ago, b = divmod(k, 2)
             own = steps[t - ago]
             known = steps[t - ago :]
-            total, taken, ended = naive.n_step(
-                [x[2][b] for x in known], [x[3][b] for x in known], 0, 2, 0.9
-            )
+            rewards, overs = ([x[part][b] for x in known] for part in (2, 3))
+            total, taken, ended = naive.n_step(rewards, overs, 0, 2, 0.9)
             after = known[taken - 1][4]
             assert sample.mask[0].tolist() == own[0].mask[b].tolist()
             assert sample.next_mask[0].tolist() == after.mask[b].tolist()
@@ -304,9 +299,8 @@ def test_shaping_telescopes_to_the_first_potential():
 
 
 def test_rcpoms_multiplier_follows_the_violation():
-    own = RewardConstrainedSettings(
-        multiplier=0.5, multiplier_rate=0.01, episodes=2, collect=2, repeats=1, cost_limit=50.0
-    )
+    few = {"episodes": 2, "collect": 2, "repeats": 1, "cost_limit": 50.0}
+    own = RewardConstrainedSettings(multiplier=0.5, multiplier_rate=0.01, **few)
     learner = RCPOM(TASK, own)
     rng = np.random.default_rng(0)
     expected = 0.5
@@ -364,40 +358,32 @@ def test_an_episode_that_cannot_end_counts_as_twice_its_time():
     assert episodes.sampler.get_state()["valid"].tolist() == [0]
 
 
-# What they refuse
-
-
 def test_misuse():
-    layout = Layout.from_dict(
-        {**conflict().layout.to_dict(), "vehicles": [{"id": "v", "start": "a", "capacity": 1}]}
-    )
-    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
-    heavy = Instance.from_rows("heavy", layout, [{**row, "demand": 2}], servable=False)
+    layout = change(conflict().layout, vehicles=[{"id": "v", "start": "a", "capacity": 1}])
+    row = make_task("t", "a", "b", 0, 9, demand=2)
+    heavy = Instance.from_rows("heavy", layout, [row], servable=False)
     train = lambda given: acerl_np.rivals.train(**{"algorithm": "ppo", **given})  # noqa: E731
     instances = [({"instances": []}, "no instances"), ({"instances": [conflict(), heavy]}, "heavy")]
     assert list_unrefused(train, instances) == []
+    others = RewardConstrainedSettings()
     options = [
         ({"settings": {"alpha": 0.1}}, "alpha: no such setting; expected one of hidden"),
         ({"settings": {"collect": 19}}, "collect: read 19; expected at least one step of each of "),
         ({"algorithm": "dqn"}, "algorithm: read 'dqn'; expected one of ppo, sac"),
         *(({"steps": steps}, "steps: read") for steps in (0, 2.5, "many", None, 10**13)),
         ({"seed": -1}, "seed"),
-        (
-            {"algorithm": "sac", "settings": RewardConstrainedSettings()},
-            "expected OffPolicySettings for sac",
-        ),
+        ({"algorithm": "sac", "settings": others}, "expected OffPolicySettings for sac"),
     ]
     cases = [({"instances": conflict(), **given}, line) for given, line in options]
     assert list_unrefused(train, cases, ConfigError) == []
 
 
-def list_taken(path, arrays, cases):
+def list_taken(path, cases):
     """What is taken, or refused otherwise, of changes of a checkpoint, each with words of its line."""
 
     def resume(changes):
-        changed = {**arrays, **changes}
-        write_arrays(path, {name: array for name, array in changed.items() if array is not None})
-        RivalTrainer.resume(path)
+        damage(path, path.with_name("damaged.npz"), changes)
+        RivalTrainer.resume(path.with_name("damaged.npz"))
 
     return list_unrefused(resume, cases, CheckpointError)
 
@@ -406,9 +392,9 @@ def list_taken(path, arrays, cases):
 def test_damaged_checkpoints_are_refused(name, tmp_path):
     trainer = small_run(name, steps=404)
     trainer.run()
-    trainer.save(tmp_path / "run.npz")
-    arrays, cases = read_arrays(tmp_path / "run.npz", CheckpointError), []
-    for key, array in arrays.items():
+    path, cases = tmp_path / "run.npz", []
+    trainer.save(path)
+    for key, array in read_arrays(path, CheckpointError).items():
         if key.startswith("state."):
             others = [array[:-1], array.astype(np.complex128)] if array.size else []
             cases += [({key: other}, "") for other in (*others, None)]
@@ -418,8 +404,8 @@ def test_damaged_checkpoints_are_refused(name, tmp_path):
     }.get(name, [])
     impossible += [("learner.counts", 10**9, "learner.counts: read")] * (name == "sac")
     for key, value, line in impossible:
-        cases.append(({f"state.{key}": np.full_like(arrays[f"state.{key}"], value)}, line))
-    assert list_taken(tmp_path / "damaged.npz", arrays, cases) == []
+        cases.append(({f"state.{key}": partial(np.full_like, fill_value=value)}, line))
+    assert list_taken(path, cases) == []
 
 
 def test_checkpoints_of_another_kind_are_refused(tmp_path):
@@ -433,9 +419,8 @@ def test_checkpoints_of_another_kind_are_refused(tmp_path):
     trainer.save(path)
     with pytest.raises(CheckpointError, match="holds rival checkpoint"):
         acerl_np.ACERL.resume(path)
-    arrays = read_arrays(path, CheckpointError)
-    total = {"state.sampler.total": np.full_like(arrays["state.sampler.total"], np.nan)}
-    assert list_taken(tmp_path / "x.npz", arrays, [(total, "sampler.total: not finite")]) == []
+    total = {"state.sampler.total": put(np.nan)}
+    assert list_taken(path, [(total, "sampler.total: not finite")]) == []
     with pytest.raises(CheckpointError, match="has 400 steps already"):
         RivalTrainer.resume(path, steps=200)
     more = RivalTrainer.resume(path, steps=800)

@@ -5,18 +5,15 @@ import json
 import numba
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tables_and_refusals import list_unrefused
 from trainings import damage, edit_json, load_instances, put, shorten
 
-from acerl_np import (
-    ACERL,
-    CheckpointError,
-    Config,
-    ConfigError,
-    IndexPolicy,
-    evaluate_policy,
-)
+import acerl_np
+from acerl_np import ACERL, Config
 from acerl_np.policies.index import NAMES
+from acerl_np.training.average import Average
 
 JIT = not numba.config.DISABLE_JIT
 SMALL = {"population": 6 if JIT else 4, "records_per_member": 3 if JIT else 2, "curve_every": 2}
@@ -59,21 +56,17 @@ def test_every_option_reaches_the_training():
     assert len(set(thetas)) == len(thetas)
 
 
-# What is trained
-
-
 def test_training_by_the_preset_gets_better():
     instances = load_instances()
     trainer = ACERL(instances, make_config(decisions=40_000 if JIT else 200), seed=0, threads=1)
     start = trainer.policy
-    assert isinstance(start, IndexPolicy)
+    assert isinstance(start, acerl_np.IndexPolicy)
     assert dict(zip(start.features, start.theta.tolist(), strict=True))["approach"] == -1.0
     trainer.run()
     assert trainer.policy.origin.history == tuple(instances)
     if JIT:
-        before, after = (
-            evaluate_policy(policy, instances, trials=1) for policy in (start, trainer.policy)
-        )
+        both = (start, trainer.policy)
+        before, after = (acerl_np.evaluate_policy(policy, instances, trials=1) for policy in both)
         assert after.makespan.mean() < before.makespan.mean() - 20.0
 
 
@@ -125,6 +118,25 @@ def test_steps_beyond_the_end_keep_the_number_of_records(tmp_path):
     assert stopped.search.mean.tobytes() == straight.search.mean.tobytes()
 
 
+@given(st.integers(1, 60), st.sampled_from([np.float32, np.float64]), st.integers(0, 2**32 - 1))
+def test_the_average_is_a_weighted_mean_and_goes_on_as_it_was(n, dtype, seed):
+    """The weights grow with the third power."""
+    means = np.random.default_rng(seed).normal(size=(n, 3)).astype(dtype)
+    average, stopped = Average(np.full(3, 9.0, dtype)), Average(np.full(3, 9.0, dtype))
+    assert average.theta.tolist() == [9.0] * 3  # until one is added
+    for generation, mean in enumerate(means, 1):
+        average.add(mean, generation)
+        stopped.add(mean, generation)
+        packed = stopped.pack()["average"]
+        stopped = Average(np.zeros(3, dtype))
+        stopped.restore(packed)
+    weights = [t * (t + 1) * (t + 2) for t in range(1, n + 1)]  # about t cubed
+    expected = np.average(means.astype(float), axis=0, weights=weights)
+    np.testing.assert_allclose(average.theta, expected, atol=1e-12 if dtype is np.float64 else 2e-7)
+    assert average.theta.dtype == stopped.theta.dtype == dtype
+    assert average.theta.tobytes() == stopped.theta.tobytes()
+
+
 # Presets and ranges
 
 
@@ -160,7 +172,7 @@ def test_presets():
     ],
 )
 def test_presets_that_are_none(name, options, message):
-    with pytest.raises(ConfigError, match=f"^{message}") as caught:
+    with pytest.raises(acerl_np.ConfigError, match=f"^{message}") as caught:
         Config.preset(name, **options)
     assert "\n" not in str(caught.value)
 
@@ -184,9 +196,6 @@ def test_options_survive_a_round_trip(config):
     assert config.features in (None, (NAMES[0], NAMES[3]))  # in one order
 
 
-# Damaged checkpoints
-
-
 @pytest.mark.parametrize("spread", SPREADS)
 def test_damaged_checkpoints_are_refused(spread, tmp_path):
     n, run = len(NAMES), tmp_path / "run.npz"
@@ -203,9 +212,8 @@ def test_damaged_checkpoints_are_refused(spread, tmp_path):
     ]
     if spread != "one":  # what spreads refuse of themselves
         arrays = ("size", "covariance", "size_path", "shape_path")
-        faults += [
-            (f"spread.{x}", y, NONE) for x in arrays for y in (None, put(np.nan), put(1e300))
-        ]
+        changes = (None, put(np.nan), put(1e300))
+        faults += [(f"spread.{x}", change, NONE) for x in arrays for change in changes]
         faults += [("spread.updates", change, NONE) for change in (None, np.array(-1))]
     cases = [({f"state.{name}": change}, part) for name, change, part in faults]
     if spread == "full":
@@ -216,4 +224,4 @@ def test_damaged_checkpoints_are_refused(spread, tmp_path):
         damage(run, tmp_path / "damaged.npz", changes)
         ACERL.resume(tmp_path / "damaged.npz", threads=1)
 
-    assert list_unrefused(resume, cases, CheckpointError) == []
+    assert list_unrefused(resume, cases, acerl_np.CheckpointError) == []

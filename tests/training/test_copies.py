@@ -1,4 +1,4 @@
-"""Copies of trainers and simulators: they go on to the same bytes, and share nothing with the original."""
+"""Copies of trainers, and torn steps: they go on to the same bytes, and share nothing with the original."""
 
 import copy
 import hashlib
@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 from trainings import (
     COPIES,
@@ -20,7 +19,7 @@ from trainings import (
 )
 
 import acerl_np
-from acerl_np import ACERL, CheckpointError, Config, Simulator
+from acerl_np import ACERL, CheckpointError, Config
 from acerl_np.problem.packing import pack_json, unpack_json
 from acerl_np.rivals import RivalTrainer
 from acerl_np.support.files import read_arrays, write_arrays
@@ -42,21 +41,6 @@ def test_a_copy_leaves_the_executor_with_the_original():
         assert find_theta(other) == find_theta(trainer)
         assert history_without_seconds(other) == history_without_seconds(trainer)
         assert other._workers._helpers is not trainer._workers._helpers
-
-
-@pytest.mark.parametrize("make_copy", COPIES.values(), ids=COPIES)
-def test_a_copied_simulator_goes_on_alike(make_copy):
-    simulator = Simulator(acerl_np.load_suite("dmh-train"))
-    for _ in range(5):
-        simulator.step(simulator.action_mask.argmax(axis=1))
-    other = make_copy(simulator)
-    before = other.time
-    while not simulator.done.all():
-        simulator.step(simulator.action_mask.argmax(axis=1))
-    assert np.array_equal(other.time, before)
-    while not other.done.all():
-        other.step(other.action_mask.argmax(axis=1))
-    assert np.array_equal(other.makespan, simulator.makespan)
 
 
 # Steps that are torn

@@ -111,9 +111,8 @@ def test_workers_need_none_of_it():
 def test_a_sampler_itself_is_copied():
     mine = own_goals.Turns(2, 3)
     config = {**TEXTS, "sampler": mine}
-    assert (
-        tell(run("network", config)) == tell(run("network", config)) == tell(run("network", TEXTS))
-    )
+    one, again, built_in = (tell(run("network", x)) for x in (config, config, TEXTS))
+    assert one == again == built_in
     assert not mine.count.any() and start("network", config).sampler is not mine
 
 
@@ -208,9 +207,8 @@ def test_what_has_changed_or_gone_is_told_in_a_line(module, tmp_path):
     del sys.modules["fleeting"]
     module.write_text("def fast(measures):\n    return measures.makespan + 1\n")
     importlib.invalidate_caches()
-    with pytest.raises(
-        CheckpointError, match=r"objective: fleeting:fast: its source has changed since"
-    ):
+    words = "objective: fleeting:fast: its source has changed since"
+    with pytest.raises(CheckpointError, match=words):
         ACERL.resume(tmp_path / "run.npz")
     assert "fleeting" not in sys.modules
     module.unlink()

@@ -1,10 +1,13 @@
-"""One training split over workers: the same bytes for any number and kind of them."""
+"""One training split over workers: the same bytes for any number and kind of them.
 
-import os
-import signal
+That killed workers lose nothing is tested where they are: `support.test_team`.
+"""
+
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 
+import own_rules
 import pytest
+from trainings import read_state
 
 import acerl_np
 from acerl_np.support.errors import WorkerError
@@ -24,21 +27,20 @@ CONFIGS = {
 
 
 def make_config(name):
-    if name == "index":
-        return acerl_np.Config.preset("best", decisions=4_000, records_per_member=2)
+    if name not in CONFIGS:
+        own = {"features": [own_rules.way, "slack"]} if name == "own feature" else {}
+        return acerl_np.Config.preset("best", decisions=4_000, records_per_member=2, **own)
     return acerl_np.Config(**CONFIGS[name])
 
 
-def train(name, executor=None, seed=5):
-    trainer = acerl_np.ACERL(SUITE, make_config(name), seed=seed, executor=executor)
+def start(name, executor=None):
+    return acerl_np.ACERL(SUITE, make_config(name), seed=5, executor=executor)
+
+
+def train(name):
+    trainer = start(name)
     trainer.run()
     return trainer
-
-
-def bytes_of(trainer):
-    history = [(item.return_mean, item.cost_mean, item.counts) for item in trainer.history]
-    curve = [point.makespan.tolist() for point in trainer.curve]
-    return trainer.policy.theta.tobytes(), trainer.search.mean.tobytes(), repr((history, curve))
 
 
 @pytest.fixture(scope="module")
@@ -48,37 +50,21 @@ def processes():
     team.close()
 
 
-@pytest.mark.parametrize("name", [*CONFIGS, "index"])
+@pytest.mark.parametrize("name", [*CONFIGS, "index", "own feature"])
 def test_the_same_bytes_on_any_workers(name, processes, tmp_path):
-    alone = bytes_of(train(name))
+    path = tmp_path / "run.npz"
+    alone = read_state(train(name), path)
     with ThreadPoolExecutor(3) as threads:
-        trainer = acerl_np.ACERL(SUITE, make_config(name), seed=5, executor=threads)
+        trainer = start(name, threads)
         trainer.step()
-        trainer.save(tmp_path / "run.npz")
+        trainer.save(path)
         trainer.run()
-    assert bytes_of(trainer) == alone
+    assert read_state(trainer, tmp_path / "other.npz") == alone
     assert (sum(item.failed for item in trainer.history) > 0) == (name == "unfinished")
     # The checkpoint goes on with other workers.
-    resumed = acerl_np.ACERL.resume(tmp_path / "run.npz", executor=processes)
+    resumed = acerl_np.ACERL.resume(path, executor=processes)
     resumed.run()
-    assert bytes_of(resumed) == alone
-
-
-def test_killed_workers_change_nothing(processes):
-    trainer = acerl_np.ACERL(SUITE, make_config("network"), seed=5, executor=processes)
-    killed = set()
-
-    def kill():
-        if not killed and processes.pids:
-            killed.update(processes.pids)
-            for pid in killed:  # so that none can do the rest
-                os.kill(pid, signal.SIGKILL)
-
-    processes.watch = kill
-    trainer.run()
-    processes.watch = None
-    assert killed and not killed & processes.pids
-    assert bytes_of(trainer) == bytes_of(train("network"))
+    assert read_state(resumed, path) == alone
 
 
 class Here(Executor):
@@ -98,26 +84,28 @@ class Here(Executor):
 
 
 def test_a_training_whose_workers_fail_can_be_saved_and_goes_on(tmp_path):
-    trainer = acerl_np.ACERL(SUITE, make_config("network"), seed=5, executor=Here(fails=True))
+    trainer = start("network", Here(fails=True))
     with pytest.raises(WorkerError, match="a task has failed: ZeroDivisionError: broken") as caught:
         trainer.run()
     assert "\n" not in str(caught.value)
     assert trainer.generation == 0
-    trainer.save(tmp_path / "run.npz")
-    resumed = acerl_np.ACERL.resume(tmp_path / "run.npz")
+    path = tmp_path / "run.npz"
+    trainer.save(path)
+    resumed = acerl_np.ACERL.resume(path)
     resumed.run()
-    assert bytes_of(resumed) == bytes_of(train("network"))
+    assert read_state(resumed, path) == read_state(train("network"), path)
 
 
-def test_a_worker_that_has_forgotten_a_training_makes_its_tables_anew():
-    trainer = acerl_np.ACERL(SUITE, make_config("network"), seed=5, executor=Here())
+def test_a_worker_that_has_forgotten_a_training_makes_its_tables_anew(tmp_path):
+    trainer = start("network", Here())
     trainer.step()
     for k in range(2 * remote.KEPT):
         config = acerl_np.Config(population=2, hidden=(2,), generations=1, p_f=0.1 + k / 100)
         acerl_np.ACERL(SUITE, config, executor=Here()).run()
     assert remote._KEPT.find.cache_info().currsize == remote.KEPT
     trainer.run()
-    assert bytes_of(trainer) == bytes_of(train("network"))
+    path = tmp_path / "run.npz"
+    assert read_state(trainer, path) == read_state(train("network"), path)
 
 
 def test_a_split_that_does_not_pay_is_said_once():

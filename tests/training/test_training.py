@@ -13,18 +13,8 @@ import pytest
 from tables_and_refusals import list_unrefused
 from trainings import damage, edit_json, load_instances, outcome, put, read_state, same_trials
 
-from acerl_np import (
-    ACERL,
-    CheckpointError,
-    Config,
-    ConfigError,
-    InputError,
-    Instance,
-    Policy,
-    PolicyError,
-    Simulator,
-    evaluate_policy,
-)
+import acerl_np
+from acerl_np import ACERL, CheckpointError, Config, ConfigError, evaluate_policy
 from acerl_np.evolution import Strategy
 from acerl_np.kernels.network import make_network
 from acerl_np.kernels.random import CURVE
@@ -51,9 +41,8 @@ def make_config(**options):
 
 
 def train(instances=None, seed=0, threads=1, tile=None, **options):
-    trainer = ACERL(
-        instances or load_instances(), make_config(**options), seed=seed, threads=threads, tile=tile
-    )
+    how = {"seed": seed, "threads": threads, "tile": tile}
+    trainer = ACERL(instances or load_instances(), make_config(**options), **how)
     trainer.run()
     return trainer
 
@@ -94,16 +83,21 @@ def test_resuming_with_more_or_fewer_generations(tmp_path):
     assert again.done and again.generation == again.config.generations == GENERATIONS + 3
 
 
-def test_seconds_go_on_after_a_stop(tmp_path):
-    path = tmp_path / "run.npz"
+def test_a_history_goes_on_and_lacks_means_only_where_members_did_not_finish(tmp_path):
+    path, other = tmp_path / "run.npz", tmp_path / "other.npz"
     trainer = train(generations=1)
     trainer.save(path)
     assert ACERL.resume(path).history[0].seconds == trainer.history[0].seconds > 0
-    damage(path, path, {"state.history": put(5000.0, where=2)})
-    resumed = ACERL.resume(path, generations=2, threads=1)
+    damage(path, other, {"state.history": put(5000.0, where=2)})
+    resumed = ACERL.resume(other, generations=2, threads=1)
     resumed.run()
     first, second = (record.seconds for record in resumed.history)
     assert first == 5000.0 < second
+    damage(path, other, {"state.history": put(np.nan, where=3)})
+    with pytest.raises(CheckpointError, match="history: not finite"):
+        ACERL.resume(other)
+    damage(other, other, {"state.failed": put(trainer.config.population)})
+    assert np.isnan(ACERL.resume(other).history[0].return_mean)
 
 
 def settle(**values):
@@ -148,39 +142,20 @@ def test_files_that_hold_no_checkpoint_are_refused(tmp_path):
         ACERL.resume(path, threads=0)
 
 
-def test_means_may_be_missing_only_where_members_did_not_finish(tmp_path):
-    path = tmp_path / "run.npz"
-    trainer = train(generations=1)
-    trainer.save(path)
-    damage(path, path, {"state.history": put(np.nan, where=3)})
-    with pytest.raises(CheckpointError, match="history: not finite"):
-        ACERL.resume(path)
-    damage(path, path, {"state.failed": put(trainer.config.population)})
-    assert np.isnan(ACERL.resume(path).history[0].return_mean)
-
-
 # A generation by hand
 
 
 def play_episode(instance, policy, theta, key):
     """One episode through the simulator, a float64 network and keyed draws."""
-    simulator = Simulator(
-        instance,
-        scaling=policy.scaling,
-        task_slots=policy.task_slots,
-        n_vehicles=policy.n_vehicles,
-        slots=policy,
-    )
-    decisions = 0
+    simulator, decisions = acerl_np.Simulator(instance, policy=policy), 0
     while not simulator.done[0]:
         mask = simulator.action_mask[0]
         logits = naive.forward(policy.sizes, theta, simulator.observation[0])
         if key is None:
             action = np.flatnonzero(mask)[logits[mask].argmax()]
         else:
-            action = naive.invert(
-                naive.masked_softmax(logits, mask), naive.uniform(key, decisions, 0)
-            )
+            uniform = naive.uniform(key, decisions, 0)
+            action = naive.invert(naive.masked_softmax(logits, mask), uniform)
         simulator.step([action])
         decisions += 1
     return simulator.makespan[0], simulator.tardiness[0], decisions
@@ -219,9 +194,8 @@ def test_each_episode_of_a_member_is_that_in_the_simulator(dealt, antithetic, ti
         **{"seed": seed, "population": len(dealt), "noise_std": sigma, "antithetic": antithetic},
     )
     strategy.generation = generation
-    told = play_population(
-        instances, strategy.theta, sigma, seed, generation, antithetic, dealt, tile=tile
-    )
+    own = strategy.theta, sigma, seed, generation, antithetic
+    told = play_population(instances, *own, dealt, tile=tile)
     policy = train(generations=0).policy
     # A pair shares its noise and its instance, but not its draws of actions.
     for member, theta in enumerate(strategy.ask()):
@@ -246,9 +220,8 @@ class SlowTrainer:
 
     def step(self):
         config = self.config
-        sigma = config.noise_std * config.noise_decay ** (
-            (self.generation + 1) // config.noise_decay_every
-        )
+        n_decays = (self.generation + 1) // config.noise_decay_every
+        sigma = config.noise_std * config.noise_decay**n_decays
         pair = 2 if config.antithetic else 1
         dealt = self.buffers.assign(
             config.population // pair, self.seed, self.generation, config.alpha_u, config.advantage
@@ -347,10 +320,8 @@ def test_a_callback_sees_every_generation_and_may_stop():
 
 def test_one_instance_needs_no_list_and_the_policy_fits_its_floor():
     instance = load_instances()[0]
-    alone = train(instance, generations=1)
-    listed = train([instance], generations=1)
-    policy = alone.policy
-    assert policy.theta.tobytes() == listed.strategy.theta.tobytes()
+    policy, listed = (train(given, generations=1).policy for given in (instance, [instance]))
+    assert policy.theta.tobytes() == listed.theta.tobytes()
     assert policy.sizes.tolist() == [219, *HIDDEN, 12]
     with pytest.raises(ValueError, match="read-only"):  # sums of it are kept
         policy.theta[:] = 0
@@ -367,9 +338,9 @@ def test_unusable_instances_and_seeds_are_refused():
     assert list_unrefused(lambda given: ACERL(**{"instances": [instance], **given}), cases) == []
     names = ("DMH-01", ["DMH-01"], 3, [3], None)
     cases = [(wrong, "; expected what load_instance") for wrong in names]
-    for use in (Simulator, ACERL, lambda given: evaluate_policy("EDD", given)):
+    for use in (acerl_np.Simulator, ACERL, lambda given: evaluate_policy("EDD", given)):
         assert list_unrefused(use, cases) == []
-    with pytest.raises(InputError, match="no instances"):
+    with pytest.raises(acerl_np.InputError, match="no instances"):
         evaluate_policy("EDD", [])
 
 
@@ -495,19 +466,20 @@ def small_policy(seed=0):
 
 
 def test_an_evaluated_episode_is_its_episode_in_the_simulator():
+    """Drawn by nothing but seed, content and number of the trial; a greedy one by none of them."""
     instances, trained = load_instances(), small_policy()
+    renamed = acerl_np.Instance.from_rows("other", instances[0].layout, instances[0].rows())
     # The features are scaled by the policy's constants, not by those of the floor.
-    policy = Policy(
-        trained.theta,
-        hidden=HIDDEN,
-        task_slots=trained.task_slots,
-        n_vehicles=trained.n_vehicles,
-        scaling=trained.scaling * np.linspace(0.5, 3.0, 12),
-    )
-    trials = evaluate_policy(policy, instances, trials=2, seed=7)
-    assert not same_trials(trials, evaluate_policy(trained, instances, trials=2, seed=7))
+    scaling = trained.scaling * np.linspace(0.5, 3.0, 12)
+    policy = acerl_np.Policy(trained.theta, **{**trained.options, "scaling": scaling})
+    trials = evaluate_policy(policy, [*instances, renamed], trials=2, seed=7)
+    assert trials.makespan[-1].tolist() == trials.makespan[0].tolist()
+    alone = evaluate_policy(trained, instances, trials=2, seed=7)
+    assert trials.makespan[:-1].tolist() != alone.makespan.tolist()
+    greedy = [evaluate_policy(policy, instances, trials=2, greedy=True, seed=k) for k in (0, 9)]
+    assert same_trials(*greedy)
     decisions = 0
-    for i, instance in enumerate(instances):
+    for i, instance in enumerate([*instances, renamed]):
         content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), "big", signed=True)
         for trial in range(2):
             key = naive.stream_key(7, naive.EVALUATION, content, trial)
@@ -515,38 +487,22 @@ def test_an_evaluated_episode_is_its_episode_in_the_simulator():
             *played, n = play_episode(instance, policy, policy.theta, key)
             assert [trials.makespan[i, trial], trials.tardiness[i, trial]] == played
             decisions += n
+        if instance is not renamed:
+            makespan, tardiness, _ = play_episode(instance, policy, policy.theta, None)
+            assert set(greedy[0].makespan[i].tolist()) == {makespan}
+            assert set(greedy[0].tardiness[i].tolist()) == {tardiness}
     assert trials.decisions == decisions
 
 
-def test_a_trial_depends_on_nothing_but_seed_instance_and_number():
-    instances, policy = load_instances(4 if JIT else 3), small_policy()
-    n = 70 if JIT else TRIALS  # more than one tile
-    trials = evaluate_policy(policy, instances, trials=n, seed=1, threads=2)
-    greedy = [evaluate_policy(policy, instances, trials=2, greedy=True, seed=k) for k in (0, 9)]
-    assert same_trials(*greedy)
-    for k, instance in enumerate(instances):
-        alone = evaluate_policy(policy, instance, trials=n - 1, seed=1)
-        assert alone.makespan[0].tolist() == trials.makespan[k, :-1].tolist()
-        assert alone.tardiness[0].tolist() == trials.tardiness[k, :-1].tolist()
-        makespan, tardiness, _ = play_episode(instance, policy, policy.theta, None)
-        assert set(greedy[0].makespan[k].tolist()) == {makespan}
-        assert set(greedy[0].tardiness[k].tolist()) == {tardiness}
-    renamed = Instance.from_rows("other", instances[0].layout, instances[0].rows())
-    again = evaluate_policy(policy, [instances[1], renamed, renamed], trials=n, seed=1)
-    assert again.makespan[1:].tolist() == [trials.makespan[0].tolist()] * 2
-
-
 def test_satisfied_is_the_share_of_trials_below_the_limit():
+    """A tardiness of exactly the limit does not satisfy it."""
     instances, policy = load_instances(), small_policy()
-    trials = evaluate_policy(policy, instances, trials=TRIALS)
-    tardiness = trials.tardiness.ravel()
-    assert trials.satisfied == np.mean(tardiness < 50.0)
-    # A tardiness of exactly the limit does not satisfy it.
-    for limit in (float(np.sort(tardiness)[len(tardiness) // 2]), float(tardiness.max())):
-        at_limit = evaluate_policy(policy, instances, trials=TRIALS, cost_limit=limit)
-        assert at_limit.satisfied == np.mean([t < limit for t in tardiness]) < 1
-        assert at_limit.cost_limit == limit
-    assert evaluate_policy(policy, instances, trials=TRIALS, cost_limit=1e9).satisfied == 1
+    tardiness = evaluate_policy(policy, instances, trials=TRIALS).tardiness.ravel()
+    middle = np.sort(tardiness)[len(tardiness) // 2]
+    for limit in (50.0, float(middle), float(tardiness.max()), 1e9):
+        trials = evaluate_policy(policy, instances, trials=TRIALS, cost_limit=limit)
+        assert trials.satisfied == np.mean([t < limit for t in tardiness])
+        assert trials.cost_limit == limit
 
 
 def test_a_policy_of_another_size_is_refused():
@@ -554,9 +510,11 @@ def test_a_policy_of_another_size_is_refused():
     for task_slots, n_vehicles, what in ((3, 3, "task slots"), (30, 2, "vehicles"), (30, 4, "veh")):
         sizes = [4 * task_slots + n_vehicles * (3 + task_slots), 2, 4 * n_vehicles]
         options = {"hidden": (2,), "task_slots": task_slots, "n_vehicles": n_vehicles}
-        policy = Policy(initial_parameters(sizes, 0), scaling=np.ones(12), **options)
-        with pytest.raises(PolicyError, match=f"DMH-01: .* {what}"):
+        policy = acerl_np.Policy(initial_parameters(sizes, 0), scaling=np.ones(12), **options)
+        with pytest.raises(acerl_np.PolicyError, match=f"DMH-01: .* {what}"):
             evaluate_policy(policy, instance, trials=1)
+        with pytest.raises(acerl_np.PolicyError, match=f"dispatcher: .* {what}"):
+            acerl_np.Dispatcher(instance.layout, policy)
 
 
 @pytest.mark.skipif(not JIT, reason="a large population needs compiled kernels")

@@ -1,11 +1,11 @@
 """Trainings where vehicles wait, charge and are called back: options, files, refusals, the same bytes."""
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from plain_policies import Nearest, first_legal
+from trainings import check_played
 
 import acerl_np
 from acerl_np import ACERL, Config, IndexPolicy, Lookahead, evaluate_policy, fit_static
@@ -17,7 +17,6 @@ from acerl_np.problem.instance import commit_instances
 from acerl_np.problem.layout import Battery, Charger
 from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import ConfigError, InputError, PolicyError
 
 BATTERY = Battery(
@@ -169,14 +168,7 @@ def test_a_simulator_with_a_policy_plays_as_it_is_judged(name, records):
     if name == "network":  # where it waits and charges, tests of kernels play it
         records = [replace(item, layout=acerl_np.load_layout("supply-loop")) for item in records]
     policy = PLAYERS[name](records)
-    expected = evaluate_policy(policy, records, trials=1, seed=2, greedy=True)
-    keys = stream_keys(records, 1, 2)
-    sim = acerl_np.Simulator(records, policy=policy, breakdown_keys=keys)
-    copied = pickle.loads(pickle.dumps(sim))
-    for one in (sim, copied):
-        while not one.done.all():
-            one.assign(*policy.choose(one))
-        assert one.makespan.tolist() == expected.makespan.ravel().tolist()
+    check_played(policy, records, trials=1)
     if name in ("called back", "levels", "lookahead"):
         plain = acerl_np.Simulator(records)
         what = "level of charging" if name == "levels" else "commitment"
@@ -184,7 +176,7 @@ def test_a_simulator_with_a_policy_plays_as_it_is_judged(name, records):
         with pytest.raises(PolicyError, match=fault):
             policy.choose(plain)
     if name == "network":  # what it is shown is what `act` takes
-        sim.reset()
+        sim = acerl_np.Simulator(records, policy=policy)
         sim.step(policy.act(sim.observation, sim.action_mask))
 
 
