@@ -105,6 +105,11 @@ def free_vehicles(slow):
     return [v for v, legal in enumerate(mask) if legal]
 
 
+def draw_vehicle(slow, key, decision):
+    free = free_vehicles(slow)
+    return free[int(naive_evolution.uniform(key, decision, 0) * len(free))]
+
+
 def carry_out(slow, action):
     """What a network's action does: vehicle, position in the pool, and the rule's number."""
     v, k = divmod(action, len(slow.rules))
@@ -124,8 +129,7 @@ def list_takeable(logits, mask, uniform):
 @given(worlds(), keys, st.integers(0, RANDOM))
 def test_rules_draw_a_vehicle_and_pick_its_task(world, key, rule):
     def choose(slow, _, decision):
-        free = free_vehicles(slow)
-        v = free[int(naive_evolution.uniform(key, decision, 0) * len(free))]
+        v = draw_vehicle(slow, key, decision)
         second = naive_evolution.uniform(key, decision, 1)
         if rule == RANDOM:
             offered = slow.offered(slow.vehicles[v])
@@ -186,35 +190,20 @@ def test_plans_go_by_their_order_and_rules(world, data):
     assert play_alone(problem, decider, [0] * 4, 1) == play_alone(problem, alone, [0] * 4)
 
 
+@pytest.mark.parametrize("agents", [1, 2])
 @settings(max_examples=40 if JIT else 2)
 @given(worlds(), keys, st.integers(0, 2**32 - 1), st.booleans(), RULE_SETS)
-def test_networks_act_on_what_they_see(world, key, seed, greedy, rules):
+def test_networks_act_on_what_they_see(agents, world, key, seed, greedy, rules):
+    """Of two, the first chooses the vehicle, and the second its rule."""
     problem = build_problem([world.instance()])
     simulator = Simulator(world.instance(), rules=rules)
     sizes = [simulator.n_features, 5, simulator.n_actions]
     network = make_network(sizes)
-    thetas = np.stack([initial_parameters(sizes, seed + k) for k in range(2)])
-    decider = make_network_decider(network, thetas, greedy, number_rules(rules))
+    thetas = np.stack([initial_parameters(sizes, seed + k) for k in range(2 * agents)])
 
-    def choose(slow, simulator, decision):
-        logits = naive_evolution.forward(sizes, thetas[0], simulator.observation[0])
-        uniform = None if greedy else naive_evolution.uniform(key, decision, 0)
-        return {carry_out(slow, x) for x in list_takeable(logits, np.array(slow.mask()), uniform)}
-
-    play_beside(world, decider, key, choose, rules)
-    alone = make_network_decider(network, thetas[1:], greedy, number_rules(rules))
-    assert play_alone(problem, decider, key, 1) == play_alone(problem, alone, key)
-
-
-@settings(max_examples=40 if JIT else 2)
-@given(worlds(), keys, st.integers(0, 2**32 - 1), st.booleans(), RULE_SETS)
-def test_agents_choose_the_vehicle_and_then_its_rule(world, key, seed, greedy, rules):
-    problem = build_problem([world.instance()])
-    simulator = Simulator(world.instance(), rules=rules)
-    sizes = [simulator.n_features, 5, simulator.n_actions]
-    network = make_network(sizes)
-    thetas = np.stack([initial_parameters(sizes, seed + k) for k in range(4)])
-    decider = AgentsDecider(make_network_decider(network, thetas, greedy, number_rules(rules)))
+    def make(thetas):
+        decider = make_network_decider(network, thetas, greedy, number_rules(rules))
+        return decider if agents == 1 else AgentsDecider(decider)
 
     def take(agent, mask, observation, draw):
         """What an agent may choose among the outputs that the mask allows."""
@@ -223,19 +212,19 @@ def test_agents_choose_the_vehicle_and_then_its_rule(world, key, seed, greedy, r
 
     def choose(slow, simulator, decision):
         legal, observation = np.array(slow.mask()), simulator.observation[0]
+        if agents == 1:
+            return {carry_out(slow, x) for x in take(0, legal, observation, (decision, 0))}
         vehicles = np.zeros_like(legal)
         vehicles[free_vehicles(slow)] = True
         found = set()
         for v in take(0, vehicles, observation, (decision, 0)):
             own = legal & (np.arange(len(legal)) // len(rules) == v)
-            found |= {
-                carry_out(slow, action) for action in take(1, own, observation, (decision, 1))
-            }
+            found |= {carry_out(slow, x) for x in take(1, own, observation, (decision, 1))}
         return found
 
-    play_beside(world, decider, key, choose, rules)
-    alone = AgentsDecider(make_network_decider(network, thetas[2:], greedy, number_rules(rules)))
-    assert play_alone(problem, decider, key, 1) == play_alone(problem, alone, key)
+    play_beside(world, make(thetas), key, choose, rules)
+    alone = make(thetas[agents:])
+    assert play_alone(problem, make(thetas), key, 1) == play_alone(problem, alone, key)
 
 
 @EXAMPLES
@@ -278,54 +267,51 @@ def make_decider(policy, world):
     return policy.prepare(build_problem([instance]), [instance], True)[1]()
 
 
-@EXAMPLES
-@given(worlds() | worlds(floors(quickest=True)))
-def test_a_rule_that_chooses_the_pair(world):
-    def choose(slow, *_):
-        return {(*naive_yardsticks.choose(slow, "nearest"), OWN)}
+def take_first_drawn(slow, key, decision):
+    n = len(slow.vehicles)
 
-    play_beside(world, make_decider(own_rules.near, world), [0] * 4, choose)
+    def draw(pair):
+        task = find_task(slow, slow.waiting[pair[1]])
+        return naive_evolution.uniform(key, decision, FIRST_DRAW + task * n + pair[0])
+
+    return min(naive_index.pairs(slow), key=draw)
+
+
+def take_first_number(slow, *_):
+    """What is no number comes last, and the first in the pool."""
+
+    def order(pair):
+        v, k = pair
+        return math.inf if slow.waiting[k].demand == 0.0 else 0.0, k, v
+
+    return min(naive_index.pairs(slow), key=order)
+
+
+def of_drawn_vehicle(rule):
+    def take(slow, key, decision):
+        v = draw_vehicle(slow, key, decision)
+        return v, slow.select(v, rule)
+
+    return take
 
 
 @pytest.mark.parametrize(
-    ("policy", "rule"), [(own_rules.first, "FCFS"), (own_rules.weighed, "AHP")]
+    ("policy", "take"),
+    [
+        (own_rules.near, lambda slow, *_: naive_yardsticks.choose(slow, "nearest")),
+        (own_rules.first, of_drawn_vehicle("FCFS")),
+        (own_rules.weighed, of_drawn_vehicle("AHP")),
+        (own_rules.drawn, take_first_drawn),
+        (own_rules.nothing, take_first_number),
+    ],
 )
-@settings(max_examples=40 if JIT else 6)
-@given(worlds(), keys)
-def test_a_rule_whose_vehicle_is_drawn(policy, rule, world, key):
+@EXAMPLES
+@given(worlds() | worlds(floors(quickest=True)), keys)
+def test_rules_of_users(policy, take, world, key):
     def choose(slow, _, decision):
-        free = free_vehicles(slow)
-        v = free[int(naive_evolution.uniform(key, decision, 0) * len(free))]
-        return {(v, slow.select(v, rule), OWN)}
+        return {(*take(slow, key, decision), OWN)}
 
     play_beside(world, make_decider(policy, world), key, choose)
-
-
-@EXAMPLES
-@given(worlds(), keys)
-def test_a_rule_that_draws(world, key):
-    def choose(slow, _, decision):
-        n = len(slow.vehicles)
-
-        def draw(pair):
-            task = find_task(slow, slow.waiting[pair[1]])
-            return naive_evolution.uniform(key, decision, FIRST_DRAW + task * n + pair[0])
-
-        return {(*min(naive_index.pairs(slow), key=draw), OWN)}
-
-    play_beside(world, make_decider(own_rules.drawn, world), key, choose)
-
-
-@EXAMPLES
-@given(worlds())
-def test_what_is_no_number_comes_last_and_the_first_in_the_pool(world):
-    def choose(slow, *_):
-        order = [(k, v) for v, k in naive_index.pairs(slow)]
-        values = {(k, v): math.inf if slow.waiting[k].demand == 0.0 else 0.0 for k, v in order}
-        k, v = min(order, key=lambda pair: (values[pair], pair))
-        return {(v, k, OWN)}
-
-    play_beside(world, make_decider(own_rules.nothing, world), [0] * 4, choose)
 
 
 @settings(max_examples=60 if JIT else 6)

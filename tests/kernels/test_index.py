@@ -8,7 +8,7 @@ import naive_index
 import numba
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import World, make_task, straight_floor, worlds
 
@@ -105,50 +105,28 @@ class Twins:
         assert self.fast.time[0] == self.slow.time
 
 
-def note_cases(slow):
-    """What a situation contains, for Hypothesis's statistics."""
-    for vehicle in slow.vehicles:
-        if vehicle.standing is not None and vehicle.standing.offset > 0.0:
-            event("halted in mid-edge")
-            arc = vehicle.standing.next, vehicle.standing.last
-            if arc not in slow.floor.arcs:
-                event("halted on a one-way edge")
-        if vehicle.status == naive.BROKEN:
-            event("broken")
-
-
 # Scores
 
 
-@settings(max_examples=60 if JIT else 20)
-@given(uncertain_worlds(), policies())
-def test_an_episode_by_its_own_scores_is_the_slow_one(world, policy):
-    """At every decision: the same pairs in the same order, the same scores, the first of the largest."""
+@settings(max_examples=100 if JIT else 20)
+@given(uncertain_worlds(), policies(), st.booleans(), st.randoms(use_true_random=False))
+def test_features_scores_and_choices_are_the_slow_ones(world, policy, goes_by_score, random):
+    """The same pairs in the same order, feature by feature, the first of the largest scores."""
     twins = Twins(world)
     decider = twins.make_decider(policy)
     features = [FEATURES[NAMES.index(name)] for name in policy.features]
     while not twins.slow.done:
-        note_cases(twins.slow)
         chosen, scores = twins.decide(decider)
-        scene = twins.look(policy.planned_breakdowns)
+        scene = twins.check_features(policy.planned_breakdowns)
         assert list(scores) == scene.pairs == naive_index.pairs(twins.slow)
         for pair, score in scores.items():
             look = naive_index.Look(scene, *pair)
             expected, size = naive_index.score(look, features, policy.theta)
             assert score == pytest.approx(expected, rel=0, abs=1e-5 * (1.0 + size))
         assert chosen == max(scores, key=scores.get)
-        twins.assign(*chosen)
+        twins.assign(*(chosen if goes_by_score else random.choice(scene.pairs)))
     assert twins.fast.makespan[0] == twins.slow.makespan
     assert twins.fast.tardiness[0] == pytest.approx(twins.slow.tardiness, rel=1e-9, abs=1e-9)
-
-
-@settings(max_examples=60 if JIT else 6)
-@given(uncertain_worlds(), st.booleans(), st.randoms(use_true_random=False))
-def test_each_feature_is_what_its_words_say(world, planned_breakdowns, random):
-    """Feature by feature, so that no error hides behind another; any pair is taken."""
-    twins = Twins(world)
-    while not twins.slow.done:
-        twins.assign(*random.choice(twins.check_features(planned_breakdowns).pairs))
 
 
 @settings(max_examples=30 if JIT else 6)
@@ -262,16 +240,11 @@ def test_the_noise_of_a_sum_moves_no_breakdown():
 # The pair that is taken
 
 
-def make_equals():
-    """Two vehicles at one place and two tasks between the same sites: four pairs that are alike."""
+def test_of_equals_the_first_is_taken():
+    """Two vehicles at one place, two tasks between the same sites: by vehicle, then by place in the pool."""
     layout = straight_floor([{"id": v, "start": "A", "speed": 1} for v in ("v0", "v1")])
     rows = [make_task(name, "B", "C", 0, 50) for name in ("a", "b")]
-    return World({**layout, "task_slots": 2}, rows, [0])
-
-
-def test_of_equals_the_first_is_taken():
-    """By vehicle, then by place in the pool."""
-    twins = Twins(make_equals())
+    twins = Twins(World({**layout, "task_slots": 2}, rows, [0]))
     policy = IndexPolicy(np.random.default_rng(0).normal(size=len(NAMES)))
     chosen, scores = twins.decide(twins.make_decider(policy))
     assert list(scores) == [(0, 0), (0, 1), (1, 0), (1, 1)]
