@@ -25,23 +25,9 @@ from acerl_np import (
     load_instance,
     perturb,
 )
+from acerl_np.kernels import state as S
 from acerl_np.kernels.lookahead import LEAST_FUTURES, pick_candidate, rate_candidates
 from acerl_np.kernels.random import derive_key
-from acerl_np.kernels.state import (
-    ENDS_DELIVERY,
-    ENDS_PICKUP,
-    EPISODE_N_DECISIONS,
-    EPISODE_POOL_SIZE,
-    INSTANCE_N_TASKS,
-    NEVER,
-    RECORD_ARRIVAL,
-    RECORD_DEMAND,
-    RECORD_EXPIRY,
-    RECORD_HANDLING,
-    USAGE_WAITING,
-    VEHICLE_EVENT_TICK,
-    VEHICLE_TASK,
-)
 from acerl_np.policies.lookahead import find_same, move_record
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.goal import Goal
@@ -69,14 +55,16 @@ def read_breakdowns(record, layout):
 
 def read_future(ahead, layout):
     """The tasks of the future at hand, the sites by their ids."""
-    n = int(ahead.future.instance[0, INSTANCE_N_TASKS])
+    n = int(ahead.future.instance[0, S.INSTANCE_N_TASKS])
     names = [site.id for site in layout.sites]
     ends, record = ahead.future.ends[0, :n], ahead.future.record[0, :n]
     return [
         (
-            names[ends[k, ENDS_PICKUP]],
-            names[ends[k, ENDS_DELIVERY]],
-            *record[k, [RECORD_ARRIVAL, RECORD_EXPIRY, RECORD_HANDLING, RECORD_DEMAND]].tolist(),
+            names[ends[k, S.ENDS_PICKUP]],
+            names[ends[k, S.ENDS_DELIVERY]],
+            *record[
+                k, [S.RECORD_ARRIVAL, S.RECORD_EXPIRY, S.RECORD_HANDLING, S.RECORD_DEMAND]
+            ].tolist(),
         )
         for k in range(n)
     ]
@@ -107,7 +95,7 @@ def compare_decision(simulator, slow, policy, base, instance, key):
         "margin": policy.margin,
         "horizon": policy.horizon or np.inf,
     }
-    found = begin(simulator, ahead, key, simulator.state.episode[0, EPISODE_N_DECISIONS])
+    found = begin(simulator, ahead, key, simulator.state.episode[0, S.EPISODE_N_DECISIONS])
     expected = naive_lookahead.Lookahead(
         slow, history, breakdowns, excluded, ahead.key.copy(), base, options
     )
@@ -164,30 +152,21 @@ def histories(draw, world):
     """One to three records: the day's own tasks moved, some left out, some new, and other breakdowns."""
     ids = [site["id"] for site in world.layout["sites"]]
     records = []
+    ends = st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True)
     for h in range(draw(st.integers(1, 3))):
         rows = []
         magnitude = draw(st.sampled_from([0, 0, 2, 10]))
         for row in world.rows:
-            kept = draw(st.sampled_from([True, True, True, False]))
-            if kept or not world.rows:
+            if draw(st.sampled_from([True, True, True, False])):
                 moved = max(0.0, row["arrival_time"] + draw(st.integers(-magnitude, magnitude)))
                 rows.append({**row, "arrival_time": moved, "earliest_start": 0})
         for k in range(draw(st.integers(0 if rows else 1, 3))):
-            pickup, delivery = draw(
-                st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True)
-            )
-            rows.append(
-                make_task(f"new{k}", pickup, delivery, draw(quarters(40)), draw(quarters(40)))
-            )
-        vehicles = [
-            {
-                **vehicle,
-                "breakdowns": draw(
-                    st.sampled_from([vehicle["breakdowns"], [], [{"time": 9, "repair_time": 5}]])
-                ),
-            }
-            for vehicle in world.layout["vehicles"]
-        ]
+            times = draw(quarters(40)), draw(quarters(40))
+            rows.append(make_task(f"new{k}", *draw(ends), *times))
+        vehicles = []
+        for vehicle in world.layout["vehicles"]:
+            lists = [vehicle["breakdowns"], [], [{"time": 9, "repair_time": 5}]]
+            vehicles.append({**vehicle, "breakdowns": draw(st.sampled_from(lists))})
         layout = Layout.from_dict({**world.layout, "vehicles": vehicles})
         records.append(Instance.from_rows(f"h{h}", layout, rows))
     # One that is surely another.
@@ -202,35 +181,27 @@ def days(draw):
     return world, draw(histories(world))
 
 
+GOALS = Goal(cost_limit=10.0), Goal("late+0.05*tardiness", cost_limit=10.0)
+OPTIONS = {
+    "weights": st.sampled_from(["match", "even"]),
+    "futures": st.integers(0, 4),
+    "candidates": st.integers(1, 6),
+    "horizon": st.sampled_from([None, None, 30.0, 400.0]),
+    "objective": st.sampled_from(GOALS),
+}
+
+
 @pytest.mark.slow
 @settings(max_examples=60 if JIT else 4)
-@given(
-    days(),
-    st.sampled_from(list(BASES)),
-    st.sampled_from(["match", "even"]),
-    st.integers(0, 4),
-    st.integers(1, 6),
-    st.booleans(),
-    st.sampled_from([None, None, 30.0, 400.0]),
-    st.sampled_from([Goal(cost_limit=10.0), Goal("late+0.05*tardiness", cost_limit=10.0)]),
-)
-def test_random_days(day, name, weights, futures, candidates, is_random, horizon, goal):
+@given(days(), st.sampled_from(list(BASES)), st.booleans(), st.fixed_dictionaries(OPTIONS))
+def test_random_days(day, name, is_random, options):
     world, history = day
     instance = world.instance()
     if is_random:
         model = RandomBreakdowns(200.0, 20.0)
         instance = replace(instance, layout=instance.layout.with_random_breakdowns(model))
     policy, base = BASES[name]
-    ahead = Lookahead(
-        policy,
-        history=history,
-        futures=futures,
-        weights=weights,
-        candidates=candidates,
-        objective=goal,
-        horizon=horizon,
-    )
-    assert compare_day(instance, ahead, base, 4) >= 1
+    assert compare_day(instance, Lookahead(policy, history=history, **options), base, 4) >= 1
 
 
 def test_a_future_ends_at_its_horizon():
@@ -285,33 +256,6 @@ def make_day(rows, breakdowns=(), **keys):
     return Instance.from_rows("day", Layout.from_dict(layout), rows)
 
 
-def rate_once(instance, history, **options):
-    """The lookahead of the first decision, all futures rated."""
-    simulator = Simulator(instance)
-    policy = Lookahead(NEAREST, history=history, **options)
-    ahead = policy.prepare(simulator.problem, [instance])[1]()
-    begin(simulator, ahead)
-    rate(simulator, ahead, 0, policy.futures)
-    return ahead
-
-
-def test_by_hand():
-    """Two tasks wait; one of two records agrees with the day, and says that a third one comes."""
-    first = [make_task("a", "A", "B", 0, 100), make_task("b", "A", "C", 0, 100)]
-    day = make_day(first)
-    agrees = make_day([*first, make_task("c", "C", "A", 40, 10)])
-    other = make_day([make_task("x", "B", "A", 5, 10)])
-    ahead = rate_once(day, [agrees, other], futures=1)
-    assert ahead.agreement.tolist() == [1.0, 0.0]
-    # Two tasks agree: log weights 4 and 0.
-    share = 1.0 / (1.0 + np.exp(-4.0))
-    np.testing.assert_allclose(ahead.weight, [share, 1.0 - share])
-    # a, b, c: 10 there, 10 back, 16 to C at 36, wait until 40, 16 to A: 56. b, a, c: 16, 16 back, 10 to B
-    # at 42, 6 to C, 16 to A: 64.
-    assert ahead.candidate[0].tolist()[:2] == [[0, 0], [0, 1]]
-    assert ahead.total[0, :2].tolist() == [56.0, 64.0]
-
-
 def begin_by_hand(day, policy):
     """A simulator at its first decision, and the lookahead that has listed its candidates."""
     simulator = Simulator(day, slots="pool")
@@ -329,34 +273,34 @@ def make_shift(n, gap=30.0):
 
 def test_the_horizon_of_long_records():
     """900 s; or three mean trips, of the mean way and the loaded one, per task that waits for a vehicle."""
+
+    def find_reach(day, history, **options):
+        policy = Lookahead(NEAREST, history=history, **options)
+        return begin_by_hand(day, policy)[1].reach[0]
+
     quiet = make_shift(101)
-    assert begin_by_hand(quiet, Lookahead(NEAREST, history=make_shift(120)))[1].reach[0] == 900.0
+    assert find_reach(quiet, make_shift(120)) == 900.0
     # A, B at 10, C at 16, each way: 32 / 3 m in the mean. Loaded half by half, but for the first two.
     crowd = make_shift(101, gap=0.0)
-    busy = begin_by_hand(crowd, Lookahead(NEAREST, history=quiet))[1]
     loaded = np.mean([16.0 if row["delivery"] == "C" else 10.0 for row in quiet.rows()])
     waiting = sum(row["arrival_time"] <= 0.0 for row in crowd.rows())
-    assert busy.reach[0] == pytest.approx(3.0 * (32.0 / 3.0 + loaded) * waiting)
+    expected = pytest.approx(3.0 * (32.0 / 3.0 + loaded) * waiting)
+    assert find_reach(crowd, quiet) == expected
     # Short records are played to the end, unless a horizon is given.
     short, other = make_shift(60), make_shift(70)
-    assert begin_by_hand(short, Lookahead(NEAREST, history=other))[1].reach[0] == np.inf
-    assert begin_by_hand(short, Lookahead(NEAREST, history=other, horizon=7))[1].reach[0] == 7.0
-    assert (
-        begin_by_hand(quiet, Lookahead(NEAREST, history=other, horizon=np.inf))[1].reach[0]
-        == np.inf
-    )
+    assert find_reach(short, other) == np.inf
+    assert find_reach(short, other, horizon=7) == 7.0
+    assert find_reach(quiet, other, horizon=np.inf) == np.inf
 
 
 @pytest.mark.parametrize("horizon", [None, 300.0])
 def test_however_often_it_is_asked_the_sums_are_the_same(horizon):
     """A step at a time, and all at once."""
-    day, policy = (
-        make_shift(12),
-        Lookahead("MIX", history=make_shift(20), futures=9, horizon=horizon, objective="late"),
-    )
+    how = {"futures": 9, "horizon": horizon, "objective": "late"}
+    day, policy = make_shift(12), Lookahead("MIX", history=make_shift(20), **how)
     simulator, once = begin_by_hand(day, policy)
     own = simulator.problem, simulator.state, np.int64(0)
-    assert rate_candidates(*own, once, NEVER)
+    assert rate_candidates(*own, once, S.NEVER)
     _, stepwise = begin_by_hand(day, policy)
     calls = 1
     while not rate_candidates(*own, stepwise, np.int64(1)):
@@ -388,7 +332,7 @@ def test_no_more_futures_than_it_takes():
     history = make_day([make_task("x", "B", "A", 35, 90), make_task("y", "C", "A", 60, 90)])
     options = {"history": history, "futures": 50, "horizon": 200.0, "objective": "tardiness"}
     simulator, ahead = begin_by_hand(day, Lookahead(NEAREST, **options))
-    assert rate_candidates(simulator.problem, simulator.state, np.int64(0), ahead, NEVER)
+    assert rate_candidates(simulator.problem, simulator.state, np.int64(0), ahead, S.NEVER)
     # First a is in time; after b it is late by 16 + 16 + 10 - 10 s, in all futures.
     assert ahead.progress[0] == LEAST_FUTURES
     assert ahead.is_behind[0, :2].tolist() == [False, True]
@@ -416,47 +360,26 @@ def test_what_has_left_counts_no_more_with_a_horizon():
     ahead = policy.prepare(simulator.problem, [day])[1]()
     begin(simulator, ahead)
     rate(simulator, ahead, 0, 1)
-    state, n = simulator.state, int(ahead.future.instance[0, INSTANCE_N_TASKS])
-    open_tasks = int(state.episode[0, EPISODE_POOL_SIZE]) + int(
-        (state.vehicle[0, :, VEHICLE_TASK] >= 0).sum()
-    )
+    state, n = simulator.state, int(ahead.future.instance[0, S.INSTANCE_N_TASKS])
+    under_way = (state.vehicle[0, :, S.VEHICLE_TASK] >= 0).sum()
+    open_tasks = int(state.episode[0, S.EPISODE_POOL_SIZE] + under_way)
     assert open_tasks <= n <= open_tasks + 5
-    played = ahead.states.usage[1, 0, USAGE_WAITING]
+    played = ahead.states.usage[1, 0, S.USAGE_WAITING]
     assert ahead.value[0, 0, 0] == pytest.approx(played / n)
-    assert 0.0 < played < 0.5 * state.usage[0, 0, USAGE_WAITING]
-
-
-def test_a_broken_vehicle_is_back_when_its_record_says_so():
-    """Its true repair is longer than the record's; where none is known yet, it is a tick from now."""
-    layout = straight_floor(
-        [
-            {"id": "v", "start": "A", "speed": 1, "breakdowns": [{"time": 0, "repair_time": 500}]},
-            {"id": "w", "start": "C", "speed": 1},
-        ],
-        task_slots=4,
-    )
-    rows = [make_task("a", "A", "B", 3, 100)]
-    day = Instance.from_rows("day", Layout.from_dict(layout), rows)
-    for repair, back in ((20, 21), (1, 4)):
-        layout["vehicles"][0]["breakdowns"] = [{"time": 0, "repair_time": repair}]
-        history = Instance.from_rows(
-            "history", Layout.from_dict(layout), [*rows, make_task("z", "A", "B", 900, 1)]
-        )
-        ahead = rate_once(day, [history], futures=1)
-        assert ahead.states.vehicle[0, 0, VEHICLE_EVENT_TICK] == back
+    assert 0.0 < played < 0.5 * state.usage[0, 0, S.USAGE_WAITING]
 
 
 def test_a_record_that_agrees_by_half_weighs_as_any_other():
     rows = [make_task("a", "A", "B", 0, 100), make_task("b", "A", "C", 0, 100)]
     half = make_day([rows[0], make_task("c", "C", "A", 40, 10)])
     other = make_day([make_task("x", "B", "A", 5, 10)])
-    ahead = rate_once(make_day(rows), [half, other], futures=1)
+    both = Lookahead(NEAREST, history=[half, other], futures=1)
+    _, ahead = begin_by_hand(make_day(rows), both)
     assert ahead.agreement.tolist() == [0.5, 0.0]
     assert ahead.weight.tolist() == [0.5, 0.5]
     # Nor is it a copy of the day, whose task would come when it came in the record, at 40.
-    ahead = rate_once(make_day(rows), [half], futures=1)
+    simulator, ahead = begin_by_hand(make_day(rows), Lookahead(NEAREST, history=half, futures=1))
     arrivals = set()
-    simulator = Simulator(make_day(rows))
     for f in range(8):
         ahead.known[:] = False
         rate(simulator, ahead, f, f + 1)

@@ -103,12 +103,14 @@ def test_forward_is_the_slow_network(dtype, tolerance):
 # Gradients
 
 
+def find_surrogate(net, out, delta, first=0, factor=0.03):
+    own = net.mask, net.rows, net.action, net.old, net.gain
+    return clip_surrogate(out, first + np.zeros(9, np.int64), *own, 0.2, factor, delta)
+
+
 def clipped(net, out, delta):
     """PPO's two heads: the clipped surrogate with an entropy bonus, and the value's squared error."""
-    zeros, head = np.zeros(9, np.int64), np.full(9, N_ACTIONS)
-    loss = clip_surrogate(
-        out, zeros, net.mask, net.rows, net.action, net.old, net.gain, 0.2, 0.03, delta
-    )
+    loss, head = find_surrogate(net, out, delta), np.full(9, N_ACTIONS)
     return loss + square_errors(out, head, net.rows, net.target, 0.5, delta)
 
 
@@ -126,10 +128,7 @@ def softened(net, out, delta):
 
 def offset_surrogate(net, out, delta):
     """An agent whose logits begin elsewhere in each row."""
-    first = np.arange(9) % 2
-    return clip_surrogate(
-        out, first, net.mask, net.rows, net.action, net.old, net.gain, 0.2, 0.0, delta
-    )
+    return find_surrogate(net, out, delta, np.arange(9) % 2, 0.0)
 
 
 def prepare(dtype=np.float64, seed=0):
@@ -150,10 +149,13 @@ LOSSES = [clipped, fitted, softened, offset_surrogate]
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_gradients_are_finite_differences(loss, seed):
-    net = prepare(seed=seed)
-    loss(net, net.forward(), net.layers.delta[-1])
+    """In float32, too; padding has none."""
+    net, single = prepare(seed=seed), prepare(np.float32, seed)
+    for own in (single, net):
+        loss(own, own.forward(), own.layers.delta[-1])
     gradient = net.backward()
-    assert np.isfinite(gradient).all()
+    assert np.isfinite(gradient).all() and not gradient[net.theta == 0.0].any()
+    assert single.backward() == pytest.approx(gradient, abs=2e-5)
     scratch = np.zeros_like(net.layers.delta[-1])
     used = np.flatnonzero(net.theta)
     step = 1e-6
@@ -166,16 +168,6 @@ def test_gradients_are_finite_differences(loss, seed):
         assert gradient[k] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=2e-8)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_padding_gets_no_gradient_and_float32_agrees(loss):
-    exact, single = prepare(), prepare(np.float32)
-    for net in (exact, single):
-        loss(net, net.forward(), net.layers.delta[-1])
-    gradient, narrow = exact.backward(), single.backward()
-    assert not gradient[exact.theta == 0.0].any()
-    assert narrow == pytest.approx(gradient, abs=2e-5)
-
-
 # Losses
 
 
@@ -184,20 +176,10 @@ def test_losses_are_the_slow_ones(factor):
     net = prepare()
     out = net.forward()
     zeros, scratch = np.zeros(9, np.int64), np.zeros_like(net.layers.delta[-1])
-    found = clip_surrogate(
-        out, zeros, net.mask, net.rows, net.action, net.old, net.gain, 0.2, factor, scratch
-    )
-    rows = list(enumerate(net.rows))
+    found = find_surrogate(net, out, scratch, factor=factor)
+    rows, columns = list(enumerate(net.rows)), (net.mask, net.action, net.old, net.gain)
     expected = [
-        naive.surrogate(
-            out[s, :N_ACTIONS],
-            net.mask[row],
-            net.action[row],
-            net.old[row],
-            net.gain[row],
-            0.2,
-            factor,
-        )
+        naive.surrogate(out[s, :N_ACTIONS], *(x[row] for x in columns), 0.2, factor)
         for s, row in rows
     ]
     assert found == pytest.approx(np.mean(expected))
@@ -213,6 +195,9 @@ def test_losses_are_the_slow_ones(factor):
         for s, _ in rows
     ]
     assert value == pytest.approx(slow)
+    over, q = np.full(2, np.nan), np.ones((2, LANES))  # of an episode that is over it is zero
+    find_soft_values(q, np.array([[False, False], [True, False]]), q, q, 0.5, over)
+    assert over.tolist() == [0.0, 1.0]
     assert softened(net, out, scratch) == pytest.approx(-np.mean(slow))
     log = np.full(9, np.nan)
     find_logs(out, zeros, net.mask, net.rows, net.action, log)
@@ -241,13 +226,6 @@ def test_an_illegal_action_has_no_probability_and_no_gradient():
             sample_actions(moved, zeros, mask, np.full(len(mask), uniform), action)
             assert mask[np.arange(len(mask)), action].all()
     assert losses[0] == losses[1]
-
-
-def test_soft_values_of_episodes_that_are_over_are_zero():
-    value = np.full(2, np.nan)
-    q = np.ones((2, LANES))
-    find_soft_values(q, np.array([[False, False], [True, False]]), q, q, 0.5, value)
-    assert value.tolist() == [0.0, 1.0]
 
 
 def test_actions_are_drawn_by_their_probabilities():
