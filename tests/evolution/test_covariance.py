@@ -147,7 +147,7 @@ from acerl_np.evolution.covariance import FullCovariance
 from acerl_np.evolution.search import Search
 n = {MAX_MATRIX}
 search = Search(np.ones(n), FullCovariance(np.ones(n)), seed=0, population=20, learning_rate=1.0)
-for _ in range(30):
+for _ in range(5):
     noise = search.noise()
     x = search.place(noise)
     search.tell(-(np.arange(1, n + 1) * x**2).sum(axis=1), noise)

@@ -182,65 +182,51 @@ def test_unusable_arguments_are_refused():
         return optimize(**{"function": sphere, **given})
 
     known = {"x0": [0.0], "sigma": 1.0}
+    returned = [
+        *((lambda x: [], "none"), (lambda x: [0.0, [1.0, 2.0]], ""), (lambda x: None, "None")),
+        (lambda x: [0.0] * (1 + int(x[0] > 0)), "different numbers"),
+    ]
+    compared = (lambda x: x[0] < 1, lambda x: [x[0] - 1, x < 1], lambda x: x < 1)
     plain = [
-        ({}, "x0: read none; expected a point"),
-        ({"bounds": (0.0, 1.0)}, "x0: read none; expected a point"),
+        *((own, "x0: read none; expected a point") for own in ({}, {"bounds": (0.0, 1.0)})),
         ({"bounds": ([0.0], np.inf)}, "a side of the bounds is open"),
         ({"bounds": [(0, 1), (0, 1), (0,)]}, "expected a pair"),
         ({"bounds": ((-5, 5), (-1, 1))}, "expected lists"),
-        ({"bounds": ([-5, 5], [-1, 1])}, "bounds: read 5.0 to 1.0 for parameter 1"),
-        ({"bounds": [[-5, -1], [5, 1]]}, "bounds: read 5.0 to 1.0 for parameter 1"),
+        *(
+            ({"bounds": box}, "bounds: read 5.0 to 1.0 for parameter 1")
+            for box in (([-5, 5], [-1, 1]), [[-5, -1], [5, 1]])
+        ),
         ({"bounds": [(-5, 5), (None, 1)]}, "a side of the bounds is open"),
         ({"x0": []}, "x0: read shape (0,)"),
         ({"x0": "abc"}, "x0: read str"),
         ({"x0": [0.0, np.nan]}, "x0: read nan for parameter 1; expected finite"),
         ({**known, "function": str}, "function: read '"),
         ({**known, "function": lambda x: "1.0"}, "function: read '1.0'; expected a number"),
-        *(
-            ({**known, "constraints": told}, f"constraints: read {message}")
-            for told, message in (
-                (lambda x: [], "none"),
-                (lambda x: [0.0, [1.0, 2.0]], ""),
-                (lambda x: None, "None"),
-                (lambda x: [0.0] * (1 + int(x[0] > 0)), "different numbers"),
-            )
-        ),
-        *(
-            ({**known, "constraints": told}, "x[0] - 1 for x[0] <= 1")
-            for told in (lambda x: x[0] < 1, lambda x: [x[0] - 1, x < 1], lambda x: x < 1)
-        ),
+        *(({**known, "constraints": own}, f"constraints: read {x}") for own, x in returned),
+        *(({**known, "constraints": own}, "x[0] - 1 for x[0] <= 1") for own in compared),
         (
-            {**known, "constraints": lambda x: x < 1, "vectorised": True, "function": np.ravel},
+            {**known, "constraints": compared[2], "vectorised": True, "function": np.ravel},
             "constraints: read ",
         ),
     ]
+    given = {"function": 4, "callback": 4, "executor": 4, "restarts": -1, "evaluations": 0}
+    elsewhere = {
+        "maxiter": "evaluations, the generations",
+        **dict.fromkeys(("maxfun", "maxfevals"), "evaluations"),
+        **{"popsize": "population", "popultion": "population", "tol": "limits=Stops(tolfun"},
+        "method": "one of function, x0, sigma",
+    }
     options = [
         ({"bounds": ([0.0], [1.0]), "seed": -1}, "seed: read -1"),
-        ({"x0": [0.0]}, "sigma: read none"),
-        ({"x0": [0.0], "bounds": (0.0, np.inf)}, "sigma: read none"),
+        *(({"x0": [0.0], **own}, "sigma: read none") for own in ({}, {"bounds": (0.0, np.inf)})),
         ({**known, "adapt": "none", "restarts": 1}, "restarts: read 1"),
         ({**known, "noise_decay": 0.5, "restarts": 1}, "restarts:"),
         ({**known, "n_instances": 3}, "n_instances: read 3; expected none"),
         ({**known, "alpha_u": 0.5}, "alpha_u: read 0.5; expected none"),
         ({**known, "limits": {"tolx": 1}}, "limits: read {'tolx"),
         ({**known, "constraints": [abs]}, "constraints: read [<built-in function abs"),
-        *(
-            ({**known, name: value}, f"{name}: read {value}")
-            for name, value in (
-                *(("function", 4), ("callback", 4), ("executor", 4)),
-                *(("restarts", -1), ("evaluations", 0)),
-            )
-        ),
-        ({**known, "popultion": 4}, "expected population"),
-        ({**known, "method": 4}, "expected one of function, x0, sigma"),
-        *(
-            ({**known, name: 4}, f"expected {meant}")
-            for name, meant in (
-                ("maxiter", "evaluations, the generations"),
-                *((name, "evaluations") for name in ("maxfun", "maxfevals")),
-                *(("popsize", "population"), ("tol", "limits=Stops(tolfun")),
-            )
-        ),
+        *(({**known, name: value}, f"{name}: read {value}") for name, value in given.items()),
+        *(({**known, name: 4}, f"expected {meant}") for name, meant in elsewhere.items()),
     ]
     for cases, error in ((plain, InputError), (options, ConfigError)):
         assert list_unrefused(search, cases, error) == []
@@ -414,14 +400,9 @@ def test_each_limit_has_its_name():
     assert along.stop() == {"noeffectaxis": 0.1}
     with pytest.raises(ConfigError, match=r"limits: read .*expected Stops"):
         evolution.stop({"maxfevals": 10})
-    for name, value in {
-        "tolfun": -1.0,
-        "tolx": math.nan,
-        "target": "low",
-        "maxfevals": "10",
-    }.items():
-        with pytest.raises(ConfigError, match=f"{name}: read"):
-            Stops(**{name: value})
+    wrong = {"tolfun": -1.0, "tolx": math.nan, "target": "low", "maxfevals": "10"}
+    cases = [({name: value}, f"{name}: read") for name, value in wrong.items()]
+    assert list_unrefused(lambda given: Stops(**given), cases, ConfigError) == []
 
 
 @many_draws
