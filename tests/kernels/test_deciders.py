@@ -346,25 +346,20 @@ def test_a_floor_shows_what_the_slow_simulator_knows(world):
             if idle[v]:
                 assert floor.free(v) == 0.0
         for task, own in zip(pool, slow.waiting, strict=True):
-            assert (floor.arrival(task), floor.due(task)) == (own.arrival, own.due)
+            for name in ("arrival", "due", "handling", "demand", "priority"):
+                assert getattr(floor, name)(task) == getattr(own, name), name
             assert floor.waiting(task) == pytest.approx(slow.time - own.waiting_since, abs=1e-8)
-            assert floor.ready(task) == 0.0
-            assert sites[floor.pickup(task)] == own.pickup
-            assert sites[floor.delivery(task)] == own.delivery
-            assert (floor.handling(task), floor.demand(task)) == (own.handling, own.demand)
-            assert (floor.priority(task), floor.weight(task)) == (own.priority, 1.0)
+            assert (floor.ready(task), floor.weight(task)) == (0.0, 1.0)
+            ends = floor.pickup(task), floor.delivery(task)
+            assert [sites[end] for end in ends] == [own.pickup, own.delivery]
             trip = slow.floor.distances[own.pickup, own.delivery]
-            assert (
-                floor.trip(task) == floor.distance(floor.pickup(task), floor.delivery(task)) == trip
-            )
+            assert floor.trip(task) == floor.distance(*ends) == trip
             assert floor.whole(trip) == pytest.approx(slow._compared(trip))
         for v, k in possible:
             vehicle, own, task = slow.vehicles[v], slow.waiting[k], pool[k]
             metres, seconds = naive_index.find_way(slow.floor, vehicle, own.pickup)
-            loaded = (
-                naive_index.drive(slow.floor, own.pickup, own.delivery, vehicle.speed)
-                + own.handling
-            )
+            loaded = naive_index.drive(slow.floor, own.pickup, own.delivery, vehicle.speed)
+            loaded += own.handling
             assert floor.metres(v, task) == pytest.approx(metres, abs=1e-8)
             assert floor.approach(v, task) == pytest.approx(seconds, abs=1e-8)
             assert floor.loaded(v, task) == pytest.approx(loaded, abs=1e-8)

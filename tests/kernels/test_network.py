@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pytest
 from damaged import check_damaged
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables_and_refusals import list_unrefused, refused
 
@@ -79,47 +79,40 @@ def random_batch(n, seed=0, empty=0.6, n_features=N_FEATURES, n_actions=N_ACTION
 # Forward
 
 
-@pytest.mark.parametrize("hidden", [*HIDDEN, (128, 128)] if JIT else HIDDEN)
-@pytest.mark.parametrize("has_biases", [False, True])
-@pytest.mark.parametrize("standardises", [False, True])
-def test_networks_without_biases_or_standardising(hidden, has_biases, standardises, tmp_path):
-    kind = {"has_biases": has_biases, "standardises": standardises}
-    made = make_policy(hidden, **kind)
-    made.save(tmp_path / "policy.npz")
-    loaded = Policy.load(tmp_path / "policy.npz")
-    assert loaded.network[1:] == (has_biases, standardises)
-    assert made.n_parameters == count_parameters(made.sizes.tolist(), has_biases)
-    for empty in (0.0, 0.6, 0.95):
-        for observation in random_batch(10 if JIT else 2, empty=empty)[0]:
-            expected = naive.forward(made.sizes, made.theta, observation, **kind)
-            for policy in (made, loaded):
-                found = logits_of(policy, observation)
-                np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
-
-
 entries = st.just(0.0) | st.integers(-64, 64).map(lambda k: k / 8) | st.floats(-50, 50, width=32)
 observations = st.lists(entries, min_size=N_FEATURES, max_size=N_FEATURES)
+batches = st.integers(0, 9).map(lambda seed: random_batch(1, seed)[0][0].tolist())
 
 
-@given(observations, st.sampled_from(HIDDEN), st.integers(0, 9))
-def test_logits_of_any_observation(observation, hidden, seed):
-    """Empty slots count for mean and deviation, and listing them changes no bit."""
-    policy = make_policy(hidden, seed)
+@settings(max_examples=200 if JIT else 30)
+@given(
+    observations | batches,
+    st.sampled_from([*HIDDEN, (128, 128)] if JIT else HIDDEN),
+    *(st.integers(0, 9), st.booleans(), st.booleans()),
+)
+def test_logits_of_any_observation(observation, hidden, seed, has_biases, standardises):
+    """Empty slots count for mean and deviation, and listing them changes no bit; nor does a file."""
+    kind = {"has_biases": has_biases, "standardises": standardises}
+    policy = make_policy(hidden, seed, **kind)
+    assert policy.n_parameters == count_parameters(policy.sizes.tolist(), has_biases)
     x = np.array(observation, np.float32).astype(np.float64)
     # Rounding errors of the mean grow when they are divided by a small standard deviation.
-    worst = 1 + np.abs(x).max() / (x.std() + 1e-5)
-    expected, found = naive.forward(policy.sizes, policy.theta, x), logits_of(policy, x)
+    worst = 1 + np.abs(x).max() / ((x.std() + 1e-5) if standardises else 1.0)
+    expected, found = naive.forward(policy.sizes, policy.theta, x, **kind), logits_of(policy, x)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-5 * worst)
     assert found.tobytes() == logits_of(policy, x, keep_zeros=True).tobytes()
+    loaded = Policy.from_arrays(policy.to_arrays())
+    assert loaded.network[1:] == (has_biases, standardises)
+    assert found.tobytes() == logits_of(loaded, x).tobytes()
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, -1.0, 0.25])
-def test_an_observation_without_spread_says_nothing(value):
+def test_an_observation_without_spread_says_nothing():
     """Standardised it is zero, so the logits are those of the empty observation."""
     policy = make_policy((7, 3, 4))
     expected = naive.forward(policy.sizes, policy.theta, np.zeros(N_FEATURES))
-    found = logits_of(policy, np.full(N_FEATURES, value))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    for value in (0.0, 1.0, -1.0, 0.25):
+        found = logits_of(policy, np.full(N_FEATURES, value))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("has_biases", [False, True])

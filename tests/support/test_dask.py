@@ -106,18 +106,11 @@ def train(executor=None):
     return trainer.policy.theta.tobytes(), [item.return_mean for item in trainer.history]
 
 
-def test_the_same_bytes_by_team_and_by_executor(cluster):
+def test_a_worker_that_is_killed_while_it_works_changes_nothing(cluster):
+    """Nor does it matter who is asked: a team, or Dask's executor."""
     alone = train()
     with connect_dask(cluster.address) as team:
         assert isinstance(team, Team) and team.n_workers == 2
-        assert train(team) == alone
-    with distributed.Client(cluster.address, set_as_default=False) as client:
-        assert train(client.get_executor(pure=False, retries=2)) == alone
-
-
-def test_a_worker_that_is_killed_while_it_works_changes_nothing(cluster):
-    alone = train()
-    with connect_dask(cluster.address) as team:
         victim, looks = cluster.workers[0], []
 
         def kill():
@@ -126,11 +119,12 @@ def test_a_worker_that_is_killed_while_it_works_changes_nothing(cluster):
                 os.kill(victim.pid, signal.SIGKILL)
 
         team.watch = kill
-        found = train(team)
+        assert train(team) == alone
         assert len(looks) > 4  # and there was work left
         stop(victim)
         cluster.workers[0] = cluster.add_worker()
-    assert found == alone
+    with distributed.Client(cluster.address, set_as_default=False) as client:
+        assert train(client.get_executor(pure=False, retries=2)) == alone
 
 
 def test_seeds_of_the_command_on_a_cluster(cluster, tmp_path, capsys):
