@@ -664,16 +664,11 @@ def test_instances_share_the_optimum_and_are_needed_together(seeds):
 @many_draws
 @pytest.mark.filterwarnings("ignore")  # of pymoo and pycma
 @pytest.mark.parametrize(
-    "name",
-    [
-        "evolution_g_functions",
-        "evolution_instances",
-        pytest.param("evolution_against_cma", marks=pytest.mark.slow),
-    ],
+    "name", ["g_functions", "instances", pytest.param("against_cma", marks=pytest.mark.slow)]
 )
 def test_examples_run_quickly(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [name, "--quick"])
-    load_example(name).main()
+    load_example(f"evolution_{name}").main()
     out = capsys.readouterr().out
     assert "nan" not in out
     assert len(out.splitlines()) >= 5

@@ -1,9 +1,9 @@
 """`optimize`, stop conditions, restarts, several constraints, warm starts, states that stand alone."""
 
 import math
-import multiprocessing
+import pickle
 import warnings
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import SimpleNamespace
 
@@ -48,22 +48,28 @@ def test_a_function_is_minimised_or_maximised():
     assert least.reasons and least.evaluations < 2_000
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        partial(ThreadPoolExecutor, 3),
-        partial(ProcessPoolExecutor, 2, mp_context=multiprocessing.get_context("spawn")),
-    ],
-)
-def test_executors_change_no_byte(make):
-    """Of NumPy and Python, so that a new process can import them."""
+class Elsewhere(ThreadPoolExecutor):
+    """What is sent must be known there, too; notes how many pieces are sent at a time."""
+
+    def __init__(self):
+        super().__init__(3)
+        self.sizes = []
+
+    def map(self, function, pieces):
+        self.sizes.append(len(pieces))
+        return super().map(*pickle.loads(pickle.dumps((function, pieces))))
+
+
+def test_executors_change_no_byte_and_are_sent_pieces():
     options = {"bounds": ([0.0] * 2, [2.0] * 2), "constraints": partial(np.subtract, 0.5)}
     alone = optimize(np.linalg.norm, evaluations=90, **options)
-    with make() as executor:
+    with Elsewhere() as executor:
         shared = optimize(np.linalg.norm, evaluations=90, executor=executor, **options)
     assert alone.x.tobytes() == shared.x.tobytes()
     assert (alone.value, alone.evaluations) == (shared.value, shared.evaluations)
     assert (alone.evaluations, alone.reasons) == (90, ("maxfevals",))
+    # Of quick functions several at a time, but for the first ones.
+    assert executor.sizes[0] == 6 and set(executor.sizes[1:]) == {1}
 
 
 def spread(x):
@@ -288,20 +294,6 @@ def test_bounds_come_as_those_of_scipy_and_pycma():
         assert found.x.tobytes() == plain.x.tobytes()
     assert optimize(sphere, bounds=[(0, 1)] * 5, evaluations=8).x.shape == (5,)
     assert Evolution([0.0], sigma=1.0, bounds=(None, 3)).get_state()["option.bounds[0]"] == -np.inf
-
-
-def test_quick_functions_go_to_an_executor_in_pieces():
-    sizes = []
-
-    class Counting(ThreadPoolExecutor):
-        def map(self, function, pieces):
-            sizes.append(len(pieces))
-            return super().map(function, pieces)
-
-    with Counting(2) as executor:
-        optimize(sphere, np.zeros(2), 0.5, evaluations=60, executor=executor)
-    assert sizes[0] == 6
-    assert set(sizes[1:]) == {1}
 
 
 def test_seeds_may_be_fresh_and_positions_count_from_the_end():

@@ -162,12 +162,8 @@ def make_crowd(seed, n_vehicles, n_tasks, weak=False):
     rng = np.random.default_rng(seed)
     ids = [f"s{x}{y}" for x in range(4) for y in range(4)]
     sites = [{"id": name, "x": 3 * int(name[1]), "y": 5 * int(name[2])} for name in ids]
-    near = [
-        (a, b)
-        for a in sites
-        for b in sites
-        if (b["x"] - a["x"], b["y"] - a["y"]) in ((3, 0), (0, 5))
-    ]
+    near = [(f"s{x}{y}", f"s{x}{y + 1}") for x in range(4) for y in range(3)]
+    near += [(f"s{x}{y}", f"s{x + 1}{y}") for x in range(3) for y in range(4)]
     vehicles = [
         {
             "id": f"v{k}",
@@ -185,10 +181,9 @@ def make_crowd(seed, n_vehicles, n_tasks, weak=False):
         if weak:
             more["priority"] = float(rng.choice([0.0, 1.0, 1.0 + 1e-6, 2e6]))
         expiry = float(rng.integers(20, 400))
-        rows.append(
-            make_task(f"t{k}", str(a), str(b), int(rng.choice([0, 0, 0, 9])), expiry, **more)
-        )
-    edges = [{"a": a["id"], "b": b["id"]} for a, b in near]
+        arrival = int(rng.choice([0, 0, 0, 9]))
+        rows.append(make_task(f"t{k}", str(a), str(b), arrival, expiry, **more))
+    edges = [{"a": a, "b": b} for a, b in near]
     layout = {"format": 1, "sites": sites, "edges": edges, "vehicles": vehicles, "task_slots": 9}
     return World(layout, rows, [0])
 

@@ -8,26 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acerl_np.kernels.losses import (
-    clip_surrogate,
-    find_logs,
-    find_soft_values,
-    sample_actions,
-    soften_policy,
-    square_errors,
-)
-from acerl_np.kernels.perceptron import (
-    LANES,
-    allocate_inputs,
-    allocate_layers,
-    backward,
-    blend,
-    find_norm,
-    forward,
-    list_inputs,
-    pad_sizes,
-    step_adam,
-)
+from acerl_np.kernels import losses, perceptron
+from acerl_np.kernels.perceptron import LANES
 from acerl_np.kernels.returns import find_advantages, sum_rewards
 
 SIZES = (6, 5, 18, 4)
@@ -41,7 +23,7 @@ class Net:
     def __init__(self, dtype, sizes=SIZES, n=9, seed=0):
         rng = np.random.default_rng(seed)
         self.dtype, self.true = dtype, sizes
-        self.sizes = pad_sizes(sizes)
+        self.sizes = perceptron.pad_sizes(sizes)
         self.theta = np.concatenate(
             [
                 self._layer(rng, *pair)
@@ -50,10 +32,10 @@ class Net:
         ).astype(dtype)
         x = rng.normal(size=(n, sizes[0])) * (rng.random((n, sizes[0])) < 0.6)
         self.observation = x.astype(dtype)
-        self.inputs = allocate_inputs(n, sizes[0], dtype)
-        list_inputs(self.observation, self.inputs)
+        self.inputs = perceptron.allocate_inputs(n, sizes[0], dtype)
+        perceptron.list_inputs(self.observation, self.inputs)
         self.rows = rng.permutation(n)[:7]
-        self.layers = allocate_layers(self.sizes, 8, dtype)
+        self.layers = perceptron.allocate_layers(self.sizes, 8, dtype)
         self.rng = rng
 
     @staticmethod
@@ -74,7 +56,7 @@ class Net:
             yield layer[:n_in, :n_out], layer[-1, :n_out]
 
     def forward(self, theta=None):
-        forward(
+        perceptron.forward(
             self.sizes,
             self.theta if theta is None else theta,
             self.inputs,
@@ -85,7 +67,7 @@ class Net:
 
     def backward(self):
         gradient = np.full_like(self.theta, np.nan)
-        backward(self.sizes, self.theta, self.inputs, self.rows, self.layers, gradient)
+        perceptron.backward(self.sizes, self.theta, self.inputs, self.rows, self.layers, gradient)
         return gradient
 
 
@@ -105,25 +87,25 @@ def test_forward_is_the_slow_network(dtype, tolerance):
 
 def find_surrogate(net, out, delta, first=0, factor=0.03):
     own = net.mask, net.rows, net.action, net.old, net.gain
-    return clip_surrogate(out, first + np.zeros(9, np.int64), *own, 0.2, factor, delta)
+    return losses.clip_surrogate(out, first + np.zeros(9, np.int64), *own, 0.2, factor, delta)
 
 
 def clipped(net, out, delta):
     """PPO's two heads: the clipped surrogate with an entropy bonus, and the value's squared error."""
     loss, head = find_surrogate(net, out, delta), np.full(9, N_ACTIONS)
-    return loss + square_errors(out, head, net.rows, net.target, 0.5, delta)
+    return loss + losses.square_errors(out, head, net.rows, net.target, 0.5, delta)
 
 
 def fitted(net, out, delta):
     """SAC's critics: the squared error of the action taken."""
     delta[:] = 0.0
-    return square_errors(out, net.action, net.rows, net.target, 1.0, delta)
+    return losses.square_errors(out, net.action, net.rows, net.target, 1.0, delta)
 
 
 def softened(net, out, delta):
     """SAC's actor."""
     mask = net.mask[net.rows]
-    return soften_policy(out, mask, net.q1, net.q2, 0.05, delta)
+    return losses.soften_policy(out, mask, net.q1, net.q2, 0.05, delta)
 
 
 def offset_surrogate(net, out, delta):
@@ -187,7 +169,7 @@ def test_losses_are_the_slow_ones(factor):
     assert fitted(net, out, scratch) == pytest.approx(np.mean(errors))
     value = np.empty(len(net.rows))
     mask = net.mask[net.rows]
-    find_soft_values(out, mask, net.q1, net.q2, 0.05, value)
+    losses.find_soft_values(out, mask, net.q1, net.q2, 0.05, value)
     slow = [
         naive.soft_value(
             out[s, :N_ACTIONS], mask[s], net.q1[s, :N_ACTIONS], net.q2[s, :N_ACTIONS], 0.05
@@ -196,11 +178,11 @@ def test_losses_are_the_slow_ones(factor):
     ]
     assert value == pytest.approx(slow)
     over, q = np.full(2, np.nan), np.ones((2, LANES))  # of an episode that is over it is zero
-    find_soft_values(q, np.array([[False, False], [True, False]]), q, q, 0.5, over)
+    losses.find_soft_values(q, np.array([[False, False], [True, False]]), q, q, 0.5, over)
     assert over.tolist() == [0.0, 1.0]
     assert softened(net, out, scratch) == pytest.approx(-np.mean(slow))
     log = np.full(9, np.nan)
-    find_logs(out, zeros, net.mask, net.rows, net.action, log)
+    losses.find_logs(out, zeros, net.mask, net.rows, net.action, log)
     for s, row in rows:
         p = naive.probabilities(out[s, :N_ACTIONS], net.mask[row])
         assert log[row] == pytest.approx(np.log(p[net.action[row]]))
@@ -212,20 +194,20 @@ def test_an_illegal_action_has_no_probability_and_no_gradient():
     out = net.forward().copy()
     mask = net.mask[net.rows]
     delta = np.full_like(net.layers.delta[-1], np.nan)
-    losses = []
+    found = []
     for shift in (0.0, 50.0):
         moved = out.copy()
         moved[: len(mask), :N_ACTIONS][~mask] += shift  # however likely the logits make it
-        losses.append(softened(net, moved, delta))
+        found.append(softened(net, moved, delta))
         assert not delta[: len(mask), :N_ACTIONS][~mask].any()
         clipped(net, moved, delta)
         assert not delta[: len(mask), :N_ACTIONS][~mask].any()
         action = np.full(len(mask), -1)
         for uniform in (0.0, 0.3, 0.6, np.nextafter(1.0, 0.0)):
             zeros = np.zeros(len(mask), np.int64)
-            sample_actions(moved, zeros, mask, np.full(len(mask), uniform), action)
+            losses.sample_actions(moved, zeros, mask, np.full(len(mask), uniform), action)
             assert mask[np.arange(len(mask)), action].all()
-    assert losses[0] == losses[1]
+    assert found[0] == found[1]
 
 
 def test_actions_are_drawn_by_their_probabilities():
@@ -234,7 +216,7 @@ def test_actions_are_drawn_by_their_probabilities():
     action = np.zeros(1, np.int64)
     drawn = []
     for uniform in (np.arange(700) + 0.5) / 700:
-        sample_actions(logits, np.zeros(1, np.int64), mask, np.array([uniform]), action)
+        losses.sample_actions(logits, np.zeros(1, np.int64), mask, np.array([uniform]), action)
         drawn.append(int(action[0]))
     assert np.bincount(drawn).tolist() == [100, 200, 0, 400]
 
@@ -249,15 +231,17 @@ def test_adam_is_the_slow_one():
     expected = naive.adam(theta.tolist(), (0.5 * gradients).tolist(), 0.01)
     mean, square = np.zeros((2, 20), np.float32)
     for step, gradient in enumerate(gradients, start=1):
-        step_adam(theta, gradient, mean, square, step, 0.01, 0.5)
+        perceptron.step_adam(theta, gradient, mean, square, step, 0.01, 0.5)
     assert theta == pytest.approx(expected, abs=1e-6)
 
 
 def test_norm_and_soft_update():
     gradient = np.arange(1, 12, dtype=np.float32)
-    assert find_norm(gradient) == pytest.approx(np.linalg.norm(gradient.astype(np.float64)))
+    assert perceptron.find_norm(gradient) == pytest.approx(
+        np.linalg.norm(gradient.astype(np.float64))
+    )
     target, source = np.float32([1.0, 2.0]), np.float32([3.0, -2.0])
-    blend(target, source, 0.25)
+    perceptron.blend(target, source, 0.25)
     assert target.tolist() == [1.5, 1.0]
 
 

@@ -8,7 +8,6 @@ import threading
 import time
 
 import pytest
-from trainings import run_in_child
 
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.workers import Workers, count_cores
@@ -81,19 +80,3 @@ def test_ctrl_c_while_the_caller_waits_ends_the_helpers():
         workers.run(work, range(2))
     assert ended == [True]
     workers.close()
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_workers_work_in_a_forked_process():
-    """The helpers of the parent do not exist in the child, which must not wait for them."""
-    workers = Workers(2)
-    workers.run(lambda _: None, range(20))
-    assert run_in_child("fork", add_up, workers) == sum(range(20))
-    workers.close()
-
-
-def add_up(workers):
-    taken = []
-    workers.run(taken.append, range(20))
-    return sum(taken)
