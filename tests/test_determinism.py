@@ -10,6 +10,7 @@ from pathlib import Path
 import numba
 import own_goals
 import pytest
+import trainings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import ROOT, find_environment
@@ -18,18 +19,11 @@ from trainings import (
     CHILD_CONFIG,
     COPIES,
     INSTANCES,
-    describe_run,
-    evaluate_again,
-    find_theta,
     go_on,
     make_rival,
     outcome,
     run_in_child,
-    same_trials,
     start,
-    train_and_evaluate,
-    train_anew,
-    train_on,
 )
 
 from acerl_np import ACERL, Config, evaluate_policy
@@ -123,7 +117,7 @@ def test_any_trainer_ends_in_the_same_bytes_however_it_is_stopped(name, folder):
     assert trainer.curve and len(trainer.history) >= 3
     other = make(seed=2**63 - 1)
     other.run()
-    assert not JIT or find_theta(other) != find_theta(trainer)
+    assert not JIT or trainings.find_theta(other) != trainings.find_theta(trainer)
 
 
 @settings(max_examples=15 if JIT else 2)
@@ -153,9 +147,9 @@ def test_trials_depend_on_neither_the_order_of_the_instances_nor_threads(
 def test_a_child_process_gives_the_same_bytes(tmp_path):
     """It hashes texts by a salt of its own, too."""
     arrays = start(CHILD_CONFIG, 6).policy.to_arrays()
-    trained, trials = run_in_child("spawn", train_and_evaluate, tmp_path, arrays)
-    assert trained == [train_anew(tmp_path, 1)] * 2
-    assert same_trials(trials, evaluate_again(arrays))
+    trained, trials = run_in_child("spawn", trainings.train_and_evaluate, tmp_path, arrays)
+    assert trained == [trainings.train_anew(tmp_path, 1)] * 2
+    assert trainings.same_trials(trials, trainings.evaluate_again(arrays))
 
 
 # Other threads of this process, idle by then, need not trouble a child.
@@ -164,16 +158,16 @@ def test_a_child_process_gives_the_same_bytes(tmp_path):
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_a_trainer_in_use_goes_on_in_a_forked_child(n_threads, tmp_path):
     """Its helpers stay behind; the child and the parent both end as a run that never forked."""
-    straight = train_anew(tmp_path, 1)
+    straight = trainings.train_anew(tmp_path, 1)
     trainer = start(CHILD_CONFIG, 6, n_threads)
     trainer.step()
-    forked = run_in_child("fork", train_on, trainer, tmp_path)
+    forked = run_in_child("fork", trainings.train_on, trainer, tmp_path)
     assert forked == straight
     # A second child, and one of the parent after it went on.
-    assert run_in_child("fork", train_on, trainer, tmp_path) == straight
+    assert run_in_child("fork", trainings.train_on, trainer, tmp_path) == straight
     trainer.step()
-    assert run_in_child("fork", train_on, trainer, tmp_path) == straight
-    assert train_on(trainer, tmp_path) == straight
+    assert run_in_child("fork", trainings.train_on, trainer, tmp_path) == straight
+    assert trainings.train_on(trainer, tmp_path) == straight
 
 
 # Processors
@@ -202,6 +196,6 @@ def test_no_result_depends_on_the_width_of_vectors(tmp_path):
     code = generic.pop("code")
     assert act_batch.__name__ in code
     assert not any(word in code for word in ("ymm", "zmm", "vfmadd"))
-    own = describe_run()
+    own = trainings.describe_run()
     assert len(set(own["greedy"])) > 6
     assert generic == own

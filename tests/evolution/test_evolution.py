@@ -541,8 +541,7 @@ def test_an_infinite_limit_leaves_the_problem_unconstrained():
     evolution = Evolution(np.zeros(3), sigma=0.5, population=4, cost_limit=np.inf)
     other = Evolution(np.zeros(3), sigma=0.5, population=4, ranking="r")
     for search in (evolution, other):
-        members, ids = search.ask()
-        search.tell(hills(members, ids)[0], [5.0, -1.0, 1e300, 0.0])
+        play(search, 1, lambda *asked: (hills(*asked)[0], [5.0, -1.0, 1e300, 0.0]))
     assert evolution.mean.tobytes() == other.mean.tobytes()
 
 
@@ -712,8 +711,6 @@ def test_real_options_of_numpys_kinds_are_pythons():
     for kind in (float, np.float32, np.float16, np.longdouble):
         value = float(np.float16(0.9))
         evolution = Evolution([0.0] * 3, sigma=1.0, noise_decay=kind(value), p_f=kind(0.5))
-        for _ in range(5):
-            members, _ = evolution.ask()
-            evolution.tell(-(members**2).sum(axis=1), members[:, 0])
+        play(evolution, 5, lambda x, _: (-(x**2).sum(axis=1), x[:, 0]))
         ends.append(evolution.mean.tobytes())
     assert len(set(ends)) == 1

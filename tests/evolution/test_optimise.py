@@ -30,7 +30,10 @@ def rastrigin(x):
 
 
 def climb(evolution, generations):
-    play(evolution, generations, hill)
+    for _ in range(generations):
+        play(evolution, 1, lambda members, _: (hill(members),))
+        if evolution.stop():
+            break
     return evolution
 
 
@@ -345,9 +348,7 @@ def test_every_second_search_is_ranked_without_the_lagrangian(monkeypatch):
     counts = []
     for _ in range(3):
         used.clear()
-        for _ in range(4):
-            x, _ = evolution.ask()
-            evolution.tell(x.sum(axis=1), x[:, :1] - 2.0)
+        play(evolution, 4, lambda x, _: (x.sum(axis=1), x[:, :1] - 2.0))
         counts.append(len(used))
         evolution.restart()
     assert counts == [4, 0, 4]
@@ -434,9 +435,7 @@ def test_stagnation_is_medians_that_do_not_rise():
 def test_a_collapsed_cloud_warns_once():
     evolution = Evolution([1e9], sigma=1.0, adapt="matrix", population=6)
     with pytest.warns(RuntimeWarning, match="all members are the same point") as caught:
-        for _ in range(200):
-            members, _ = evolution.ask()
-            evolution.tell(-np.abs(members[:, 0] - 1e9))
+        play(evolution, 200, lambda members, _: (-np.abs(members[:, 0] - 1e9),))
     assert len(caught) == 1
     assert "noeffectcoord" in evolution.stop()
 
@@ -446,9 +445,7 @@ def test_a_collapsed_cloud_warns_once():
 
 def test_a_restart_doubles_the_population_and_keeps_the_best():
     evolution = Evolution(np.zeros(2), sigma=0.5, adapt="matrix", population=6, bounds=(-2, 2))
-    for _ in range(5):
-        members, _ = evolution.ask()
-        evolution.tell(hill(members), members[:, :1] - 1.0)
+    play(evolution, 5, lambda members, _: (hill(members), members[:, :1] - 1.0))
     assert evolution.get_state()["level"] < np.inf
     best, drawn = evolution.best, evolution.ask()[0]
     evolution.restart()
