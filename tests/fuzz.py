@@ -34,6 +34,7 @@ import time
 import traceback
 import warnings
 import zipfile
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -925,11 +926,8 @@ def check_breakdowns(path):
         play(instance)
 
 
-def check_assignments(path):
-    check_past(read_assignments(path, sample_instance()), path)
-
-
-def check_past(past, path):
+def check_assignments(path, read=read_assignments, of=None):
+    past = read(path, of or sample_instance())
     require(sorted(past.order.tolist()) == list(range(past.instance.n_tasks)), "not each task once")
     played = replay_assignments(past)
     require(np.isfinite([played.makespan, played.tardiness]).all(), f"figures {played}")
@@ -951,7 +949,7 @@ def check_references(path):
 
 def check_audit(path):
     warnings.simplefilter("ignore", acerl_np.LogWarning)  # a changed time may be far ahead
-    check_past(read_audit(path, sample_layout()), path)
+    check_assignments(path, read_audit, sample_layout())
 
 
 def check_dispatcher(path):
@@ -1172,9 +1170,8 @@ def run_case(kind, number, seed, folder, samples):
     try:
         with warnings.catch_warnings(), within(SECONDS):
             warnings.simplefilter("error")
-            warnings.simplefilter(
-                "ignore", acerl_np.RecordWarning
-            )  # a column that is renamed is not read
+            # A column that is renamed is not read.
+            warnings.simplefilter("ignore", acerl_np.RecordWarning)
             # The kernels' uint32 arithmetic wraps on purpose; NumPy says so in plain Python.
             warnings.filterwarnings("ignore", "overflow encountered in scalar", RuntimeWarning)
             try:
@@ -1236,15 +1233,10 @@ def watch(cases, seed, folder, samples):
 def fuzz(n_cases, seed, kinds, out):
     """Run the cases, print the table, save the findings; return the number of findings."""
     started = time.perf_counter()
-    counts = {name: dict.fromkeys(OUTCOMES, 0) for name in kinds}
-    seconds = dict.fromkeys(kinds, 0.0)
-    saved = {}
+    counts, seconds, saved = Counter(), Counter(), {}
     # Kind after kind, so that a kind's cases do not depend on which others run.
-    cases = [
-        (name, number)
-        for k, name in enumerate(kinds)
-        for number in range(n_cases // len(kinds) + (k < n_cases % len(kinds)))
-    ]
+    each, more = divmod(n_cases, len(kinds))
+    cases = [(name, number) for k, name in enumerate(kinds) for number in range(each + (k < more))]
     with tempfile.TemporaryDirectory(prefix="acerl-np-fuzz-") as name:
         folder = Path(name)
         samples = make_samples(folder)
@@ -1252,25 +1244,22 @@ def fuzz(n_cases, seed, kinds, out):
         (folder / "child").mkdir()
         last = time.perf_counter()
         for kind, number, result in watch(cases, seed, folder, samples):
-            counts[kind][result.outcome] += 1
-            now = time.perf_counter()
-            seconds[kind] += now - last
-            last = now
+            counts[kind, result.outcome] += 1
+            seconds[kind] += time.perf_counter() - last
+            last = time.perf_counter()
             if result.outcome == "finding":
                 save_finding(out, KINDS[kind], number, seed, folder, samples, result)
                 saved.setdefault(f"{kind}: {result.reason}", []).append(f"{kind}:{number}")
-    total = {outcome: sum(count[outcome] for count in counts.values()) for outcome in OUTCOMES}
-    seconds["all"] = time.perf_counter() - started
-    rows = [
-        [name, *(f"{n:,}" for n in (sum(count.values()), *count.values())), f"{seconds[name]:.1f}"]
-        for name, count in (*counts.items(), ("all", total))
-    ]
+    seconds["all"], rows = time.perf_counter() - started, []
+    for name, kinds_of in (*((name, [name]) for name in kinds), ("all", kinds)):
+        own = [sum(counts[kind, outcome] for kind in kinds_of) for outcome in OUTCOMES]
+        rows.append([name, *(f"{n:,}" for n in (sum(own), *own)), f"{seconds[name]:.1f}"])
     print(render_table(["kind", "cases", *OUTCOMES, "seconds"], rows, "text"), end="")
     for reason, names in saved.items():
         print(f"\n{len(names)} x {reason}\n  {' '.join(names[:8])}")
     if saved:
         print(f"\ninputs and tracebacks in {out}")
-    return total["finding"]
+    return sum(counts[kind, "finding"] for kind in kinds)
 
 
 def check_samples(samples, folder):

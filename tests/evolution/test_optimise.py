@@ -316,15 +316,9 @@ def test_one_active_constraint_of_an_ill_conditioned_function(seed):
     hessian = frame.T @ np.diag(1e6 ** np.linspace(0, 1, 5)) @ frame
     optimum = np.linalg.solve(hessian, normal) / (normal @ np.linalg.solve(hessian, normal))
     least = optimum @ hessian @ optimum
-    found = optimize(
-        lambda x: x @ hessian @ x,
-        rng.uniform(-5, 5, 5),
-        2.0,
-        constraints=lambda x: [1.0 - normal @ x],
-        evaluations=6_000,
-        limits=Stops(target=least + 1e-8),
-        seed=seed,
-    )
+    options = {"evaluations": 6_000, "limits": Stops(target=least + 1e-8), "seed": seed}
+    options["constraints"] = lambda x: [1.0 - normal @ x]
+    found = optimize(lambda x: x @ hessian @ x, rng.uniform(-5, 5, 5), 2.0, **options)
     assert found.reasons == ("target",)
 
 

@@ -150,12 +150,8 @@ def test_equal_members_get_zero_whatever_the_rounding(ranking, value):
 
 
 def test_unusable_arguments_are_refused():
-    cases = [
-        (([1.0], [1.0, 2.0], [0]), "shapes"),
-        (([1.0], [1.0], [0, 0]), "shapes"),
-        (([[1.0]], [[1.0]], [[0]]), "shapes"),
-        (([1.0], [1.0], [0.5]), "whole numbers"),
-    ]
+    shapes = ([1.0], [1.0, 2.0], [0]), ([1.0], [1.0], [0, 0]), ([[1.0]], [[1.0]], [[0]])
+    cases = [(([1.0], [1.0], [0.5]), "whole numbers"), *((told, "shapes") for told in shapes)]
     assert list_unrefused(lambda given: rank_utilities(*given), cases) == []
 
 

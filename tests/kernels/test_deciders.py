@@ -17,16 +17,8 @@ from scipy.optimize import linear_sum_assignment
 from worlds import World, floors, make_task, straight_floor, worlds
 
 from acerl_np import Floor, IndexPolicy, Simulator
+from acerl_np.kernels import deciders
 from acerl_np.kernels.baselines import MIX, RANDOM
-from acerl_np.kernels.deciders import (
-    NO_RULE,
-    AgentsDecider,
-    PlanDecider,
-    RuleDecider,
-    make_index_decider,
-    make_network_decider,
-    make_yardstick_decider,
-)
 from acerl_np.kernels.episodes import decide_rows
 from acerl_np.kernels.floor import FIRST_DRAW, list_rows, list_tables
 from acerl_np.kernels.matching import allocate_matching, match_rows
@@ -77,15 +69,9 @@ def play_beside(world, decider, key, choose, rules=naive.ACTION_RULES):
 
 def play_alone(problem, decider, key, row=0):
     """Outcome of one episode of a list."""
-    workers = Workers(1)
-    outcome = play_list(
-        problem,
-        lambda: decider,
-        np.zeros(1, np.int64),
-        np.array([key], np.uint32),
-        workers,
-        rows=np.full(1, row),
-    )
+    of, rows, workers = np.zeros(1, np.int64), np.full(1, row), Workers(1)
+    key = np.array([key], np.uint32)
+    outcome = play_list(problem, lambda: decider, of, key, workers, rows=rows)
     workers.close()
     return outcome.makespan[0], outcome.tardiness[0], outcome.decisions[0]
 
@@ -94,7 +80,7 @@ def test_a_list_of_no_episodes_is_over_at_once():
     floor = straight_floor([{"id": "v", "start": "A"}])
     problem = build_problem([World(floor, [make_task("t", "A", "B", 0)], [0]).instance()])
     none, keys = np.zeros(0, np.int64), np.zeros((0, 4), np.uint32)
-    decider = RuleDecider(MIX)
+    decider = deciders.RuleDecider(MIX)
     assert all(
         len(part) == 0 for part in play_list(problem, lambda: decider, none, keys, Workers(2))
     )
@@ -138,14 +124,14 @@ def test_rules_draw_a_vehicle_and_pick_its_task(world, key, rule):
         used = int(second * 4) if rule == MIX else rule
         return {(v, slow.select(v, naive.RULES[used]), used)}
 
-    play_beside(world, RuleDecider(rule), key, choose)
+    play_beside(world, deciders.RuleDecider(rule), key, choose)
 
 
 @pytest.mark.parametrize("name", YARDSTICKS)
 @settings(max_examples=80 if JIT else 6)
 @given(worlds() | worlds(floors(quickest=True)))
 def test_yardsticks_compare_pairs(name, world):
-    decider = make_yardstick_decider(RULES[name], build_problem([world.instance()]))
+    decider = deciders.make_yardstick_decider(RULES[name], build_problem([world.instance()]))
 
     def choose(slow, _, decision):
         found = {naive_yardsticks.choose(slow, name)} if name != "assignment" else None
@@ -176,7 +162,7 @@ def test_plans_go_by_their_order_and_rules(world, data):
     n = len(world.layout["vehicles"])
     orders = [data.draw(st.permutations(range(n))) for _ in range(2)]
     rules = [data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)) for _ in range(2)]
-    decider = PlanDecider(*np.array([orders, rules], np.int32)[:, :, np.newaxis])
+    decider = deciders.PlanDecider(*np.array([orders, rules], np.int32)[:, :, np.newaxis])
 
     def choose(slow, _, decision):
         v = next(v for v in orders[0] if v in free_vehicles(slow))
@@ -186,7 +172,7 @@ def test_plans_go_by_their_order_and_rules(world, data):
     play_beside(world, decider, [0] * 4, choose)
     # A row of the table is a plan of its own.
     problem = build_problem([world.instance()])
-    alone = PlanDecider(decider.orders[1:].copy(), decider.rules[1:].copy())
+    alone = deciders.PlanDecider(decider.orders[1:].copy(), decider.rules[1:].copy())
     assert play_alone(problem, decider, [0] * 4, 1) == play_alone(problem, alone, [0] * 4)
 
 
@@ -202,8 +188,8 @@ def test_networks_act_on_what_they_see(agents, world, key, seed, greedy, rules):
     thetas = np.stack([initial_parameters(sizes, seed + k) for k in range(2 * agents)])
 
     def make(thetas):
-        decider = make_network_decider(network, thetas, greedy, number_rules(rules))
-        return decider if agents == 1 else AgentsDecider(decider)
+        decider = deciders.make_network_decider(network, thetas, greedy, number_rules(rules))
+        return decider if agents == 1 else deciders.AgentsDecider(decider)
 
     def take(agent, mask, observation, draw):
         """What an agent may choose among the outputs that the mask allows."""
@@ -232,13 +218,13 @@ def test_networks_act_on_what_they_see(agents, world, key, seed, greedy, rules):
 def test_a_row_of_index_functions_is_a_function_of_its_own(world, key, seed, greedy):
     problem = build_problem([world.instance()])
     thetas = np.random.default_rng(seed).normal(size=(3, len(NAMES)))
-    together = make_index_decider(build_index(thetas, NAMES, True), problem, greedy)
+    together = deciders.make_index_decider(build_index(thetas, NAMES, True), problem, greedy)
     for row in range(3):
         own = build_index(thetas[row : row + 1], NAMES, True)
-        alone = make_index_decider(own, problem, greedy)
+        alone = deciders.make_index_decider(own, problem, greedy)
         assert play_alone(problem, together, key, row) == play_alone(problem, alone, key)
     simulator = Simulator(world.instance())
-    assert decide(simulator, together, key)[2] == NO_RULE
+    assert decide(simulator, together, key)[2] == deciders.NO_RULE
 
 
 def test_rows_that_are_over_are_passed():
@@ -251,7 +237,7 @@ def test_rows_that_are_over_are_passed():
     assert simulator.done.tolist() == [True, False]
     chosen = np.empty((2, 3), np.int64)
     key = np.zeros((2, 4), np.uint32)
-    decide_rows(simulator.problem, simulator.state, RuleDecider(0), key, chosen)
+    decide_rows(simulator.problem, simulator.state, deciders.RuleDecider(0), key, chosen)
     assert chosen.tolist() == [[-1, -1, -1], [0, 0, 0]]
     simulator.assign([99, 0], [-5, 0])
     assert simulator.done.all()

@@ -199,16 +199,11 @@ def test_on_large_floors_what_comes_first_is_looked_at(n_vehicles, n_tasks, weak
     while not twins.slow.done:
         scene = twins.check_features(most=0 if decisions % 12 else 2)
         waiting, fleet = len(twins.slow.waiting), len(twins.slow.vehicles)
-        possible = [
-            (v, k)
-            for v, k in naive_index.pairs(twins.slow)
-            if v in scene.fleet and k in scene.tasks
-        ]
-        was_cut |= [
-            waiting > len(scene.tasks),
-            fleet > len(scene.fleet),
-            len(possible) > len(scene.pairs),
-        ]
+        pairs = naive_index.pairs(twins.slow)
+        possible = sum(v in scene.fleet and k in scene.tasks for v, k in pairs)
+        was_cut[0] |= waiting > len(scene.tasks)
+        was_cut[1] |= fleet > len(scene.fleet)
+        was_cut[2] |= possible > len(scene.pairs)
         twins.assign(*scene.pairs[rng.integers(len(scene.pairs))])
         decisions += 1
     assert was_cut.tolist() == [True, n_vehicles > 12, True]

@@ -58,15 +58,10 @@ def read_future(ahead, layout):
     n = int(ahead.future.instance[0, S.INSTANCE_N_TASKS])
     names = [site.id for site in layout.sites]
     ends, record = ahead.future.ends[0, :n], ahead.future.record[0, :n]
+    fields = [S.RECORD_ARRIVAL, S.RECORD_EXPIRY, S.RECORD_HANDLING, S.RECORD_DEMAND]
     return [
-        (
-            names[ends[k, S.ENDS_PICKUP]],
-            names[ends[k, S.ENDS_DELIVERY]],
-            *record[
-                k, [S.RECORD_ARRIVAL, S.RECORD_EXPIRY, S.RECORD_HANDLING, S.RECORD_DEMAND]
-            ].tolist(),
-        )
-        for k in range(n)
+        (names[own[S.ENDS_PICKUP]], names[own[S.ENDS_DELIVERY]], *numbers[fields].tolist())
+        for own, numbers in zip(ends, record, strict=True)
     ]
 
 
@@ -86,15 +81,9 @@ def compare_decision(simulator, slow, policy, base, instance, key):
     excluded = find_same([instance], policy.history)[0].tolist()
     if not policy.futures:
         history, breakdowns, excluded = [[]], [read_breakdowns(instance, layout)], [False]
-    options = {
-        "futures": n_futures,
-        "matches": policy.weights == "match" and policy.futures > 0,
-        "candidates": policy.candidates,
-        "goal": policy.goal,
-        "penalty": policy.penalty,
-        "margin": policy.margin,
-        "horizon": policy.horizon or np.inf,
-    }
+    options = {name: getattr(policy, name) for name in ("candidates", "goal", "penalty", "margin")}
+    options |= {"futures": n_futures, "horizon": policy.horizon or np.inf}
+    options["matches"] = policy.weights == "match" and policy.futures > 0
     found = begin(simulator, ahead, key, simulator.state.episode[0, S.EPISODE_N_DECISIONS])
     expected = naive_lookahead.Lookahead(
         slow, history, breakdowns, excluded, ahead.key.copy(), base, options
@@ -309,20 +298,6 @@ def test_however_often_it_is_asked_the_sums_are_the_same(horizon):
     assert np.array_equal(once.total, stepwise.total)
     assert np.array_equal(once.n_seen, stepwise.n_seen)
     assert np.array_equal(once.is_behind, stepwise.is_behind)
-
-
-def test_all_candidates_meet_the_same_futures():
-    """An assignment that stands in the list twice comes to the same, though base and breakdowns are drawn."""
-    day = make_shift(30)
-    day = replace(day, layout=day.layout.with_random_breakdowns(RandomBreakdowns(200.0, 20.0)))
-    policy = Lookahead("MIX", history=make_shift(40), futures=8, horizon=500.0)
-    simulator, ahead = begin_by_hand(day, policy)
-    ahead.candidate[0, 1] = ahead.candidate[0, 0]
-    ahead.n_candidates[0] = 2
-    rate(simulator, ahead, 0, 8)
-    assert ahead.total[0, 0] == ahead.total[0, 1] and ahead.square[0, 1] == 0.0
-    # Nothing is won by more futures then.
-    assert ahead.n_seen[0].tolist()[:2] == [LEAST_FUTURES, LEAST_FUTURES]
 
 
 def test_no_more_futures_than_it_takes():

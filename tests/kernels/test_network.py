@@ -11,15 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables_and_refusals import list_unrefused, refused
 
-from acerl_np.kernels.network import (
-    Layers,
-    allocate_features,
-    choose_greedy,
-    choose_sampled,
-    count_parameters,
-    forward,
-    list_nonzero,
-)
+from acerl_np.kernels import network
 from acerl_np.kernels.random import INITIAL
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.network import Policy, initial_parameters
@@ -37,32 +29,26 @@ def make_policy(hidden=(5,), seed=0, task_slots=SLOTS, n_vehicles=VEHICLES, **ki
     sizes = [4 * task_slots + n_vehicles * (3 + task_slots), *hidden, 4 * n_vehicles]
     theta = initial_parameters(sizes, seed, has_biases=kind.get("has_biases", True))
     theta += np.random.default_rng(seed).normal(0, 0.3, theta.size).astype(np.float32)
-    return Policy(
-        theta,
-        hidden=hidden,
-        task_slots=task_slots,
-        n_vehicles=n_vehicles,
-        scaling=SCALING,
-        **kind,
-    )
+    shape = {"task_slots": task_slots, "n_vehicles": n_vehicles, "scaling": SCALING}
+    return Policy(theta, hidden=hidden, **shape, **kind)
 
 
 def logits_of(policy, observation, keep_zeros=False):
     """Logits by the kernel; optionally zeros are listed like other features."""
     n = policy.n_features
-    features = allocate_features(n)
+    features = network.allocate_features(n)
     observation = np.asarray(observation, np.float32)
     if keep_zeros:
         listed = n
         features.position[:n], features.value[:n] = np.arange(n), observation
     else:
-        listed = list_nonzero(observation, features)
+        listed = network.list_nonzero(observation, features)
         assert features.position[:listed].tolist() == np.flatnonzero(observation).tolist()
         assert features.value[:listed].tolist() == observation[observation != 0].tolist()
     logits = np.empty(policy.n_actions, np.float32)
     widest = policy.sizes.max()
-    layers = Layers(np.empty(widest, np.float32), allocate_features(widest), logits)
-    forward(policy.network, policy.theta, policy.column_sums, features, listed, layers)
+    layers = network.Layers(np.empty(widest, np.float32), network.allocate_features(widest), logits)
+    network.forward(policy.network, policy.theta, policy.column_sums, features, listed, layers)
     return logits
 
 
@@ -94,7 +80,7 @@ def test_logits_of_any_observation(observation, hidden, seed, has_biases, standa
     """Empty slots count for mean and deviation, and listing them changes no bit; nor does a file."""
     kind = {"has_biases": has_biases, "standardises": standardises}
     policy = make_policy(hidden, seed, **kind)
-    assert policy.n_parameters == count_parameters(policy.sizes.tolist(), has_biases)
+    assert policy.n_parameters == network.count_parameters(policy.sizes.tolist(), has_biases)
     x = np.array(observation, np.float32).astype(np.float64)
     # Rounding errors of the mean grow when they are divided by a small standard deviation.
     worst = 1 + np.abs(x).max() / ((x.std() + 1e-5) if standardises else 1.0)
@@ -124,7 +110,7 @@ def test_other_initial_parameters(has_biases):
     )
     assert he.tobytes() == initial_parameters(sizes, 5, has_biases=has_biases).tobytes()
     assert he.tobytes() != initial_parameters(sizes, 6, has_biases=has_biases).tobytes()
-    assert len(he) == len(small) == len(torch) == count_parameters(sizes, has_biases)
+    assert len(he) == len(small) == len(torch) == network.count_parameters(sizes, has_biases)
     # He: normal weights, biases of zero.
     position = 0
     for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
@@ -187,7 +173,7 @@ def test_greedy_takes_the_first_of_equals():
         ([np.nan, -5, np.nan], [0, 1, 2], 3, 1),  # no nan when there is a number
         ([-np.inf] * 3, [1, 2], 2, 1),
     ):
-        found = choose_greedy(np.array(logits, np.float32), np.array(legal, np.int32), n)
+        found = network.choose_greedy(np.array(logits, np.float32), np.array(legal, np.int32), n)
         assert found == expected
 
 
@@ -200,14 +186,14 @@ def test_sampling_stays_inside_whatever_the_logits():
         logits = np.array(logits, np.float32)
         probability = naive.masked_softmax(logits.astype(np.float64), [False, True, True, True])
         for uniform in (0.0, 0.5, LARGEST):
-            action = choose_sampled(logits, legal, 3, uniform, weight)
+            action = network.choose_sampled(logits, legal, 3, uniform, weight)
             assert action in (1, 2, 3) and probability[action] > 0
             assert uniform or action == np.flatnonzero(probability)[0]
     # With the largest uniform number the weights may sum to too little; the last one is due.
     weight, legal = np.empty(12), np.arange(12, dtype=np.int32)
     for logits in np.random.default_rng(0).normal(size=(400, 12)).astype(np.float32):
-        assert choose_sampled(logits, legal, 12, LARGEST, weight) == 11
-        assert choose_sampled(logits, legal, 12, 0.0, weight) == 0
+        assert network.choose_sampled(logits, legal, 12, LARGEST, weight) == 11
+        assert network.choose_sampled(logits, legal, 12, 0.0, weight) == 0
 
 
 @pytest.mark.parametrize("sampled", [False, True])

@@ -24,12 +24,8 @@ class Net:
         rng = np.random.default_rng(seed)
         self.dtype, self.true = dtype, sizes
         self.sizes = perceptron.pad_sizes(sizes)
-        self.theta = np.concatenate(
-            [
-                self._layer(rng, *pair)
-                for pair in zip(pairwise(sizes), pairwise(self.sizes.tolist()), strict=True)
-            ]
-        ).astype(dtype)
+        pairs = zip(pairwise(sizes), pairwise(self.sizes.tolist()), strict=True)
+        self.theta = np.concatenate([self._layer(rng, *pair) for pair in pairs]).astype(dtype)
         x = rng.normal(size=(n, sizes[0])) * (rng.random((n, sizes[0])) < 0.6)
         self.observation = x.astype(dtype)
         self.inputs = perceptron.allocate_inputs(n, sizes[0], dtype)
@@ -47,22 +43,15 @@ class Net:
 
     def split(self, theta):
         """Weights and biases of each layer without padding."""
-        offset = 0
-        for (n_in, n_out), (p_in, p_out) in zip(
-            pairwise(self.true), pairwise(self.sizes.tolist()), strict=True
-        ):
+        offset, sizes = 0, self.sizes.tolist()
+        for (n_in, n_out), (p_in, p_out) in zip(pairwise(self.true), pairwise(sizes), strict=True):
             layer = theta[offset : offset + (p_in + 1) * p_out].reshape(p_in + 1, p_out)
             offset += layer.size
             yield layer[:n_in, :n_out], layer[-1, :n_out]
 
     def forward(self, theta=None):
-        perceptron.forward(
-            self.sizes,
-            self.theta if theta is None else theta,
-            self.inputs,
-            self.rows,
-            self.layers,
-        )
+        theta = self.theta if theta is None else theta
+        perceptron.forward(self.sizes, theta, self.inputs, self.rows, self.layers)
         return self.layers.out[-1]
 
     def backward(self):
@@ -253,13 +242,13 @@ amounts = st.floats(-3, 3).map(lambda x: round(x, 3))
 
 @given(st.data(), steps, st.sampled_from([0.97, 1.0, 0.5]), st.sampled_from([0.95, 0.0, 1.0]))
 def test_advantages_are_the_slow_ones(data, n, discount, decay):
-    shape = (n, 2)
-    reward = np.array(data.draw(st.lists(amounts, min_size=2 * n, max_size=2 * n))).reshape(shape)
-    over = np.array(data.draw(st.lists(st.booleans(), min_size=2 * n, max_size=2 * n)))
-    over = over.reshape(shape)
-    value = np.array(data.draw(st.lists(amounts, min_size=2 * n + 2, max_size=2 * n + 2)))
-    value = value.reshape(n + 1, 2)
-    found = np.empty(shape)
+
+    def draw(kind, rows):
+        found = data.draw(st.lists(kind, min_size=2 * rows, max_size=2 * rows))
+        return np.array(found).reshape(rows, 2)
+
+    reward, over, value = draw(amounts, n), draw(st.booleans(), n), draw(amounts, n + 1)
+    found = np.empty((n, 2))
     find_advantages(reward, over, value, discount, decay, found)
     for b in range(2):
         slow = naive.advantages(reward[:, b], over[:, b], value[:, b], discount, decay)

@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from acerl_np.kernels import random
-from acerl_np.kernels.random import (
-    ACTION,
-    BLOCK,
-    LANES,
-    NOISE,
-    derive_key,
-    draw_uniform,
-    fill_normals,
-)
+from acerl_np.kernels.random import BLOCK, LANES, NOISE
 from acerl_np.kernels.update import fill_stream
 
 
@@ -57,13 +49,13 @@ seeds = st.integers(0, 2**63 - 1)
 
 def key_of(seed, purpose, a, b):
     key = np.empty(4, np.uint32)
-    derive_key(seed, purpose, a, b, key)
+    random.derive_key(seed, purpose, a, b, key)
     return key
 
 
 def block_of(key, block):
     out = np.empty((4, LANES), np.float32)
-    fill_normals(np.array(key, np.uint32), block, np.empty((4, LANES), np.uint32), out)
+    random.fill_normals(np.array(key, np.uint32), block, np.empty((4, LANES), np.uint32), out)
     return out
 
 
@@ -91,7 +83,7 @@ def test_keys_equal_the_slow_ones(seed, purpose, a, b):
 @given(st.tuples(*[words] * 4), words, words)
 @example(PI_KEY, *PI_COUNTER[:2])
 def test_uniform_draws_equal_the_slow_ones(key, i, j):
-    drawn = draw_uniform(np.array(key, np.uint32), i, j)
+    drawn = random.draw_uniform(np.array(key, np.uint32), i, j)
     assert drawn == naive.uniform(key, i, j)
     assert 0.0 <= drawn < 1.0
 
@@ -190,14 +182,14 @@ def test_streams_are_uncorrelated_and_so_are_normals_at_every_lag():
 def draw_grid(key, out):
     for i in range(out.shape[0]):
         for j in range(out.shape[1]):
-            out[i, j] = draw_uniform(key, i, j)
+            out[i, j] = random.draw_uniform(key, i, j)
 
 
 @statistical
 @pytest.mark.parametrize("shape", [(2**20, 1), (1, 2**20), (1024, 1024)])
 def test_uniform_draws_are_uniform(shape):
     grid = np.empty(shape)
-    draw_grid(key_of(0, ACTION, 1, 2), grid)
+    draw_grid(key_of(0, random.ACTION, 1, 2), grid)
     u = grid.ravel()
     assert len(np.unique(u)) == len(u)
     assert abs(u.mean() - 0.5) < 5 * np.sqrt(1 / 12 / len(u))
@@ -212,5 +204,5 @@ def test_uniform_draws_are_uniform(shape):
     # Neighbouring members are uncorrelated.
     grid = np.empty((32, 2**14))
     for member in range(32):
-        draw_grid(key_of(0, ACTION, 0, member), grid[member : member + 1])
+        draw_grid(key_of(0, random.ACTION, 0, member), grid[member : member + 1])
     check_uncorrelated(grid - 0.5)

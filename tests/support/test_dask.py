@@ -30,14 +30,9 @@ TESTS = Path(__file__).parents[1]
 
 def start(*words, root=ROOT, cwd=None):
     """A module of Python's in a process of its own, with the package below `root`."""
-    return subprocess.Popen(
-        [sys.executable, "-m", *words],
-        env=find_environment(root, TESTS),
-        cwd=cwd or root,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
+    how = {"env": find_environment(root, TESTS), "cwd": cwd or root, "text": True}
+    how |= {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
+    return subprocess.Popen([sys.executable, "-m", *words], **how)
 
 
 def start_scheduler():

@@ -19,15 +19,8 @@ from machine import limit_files
 from tables_and_refusals import check_message, refused
 
 from acerl_np import InputError, PolicyError, RecordError, StorageError
-from acerl_np.support.files import (
-    MAX_ARRAY_BYTES,
-    path_exists,
-    read_arrays,
-    read_bytes,
-    read_text,
-    write_arrays,
-    write_atomically,
-)
+from acerl_np.support import files
+from acerl_np.support.files import read_arrays, write_arrays, write_atomically
 
 ARRAYS = {
     "theta": np.linspace(-1, 1, 7, dtype=np.float32),
@@ -134,8 +127,8 @@ def test_places_that_cannot_be_written(tmp_path, monkeypatch):
             write_atomically(name, b"x")
     assert names_in(tmp_path) == ["file", "folder"]
     assert names_in(tmp_path / "folder") == []
-    assert path_exists(tmp_path)
-    assert not any(path_exists(tmp_path / name) for name in ("missing", "x" * 5000, "a\0b"))
+    assert files.path_exists(tmp_path)
+    assert not any(files.path_exists(tmp_path / name) for name in ("missing", "x" * 5000, "a\0b"))
 
 
 # Reading bytes and text
@@ -143,7 +136,7 @@ def test_places_that_cannot_be_written(tmp_path, monkeypatch):
 
 def test_reading_what_is_no_file(tmp_path):
     for path, found in ((tmp_path, "a directory"), (tmp_path / "missing", "nothing")):
-        for read in (read_bytes, read_text, read_arrays):
+        for read in (files.read_bytes, files.read_text, read_arrays):
             refused(path, [f"found {found}"], read, path, RecordError)
 
 
@@ -151,15 +144,15 @@ def test_reading_text_and_at_most_so_many_bytes(tmp_path):
     path = tmp_path / "file"
     for data in ("Bühne\r\n".encode(), b"\xef\xbb\xbf" + "Bühne\r\n".encode()):
         path.write_bytes(data)
-        assert read_text(path, RecordError) == "Bühne\r\n"
+        assert files.read_text(path, RecordError) == "Bühne\r\n"
     path.write_bytes("one\ntwo\nBühne\n".encode("latin-1"))
-    refused(path, ["line 3", "0xfc", "UTF-8"], read_text, path, RecordError)
+    refused(path, ["line 3", "0xfc", "UTF-8"], files.read_text, path, RecordError)
     path.write_bytes(b"12345")
-    assert read_bytes(path, RecordError, 5) == b"12345"
-    refused(path, ["more than 4 bytes"], read_bytes, path, RecordError, 4)
+    assert files.read_bytes(path, RecordError, 5) == b"12345"
+    refused(path, ["more than 4 bytes"], files.read_bytes, path, RecordError, 4)
     tracemalloc.start()  # no more is set aside than the file needs
     try:
-        assert read_bytes(path, RecordError, MAX_ARRAY_BYTES) == b"12345"
+        assert files.read_bytes(path, RecordError, files.MAX_ARRAY_BYTES) == b"12345"
         assert tracemalloc.get_traced_memory()[1] < 10**6
     finally:
         tracemalloc.stop()
