@@ -15,16 +15,8 @@ from hypothesis import strategies as st
 from naive_evolution import forward
 from worlds import make_task, quarters, straight_floor, worlds
 
-from acerl_np import (
-    IndexPolicy,
-    Instance,
-    Layout,
-    Lookahead,
-    Policy,
-    Simulator,
-    load_instance,
-    perturb,
-)
+import acerl_np
+from acerl_np import IndexPolicy, Instance, Layout, Lookahead, Policy, Simulator, load_instance
 from acerl_np.kernels import state as S
 from acerl_np.kernels.lookahead import LEAST_FUTURES, pick_candidate, rate_candidates
 from acerl_np.kernels.random import derive_key
@@ -207,7 +199,7 @@ def test_a_future_ends_at_its_horizon():
 @pytest.mark.parametrize("weights", ["match", "even"])
 def test_the_benchmarks_days(name, weights):
     """The vehicles break down as listed; a perturbed copy of the day is in the history."""
-    instance = perturb(load_instance("DMH-02"), 7, seed=4)
+    instance = acerl_np.perturb(load_instance("DMH-02"), 7, seed=4)
     if not JIT:
         instance = Instance.from_rows("short", instance.layout, instance.rows()[:8])
     history = [load_instance(f"DMH-0{k}") for k in (2, 5, 7)]

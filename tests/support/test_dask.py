@@ -193,10 +193,7 @@ def test_a_worker_of_another_version_is_told(how, tmp_path):
     own = Cluster(0)
     try:
         own.workers.append(own.add_worker(root=tmp_path))
-        with (
-            connect_dask(own.address, patience=60.0) as team,
-            pytest.raises(WorkerError) as caught,
-        ):
+        with connect_dask(own.address, patience=60.0) as team, pytest.raises(WorkerError) as caught:
             train(team)
     finally:
         own.close()
