@@ -6,8 +6,6 @@ Bytes that hold no content of an archive (dates, permissions) may change without
 are read are compared with the original ones. Anything else must be refused with one line.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -9,8 +9,6 @@ line, a figure that is not finite, a case of more than five seconds or of too mu
 saved below --out. The exit status is 1 if there are findings.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import csv

@@ -4,8 +4,6 @@ What a future is, what a record weighs and what a candidate is worth, written fr
 `policies.lookahead.Lookahead`. Draws are those of `kernels.random`, by the kernel's counters.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 The source distribution is complete, too.
 """
 
-from __future__ import annotations
-
 import configparser
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """What type checkers see: seeds may be NumPy's, and an installation shows its types."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

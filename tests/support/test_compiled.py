@@ -1,7 +1,5 @@
 """The cache of machine code: kept across processes, and never stale."""
 
-from __future__ import annotations
-
 import ast
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """What belongs to one thread at a time refuses a second one; copies are free."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import threading

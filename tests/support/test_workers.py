@@ -1,7 +1,5 @@
 """The threads that share work."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
