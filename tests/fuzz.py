@@ -448,13 +448,12 @@ ODD_TOML = [
 # Archives
 
 
-def sample_layout():
-    return Layout.from_dict(FLOOR)
+LAYOUT = Layout.from_dict(FLOOR)
 
 
-def sample_instance(layout=None, name="week"):
+def sample_instance(name="week"):
     rows = [dict(zip(TABLE[0], row, strict=True)) for row in TABLE[1:]]
-    return Instance.from_rows(name, layout or sample_layout(), rows)
+    return Instance.from_rows(name, LAYOUT, rows)
 
 
 def sample_policy():
@@ -495,7 +494,7 @@ def make_samples(folder):
 
 def live_day(policy, path, log=None):
     """Save a dispatcher in the middle of a day, whose log goes on to its end."""
-    live = acerl_np.Dispatcher(sample_layout(), policy, audit=log, explain=log is not None)
+    live = acerl_np.Dispatcher(LAYOUT, policy, audit=log, explain=log is not None)
     tasks = [("t0", "A", "B"), ("t1", "C", "D"), ("t2", "D", "A"), ("off", "B", "C")]
     for k, ends in enumerate(tasks):
         live.feed(acerl_np.TaskArrived(float(k), *ends, 20.0, demand=0.5 * (k % 2)))
@@ -864,7 +863,7 @@ def check_layout(path):
 
 
 def check_record(path):
-    layout = sample_layout()
+    layout = LAYOUT
     instance = acerl_np.load_instance(path, layout=layout)
     for name in ("arrival", "expiry", "handling_time", "demand"):
         require(np.isfinite(getattr(instance, name)).all(), f"{name} is not finite")
@@ -907,7 +906,7 @@ def check_import(path):
 
 
 def check_breakdowns(path):
-    layout = sample_layout()
+    layout = LAYOUT
     first = None
     for name in ("week.csv", "stamped.csv"):
         try:
@@ -947,7 +946,7 @@ def check_references(path):
 
 def check_audit(path):
     warnings.simplefilter("ignore", acerl_np.LogWarning)  # a changed time may be far ahead
-    check_assignments(path, read_audit, sample_layout())
+    check_assignments(path, read_audit, LAYOUT)
 
 
 def check_dispatcher(path):

@@ -61,18 +61,14 @@ def test_a_corner_is_found_as_fast_as_an_optimum_inside(adapt, n, most):
 def test_whole_numbers_are_found_beside_others(adapt):
     """One member in 22 leaves a number that the mean stands on, so none is final too early."""
     wanted = np.array([3.0, -7.0, 0.25, 12.0])
+    options = {"sigma": 3.0, "integers": [0, 1, 3], "population": 12, "evaluations": 6_000}
+    options["bounds"] = [-20.5, -20.0, -np.inf, -20.0], [20.5, 20.0, np.inf, 12.9]
+
+    def evaluate(x):
+        return float(np.square((x - wanted) * [1, 5, 1, 0.2]).sum())
+
     for seed in range(3):
-        found = optimize(
-            lambda x: float(np.square((x - wanted) * [1, 5, 1, 0.2]).sum()),
-            np.zeros(4),
-            sigma=3.0,
-            integers=[0, 1, 3],
-            bounds=([-20.5, -20.0, -np.inf, -20.0], [20.5, 20.0, np.inf, 12.9]),
-            adapt=adapt,
-            population=12,
-            evaluations=6_000,
-            seed=seed,
-        )
+        found = optimize(evaluate, np.zeros(4), adapt=adapt, seed=seed, **options)
         assert (found.x[[0, 1, 3]] == [3, -7, 12]).all()
         assert found.x[2] == pytest.approx(0.25, abs=1e-4)
 

@@ -27,16 +27,12 @@ WEIGHTS = (1.0, 2.5)
 def uncertain_worlds(draw):
     """Worlds, some of whose vehicles also break down at random."""
     world = draw(worlds())
-    times = st.fixed_dictionaries(
-        {
-            "mean_time_between_failures": st.sampled_from([50.0, 70.0]),
-            "mean_time_to_repair": st.sampled_from([0.0, 4.5, 9.0]),
-        }
-    )
-    vehicles = [
-        {**vehicle, "random_breakdowns": draw(times)} if draw(st.integers(0, 3)) == 0 else vehicle
-        for vehicle in world.layout["vehicles"]
-    ]
+    between, repair = st.sampled_from([50.0, 70.0]), st.sampled_from([0.0, 4.5, 9.0])
+    vehicles = [dict(vehicle) for vehicle in world.layout["vehicles"]]
+    for vehicle in vehicles:
+        if draw(st.integers(0, 3)) == 0:
+            times = {"mean_time_between_failures": draw(between)}
+            vehicle["random_breakdowns"] = {**times, "mean_time_to_repair": draw(repair)}
     return replace(world, layout={**world.layout, "vehicles": vehicles})
 
 
