@@ -337,6 +337,25 @@ def test_what_has_left_counts_no_more_with_a_horizon():
     assert 0.0 < played < 0.5 * state.usage[0, 0, S.USAGE_WAITING]
 
 
+def test_a_broken_vehicle_is_back_when_its_record_says_so():
+    """Its true repair is longer than the record's; where none is known yet, it is a tick from now."""
+
+    def make(repair, *more):
+        fleet = [{"id": "v", "start": "A", "breakdowns": [{"time": 0, "repair_time": repair}]}]
+        layout = Layout.from_dict(straight_floor([*fleet, {"id": "w", "start": "C"}]))
+        return Instance.from_rows("day", layout, [make_task("a", "A", "B", 3, 100), *more])
+
+    day = make(500)
+    simulator = Simulator(day)
+    for repair, back in ((20, 21), (1, 4)):
+        history = make(repair, make_task("z", "A", "B", 900, 1))
+        policy = Lookahead(NEAREST, history=history, futures=1)
+        ahead = policy.prepare(simulator.problem, [day])[1]()
+        begin(simulator, ahead)
+        rate(simulator, ahead, 0, 1)
+        assert ahead.states.vehicle[0, 0, S.VEHICLE_EVENT_TICK] == back
+
+
 def test_a_record_that_agrees_by_half_weighs_as_any_other():
     rows = [make_task("a", "A", "B", 0, 100), make_task("b", "A", "C", 0, 100)]
     half = make_day([rows[0], make_task("c", "C", "A", 40, 10)])
@@ -345,6 +364,10 @@ def test_a_record_that_agrees_by_half_weighs_as_any_other():
     _, ahead = begin_by_hand(make_day(rows), both)
     assert ahead.agreement.tolist() == [0.5, 0.0]
     assert ahead.weight.tolist() == [0.5, 0.5]
+    # Where two tasks agree its log weight is 4.
+    both = Lookahead(NEAREST, history=[make_day([*rows, make_task("c", "C", "A", 40, 10)]), other])
+    _, ahead = begin_by_hand(make_day(rows), both)
+    assert ahead.weight.tolist() == pytest.approx([1.0 / (1.0 + np.exp(x)) for x in (-4.0, 4.0)])
     # Nor is it a copy of the day, whose task would come when it came in the record, at 40.
     simulator, ahead = begin_by_hand(make_day(rows), Lookahead(NEAREST, history=half, futures=1))
     arrivals = set()
