@@ -112,7 +112,7 @@ def test_any_trainer_ends_in_the_same_bytes_however_it_is_stopped(name, folder):
     if name in ALGORITHMS:
         trainer = check_same(make, folder, [])
     else:
-        ways = [{"threads": 2}, {"threads": 3, "tile": 4}]
+        ways = [{"threads": 2}, {"threads": 3, "tile": 4 if JIT else 3}]
         trainer = check_same(make, folder, ways, threads=2)
     assert trainer.curve and len(trainer.history) >= 3
     other = make(seed=2**63 - 1)
