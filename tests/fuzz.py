@@ -324,13 +324,9 @@ def render_csv(rng, table):
     if delimiter == ";" and rng.random() < 0.7:
         rows = [table[0], *([field.replace(".", ",") for field in row] for row in table[1:])]
     quoting = rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONE])
-    writer = csv.writer(
-        text,
-        delimiter=delimiter,
-        quoting=quoting,
-        escapechar="\\",
-        lineterminator=rng.choice(["\n", "\n", "\r\n", "\r", "\n\n", "\n\r"]),
-    )
+    style = {"delimiter": delimiter, "quoting": quoting, "escapechar": "\\"}
+    style["lineterminator"] = rng.choice(["\n", "\n", "\r\n", "\r", "\n\n", "\n\r"])
+    writer = csv.writer(text, **style)
     # The writer refuses to leave a lone empty field unquoted.
     writer.writerows([] if row == [""] else row for row in rows)
     content = text.getvalue()
@@ -417,16 +413,12 @@ def make_config(rng, folder, samples):
     lines = dict(OPTIONS)
     for key in rng.sample(list(lines), rng.randrange(len(lines))):
         del lines[key]
-    odd = [json.dumps(text) for text in TEXTS]
+    keys = [*OPTIONS, *OPTIONS, "suite", "config", "resume", '"a b"', '"a\\nb"', "x.y"]
     for _ in range(rng.choice([0, 1, 1, 2, 4])):
-        key = rng.choice(
-            [*OPTIONS, *OPTIONS, "suite", "config", "resume", '"a b"', '"a\\nb"', "x.y"]
-        )
+        key = rng.choice(keys)
         if rng.random() < 0.1:
-            key = rng.choice([*odd, "", "=", "[table]", "p-f"])
-        lines[key] = rng.choice(
-            [*ODD_TOML, *odd, *(f"[{text}]" for text in odd), *OPTIONS.values()]
-        )
+            key = rng.choice([*QUOTED, "", "=", "[table]", "p-f"])
+        lines[key] = rng.choice(ODD_TOML)
     items = list(lines.items())
     rng.shuffle(items)
     if rng.random() < 0.05 and items:
@@ -437,11 +429,13 @@ def make_config(rng, folder, samples):
     return mutate_bytes(rng, data, [data]) if rng.random() < 0.15 else data
 
 
+QUOTED = [json.dumps(text) for text in TEXTS]
 ODD_TOML = [
     *[*NUMBERS, "nan", "-inf", "inf", "0xFFFF", "0x" + "F" * 5000, "0b" + "1" * 400, "0o17", "1_0"],
     *["true", "false", "[]", "{}", "[1, 2]", "[[2]]", "[2.0]", "[4097]", "[" + "1," * 11 + "]"],
     *["1979-05-27T07:32:00Z", "07:32:00", "1979-05-27", '"""a\nb"""', "'''\n'''", "[", "=", ""],
     *["[" * 5000, "[" * 300 + "]" * 300, '"DMH-01"', '["DMH-01", "DMH-01"]', '"dmh-train"'],
+    *[*QUOTED, *(f"[{text}]" for text in QUOTED), *OPTIONS.values()],
 ]
 
 
@@ -665,13 +659,9 @@ def make_policy(rng, folder, samples):
     sizes = [count_features(slots, fleet), *hidden, count_actions(fleet)]
     theta = initial_parameters(sizes, rng.randrange(2**63))
     theta *= np.float32(rng.choice([0.0, 1.0, 1e-30, 1e30, 1e38]))
-    arrays |= {
-        "theta": theta,
-        "hidden": np.array(hidden, np.int64),
-        "task_slots": np.array(slots),
-        "n_vehicles": np.array(fleet),
-        "smallest": np.array([rng.choice([1, slots, 99]), rng.choice([1, fleet])]),
-    }
+    arrays |= {"theta": theta, "hidden": np.array(hidden, np.int64)}
+    arrays |= {"task_slots": np.array(slots), "n_vehicles": np.array(fleet)}
+    arrays["smallest"] = np.array([rng.choice([1, slots, 99]), rng.choice([1, fleet])])
     return seal(folder, arrays if rng.random() < 0.5 else mutate_arrays(rng, arrays))
 
 
