@@ -369,13 +369,17 @@ def test_a_record_that_agrees_by_half_weighs_as_any_other():
     _, ahead = begin_by_hand(make_day(rows), both)
     assert ahead.weight.tolist() == pytest.approx([1.0 / (1.0 + np.exp(x)) for x in (-4.0, 4.0)])
     # Nor is it a copy of the day, whose task would come when it came in the record, at 40.
-    simulator, ahead = begin_by_hand(make_day(rows), Lookahead(NEAREST, history=half, futures=1))
-    arrivals = set()
+    policy, arrivals = Lookahead(NEAREST, history=half, futures=8), set()
+    simulator, ahead = begin_by_hand(make_day(rows), policy)
     for f in range(8):
         ahead.known[:] = False
         rate(simulator, ahead, f, f + 1)
         arrivals |= {task[2] for task in read_future(ahead, make_day(rows).layout)[2:]}
     assert len(arrivals) > 1
+    # So its futures are played one by one, also where all are asked for at once.
+    simulator, once = begin_by_hand(make_day(rows), policy)
+    rate(simulator, once, 0, 8)
+    assert once.total.tolist() == ahead.total.tolist()
 
 
 # Chains: what comes with a finite horizon, and what of the day is kept
