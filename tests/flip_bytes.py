@@ -6,8 +6,6 @@ Bytes that hold no content of an archive (dates, permissions) may change without
 are read are compared with the original ones. Anything else must be refused with one line.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile
@@ -19,15 +17,15 @@ from acerl_np.support.errors import CheckpointError, InputError
 from acerl_np.support.files import read_arrays
 
 
-def read(path: Path) -> dict:
+def read(path):
     arrays = read_arrays(path, CheckpointError)
     return {name: (a.dtype, a.shape, a.tobytes()) for name, a in arrays.items()}
 
 
-def flip_all(path: Path, step: int) -> Counter[str]:
+def flip_all(path, step):
     """Read the file with each byte flipped; count the outcomes."""
     data, original = path.read_bytes(), read(path)
-    outcomes: Counter[str] = Counter()
+    outcomes = Counter()
     for k in range(0, len(data), step):
         changed = bytearray(data)
         changed[k] ^= 1 << (k % 8)
@@ -40,7 +38,7 @@ def flip_all(path: Path, step: int) -> Counter[str]:
     return outcomes
 
 
-def main() -> None:
+def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--step", type=int, default=1, help="flip every n-th byte")
     step = parser.parse_args().step

@@ -9,16 +9,16 @@ line, a figure that is not finite, a case of more than five seconds or of too mu
 saved below --out. The exit status is 1 if there are findings.
 """
 
-from __future__ import annotations
-
 import argparse
 import copy
 import csv
 import dataclasses
+import functools
 import io
 import json
 import math
 import mmap
+import operator
 import os
 import pickle
 import random
@@ -32,42 +32,26 @@ import time
 import traceback
 import warnings
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
-from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
 
 import acerl_np
-from acerl_np import (
-    ACERL,
-    Config,
-    InputError,
-    Instance,
-    Layout,
-    LogWarning,
-    Policy,
-    PolicyWarning,
-    RecordWarning,
-    Simulator,
-    StaticPlan,
-    evaluate_policy,
-    load_instance,
-    load_policy,
-)
+from acerl_np import ACERL, Config, InputError, Instance, Layout, Policy, StaticPlan
 from acerl_np.commands.main import build_parser, main
 from acerl_np.commands.train_options import merge_options
 from acerl_np.evaluation.references import load_references, save_references
 from acerl_np.live.audit import read_audit
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.origin import Origin
-from acerl_np.problem.assignments import Assignments, read_assignments
+from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.importers.files import import_floor
 from acerl_np.problem.records import write_record
 from acerl_np.problem.servable import describe_parts, measure_load
@@ -90,12 +74,12 @@ VALID = DATA / "fuzz"
 """Small valid files of every kind that is text; those of the package's own formats are made."""
 
 
-def read_table(name: str) -> list[list[str]]:
+def read_table(name):
     with open(VALID / f"{name}.csv", encoding="utf-8", newline="") as file:
         return list(csv.reader(file))
 
 
-def read_tree(name: str) -> Any:
+def read_tree(name):
     return json.loads((DATA / name).read_text())
 
 
@@ -140,7 +124,7 @@ class Overdue(BaseException):
 # Mutations of bytes
 
 
-def mutate_bytes(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
+def mutate_bytes(rng, data, others):
     """Return `data` with one to four of its bytes or stretches changed."""
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
         size = len(data)
@@ -183,7 +167,7 @@ NUMBERS += ["1e308", "1e18", "100000", "4294967296", "0.1" + "0" * 400]
 NUMBERS += ["9" * 19, "9" * 400, "-" + "9" * 400, "9" * 5000]
 
 
-def hostile_json(rng: random.Random, depth: int = 0) -> Any:
+def hostile_json(rng, depth=0):
     """Return a value that its place most likely does not expect."""
     what = rng.randrange(10)
     if what < 5:
@@ -197,13 +181,11 @@ def hostile_json(rng: random.Random, depth: int = 0) -> Any:
     return {rng.choice(TEXTS): hostile_json(rng, depth + 1) for _ in range(rng.randrange(3))}
 
 
-def dump_json(
-    data: object, rng: random.Random, indents: Sequence[int | None] = (None, None, 1)
-) -> str:
+def dump_json(data, rng, indents=(None, None, 1)):
     """Return JSON in which every `Raw` stands as it is."""
-    raw: list[str] = []
+    raw = []
 
-    def mark(value: Any) -> Any:
+    def mark(value):
         if isinstance(value, Raw):
             raw.append(str(value))
             return f"@raw{len(raw) - 1}@"
@@ -217,19 +199,15 @@ def dump_json(
     return re.sub(r'"@raw(\d+)@"', lambda match: raw[int(match[1])], text)
 
 
-def places_in(data: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+def places_in(data, place=()):
     if place:
         yield place
-    items: Any = ()
-    if isinstance(data, dict):
-        items = data.items()
-    elif isinstance(data, list):
-        items = enumerate(data)
-    for key, value in items:
-        yield from places_in(value, (*place, key))
+    if isinstance(data, dict | list):
+        for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+            yield from places_in(value, (*place, key))
 
 
-def mutate_tree(rng: random.Random, data: Any) -> Any:
+def mutate_tree(rng, data):
     """Return a JSON tree with one to four of its parts changed."""
     data = copy.deepcopy(data)
     for _ in range(rng.choice([1, 1, 1, 2, 4])):
@@ -237,9 +215,7 @@ def mutate_tree(rng: random.Random, data: Any) -> Any:
         if not places:
             return data
         *path, key = rng.choice(places)
-        parent = data
-        for step in path:
-            parent = parent[step]
+        parent = functools.reduce(operator.getitem, path, data)
         what = rng.randrange(10)
         if what < 5:
             parent[key] = hostile_json(rng)
@@ -252,12 +228,9 @@ def mutate_tree(rng: random.Random, data: Any) -> Any:
             else:
                 parent[rng.choice([*TEXTS, key + "s"])] = hostile_json(rng)
         elif what == 7:
-            *other, last = rng.choice(places)
-            source = data
+            other = rng.choice(places)
             with suppress(KeyError, IndexError, TypeError):
-                for step in other:
-                    source = source[step]
-                parent[key] = copy.deepcopy(source[last])
+                parent[key] = copy.deepcopy(functools.reduce(operator.getitem, other, data))
         elif what == 8 and isinstance(parent, list):
             rng.shuffle(parent)
         elif what == 9:
@@ -267,7 +240,7 @@ def mutate_tree(rng: random.Random, data: Any) -> Any:
     return data
 
 
-def make_json(rng: random.Random, tree: Any) -> bytes:
+def make_json(rng, tree):
     """Return JSON with parts, or bytes, of it changed."""
     if rng.random() < 0.3:
         text = json.dumps(tree, indent=rng.choice([None, 1])).encode()
@@ -275,29 +248,28 @@ def make_json(rng: random.Random, tree: Any) -> bytes:
     return encode(rng, dump_json(mutate_tree(rng, tree), rng))
 
 
-def encode(rng: random.Random, text: str) -> bytes:
+def encode(rng, text):
     encoded = text.encode("utf-8", "surrogatepass")
     return mutate_bytes(rng, encoded, [encoded]) if rng.random() < 0.1 else encoded
 
 
-Samples = dict[str, bytes]
-"""Valid files of the package's own formats by their names, made once."""
-
 CHECKPOINTS = ("new.npz", "run.npz", "uniform.npz")
-Maker = Callable[[random.Random, Path, Samples], bytes]
 
 
-def of_trees(*trees: Any) -> Maker:
+# Makers: of (rng, folder, samples), the valid files of the package's own formats by their names
+
+
+def of_trees(*trees):
     """Return the maker of JSON with parts of one of these trees changed."""
     return lambda rng, folder, samples: make_json(rng, rng.choice(trees))
 
 
-def of_tables(*samples: str) -> Maker:
+def of_tables(*samples):
     """Return the maker of CSV with parts of one of these tables changed."""
     return lambda rng, folder, _: make_table(rng, rng.choice(samples))
 
 
-def make_layout(rng: random.Random, folder: Path, samples: Samples) -> bytes:
+def make_layout(rng, folder, samples):
     if rng.random() < 0.2:
         return encode(rng, dump_json(tiny_floor(rng), rng))
     data = make_json(rng, rng.choice([FLOOR, RANDOM_FLOOR, PLAIN_FLOOR, CHARGED_FLOOR]))
@@ -307,7 +279,7 @@ def make_layout(rng: random.Random, folder: Path, samples: Samples) -> bytes:
 TIMES, REPAIRS = [0, 0.5, 1, 2.5, 1e9], [0, 0.5, 7, 1e9]
 
 
-def tiny_floor(rng: random.Random) -> dict[str, Any]:
+def tiny_floor(rng):
     """A floor of very short, very long and equal ways, where rounding decides about routes."""
     n = rng.randrange(3, 7)
     lengths = [0, 1e-13, 1e-10, 3e-10, 1e-9, 0.25, 0.5, 1, 1, 2, 1e6, 1e9]
@@ -318,13 +290,13 @@ def tiny_floor(rng: random.Random) -> dict[str, Any]:
         {"a": a, "b": b, "length": rng.choice(chosen), "one_way": rng.random() < 0.3}
         for a, b in rng.sample(pairs, min(len(pairs), rng.randrange(n, 3 * n)))
     ]
-    data: dict[str, Any] = {"format": 1, "task_slots": rng.choice([1, 2, 30]), "edges": edges}
+    data = {"format": 1, "task_slots": rng.choice([1, 2, 30]), "edges": edges}
     data["truncate_distances"] = rng.random() < 0.3
     data["sites"] = [{"id": name, "x": rng.choice([0, 1, 1e9]), "y": 0} for name in names]
     data["vehicles"] = []
     for k in range(rng.randrange(1, 4)):
         times = [(rng.choice(TIMES), rng.choice(REPAIRS)) for _ in range(rng.randrange(3))]
-        vehicle: dict[str, Any] = {"id": f"v{k}", "start": rng.choice(names)}
+        vehicle = {"id": f"v{k}", "start": rng.choice(names)}
         vehicle["speed"] = rng.choice([1, 1e-6, 0.3, 1e9])
         vehicle["breakdowns"] = [{"time": time, "repair_time": rest} for time, rest in times]
         if rng.random() < 0.3:
@@ -344,7 +316,7 @@ def tiny_floor(rng: random.Random) -> dict[str, Any]:
     return data
 
 
-def render_csv(rng: random.Random, table: list[list[str]]) -> bytes:
+def render_csv(rng, table):
     """Return a table in one of the dialects that spreadsheets write."""
     text = io.StringIO()
     delimiter = rng.choice([",", ",", ",", ";", ";", "\t", "|"])
@@ -352,13 +324,9 @@ def render_csv(rng: random.Random, table: list[list[str]]) -> bytes:
     if delimiter == ";" and rng.random() < 0.7:
         rows = [table[0], *([field.replace(".", ",") for field in row] for row in table[1:])]
     quoting = rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_MINIMAL, csv.QUOTE_ALL, csv.QUOTE_NONE])
-    writer = csv.writer(
-        text,
-        delimiter=delimiter,
-        quoting=quoting,
-        escapechar="\\",
-        lineterminator=rng.choice(["\n", "\n", "\r\n", "\r", "\n\n", "\n\r"]),
-    )
+    style = {"delimiter": delimiter, "quoting": quoting, "escapechar": "\\"}
+    style["lineterminator"] = rng.choice(["\n", "\n", "\r\n", "\r", "\n\n", "\n\r"])
+    writer = csv.writer(text, **style)
     # The writer refuses to leave a lone empty field unquoted.
     writer.writerows([] if row == [""] else row for row in rows)
     content = text.getvalue()
@@ -370,7 +338,7 @@ def render_csv(rng: random.Random, table: list[list[str]]) -> bytes:
     return content.encode(rng.choice(encodings), "replace")
 
 
-def make_audit(rng: random.Random, folder: Path, samples: Samples) -> bytes:
+def make_audit(rng, folder, samples):
     audit = samples["audit.jsonl"]
     if rng.random() < 0.3:
         return mutate_bytes(rng, audit, [audit, b'{"kind": "VehicleIdle"}'])
@@ -378,7 +346,7 @@ def make_audit(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     return encode(rng, "".join(dump_json(line, rng, [None]) + "\n" for line in lines))
 
 
-def make_plant(rng: random.Random, folder: Path, samples: Samples) -> bytes:
+def make_plant(rng, folder, samples):
     text = (DATA / "plant.xml").read_bytes()
     if rng.random() < 0.3:
         return mutate_bytes(rng, text, [text, b"<!DOCTYPE a><!ENTITY b 'c'>"])
@@ -409,7 +377,7 @@ def make_plant(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     return encode(rng, text + ElementTree.tostring(root, encoding="unicode"))
 
 
-def make_table(rng: random.Random, sample: str) -> bytes:
+def make_table(rng, sample):
     table = read_table(sample)
     if rng.random() < 0.2:
         return mutate_bytes(rng, "\n".join(map(",".join, table)).encode(), [b'a,"b\n"";c'])
@@ -441,20 +409,16 @@ def make_table(rng: random.Random, sample: str) -> bytes:
     return mutate_bytes(rng, data, [data]) if rng.random() < 0.1 else data
 
 
-def make_config(rng: random.Random, folder: Path, samples: Samples) -> bytes:
+def make_config(rng, folder, samples):
     lines = dict(OPTIONS)
     for key in rng.sample(list(lines), rng.randrange(len(lines))):
         del lines[key]
-    odd = [json.dumps(text) for text in TEXTS]
+    keys = [*OPTIONS, *OPTIONS, "suite", "config", "resume", '"a b"', '"a\\nb"', "x.y"]
     for _ in range(rng.choice([0, 1, 1, 2, 4])):
-        key = rng.choice(
-            [*OPTIONS, *OPTIONS, "suite", "config", "resume", '"a b"', '"a\\nb"', "x.y"]
-        )
+        key = rng.choice(keys)
         if rng.random() < 0.1:
-            key = rng.choice([*odd, "", "=", "[table]", "p-f"])
-        lines[key] = rng.choice(
-            [*ODD_TOML, *odd, *(f"[{text}]" for text in odd), *OPTIONS.values()]
-        )
+            key = rng.choice([*QUOTED, "", "=", "[table]", "p-f"])
+        lines[key] = rng.choice(ODD_TOML)
     items = list(lines.items())
     rng.shuffle(items)
     if rng.random() < 0.05 and items:
@@ -465,27 +429,28 @@ def make_config(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     return mutate_bytes(rng, data, [data]) if rng.random() < 0.15 else data
 
 
+QUOTED = [json.dumps(text) for text in TEXTS]
 ODD_TOML = [
     *[*NUMBERS, "nan", "-inf", "inf", "0xFFFF", "0x" + "F" * 5000, "0b" + "1" * 400, "0o17", "1_0"],
     *["true", "false", "[]", "{}", "[1, 2]", "[[2]]", "[2.0]", "[4097]", "[" + "1," * 11 + "]"],
     *["1979-05-27T07:32:00Z", "07:32:00", "1979-05-27", '"""a\nb"""', "'''\n'''", "[", "=", ""],
     *["[" * 5000, "[" * 300 + "]" * 300, '"DMH-01"', '["DMH-01", "DMH-01"]', '"dmh-train"'],
+    *[*QUOTED, *(f"[{text}]" for text in QUOTED), *OPTIONS.values()],
 ]
 
 
 # Archives
 
 
-def sample_layout() -> Layout:
-    return Layout.from_dict(FLOOR)
+LAYOUT = Layout.from_dict(FLOOR)
 
 
-def sample_instance(layout: Layout | None = None, name: str = "week") -> Instance:
+def sample_instance(name="week"):
     rows = [dict(zip(TABLE[0], row, strict=True)) for row in TABLE[1:]]
-    return Instance.from_rows(name, layout or sample_layout(), rows)
+    return Instance.from_rows(name, LAYOUT, rows)
 
 
-def sample_policy() -> Policy:
+def sample_policy():
     theta = initial_parameters([count_features(*SIZES), 2, count_actions(SIZES[1])], 1)
     more = {"task_slots": SIZES[0], "n_vehicles": SIZES[1], "origin": Origin.of(sample_instance())}
     return Policy(
@@ -493,13 +458,13 @@ def sample_policy() -> Policy:
     )
 
 
-def sample_plan() -> StaticPlan:
+def sample_plan():
     instance = sample_instance()
     names = [vehicle.id for vehicle in instance.layout.vehicles]
     return StaticPlan(tuple(names[::-1]), dict.fromkeys(names, "EDD"), Origin.of(instance))
 
 
-def make_samples(folder: Path) -> Samples:
+def make_samples(folder):
     """Return valid files: policies, dispatchers, and checkpoints before and after some generations."""
     files = ("policy.npz", "plan.npz", *CHECKPOINTS, "live.npz", "rule.npz", "audit.jsonl")
     paths = {name: folder / name for name in files}
@@ -521,9 +486,9 @@ def make_samples(folder: Path) -> Samples:
     return samples
 
 
-def live_day(policy: Policy | str, path: Path, log: Path | None = None) -> None:
+def live_day(policy, path, log=None):
     """Save a dispatcher in the middle of a day, whose log goes on to its end."""
-    live = acerl_np.Dispatcher(sample_layout(), policy, audit=log, explain=log is not None)
+    live = acerl_np.Dispatcher(LAYOUT, policy, audit=log, explain=log is not None)
     tasks = [("t0", "A", "B"), ("t1", "C", "D"), ("t2", "D", "A"), ("off", "B", "C")]
     for k, ends in enumerate(tasks):
         live.feed(acerl_np.TaskArrived(float(k), *ends, 20.0, demand=0.5 * (k % 2)))
@@ -556,7 +521,7 @@ STRANGE = [
 ]
 
 
-def hostile_array(rng: random.Random, array: np.ndarray) -> Any:
+def hostile_array(rng, array):
     """Return an array of another shape, type or content."""
     what = rng.randrange(12)
     if what == 0 and array.dtype.kind in "fiu":
@@ -582,12 +547,12 @@ def hostile_array(rng: random.Random, array: np.ndarray) -> Any:
     return changed
 
 
-def read_members(data: bytes) -> dict[str, bytes]:
+def read_members(data):
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {member.filename: archive.read(member) for member in archive.infolist()}
 
 
-def rezip(rng: random.Random, members: list[tuple[str, bytes]]) -> bytes:
+def rezip(rng, members):
     buffer = io.BytesIO()
     method = rng.choice([zipfile.ZIP_STORED, zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
     with warnings.catch_warnings(), zipfile.ZipFile(buffer, "w", method) as archive:
@@ -597,7 +562,7 @@ def rezip(rng: random.Random, members: list[tuple[str, bytes]]) -> bytes:
     return buffer.getvalue()
 
 
-def mutate_members(rng: random.Random, data: bytes) -> bytes:
+def mutate_members(rng, data):
     """Return an archive whose own checksums hold, but whose arrays are not as NumPy writes them."""
     members = list(read_members(data).items())
     k = rng.randrange(len(members))
@@ -626,14 +591,14 @@ def mutate_members(rng: random.Random, data: bytes) -> bytes:
     return rezip(rng, members)
 
 
-def seal(folder: Path, arrays: dict[str, Any]) -> bytes:
+def seal(folder, arrays):
     """Return an archive with a checksum that holds."""
     path = folder / "sealed.npz"
     write_arrays(path, arrays)
     return path.read_bytes()
 
 
-def mutate_arrays(rng: random.Random, arrays: dict[str, Any]) -> dict[str, Any]:
+def mutate_arrays(rng, arrays):
     arrays = dict(arrays)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         name = rng.choice(list(arrays))
@@ -648,20 +613,18 @@ def mutate_arrays(rng: random.Random, arrays: dict[str, Any]) -> dict[str, Any]:
     return arrays
 
 
-def read_sealed(folder: Path, data: bytes) -> dict[str, Any]:
+def read_sealed(folder, data):
     path = folder / "sealed.npz"
     path.write_bytes(data)
     return read_arrays(path, InputError)
 
 
-def of_archives(parts: list[str], *names: str) -> Maker:
+def of_archives(parts, *names):
     """Return the maker of archives with bytes, members, arrays, or JSON in these arrays changed."""
     return lambda rng, folder, samples: make_archive(rng, folder, samples, parts, names)
 
 
-def make_archive(
-    rng: random.Random, folder: Path, samples: Samples, parts: list[str], names: Sequence[str]
-) -> bytes:
+def make_archive(rng, folder, samples, parts, names):
     sample, others = samples[rng.choice(names)], list(samples.values())
     what = rng.random()
     if what < 0.2:
@@ -686,7 +649,7 @@ def make_archive(
     return seal(folder, mutate_arrays(rng, arrays))
 
 
-def make_policy(rng: random.Random, folder: Path, samples: Samples) -> bytes:
+def make_policy(rng, folder, samples):
     if rng.random() < 0.8:
         parts = ["origin.facts", "origin.history"]
         return make_archive(rng, folder, samples, parts, ["policy.npz"])
@@ -696,21 +659,17 @@ def make_policy(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     sizes = [count_features(slots, fleet), *hidden, count_actions(fleet)]
     theta = initial_parameters(sizes, rng.randrange(2**63))
     theta *= np.float32(rng.choice([0.0, 1.0, 1e-30, 1e30, 1e38]))
-    arrays |= {
-        "theta": theta,
-        "hidden": np.array(hidden, np.int64),
-        "task_slots": np.array(slots),
-        "n_vehicles": np.array(fleet),
-        "smallest": np.array([rng.choice([1, slots, 99]), rng.choice([1, fleet])]),
-    }
+    arrays |= {"theta": theta, "hidden": np.array(hidden, np.int64)}
+    arrays |= {"task_slots": np.array(slots), "n_vehicles": np.array(fleet)}
+    arrays["smallest"] = np.array([rng.choice([1, slots, 99]), rng.choice([1, fleet])])
     return seal(folder, arrays if rng.random() < 0.5 else mutate_arrays(rng, arrays))
 
 
-def pack(data: Any, rng: random.Random) -> np.ndarray:
+def pack(data, rng):
     return np.frombuffer(dump_json(data, rng).encode("utf-8", "surrogatepass"), np.uint8)
 
 
-def refresh_hashes(rng: random.Random, data: Any) -> None:
+def refresh_hashes(rng, data):
     """Make the content hashes fit what was changed, as far as it can be read."""
     with suppress(Exception):
         plain = json.loads(dump_json(data, rng))
@@ -734,7 +693,7 @@ WORDS += ["", " ", "a\nb", "\x1b[31m", "x" * 300, "x" * 5000]
 WORDS += ["9" * 30, "9" * 400, "9" * 5000, "-" + "9" * 30]
 
 
-def make_words(rng: random.Random, folder: Path, samples: Samples) -> bytes:
+def make_words(rng, folder, samples):
     words = list(rng.choice(LINES))
     for _ in range(rng.choice([0, 1, 1, 1, 2, 3])):
         at = rng.randrange(len(words) + 1)
@@ -750,12 +709,16 @@ def make_words(rng: random.Random, folder: Path, samples: Samples) -> bytes:
     return pickle.dumps(tame(words))
 
 
-POPULATION = ("--population", "4")
-TRAIN_LIMITS = (("trials", 2, "2"), ("threads", 2, "1"), ("generations", 3, "1"))
-TRAIN_LIMITS += (("population", 8, "4"),)
+PLAYED = (("trials", 2, "2"), ("threads", 2, "1"))
+LIMITS = {
+    **dict.fromkeys(("evaluate", "whatif"), PLAYED),
+    "train": (*PLAYED, ("generations", 3, "1"), ("population", 8, "4")),
+    "records": (("count", 20, "2"), ("tasks", 2_000, "3")),
+}
+"""Options by command: at most so much, and what is asked for instead."""
 
 
-def tame(words: list[str]) -> list[str]:
+def tame(words):
     """Return the words with options added where they would ask for hours of work."""
     command = next((word for word in words if not word.startswith("-")), None)
     try:
@@ -768,21 +731,16 @@ def tame(words: list[str]) -> list[str]:
         names = "trials threads generations population resume hidden config out"
         options = type(options)(**{**dict.fromkeys(names.split()), **vars(options)})
 
-    def above(name: str, most: float) -> bool:
+    more = []
+    for name, most, few in LIMITS.get(command, ()):
         value = getattr(options, name, 0)
-        return value is None or most < value < 1e8
-
-    more: list[str] = []
-    for name, most, few in {
-        **dict.fromkeys(("evaluate", "whatif"), (("trials", 2, "2"), ("threads", 2, "1"))),
-        "train": TRAIN_LIMITS,
-        "records": (("count", 20, "2"), ("tasks", 2_000, "3")),
-    }.get(command or "", ()):
-        generates = command != "records" or getattr(options, "action", "") == "generate"
-        more += [f"--{name}", few] if generates and above(name, most) else []
+        plays = command != "records" or getattr(options, "action", "") == "generate"
+        if plays and (value is None or most < value < 1e8):
+            more += [f"--{name}", few]
     if command == "train":
         if options.resume is not None:
-            more = [word for word in more or ["--generations", "3"] if word not in POPULATION]
+            own = ("--population", "4")
+            more = [word for word in more or ["--generations", "3"] if word not in own]
         elif options.config is None and max(options.hidden or [101]) > 100:
             more += ["--hidden", "2"]
         if options.out is None:
@@ -800,38 +758,42 @@ def tame(words: list[str]) -> list[str]:
 
 
 @contextmanager
-def within(seconds: float) -> Iterator[None]:
+def within(seconds):
     """Raise `Overdue` in the block once the time is over, where it is Python that runs."""
 
-    def stop(number: int, frame: object) -> None:
+    def stop(number, frame):
         raise Overdue
 
     # Of the processor, as others may be at work beside; by the clock where nothing is done at all.
-    timers = {
-        signal.SIGPROF: (signal.ITIMER_PROF, seconds),
-        signal.SIGALRM: (signal.ITIMER_REAL, WAITING),
-    }
+    timers = {signal.SIGPROF: signal.ITIMER_PROF, signal.SIGALRM: signal.ITIMER_REAL}
     before = {number: signal.signal(number, stop) for number in timers}
     try:
-        for timer, most in timers.values():
-            signal.setitimer(timer, most)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        signal.setitimer(signal.ITIMER_REAL, WAITING)
         yield
     finally:
-        for number, (timer, _) in timers.items():
+        for number, timer in timers.items():
             signal.setitimer(timer, 0)
             signal.signal(number, before[number])
 
 
-def require(condition: object, what: str) -> None:
+def require(condition, what):
     if not condition:
         raise Finding(what)
 
 
-def require_same(first: object, again: object, what: str) -> None:
+def reload(path, save, load):
+    """What is read of a file that was saved beside another one."""
+    again = path.with_stem("again")
+    save(again)
+    return load(again)
+
+
+def require_same(first, again, what):
     require(first == again, f"{what} that changes when it is written and read")
 
 
-def check_refusal(error: InputError) -> None:
+def check_refusal(error):
     message = str(error)
     require(message, "an error without a message")
     require(len(message.splitlines()) == 1, f"an error of several lines: {message[:200]!r}")
@@ -839,7 +801,7 @@ def check_refusal(error: InputError) -> None:
     require(len(message) < 2000, f"an error of {len(message):,} characters: {message[:200]!r}")
 
 
-def play(instance: Instance, **sizes: Any) -> None:
+def play(instance, **sizes):
     """Play an instance to its end by the first legal action, and look at every figure.
 
     Where vehicles break down at random it may have no end but a horizon, which comes early here.
@@ -847,7 +809,7 @@ def play(instance: Instance, **sizes: Any) -> None:
     random_breakdowns = instance.layout.has_random_breakdowns
     if random_breakdowns:
         sizes["horizon"] = MAX_DECISIONS // 4
-    simulator = Simulator(instance, **sizes)
+    simulator = acerl_np.Simulator(instance, **sizes)
     for _ in range(MAX_DECISIONS):
         if simulator.done.all():
             break
@@ -869,12 +831,17 @@ def play(instance: Instance, **sizes: Any) -> None:
     require((schedule.finish >= schedule.start).all(), "a task that finishes before it starts")
 
 
-def check_layout(path: Path) -> None:
+def check_told(thing, what):
+    """What tells itself in JSON is the same when it is made of that."""
+    again = type(thing).from_dict(json.loads(json.dumps(thing.to_dict(), allow_nan=False)))
+    require_same(again.to_dict(), thing.to_dict(), what)
+    return again
+
+
+def check_layout(path):
     layout = Layout.load(path)
-    again = Layout.from_dict(json.loads(json.dumps(layout.to_dict(), allow_nan=False)))
-    require_same(again.to_dict(), layout.to_dict(), "a layout")
+    check_told(layout, "a layout")
     sites = [site.id for site in layout.sites]
-    played = 0
     for k in range(min(len(sites), 4)):
         ends = sites[k], sites[k - 1]
         row = dict(zip(TABLE[0], [f"t{k}", *ends, k / 2, 20, 1.25, 0], strict=True))
@@ -883,26 +850,23 @@ def check_layout(path: Path) -> None:
             instance = Instance.from_rows("week", layout, [row, later])
             require(len(instance.content_hash) == 64, "no hash")
             play(instance)
-            played += 1
 
 
-def check_record(path: Path) -> None:
-    layout = sample_layout()
-    instance = load_instance(path, layout=layout)
+def check_record(path):
+    layout = LAYOUT
+    instance = acerl_np.load_instance(path, layout=layout)
     for name in ("arrival", "expiry", "handling_time", "demand"):
         require(np.isfinite(getattr(instance, name)).all(), f"{name} is not finite")
-    again = path.with_name("again.csv")
-    write_record(instance, again)
-    require_same(
-        load_instance(again, layout=layout).content_hash, instance.content_hash, "a record"
-    )
+    load = functools.partial(acerl_np.load_instance, layout=layout)
+    again = reload(path, functools.partial(write_record, instance), load)
+    require_same(again.content_hash, instance.content_hash, "a record")
     load = measure_load(instance)
     figures = [load.offered, load.loaded, load.span, load.fleet_time]
     require(not np.isnan(figures).any() and min(figures) >= 0.0, f"a load {load}")
     play(instance)
 
 
-def check_import(path: Path) -> None:
+def check_import(path):
     """Import as the command does, and play what was made."""
     made = path.with_name("made.json")
     made.unlink(missing_ok=True)
@@ -931,12 +895,12 @@ def check_import(path: Path) -> None:
             Layout.from_dict(data)
 
 
-def check_breakdowns(path: Path) -> None:
-    layout = sample_layout()
+def check_breakdowns(path):
+    layout = LAYOUT
     first = None
     for name in ("week.csv", "stamped.csv"):
         try:
-            instance = load_instance(path.with_name(name), layout=layout, breakdowns=path)
+            instance = acerl_np.load_instance(path.with_name(name), layout=layout, breakdowns=path)
         except InputError as error:
             check_refusal(error)
             if first is not None:
@@ -945,17 +909,12 @@ def check_breakdowns(path: Path) -> None:
             continue
         load = measure_load(instance)
         require(load.fleet_time >= 0.0 and not math.isnan(load.offered), f"a load {load}")
-        again = Layout.from_dict(json.loads(json.dumps(instance.layout.to_dict(), allow_nan=False)))
-        require_same(again.to_dict(), instance.layout.to_dict(), "a floor with breakdowns")
+        check_told(instance.layout, "a floor with breakdowns")
         play(instance)
 
 
-def check_assignments(path: Path) -> None:
-    past = read_assignments(path, sample_instance())
-    check_past(past, path)
-
-
-def check_past(past: Assignments, path: Path) -> None:
+def check_assignments(path, read=read_assignments, of=None):
+    past = read(path, of or sample_instance())
     require(sorted(past.order.tolist()) == list(range(past.instance.n_tasks)), "not each task once")
     played = replay_assignments(past)
     require(np.isfinite([played.makespan, played.tardiness]).all(), f"figures {played}")
@@ -964,33 +923,28 @@ def check_past(past: Assignments, path: Path) -> None:
     write_schedule(path.with_name("schedule.csv"), played)
 
 
-def check_references(path: Path) -> None:
+def check_references(path):
     references = load_references(path)
-    again = path.with_name("again.json")
-    save_references(again, references)
+    again = reload(path, lambda own: save_references(own, references), load_references)
     rounded = []
     for item in references:
         tardiness = round(item.tardiness, 9)
         cost = tardiness if item.cost == item.tardiness else item.cost
-        rounded.append(replace(item, tardiness=tardiness, cost=cost))
-    require_same(load_references(again), rounded, "a file of references")
+        rounded.append(dataclasses.replace(item, tardiness=tardiness, cost=cost))
+    require_same(again, rounded, "a file of references")
 
 
-def check_audit(path: Path) -> None:
-    warnings.simplefilter("ignore", LogWarning)  # a changed time may be far ahead
-    past = read_audit(path, sample_layout())
-    check_past(past, path)
+def check_audit(path):
+    warnings.simplefilter("ignore", acerl_np.LogWarning)  # a changed time may be far ahead
+    check_assignments(path, read_audit, LAYOUT)
 
 
-def check_dispatcher(path: Path) -> None:
-    warnings.simplefilter("ignore", PolicyWarning)  # a changed layout is another floor
+def check_dispatcher(path):
+    warnings.simplefilter("ignore", acerl_np.PolicyWarning)  # a changed layout is another floor
     live = acerl_np.Dispatcher.load(path)
-    before = live.waiting, live.planned, live.under_way, live.sites, live.out_of_service
-    again = path.with_name("again.npz")
-    live.save(again)
-    other = acerl_np.Dispatcher.load(again)
-    after = other.waiting, other.planned, other.under_way, other.sites, other.out_of_service
-    require_same(before, after, "a dispatcher")
+    other = reload(path, live.save, acerl_np.Dispatcher.load)
+    seen = operator.attrgetter("waiting", "planned", "under_way", "sites", "out_of_service")
+    require_same(seen(live), seen(other), "a dispatcher")
     known = {vehicle.id for vehicle in live.layout.vehicles}
     for now in (50.0, 6e5):
         given = live.decide(now)
@@ -998,7 +952,7 @@ def check_dispatcher(path: Path) -> None:
         require({item.vehicle for item in given} <= known, f"unknown vehicles in {given}")
 
 
-def check_config(path: Path) -> None:
+def check_config(path):
     os.chdir(path.parent)
     try:
         _, settings = merge_options({"config": str(path)})
@@ -1007,15 +961,12 @@ def check_config(path: Path) -> None:
         status, _, err = run_main(["train", "--config", path.name])
         require(status == 2, f"status {status} for options that the library refuses: {err[:200]!r}")
         raise
-    plain = json.loads(json.dumps(config.to_dict(), allow_nan=False))
-    require_same(Config.from_dict(plain), config, "a set of options")
+    require_same(check_told(config, "a set of options"), config, "a set of options")
 
 
-def check_policy(path: Path) -> None:
+def check_policy(path):
     policy = Policy.load(path)
-    again = path.with_name("again.npz")
-    policy.save(again)
-    loaded = load_policy(again)
+    loaded = reload(path, policy.save, acerl_np.load_policy)
     require_same(loaded.theta.tobytes(), policy.theta.tobytes(), "a network")
     require_same(loaded.origin, policy.origin, "an origin")
     rng = np.random.default_rng(0)
@@ -1037,21 +988,19 @@ def check_policy(path: Path) -> None:
     judge(policy)
 
 
-def check_plan(path: Path) -> None:
-    plan = load_policy(path)
+def check_plan(path):
+    plan = acerl_np.load_policy(path)
     require(isinstance(plan, StaticPlan), "a plan that has become another policy")
-    again = path.with_name("again.npz")
-    plan.save(again)
-    loaded = load_policy(again)
+    loaded = reload(path, plan.save, acerl_np.load_policy)
     require_same((loaded, loaded.origin), (plan, plan.origin), "a plan")
     require(plan.describe().isprintable(), "a plan in words that no terminal should see")
     judge(plan)
 
 
-def judge(policy: Policy | StaticPlan) -> None:
+def judge(policy):
     """Play the sample by a policy of a file; a changed origin is another floor."""
-    warnings.simplefilter("ignore", PolicyWarning)
-    trials = evaluate_policy(policy, sample_instance(), trials=1, threads=1)
+    warnings.simplefilter("ignore", acerl_np.PolicyWarning)
+    trials = acerl_np.evaluate_policy(policy, sample_instance(), trials=1, threads=1)
     require(np.isfinite(trials.makespan).all(), "a makespan that is not finite")
 
 
@@ -1061,7 +1010,7 @@ def has_finite_figures(record):
     return all(math.isfinite(x) or (math.isnan(x) and record.unfinished) for x in values)
 
 
-def check_checkpoint(path: Path) -> None:
+def check_checkpoint(path):
     trainer = ACERL.resume(path, threads=1)
     if trainer.config.population <= 64 and trainer.strategy.theta.size <= 10_000:
         before = trainer.generation
@@ -1074,14 +1023,12 @@ def check_checkpoint(path: Path) -> None:
     for item in trainer.history:
         require(has_finite_figures(item), f"history {item}")
     require(trainer.policy.theta.size, "no policy")
-    again = path.with_name("again.npz")
-    trainer.save(again)
     trainer.write_history(path.with_name("history.csv"))
     with suppress(CheckpointError):  # a step beyond the last generation
-        ACERL.resume(again, threads=1)
+        reload(path, trainer.save, functools.partial(ACERL.resume, threads=1))
 
 
-def run_main(words: list[str]) -> tuple[int, str, str]:
+def run_main(words):
     """Return exit status, output and errors of a command, with streams as strict as real ones."""
     out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="strict", write_through=True)
     err = io.TextIOWrapper(
@@ -1089,14 +1036,14 @@ def run_main(words: list[str]) -> tuple[int, str, str]:
     )
     with redirect_stdout(out), redirect_stderr(err):
         status = main(words)
-    texts = [stream.buffer.getvalue().decode("utf-8", "surrogateescape") for stream in (out, err)]  # type: ignore[attr-defined]
+    texts = [stream.buffer.getvalue().decode("utf-8", "surrogateescape") for stream in (out, err)]
     return status, *texts
 
 
 COMPILING = ("acerl_np: compiling kernels", "compiled in")
 
 
-def check_words(path: Path) -> None:
+def check_words(path):
     words = pickle.loads(path.read_bytes())
     os.chdir(path.parent)
     status, _, err = run_main(words)
@@ -1126,13 +1073,13 @@ class Kind(NamedTuple):
     """How inputs of a kind are made, what must hold for them, how many a test has, and valid ones."""
 
     name: str
-    make: Maker
-    check: Callable[[Path], None]
+    make: object
+    check: object
     cases: int
     valid: str
 
     @property
-    def suffix(self) -> str:
+    def suffix(self):
         return self.valid.rpartition(".")[2] or "pickle"
 
 
@@ -1173,7 +1120,7 @@ class Result(NamedTuple):
     trace: str = ""
 
 
-def fill_folder(folder: Path, samples: Samples) -> None:
+def fill_folder(folder, samples):
     """Lay out the files that command lines name."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(VALID, folder)
@@ -1191,14 +1138,14 @@ def fill_folder(folder: Path, samples: Samples) -> None:
     (folder / "folder").mkdir()
 
 
-def make_input(kind: Kind, number: int, seed: int, folder: Path, samples: Samples) -> bytes:
+def make_input(kind, number, seed, folder, samples):
     rng = random.Random(f"{seed}/{kind.name}/{number}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return kind.make(rng, folder, samples)
 
 
-def run_case(kind: Kind, number: int, seed: int, folder: Path, samples: Samples) -> Result:
+def run_case(kind, number, seed, folder, samples):
     """Make one input, hand it in, and judge what happens."""
     inside = folder / "inside" / "case"
     if kind.name in ("command", "config") or not inside.is_dir():
@@ -1210,7 +1157,8 @@ def run_case(kind: Kind, number: int, seed: int, folder: Path, samples: Samples)
     try:
         with warnings.catch_warnings(), within(SECONDS):
             warnings.simplefilter("error")
-            warnings.simplefilter("ignore", RecordWarning)  # a column that is renamed is not read
+            # A column that is renamed is not read.
+            warnings.simplefilter("ignore", acerl_np.RecordWarning)
             # The kernels' uint32 arithmetic wraps on purpose; NumPy says so in plain Python.
             warnings.filterwarnings("ignore", "overflow encountered in scalar", RuntimeWarning)
             try:
@@ -1232,7 +1180,7 @@ def run_case(kind: Kind, number: int, seed: int, folder: Path, samples: Samples)
 # A run of many cases in a process of their own, watched from outside
 
 
-def begin_work() -> None:
+def begin_work():
     """In a worker: give the cases so much memory and no more, and let what they print go."""
     import resource
 
@@ -1244,13 +1192,11 @@ def begin_work() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
-def run_named(name: str, number: int, seed: int, folder: Path, samples: Samples) -> Result:
+def run_named(name, number, seed, folder, samples):
     return run_case(KINDS[name], number, seed, folder, samples)
 
 
-def watch(
-    cases: list[tuple[str, int]], seed: int, folder: Path, samples: Samples
-) -> Iterator[tuple[str, int, Result]]:
+def watch(cases, seed, folder, samples):
     """Yield each case with its result; a worker that hangs or dies is replaced."""
     pool = None
     for name, number in cases:
@@ -1271,18 +1217,13 @@ def watch(
             yield name, number, Result("finding", reason)
 
 
-def fuzz(n_cases: int, seed: int, kinds: list[str], out: Path) -> int:
+def fuzz(n_cases, seed, kinds, out):
     """Run the cases, print the table, save the findings; return the number of findings."""
     started = time.perf_counter()
-    counts = {name: dict.fromkeys(OUTCOMES, 0) for name in kinds}
-    seconds = dict.fromkeys(kinds, 0.0)
-    saved: dict[str, list[str]] = {}
+    counts, seconds, saved = Counter(), Counter(), {}
     # Kind after kind, so that a kind's cases do not depend on which others run.
-    cases = [
-        (name, number)
-        for k, name in enumerate(kinds)
-        for number in range(n_cases // len(kinds) + (k < n_cases % len(kinds)))
-    ]
+    each, more = divmod(n_cases, len(kinds))
+    cases = [(name, number) for k, name in enumerate(kinds) for number in range(each + (k < more))]
     with tempfile.TemporaryDirectory(prefix="acerl-np-fuzz-") as name:
         folder = Path(name)
         samples = make_samples(folder)
@@ -1290,42 +1231,37 @@ def fuzz(n_cases: int, seed: int, kinds: list[str], out: Path) -> int:
         (folder / "child").mkdir()
         last = time.perf_counter()
         for kind, number, result in watch(cases, seed, folder, samples):
-            counts[kind][result.outcome] += 1
-            now = time.perf_counter()
-            seconds[kind] += now - last
-            last = now
+            counts[kind, result.outcome] += 1
+            seconds[kind] += time.perf_counter() - last
+            last = time.perf_counter()
             if result.outcome == "finding":
                 save_finding(out, KINDS[kind], number, seed, folder, samples, result)
                 saved.setdefault(f"{kind}: {result.reason}", []).append(f"{kind}:{number}")
-    total = {outcome: sum(count[outcome] for count in counts.values()) for outcome in OUTCOMES}
-    seconds["all"] = time.perf_counter() - started
-    rows = [
-        [name, *(f"{n:,}" for n in (sum(count.values()), *count.values())), f"{seconds[name]:.1f}"]
-        for name, count in (*counts.items(), ("all", total))
-    ]
+    seconds["all"], rows = time.perf_counter() - started, []
+    for name, kinds_of in (*((name, [name]) for name in kinds), ("all", kinds)):
+        own = [sum(counts[kind, outcome] for kind in kinds_of) for outcome in OUTCOMES]
+        rows.append([name, *(f"{n:,}" for n in (sum(own), *own)), f"{seconds[name]:.1f}"])
     print(render_table(["kind", "cases", *OUTCOMES, "seconds"], rows, "text"), end="")
     for reason, names in saved.items():
         print(f"\n{len(names)} x {reason}\n  {' '.join(names[:8])}")
     if saved:
         print(f"\ninputs and tracebacks in {out}")
-    return total["finding"]
+    return sum(counts[kind, "finding"] for kind in kinds)
 
 
-def check_samples(samples: Samples, folder: Path) -> None:
+def check_samples(samples, folder):
     """Make sure that what is mutated is accepted as it is."""
     inside, here = folder / "inside" / "case", Path.cwd()
     fill_folder(inside, samples)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RecordWarning)
+        warnings.simplefilter("ignore", acerl_np.RecordWarning)
         for kind in KINDS.values():
             for name in kind.valid.split():
                 kind.check(inside / name)
                 os.chdir(here)
 
 
-def save_finding(
-    out: Path, kind: Kind, number: int, seed: int, folder: Path, samples: Samples, result: Result
-) -> None:
+def save_finding(out, kind, number, seed, folder, samples, result):
     out.mkdir(parents=True, exist_ok=True)
     data = make_input(kind, number, seed, folder, samples)
     (out / f"{kind.name}-{seed}-{number}.{kind.suffix}").write_bytes(data)
@@ -1335,7 +1271,7 @@ def save_finding(
     (out / f"{kind.name}-{seed}-{number}.txt").write_text(text, errors="backslashreplace")
 
 
-def run_program() -> int:
+def run_program():
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--cases", type=int, default=20_000, help="of all kinds (default: 20000)")
     parser.add_argument("--seed", type=int, default=0, help="decides every case (default: 0)")

@@ -222,14 +222,8 @@ def utilities(
     f = [0.0] * len(returns)
     for instance in sorted(set(ids)):
         members = [k for k in range(len(ids)) if ids[k] == instance]
-        scores = score(
-            ranking,
-            [returns[k] for k in members],
-            [costs[k] for k in members],
-            cost_limit,
-            p_f,
-            (seed, generation, instance),
-        )
+        own = [returns[k] for k in members], [costs[k] for k in members]
+        scores = score(ranking, *own, cost_limit, p_f, (seed, generation, instance))
         if shaping == "standardised":
             scores = standardise(scores)
         for k, value in zip(members, scores, strict=True):

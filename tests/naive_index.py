@@ -5,8 +5,6 @@ tasks. Features are in units of the time that a vehicle of mean speed takes for 
 sites of the floor; all else is in seconds from now.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from statistics import fmean

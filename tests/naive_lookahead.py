@@ -4,8 +4,6 @@ What a future is, what a record weighs and what a candidate is worth, written fr
 `policies.lookahead.Lookahead`. Draws are those of `kernels.random`, by the kernel's counters.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from dataclasses import dataclass, replace
@@ -127,15 +125,9 @@ class Lookahead:
         self.key, self.base, self.options = key, base, options
         seen = [task for task in slow.tasks if task.arrival <= slow.time]
         self.seen = seen
-        window = find_window(slow)
+        reach = find_window(slow), options["horizon"]
         self.matches, self.weights = weigh(
-            history,
-            excluded,
-            seen,
-            slow.time,
-            window,
-            options["horizon"],
-            matches=options["matches"],
+            history, excluded, seen, slow.time, *reach, matches=options["matches"]
         )
         self.candidates = self.list_candidates()
 

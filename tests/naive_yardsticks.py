@@ -1,7 +1,5 @@
 """The yardsticks on the slow simulator, from their words: the oracle of `kernels.yardsticks`."""
 
-from __future__ import annotations
-
 import naive
 import naive_index
 import numpy as np

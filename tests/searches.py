@@ -20,14 +20,11 @@ def hills(members, ids):
 
 
 def play(evolution, generations=GENERATIONS, evaluate=hills):
-    """The reports of some generations, until the search is over."""
+    """The reports of some generations; `evaluate` gives what is told of members and their instances."""
     reports = []
     for _ in range(generations):
-        members, ids = evolution.ask()
-        told = evaluate(members, ids) if evaluate is hills else (evaluate(members),)
-        reports.append(evolution.tell(*told))
-        if evaluate is not hills and evolution.stop():
-            break
+        asked = evolution.ask()
+        reports.append(evolution.tell(*evaluate(*asked)))
     return reports
 
 

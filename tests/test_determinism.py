@@ -10,6 +10,7 @@ from pathlib import Path
 import numba
 import own_goals
 import pytest
+import trainings
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import ROOT, find_environment
@@ -17,20 +18,12 @@ from pages import make_powered
 from trainings import (
     CHILD_CONFIG,
     COPIES,
-    GENERATIONS,
     INSTANCES,
-    describe_run,
-    evaluate_again,
-    find_theta,
     go_on,
     make_rival,
     outcome,
     run_in_child,
-    same_trials,
     start,
-    train_and_evaluate,
-    train_anew,
-    train_on,
 )
 
 from acerl_np import ACERL, Config, evaluate_policy
@@ -38,30 +31,6 @@ from acerl_np.kernels.network import act_batch
 from acerl_np.rivals import ALGORITHMS
 
 JIT = not numba.config.DISABLE_JIT
-
-
-SAMPLERS = ["ais", "uniform", "random", "single"]
-RANKINGS = ["isr", "cf", "r", "f"]
-
-few = settings(max_examples=15 if JIT else 2)
-seeds = st.integers(0, 2**63 - 1)
-threads = st.integers(1, 3)
-
-
-@st.composite
-def configs(draw):
-    antithetic = draw(st.booleans())
-    # With tiles of 3 and 8 members most of these leave a tile that is not full.
-    population = draw(st.sampled_from([12, 14] if antithetic else [11, 13]) if JIT else st.just(4))
-    return Config(
-        generations=GENERATIONS,
-        population=population,
-        hidden=draw(st.sampled_from([(), (5,), (17, 4)])),
-        cost_limit=35.0,  # some members are feasible and others are not
-        ranking=draw(st.sampled_from(RANKINGS)),
-        sampler=draw(st.sampled_from(SAMPLERS)),
-        antithetic=antithetic,
-    )
 
 
 @pytest.fixture(scope="module")
@@ -96,15 +65,6 @@ def check_same(make, folder, ways, **how):
     return straight
 
 
-@few
-@given(configs(), seeds, threads)
-def test_training_depends_on_neither_threads_nor_tiles_nor_stops(folder, config, seed, n_threads):
-    ways = [(t, tile) for t in (1, 2, 3) for tile in (1, 3, 8)] if JIT else [(3, 3), (2, 8)]
-    ways = [{"threads": t, "tile": tile} for t, tile in ways]
-    make = make_acerl(config)
-    check_same(partial(make, seed), folder, ways, threads=n_threads)
-
-
 def make_acerl(config, instances=INSTANCES):
     """What makes a trainer; a few more options keep a run short."""
     return lambda seed=1, **how: ACERL(instances, config, seed=seed, **{"threads": 1, **how})
@@ -135,7 +95,12 @@ TRAINERS = {
     "network": make_network(),
     "network, perturbed": make_network(perturb=20, outcome="average", ranking="penalty"),
     "network, synthetic": make_network(synthetic=0.5, perturb=5, sampler="random"),
-    "network, variants": make_network(records_per_member=1, perturb=5, synthetic=0.2),
+    "network, variants": make_network(records_per_member=1, perturb=5, synthetic=0.2, ranking="f"),
+    "paper": make_network(
+        records_per_member=1, hidden=(17, 4), cost_limit=35.0, population=11 if JIT else 4
+    ),
+    "linear": make_network(records_per_member=1, hidden=(), sampler="uniform", ranking="cf"),
+    "mirrored": make_network(records_per_member=1, antithetic=True, sampler="single", ranking="r"),
     "network, own": make_network(**OWN, outcome="best", curve_every=1, records_per_member=1),
     **{name: partial(make_rival, name) for name in ALGORITHMS},
 }
@@ -147,21 +112,21 @@ def test_any_trainer_ends_in_the_same_bytes_however_it_is_stopped(name, folder):
     if name in ALGORITHMS:
         trainer = check_same(make, folder, [])
     else:
-        ways = [{"threads": 2}, {"threads": 3, "tile": 2}]
+        ways = [{"threads": 2}, {"threads": 3, "tile": 4 if JIT else 3}]
         trainer = check_same(make, folder, ways, threads=2)
     assert trainer.curve and len(trainer.history) >= 3
     other = make(seed=2**63 - 1)
     other.run()
-    assert not JIT or find_theta(other) != find_theta(trainer)
+    assert not JIT or trainings.find_theta(other) != trainings.find_theta(trainer)
 
 
-@few
+@settings(max_examples=15 if JIT else 2)
 @given(
     st.permutations(range(len(INSTANCES))),
     st.sampled_from(["network", "greedy network", "EDD", "MIX", "Random"]),
     st.integers(1, 70 if JIT else 3),  # 64 trials make a tile
-    seeds,
-    threads,
+    st.integers(0, 2**63 - 1),
+    st.integers(1, 3),
 )
 def test_trials_depend_on_neither_the_order_of_the_instances_nor_threads(
     order, name, trials, seed, n_threads
@@ -179,36 +144,30 @@ def test_trials_depend_on_neither_the_order_of_the_instances_nor_threads(
 # Child processes
 
 
-# Other threads of this process, idle by then, need not trouble a child.
-ignore_fork_warning = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-
-
-@ignore_fork_warning
-@pytest.mark.parametrize("method", [pytest.param("fork", marks=needs_fork), "spawn"])
-def test_a_child_process_gives_the_same_bytes(method, tmp_path):
+def test_a_child_process_gives_the_same_bytes(tmp_path):
+    """It hashes texts by a salt of its own, too."""
     arrays = start(CHILD_CONFIG, 6).policy.to_arrays()
-    # A spawned child hashes texts by a salt of its own, too.
-    trained, trials = run_in_child(method, train_and_evaluate, tmp_path, arrays)
-    assert trained == [train_anew(tmp_path, 1)] * 2
-    assert same_trials(trials, evaluate_again(arrays))
+    trained, trials = run_in_child("spawn", trainings.train_and_evaluate, tmp_path, arrays)
+    assert trained == [trainings.train_anew(tmp_path, 1)] * 2
+    assert trainings.same_trials(trials, trainings.evaluate_again(arrays))
 
 
-@ignore_fork_warning
-@needs_fork
+# Other threads of this process, idle by then, need not trouble a child.
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_a_trainer_in_use_goes_on_in_a_forked_child(n_threads, tmp_path):
     """Its helpers stay behind; the child and the parent both end as a run that never forked."""
-    straight = train_anew(tmp_path, 1)
+    straight = trainings.train_anew(tmp_path, 1)
     trainer = start(CHILD_CONFIG, 6, n_threads)
     trainer.step()
-    forked = run_in_child("fork", train_on, trainer, tmp_path)
+    forked = run_in_child("fork", trainings.train_on, trainer, tmp_path)
     assert forked == straight
     # A second child, and one of the parent after it went on.
-    assert run_in_child("fork", train_on, trainer, tmp_path) == straight
+    assert run_in_child("fork", trainings.train_on, trainer, tmp_path) == straight
     trainer.step()
-    assert run_in_child("fork", train_on, trainer, tmp_path) == straight
-    assert train_on(trainer, tmp_path) == straight
+    assert run_in_child("fork", trainings.train_on, trainer, tmp_path) == straight
+    assert trainings.train_on(trainer, tmp_path) == straight
 
 
 # Processors
@@ -237,6 +196,6 @@ def test_no_result_depends_on_the_width_of_vectors(tmp_path):
     code = generic.pop("code")
     assert act_batch.__name__ in code
     assert not any(word in code for word in ("ymm", "zmm", "vfmadd"))
-    own = describe_run()
+    own = trainings.describe_run()
     assert len(set(own["greedy"])) > 6
     assert generic == own

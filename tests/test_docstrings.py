@@ -1,7 +1,5 @@
 """Docstrings say what the code takes: documented parameters are the actual ones, in every room."""
 
-from __future__ import annotations
-
 import ast
 import doctest
 import importlib

@@ -1,7 +1,5 @@
 """What type checkers see: seeds may be NumPy's, and an installation shows its types."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil
@@ -54,42 +52,16 @@ def list_public():
     return {getattr(module, name): name for module in modules for name in module.__all__}
 
 
-def find_seeded():
-    """Public functions, constructors and methods that take a seed."""
-    for item in set(list_public()) - {acerl_np.evolution.Search}:  # which is given checked numbers
-        members = [item]
-        if inspect.isclass(item):
-            own = [one for name, one in vars(item).items() if not name.startswith("_")]
-            members = [item.__init__, *(getattr(one, "__func__", one) for one in own)]
-        for member in members:
-            if inspect.isfunction(member):
-                names = {"seed", "seeds"} & inspect.signature(member).parameters.keys()
-                for name in names:
-                    yield member, name
-
-
-def test_seeds_may_be_numpys():
-    seeded = list(find_seeded())
-    assert len(seeded) > 10
-    for function, name in seeded:
-        hint = typing.get_type_hints(function)[name]
-        assert {int, np.integer} <= set(list_kinds(hint)), (
-            f"{function.__qualname__}: {name}: {hint}"
-        )
-
-
 def find_annotated(item):
-    """Names and annotations of what is public of a class, or of a function, with the module of each."""
+    """What is public of a class, or of a function, with the class or function that it stands in."""
     if not inspect.isclass(item):
         return [(item, item)] if inspect.isroutine(item) else []
     own = [base for base in item.__mro__ if base.__module__.startswith("acerl_np.")]
-    members = [
-        (base, one)
-        for base in own
-        for name, one in vars(base).items()
-        if name == "__init__" or not name.startswith("_")
-    ]
-    return [(base, base) for base in own] + members
+    found = [(base, base) for base in own]
+    for base in own:
+        names = [name for name in vars(base) if name == "__init__" or not name.startswith("_")]
+        found += [(base, vars(base)[name]) for name in names]
+    return found
 
 
 def find_types():
@@ -104,19 +76,17 @@ def find_types():
             function = getattr(member, "__func__", member)
             for name in ("fget", "func"):  # of properties
                 function = getattr(function, name, function)
-            names = {**known, **vars(sys.modules[home.__module__])}
-            annotated = vars(function).get("__annotations__") if inspect.isclass(function) else None
-            if inspect.isfunction(function):
+            names, annotated = {**known, **vars(sys.modules[home.__module__])}, {}
+            if inspect.isclass(function):
+                annotated = vars(function).get("__annotations__", {})
+            elif inspect.isfunction(function):
                 annotated = function.__annotations__
-            for name, text in (annotated or {}).items():
+            for name, text in annotated.items():
                 text = getattr(text, "__forward_arg__", text)  # of a NamedTuple
                 hint = eval(text, names) if isinstance(text, str) else text
-                if name.startswith("_"):
-                    continue
-                for kind in list_kinds(hint):
+                for kind in () if name.startswith("_") else list_kinds(hint):
                     if inspect.isclass(kind) and kind.__module__.startswith("acerl_np."):
-                        where = getattr(function, "__qualname__", public)
-                        yield kind, f"{where}: {name}"
+                        yield kind, f"{getattr(function, '__qualname__', public)}: {name}"
 
 
 def list_kinds(hint):
@@ -127,6 +97,22 @@ def list_kinds(hint):
     else:
         yield typing.get_origin(hint) or hint
         yield from list_kinds(typing.get_args(hint))
+
+
+def test_seeds_may_be_numpys():
+    """Of functions, constructors and methods."""
+    tried = 0
+    for item in set(list_public()) - {acerl_np.evolution.Search}:  # which is given checked numbers
+        members = [member for home, member in find_annotated(item) if home is item]
+        for member in [*members, getattr(item, "__init__", None)]:
+            function = getattr(member, "__func__", member)
+            taken = inspect.signature(function).parameters if inspect.isfunction(function) else {}
+            for name in {"seed", "seeds"} & taken.keys():
+                hint = typing.get_type_hints(function)[name]
+                told = f"{function.__qualname__}: {name}: {hint}"
+                assert {int, np.integer} <= set(list_kinds(hint)), told
+                tried += 1
+    assert tried > 10
 
 
 def test_types_in_public_signatures_are_public():

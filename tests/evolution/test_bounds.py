@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from searches import many_draws
 from tables_and_refusals import list_unrefused
 
-from acerl_np.evolution import Evolution, optimize
+from acerl_np.evolution import Evolution, Stops, optimize
 from acerl_np.evolution.bounds import SHARE, Smooth
 
 NONE = np.zeros(1, bool)
@@ -40,21 +40,11 @@ def test_inside_nothing_is_moved_and_open_sides_stay_open():
 
 def count_in_corner(n, seed, adapt="matrix"):
     """Evaluations until the sum of all parameters is within 1e-9 of 0, the corner of [0, 1]^n."""
-    evolution = Evolution(
-        np.random.default_rng(seed).uniform(size=n),
-        sigma=0.3,
-        population=4 + int(3 * math.log(n)),
-        adapt=adapt,
-        bounds=(0.0, 1.0),
-        seed=seed,
-    )
-    while evolution.evaluations < 1_000 * n:
-        members, _ = evolution.ask()
-        values = members.sum(axis=1)
-        evolution.tell(-values)
-        if values.min() < 1e-9:
-            return evolution.evaluations
-    return math.inf
+    start = np.random.default_rng(seed).uniform(size=n)
+    options = {"population": 4 + int(3 * math.log(n)), "adapt": adapt, "bounds": (0.0, 1.0)}
+    limits = Stops(target=1e-9)
+    found = optimize(np.sum, start, 0.3, limits=limits, restarts=0, seed=seed, **options)
+    return found.evaluations if "target" in found.reasons else math.inf
 
 
 @many_draws
@@ -71,18 +61,14 @@ def test_a_corner_is_found_as_fast_as_an_optimum_inside(adapt, n, most):
 def test_whole_numbers_are_found_beside_others(adapt):
     """One member in 22 leaves a number that the mean stands on, so none is final too early."""
     wanted = np.array([3.0, -7.0, 0.25, 12.0])
+    options = {"sigma": 3.0, "integers": [0, 1, 3], "population": 12, "evaluations": 6_000}
+    options["bounds"] = [-20.5, -20.0, -np.inf, -20.0], [20.5, 20.0, np.inf, 12.9]
+
+    def evaluate(x):
+        return float(np.square((x - wanted) * [1, 5, 1, 0.2]).sum())
+
     for seed in range(3):
-        found = optimize(
-            lambda x: float(np.square((x - wanted) * [1, 5, 1, 0.2]).sum()),
-            np.zeros(4),
-            sigma=3.0,
-            integers=[0, 1, 3],
-            bounds=([-20.5, -20.0, -np.inf, -20.0], [20.5, 20.0, np.inf, 12.9]),
-            adapt=adapt,
-            population=12,
-            evaluations=6_000,
-            seed=seed,
-        )
+        found = optimize(evaluate, np.zeros(4), adapt=adapt, seed=seed, **options)
         assert (found.x[[0, 1, 3]] == [3, -7, 12]).all()
         assert found.x[2] == pytest.approx(0.25, abs=1e-4)
 

@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 from searches import JIT, many_draws, read_bytes
 from tables_and_refusals import list_unrefused
 
-from acerl_np.evolution import Evolution
 from acerl_np.evolution.covariance import MAX_MATRIX, DiagonalCovariance, FullCovariance
-from acerl_np.evolution.rates import find_places, find_rates, measure_variance, weigh_places
+from acerl_np.evolution.rates import find_places, find_rates, weigh_places
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA
-from acerl_np.support.errors import ConfigError
 
 FORMS = {"matrix": FullCovariance, "sigma": DiagonalCovariance}
 
@@ -74,13 +72,6 @@ def test_ties_share_their_places(scores):
     weights = weigh_places(by_place, places)
     np.testing.assert_allclose(weights, naive.shared(by_place.tolist(), scores), atol=1e-14)
     assert weights.sum() == pytest.approx(by_place.sum())
-
-
-@pytest.mark.parametrize("antithetic", [False, True])
-def test_the_variance_of_a_step_by_chance(antithetic):
-    weights = np.array([0.5, 0.3, 0.15, 0.05, 0.0, 0.0])
-    found = measure_variance(weights, antithetic)
-    assert found == pytest.approx(naive.selection_variance(weights.tolist(), antithetic))
 
 
 # One generation
@@ -150,25 +141,22 @@ def test_only_the_order_counts_and_the_learning_rate_is_the_means_alone(kind):
 def test_the_number_of_threads_of_blas_changes_nothing():
     """The largest matrix, where the threads of LAPACK would decide the last digits."""
     code = f"""
-import hashlib
 import numpy as np
 from acerl_np.evolution.covariance import FullCovariance
 from acerl_np.evolution.search import Search
 n = {MAX_MATRIX}
 search = Search(np.ones(n), FullCovariance(np.ones(n)), seed=0, population=20, learning_rate=1.0)
-for _ in range(30):
+for _ in range(5):
     noise = search.noise()
     x = search.place(noise)
     search.tell(-(np.arange(1, n + 1) * x**2).sum(axis=1), noise)
 packed = b"".join(array.tobytes() for array in search.spread.pack().values())
-print(hashlib.sha256(search.mean.tobytes() + packed).hexdigest())
+print((search.mean.tobytes() + packed).hex())
 """
     found = set()
     for threads in "13":
-        environment = {
-            **os.environ,
-            **{f"{name}_NUM_THREADS": threads for name in ("OPENBLAS", "OMP", "MKL")},
-        }
+        names = [f"{name}_NUM_THREADS" for name in ("OPENBLAS", "OMP", "MKL")]
+        environment = {**os.environ, **dict.fromkeys(names, threads)}
         options = {"capture_output": True, "check": True, "env": environment}
         found.add(subprocess.run([sys.executable, "-c", code], **options).stdout)
     assert len(found) == 1
@@ -204,10 +192,8 @@ def test_unusable_arrays_are_refused(kind):
     assert list_unrefused(unpack, cases) == []
 
 
-def test_a_matrix_has_a_largest_size_and_may_be_ill_scaled():
-    with pytest.raises(ConfigError, match="'matrix' for 2,001 parameters; expected at most 2,000"):
-        Evolution(np.zeros(2_001), sigma=1.0, adapt="matrix")
-    # Parameters are told apart by their exponents.
+def test_a_matrix_may_be_ill_scaled():
+    """Parameters are told apart by their exponents."""
     spread = FullCovariance(np.ones(2))
     scaled = spread.unpack({**spread.pack(), "covariance": np.diag([1.0, 1e-200])})
     np.testing.assert_allclose(scaled.sigma(0), [1.0, 1e-100])

@@ -1,9 +1,9 @@
 """`optimize`, stop conditions, restarts, several constraints, warm starts, states that stand alone."""
 
 import math
-import multiprocessing
+import pickle
 import warnings
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import SimpleNamespace
 
@@ -30,7 +30,10 @@ def rastrigin(x):
 
 
 def climb(evolution, generations):
-    play(evolution, generations, hill)
+    for _ in range(generations):
+        play(evolution, 1, lambda members, _: (hill(members),))
+        if evolution.stop():
+            break
     return evolution
 
 
@@ -48,22 +51,28 @@ def test_a_function_is_minimised_or_maximised():
     assert least.reasons and least.evaluations < 2_000
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        partial(ThreadPoolExecutor, 3),
-        partial(ProcessPoolExecutor, 2, mp_context=multiprocessing.get_context("spawn")),
-    ],
-)
-def test_executors_change_no_byte(make):
-    """Of NumPy and Python, so that a new process can import them."""
+class Elsewhere(ThreadPoolExecutor):
+    """What is sent must be known there, too; notes how many pieces are sent at a time."""
+
+    def __init__(self):
+        super().__init__(3)
+        self.sizes = []
+
+    def map(self, function, pieces):
+        self.sizes.append(len(pieces))
+        return super().map(*pickle.loads(pickle.dumps((function, pieces))))
+
+
+def test_executors_change_no_byte_and_are_sent_pieces():
     options = {"bounds": ([0.0] * 2, [2.0] * 2), "constraints": partial(np.subtract, 0.5)}
     alone = optimize(np.linalg.norm, evaluations=90, **options)
-    with make() as executor:
+    with Elsewhere() as executor:
         shared = optimize(np.linalg.norm, evaluations=90, executor=executor, **options)
     assert alone.x.tobytes() == shared.x.tobytes()
     assert (alone.value, alone.evaluations) == (shared.value, shared.evaluations)
     assert (alone.evaluations, alone.reasons) == (90, ("maxfevals",))
+    # Of quick functions several at a time, but for the first ones.
+    assert executor.sizes[0] == 6 and set(executor.sizes[1:]) == {1}
 
 
 def spread(x):
@@ -182,65 +191,51 @@ def test_unusable_arguments_are_refused():
         return optimize(**{"function": sphere, **given})
 
     known = {"x0": [0.0], "sigma": 1.0}
+    returned = [
+        *((lambda x: [], "none"), (lambda x: [0.0, [1.0, 2.0]], ""), (lambda x: None, "None")),
+        (lambda x: [0.0] * (1 + int(x[0] > 0)), "different numbers"),
+    ]
+    compared = (lambda x: x[0] < 1, lambda x: [x[0] - 1, x < 1], lambda x: x < 1)
     plain = [
-        ({}, "x0: read none; expected a point"),
-        ({"bounds": (0.0, 1.0)}, "x0: read none; expected a point"),
+        *((own, "x0: read none; expected a point") for own in ({}, {"bounds": (0.0, 1.0)})),
         ({"bounds": ([0.0], np.inf)}, "a side of the bounds is open"),
         ({"bounds": [(0, 1), (0, 1), (0,)]}, "expected a pair"),
         ({"bounds": ((-5, 5), (-1, 1))}, "expected lists"),
-        ({"bounds": ([-5, 5], [-1, 1])}, "bounds: read 5.0 to 1.0 for parameter 1"),
-        ({"bounds": [[-5, -1], [5, 1]]}, "bounds: read 5.0 to 1.0 for parameter 1"),
+        *(
+            ({"bounds": box}, "bounds: read 5.0 to 1.0 for parameter 1")
+            for box in (([-5, 5], [-1, 1]), [[-5, -1], [5, 1]])
+        ),
         ({"bounds": [(-5, 5), (None, 1)]}, "a side of the bounds is open"),
         ({"x0": []}, "x0: read shape (0,)"),
         ({"x0": "abc"}, "x0: read str"),
         ({"x0": [0.0, np.nan]}, "x0: read nan for parameter 1; expected finite"),
         ({**known, "function": str}, "function: read '"),
         ({**known, "function": lambda x: "1.0"}, "function: read '1.0'; expected a number"),
-        *(
-            ({**known, "constraints": told}, f"constraints: read {message}")
-            for told, message in (
-                (lambda x: [], "none"),
-                (lambda x: [0.0, [1.0, 2.0]], ""),
-                (lambda x: None, "None"),
-                (lambda x: [0.0] * (1 + int(x[0] > 0)), "different numbers"),
-            )
-        ),
-        *(
-            ({**known, "constraints": told}, "x[0] - 1 for x[0] <= 1")
-            for told in (lambda x: x[0] < 1, lambda x: [x[0] - 1, x < 1], lambda x: x < 1)
-        ),
+        *(({**known, "constraints": own}, f"constraints: read {x}") for own, x in returned),
+        *(({**known, "constraints": own}, "x[0] - 1 for x[0] <= 1") for own in compared),
         (
-            {**known, "constraints": lambda x: x < 1, "vectorised": True, "function": np.ravel},
+            {**known, "constraints": compared[2], "vectorised": True, "function": np.ravel},
             "constraints: read ",
         ),
     ]
+    given = {"function": 4, "callback": 4, "executor": 4, "restarts": -1, "evaluations": 0}
+    elsewhere = {
+        "maxiter": "evaluations, the generations",
+        **dict.fromkeys(("maxfun", "maxfevals"), "evaluations"),
+        **{"popsize": "population", "popultion": "population", "tol": "limits=Stops(tolfun"},
+        "method": "one of function, x0, sigma",
+    }
     options = [
         ({"bounds": ([0.0], [1.0]), "seed": -1}, "seed: read -1"),
-        ({"x0": [0.0]}, "sigma: read none"),
-        ({"x0": [0.0], "bounds": (0.0, np.inf)}, "sigma: read none"),
+        *(({"x0": [0.0], **own}, "sigma: read none") for own in ({}, {"bounds": (0.0, np.inf)})),
         ({**known, "adapt": "none", "restarts": 1}, "restarts: read 1"),
         ({**known, "noise_decay": 0.5, "restarts": 1}, "restarts:"),
         ({**known, "n_instances": 3}, "n_instances: read 3; expected none"),
         ({**known, "alpha_u": 0.5}, "alpha_u: read 0.5; expected none"),
         ({**known, "limits": {"tolx": 1}}, "limits: read {'tolx"),
         ({**known, "constraints": [abs]}, "constraints: read [<built-in function abs"),
-        *(
-            ({**known, name: value}, f"{name}: read {value}")
-            for name, value in (
-                *(("function", 4), ("callback", 4), ("executor", 4)),
-                *(("restarts", -1), ("evaluations", 0)),
-            )
-        ),
-        ({**known, "popultion": 4}, "expected population"),
-        ({**known, "method": 4}, "expected one of function, x0, sigma"),
-        *(
-            ({**known, name: 4}, f"expected {meant}")
-            for name, meant in (
-                ("maxiter", "evaluations, the generations"),
-                *((name, "evaluations") for name in ("maxfun", "maxfevals")),
-                *(("popsize", "population"), ("tol", "limits=Stops(tolfun")),
-            )
-        ),
+        *(({**known, name: value}, f"{name}: read {value}") for name, value in given.items()),
+        *(({**known, name: 4}, f"expected {meant}") for name, meant in elsewhere.items()),
     ]
     for cases, error in ((plain, InputError), (options, ConfigError)):
         assert list_unrefused(search, cases, error) == []
@@ -304,20 +299,6 @@ def test_bounds_come_as_those_of_scipy_and_pycma():
     assert Evolution([0.0], sigma=1.0, bounds=(None, 3)).get_state()["option.bounds[0]"] == -np.inf
 
 
-def test_quick_functions_go_to_an_executor_in_pieces():
-    sizes = []
-
-    class Counting(ThreadPoolExecutor):
-        def map(self, function, pieces):
-            sizes.append(len(pieces))
-            return super().map(function, pieces)
-
-    with Counting(2) as executor:
-        optimize(sphere, np.zeros(2), 0.5, evaluations=60, executor=executor)
-    assert sizes[0] == 6
-    assert set(sizes[1:]) == {1}
-
-
 def test_seeds_may_be_fresh_and_positions_count_from_the_end():
     fresh = [optimize(sphere, [0.0], 1.0, seed=None, evaluations=20).x[0] for _ in range(2)]
     assert fresh[0] != fresh[1]
@@ -335,15 +316,9 @@ def test_one_active_constraint_of_an_ill_conditioned_function(seed):
     hessian = frame.T @ np.diag(1e6 ** np.linspace(0, 1, 5)) @ frame
     optimum = np.linalg.solve(hessian, normal) / (normal @ np.linalg.solve(hessian, normal))
     least = optimum @ hessian @ optimum
-    found = optimize(
-        lambda x: x @ hessian @ x,
-        rng.uniform(-5, 5, 5),
-        2.0,
-        constraints=lambda x: [1.0 - normal @ x],
-        evaluations=6_000,
-        limits=Stops(target=least + 1e-8),
-        seed=seed,
-    )
+    options = {"evaluations": 6_000, "limits": Stops(target=least + 1e-8), "seed": seed}
+    options["constraints"] = lambda x: [1.0 - normal @ x]
+    found = optimize(lambda x: x @ hessian @ x, rng.uniform(-5, 5, 5), 2.0, **options)
     assert found.reasons == ("target",)
 
 
@@ -367,9 +342,7 @@ def test_every_second_search_is_ranked_without_the_lagrangian(monkeypatch):
     counts = []
     for _ in range(3):
         used.clear()
-        for _ in range(4):
-            x, _ = evolution.ask()
-            evolution.tell(x.sum(axis=1), x[:, :1] - 2.0)
+        play(evolution, 4, lambda x, _: (x.sum(axis=1), x[:, :1] - 2.0))
         counts.append(len(used))
         evolution.restart()
     assert counts == [4, 0, 4]
@@ -414,14 +387,9 @@ def test_each_limit_has_its_name():
     assert along.stop() == {"noeffectaxis": 0.1}
     with pytest.raises(ConfigError, match=r"limits: read .*expected Stops"):
         evolution.stop({"maxfevals": 10})
-    for name, value in {
-        "tolfun": -1.0,
-        "tolx": math.nan,
-        "target": "low",
-        "maxfevals": "10",
-    }.items():
-        with pytest.raises(ConfigError, match=f"{name}: read"):
-            Stops(**{name: value})
+    wrong = {"tolfun": -1.0, "tolx": math.nan, "target": "low", "maxfevals": "10"}
+    cases = [({name: value}, f"{name}: read") for name, value in wrong.items()]
+    assert list_unrefused(lambda given: Stops(**given), cases, ConfigError) == []
 
 
 @many_draws
@@ -461,9 +429,7 @@ def test_stagnation_is_medians_that_do_not_rise():
 def test_a_collapsed_cloud_warns_once():
     evolution = Evolution([1e9], sigma=1.0, adapt="matrix", population=6)
     with pytest.warns(RuntimeWarning, match="all members are the same point") as caught:
-        for _ in range(200):
-            members, _ = evolution.ask()
-            evolution.tell(-np.abs(members[:, 0] - 1e9))
+        play(evolution, 200, lambda members, _: (-np.abs(members[:, 0] - 1e9),))
     assert len(caught) == 1
     assert "noeffectcoord" in evolution.stop()
 
@@ -473,9 +439,7 @@ def test_a_collapsed_cloud_warns_once():
 
 def test_a_restart_doubles_the_population_and_keeps_the_best():
     evolution = Evolution(np.zeros(2), sigma=0.5, adapt="matrix", population=6, bounds=(-2, 2))
-    for _ in range(5):
-        members, _ = evolution.ask()
-        evolution.tell(hill(members), members[:, :1] - 1.0)
+    play(evolution, 5, lambda members, _: (hill(members), members[:, :1] - 1.0))
     assert evolution.get_state()["level"] < np.inf
     best, drawn = evolution.best, evolution.ask()[0]
     evolution.restart()

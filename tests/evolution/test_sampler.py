@@ -78,19 +78,6 @@ def test_an_untried_instance_is_dealt_first_and_never_drawn(missing):
         assert sampler.assign(4, 0).tolist() == [missing, drawn, drawn, drawn]
 
 
-# State
-
-
-def play(sampler, first, last):
-    """Some generations of a made-up problem; what was dealt."""
-    dealt = []
-    for generation in range(first, last):
-        ids = sampler.assign(7, generation)
-        sampler.update(ids, -np.square(ids + 1.0) - np.arange(7) % 3)
-        dealt.append(ids.tolist())
-    return dealt
-
-
 # Modes
 
 
@@ -125,7 +112,9 @@ def test_random_deals_keyed_draws(seed, generation, n):
 @pytest.mark.parametrize("name", MODES)
 def test_unusable_results_change_nothing(name):
     sampler = make_sampler(name, 3, seed=6)
-    play(sampler, 0, 2)
+    for generation in range(2):
+        ids = sampler.assign(7, generation)
+        sampler.update(ids, -np.square(ids + 1.0))
     before = state_bytes(sampler)
     cases = [
         (([0, 1], [-1.0]), "instance ids: read int64 of shape (2,); "),

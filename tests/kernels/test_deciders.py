@@ -17,16 +17,8 @@ from scipy.optimize import linear_sum_assignment
 from worlds import World, floors, make_task, straight_floor, worlds
 
 from acerl_np import Floor, IndexPolicy, Simulator
+from acerl_np.kernels import deciders
 from acerl_np.kernels.baselines import MIX, RANDOM
-from acerl_np.kernels.deciders import (
-    NO_RULE,
-    AgentsDecider,
-    PlanDecider,
-    RuleDecider,
-    make_index_decider,
-    make_network_decider,
-    make_yardstick_decider,
-)
 from acerl_np.kernels.episodes import decide_rows
 from acerl_np.kernels.floor import FIRST_DRAW, list_rows, list_tables
 from acerl_np.kernels.matching import allocate_matching, match_rows
@@ -77,15 +69,9 @@ def play_beside(world, decider, key, choose, rules=naive.ACTION_RULES):
 
 def play_alone(problem, decider, key, row=0):
     """Outcome of one episode of a list."""
-    workers = Workers(1)
-    outcome = play_list(
-        problem,
-        lambda: decider,
-        np.zeros(1, np.int64),
-        np.array([key], np.uint32),
-        workers,
-        rows=np.full(1, row),
-    )
+    of, rows, workers = np.zeros(1, np.int64), np.full(1, row), Workers(1)
+    key = np.array([key], np.uint32)
+    outcome = play_list(problem, lambda: decider, of, key, workers, rows=rows)
     workers.close()
     return outcome.makespan[0], outcome.tardiness[0], outcome.decisions[0]
 
@@ -94,7 +80,7 @@ def test_a_list_of_no_episodes_is_over_at_once():
     floor = straight_floor([{"id": "v", "start": "A"}])
     problem = build_problem([World(floor, [make_task("t", "A", "B", 0)], [0]).instance()])
     none, keys = np.zeros(0, np.int64), np.zeros((0, 4), np.uint32)
-    decider = RuleDecider(MIX)
+    decider = deciders.RuleDecider(MIX)
     assert all(
         len(part) == 0 for part in play_list(problem, lambda: decider, none, keys, Workers(2))
     )
@@ -103,6 +89,11 @@ def test_a_list_of_no_episodes_is_over_at_once():
 def free_vehicles(slow):
     mask = slow.mask()[:: len(slow.rules)]
     return [v for v, legal in enumerate(mask) if legal]
+
+
+def draw_vehicle(slow, key, decision):
+    free = free_vehicles(slow)
+    return free[int(naive_evolution.uniform(key, decision, 0) * len(free))]
 
 
 def carry_out(slow, action):
@@ -124,8 +115,7 @@ def list_takeable(logits, mask, uniform):
 @given(worlds(), keys, st.integers(0, RANDOM))
 def test_rules_draw_a_vehicle_and_pick_its_task(world, key, rule):
     def choose(slow, _, decision):
-        free = free_vehicles(slow)
-        v = free[int(naive_evolution.uniform(key, decision, 0) * len(free))]
+        v = draw_vehicle(slow, key, decision)
         second = naive_evolution.uniform(key, decision, 1)
         if rule == RANDOM:
             offered = slow.offered(slow.vehicles[v])
@@ -134,14 +124,14 @@ def test_rules_draw_a_vehicle_and_pick_its_task(world, key, rule):
         used = int(second * 4) if rule == MIX else rule
         return {(v, slow.select(v, naive.RULES[used]), used)}
 
-    play_beside(world, RuleDecider(rule), key, choose)
+    play_beside(world, deciders.RuleDecider(rule), key, choose)
 
 
 @pytest.mark.parametrize("name", YARDSTICKS)
 @settings(max_examples=80 if JIT else 6)
 @given(worlds() | worlds(floors(quickest=True)))
 def test_yardsticks_compare_pairs(name, world):
-    decider = make_yardstick_decider(RULES[name], build_problem([world.instance()]))
+    decider = deciders.make_yardstick_decider(RULES[name], build_problem([world.instance()]))
 
     def choose(slow, _, decision):
         found = {naive_yardsticks.choose(slow, name)} if name != "assignment" else None
@@ -172,7 +162,7 @@ def test_plans_go_by_their_order_and_rules(world, data):
     n = len(world.layout["vehicles"])
     orders = [data.draw(st.permutations(range(n))) for _ in range(2)]
     rules = [data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)) for _ in range(2)]
-    decider = PlanDecider(*np.array([orders, rules], np.int32)[:, :, np.newaxis])
+    decider = deciders.PlanDecider(*np.array([orders, rules], np.int32)[:, :, np.newaxis])
 
     def choose(slow, _, decision):
         v = next(v for v in orders[0] if v in free_vehicles(slow))
@@ -182,39 +172,24 @@ def test_plans_go_by_their_order_and_rules(world, data):
     play_beside(world, decider, [0] * 4, choose)
     # A row of the table is a plan of its own.
     problem = build_problem([world.instance()])
-    alone = PlanDecider(decider.orders[1:].copy(), decider.rules[1:].copy())
+    alone = deciders.PlanDecider(decider.orders[1:].copy(), decider.rules[1:].copy())
     assert play_alone(problem, decider, [0] * 4, 1) == play_alone(problem, alone, [0] * 4)
 
 
+@pytest.mark.parametrize("agents", [1, 2])
 @settings(max_examples=40 if JIT else 2)
 @given(worlds(), keys, st.integers(0, 2**32 - 1), st.booleans(), RULE_SETS)
-def test_networks_act_on_what_they_see(world, key, seed, greedy, rules):
+def test_networks_act_on_what_they_see(agents, world, key, seed, greedy, rules):
+    """Of two, the first chooses the vehicle, and the second its rule."""
     problem = build_problem([world.instance()])
     simulator = Simulator(world.instance(), rules=rules)
     sizes = [simulator.n_features, 5, simulator.n_actions]
     network = make_network(sizes)
-    thetas = np.stack([initial_parameters(sizes, seed + k) for k in range(2)])
-    decider = make_network_decider(network, thetas, greedy, number_rules(rules))
+    thetas = np.stack([initial_parameters(sizes, seed + k) for k in range(2 * agents)])
 
-    def choose(slow, simulator, decision):
-        logits = naive_evolution.forward(sizes, thetas[0], simulator.observation[0])
-        uniform = None if greedy else naive_evolution.uniform(key, decision, 0)
-        return {carry_out(slow, x) for x in list_takeable(logits, np.array(slow.mask()), uniform)}
-
-    play_beside(world, decider, key, choose, rules)
-    alone = make_network_decider(network, thetas[1:], greedy, number_rules(rules))
-    assert play_alone(problem, decider, key, 1) == play_alone(problem, alone, key)
-
-
-@settings(max_examples=40 if JIT else 2)
-@given(worlds(), keys, st.integers(0, 2**32 - 1), st.booleans(), RULE_SETS)
-def test_agents_choose_the_vehicle_and_then_its_rule(world, key, seed, greedy, rules):
-    problem = build_problem([world.instance()])
-    simulator = Simulator(world.instance(), rules=rules)
-    sizes = [simulator.n_features, 5, simulator.n_actions]
-    network = make_network(sizes)
-    thetas = np.stack([initial_parameters(sizes, seed + k) for k in range(4)])
-    decider = AgentsDecider(make_network_decider(network, thetas, greedy, number_rules(rules)))
+    def make(thetas):
+        decider = deciders.make_network_decider(network, thetas, greedy, number_rules(rules))
+        return decider if agents == 1 else deciders.AgentsDecider(decider)
 
     def take(agent, mask, observation, draw):
         """What an agent may choose among the outputs that the mask allows."""
@@ -223,19 +198,19 @@ def test_agents_choose_the_vehicle_and_then_its_rule(world, key, seed, greedy, r
 
     def choose(slow, simulator, decision):
         legal, observation = np.array(slow.mask()), simulator.observation[0]
+        if agents == 1:
+            return {carry_out(slow, x) for x in take(0, legal, observation, (decision, 0))}
         vehicles = np.zeros_like(legal)
         vehicles[free_vehicles(slow)] = True
         found = set()
         for v in take(0, vehicles, observation, (decision, 0)):
             own = legal & (np.arange(len(legal)) // len(rules) == v)
-            found |= {
-                carry_out(slow, action) for action in take(1, own, observation, (decision, 1))
-            }
+            found |= {carry_out(slow, x) for x in take(1, own, observation, (decision, 1))}
         return found
 
-    play_beside(world, decider, key, choose, rules)
-    alone = AgentsDecider(make_network_decider(network, thetas[2:], greedy, number_rules(rules)))
-    assert play_alone(problem, decider, key, 1) == play_alone(problem, alone, key)
+    play_beside(world, make(thetas), key, choose, rules)
+    alone = make(thetas[agents:])
+    assert play_alone(problem, make(thetas), key, 1) == play_alone(problem, alone, key)
 
 
 @EXAMPLES
@@ -243,13 +218,13 @@ def test_agents_choose_the_vehicle_and_then_its_rule(world, key, seed, greedy, r
 def test_a_row_of_index_functions_is_a_function_of_its_own(world, key, seed, greedy):
     problem = build_problem([world.instance()])
     thetas = np.random.default_rng(seed).normal(size=(3, len(NAMES)))
-    together = make_index_decider(build_index(thetas, NAMES, True), problem, greedy)
+    together = deciders.make_index_decider(build_index(thetas, NAMES, True), problem, greedy)
     for row in range(3):
         own = build_index(thetas[row : row + 1], NAMES, True)
-        alone = make_index_decider(own, problem, greedy)
+        alone = deciders.make_index_decider(own, problem, greedy)
         assert play_alone(problem, together, key, row) == play_alone(problem, alone, key)
     simulator = Simulator(world.instance())
-    assert decide(simulator, together, key)[2] == NO_RULE
+    assert decide(simulator, together, key)[2] == deciders.NO_RULE
 
 
 def test_rows_that_are_over_are_passed():
@@ -262,7 +237,7 @@ def test_rows_that_are_over_are_passed():
     assert simulator.done.tolist() == [True, False]
     chosen = np.empty((2, 3), np.int64)
     key = np.zeros((2, 4), np.uint32)
-    decide_rows(simulator.problem, simulator.state, RuleDecider(0), key, chosen)
+    decide_rows(simulator.problem, simulator.state, deciders.RuleDecider(0), key, chosen)
     assert chosen.tolist() == [[-1, -1, -1], [0, 0, 0]]
     simulator.assign([99, 0], [-5, 0])
     assert simulator.done.all()
@@ -278,54 +253,51 @@ def make_decider(policy, world):
     return policy.prepare(build_problem([instance]), [instance], True)[1]()
 
 
-@EXAMPLES
-@given(worlds() | worlds(floors(quickest=True)))
-def test_a_rule_that_chooses_the_pair(world):
-    def choose(slow, *_):
-        return {(*naive_yardsticks.choose(slow, "nearest"), OWN)}
+def take_first_drawn(slow, key, decision):
+    n = len(slow.vehicles)
 
-    play_beside(world, make_decider(own_rules.near, world), [0] * 4, choose)
+    def draw(pair):
+        task = find_task(slow, slow.waiting[pair[1]])
+        return naive_evolution.uniform(key, decision, FIRST_DRAW + task * n + pair[0])
+
+    return min(naive_index.pairs(slow), key=draw)
+
+
+def take_first_number(slow, *_):
+    """What is no number comes last, and the first in the pool."""
+
+    def order(pair):
+        v, k = pair
+        return math.inf if slow.waiting[k].demand == 0.0 else 0.0, k, v
+
+    return min(naive_index.pairs(slow), key=order)
+
+
+def of_drawn_vehicle(rule):
+    def take(slow, key, decision):
+        v = draw_vehicle(slow, key, decision)
+        return v, slow.select(v, rule)
+
+    return take
 
 
 @pytest.mark.parametrize(
-    ("policy", "rule"), [(own_rules.first, "FCFS"), (own_rules.weighed, "AHP")]
+    ("policy", "take"),
+    [
+        (own_rules.near, lambda slow, *_: naive_yardsticks.choose(slow, "nearest")),
+        (own_rules.first, of_drawn_vehicle("FCFS")),
+        (own_rules.weighed, of_drawn_vehicle("AHP")),
+        (own_rules.drawn, take_first_drawn),
+        (own_rules.nothing, take_first_number),
+    ],
 )
-@settings(max_examples=40 if JIT else 6)
-@given(worlds(), keys)
-def test_a_rule_whose_vehicle_is_drawn(policy, rule, world, key):
+@EXAMPLES
+@given(worlds() | worlds(floors(quickest=True)), keys)
+def test_rules_of_users(policy, take, world, key):
     def choose(slow, _, decision):
-        free = free_vehicles(slow)
-        v = free[int(naive_evolution.uniform(key, decision, 0) * len(free))]
-        return {(v, slow.select(v, rule), OWN)}
+        return {(*take(slow, key, decision), OWN)}
 
     play_beside(world, make_decider(policy, world), key, choose)
-
-
-@EXAMPLES
-@given(worlds(), keys)
-def test_a_rule_that_draws(world, key):
-    def choose(slow, _, decision):
-        n = len(slow.vehicles)
-
-        def draw(pair):
-            task = find_task(slow, slow.waiting[pair[1]])
-            return naive_evolution.uniform(key, decision, FIRST_DRAW + task * n + pair[0])
-
-        return {(*min(naive_index.pairs(slow), key=draw), OWN)}
-
-    play_beside(world, make_decider(own_rules.drawn, world), key, choose)
-
-
-@EXAMPLES
-@given(worlds())
-def test_what_is_no_number_comes_last_and_the_first_in_the_pool(world):
-    def choose(slow, *_):
-        order = [(k, v) for v, k in naive_index.pairs(slow)]
-        values = {(k, v): math.inf if slow.waiting[k].demand == 0.0 else 0.0 for k, v in order}
-        k, v = min(order, key=lambda pair: (values[pair], pair))
-        return {(v, k, OWN)}
-
-    play_beside(world, make_decider(own_rules.nothing, world), [0] * 4, choose)
 
 
 @settings(max_examples=60 if JIT else 6)
@@ -360,25 +332,20 @@ def test_a_floor_shows_what_the_slow_simulator_knows(world):
             if idle[v]:
                 assert floor.free(v) == 0.0
         for task, own in zip(pool, slow.waiting, strict=True):
-            assert (floor.arrival(task), floor.due(task)) == (own.arrival, own.due)
+            for name in ("arrival", "due", "handling", "demand", "priority"):
+                assert getattr(floor, name)(task) == getattr(own, name), name
             assert floor.waiting(task) == pytest.approx(slow.time - own.waiting_since, abs=1e-8)
-            assert floor.ready(task) == 0.0
-            assert sites[floor.pickup(task)] == own.pickup
-            assert sites[floor.delivery(task)] == own.delivery
-            assert (floor.handling(task), floor.demand(task)) == (own.handling, own.demand)
-            assert (floor.priority(task), floor.weight(task)) == (own.priority, 1.0)
+            assert (floor.ready(task), floor.weight(task)) == (0.0, 1.0)
+            ends = floor.pickup(task), floor.delivery(task)
+            assert [sites[end] for end in ends] == [own.pickup, own.delivery]
             trip = slow.floor.distances[own.pickup, own.delivery]
-            assert (
-                floor.trip(task) == floor.distance(floor.pickup(task), floor.delivery(task)) == trip
-            )
+            assert floor.trip(task) == floor.distance(*ends) == trip
             assert floor.whole(trip) == pytest.approx(slow._compared(trip))
         for v, k in possible:
             vehicle, own, task = slow.vehicles[v], slow.waiting[k], pool[k]
             metres, seconds = naive_index.find_way(slow.floor, vehicle, own.pickup)
-            loaded = (
-                naive_index.drive(slow.floor, own.pickup, own.delivery, vehicle.speed)
-                + own.handling
-            )
+            loaded = naive_index.drive(slow.floor, own.pickup, own.delivery, vehicle.speed)
+            loaded += own.handling
             assert floor.metres(v, task) == pytest.approx(metres, abs=1e-8)
             assert floor.approach(v, task) == pytest.approx(seconds, abs=1e-8)
             assert floor.loaded(v, task) == pytest.approx(loaded, abs=1e-8)

@@ -3,8 +3,6 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 import acerl_np
 from acerl_np.kernels import state
 
@@ -56,20 +54,13 @@ def find_misread(text):
     return wrong, right
 
 
-def test_problem_and_state_share_no_name_but_what_kernels_are_compiled_for():
+def test_columns_are_numbered_without_a_gap_and_arrays_are_as_wide():
+    """And a problem and a state share no name but what kernels are compiled for."""
     assert {*state.Problem._fields} & {*state.State._fields} == {"errands"}
     assert WIDTHS.keys() <= ARRAYS
-
-
-@pytest.mark.parametrize("array", WIDTHS)
-def test_columns_are_numbered_without_a_gap(array):
-    columns = [getattr(state, field) for field in fields_of(array)]
-    assert columns == list(range(WIDTHS[array]))
-
-
-def test_allocated_arrays_are_as_wide_as_their_columns():
     simulator = acerl_np.Simulator(acerl_np.load_instance("DMH-01"))
     for array, width in WIDTHS.items():
+        assert [getattr(state, field) for field in fields_of(array)] == list(range(width))
         owner = simulator.problem if array in state.Problem._fields else simulator.state
         assert getattr(owner, array).shape[-1] == width, array
 

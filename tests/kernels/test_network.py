@@ -7,18 +7,11 @@ import numba
 import numpy as np
 import pytest
 from damaged import check_damaged
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tables_and_refusals import list_unrefused, refused
 
-from acerl_np.kernels.network import (
-    Layers,
-    allocate_features,
-    choose_greedy,
-    choose_sampled,
-    count_parameters,
-    forward,
-    list_nonzero,
-)
+from acerl_np.kernels import network
 from acerl_np.kernels.random import INITIAL
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.network import Policy, initial_parameters
@@ -36,32 +29,26 @@ def make_policy(hidden=(5,), seed=0, task_slots=SLOTS, n_vehicles=VEHICLES, **ki
     sizes = [4 * task_slots + n_vehicles * (3 + task_slots), *hidden, 4 * n_vehicles]
     theta = initial_parameters(sizes, seed, has_biases=kind.get("has_biases", True))
     theta += np.random.default_rng(seed).normal(0, 0.3, theta.size).astype(np.float32)
-    return Policy(
-        theta,
-        hidden=hidden,
-        task_slots=task_slots,
-        n_vehicles=n_vehicles,
-        scaling=SCALING,
-        **kind,
-    )
+    shape = {"task_slots": task_slots, "n_vehicles": n_vehicles, "scaling": SCALING}
+    return Policy(theta, hidden=hidden, **shape, **kind)
 
 
 def logits_of(policy, observation, keep_zeros=False):
     """Logits by the kernel; optionally zeros are listed like other features."""
     n = policy.n_features
-    features = allocate_features(n)
+    features = network.allocate_features(n)
     observation = np.asarray(observation, np.float32)
     if keep_zeros:
         listed = n
         features.position[:n], features.value[:n] = np.arange(n), observation
     else:
-        listed = list_nonzero(observation, features)
+        listed = network.list_nonzero(observation, features)
         assert features.position[:listed].tolist() == np.flatnonzero(observation).tolist()
         assert features.value[:listed].tolist() == observation[observation != 0].tolist()
     logits = np.empty(policy.n_actions, np.float32)
     widest = policy.sizes.max()
-    layers = Layers(np.empty(widest, np.float32), allocate_features(widest), logits)
-    forward(policy.network, policy.theta, policy.column_sums, features, listed, layers)
+    layers = network.Layers(np.empty(widest, np.float32), network.allocate_features(widest), logits)
+    network.forward(policy.network, policy.theta, policy.column_sums, features, listed, layers)
     return logits
 
 
@@ -78,47 +65,40 @@ def random_batch(n, seed=0, empty=0.6, n_features=N_FEATURES, n_actions=N_ACTION
 # Forward
 
 
-@pytest.mark.parametrize("hidden", [*HIDDEN, (128, 128)] if JIT else HIDDEN)
-@pytest.mark.parametrize("has_biases", [False, True])
-@pytest.mark.parametrize("standardises", [False, True])
-def test_networks_without_biases_or_standardising(hidden, has_biases, standardises, tmp_path):
-    kind = {"has_biases": has_biases, "standardises": standardises}
-    made = make_policy(hidden, **kind)
-    made.save(tmp_path / "policy.npz")
-    loaded = Policy.load(tmp_path / "policy.npz")
-    assert loaded.network[1:] == (has_biases, standardises)
-    assert made.n_parameters == count_parameters(made.sizes.tolist(), has_biases)
-    for empty in (0.0, 0.6, 0.95):
-        for observation in random_batch(10 if JIT else 2, empty=empty)[0]:
-            expected = naive.forward(made.sizes, made.theta, observation, **kind)
-            for policy in (made, loaded):
-                found = logits_of(policy, observation)
-                np.testing.assert_allclose(found, expected, rtol=2e-5, atol=2e-5)
-
-
 entries = st.just(0.0) | st.integers(-64, 64).map(lambda k: k / 8) | st.floats(-50, 50, width=32)
 observations = st.lists(entries, min_size=N_FEATURES, max_size=N_FEATURES)
+batches = st.integers(0, 9).map(lambda seed: random_batch(1, seed)[0][0].tolist())
 
 
-@given(observations, st.sampled_from(HIDDEN), st.integers(0, 9))
-def test_logits_of_any_observation(observation, hidden, seed):
-    """Empty slots count for mean and deviation, and listing them changes no bit."""
-    policy = make_policy(hidden, seed)
+@settings(max_examples=200 if JIT else 30)
+@given(
+    observations | batches,
+    st.sampled_from([*HIDDEN, (128, 128)] if JIT else HIDDEN),
+    *(st.integers(0, 9), st.booleans(), st.booleans()),
+)
+def test_logits_of_any_observation(observation, hidden, seed, has_biases, standardises):
+    """Empty slots count for mean and deviation, and listing them changes no bit; nor does a file."""
+    kind = {"has_biases": has_biases, "standardises": standardises}
+    policy = make_policy(hidden, seed, **kind)
+    assert policy.n_parameters == network.count_parameters(policy.sizes.tolist(), has_biases)
     x = np.array(observation, np.float32).astype(np.float64)
     # Rounding errors of the mean grow when they are divided by a small standard deviation.
-    worst = 1 + np.abs(x).max() / (x.std() + 1e-5)
-    expected, found = naive.forward(policy.sizes, policy.theta, x), logits_of(policy, x)
+    worst = 1 + np.abs(x).max() / ((x.std() + 1e-5) if standardises else 1.0)
+    expected, found = naive.forward(policy.sizes, policy.theta, x, **kind), logits_of(policy, x)
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=2e-5 * worst)
     assert found.tobytes() == logits_of(policy, x, keep_zeros=True).tobytes()
+    loaded = Policy.from_arrays(policy.to_arrays())
+    assert loaded.network[1:] == (has_biases, standardises)
+    assert found.tobytes() == logits_of(loaded, x).tobytes()
 
 
-@pytest.mark.parametrize("value", [0.0, 1.0, -1.0, 0.25])
-def test_an_observation_without_spread_says_nothing(value):
+def test_an_observation_without_spread_says_nothing():
     """Standardised it is zero, so the logits are those of the empty observation."""
     policy = make_policy((7, 3, 4))
     expected = naive.forward(policy.sizes, policy.theta, np.zeros(N_FEATURES))
-    found = logits_of(policy, np.full(N_FEATURES, value))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
+    for value in (0.0, 1.0, -1.0, 0.25):
+        found = logits_of(policy, np.full(N_FEATURES, value))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("has_biases", [False, True])
@@ -130,7 +110,7 @@ def test_other_initial_parameters(has_biases):
     )
     assert he.tobytes() == initial_parameters(sizes, 5, has_biases=has_biases).tobytes()
     assert he.tobytes() != initial_parameters(sizes, 6, has_biases=has_biases).tobytes()
-    assert len(he) == len(small) == len(torch) == count_parameters(sizes, has_biases)
+    assert len(he) == len(small) == len(torch) == network.count_parameters(sizes, has_biases)
     # He: normal weights, biases of zero.
     position = 0
     for layer, (n_in, n_out) in enumerate(pairwise(sizes)):
@@ -157,18 +137,29 @@ def test_other_initial_parameters(has_biases):
 
 
 @pytest.mark.parametrize("hidden", HIDDEN)
-def test_greedy_takes_the_most_probable_legal_action(hidden):
-    policy = make_policy(hidden, seed=2)
-    observation, mask = random_batch(300 if JIT else 20)
-    actions = policy.act(observation, mask)
-    assert actions.dtype == np.int64
-    for x, legal, action in zip(observation, mask, actions, strict=True):
-        probability = naive.masked_softmax(naive.forward(policy.sizes, policy.theta, x), legal)
-        assert legal[action]
-        assert probability[action] >= probability.max() - 1e-5
+def test_actions_are_the_most_probable_or_invert_the_softmax(hidden):
+    """Of the legal ones; drawn with the generator's numbers, one a row."""
+    policy = make_policy(hidden, seed=4)
+    n = 500 if JIT else 30
+    observation, mask = random_batch(n)
+
+    def act(seed):
+        return policy.act(observation, mask, rng=np.random.default_rng(seed))
+
+    greedy, sampled = policy.act(observation, mask), act(5)
+    assert greedy.dtype == sampled.dtype == np.int64
+    assert sampled.tobytes() == act(5).tobytes() != act(6).tobytes()
+    uniforms = np.random.default_rng(5).random(n)
+    for k in range(n):
+        logits = naive.forward(policy.sizes, policy.theta, observation[k])
+        probability = naive.masked_softmax(logits, mask[k])
+        assert mask[k, greedy[k]] and mask[k, sampled[k]]
+        assert probability[greedy[k]] >= probability.max() - 1e-5
         if np.sort(probability)[-2] < probability.max() - 1e-5:
-            assert action == probability.argmax()
-    assert len(set(actions.tolist())) > 3
+            assert greedy[k] == probability.argmax()
+        upper = probability.cumsum()[sampled[k]]
+        assert upper - probability[sampled[k]] - 1e-5 <= uniforms[k] <= upper + 1e-5
+    assert len(set(greedy.tolist())) > 3
 
 
 def test_greedy_takes_the_first_of_equals():
@@ -182,49 +173,27 @@ def test_greedy_takes_the_first_of_equals():
         ([np.nan, -5, np.nan], [0, 1, 2], 3, 1),  # no nan when there is a number
         ([-np.inf] * 3, [1, 2], 2, 1),
     ):
-        found = choose_greedy(np.array(logits, np.float32), np.array(legal, np.int32), n)
+        found = network.choose_greedy(np.array(logits, np.float32), np.array(legal, np.int32), n)
         assert found == expected
 
 
-@pytest.mark.parametrize("hidden", HIDDEN)
-def test_samples_invert_the_softmax_with_the_generators_numbers(hidden):
-    policy = make_policy(hidden, seed=4)
-    observation, mask = random_batch(500 if JIT else 30)
-
-    def act(seed):
-        return policy.act(observation, mask, rng=np.random.default_rng(seed))
-
-    actions = act(5)
-    assert actions.tobytes() == act(5).tobytes() != act(6).tobytes()
-    uniforms = np.random.default_rng(5).random(len(mask))
-    for x, legal, u, action in zip(observation, mask, uniforms, actions, strict=True):
-        logits = naive.forward(policy.sizes, policy.theta, x)
-        probability = naive.masked_softmax(logits, legal)
-        upper = probability.cumsum()[action]
-        assert legal[action] and upper - probability[action] - 1e-5 <= u <= upper + 1e-5
+LARGEST = np.nextafter(1.0, 0.0)
 
 
-@pytest.mark.parametrize("uniform", [0.0, 0.5, np.nextafter(1.0, 0.0)])
-def test_sampling_stays_inside_whatever_the_logits(uniform):
-    weight = np.empty(4)
-    legal = np.array([1, 2, 3, 0], np.int32)
+def test_sampling_stays_inside_whatever_the_logits():
+    weight, legal = np.empty(4), np.array([1, 2, 3, 0], np.int32)
     for logits in ([9, 1, 2, 3], [0, 80, -80, 80], [0, -1e30, 0, 1e30], [3e38, 3e38, 3e38, 3e38]):
         logits = np.array(logits, np.float32)
-        action = choose_sampled(logits, legal, 3, uniform, weight)
-        assert action in (1, 2, 3)
         probability = naive.masked_softmax(logits.astype(np.float64), [False, True, True, True])
-        assert probability[action] > 0
-        if uniform == 0:
-            assert action == np.flatnonzero(probability)[0]
-
-
-def test_the_last_action_takes_what_rounding_leaves():
-    """With the largest uniform number the weights may sum to too little; the last one is due."""
+        for uniform in (0.0, 0.5, LARGEST):
+            action = network.choose_sampled(logits, legal, 3, uniform, weight)
+            assert action in (1, 2, 3) and probability[action] > 0
+            assert uniform or action == np.flatnonzero(probability)[0]
+    # With the largest uniform number the weights may sum to too little; the last one is due.
     weight, legal = np.empty(12), np.arange(12, dtype=np.int32)
-    largest = np.nextafter(1.0, 0.0)
     for logits in np.random.default_rng(0).normal(size=(400, 12)).astype(np.float32):
-        assert choose_sampled(logits, legal, 12, largest, weight) == 11
-        assert choose_sampled(logits, legal, 12, 0.0, weight) == 0
+        assert network.choose_sampled(logits, legal, 12, LARGEST, weight) == 11
+        assert network.choose_sampled(logits, legal, 12, 0.0, weight) == 0
 
 
 @pytest.mark.parametrize("sampled", [False, True])
@@ -248,23 +217,21 @@ def test_rows_of_finished_episodes_give_minus_one(sampled):
 
 
 def test_observations_and_masks_that_do_not_fit_are_refused():
+    good = N_FEATURES, N_ACTIONS
+    cases = [
+        *((np.zeros((2, n)), (2, good[1]), "observation: read shape") for n in (good[0] + 1, 2)),
+        (np.zeros(good[0] - 1), good[1], "observation: read shape"),
+        (np.zeros((1, 2, good[0])), (2, good[1]), "observation: read shape"),
+        *((np.full((2, good[0]), x), (2, good[1]), " not finite") for x in (np.nan, np.inf)),
+        *(
+            (np.zeros((2, good[0])), shape, "action mask: read shape")
+            for shape in ((2, good[1] + 4), (3, good[1]), good[1])
+        ),
+    ]
     policy = make_policy((5,))
-    shapes = (
-        ((2, N_FEATURES + 1), (2, N_ACTIONS), "observation: read shape"),
-        ((2, N_FEATURES - 1), (2, N_ACTIONS), "observation: read shape"),
-        ((N_FEATURES - 1,), (N_ACTIONS,), "observation: read shape"),
-        ((1, 2, N_FEATURES), (2, N_ACTIONS), "observation: read shape"),
-        ((2, N_FEATURES), (2, N_ACTIONS + 4), "action mask: read shape"),
-        ((2, N_FEATURES), (3, N_ACTIONS), "action mask: read shape"),
-        ((2, N_FEATURES), (N_ACTIONS,), "action mask: read shape"),
-    )
-    rows = [(np.zeros(shape), np.ones(mask), message) for shape, mask, message in shapes]
-    wild = [np.full((2, N_FEATURES), bad) for bad in (np.nan, np.inf)]
-    rows += [(x, np.ones((2, N_ACTIONS)), "observation: not finite") for x in wild]
-    for observation, mask, message in rows:
-        for rng in (None, np.random.default_rng(0)):
-            with pytest.raises(PolicyError, match=message):
-                policy.act(observation, mask, rng=rng)
+    for rng in (None, np.random.default_rng(0)):
+        act = lambda case, rng=rng: policy.act(case[0], np.ones(case[1]), rng=rng)  # noqa: E731
+        assert list_unrefused(act, [(case, case[2]) for case in cases], PolicyError) == []
 
 
 # Construction
@@ -276,23 +243,20 @@ THETA = make_policy((5,)).theta
 
 def test_policies_that_contradict_themselves_are_refused():
     good = {"hidden": (5,), "task_slots": SLOTS, "n_vehicles": VEHICLES, "scaling": SCALING}
-    for name, value, message in [
-        ("theta", np.zeros(3), "theta: read shape"),
-        ("theta", np.zeros((2, 2)), "theta: read shape"),
-        *[("theta", np.append(THETA[:-1], bad), "theta: not finite") for bad in BAD],
+    cases = [
+        *(("theta", np.zeros(shape), "theta: read shape") for shape in (3, (2, 2))),
+        *(("theta", np.append(THETA[:-1], bad), "theta: not finite") for bad in BAD),
         ("hidden", (6,), "theta: read shape"),
-        ("hidden", (0,), "at least 1"),
-        ("hidden", (-3,), "at least 1"),
-        ("task_slots", 0, "at least 1"),
-        ("n_vehicles", 0, "at least 1"),
+        *(("hidden", (size,), "at least 1") for size in (0, -3)),
+        *((name, 0, "at least 1") for name in ("task_slots", "n_vehicles")),
         ("smallest", (0, 1), "at least 1"),
         ("smallest", (SLOTS + 1, 1), f"smallest: read {SLOTS + 1} task slots"),
         ("smallest", (1, VEHICLES + 1), f"and {VEHICLES + 1} vehicles; expected at most"),
         ("scaling", np.ones(11), "scaling"),
-        *[("scaling", np.full(12, bad), "scaling") for bad in (np.nan, 0.0, 1e-40, 1e40)],
-    ]:
-        with pytest.raises(PolicyError, match=message):
-            Policy(**{"theta": THETA, **good, name: value})
+        *(("scaling", np.full(12, bad), "scaling") for bad in (np.nan, 0.0, 1e-40, 1e40)),
+    ]
+    make = lambda case: Policy(**{"theta": THETA, **good, case[0]: case[1]})  # noqa: E731
+    assert list_unrefused(make, [(case, case[2]) for case in cases], PolicyError) == []
 
 
 @pytest.mark.filterwarnings("ignore:(invalid value|overflow) enc:RuntimeWarning")  # plain Python
@@ -306,13 +270,6 @@ def test_large_finite_observations_are_taken():
 
 
 # Files
-
-
-def check_refused(path, message):
-    with pytest.raises(PolicyError, match=message) as caught:
-        Policy.load(path)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert "\n" not in str(caught.value)
 
 
 ARRAYS = ["theta", "hidden", "task_slots", "n_vehicles", "scaling", "smallest", "slots"]
@@ -356,14 +313,14 @@ def test_files_that_hold_no_policy_are_refused(tmp_path):
 
 def test_files_that_cannot_be_read_are_refused(tmp_path):
     path = tmp_path / "policy.npz"
-    check_refused(path, "expected a file, found nothing")
-    check_refused(tmp_path, "a directory")
+    refused(path, ["expected a file, found nothing"], Policy.load, path, error=PolicyError)
     make_policy((5,)).save(path)
     data = path.read_bytes()
-    for damaged in (b"", b"no archive", data[:-1], data[: len(data) // 2]):
+    at = data.index(b"theta.npy") + 400  # inside the largest array
+    for damaged in (
+        b"",
+        data[: len(data) // 2],
+        data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :],
+    ):
         path.write_bytes(damaged)
-        check_refused(path, "not a readable")
-    # One bit anywhere inside the largest array.
-    at = data.index(b"theta.npy") + 400
-    path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
-    check_refused(path, "policy.npz: ")
+        refused(path, [], Policy.load, path, error=PolicyError)

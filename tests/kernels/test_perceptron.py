@@ -8,26 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acerl_np.kernels.losses import (
-    clip_surrogate,
-    find_logs,
-    find_soft_values,
-    sample_actions,
-    soften_policy,
-    square_errors,
-)
-from acerl_np.kernels.perceptron import (
-    LANES,
-    allocate_inputs,
-    allocate_layers,
-    backward,
-    blend,
-    find_norm,
-    forward,
-    list_inputs,
-    pad_sizes,
-    step_adam,
-)
+from acerl_np.kernels import losses, perceptron
+from acerl_np.kernels.perceptron import LANES
 from acerl_np.kernels.returns import find_advantages, sum_rewards
 
 SIZES = (6, 5, 18, 4)
@@ -41,19 +23,15 @@ class Net:
     def __init__(self, dtype, sizes=SIZES, n=9, seed=0):
         rng = np.random.default_rng(seed)
         self.dtype, self.true = dtype, sizes
-        self.sizes = pad_sizes(sizes)
-        self.theta = np.concatenate(
-            [
-                self._layer(rng, *pair)
-                for pair in zip(pairwise(sizes), pairwise(self.sizes.tolist()), strict=True)
-            ]
-        ).astype(dtype)
+        self.sizes = perceptron.pad_sizes(sizes)
+        pairs = zip(pairwise(sizes), pairwise(self.sizes.tolist()), strict=True)
+        self.theta = np.concatenate([self._layer(rng, *pair) for pair in pairs]).astype(dtype)
         x = rng.normal(size=(n, sizes[0])) * (rng.random((n, sizes[0])) < 0.6)
         self.observation = x.astype(dtype)
-        self.inputs = allocate_inputs(n, sizes[0], dtype)
-        list_inputs(self.observation, self.inputs)
+        self.inputs = perceptron.allocate_inputs(n, sizes[0], dtype)
+        perceptron.list_inputs(self.observation, self.inputs)
         self.rows = rng.permutation(n)[:7]
-        self.layers = allocate_layers(self.sizes, 8, dtype)
+        self.layers = perceptron.allocate_layers(self.sizes, 8, dtype)
         self.rng = rng
 
     @staticmethod
@@ -65,27 +43,20 @@ class Net:
 
     def split(self, theta):
         """Weights and biases of each layer without padding."""
-        offset = 0
-        for (n_in, n_out), (p_in, p_out) in zip(
-            pairwise(self.true), pairwise(self.sizes.tolist()), strict=True
-        ):
+        offset, sizes = 0, self.sizes.tolist()
+        for (n_in, n_out), (p_in, p_out) in zip(pairwise(self.true), pairwise(sizes), strict=True):
             layer = theta[offset : offset + (p_in + 1) * p_out].reshape(p_in + 1, p_out)
             offset += layer.size
             yield layer[:n_in, :n_out], layer[-1, :n_out]
 
     def forward(self, theta=None):
-        forward(
-            self.sizes,
-            self.theta if theta is None else theta,
-            self.inputs,
-            self.rows,
-            self.layers,
-        )
+        theta = self.theta if theta is None else theta
+        perceptron.forward(self.sizes, theta, self.inputs, self.rows, self.layers)
         return self.layers.out[-1]
 
     def backward(self):
         gradient = np.full_like(self.theta, np.nan)
-        backward(self.sizes, self.theta, self.inputs, self.rows, self.layers, gradient)
+        perceptron.backward(self.sizes, self.theta, self.inputs, self.rows, self.layers, gradient)
         return gradient
 
 
@@ -103,33 +74,32 @@ def test_forward_is_the_slow_network(dtype, tolerance):
 # Gradients
 
 
+def find_surrogate(net, out, delta, first=0, factor=0.03):
+    own = net.mask, net.rows, net.action, net.old, net.gain
+    return losses.clip_surrogate(out, first + np.zeros(9, np.int64), *own, 0.2, factor, delta)
+
+
 def clipped(net, out, delta):
     """PPO's two heads: the clipped surrogate with an entropy bonus, and the value's squared error."""
-    zeros, head = np.zeros(9, np.int64), np.full(9, N_ACTIONS)
-    loss = clip_surrogate(
-        out, zeros, net.mask, net.rows, net.action, net.old, net.gain, 0.2, 0.03, delta
-    )
-    return loss + square_errors(out, head, net.rows, net.target, 0.5, delta)
+    loss, head = find_surrogate(net, out, delta), np.full(9, N_ACTIONS)
+    return loss + losses.square_errors(out, head, net.rows, net.target, 0.5, delta)
 
 
 def fitted(net, out, delta):
     """SAC's critics: the squared error of the action taken."""
     delta[:] = 0.0
-    return square_errors(out, net.action, net.rows, net.target, 1.0, delta)
+    return losses.square_errors(out, net.action, net.rows, net.target, 1.0, delta)
 
 
 def softened(net, out, delta):
     """SAC's actor."""
     mask = net.mask[net.rows]
-    return soften_policy(out, mask, net.q1, net.q2, 0.05, delta)
+    return losses.soften_policy(out, mask, net.q1, net.q2, 0.05, delta)
 
 
 def offset_surrogate(net, out, delta):
     """An agent whose logits begin elsewhere in each row."""
-    first = np.arange(9) % 2
-    return clip_surrogate(
-        out, first, net.mask, net.rows, net.action, net.old, net.gain, 0.2, 0.0, delta
-    )
+    return find_surrogate(net, out, delta, np.arange(9) % 2, 0.0)
 
 
 def prepare(dtype=np.float64, seed=0):
@@ -150,10 +120,13 @@ LOSSES = [clipped, fitted, softened, offset_surrogate]
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", [0, 1])
 def test_gradients_are_finite_differences(loss, seed):
-    net = prepare(seed=seed)
-    loss(net, net.forward(), net.layers.delta[-1])
+    """In float32, too; padding has none."""
+    net, single = prepare(seed=seed), prepare(np.float32, seed)
+    for own in (single, net):
+        loss(own, own.forward(), own.layers.delta[-1])
     gradient = net.backward()
-    assert np.isfinite(gradient).all()
+    assert np.isfinite(gradient).all() and not gradient[net.theta == 0.0].any()
+    assert single.backward() == pytest.approx(gradient, abs=2e-5)
     scratch = np.zeros_like(net.layers.delta[-1])
     used = np.flatnonzero(net.theta)
     step = 1e-6
@@ -166,16 +139,6 @@ def test_gradients_are_finite_differences(loss, seed):
         assert gradient[k] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=2e-8)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-def test_padding_gets_no_gradient_and_float32_agrees(loss):
-    exact, single = prepare(), prepare(np.float32)
-    for net in (exact, single):
-        loss(net, net.forward(), net.layers.delta[-1])
-    gradient, narrow = exact.backward(), single.backward()
-    assert not gradient[exact.theta == 0.0].any()
-    assert narrow == pytest.approx(gradient, abs=2e-5)
-
-
 # Losses
 
 
@@ -184,20 +147,10 @@ def test_losses_are_the_slow_ones(factor):
     net = prepare()
     out = net.forward()
     zeros, scratch = np.zeros(9, np.int64), np.zeros_like(net.layers.delta[-1])
-    found = clip_surrogate(
-        out, zeros, net.mask, net.rows, net.action, net.old, net.gain, 0.2, factor, scratch
-    )
-    rows = list(enumerate(net.rows))
+    found = find_surrogate(net, out, scratch, factor=factor)
+    rows, columns = list(enumerate(net.rows)), (net.mask, net.action, net.old, net.gain)
     expected = [
-        naive.surrogate(
-            out[s, :N_ACTIONS],
-            net.mask[row],
-            net.action[row],
-            net.old[row],
-            net.gain[row],
-            0.2,
-            factor,
-        )
+        naive.surrogate(out[s, :N_ACTIONS], *(x[row] for x in columns), 0.2, factor)
         for s, row in rows
     ]
     assert found == pytest.approx(np.mean(expected))
@@ -205,7 +158,7 @@ def test_losses_are_the_slow_ones(factor):
     assert fitted(net, out, scratch) == pytest.approx(np.mean(errors))
     value = np.empty(len(net.rows))
     mask = net.mask[net.rows]
-    find_soft_values(out, mask, net.q1, net.q2, 0.05, value)
+    losses.find_soft_values(out, mask, net.q1, net.q2, 0.05, value)
     slow = [
         naive.soft_value(
             out[s, :N_ACTIONS], mask[s], net.q1[s, :N_ACTIONS], net.q2[s, :N_ACTIONS], 0.05
@@ -213,9 +166,12 @@ def test_losses_are_the_slow_ones(factor):
         for s, _ in rows
     ]
     assert value == pytest.approx(slow)
+    over, q = np.full(2, np.nan), np.ones((2, LANES))  # of an episode that is over it is zero
+    losses.find_soft_values(q, np.array([[False, False], [True, False]]), q, q, 0.5, over)
+    assert over.tolist() == [0.0, 1.0]
     assert softened(net, out, scratch) == pytest.approx(-np.mean(slow))
     log = np.full(9, np.nan)
-    find_logs(out, zeros, net.mask, net.rows, net.action, log)
+    losses.find_logs(out, zeros, net.mask, net.rows, net.action, log)
     for s, row in rows:
         p = naive.probabilities(out[s, :N_ACTIONS], net.mask[row])
         assert log[row] == pytest.approx(np.log(p[net.action[row]]))
@@ -227,27 +183,20 @@ def test_an_illegal_action_has_no_probability_and_no_gradient():
     out = net.forward().copy()
     mask = net.mask[net.rows]
     delta = np.full_like(net.layers.delta[-1], np.nan)
-    losses = []
+    found = []
     for shift in (0.0, 50.0):
         moved = out.copy()
         moved[: len(mask), :N_ACTIONS][~mask] += shift  # however likely the logits make it
-        losses.append(softened(net, moved, delta))
+        found.append(softened(net, moved, delta))
         assert not delta[: len(mask), :N_ACTIONS][~mask].any()
         clipped(net, moved, delta)
         assert not delta[: len(mask), :N_ACTIONS][~mask].any()
         action = np.full(len(mask), -1)
         for uniform in (0.0, 0.3, 0.6, np.nextafter(1.0, 0.0)):
             zeros = np.zeros(len(mask), np.int64)
-            sample_actions(moved, zeros, mask, np.full(len(mask), uniform), action)
+            losses.sample_actions(moved, zeros, mask, np.full(len(mask), uniform), action)
             assert mask[np.arange(len(mask)), action].all()
-    assert losses[0] == losses[1]
-
-
-def test_soft_values_of_episodes_that_are_over_are_zero():
-    value = np.full(2, np.nan)
-    q = np.ones((2, LANES))
-    find_soft_values(q, np.array([[False, False], [True, False]]), q, q, 0.5, value)
-    assert value.tolist() == [0.0, 1.0]
+    assert found[0] == found[1]
 
 
 def test_actions_are_drawn_by_their_probabilities():
@@ -256,7 +205,7 @@ def test_actions_are_drawn_by_their_probabilities():
     action = np.zeros(1, np.int64)
     drawn = []
     for uniform in (np.arange(700) + 0.5) / 700:
-        sample_actions(logits, np.zeros(1, np.int64), mask, np.array([uniform]), action)
+        losses.sample_actions(logits, np.zeros(1, np.int64), mask, np.array([uniform]), action)
         drawn.append(int(action[0]))
     assert np.bincount(drawn).tolist() == [100, 200, 0, 400]
 
@@ -271,15 +220,17 @@ def test_adam_is_the_slow_one():
     expected = naive.adam(theta.tolist(), (0.5 * gradients).tolist(), 0.01)
     mean, square = np.zeros((2, 20), np.float32)
     for step, gradient in enumerate(gradients, start=1):
-        step_adam(theta, gradient, mean, square, step, 0.01, 0.5)
+        perceptron.step_adam(theta, gradient, mean, square, step, 0.01, 0.5)
     assert theta == pytest.approx(expected, abs=1e-6)
 
 
 def test_norm_and_soft_update():
     gradient = np.arange(1, 12, dtype=np.float32)
-    assert find_norm(gradient) == pytest.approx(np.linalg.norm(gradient.astype(np.float64)))
+    assert perceptron.find_norm(gradient) == pytest.approx(
+        np.linalg.norm(gradient.astype(np.float64))
+    )
     target, source = np.float32([1.0, 2.0]), np.float32([3.0, -2.0])
-    blend(target, source, 0.25)
+    perceptron.blend(target, source, 0.25)
     assert target.tolist() == [1.5, 1.0]
 
 
@@ -291,13 +242,13 @@ amounts = st.floats(-3, 3).map(lambda x: round(x, 3))
 
 @given(st.data(), steps, st.sampled_from([0.97, 1.0, 0.5]), st.sampled_from([0.95, 0.0, 1.0]))
 def test_advantages_are_the_slow_ones(data, n, discount, decay):
-    shape = (n, 2)
-    reward = np.array(data.draw(st.lists(amounts, min_size=2 * n, max_size=2 * n))).reshape(shape)
-    over = np.array(data.draw(st.lists(st.booleans(), min_size=2 * n, max_size=2 * n)))
-    over = over.reshape(shape)
-    value = np.array(data.draw(st.lists(amounts, min_size=2 * n + 2, max_size=2 * n + 2)))
-    value = value.reshape(n + 1, 2)
-    found = np.empty(shape)
+
+    def draw(kind, rows):
+        found = data.draw(st.lists(kind, min_size=2 * rows, max_size=2 * rows))
+        return np.array(found).reshape(rows, 2)
+
+    reward, over, value = draw(amounts, n), draw(st.booleans(), n), draw(amounts, n + 1)
+    found = np.empty((n, 2))
     find_advantages(reward, over, value, discount, decay, found)
     for b in range(2):
         slow = naive.advantages(reward[:, b], over[:, b], value[:, b], discount, decay)

@@ -1,4 +1,4 @@
-"""Vehicles that wait, park, charge and are called back: the kernels beside the slow simulator."""
+"""Vehicles that park, charge and are called back, chains, announced tasks: beside the slow simulator."""
 
 import random
 import re
@@ -8,31 +8,50 @@ import pytest
 import worlds
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from played import KINDS, ROW, Played, compare, compare_drawn
+from played import KINDS, ROW, Played, compare, compare_drawn, list_kinds
 
+import acerl_np
 from acerl_np import Layout
+from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.kernels import state as S
 from acerl_np.kernels.offers import may_wait
 from acerl_np.support.errors import InputError
 
-pytestmark = pytest.mark.oracle
+CHAINED = list_kinds(worlds.with_chains(worlds.worlds()))
+ALL = {**KINDS, **{f"{kind}, chains": drawn for kind, drawn in CHAINED.items()}}
+
+both = pytest.mark.parametrize("commitment", ["assignment", "pickup"])
 
 
-@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
-@pytest.mark.parametrize("kind", KINDS)
+@both
+@pytest.mark.parametrize("kind", ALL)
 @settings(max_examples=25)
 @given(data=st.data())
 def test_the_kernels_equal_the_slow_simulator(kind, commitment, data):
-    compare_drawn(KINDS[kind], commitment, data)
+    compare_drawn(ALL[kind], commitment, data)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
-@pytest.mark.parametrize("kind", KINDS)
+@both
+@pytest.mark.parametrize("kind", ALL)
 @settings(max_examples=700)
 @given(data=st.data())
 def test_the_kernels_equal_the_slow_simulator_on_many_floors(kind, commitment, data):
-    compare_drawn(KINDS[kind], commitment, data)
+    compare_drawn(ALL[kind], commitment, data)
+
+
+@both
+@pytest.mark.parametrize("n", [30, pytest.param(5000, marks=pytest.mark.long)])
+def test_the_kernels_equal_the_slow_simulator_on_small_floors(n, commitment):
+    for seed in range(n):
+        fast, slow = compare(worlds.chained_world(seed), commitment, seed % 9, seed)
+        assert fast.time == slow.makespan
+
+
+def test_rules_serve_tasks_that_are_never_due():
+    for rule in ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP"):
+        trace = trace_policy(rule, acerl_np.load_instance("EX11"))
+        assert sorted(decision.task for decision in trace.decisions) == list(range(13)), rule
 
 
 @st.composite
@@ -53,7 +72,7 @@ def with_any_battery(draw, some_worlds):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("commitment", ["assignment", "pickup"])
+@both
 @settings(max_examples=1000)
 @given(data=st.data())
 def test_every_episode_ends_or_says_what_cannot_be_served(commitment, data):
@@ -76,8 +95,7 @@ def test_every_episode_ends_or_says_what_cannot_be_served(commitment, data):
     assert played.phase == S.FINISHED
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_who_charges_where_others_park_has_no_place_there(seed):
+def test_who_charges_where_others_park_has_no_place_there():
     """v1 leaves the charger at the tick at which v0 drives there to park."""
     battery = dict.fromkeys(("idle", "empty", "loaded", "tow"), 0)
     battery |= {"capacity": 90, "charge": 1, "critical": 1, "resume": 2, "good": 60, "full": 80}
@@ -91,4 +109,5 @@ def test_who_charges_where_others_park_has_no_place_there(seed):
     rows = [
         worlds.make_task(f"t{k}", "C", "B", arrival, 9) for k, arrival in enumerate((10, 12, 13))
     ]
-    compare(worlds.World(layout, rows, [0]), "assignment", 0, seed)
+    for seed in range(4):
+        compare(worlds.World(layout, rows, [0]), "assignment", 0, seed)

@@ -1,7 +1,5 @@
 """The cache of machine code: kept across processes, and never stale."""
 
-from __future__ import annotations
-
 import ast
 import ctypes
 import os
@@ -36,7 +34,6 @@ def package(tmp_path):
 
 ANNOUNCED = "acerl_np: compiling kernels, once on this machine (10 to 40 s) ...\n"
 
-# Compiles in half a second, and calls kernels of another file.
 # Compiles in half a second, and calls kernels of another file.
 SMALL = """
 import numpy as np
@@ -259,6 +256,14 @@ with ThreadPoolExecutor(2) as pool:  # one specialisation each
     assert done.stderr == ANNOUNCED
     again = run(package, program)
     assert (again.stdout, again.stderr) == (done.stdout, "")
+    # Damaged, it is compiled anew.
+    for path in [path for folder in folders(package) for path in folder.iterdir()]:
+        path.write_bytes(path.read_bytes()[:-100])
+    damaged = run(package, program)
+    assert damaged.stdout == done.stdout and damaged.stderr.count("Warning: ") == 1
+    assert "code of kernels cannot be read, and is compiled anew" in damaged.stderr
+    again = run(package, program)
+    assert (again.stdout, again.stderr) == (done.stdout, "")
     quiet = "from acerl_np.support.machine_code import silence\nsilence()\n"
     assert run(package, quiet + SMALL).stderr == ""
     assert run(package, SMALL, NUMBA_DISABLE_JIT="1").stdout == done.stdout
@@ -283,15 +288,3 @@ def test_private_parts_of_numba_may_change(package, change):
     assert done.stderr.count("Warning: ") == 1
     assert f"RuntimeWarning: acerl_np: {CHANGED_NUMBA[change]}" in done.stderr
     assert f"numba {numba.__version__}" in done.stderr
-
-
-def test_damaged_machine_code_is_compiled_anew(package):
-    first = run(package, SMALL).stdout
-    for path in [path for folder in folders(package) for path in folder.iterdir()]:
-        path.write_bytes(path.read_bytes()[:-100])
-    done = run(package, SMALL)
-    assert done.stdout == first
-    assert done.stderr.count("Warning: ") == 1
-    assert "kept machine code of kernels cannot be read, and is compiled anew" in done.stderr
-    again = run(package, SMALL)
-    assert (again.stdout, again.stderr) == (first, "")

@@ -30,14 +30,9 @@ TESTS = Path(__file__).parents[1]
 
 def start(*words, root=ROOT, cwd=None):
     """A module of Python's in a process of its own, with the package below `root`."""
-    return subprocess.Popen(
-        [sys.executable, "-m", *words],
-        env=find_environment(root, TESTS),
-        cwd=cwd or root,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-    )
+    how = {"env": find_environment(root, TESTS), "cwd": cwd or root, "text": True}
+    how |= {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL}
+    return subprocess.Popen([sys.executable, "-m", *words], **how)
 
 
 def start_scheduler():
@@ -106,18 +101,11 @@ def train(executor=None):
     return trainer.policy.theta.tobytes(), [item.return_mean for item in trainer.history]
 
 
-def test_the_same_bytes_by_team_and_by_executor(cluster):
+def test_a_worker_that_is_killed_while_it_works_changes_nothing(cluster):
+    """Nor does it matter who is asked: a team, or Dask's executor."""
     alone = train()
     with connect_dask(cluster.address) as team:
         assert isinstance(team, Team) and team.n_workers == 2
-        assert train(team) == alone
-    with distributed.Client(cluster.address, set_as_default=False) as client:
-        assert train(client.get_executor(pure=False, retries=2)) == alone
-
-
-def test_a_worker_that_is_killed_while_it_works_changes_nothing(cluster):
-    alone = train()
-    with connect_dask(cluster.address) as team:
         victim, looks = cluster.workers[0], []
 
         def kill():
@@ -126,11 +114,12 @@ def test_a_worker_that_is_killed_while_it_works_changes_nothing(cluster):
                 os.kill(victim.pid, signal.SIGKILL)
 
         team.watch = kill
-        found = train(team)
+        assert train(team) == alone
         assert len(looks) > 4  # and there was work left
         stop(victim)
         cluster.workers[0] = cluster.add_worker()
-    assert found == alone
+    with distributed.Client(cluster.address, set_as_default=False) as client:
+        assert train(client.get_executor(pure=False, retries=2)) == alone
 
 
 def test_seeds_of_the_command_on_a_cluster(cluster, tmp_path, capsys):
@@ -204,10 +193,7 @@ def test_a_worker_of_another_version_is_told(how, tmp_path):
     own = Cluster(0)
     try:
         own.workers.append(own.add_worker(root=tmp_path))
-        with (
-            connect_dask(own.address, patience=60.0) as team,
-            pytest.raises(WorkerError) as caught,
-        ):
+        with connect_dask(own.address, patience=60.0) as team, pytest.raises(WorkerError) as caught:
             train(team)
     finally:
         own.close()

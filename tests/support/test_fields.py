@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -68,27 +69,19 @@ TAKEN = {  # what Evolution reads before the fields do: None means a number draw
     if name != "antithetic"
 }
 RECORD = load_instance("DMH-01")
+evaluate = partial(evaluate_policy, "EDD", RECORD, trials=1, threads=1)
 DOORS = {
     "Config": (Config, Config.list_fields()),
-    "Config of an index policy": (
-        lambda **given: Config.preset("best", **given),
-        Config.list_fields(),
-    ),
-    "Evolution": (lambda **given: Evolution([0.0, 0.0], sigma=1.0, **given), TAKEN),
-    "evaluation": (
-        lambda **given: evaluate_policy("EDD", RECORD, **{"trials": 1, "threads": 1, **given}),
-        {"cost_limit": COST_LIMIT, "seed": SEED, "threads": THREADS},
-    ),
-    "episodes": (
-        lambda **given: evaluate_policy("EDD", RECORD, **{"trials": 1, "threads": 1, **given}),
-        {"trials": TRIALS, "horizon": HORIZON},
-    ),
+    "Config of an index policy": (partial(Config.preset, "best"), Config.list_fields()),
+    "Evolution": (partial(Evolution, [0.0, 0.0], sigma=1.0), TAKEN),
+    "evaluation": (evaluate, {"cost_limit": COST_LIMIT, "seed": SEED, "threads": THREADS}),
+    "episodes": (evaluate, {"trials": TRIALS, "horizon": HORIZON}),
     "shifts": (
-        lambda **given: generate_shift(load_layout("supply-loop"), **given),
+        partial(generate_shift, load_layout("supply-loop")),
         {"hours": HOURS, "scale": SCALE},
     ),
-    "demand": (lambda **given: draw_shift(RECORD, **given), {"demand": DEMAND}),
-    "rankings": (lambda **given: rank_utilities([1.0], [1.0], [0], **given), FIELDS),
+    "demand": (partial(draw_shift, RECORD), {"demand": DEMAND}),
+    "rankings": (partial(rank_utilities, [1.0], [1.0], [0]), FIELDS),
     "samplers": (
         lambda sampler="ais", n_instances=3, **given: make_sampler(sampler, n_instances, **given),
         {"n_instances": N_INSTANCES, "advantage": ADVANTAGE, "sampler": SAMPLER_FIELD},

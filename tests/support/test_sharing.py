@@ -1,7 +1,5 @@
 """What belongs to one thread at a time refuses a second one; copies are free."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import threading
@@ -11,17 +9,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from acerl_np import (
-    ACERL,
-    Config,
-    Dispatcher,
-    SharingError,
-    Simulator,
-    evolution,
-    load_instance,
-    load_layout,
-    load_suite,
-)
+import acerl_np
+from acerl_np import ACERL, Config, Dispatcher, SharingError, Simulator, evolution
 from acerl_np.rivals import RivalTrainer
 from acerl_np.support.sharing import Exclusive
 
@@ -52,7 +41,7 @@ def test_a_second_thread_is_refused_and_not_kept_waiting():
 
 
 def test_a_simulator_in_use_is_refused_and_unchanged():
-    simulator = Simulator(load_instance("DMH-01"))
+    simulator = Simulator(acerl_np.load_instance("DMH-01"))
 
     def find_bytes():
         return [array.tobytes() for array in simulator.state], pickle.dumps(simulator._streams)
@@ -74,9 +63,11 @@ def test_a_simulator_in_use_is_refused_and_unchanged():
 
 SMALL = {"generations": 9, "population": 4, "hidden": (4,), "curve_every": 0, "decisions": None}
 TRAINERS = {
-    "acerl": lambda: ACERL(load_instance("DMH-01"), Config(**SMALL), threads=1),
-    "sac": lambda: RivalTrainer("sac", load_instance("DMH-01"), settings={"look_every": 100}),
-    "ppo": lambda: RivalTrainer("ppo", load_instance("DMH-01"), settings={"collect": 100}),
+    "acerl": lambda: ACERL(acerl_np.load_instance("DMH-01"), Config(**SMALL), threads=1),
+    "sac": lambda: RivalTrainer(
+        "sac", acerl_np.load_instance("DMH-01"), settings={"look_every": 100}
+    ),
+    "ppo": lambda: RivalTrainer("ppo", acerl_np.load_instance("DMH-01"), settings={"collect": 100}),
     "evolution": lambda: evolution.Evolution([0.0], sigma=1.0, adapt="sigma"),
 }
 
@@ -120,7 +111,7 @@ def test_two_threads_in_one_trainer_are_seen():
 
 
 def test_a_dispatcher_in_use_is_refused():
-    dispatcher = Dispatcher(load_layout("dmh"), "STD")
+    dispatcher = Dispatcher(acerl_np.load_layout("dmh"), "STD")
     calls = dict.fromkeys(("decide", "observe", "begin_day"), (0.0,))
     with dispatcher._use:
         for name, arguments in {**calls, "assign": (0.0, "v0", "t"), "feed": (None,)}.items():
@@ -132,7 +123,7 @@ def test_a_dispatcher_in_use_is_refused():
 def test_threads_share_a_policy(preset):
     """It is only read."""
     config = Config.preset(preset, generations=1, population=4, decisions=None)
-    instances = load_suite("dmh-train")
+    instances = acerl_np.load_suite("dmh-train")
     policy = ACERL(instances[:1], config).policy
 
     def play(instance):

@@ -1,16 +1,12 @@
 """The threads that share work."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
 import time
 
 import pytest
-from trainings import run_in_child
 
-from acerl_np.support.errors import ConfigError
 from acerl_np.support.workers import Workers, count_cores
 
 
@@ -26,9 +22,6 @@ def test_every_item_is_taken_once(threads):
     workers.close()
     workers.close()
     assert Workers().threads == count_cores() >= 1
-    expected = "threads: read 0; expected a whole number from 1 to 1024"
-    with pytest.raises(ConfigError, match=expected):
-        Workers(0)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -81,19 +74,3 @@ def test_ctrl_c_while_the_caller_waits_ends_the_helpers():
         workers.run(work, range(2))
     assert ended == [True]
     workers.close()
-
-
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_workers_work_in_a_forked_process():
-    """The helpers of the parent do not exist in the child, which must not wait for them."""
-    workers = Workers(2)
-    workers.run(lambda _: None, range(20))
-    assert run_in_child("fork", add_up, workers) == sum(range(20))
-    workers.close()
-
-
-def add_up(workers):
-    taken = []
-    workers.run(taken.append, range(20))
-    return sum(taken)
