@@ -262,42 +262,6 @@ def test_a_full_disk_is_one_line_and_keeps_the_last_checkpoint(tmp_path, tiny_di
     assert resumed.strategy.theta.tobytes() == straight(resumed.generation).strategy.theta.tobytes()
 
 
-def test_what_is_given_besides_a_checkpoint_must_agree_with_it(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    source = acerl_np.load_instance("DMH-01")
-    header = "task,pickup,delivery,arrival_time,expiry_time"
-    rows = [",".join(str(row[key]) for key in header.split(",")) for row in source.rows()]
-    Path("week.csv").write_text("\n".join([header, *rows, ""]))
-    data = ["week.csv", "--layout", "dmh", "--preset", "paper"]
-    assert main(["train", *data, "--out", "run", *SMALL, "--seed", "3", "--generations", "2"]) == 0
-    resume = ["train", "--resume", "run/run.npz", "--quiet", "--trials", "0"]
-    # The same again, all of it.
-    assert main([*resume, *data, *SMALL, "--seed", "3", "--generations", "3"]) == 0
-    before = Path("run/run.npz").read_bytes()
-    rows[4] = rows[4][: rows[4].rindex(",")] + ",999"  # a task's due time changes
-    Path("week.csv").write_text("\n".join([header, *rows, ""]))
-    capsys.readouterr()
-    for words, message in {
-        "--population 8": "trained with population 6; read 8, expected the same",
-        "--learning-rate 0.5": "trained with learning_rate 0.06; read 0.5",
-        "--hidden 5,5": "trained with hidden [5]; read [5, 5]",
-        "--antithetic": "trained with antithetic False; read True",
-        "--seed 4": "trained with seed 3; read 4",
-        "--seed 0": "trained with seed 3; read 0",
-        "--suite dmh-test": "trained on week; read DMH-09, DMH-10",
-        "DMH-01": "trained on week; read DMH-01",
-        "--layout dmh": "--layout: given without task records",
-        "--generations 1": "has 3 generations already",
-        "--generations -1": "generations: read -1",
-        " ".join(data): "'week' or its layout has changed since",
-    }.items():
-        assert main([*resume, *words.split()]) == 2, words
-        err = capsys.readouterr().err
-        assert err.count("\n") == 1 and message in err, err
-    assert Path("run/run.npz").read_bytes() == before
-    assert main([*resume, "--generations", "4"]) == 0
-
-
 def stop_after(process, seconds):
     """Interrupt a process after so many seconds; return how long it takes to end."""
     time.sleep(seconds)
