@@ -2,11 +2,15 @@
 
 import heapq
 import math
+from contextlib import suppress
+from itertools import pairwise
 
 import naive
+import numpy as np
 import worlds
 
 from acerl_np import (
+    EventError,
     Instance,
     Layout,
     RecallAnswered,
@@ -84,6 +88,16 @@ def floor(n=2, **keys):
     return Layout.from_dict(worlds.straight_floor(vehicles, **own))
 
 
+def line(*vehicles):
+    """Five sites in a row, 10 m apart, with vehicles (id, start) or (id, start, capacity)."""
+    sites = [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("abcde")]
+    edges = [{"a": a, "b": b} for a, b in pairwise("abcde")]
+    keys = "id", "start", "capacity"
+    fleet = [dict(zip(keys, vehicle, strict=False)) for vehicle in vehicles]
+    data = {"format": 1, "name": "line", "sites": sites, "edges": edges, "vehicles": fleet}
+    return Layout.from_dict(data)
+
+
 def look(dispatcher):
     """All that can be seen, and what is behind it."""
     board, day = dispatcher._floor, dispatcher._floor.day
@@ -97,6 +111,41 @@ def look(dispatcher):
         (day.start, day.mark, day.ends[: day.n_tasks].tolist(), day.record[: day.n_tasks].tolist()),
         dispatcher.next_time,
     )
+
+
+NAMES = ("a", "a (2)", "b" * 200, "=1", "c" * 300, "d\ne", "", " f ", 5, None, [])
+NUMBERS = (0.0, 60.0, np.float32(7.5), 1e9, 5e9, -1.0, 1e300, np.inf, np.nan, None, "6", True)
+
+
+def do_anything(dispatcher, draw, now, k, told):
+    """One of a day's things: late, doubled or impossible events, odd ids and numbers, orders, deliveries."""
+    late, hold = draw.choice((0.0, 0.0, 0.0, 2.5, 4.0, 7.0)), draw.random() < 0.2
+    number = draw.choice((None, k, k - 1))
+    with suppress(EventError):
+        match draw.randrange(12):
+            case 0 | 1:
+                dispatcher.decide(now)
+            case 2 if dispatcher.idle and dispatcher.waiting:
+                dispatcher.assign(now, draw.choice(dispatcher.idle), dispatcher.waiting[-1])
+            case 3 | 4 | 5 if dispatcher.under_way:
+                task, vehicle = draw.choice(sorted(dispatcher.under_way.items()))
+                event = dispatcher._floor.tasks[task].event
+                kind, site = VehicleIdle, event.delivery
+                if draw.random() < 0.25:
+                    kind, site = VehiclePassed, event.pickup
+                dispatcher.feed(kind(now - late, vehicle, site), hold=hold, number=number)
+            case 6 if told:
+                dispatcher.feed(draw.choice(told), hold=hold)
+            case 7 | 8:
+                numbers = dict.fromkeys(("expiry", "priority", "earliest_start"), 60.0 + now)
+                numbers[draw.choice(list(numbers))] = draw.choice(NUMBERS)
+                ends = draw.sample(SITES, 2)
+                told.append(TaskArrived(now - late, draw.choice(NAMES), *ends, **numbers))
+                dispatcher.feed(told[-1], hold=hold, number=number)
+            case _:
+                maker = MAKERS[draw.choice((0, 0, 0, *range(len(MAKERS))))]
+                told.append(maker(now - late, k, draw.choice(SITES)))
+                dispatcher.feed(told[-1], hold=hold, number=number)
 
 
 def quiet(name):

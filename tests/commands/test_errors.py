@@ -131,6 +131,11 @@ RECORDS = {
     "records check none.csv": "none.csv: no such task record",
     "records check week.csv --split shift": "a pause in seconds",
     "records replay DMH-01 --past none.csv": "none.csv: expected a file, found nothing",
+    "records replay --audit none.jsonl": "--layout: missing",
+    "records replay --audit none.jsonl --layout dmh": "none.jsonl: expected a file",
+    "records replay --audit none.jsonl --layout dmh --due 9": "--due: given with",
+    "records replay past.csv --audit none.jsonl --layout dmh": "read 1 files and --audit",
+    "records replay": "read 0 files; expected assignments or --audit LOG",
     "records replay --past none.csv": "--past: read 1 files of assignments for 0 records",
 }
 

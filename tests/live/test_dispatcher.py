@@ -299,30 +299,6 @@ def test_impossible_orders_after_a_breakdown_and_an_assignment():
     dispatcher.assign(14.0, dispatcher.idle[0], "a")
 
 
-def test_heavy_tasks_go_to_vehicles_that_carry_them():
-    data = load_layout("dmh").to_dict()
-    fleet = [{"id": k, "start": "carport", "capacity": n} for k, n in (("small", 5), ("large", 50))]
-    layout = Layout.from_dict({**data, "vehicles": fleet})
-    dispatcher = Dispatcher(layout, "NVF")
-    with pytest.raises(EventError, match="demand 60 exceeds every vehicle's capacity"):
-        dispatcher.feed(TaskArrived(0.0, "x", "st1", "st2", 10.0, demand=60.0))
-    for name in "xy":
-        dispatcher.feed(TaskArrived(0.0, name, "st1", "st2", 10.0, demand=20.0))
-    with pytest.raises(EventError, match="vehicle 'small' carries 5"):
-        dispatcher.assign(0.0, "small", "x")
-    assert [assignment.vehicle for assignment in dispatcher.decide(0.0)] == ["large"]
-    assert dispatcher.waiting == ("y",)
-    dispatcher.feed(TaskArrived(1.0, "full", "st1", "st2", 10.0, demand=5.0))
-    assert dispatcher.assign(1.0, "small", "full").vehicle == "small"
-    # However low the priority of what it can carry: only what an idle vehicle may carry is compared.
-    dispatcher = Dispatcher(layout, IndexPolicy.of_weights(approach=-1.0))
-    for k in range(30):
-        dispatcher.feed(TaskArrived(0.0, f"heavy{k}", "st1", "st2", 99.0, demand=9.0))
-    dispatcher.feed(TaskArrived(0.0, "light", "st1", "st2", 99.0, demand=1.0, priority=-5.0))
-    given = {own.vehicle: own.task == "light" for own in dispatcher.decide(0.0)}
-    assert given == {"small": True, "large": False}
-
-
 def test_any_number_of_tasks_waits(policy):
     """More than the first room; served ones make room again."""
     for chosen in ("FCFS", policy):

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from live_events import look, play_reckoned, quiet, tell_row
+from live_events import line, look, play_reckoned, quiet, tell_row
 
 from acerl_np import (
     Dispatcher,
@@ -15,7 +15,6 @@ from acerl_np import (
     IndexPolicy,
     InputError,
     Instance,
-    Layout,
     Lookahead,
     PolicyError,
     Simulator,
@@ -110,19 +109,9 @@ def test_a_forecast_changes_nothing(name):
     assert read()[0] == look(twin)
 
 
-def make_line(**vehicles):
-    """Three sites in a row, 10 m apart, and vehicles at the first."""
-    sites = [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("abc")]
-    edges = [{"a": "a", "b": "b"}, {"a": "b", "b": "c"}]
-    fleet = [{"id": name, "start": "a", "capacity": most} for name, most in vehicles.items()]
-    return Layout.from_dict(
-        {"format": 1, "name": "line", "sites": sites, "edges": edges, "vehicles": fleet}
-    )
-
-
 def test_the_chance_to_be_late_is_the_share_of_futures():
     """By hand: of two records one has a task at about 40 s that is due before, which is taken first."""
-    layout = make_line(v=0)
+    layout = line(("v", "a"))
 
     def record(name, arrival):
         row = {"task": "r", "pickup": "b", "delivery": "a", "expiry_time": 30}
@@ -142,7 +131,7 @@ def test_the_chance_to_be_late_is_the_share_of_futures():
 
 
 def test_who_cannot_be_served_and_who_is_back_after_a_while():
-    layout = make_line(v=0, small=1)
+    layout = line(("v", "a"), ("small", "a", 1))
     dispatcher = Dispatcher(layout, "nearest")
     assert dispatcher.forecast(0.0) == []
     dispatcher.feed(VehicleOutOfService(1.0, "v"))
@@ -187,13 +176,13 @@ def test_what_is_no_forecast_is_refused():
 
     dispatcher = Dispatcher(LAYOUT, "nearest")
     dispatcher.feed(TaskArrived(9.0, "a", "st1", "st2", 90.0))
-    line = Dispatcher(make_line(v=0), "nearest")
+    elsewhere = Dispatcher(line(("v", "a")), "nearest")
     for own, time, options, error, message in (
         (Dispatcher(LAYOUT, Own()), 9.0, {}, PolicyError, "must be compiled"),
         (dispatcher, 9.0, {"futures": 0}, InputError, "futures: read 0; .* whole number from 1"),
         (dispatcher, 9.0, {"budget": "x"}, InputError, "budget: read x; .* seconds, or None"),
         (dispatcher, 8.0, {}, EventError, "forecast at 8"),
-        (line, 9.0, {"history": [quiet("DMH-01")]}, PolicyError, "no site .* record DMH-01"),
+        (elsewhere, 9.0, {"history": [quiet("DMH-01")]}, PolicyError, "no site .* record DMH-01"),
     ):
         with pytest.raises(error, match=message):
             own.forecast(time, **options)

@@ -82,11 +82,7 @@ def test_begin_day_starts_anew():
             fresh.feed(tell_row(row, 0.0))
     assert dispatcher.decide(50_000.0) == fresh.decide(0.0)
     assert np.array_equal(look(dispatcher).agreement, look(fresh).agreement)
-
-
-@pytest.mark.oracle
-def test_what_waits_when_a_day_begins_is_none_of_the_day():
-    """It arrived before; no record can be like a day of which nothing has arrived."""
+    # What waits when a day begins is none of the day: no record can be like it.
     dispatcher = make()
     for name in ("a", "b"):
         dispatcher.feed(TaskArrived(900.0, name, "st1", "st5", 400.0))
@@ -168,23 +164,9 @@ def test_many_vehicles_and_tasks_in_one_moment():
     assert len(dispatcher.waiting) == 5
 
 
-def test_a_day_is_kept_as_it_was(tmp_path):
-    """Also one of more tasks than there is room for at first."""
-    dispatcher = make(start=7.5)
-    for k in range(3 * FIRST_ROOM):
-        dispatcher.feed(TaskArrived(8.0 + 9.0 * k, f"t{k}", "st1", "st5", 1.0))
-        dispatcher.assign(8.0 + 9.0 * k, "v1", f"t{k}")
-        dispatcher.feed(VehicleIdle(15.0 + 9.0 * k, "v1", "st5"))
-    dispatcher.save(tmp_path / "live.npz")
-    day, again = dispatcher._floor.day, Dispatcher.load(tmp_path / "live.npz")._floor.day
-    assert (again.start, again.mark) == (7.5, day.mark) and day.delay > 0.0
-    assert np.array_equal(again.record[: day.n_tasks], day.record[: day.n_tasks])
-    assert np.array_equal(again.ends[: day.n_tasks], day.ends[: day.n_tasks])
-
-
-def test_memory_is_that_of_the_day():
-    """What is kept of 20,000 events is the day's log, in arrays; the next day begins without."""
-    dispatcher = make(futures=1)
+def test_memory_is_that_of_the_day(tmp_path):
+    """What is kept of 20,000 events, and saved, is the day's log, in arrays; the next day begins without."""
+    dispatcher = make(start=-7.5, futures=1)
     board = dispatcher._floor
     stations = [f"st{k}" for k in range(1, 9)]
     for k in range(10_000):
@@ -201,6 +183,11 @@ def test_memory_is_that_of_the_day():
     day = dispatcher._floor.day
     assert (day.n_tasks, day.delivered) == (10_000, 10_000)
     assert day.ends.nbytes + day.record.nbytes <= 16384 * 64
+    dispatcher.save(tmp_path / "live.npz")
+    again = Dispatcher.load(tmp_path / "live.npz")._floor.day
+    assert (again.start, again.mark) == (-7.5, day.mark)
+    assert np.array_equal(again.record[: day.n_tasks], day.record[: day.n_tasks])
+    assert np.array_equal(again.ends[: day.n_tasks], day.ends[: day.n_tasks])
     dispatcher.begin_day(now + 10.0)
     assert len(dispatcher._floor.day.ends) == FIRST_ROOM
 

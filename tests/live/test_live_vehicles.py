@@ -383,9 +383,9 @@ def test_a_task_is_called_back_and_the_vehicle_finishes_its_edge():
 
 
 @pytest.mark.parametrize("late", [False, True])
-def test_a_recall_that_crosses_the_loading_is_refused(late):
-    """The task goes on with its vehicle; the one that has it meanwhile is free again."""
-    dispatcher = recalled()
+def test_a_recall_that_crosses_the_loading_is_refused(late, tmp_path):
+    """The task goes on with its vehicle, also in the log; the one that has it meanwhile is free again."""
+    dispatcher = recalled(audit=tmp_path / "day.jsonl")
     if late:  # it had been at the pickup before
         dispatcher.feed(VehiclePassed(1.5, "v0", "B"))
     assert dispatcher.under_way == {"t0": "v1"}
@@ -395,6 +395,8 @@ def test_a_recall_that_crosses_the_loading_is_refused(late):
     assert say(dispatcher.decide(5.0)) == [("v1", "t1")]  # and nobody calls t0 back
     dispatcher.feed(VehicleIdle(6.0, "v0", "C"))
     assert dispatcher._floor.day.delivered == 1
+    day = read_audit(tmp_path / "day.jsonl", dispatcher.layout)
+    assert (day.vehicle[0], day.start[0], day.finish[0]) == (0, 0.0, 6.0)
     with pytest.raises(EventError, match="task 't0' is unknown; expected one that was called back"):
         dispatcher.feed(RecallAnswered(6.0, "v0", "t0", done=False))
 
@@ -531,17 +533,8 @@ def test_orders_that_nobody_has_confirmed_come_again_after_a_restart(tmp_path):
     assert (loaded._opens, loaded._asked, loaded._last_order) == (False, 8.0, 3)
     # What was done: t0 by the vehicle that has it.
     again.feed(VehicleIdle(14.0, "v1", "C"))
-    day = acerl_np.live.audit.read_audit(log, layout)
+    day = read_audit(log, layout)
     assert (day.vehicle.tolist(), day.start.tolist(), day.finish.tolist()) == ([1], [2.0], [14.0])
-
-
-def test_a_refused_recall_in_the_log_leaves_the_task_with_its_vehicle(tmp_path):
-    log = tmp_path / "day.jsonl"
-    dispatcher = recalled(audit=log)
-    dispatcher.feed(RecallAnswered(4.0, "v0", "t0", done=False))
-    dispatcher.feed(VehicleIdle(16.0, "v0", "C"))
-    day = acerl_np.live.audit.read_audit(log, dispatcher.layout)
-    assert (day.vehicle.tolist(), day.start.tolist(), day.finish.tolist()) == ([0], [0.0], [16.0])
 
 
 def look(dispatcher):

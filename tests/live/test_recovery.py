@@ -9,15 +9,15 @@ import random
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import own_rules
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from live_events import MAKERS, SITES, look
+from live_events import do_anything, line, look
 
-import acerl_np
 from acerl_np import (
     Dispatcher,
     EventError,
@@ -82,31 +82,13 @@ def play(draw, log, n_steps, state):
         seen.append(look_wholly(copy.copy(dispatcher)))
 
     dispatcher._note = watch
-    now = 100.0
+    now, told = 100.0, []
     for k in range(n_steps):
         now += draw.choice((0.0, 0.0, 1.0, 4.0, 9.0))
-        try:
-            match draw.randrange(12):
-                case 0 | 1:
-                    dispatcher.decide(now)
-                case 2 if dispatcher.idle and dispatcher.waiting:
-                    dispatcher.assign(now, draw.choice(dispatcher.idle), dispatcher.waiting[-1])
-                case 3:
-                    dispatcher.begin_day(now)
-                case 4 | 5 if dispatcher.under_way:
-                    task, vehicle = draw.choice(sorted(dispatcher.under_way.items()))
-                    event = dispatcher._floor.tasks[task].event
-                    site = draw.choice((event.pickup, event.delivery))
-                    kind = VehiclePassed if site == event.pickup else VehicleIdle
-                    dispatcher.feed(kind(now, vehicle, site), number=k)
-                case _:
-                    late = draw.choice((0.0, 0.0, 2.5, 7.0))
-                    maker = MAKERS[draw.choice((0, 0, 0, *range(len(MAKERS))))]
-                    event = maker(now - late, k, draw.choice(SITES))
-                    number = draw.choice((None, k, k - 1))
-                    dispatcher.feed(event, hold=draw.random() < 0.3, number=number)
-        except EventError:
-            pass
+        do_anything(dispatcher, draw, now, k, told)
+        if draw.random() < 0.08:
+            with suppress(EventError):
+                dispatcher.begin_day(now)
         if k == n_steps // 2:
             dispatcher.save(state)
             saved = len(seen), look_wholly(dispatcher)
@@ -257,11 +239,8 @@ def test_a_saved_state_and_a_new_file(tmp_path):
     assert (again.seed, again.lateness) == (5, 20.0)
     assert names(again.decide(61.0))[0] == (2, vehicles[1], "a", True)
     with pytest.raises(InputError, match="of another floor than layout 'line'"):
-        sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("ab")]
-        data = {"format": 1, "name": "line", "sites": sites, "edges": [{"a": "a", "b": "b"}]}
-        line = acerl_np.Layout.from_dict({**data, "vehicles": [{"id": "v", "start": "a"}]})
         again.close()
-        Dispatcher.recover(line, "EDD", audit=new, state=state)
+        Dispatcher.recover(line(("v", "a")), "EDD", audit=new, state=state)
 
 
 def test_a_saved_policy_is_not_imported_where_another_is_given(tmp_path, monkeypatch):
