@@ -9,61 +9,40 @@ import naive
 import numpy as np
 import worlds
 
-from acerl_np import (
-    EventError,
-    Instance,
-    Layout,
-    RecallAnswered,
-    TaskArrived,
-    TaskCancelled,
-    TaskChanged,
-    TaskRecalled,
-    VehicleAdded,
-    VehicleBack,
-    VehicleBroke,
-    VehicleCharging,
-    VehicleIdle,
-    VehicleLevel,
-    VehicleOutOfService,
-    VehicleParked,
-    VehiclePassed,
-    VehicleRemoved,
-    VehicleRepaired,
-    load_instance,
-    load_layout,
-)
+from acerl_np import EventError, Instance, Layout, load_instance, load_layout
+from acerl_np.live import events as E
 
 SITES = [site.id for site in load_layout("dmh").sites if site.id.startswith("st")]
 
 MAKERS = (
-    lambda t, k, site: TaskArrived(t, f"n{k}", site, "carport", 60.0, priority=float(k % 2)),
-    lambda t, k, site: TaskArrived(t, f"n{k}", site, "carport", 60.0, earliest_start=t + 2.0),
-    lambda t, k, site: TaskCancelled(t, f"n{k // 2}"),
-    lambda t, k, site: TaskChanged(t, f"n{k // 2}", due=t + 40.0),
-    lambda t, k, site: TaskRecalled(t, f"busy{k % 2}", cancel=k % 3 == 0),
-    lambda t, k, site: VehiclePassed(t, f"v{k % 3}", site),
-    lambda t, k, site: VehicleIdle(t, f"v{k % 3}", site),
-    lambda t, k, site: VehicleBroke(t, f"v{k % 3}"),
-    lambda t, k, site: VehicleRepaired(t, f"v{k % 3}", site),
-    lambda t, k, site: VehicleOutOfService(t, f"v{k % 3}", at_once=k % 2 == 0),
-    lambda t, k, site: VehicleBack(t, f"v{k % 3}"),
-    lambda t, k, site: VehicleAdded(t, f"w{k % 2}", site),
-    lambda t, k, site: VehicleRemoved(t, f"v{k % 3}", at_once=k % 2 == 0),
+    lambda t, k, site: E.TaskArrived(t, f"n{k}", site, "carport", 60.0, priority=float(k % 2)),
+    lambda t, k, site: E.TaskArrived(t, f"n{k}", site, "carport", 60.0, earliest_start=t + 2.0),
+    lambda t, k, site: E.TaskCancelled(t, f"n{k // 2}"),
+    lambda t, k, site: E.TaskChanged(t, f"n{k // 2}", due=t + 40.0),
+    lambda t, k, site: E.TaskRecalled(t, f"busy{k % 2}", cancel=k % 3 == 0),
+    lambda t, k, site: E.VehiclePassed(t, f"v{k % 3}", site),
+    lambda t, k, site: E.VehicleIdle(t, f"v{k % 3}", site),
+    lambda t, k, site: E.VehicleBroke(t, f"v{k % 3}"),
+    lambda t, k, site: E.VehicleRepaired(t, f"v{k % 3}", site),
+    lambda t, k, site: E.VehicleOutOfService(t, f"v{k % 3}", at_once=k % 2 == 0),
+    lambda t, k, site: E.VehicleBack(t, f"v{k % 3}"),
+    lambda t, k, site: E.VehicleAdded(t, f"w{k % 2}", site),
+    lambda t, k, site: E.VehicleRemoved(t, f"v{k % 3}", at_once=k % 2 == 0),
 )
 
 ERRAND_MAKERS = (
-    lambda t, k, v, site: TaskArrived(t, f"n{k}", site, "ABCA"["ABC".index(site) + 1], 60.0),
-    lambda t, k, v, site: VehiclePassed(t, v, site),
-    lambda t, k, v, site: VehicleParked(t, v, site),
-    lambda t, k, v, site: VehicleCharging(t, v, "C", begins=k % 3 > 0),
-    lambda t, k, v, site: VehicleLevel(t, v, 40 * (k % 25)),
-    lambda t, k, v, site: RecallAnswered(t, v, f"n{k // 2}", done=k % 2 == 0),
-    lambda t, k, v, site: VehicleIdle(t, v, site, delivered=k % 4 > 0),
-    lambda t, k, v, site: VehicleBroke(t, v),
-    lambda t, k, v, site: VehicleRepaired(t, v, site),
-    lambda t, k, v, site: VehicleOutOfService(t, v, at_once=k % 2 == 0),
-    lambda t, k, v, site: VehicleBack(t, v),
-    lambda t, k, v, site: TaskRecalled(t, f"n{k // 2}"),
+    lambda t, k, v, site: E.TaskArrived(t, f"n{k}", site, "ABCA"["ABC".index(site) + 1], 60.0),
+    lambda t, k, v, site: E.VehiclePassed(t, v, site),
+    lambda t, k, v, site: E.VehicleParked(t, v, site),
+    lambda t, k, v, site: E.VehicleCharging(t, v, "C", begins=k % 3 > 0),
+    lambda t, k, v, site: E.VehicleLevel(t, v, 40 * (k % 25)),
+    lambda t, k, v, site: E.RecallAnswered(t, v, f"n{k // 2}", done=k % 2 == 0),
+    lambda t, k, v, site: E.VehicleIdle(t, v, site, delivered=k % 4 > 0),
+    lambda t, k, v, site: E.VehicleBroke(t, v),
+    lambda t, k, v, site: E.VehicleRepaired(t, v, site),
+    lambda t, k, v, site: E.VehicleOutOfService(t, v, at_once=k % 2 == 0),
+    lambda t, k, v, site: E.VehicleBack(t, v),
+    lambda t, k, v, site: E.TaskRecalled(t, f"n{k // 2}"),
 )
 
 BATTERY = {
@@ -130,9 +109,9 @@ def do_anything(dispatcher, draw, now, k, told):
             case 3 | 4 | 5 if dispatcher.under_way:
                 task, vehicle = draw.choice(sorted(dispatcher.under_way.items()))
                 event = dispatcher._floor.tasks[task].event
-                kind, site = VehicleIdle, event.delivery
+                kind, site = E.VehicleIdle, event.delivery
                 if draw.random() < 0.25:
-                    kind, site = VehiclePassed, event.pickup
+                    kind, site = E.VehiclePassed, event.pickup
                 dispatcher.feed(kind(now - late, vehicle, site), hold=hold, number=number)
             case 6 if told:
                 dispatcher.feed(draw.choice(told), hold=hold)
@@ -140,7 +119,7 @@ def do_anything(dispatcher, draw, now, k, told):
                 numbers = dict.fromkeys(("expiry", "priority", "earliest_start"), 60.0 + now)
                 numbers[draw.choice(list(numbers))] = draw.choice(NUMBERS)
                 ends = draw.sample(SITES, 2)
-                told.append(TaskArrived(now - late, draw.choice(NAMES), *ends, **numbers))
+                told.append(E.TaskArrived(now - late, draw.choice(NAMES), *ends, **numbers))
                 dispatcher.feed(told[-1], hold=hold, number=number)
             case _:
                 maker = MAKERS[draw.choice((0, 0, 0, *range(len(MAKERS))))]
@@ -157,7 +136,7 @@ def quiet(name):
 def tell_task(task):
     """The arrival of a task of the slow simulator."""
     own = task.expiry, task.handling, task.demand, task.priority
-    return TaskArrived(task.arrival, task.name, task.pickup, task.delivery, *own)
+    return E.TaskArrived(task.arrival, task.name, task.pickup, task.delivery, *own)
 
 
 class EventLog(naive.NaiveEpisode):
@@ -175,13 +154,13 @@ class EventLog(naive.NaiveEpisode):
         now = float(self.time)
         for name, vehicle, (status, site) in zip(self._names, self._vehicles, before, strict=True):
             if status != naive.BROKEN and vehicle.status == naive.BROKEN:
-                self.events.append(VehicleBroke(now, name))
+                self.events.append(E.VehicleBroke(now, name))
             elif status == naive.BROKEN and vehicle.status == naive.IDLE:
-                self.events.append(VehicleRepaired(now, name))
+                self.events.append(E.VehicleRepaired(now, name))
             elif status == naive.WORKING and vehicle.status == naive.IDLE:
-                self.events.append(VehicleIdle(now, name, vehicle.site))
+                self.events.append(E.VehicleIdle(now, name, vehicle.site))
             elif vehicle.site != site:
-                self.events.append(VehiclePassed(now, name, vehicle.site))
+                self.events.append(E.VehiclePassed(now, name, vehicle.site))
         arrived = self._tasks[len(self._tasks) - waiting : len(self._tasks) - len(self._to_arrive)]
         for task in arrived:
             self.events.append(tell_task(task))
@@ -199,23 +178,23 @@ def play_reckoned(dispatcher, instance, start=0.0, until=math.inf, breaks=()):
         for k, row in enumerate(rows)
     ]
     for time, name in breaks:
-        heap.append((time, len(heap), VehicleBroke(start + time, name)))
-        heap.append((time + 200.0, len(heap), VehicleRepaired(start + time + 200.0, name)))
+        heap.append((time, len(heap), E.VehicleBroke(start + time, name)))
+        heap.append((time + 200.0, len(heap), E.VehicleRepaired(start + time + 200.0, name)))
     heapq.heapify(heap)
     ends, carries, decided = {row["task"]: row["delivery"] for row in rows}, {}, []
     while heap and heap[0][0] <= until:
         now = heap[0][0]
         while heap and heap[0][0] == now:
             event = heapq.heappop(heap)[2]
-            if isinstance(event, VehicleIdle) and carries.pop(event.vehicle, None) is not event:
+            if isinstance(event, E.VehicleIdle) and carries.pop(event.vehicle, None) is not event:
                 continue
-            if isinstance(event, VehicleBroke):
+            if isinstance(event, E.VehicleBroke):
                 carries.pop(event.vehicle, None)
             dispatcher.feed(event)
         for made in dispatcher.decide(start + now):
             decided.append((now, *made))
             time = math.ceil(made.finish - start - 1e-3)
-            event = VehicleIdle(start + time, made.vehicle, ends[made.task])
+            event = E.VehicleIdle(start + time, made.vehicle, ends[made.task])
             carries[made.vehicle] = event
             heapq.heappush(heap, (time, len(rows) + 9 + len(decided), event))
     return decided
@@ -226,4 +205,4 @@ def tell_row(row, at, start=0.0):
     own, due = start + at, row["arrival_time"] + row["expiry_time"] - at
     ends, later = (row["pickup"], row["delivery"]), row["arrival_time"] + start
     more = {"demand": row["demand"], "earliest_start": None if later == own else later}
-    return TaskArrived(own, row["task"], *ends, due, **more)
+    return E.TaskArrived(own, row["task"], *ends, due, **more)

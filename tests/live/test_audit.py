@@ -27,20 +27,11 @@ from acerl_np import (
     LogWarning,
     RecordError,
     StorageError,
-    TaskArrived,
-    TaskCancelled,
-    TaskChanged,
-    TaskRecalled,
-    VehicleAdded,
-    VehicleBroke,
-    VehicleIdle,
-    VehiclePassed,
-    VehicleRemoved,
-    VehicleRepaired,
     load_layout,
 )
 from acerl_np.commands.main import main
 from acerl_np.evaluation.past import measure_utilisation
+from acerl_np.live import events as E
 from acerl_np.live.audit import read_audit
 from acerl_np.simulation.replay import replay_assignments
 
@@ -63,24 +54,24 @@ def play(log, start=1000.0):
     """A short day with a breakdown, a recall, a cancelled task and a vehicle that joins."""
     dispatcher = Dispatcher(LAYOUT, "FCFS", seed=4, start=start, explain=True, audit=log)
     feed = dispatcher.feed
-    feed(TaskArrived(start, "a", "st1", "st2", 300.0, handling_time=2.0))
-    feed(TaskArrived(start + 1, "b", "st3", "st4", 300.0, priority=1.0))
-    feed(TaskArrived(start + 2, "gone", "st3", "st4", 300.0))
-    feed(TaskCancelled(start + 3, "gone"))
+    feed(E.TaskArrived(start, "a", "st1", "st2", 300.0, handling_time=2.0))
+    feed(E.TaskArrived(start + 1, "b", "st3", "st4", 300.0, priority=1.0))
+    feed(E.TaskArrived(start + 2, "gone", "st3", "st4", 300.0))
+    feed(E.TaskCancelled(start + 3, "gone"))
     first = dispatcher.decide(start + 4)
     by = {item.task: item.vehicle for item in first}
-    feed(VehicleBroke(start + 20, by["a"]))
-    feed(VehicleAdded(start + 21, "extra", "st1"))
+    feed(E.VehicleBroke(start + 20, by["a"]))
+    feed(E.VehicleAdded(start + 21, "extra", "st1"))
     (again,) = [item for item in dispatcher.decide(start + 22) if item.task == "a"]
-    feed(TaskRecalled(start + 23, "b"))
-    feed(TaskChanged(start + 23, "b", due=start + 500))
+    feed(E.TaskRecalled(start + 23, "b"))
+    feed(E.TaskChanged(start + 23, "b", due=start + 500))
     dispatcher.assign(start + 24, by["b"], "b")
-    feed(VehicleRepaired(start + 90, by["a"]))
-    feed(VehicleIdle(start + 300, again.vehicle, "st2"))
-    feed(VehicleIdle(start + 310, by["b"], "st4"))
-    feed(TaskArrived(start + 320, "a", "st5", "st6", 300.0, earliest_start=start + 330))
+    feed(E.VehicleRepaired(start + 90, by["a"]))
+    feed(E.VehicleIdle(start + 300, again.vehicle, "st2"))
+    feed(E.VehicleIdle(start + 310, by["b"], "st4"))
+    feed(E.TaskArrived(start + 320, "a", "st5", "st6", 300.0, earliest_start=start + 330))
     dispatcher.decide(start + 330)
-    feed(TaskArrived(start + 340, "waits", "st5", "st6", 300.0))
+    feed(E.TaskArrived(start + 340, "waits", "st5", "st6", 300.0))
     return by, again
 
 
@@ -89,12 +80,12 @@ def test_refused_and_repeated_events_are_not_logged(tmp_path):
     log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
     dispatcher = Dispatcher(LAYOUT, "FCFS", audit=log)
     dispatcher.save(state)
-    event = TaskArrived(np.float32(1.0), "a", "st1", "st2", np.int64(300))
+    event = E.TaskArrived(np.float32(1.0), "a", "st1", "st2", np.int64(300))
     for n in (4, 7):
         for _ in range(3):
             dispatcher.feed(event)
         with pytest.raises(EventError):
-            dispatcher.feed(TaskCancelled(2.0, "x"))
+            dispatcher.feed(E.TaskCancelled(2.0, "x"))
         dispatcher.decide(2.0)
         dispatcher.begin_day(5.0)
         kinds = [line["kind"] for line in read_lines(log)]
@@ -173,7 +164,7 @@ def test_a_copy_has_no_log(tmp_path, way):
     del dispatcher
     lines = log.read_bytes()
     with open(tmp_path / "unrelated.txt", "wb") as file:
-        other.feed(TaskArrived(1.0, "a", "st1", "st2", 300.0))
+        other.feed(E.TaskArrived(1.0, "a", "st1", "st2", 300.0))
         assert [item.task for item in other.decide(2.0)] == ["a"]
         other.begin_day(5.0)
         assert (tmp_path / file.name).read_bytes() == b""
@@ -184,10 +175,10 @@ def test_utilisation_counts_a_vehicle_while_it_is_there(tmp_path):
     """By hand: one vehicle of three drives all the while; a fourth is there from 40 s to 60 s."""
     log = tmp_path / "day.jsonl"
     dispatcher = Dispatcher(LAYOUT, "FCFS", audit=log)
-    dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", 300.0))
+    dispatcher.feed(E.TaskArrived(0.0, "a", "st1", "st2", 300.0))
     dispatcher.assign(0.0, "v0", "a")
-    dispatcher.feed(VehicleAdded(40.0, "extra", "st1"))
-    dispatcher.feed(VehicleRemoved(60.0, "extra"))
+    dispatcher.feed(E.VehicleAdded(40.0, "extra", "st1"))
+    dispatcher.feed(E.VehicleRemoved(60.0, "extra"))
     past = read_audit(log, LAYOUT)
     assert past.present.tolist() == [*[[0.0, np.inf]] * 3, [40.0, 60.0]]
     replay = replay_assignments(past)
@@ -201,10 +192,10 @@ def test_utilisation_counts_a_vehicle_while_it_is_there(tmp_path):
 def test_a_breakdown_from_before_the_start_ends_when_it_ended(tmp_path):
     log = tmp_path / "day.jsonl"
     dispatcher = Dispatcher(LAYOUT, "FCFS", start=1000.0, audit=log)
-    for time, kind in ((970, VehicleBroke), (980, VehicleRepaired), (990, VehicleBroke)):
+    for time, kind in ((970, E.VehicleBroke), (980, E.VehicleRepaired), (990, E.VehicleBroke)):
         dispatcher.feed(kind(float(time), "v0"))
-    dispatcher.feed(TaskArrived(1000.0, "a", "st1", "st2", 300.0))
-    dispatcher.feed(VehicleRepaired(1030.0, "v0"))
+    dispatcher.feed(E.TaskArrived(1000.0, "a", "st1", "st2", 300.0))
+    dispatcher.feed(E.VehicleRepaired(1030.0, "v0"))
     dispatcher.decide(1031.0)
     [broken] = read_audit(log, LAYOUT).instance.layout.vehicles[0].breakdowns
     assert (broken.time, broken.repair_time) == (0.0, 30.0)
@@ -244,13 +235,13 @@ def test_a_task_outlives_the_vehicle_that_was_told_late_to_be_broken(tmp_path):
     """It broke down before the order, as was told after it: the next breakdown takes no task from another."""
     log = tmp_path / "day.jsonl"
     with Dispatcher(LAYOUT, "FCFS", audit=log) as dispatcher:
-        dispatcher.feed(TaskArrived(10.0, "a", "st1", "st2", 300.0))
+        dispatcher.feed(E.TaskArrived(10.0, "a", "st1", "st2", 300.0))
         dispatcher.assign(10.0, "v0", "a")
-        dispatcher.feed(VehicleBroke(9.0, "v0"))
+        dispatcher.feed(E.VehicleBroke(9.0, "v0"))
         dispatcher.assign(12.0, "v1", "a")
-        dispatcher.feed(VehicleRepaired(13.0, "v0"))
-        dispatcher.feed(VehicleBroke(20.0, "v0"))
-        dispatcher.feed(VehicleIdle(60.0, "v1", "st2"))
+        dispatcher.feed(E.VehicleRepaired(13.0, "v0"))
+        dispatcher.feed(E.VehicleBroke(20.0, "v0"))
+        dispatcher.feed(E.VehicleIdle(60.0, "v1", "st2"))
     past = read_audit(log, LAYOUT)
     found = past.vehicle.tolist(), past.start.tolist(), past.finish.tolist()
     assert found == ([1], [12.0], [60.0])
@@ -295,7 +286,7 @@ for make in (
     dispatcher.close()
     dispatcher.close()
     with pytest.raises(StorageError, match="cannot write: the log is closed"):
-        dispatcher.feed(TaskArrived(1.0, "a", "st1", "st2", 300.0))
+        dispatcher.feed(E.TaskArrived(1.0, "a", "st1", "st2", 300.0))
     assert run() == ["free"] * 3
     with Dispatcher(LAYOUT, "FCFS", audit=log):
         pass
@@ -329,16 +320,16 @@ def test_a_file_that_begins_after_a_saved_state_is_read(tmp_path):
     log, state = tmp_path / "next.jsonl", tmp_path / "live.npz"
     dispatcher = Dispatcher(LAYOUT, "FCFS")
     for name in ("under way", "waits"):
-        dispatcher.feed(TaskArrived(1.0, name, "st1", "st2", 300.0))
+        dispatcher.feed(E.TaskArrived(1.0, name, "st1", "st2", 300.0))
     dispatcher.assign(1.0, "v0", "under way")
     dispatcher.save(state)
     with Dispatcher.load(state, audit=log) as dispatcher:
         dispatcher.assign(2.0, "v1", "waits")
-        dispatcher.feed(VehicleIdle(50.0, "v0", "st2"))
-        dispatcher.feed(TaskArrived(51.0, "a", "st1", "st2", 300.0))
+        dispatcher.feed(E.VehicleIdle(50.0, "v0", "st2"))
+        dispatcher.feed(E.TaskArrived(51.0, "a", "st1", "st2", 300.0))
         dispatcher.assign(52.0, "v0", "a")
-        dispatcher.feed(VehicleIdle(60.0, "v1", "st2"))
-        dispatcher.feed(VehicleIdle(99.0, "v0", "st2"))
+        dispatcher.feed(E.VehicleIdle(60.0, "v1", "st2"))
+        dispatcher.feed(E.VehicleIdle(99.0, "v0", "st2"))
     past = read_audit(log, LAYOUT)
     assert (past.instance.tasks, past.finish.tolist()) == (("a",), [99.0])
 
@@ -372,7 +363,7 @@ def test_a_log_is_json(tmp_path):
     layout, log = Layout.from_dict(data).with_breakdowns({}), tmp_path / "day.jsonl"
     with Dispatcher(layout, "nearest", audit=log) as dispatcher:
         dispatcher.feed(
-            TaskArrived(0.0, "a", "st1", "st5", np.float32(np.inf), announced=float("inf"))
+            E.TaskArrived(0.0, "a", "st1", "st5", np.float32(np.inf), announced=float("inf"))
         )
         dispatcher.decide(0.0)
     for row in log.read_text().splitlines():
@@ -418,14 +409,14 @@ def test_a_bad_line_is_named_whatever_is_wrong(tmp_path):
 def test_each_start_in_a_log_has_its_own_options(tmp_path):
     log = tmp_path / "day.jsonl"
     with Dispatcher(LAYOUT, "FCFS", audit=log) as dispatcher:
-        dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", 300.0))
+        dispatcher.feed(E.TaskArrived(0.0, "a", "st1", "st2", 300.0))
     options = {"lateness": 60.0, "ahead": 1e6}
     with Dispatcher.recover(LAYOUT, "FCFS", audit=log, **options) as dispatcher:
-        dispatcher.feed(VehiclePassed(100.0, "v1", "st1"))
-        dispatcher.feed(TaskArrived(41.0, "b", "st1", "st2", 300.0))
+        dispatcher.feed(E.VehiclePassed(100.0, "v1", "st1"))
+        dispatcher.feed(E.TaskArrived(41.0, "b", "st1", "st2", 300.0))
         with pytest.raises(EventError, match="more than 60 s before the last event"):
-            dispatcher.feed(TaskArrived(39.0, "c", "st1", "st2", 300.0))
-        dispatcher.feed(TaskArrived(8e5, "c", "st1", "st2", 300.0))
+            dispatcher.feed(E.TaskArrived(39.0, "c", "st1", "st2", 300.0))
+        dispatcher.feed(E.TaskArrived(8e5, "c", "st1", "st2", 300.0))
         assert len(dispatcher.decide(8e5)) == 3
     assert read_audit(log, LAYOUT).instance.tasks == ("a", "b", "c")
     again = Dispatcher.recover(LAYOUT, "FCFS", audit=log)

@@ -28,22 +28,11 @@ from acerl_np import (
     Lookahead,
     PolicyError,
     StaticPlan,
-    TaskArrived,
-    TaskCancelled,
-    TaskChanged,
-    TaskRecalled,
-    VehicleAdded,
-    VehicleBack,
-    VehicleBroke,
-    VehicleIdle,
-    VehicleOutOfService,
-    VehiclePassed,
-    VehicleRemoved,
-    VehicleRepaired,
     load_instance,
     load_layout,
 )
 from acerl_np.kernels.random import EVALUATION, derive_key
+from acerl_np.live import events as E
 from acerl_np.policies.rules import RULES, YARDSTICKS
 
 JIT = not numba.config.DISABLE_JIT
@@ -167,7 +156,7 @@ def test_a_policy_decides_as_in_an_evaluation(policy, form, instance, rules):
     assert rules is None or {name for *_, name in decided} == rules
 
 
-ARRIVED = partial(TaskArrived, 10.0, "c", "st1", "st2")
+ARRIVED = partial(E.TaskArrived, 10.0, "c", "st1", "st2")
 
 
 def test_a_planned_breakdown_is_told_to_a_policy_that_looks_at_it():
@@ -177,7 +166,7 @@ def test_a_planned_breakdown_is_told_to_a_policy_that_looks_at_it():
     policy = IndexPolicy.of_weights(approach=-1.0, last_end=-5.0)
     for start, chosen in ((0.0, "v1"), (300.0, "v0")):
         dispatcher = Dispatcher(planned, policy, start=start)
-        dispatcher.feed(TaskArrived(390.0, "t", "st1", "st5", 400.0))
+        dispatcher.feed(E.TaskArrived(390.0, "t", "st1", "st5", 400.0))
         assert [item.vehicle for item in dispatcher.decide(390.0)] == [chosen], start
 
 
@@ -218,19 +207,19 @@ def test_files_that_hold_no_dispatcher_are_refused(tmp_path):
 
 def two_tasks():
     dispatcher = Dispatcher(load_layout("dmh"), "FCFS", seed=1)
-    dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", expiry=300.0))
-    dispatcher.feed(TaskArrived(10.0, "b", "st3", "st4", expiry=300.0, handling_time=5.0))
+    dispatcher.feed(E.TaskArrived(0.0, "a", "st1", "st2", expiry=300.0))
+    dispatcher.feed(E.TaskArrived(10.0, "b", "st3", "st4", expiry=300.0, handling_time=5.0))
     return dispatcher
 
 
 def test_impossible_events_are_errors_that_change_nothing(tmp_path):
     def arrived(name, pickup, delivery, **own):
-        return TaskArrived(10.0, name, pickup, delivery, own.pop("expiry", 10.0), **own)
+        return E.TaskArrived(10.0, name, pickup, delivery, own.pop("expiry", 10.0), **own)
 
     dispatcher, untouched = two_tasks(), two_tasks()
     for event, message in [
-        (TaskArrived(4.9, "c", "st1", "st2", 9.0), "more than 5 s before the last event at 10"),
-        (TaskArrived(np.nan, "c", "st1", "st2", 9.0), "read time nan; expected seconds"),
+        (E.TaskArrived(4.9, "c", "st1", "st2", 9.0), "more than 5 s before the last event at 10"),
+        (E.TaskArrived(np.nan, "c", "st1", "st2", 9.0), "read time nan; expected seconds"),
         (arrived("a", "st1", "st2"), "task 'a' waits or is under way already"),
         (arrived("", "st1", "st2"), 'task: read ""; expected a name'),
         (arrived("c", "nowhere", "st2"), "site 'nowhere' unknown"),
@@ -240,25 +229,25 @@ def test_impossible_events_are_errors_that_change_nothing(tmp_path):
         (ARRIVED(10.0, demand=np.inf), "demand: read inf"),
         (ARRIVED(9.0, priority="x"), "priority: read x"),
         (ARRIVED(9.0, earliest_start=19.5), "expected a time until 19 s"),
-        (TaskCancelled(10.0, "c"), "task 'c' is unknown; expected a waiting task"),
-        (TaskChanged(10.0, "c", due=5.0), "task 'c' is unknown; expected a waiting task"),
-        (TaskChanged(10.0, "a", due=-1.0), "due: read -1.0; expected a time from 0 s on"),
-        (TaskChanged(10.0, "a", priority=np.nan), "priority: read nan; expected a number"),
-        (TaskRecalled(10.0, "a"), "task 'a' is waiting; expected one under way"),
-        (TaskRecalled(10.0, "c"), "task 'c' is unknown; expected one under way"),
-        (VehicleIdle(10.0, "v0", "st1"), "is idle; expected it to be working"),
-        (VehicleIdle(10.0, "v9", "st1"), "vehicle 'v9' unknown; expected one of v0, v1, v2"),
-        (VehiclePassed(10.0, "v0", "nowhere"), "site 'nowhere' unknown"),
-        (VehicleRepaired(10.0, "v0"), "is idle; expected it to be broken"),
-        (VehicleAdded(10.0, "v0", "st1"), "vehicle 'v0' is in the fleet already"),
-        (VehicleAdded(10.0, "", "st1"), "vehicle: read ''; expected a name"),
-        (VehicleAdded(10.0, "v9", "z"), "site 'z' unknown"),
-        (VehicleAdded(10.0, "v9", "st1", speed=0.0), r"vehicles\[3\].speed: read 0.0"),
-        (VehicleAdded(10.0, "v9", "st1", capacity=-1.0), r"vehicles\[3\].capacity: read -1.0"),
-        (VehicleRemoved(10.0, "v9"), "vehicle 'v9' unknown"),
-        (VehicleOutOfService(10.0, "v9"), "vehicle 'v9' unknown"),
-        (VehicleOutOfService(10.0, ["v0"]), "vehicle '.'v0'.' unknown"),
-        (VehicleBack(10.0, "v0"), "vehicle 'v0' is not out of service"),
+        (E.TaskCancelled(10.0, "c"), "task 'c' is unknown; expected a waiting task"),
+        (E.TaskChanged(10.0, "c", due=5.0), "task 'c' is unknown; expected a waiting task"),
+        (E.TaskChanged(10.0, "a", due=-1.0), "due: read -1.0; expected a time from 0 s on"),
+        (E.TaskChanged(10.0, "a", priority=np.nan), "priority: read nan; expected a number"),
+        (E.TaskRecalled(10.0, "a"), "task 'a' is waiting; expected one under way"),
+        (E.TaskRecalled(10.0, "c"), "task 'c' is unknown; expected one under way"),
+        (E.VehicleIdle(10.0, "v0", "st1"), "is idle; expected it to be working"),
+        (E.VehicleIdle(10.0, "v9", "st1"), "vehicle 'v9' unknown; expected one of v0, v1, v2"),
+        (E.VehiclePassed(10.0, "v0", "nowhere"), "site 'nowhere' unknown"),
+        (E.VehicleRepaired(10.0, "v0"), "is idle; expected it to be broken"),
+        (E.VehicleAdded(10.0, "v0", "st1"), "vehicle 'v0' is in the fleet already"),
+        (E.VehicleAdded(10.0, "", "st1"), "vehicle: read ''; expected a name"),
+        (E.VehicleAdded(10.0, "v9", "z"), "site 'z' unknown"),
+        (E.VehicleAdded(10.0, "v9", "st1", speed=0.0), r"vehicles\[3\].speed: read 0.0"),
+        (E.VehicleAdded(10.0, "v9", "st1", capacity=-1.0), r"vehicles\[3\].capacity: read -1.0"),
+        (E.VehicleRemoved(10.0, "v9"), "vehicle 'v9' unknown"),
+        (E.VehicleOutOfService(10.0, "v9"), "vehicle 'v9' unknown"),
+        (E.VehicleOutOfService(10.0, ["v0"]), "vehicle '.'v0'.' unknown"),
+        (E.VehicleBack(10.0, "v0"), "vehicle 'v0' is not out of service"),
         ("something", "read str; expected one of the event classes"),
     ]:
         with pytest.raises(EventError, match=message) as caught:
@@ -272,7 +261,7 @@ def test_impossible_events_are_errors_that_change_nothing(tmp_path):
         one.save(tmp_path / name)
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "other.npz").read_bytes()
     for one in (dispatcher, untouched):
-        one.feed(TaskArrived(11.0, "c", "st5", "st6", expiry=100.0))
+        one.feed(E.TaskArrived(11.0, "c", "st5", "st6", expiry=100.0))
     assert dispatcher.decide(11.0) == untouched.decide(11.0)
     assert dispatcher.under_way == untouched.under_way
 
@@ -281,12 +270,12 @@ def test_impossible_orders_after_a_breakdown_and_an_assignment():
     dispatcher = two_tasks()
     first, _ = dispatcher.decide(10.0)
     with pytest.raises(EventError, match=f"task 'a' is on vehicle '{first.vehicle}'"):
-        dispatcher.feed(TaskCancelled(11.0, "a"))
-    dispatcher.feed(VehicleBroke(12.0, first.vehicle))
+        dispatcher.feed(E.TaskCancelled(11.0, "a"))
+    dispatcher.feed(E.VehicleBroke(12.0, first.vehicle))
     for event in (
-        VehicleBroke(13.0, first.vehicle),
-        VehicleIdle(13.0, first.vehicle, "st1"),
-        VehiclePassed(13.0, first.vehicle, "st1"),
+        E.VehicleBroke(13.0, first.vehicle),
+        E.VehicleIdle(13.0, first.vehicle, "st1"),
+        E.VehiclePassed(13.0, first.vehicle, "st1"),
     ):
         with pytest.raises(EventError, match="is broken; expected it to be"):
             dispatcher.feed(event)
@@ -304,11 +293,11 @@ def test_any_number_of_tasks_waits(policy):
     for chosen in ("FCFS", policy):
         dispatcher = Dispatcher(load_layout("dmh"), chosen)
         for k in range(300):
-            dispatcher.feed(TaskArrived(float(k), f"t{k}", "st1", "st2", 400.0))
+            dispatcher.feed(E.TaskArrived(float(k), f"t{k}", "st1", "st2", 400.0))
         assert len(dispatcher.waiting) == 300
         for k in range(100):
             for vehicle in set(dispatcher.under_way.values()):
-                dispatcher.feed(VehicleIdle(300.0 + k, vehicle, "st2"))
+                dispatcher.feed(E.VehicleIdle(300.0 + k, vehicle, "st2"))
             assert len(dispatcher.decide(300.0 + k)) == 3
         assert len(dispatcher.waiting) == 0
         assert dispatcher._floor.problem.record.shape[1] == 512

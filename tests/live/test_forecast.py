@@ -18,12 +18,9 @@ from acerl_np import (
     Lookahead,
     PolicyError,
     Simulator,
-    TaskArrived,
-    VehicleBroke,
-    VehicleIdle,
-    VehicleOutOfService,
     load_layout,
 )
+from acerl_np.live import events as E
 from acerl_np.policies.rules import RulePolicy
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
@@ -86,7 +83,7 @@ def test_a_forecast_changes_nothing(name):
     play_reckoned(
         dispatcher, Instance.from_rows("early", LAYOUT, instance.rows()[:-3]), until=200.0
     )
-    dispatcher.feed(VehicleOutOfService(201.0, "v1"))
+    dispatcher.feed(E.VehicleOutOfService(201.0, "v1"))
     twin = copy.deepcopy(dispatcher)
     board = dispatcher._floor
 
@@ -102,7 +99,7 @@ def test_a_forecast_changes_nothing(name):
     assert len(first) == len(board.tasks) + len(board.planned) and len(board.planned) > 0
     for time in (301.0, 350.0):
         for task, vehicle in twin.under_way.items():
-            event = VehicleIdle(time, vehicle, board.tasks[task].event.delivery)
+            event = E.VehicleIdle(time, vehicle, board.tasks[task].event.delivery)
             dispatcher.feed(event)
             twin.feed(event)
         assert dispatcher.decide(time) == twin.decide(time)
@@ -118,9 +115,9 @@ def test_the_chance_to_be_late_is_the_share_of_futures():
         return Instance.from_rows(name, layout, [{**row, "arrival_time": arrival}])
 
     dispatcher = Dispatcher(layout, "edd-nearest")
-    dispatcher.feed(TaskArrived(5.0, "x", "a", "c", expiry=100.0, handling_time=60.0))
+    dispatcher.feed(E.TaskArrived(5.0, "x", "a", "c", expiry=100.0, handling_time=60.0))
     dispatcher.decide(5.0)
-    dispatcher.feed(TaskArrived(6.0, "y", "b", "a", expiry=101.0))
+    dispatcher.feed(E.TaskArrived(6.0, "y", "b", "a", expiry=101.0))
     history = [record("none", 4000.0), record("one", 40.0)]
     y, x = dispatcher.forecast(10.0, history=history, futures=10, budget=None)
     assert x == ("x", "v", 85.0, 0.0, 105.0, 0.0, 10, 2)
@@ -134,13 +131,13 @@ def test_who_cannot_be_served_and_who_is_back_after_a_while():
     layout = line(("v", "a"), ("small", "a", 1))
     dispatcher = Dispatcher(layout, "nearest")
     assert dispatcher.forecast(0.0) == []
-    dispatcher.feed(VehicleOutOfService(1.0, "v"))
-    dispatcher.feed(TaskArrived(2.0, "large", "b", "c", 90.0, demand=5.0))
-    dispatcher.feed(TaskArrived(2.0, "light", "b", "c", 90.0, demand=1.0))
+    dispatcher.feed(E.VehicleOutOfService(1.0, "v"))
+    dispatcher.feed(E.TaskArrived(2.0, "large", "b", "c", 90.0, demand=5.0))
+    dispatcher.feed(E.TaskArrived(2.0, "light", "b", "c", 90.0, demand=1.0))
     large, light = dispatcher.forecast(2.0)
     assert (large.delivery, large.late) == (math.inf, 1.0) and math.isnan(large.spread)
     assert (light.delivery, light.late) == (22.0, 0.0)
-    dispatcher.feed(VehicleBroke(3.0, "small"))
+    dispatcher.feed(E.VehicleBroke(3.0, "small"))
     _, light = dispatcher.forecast(3.0)
     assert 23.0 < light.delivery < 90.0
 
@@ -152,7 +149,7 @@ def test_the_records_are_those_of_the_policy_if_they_fit():
     assert Dispatcher(LAYOUT, policy).forecast(0.0) == []
     for given, n in ((policy, 1), ("nearest", 0)):
         dispatcher = Dispatcher(LAYOUT, given)
-        dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", 90.0))
+        dispatcher.feed(E.TaskArrived(0.0, "a", "st1", "st2", 90.0))
         [found] = dispatcher.forecast(0.0, futures=2)
         assert found.records == n
 
@@ -160,7 +157,7 @@ def test_the_records_are_those_of_the_policy_if_they_fit():
 def test_a_budget_of_nothing_plays_one_future():
     dispatcher = Dispatcher(LAYOUT, "nearest")
     for k in range(1, 6):
-        dispatcher.feed(TaskArrived(0.0, f"t{k}", f"st{k}", "st7", 90.0))
+        dispatcher.feed(E.TaskArrived(0.0, f"t{k}", f"st{k}", "st7", 90.0))
     history = [quiet("DMH-01"), quiet("DMH-02")]
     found = dispatcher.forecast(0.0, history=history, budget=0.0)
     assert {item.futures for item in found} == {1}
@@ -175,7 +172,7 @@ def test_what_is_no_forecast_is_refused():
             return np.zeros(1, np.int64), np.zeros(1, np.int64)
 
     dispatcher = Dispatcher(LAYOUT, "nearest")
-    dispatcher.feed(TaskArrived(9.0, "a", "st1", "st2", 90.0))
+    dispatcher.feed(E.TaskArrived(9.0, "a", "st1", "st2", 90.0))
     elsewhere = Dispatcher(line(("v", "a")), "nearest")
     for own, time, options, error, message in (
         (Dispatcher(LAYOUT, Own()), 9.0, {}, PolicyError, "must be compiled"),

@@ -25,13 +25,10 @@ from acerl_np import (
     LogWarning,
     RecordError,
     StorageError,
-    TaskArrived,
-    VehicleAdded,
-    VehicleIdle,
-    VehiclePassed,
     load_layout,
 )
 from acerl_np.live import audit
+from acerl_np.live import events as E
 from acerl_np.live.feed import Numbers
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
@@ -134,11 +131,11 @@ def is_json(row):
 def begin(log, **options):
     """Two vehicles under way, one of which has been seen at its pickup."""
     dispatcher = Dispatcher(LAYOUT, "EDD", audit=log, **options)
-    dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", 300.0), number=7)
-    dispatcher.feed(TaskArrived(0.0, "b", "st3", "st4", 200.0), number=8)
+    dispatcher.feed(E.TaskArrived(0.0, "a", "st1", "st2", 300.0), number=7)
+    dispatcher.feed(E.TaskArrived(0.0, "b", "st3", "st4", 200.0), number=8)
     first = dispatcher.decide(1.0)
     assert names(first) == [(1, first[0].vehicle, "b", False), (2, first[1].vehicle, "a", False)]
-    dispatcher.feed(VehiclePassed(40.0, first[0].vehicle, "st3"), number=9)
+    dispatcher.feed(E.VehiclePassed(40.0, first[0].vehicle, "st3"), number=9)
     return dispatcher, [item.vehicle for item in first]
 
 
@@ -150,14 +147,14 @@ def test_what_is_not_confirmed_comes_once_more_with_its_number(tmp_path):
         again = recover(log)
         assert again.last_number == 9
     # What it was told before the decision counts.
-    again.feed(TaskArrived(0.0, "a", "st1", "st2", 300.0), number=7)
-    again.feed(TaskArrived(50.0, "c", "st5", "st6", 100.0), number=10)
+    again.feed(E.TaskArrived(0.0, "a", "st1", "st2", 300.0), number=7)
+    again.feed(E.TaskArrived(50.0, "c", "st5", "st6", 100.0), number=10)
     found = again.decide(50.0)
     assert names(found)[0] == (2, other, "a", True) and found[0].finish == finish
     assert names(found)[1][0] == 3 and not found[1].repeated
     assert again.decide(51.0) == []
     third = recover(log)
-    third.feed(VehicleIdle(60.0, other, "st2"), number=11)
+    third.feed(E.VehicleIdle(60.0, other, "st2"), number=11)
     assert [item.task for item in third.decide(60.0)] == ["c"]
 
 
@@ -165,10 +162,10 @@ def test_a_vehicle_that_goes_on_standing_confirms_nothing(tmp_path):
     log = tmp_path / "day.jsonl"
     dispatcher = Dispatcher(LAYOUT, "EDD", audit=log)
     for vehicle in dispatcher.idle:
-        dispatcher.feed(VehiclePassed(0.0, vehicle, "st1"))
-    dispatcher.feed(TaskArrived(1.0, "a", "st1", "st2", 300.0))
+        dispatcher.feed(E.VehiclePassed(0.0, vehicle, "st1"))
+    dispatcher.feed(E.TaskArrived(1.0, "a", "st1", "st2", 300.0))
     (made,) = dispatcher.decide(1.0)
-    dispatcher.feed(VehiclePassed(2.0, made.vehicle, "st1"))
+    dispatcher.feed(E.VehiclePassed(2.0, made.vehicle, "st1"))
     assert names(recover(log).decide(3.0)) == [(1, made.vehicle, "a", True)]
 
 
@@ -179,14 +176,14 @@ def test_known_numbers_are_harmless_and_refused_ones_may_come_again(tmp_path):
     idle = again.idle[0]
     before = look_wholly(again)
     for number in (7, 8, 9):  # whatever they say now
-        again.feed(TaskArrived(60.0, "z", "st1", "st2", 300.0), number=number)
+        again.feed(E.TaskArrived(60.0, "z", "st1", "st2", 300.0), number=number)
     assert look_wholly(again) == before
     with pytest.raises(EventError, match="is idle; expected it to be working"):
-        again.feed(VehicleIdle(60.0, idle, "st1"), number=12)
-    again.feed(VehiclePassed(60.0, idle, "st1"), number=12)
+        again.feed(E.VehicleIdle(60.0, idle, "st1"), number=12)
+    again.feed(E.VehiclePassed(60.0, idle, "st1"), number=12)
     assert again._feed.numbers.ends == [7, 10, 12, 13]
     with pytest.raises(EventError, match=r"number: read 1\.5; expected a whole number"):
-        again.feed(VehiclePassed(61.0, idle, "st1"), number=1.5)
+        again.feed(E.VehiclePassed(61.0, idle, "st1"), number=1.5)
 
 
 @given(st.lists(st.integers(-3, 9)))
@@ -216,7 +213,7 @@ def test_a_line_that_was_cut_off_is_said(tmp_path, way):
     else:
         again = Dispatcher.load(state, audit=log)
     assert look(again) == look(dispatcher)
-    again.feed(VehiclePassed(60.0, again.idle[0], "st1"))
+    again.feed(E.VehiclePassed(60.0, again.idle[0], "st1"))
     again.close()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -228,8 +225,8 @@ def test_a_saved_state_and_a_new_file(tmp_path):
     dispatcher, vehicles = begin(log, seed=5, lateness=20.0)
     dispatcher.save(state)
     dispatcher = Dispatcher.load(state, audit=new)
-    dispatcher.feed(VehicleAdded(61.0, "v9", "st1"))
-    dispatcher.feed(TaskArrived(45.0, "c", "st5", "st6", 100.0), number=10)
+    dispatcher.feed(E.VehicleAdded(61.0, "v9", "st1"))
+    dispatcher.feed(E.TaskArrived(45.0, "c", "st5", "st6", 100.0), number=10)
     with pytest.raises(
         RecordError, match=r"line 1: read the log's line 6; expected line 0, or state="
     ):
@@ -257,10 +254,10 @@ def test_a_restart_from_an_older_state_replaces_what_came_after(tmp_path):
     log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
     dispatcher, _ = begin(log)
     dispatcher.save(state)
-    dispatcher.feed(TaskArrived(50.0, "gone", "st5", "st6", 100.0))
+    dispatcher.feed(E.TaskArrived(50.0, "gone", "st5", "st6", 100.0))
     dispatcher.close()
     older = Dispatcher.load(state, audit=log)
-    older.feed(TaskArrived(51.0, "c", "st5", "st6", 100.0))
+    older.feed(E.TaskArrived(51.0, "c", "st5", "st6", 100.0))
     assert recover(log).waiting == older.waiting == ("c",)
     # A dispatcher that is made anew begins anew.
     end()
@@ -319,7 +316,7 @@ def test_what_a_full_disk_kept_back_comes_later(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "write", fill)
     with pytest.raises(StorageError, match="no space left"):
-        dispatcher.feed(TaskArrived(50.0, "c", "st5", "st6", 100.0), number=10)
+        dispatcher.feed(E.TaskArrived(50.0, "c", "st5", "st6", 100.0), number=10)
     for _ in range(2):
         with pytest.raises(StorageError, match="no space left"):
             dispatcher.decide(51.0)
@@ -349,8 +346,8 @@ def test_a_vehicle_that_is_idle_elsewhere(tmp_path):
         match=f"VehicleIdle at 60.0 s: vehicle '{vehicle}' is at 'st1', task 'b' goes to 'st4'; expected it "
         "there, or delivered=False, by which the task waits again",
     ):
-        dispatcher.feed(VehicleIdle(60.0, vehicle, "st1"))
-    dispatcher.feed(VehicleIdle(60.0, vehicle, "st1", delivered=False))
+        dispatcher.feed(E.VehicleIdle(60.0, vehicle, "st1"))
+    dispatcher.feed(E.VehicleIdle(60.0, vehicle, "st1", delivered=False))
     assert (dispatcher.waiting, dispatcher.sites[vehicle]) == (("b",), "st1")
     assert vehicle in dispatcher.idle and dispatcher._floor.day.delivered == 0
     assert look(recover(log)) == look(dispatcher)
