@@ -50,8 +50,9 @@ def test_what_a_feature_is_worth_is_what_the_policy_is_without_it(records):
     assert found.n_records == 10
     whole = acerl_np.evaluate_policy(policy, copies, trials=1)
     assert found.value == whole.makespan.mean() and found.satisfied == whole.satisfied
+    parts = {part.name: part for part in found.parts}
     for name in WEIGHTS:
-        part = next(part for part in found.parts if part.name == name)
+        part = parts[name]
         without = make_policy(**{**WEIGHTS, name: 0.0})
         trials = acerl_np.evaluate_policy(without, copies, trials=1)
         assert part.weight == WEIGHTS[name]
@@ -60,8 +61,7 @@ def test_what_a_feature_is_worth_is_what_the_policy_is_without_it(records):
     spans = [part.value for part in found.parts]
     assert spans == sorted(spans, reverse=True) and spans[0] > found.value
     # One without a weight is not missed.
-    idle = next(part for part in found.parts if part.name == "waiting")
-    assert (idle.weight, idle.value) == (0.0, found.value)
+    assert (parts["waiting"].weight, parts["waiting"].value) == (0.0, found.value)
 
 
 @needs_jit
@@ -87,10 +87,7 @@ def test_an_index_policy_is_shown(records, empty, run):
     assert spans == sorted(spans, reverse=True)
     header = "| feature | weight | makespan without | more | within without | effect |"
     assert header in run("policy show policy.npz --format markdown").out
-
-
-@needs_jit
-def test_without_records_nothing_is_played(empty, run):
+    # Without records nothing is played.
     make_policy().save("policy.npz")
     out = run("policy show policy.npz").out
     assert "origin: not known" in out and "makespan without" not in out
