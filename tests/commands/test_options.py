@@ -101,8 +101,17 @@ def test_a_run_is_repeated_by_its_config_json(folder, run, words):
 
 @needs_jit
 def test_several_seeds_are_repeated_by_their_config_json(folder, run):
-    run(f"train DMH-01 --generations 1 {TINY} --trials 0 --seeds 1:2 --out all")
-    again = "train --config all/config.json --trials 0 --quiet --processes 1"
+    """They are judged with the horizon."""
+    words = (
+        f"train week.csv --generations 1 {TINY} --trials 2 --horizon 10 --processes 1 --seeds 1:2"
+    )
+    run(f"{words} --out all")
+    policy = acerl_np.load_policy("all/seed1/policy.npz")
+    trials = acerl_np.evaluate_policy(
+        policy, acerl_np.load_instance("week.csv"), trials=2, horizon=10.0
+    )
+    assert trials.unfinished == 2 and read_rows("all/summary.csv")[0]["makespan"] == "nan"
+    again = "train week.csv --config all/config.json --trials 0 --quiet --processes 1"
     run(f"{again} --out more --seeds 1:3")
     assert read_config("more") == read_config("all") | {"seeds": [1, 2]}
     run(f"{again} --out one --seed 1")
@@ -114,9 +123,6 @@ def test_files_of_own_records_are_named_beside_a_config_json(folder, run):
     run(f"train week.csv next.csv --generations 0 {TINY} --trials 0 --out run")
     err = run("train --config run/config.json --out two", 2).err
     assert "the run was of week, next, whose files it does not name; expected TASKS as well" in err
-
-
-def test_a_config_json_that_lacks_an_option_is_refused(folder, run):
     config = {"config": {"form": "network", "knowledge": None}, "instances": {"week": ""}}
     Path("old.json").write_text(json.dumps(config))
     err = run("train week.csv --config old.json --print-config", 2).err
@@ -138,18 +144,6 @@ def test_an_algorithm_of_train_is_the_command_rivals(folder, run):
 
 
 # What is judged, and how long it takes
-
-
-@needs_jit
-def test_seeds_are_judged_with_the_horizon(folder, run):
-    words = (
-        f"train week.csv --generations 1 {TINY} --trials 2 --horizon 10 --processes 1 --seeds 0:1"
-    )
-    run(f"{words} --out all")
-    policy = acerl_np.load_policy("all/seed0/policy.npz")
-    instance = acerl_np.load_instance("week.csv")
-    assert acerl_np.evaluate_policy(policy, instance, trials=2, horizon=10.0).unfinished == 2
-    assert read_rows("all/summary.csv")[0]["makespan"] == "nan"
 
 
 @needs_jit

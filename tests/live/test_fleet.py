@@ -232,19 +232,6 @@ def test_the_next_site_follows_a_named_route():
 # Answers
 
 
-def test_reasons_name_vehicles_and_tasks():
-    dispatcher = make("NVF", explain=True)
-    dispatcher.feed(E.TaskArrived(0.0, "far", "e", "d", 90.0))
-    dispatcher.feed(E.TaskArrived(0.0, "near", "b", "c", 90.0))
-    (given,) = dispatcher.decide(0.0)
-    reason = given.reason
-    assert (reason.by, reason.measure) == ("NVF", "way to the pickup, m")
-    assert [(o.vehicle, o.task, o.value) for o in reason.options] == [
-        ("v0", "near", 10.0),
-        ("v0", "far", 40.0),
-    ]
-
-
 def test_the_parts_of_a_score_by_hand():
     # From a: b at 10 m, d at 30 m.
     dispatcher = make(NEAREST, explain=True)
@@ -257,9 +244,16 @@ def test_the_parts_of_a_score_by_hand():
     line = f"v0 takes near rather than v0 far: way to the pickup: 20 s less ({gain:+.2f})"
     assert given.describe() == line
     assert make().decide(0.0) == []
+    # A rule's are ways alone.
     dispatcher = make("NVF", explain=True)
-    dispatcher.feed(E.TaskArrived(0.0, "near", "b", "c", 900.0))
-    assert dispatcher.decide(0.0)[0].describe() == "v0 takes near"
+    dispatcher.feed(E.TaskArrived(0.0, "far", "e", "d", 90.0))
+    dispatcher.feed(E.TaskArrived(0.0, "near", "b", "c", 90.0))
+    (given,) = dispatcher.decide(0.0)
+    reason = given.reason
+    assert (reason.by, reason.measure) == ("NVF", "way to the pickup, m")
+    options = [(own.vehicle, own.task, own.value) for own in reason.options]
+    assert options == [("v0", "near", 10.0), ("v0", "far", 40.0)]
+    assert given.describe().startswith("v0 takes near")
 
 
 def test_what_becomes_of_all_that_waits_by_hand():

@@ -41,26 +41,18 @@ def simulate(policy, instance):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", [pytest.param("index", marks=pytest.mark.slow), "nearest"])
 def test_what_is_known_is_forecast_as_it_is_simulated(name):
-    """A day whose tasks are all known in advance, and held back: every delivery, to the second."""
+    """A day whose tasks are held back from its start, and one that goes on as its record: to the second."""
     policy, instance = POLICIES[name], quiet("DMH-03")
-    dispatcher = Dispatcher(LAYOUT, policy)
+    expected, dispatcher = simulate(policy, instance), Dispatcher(LAYOUT, policy)
     for row in instance.rows():
         dispatcher.feed(tell_row(row, 0.0))
     found = dispatcher.forecast(0.0, budget=None)
-    expected = simulate(policy, instance)
     assert {item.task: item.delivery for item in found} == expected
     for item, row in zip(found, instance.rows(), strict=True):
         assert item.due == row["arrival_time"] + row["expiry_time"]
         assert item.late == (expected[item.task] > item.due)
         assert (item.vehicle, item.spread, item.futures, item.records) == (None, 0.0, 1, 0)
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize("name", [pytest.param("index", marks=pytest.mark.slow), "nearest"])
-def test_a_day_that_repeats_is_forecast_as_it_goes_on(name):
-    """The history has the day itself: what is still to come is found there."""
-    policy, instance = POLICIES[name], quiet("DMH-03")
-    expected = simulate(policy, instance)
+    # What is still to come is found in the history, which has the day itself.
     dispatcher = Dispatcher(LAYOUT, policy)
     play_reckoned(dispatcher, instance, until=100.0)
     found = dispatcher.forecast(100.5, history=[instance], futures=3, budget=None)

@@ -238,13 +238,6 @@ def test_what_is_held_in_vain_is_reported_and_may_come_again(tmp_path, way):
     assert again.idle == ("v1", "v2")
 
 
-def test_what_no_hash_has_is_not_held():
-    dispatcher = Dispatcher("dmh", "STD")
-    with pytest.raises(EventError, match="unknown"):
-        dispatcher.feed(E.VehicleBroke(0.0, ["v0"]), hold=True)
-    assert dispatcher.held == ()
-
-
 def test_levels_in_percent_and_levels_that_fall(tmp_path):
     dispatcher = Dispatcher(floor(1), "nearest", audit=tmp_path / "day.jsonl")
     dispatcher.feed(E.VehicleLevel(0.0, "v0", percent=85))
