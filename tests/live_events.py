@@ -45,18 +45,8 @@ ERRAND_MAKERS = (
     lambda t, k, v, site: E.TaskRecalled(t, f"n{k // 2}"),
 )
 
-BATTERY = {
-    "capacity": 1000,
-    "start": 600,
-    "idle": 0,
-    "empty": 1,
-    "loaded": 2,
-    "charge": 10,
-    "critical": 40,
-    "resume": 300,
-    "good": 400,
-    "full": 900,
-}
+BATTERY = {"capacity": 1000, "start": 600, "idle": 0, "empty": 1, "loaded": 2, "charge": 10}
+BATTERY |= {"critical": 40, "resume": 300, "good": 400, "full": 900}
 
 
 def floor(n=2, **keys):
@@ -99,7 +89,8 @@ NUMBERS = (0.0, 60.0, np.float32(7.5), 1e9, 5e9, -1.0, 1e300, np.inf, np.nan, No
 def do_anything(dispatcher, draw, now, k, told):
     """One of a day's things: late, doubled or impossible events, odd ids and numbers, orders, deliveries."""
     late, hold = draw.choice((0.0, 0.0, 0.0, 2.5, 4.0, 7.0)), draw.random() < 0.2
-    number = draw.choice((None, k, k - 1))
+    number, has_errands = draw.choice((None, k, k - 1)), bool(dispatcher.layout.chargers)
+    sites = "ABC" if has_errands else SITES
     with suppress(EventError):
         match draw.randrange(12):
             case 0 | 1:
@@ -118,12 +109,18 @@ def do_anything(dispatcher, draw, now, k, told):
             case 7 | 8:
                 numbers = dict.fromkeys(("expiry", "priority", "earliest_start"), 60.0 + now)
                 numbers[draw.choice(list(numbers))] = draw.choice(NUMBERS)
-                ends = draw.sample(SITES, 2)
-                told.append(E.TaskArrived(now - late, draw.choice(NAMES), *ends, **numbers))
-                dispatcher.feed(told[-1], hold=hold, number=number)
+                ends = draw.sample(sites, 2)
+                event = E.TaskArrived(now - late, draw.choice(NAMES), *ends, **numbers)
+                if None in numbers.values():  # a log says of it what it says of no end
+                    dispatcher.feed(event, number=number)
+                else:
+                    told.append(event)
+                    dispatcher.feed(event, hold=hold, number=number)
             case _:
-                maker = MAKERS[draw.choice((0, 0, 0, *range(len(MAKERS))))]
-                told.append(maker(now - late, k, draw.choice(SITES)))
+                makers = ERRAND_MAKERS if has_errands else MAKERS
+                maker = makers[draw.choice((0, 0, 0, *range(len(makers))))]
+                own = (f"v{draw.randrange(3)}",) if has_errands else ()
+                told.append(maker(now - late, k, *own, draw.choice(sites)))
                 dispatcher.feed(told[-1], hold=hold, number=number)
 
 

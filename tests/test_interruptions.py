@@ -243,30 +243,16 @@ def test_a_limit_on_the_size_of_files_is_one_line(tmp_path, capsys):
     assert resumed.strategy.theta.tobytes() == straight(resumed.generation).strategy.theta.tobytes()
 
 
+GENERATION = "train --population 65536 --trials 0 --quiet --out run"
+EPISODES = "evaluate EDD --lookahead 20000 --history dmh-train --suite dmh-test"
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "seconds"),
-    [
-        (["train", "--population", "65536", "--trials", "0", "--quiet", "--out", "run"], 3.0),
-        (
-            [
-                "evaluate",
-                "EDD",
-                "--lookahead",
-                "20000",
-                "--history",
-                "dmh-train",
-                "--suite",
-                "dmh-test",
-            ],
-            8.0,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("words", "seconds"), [(GENERATION, 3.0), (EPISODES, 8.0)])
 def test_what_takes_minutes_is_given_up(tmp_path, words, seconds):
     """A generation, of which what is kept is whole, given up or just done, and episodes."""
-    process, checkpoint = start(*words, cwd=tmp_path), tmp_path / "run" / "run.npz"
-    if "train" in words:
+    process, checkpoint = start(*words.split(), cwd=tmp_path), tmp_path / "run" / "run.npz"
+    if words == GENERATION:
         wait_for(checkpoint.exists)
     time.sleep(seconds)
     assert process.poll() is None
@@ -275,6 +261,6 @@ def test_what_takes_minutes_is_given_up(tmp_path, words, seconds):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130 and err.count("\n") == 1, err
     assert time.monotonic() - started < 30.0
-    if "train" in words:
+    if words == GENERATION:
         trainer = acerl_np.ACERL.resume(checkpoint, threads=1)
         assert trainer.generation == len(trainer.history) < 20

@@ -173,12 +173,7 @@ def test_several_replays_and_their_mean(folder, run):
     first, second, mean = json.loads(run(f"{words} --format json").out)
     assert [row["record"] for row in (first, second, mean)] == ["week", "late", "mean"]
     assert [second] == json.loads(run("records replay late.csv --past past.csv --format json").out)
-    for name in (
-        "makespan_s",
-        "tardiness_s",
-        "late_tasks",
-        "assignments",
-        "start_behind_largest_s",
-    ):
+    names = ["makespan_s", "tardiness_s", "late_tasks", "assignments", "start_behind_largest_s"]
+    for name in names:
         middle = (float(first[name]) + float(second[name])) / 2
         assert float(mean[name]) == pytest.approx(middle, abs=0.051)

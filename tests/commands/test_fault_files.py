@@ -108,12 +108,8 @@ CASES = {
     "bad rows": Case(
         lines(
             *(HEADER, "t0,A,B,07:00,07:01", "t1,A-,Z,07:30,07:31", "t2,B,B,07:30,07:31"),
-            *(
-                "t3,B,C,07:30,07:10",
-                "t0,B,C,07:30,07:31",
-                "t4,B,C,07:30,07:31",
-                "t4,B,C,07:31,07:32",
-            ),
+            *("t3,B,C,07:30,07:10", "t0,B,C,07:30,07:31"),
+            *("t4,B,C,07:30,07:31", "t4,B,C,07:31,07:32"),
         ),
         "line 3  pickup ... did you mean 'A'? ... line 3  delivery ... unknown site 'Z' ... line 4 ... 'B' "
         "is also the pickup ... line 5  expiry_time ... 1200 s before the task's arrival ... line 6 ... 't0' "

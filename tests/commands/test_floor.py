@@ -50,13 +50,7 @@ START = "--start Park --speed 2 --capacity 8"
 ALONE = "--from lif --vehicles 2 --start pick --layout-id ground"
 IMPORTS = [
     # Truck-1: 12 m to the pickup; 9.5 m at 1 m/s and 12 m at 0.3 m/s to the delivery.
-    (
-        PLANT,
-        "",
-        "Truck-1 P1 1.0 0.0, Truck-2 Park 1.5 0.0",
-        "Inbound Outbound",
-        12 + 9.5 + 12 / 0.3,
-    ),
+    (PLANT, "", "Truck-1 P1 1.0 0.0, Truck-2 Park 1.5 0.0", "Inbound Outbound", 61.5),
     (PLANT, START, "Truck-1 Park 2.0 8.0, Truck-2 Park 2.0 8.0", "Outbound Inbound", None),
     # From where it stands over the arc to the delivery.
     (HALL, ALONE, "v1 pick 1.0 0.0, v2 pick 1.0 0.0", "pick drop", 5 * np.pi + np.hypot(10, 10)),

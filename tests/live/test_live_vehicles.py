@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import random
 
 import naive_full
 import numba
@@ -14,7 +12,7 @@ import pytest
 import worlds
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from live_events import BATTERY, ERRAND_MAKERS, floor
+from live_events import BATTERY, floor
 from played import KINDS
 
 import acerl_np
@@ -508,41 +506,3 @@ def test_orders_that_nobody_has_confirmed_come_again_after_a_restart(tmp_path):
     again.feed(E.VehicleIdle(14.0, "v1", "C"))
     day = read_audit(log, layout)
     assert (day.vehicle.tolist(), day.start.tolist(), day.finish.tolist()) == ([1], [2.0], [14.0])
-
-
-def look(dispatcher):
-    board = dispatcher._floor
-    tasks = {name: (task.since, task.vehicle, task.changes) for name, task in board.tasks.items()}
-    given = {name: order for name, order in dispatcher._given.items() if order.number}
-    recalls = {name: items for name, items in dispatcher._recalls.items() if items}
-    return board.vehicles.copy(), tasks, board.pool.copy(), given, recalls, dispatcher._last_order
-
-
-@pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
-@settings(max_examples=30 if JIT else 3, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_whatever_is_told_the_log_says_the_same(tmp_path_factory, seed):
-    """Late, doubled, impossible: nobody has two tasks, levels stay in bounds, and it recovers to that."""
-    draw = random.Random(seed)
-    log = tmp_path_factory.mktemp("log") / "day.jsonl"
-    dispatcher = Dispatcher(floor(3), "nearest", audit=log, commitment="pickup", max_changes=2)
-    now, told = 0.0, []
-    for k in range(60):
-        now += draw.choice((0.0, 0.5, 2.0, 6.0))
-        maker = ERRAND_MAKERS[draw.choice((0, 0, 1, *range(len(ERRAND_MAKERS))))]
-        event = maker(
-            now - draw.choice((0.0, 0.0, 3.0)), k, f"v{draw.randrange(3)}", draw.choice("ABC")
-        )
-        told.append(draw.choice((event, draw.choice(told or [event]))))
-        with contextlib.suppress(EventError):
-            dispatcher.feed(told[-1], hold=draw.random() < 0.2)
-        if draw.random() < 0.6:
-            dispatcher.decide(now)
-        carried = [own.task for own in dispatcher._floor.vehicles if own.task is not None]
-        assert len(carried) == len(set(carried)) and not set(carried) & set(dispatcher.waiting)
-        assert all(0 <= level <= 1000 for level in dispatcher.levels.values())
-    expected = look(dispatcher)
-    dispatcher.close()
-    assert look(Dispatcher.recover(floor(3), "nearest", audit=log)) == expected
-    dispatcher.save(log.with_name("live.npz"))
-    assert look(Dispatcher.load(log.with_name("live.npz")))[:3] == expected[:3]

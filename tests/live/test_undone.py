@@ -78,7 +78,10 @@ def draw_name(dispatcher, k):
 @pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
 @pytest.mark.parametrize("seed", range(4 if JIT else 1))
 def test_what_raises_changes_nothing(tmp_path, seed):
-    """Errors of ours, of anybody and Ctrl-C, at any call within: all is as before, and goes on."""
+    """Errors of ours, of anybody and Ctrl-C, at any call within: all is as before, and goes on.
+
+    Nobody has two tasks, and levels stay in bounds.
+    """
     draw, now, log = random.Random(seed), 0.0, tmp_path / "day.jsonl"
     options = {"commitment": ("pickup", "assignment")[seed % 2], "max_changes": 2}
     dispatcher = Dispatcher(floor(3), "nearest", audit=log, **options)
@@ -97,6 +100,9 @@ def test_what_raises_changes_nothing(tmp_path, seed):
                 break
         if draw.random() < 0.5:
             assert dispatcher.decide(now) == twin.decide(now)
+        carried = [own.task for own in dispatcher._floor.vehicles if own.task is not None]
+        assert len(carried) == len(set(carried)) and not set(carried) & set(dispatcher.waiting)
+        assert all(0 <= level <= 1000 for level in dispatcher.levels.values())
         found = describe(dispatcher, tmp_path)
         loaded = Dispatcher.load(tmp_path / "state.npz")
         assert look(loaded)[:6] == found[1][:6]  # when to ask next it knows once it was asked
