@@ -323,9 +323,10 @@ def test_what_cannot_be_drawn_is_refused_in_a_line(files, run):
     assert find_unsaid(run, {f"plot {words}": PLOT[words] for words in PLOT}) == {}
 
 
-def test_without_matplotlib_the_extra_is_named(files, run, monkeypatch):
-    for name in ("matplotlib", "matplotlib.figure"):
+def test_an_extra_that_is_missing_is_named(files, run, monkeypatch):
+    for name in ("matplotlib", "matplotlib.figure", "tensorboardX"):
         monkeypatch.setitem(sys.modules, name, None)
     words = ["floor show dmh --out a.png", "plot curves run", "plot gantt EDD DMH-01"]
-    words.append("plot compare EDD")
-    assert find_unsaid(run, dict.fromkeys(words, "pip install 'acerl_np[plot]'")) == {}
+    cases = dict.fromkeys([*words, "plot compare EDD"], "pip install 'acerl_np[plot]'")
+    cases["train week.csv --tensorboard --out x"] = "pip install 'acerl_np[tensorboard]'"
+    assert find_unsaid(run, cases) == {}

@@ -18,22 +18,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from live_events import do_anything, look
 
-from acerl_np import (
-    Dispatcher,
-    EventError,
-    InputError,
-    Instance,
-    Layout,
-    LogWarning,
-    RecordError,
-    StorageError,
-    load_layout,
-)
+from acerl_np import Dispatcher, Instance, Layout, load_layout
 from acerl_np.commands.main import main
 from acerl_np.evaluation.past import measure_utilisation
 from acerl_np.live import events as E
 from acerl_np.live.audit import read_audit
 from acerl_np.simulation.replay import replay_assignments
+from acerl_np.support.errors import EventError, InputError, LogWarning, RecordError, StorageError
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
 BEGINNING = (

@@ -18,14 +18,11 @@ from acerl_np import (
     Agent,
     Config,
     Dispatcher,
-    EventError,
     IndexPolicy,
-    InputError,
     Instance,
     Layout,
     Lookahead,
     Policy,
-    PolicyError,
     StaticPlan,
     load_instance,
     load_layout,
@@ -33,6 +30,7 @@ from acerl_np import (
 from acerl_np.kernels.random import EVALUATION, derive_key
 from acerl_np.live import events as E
 from acerl_np.policies.rules import RULES, YARDSTICKS
+from acerl_np.support.errors import EventError, InputError, PolicyError
 
 JIT = not numba.config.DISABLE_JIT
 

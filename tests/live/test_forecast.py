@@ -9,19 +9,10 @@ import numpy as np
 import pytest
 from live_events import line, look, play_reckoned, quiet, tell_row
 
-from acerl_np import (
-    Dispatcher,
-    EventError,
-    IndexPolicy,
-    InputError,
-    Instance,
-    Lookahead,
-    PolicyError,
-    Simulator,
-    load_layout,
-)
+from acerl_np import Dispatcher, IndexPolicy, Instance, Lookahead, Simulator, load_layout
 from acerl_np.live import events as E
 from acerl_np.policies.rules import RulePolicy
+from acerl_np.support.errors import EventError, InputError, PolicyError
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)

@@ -18,18 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from live_events import do_anything, floor, line, look
 
-from acerl_np import (
-    Dispatcher,
-    EventError,
-    InputError,
-    LogWarning,
-    RecordError,
-    StorageError,
-    load_layout,
-)
+from acerl_np import Dispatcher, load_layout
 from acerl_np.live import audit
 from acerl_np.live import events as E
 from acerl_np.live.feed import Numbers
+from acerl_np.support.errors import EventError, InputError, LogWarning, RecordError, StorageError
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
