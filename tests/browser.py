@@ -11,16 +11,8 @@ import pytest
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 
-FLAGS = (
-    "headless=new",
-    "no-sandbox",
-    "disable-gpu",
-    "disable-quic",
-    "no-first-run",
-    "disable-background-networking",
-    "disable-component-update",
-    "disable-sync",
-)
+FLAGS = ["headless=new", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run"]
+FLAGS += ["disable-background-networking", "disable-component-update", "disable-sync"]
 
 MISSING = [
     *(["pip install selenium"] if importlib.util.find_spec("selenium") is None else []),

@@ -2,78 +2,51 @@
 
 import heapq
 import math
+from contextlib import suppress
+from itertools import pairwise
 
 import naive
+import numpy as np
 import worlds
 
-from acerl_np import (
-    Instance,
-    Layout,
-    RecallAnswered,
-    TaskArrived,
-    TaskCancelled,
-    TaskChanged,
-    TaskRecalled,
-    VehicleAdded,
-    VehicleBack,
-    VehicleBroke,
-    VehicleCharging,
-    VehicleIdle,
-    VehicleLevel,
-    VehicleOutOfService,
-    VehicleParked,
-    VehiclePassed,
-    VehicleRemoved,
-    VehicleRepaired,
-    load_instance,
-    load_layout,
-)
+from acerl_np import EventError, Instance, Layout, load_instance, load_layout
+from acerl_np.live import events as E
 
 SITES = [site.id for site in load_layout("dmh").sites if site.id.startswith("st")]
 
 MAKERS = (
-    lambda t, k, site: TaskArrived(t, f"n{k}", site, "carport", 60.0, priority=float(k % 2)),
-    lambda t, k, site: TaskArrived(t, f"n{k}", site, "carport", 60.0, earliest_start=t + 2.0),
-    lambda t, k, site: TaskCancelled(t, f"n{k // 2}"),
-    lambda t, k, site: TaskChanged(t, f"n{k // 2}", due=t + 40.0),
-    lambda t, k, site: TaskRecalled(t, f"busy{k % 2}", cancel=k % 3 == 0),
-    lambda t, k, site: VehiclePassed(t, f"v{k % 3}", site),
-    lambda t, k, site: VehicleIdle(t, f"v{k % 3}", site),
-    lambda t, k, site: VehicleBroke(t, f"v{k % 3}"),
-    lambda t, k, site: VehicleRepaired(t, f"v{k % 3}", site),
-    lambda t, k, site: VehicleOutOfService(t, f"v{k % 3}", at_once=k % 2 == 0),
-    lambda t, k, site: VehicleBack(t, f"v{k % 3}"),
-    lambda t, k, site: VehicleAdded(t, f"w{k % 2}", site),
-    lambda t, k, site: VehicleRemoved(t, f"v{k % 3}", at_once=k % 2 == 0),
+    lambda t, k, site: E.TaskArrived(t, f"n{k}", site, "carport", 60.0, priority=float(k % 2)),
+    lambda t, k, site: E.TaskArrived(t, f"n{k}", site, "carport", 60.0, earliest_start=t + 2.0),
+    lambda t, k, site: E.TaskCancelled(t, f"n{k // 2}"),
+    lambda t, k, site: E.TaskChanged(t, f"n{k // 2}", due=t + 40.0),
+    lambda t, k, site: E.TaskRecalled(t, f"busy{k % 2}", cancel=k % 3 == 0),
+    lambda t, k, site: E.VehiclePassed(t, f"v{k % 3}", site),
+    lambda t, k, site: E.VehicleIdle(t, f"v{k % 3}", site),
+    lambda t, k, site: E.VehicleBroke(t, f"v{k % 3}"),
+    lambda t, k, site: E.VehicleRepaired(t, f"v{k % 3}", site),
+    lambda t, k, site: E.VehicleOutOfService(t, f"v{k % 3}", at_once=k % 2 == 0),
+    lambda t, k, site: E.VehicleBack(t, f"v{k % 3}"),
+    lambda t, k, site: E.VehicleAdded(t, f"w{k % 2}", site),
+    lambda t, k, site: E.VehicleRemoved(t, f"v{k % 3}", at_once=k % 2 == 0),
 )
 
 ERRAND_MAKERS = (
-    lambda t, k, v, site: TaskArrived(t, f"n{k}", site, "ABCA"["ABC".index(site) + 1], 60.0),
-    lambda t, k, v, site: VehiclePassed(t, v, site),
-    lambda t, k, v, site: VehicleParked(t, v, site),
-    lambda t, k, v, site: VehicleCharging(t, v, "C", begins=k % 3 > 0),
-    lambda t, k, v, site: VehicleLevel(t, v, 40 * (k % 25)),
-    lambda t, k, v, site: RecallAnswered(t, v, f"n{k // 2}", done=k % 2 == 0),
-    lambda t, k, v, site: VehicleIdle(t, v, site, delivered=k % 4 > 0),
-    lambda t, k, v, site: VehicleBroke(t, v),
-    lambda t, k, v, site: VehicleRepaired(t, v, site),
-    lambda t, k, v, site: VehicleOutOfService(t, v, at_once=k % 2 == 0),
-    lambda t, k, v, site: VehicleBack(t, v),
-    lambda t, k, v, site: TaskRecalled(t, f"n{k // 2}"),
+    lambda t, k, v, site: E.TaskArrived(t, f"n{k}", site, "ABCA"["ABC".index(site) + 1], 60.0),
+    lambda t, k, v, site: E.VehiclePassed(t, v, site),
+    lambda t, k, v, site: E.VehicleParked(t, v, site),
+    lambda t, k, v, site: E.VehicleCharging(t, v, "C", begins=k % 3 > 0),
+    lambda t, k, v, site: E.VehicleLevel(t, v, 40 * (k % 25)),
+    lambda t, k, v, site: E.RecallAnswered(t, v, f"n{k // 2}", done=k % 2 == 0),
+    lambda t, k, v, site: E.VehicleIdle(t, v, site, delivered=k % 4 > 0),
+    lambda t, k, v, site: E.VehicleBroke(t, v),
+    lambda t, k, v, site: E.VehicleRepaired(t, v, site),
+    lambda t, k, v, site: E.VehicleOutOfService(t, v, at_once=k % 2 == 0),
+    lambda t, k, v, site: E.VehicleBack(t, v),
+    lambda t, k, v, site: E.TaskRecalled(t, f"n{k // 2}"),
 )
 
-BATTERY = {
-    "capacity": 1000,
-    "start": 600,
-    "idle": 0,
-    "empty": 1,
-    "loaded": 2,
-    "charge": 10,
-    "critical": 40,
-    "resume": 300,
-    "good": 400,
-    "full": 900,
-}
+BATTERY = {"capacity": 1000, "start": 600, "idle": 0, "empty": 1, "loaded": 2, "charge": 10}
+BATTERY |= {"critical": 40, "resume": 300, "good": 400, "full": 900}
 
 
 def floor(n=2, **keys):
@@ -82,6 +55,16 @@ def floor(n=2, **keys):
     vehicles = [{"id": f"v{k}", "start": "A"} for k in range(n)]
     own = {"battery": BATTERY, "chargers": [{"site": "C"}], "parking": parking, **keys}
     return Layout.from_dict(worlds.straight_floor(vehicles, **own))
+
+
+def line(*vehicles):
+    """Five sites in a row, 10 m apart, with vehicles (id, start) or (id, start, capacity)."""
+    sites = [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("abcde")]
+    edges = [{"a": a, "b": b} for a, b in pairwise("abcde")]
+    keys = "id", "start", "capacity"
+    fleet = [dict(zip(keys, vehicle, strict=False)) for vehicle in vehicles]
+    data = {"format": 1, "name": "line", "sites": sites, "edges": edges, "vehicles": fleet}
+    return Layout.from_dict(data)
 
 
 def look(dispatcher):
@@ -99,6 +82,48 @@ def look(dispatcher):
     )
 
 
+NAMES = ("a", "a (2)", "b" * 200, "=1", "c" * 300, "d\ne", "", " f ", 5, None, [])
+NUMBERS = (0.0, 60.0, np.float32(7.5), 1e9, 5e9, -1.0, 1e300, np.inf, np.nan, None, "6", True)
+
+
+def do_anything(dispatcher, draw, now, k, told):
+    """One of a day's things: late, doubled or impossible events, odd ids and numbers, orders, deliveries."""
+    late, hold = draw.choice((0.0, 0.0, 0.0, 2.5, 4.0, 7.0)), draw.random() < 0.2
+    number, has_errands = draw.choice((None, k, k - 1)), bool(dispatcher.layout.chargers)
+    sites = "ABC" if has_errands else SITES
+    with suppress(EventError):
+        match draw.randrange(12):
+            case 0 | 1:
+                dispatcher.decide(now)
+            case 2 if dispatcher.idle and dispatcher.waiting:
+                dispatcher.assign(now, draw.choice(dispatcher.idle), dispatcher.waiting[-1])
+            case 3 | 4 | 5 if dispatcher.under_way:
+                task, vehicle = draw.choice(sorted(dispatcher.under_way.items()))
+                event = dispatcher._floor.tasks[task].event
+                kind, site = E.VehicleIdle, event.delivery
+                if draw.random() < 0.25:
+                    kind, site = E.VehiclePassed, event.pickup
+                dispatcher.feed(kind(now - late, vehicle, site), hold=hold, number=number)
+            case 6 if told:
+                dispatcher.feed(draw.choice(told), hold=hold)
+            case 7 | 8:
+                numbers = dict.fromkeys(("expiry", "priority", "earliest_start"), 60.0 + now)
+                numbers[draw.choice(list(numbers))] = draw.choice(NUMBERS)
+                ends = draw.sample(sites, 2)
+                event = E.TaskArrived(now - late, draw.choice(NAMES), *ends, **numbers)
+                if None in numbers.values():  # a log says of it what it says of no end
+                    dispatcher.feed(event, number=number)
+                else:
+                    told.append(event)
+                    dispatcher.feed(event, hold=hold, number=number)
+            case _:
+                makers = ERRAND_MAKERS if has_errands else MAKERS
+                maker = makers[draw.choice((0, 0, 0, *range(len(makers))))]
+                own = (f"v{draw.randrange(3)}",) if has_errands else ()
+                told.append(maker(now - late, k, *own, draw.choice(sites)))
+                dispatcher.feed(told[-1], hold=hold, number=number)
+
+
 def quiet(name):
     """A record of DMH whose vehicles never break down."""
     instance = load_instance(name)
@@ -108,7 +133,7 @@ def quiet(name):
 def tell_task(task):
     """The arrival of a task of the slow simulator."""
     own = task.expiry, task.handling, task.demand, task.priority
-    return TaskArrived(task.arrival, task.name, task.pickup, task.delivery, *own)
+    return E.TaskArrived(task.arrival, task.name, task.pickup, task.delivery, *own)
 
 
 class EventLog(naive.NaiveEpisode):
@@ -126,13 +151,13 @@ class EventLog(naive.NaiveEpisode):
         now = float(self.time)
         for name, vehicle, (status, site) in zip(self._names, self._vehicles, before, strict=True):
             if status != naive.BROKEN and vehicle.status == naive.BROKEN:
-                self.events.append(VehicleBroke(now, name))
+                self.events.append(E.VehicleBroke(now, name))
             elif status == naive.BROKEN and vehicle.status == naive.IDLE:
-                self.events.append(VehicleRepaired(now, name))
+                self.events.append(E.VehicleRepaired(now, name))
             elif status == naive.WORKING and vehicle.status == naive.IDLE:
-                self.events.append(VehicleIdle(now, name, vehicle.site))
+                self.events.append(E.VehicleIdle(now, name, vehicle.site))
             elif vehicle.site != site:
-                self.events.append(VehiclePassed(now, name, vehicle.site))
+                self.events.append(E.VehiclePassed(now, name, vehicle.site))
         arrived = self._tasks[len(self._tasks) - waiting : len(self._tasks) - len(self._to_arrive)]
         for task in arrived:
             self.events.append(tell_task(task))
@@ -150,23 +175,23 @@ def play_reckoned(dispatcher, instance, start=0.0, until=math.inf, breaks=()):
         for k, row in enumerate(rows)
     ]
     for time, name in breaks:
-        heap.append((time, len(heap), VehicleBroke(start + time, name)))
-        heap.append((time + 200.0, len(heap), VehicleRepaired(start + time + 200.0, name)))
+        heap.append((time, len(heap), E.VehicleBroke(start + time, name)))
+        heap.append((time + 200.0, len(heap), E.VehicleRepaired(start + time + 200.0, name)))
     heapq.heapify(heap)
     ends, carries, decided = {row["task"]: row["delivery"] for row in rows}, {}, []
     while heap and heap[0][0] <= until:
         now = heap[0][0]
         while heap and heap[0][0] == now:
             event = heapq.heappop(heap)[2]
-            if isinstance(event, VehicleIdle) and carries.pop(event.vehicle, None) is not event:
+            if isinstance(event, E.VehicleIdle) and carries.pop(event.vehicle, None) is not event:
                 continue
-            if isinstance(event, VehicleBroke):
+            if isinstance(event, E.VehicleBroke):
                 carries.pop(event.vehicle, None)
             dispatcher.feed(event)
         for made in dispatcher.decide(start + now):
             decided.append((now, *made))
             time = math.ceil(made.finish - start - 1e-3)
-            event = VehicleIdle(start + time, made.vehicle, ends[made.task])
+            event = E.VehicleIdle(start + time, made.vehicle, ends[made.task])
             carries[made.vehicle] = event
             heapq.heappush(heap, (time, len(rows) + 9 + len(decided), event))
     return decided
@@ -177,4 +202,4 @@ def tell_row(row, at, start=0.0):
     own, due = start + at, row["arrival_time"] + row["expiry_time"] - at
     ends, later = (row["pickup"], row["delivery"]), row["arrival_time"] + start
     more = {"demand": row["demand"], "earliest_start": None if later == own else later}
-    return TaskArrived(own, row["task"], *ends, due, **more)
+    return E.TaskArrived(own, row["task"], *ends, due, **more)

@@ -2,6 +2,8 @@
 
 from itertools import pairwise
 
+from worlds import make_task
+
 from acerl_np import Instance, Layout, load_instance
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -23,14 +25,8 @@ def make_instance(names=("a", "b", "c", "d"), **more):
         ],
     }
     rows = [
-        {
-            "task": f"{names[3]}{k}",
-            "pickup": names[k % 4],
-            "delivery": names[(k + 2) % 4],
-            "arrival_time": 8.5 * k,
-            "expiry_time": 31.3,
-            "handling_time": 2.5 * (k % 2),
-        }
+        make_task(f"{names[3]}{k}", names[k % 4], names[(k + 2) % 4], 8.5 * k, 31.3)
+        | {"handling_time": 2.5 * (k % 2)}
         for k in range(9)
     ]
     return Instance.from_rows("small", Layout.from_dict(layout), rows, **more)

@@ -1,6 +1,7 @@
 """Tables written for tests of records, and what every refusal of a file must be."""
 
 import csv
+import json
 import re
 from pathlib import Path
 
@@ -21,6 +22,10 @@ def read_rows(source):
     """The rows of a CSV file, or of a text of several lines, by the names of the header."""
     text = source if "\n" in str(source) else Path(source).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
+
+
+def read_config(folder="run"):
+    return json.loads(Path(folder, "config.json").read_text())
 
 
 def check_message(error, path, fragments):

@@ -1,10 +1,8 @@
-"""The program as users call it: real processes, files, exit statuses, one-line errors."""
+"""The program as users call it: its doors, its help, evaluations, and what is compiled ahead."""
 
 from __future__ import annotations
 
-import csv
 import json
-import os
 import runpy
 import subprocess
 import sys
@@ -17,56 +15,37 @@ from tables_and_refusals import HEADER, read_rows, write
 
 import acerl_np
 from acerl_np.commands.main import COMMANDS
+from acerl_np.problem.records import write_record
 from acerl_np.support import machine_code
 
 SMALL = ["--generations", "3", "--population", "8", "--hidden", "6", "--trials", "2"]
 
-needs_jit = pytest.mark.skipif(
-    numba.config.DISABLE_JIT, reason="processes of their own are tested with compiled kernels"
-)
-
-
-def call(*words: str, cwd: Path, module: str = "acerl_np") -> tuple[int, str, str]:
-    root = str(Path(acerl_np.__file__).parent.parent)
-    path = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
-    found = subprocess.run(
-        [sys.executable, "-m", module, *words],
-        cwd=cwd,
-        env={**os.environ, "PYTHONPATH": path},
-        text=True,
-        capture_output=True,
-        timeout=300,
-    )
-    return found.returncode, found.stdout, found.stderr
-
-
-@needs_jit
-def test_train_writes_everything_and_shows_the_paper_beside_it(tmp_path):
-    status, out, err = call(*SMALL, "--out", "run", cwd=tmp_path, module="acerl_np.train")
-    assert status == 0, err
-    # A picture, too, where matplotlib is installed.
-    run = tmp_path / "run"
-    written = {"policy.npz", "run.npz", "config.json", "curves.csv", "history.csv", "results.csv"}
-    assert {path.name for path in run.iterdir()} - {"curves.png"} == written
-    line = next(line for line in out.splitlines() if line.startswith("DMH-01"))
-    assert line.split()[-2:] == ["1797.8", "29.5"]
-    assert "generation 3/3" in err and "within limit" in err and "left" in err
-    rows = read_rows(run / "history.csv")
-    assert [row["generation"] for row in rows] == ["1", "2", "3"]
-    assert sum(int(rows[0][f"DMH-{k:02d}"]) for k in range(1, 9)) == 8
-    assert json.loads((run / "config.json").read_text())["config"]["population"] == 8
-    assert acerl_np.Policy.load(run / "policy.npz").hidden == (6,)
+needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="trains and compiles ahead")
 
 
 @needs_jit
 def test_both_doors_are_one_program(empty, monkeypatch, capsys):
+    """It writes everything, and shows the paper's figures beside it."""
     for module, words, folder in (("acerl_np.train", [], "a"), ("acerl_np", ["train"], "b")):
         # Imported already, it would run again with a warning.
         monkeypatch.delitem(sys.modules, "acerl_np.train", raising=False)
-        monkeypatch.setattr(sys, "argv", [module, *words, *SMALL, "--quiet", "--out", folder])
+        monkeypatch.setattr(sys, "argv", [module, *words, *SMALL, "--out", folder])
         with pytest.raises(SystemExit) as caught:
             runpy.run_module(module, run_name="__main__", alter_sys=True)
-        assert caught.value.code == 0, capsys.readouterr().err
+        out, err = capsys.readouterr()
+        assert caught.value.code == 0, err
+        line = next(line for line in out.splitlines() if line.startswith("DMH-01"))
+        assert line.split()[-2:] == ["1797.8", "29.5"]
+        assert "generation 3/3" in err and "within limit" in err and "left" in err
+        # A picture, too, where matplotlib is installed.
+        written = {"policy.npz", "run.npz", "config.json", "curves.csv", "history.csv"}
+        found = {path.name for path in Path(folder).iterdir()} - {"curves.png"}
+        assert found == {"results.csv", *written}
+    rows = read_rows("a/history.csv")
+    assert [row["generation"] for row in rows] == ["1", "2", "3"]
+    assert sum(int(rows[0][f"DMH-{k:02d}"]) for k in range(1, 9)) == 8
+    assert json.loads(Path("a/config.json").read_text())["config"]["population"] == 8
+    assert acerl_np.Policy.load("a/policy.npz").hidden == (6,)
     assert Path("a/policy.npz").read_bytes() == Path("b/policy.npz").read_bytes()
 
 
@@ -170,10 +149,9 @@ def test_evaluate_writes_every_task_of_trials_that_differ(empty, run):
 
 @needs_jit
 def test_references_of_own_records_join_the_table(empty, run):
-    rows = acerl_np.load_instance("DMH-01").rows()[:4]
-    write(
-        Path("own.csv"), HEADER, *(",".join(str(row[x]) for x in HEADER.split(",")) for row in rows)
-    )
+    source = acerl_np.load_instance("DMH-01")
+    own = acerl_np.Instance.from_rows("own", source.layout, source.rows()[:4])
+    write_record(own, Path("own.csv"))
     run("hindsight own.csv --layout dmh --effort 0.001 --out best.json")
     words = "evaluate EDD Static own.csv --fit own.csv --layout dmh --format json --trials 2"
     assert json.loads(run(words).out)[-1]["policy"].startswith("Static")
@@ -189,8 +167,7 @@ def test_references_of_own_records_join_the_table(empty, run):
     for more in ("--cost-limit 40", "--breakdowns none"):
         assert missing in run(f"{words} --references best.json {more}").err.splitlines()
     stored = json.loads(Path("best.json").read_text())
-    content = acerl_np.load_instance("DMH-01").content_hash
-    stored["references"][0] |= {"content_hash": content, "cost_limit": 3}
+    stored["references"][0] |= {"content_hash": source.content_hash, "cost_limit": 3}
     Path("best.json").write_text(json.dumps(stored))
     found = run("evaluate EDD DMH-01 --trials 1 --format json --references best.json")
     assert "best.json" not in found.err
@@ -218,9 +195,6 @@ def test_perturbed_suites_are_what_the_command_makes(empty, run):
     assert len(made) == 48
     for path in made:
         assert path.read_text() == (bundled / path.name).read_text()
-
-
-PAST = "task,vehicle,start\n" + "".join(f"task_{k},v{k % 3},{k}\n" for k in range(30))
 
 
 @needs_jit
@@ -254,55 +228,13 @@ def test_what_takes_time_is_compiled_ahead(empty, run, monkeypatch):
 def test_a_replay_compiles_nothing_that_was_not_compiled_ahead(empty, run):
     from acerl_np.kernels.baselines import play_assignments
 
-    Path("past.csv").write_text(PAST)
+    rows = (f"task_{k},v{k % 3},{k}" for k in range(30))
+    write(Path("past.csv"), "task,vehicle,start", *rows)
     acerl_np.warm_up("replay")
     ahead = list(play_assignments.signatures)
     assert len(ahead) == 1
     assert run("records replay DMH-01 --past past.csv").err == ""
     assert play_assignments.signatures == ahead
-
-
-@needs_jit
-@pytest.mark.long
-def test_replays_are_compiled_once(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    (tmp_path / "past.csv").write_text(PAST)
-    words = ["records", "replay", "DMH-01", "--past", "past.csv"]
-    errors = [call(*words, cwd=tmp_path)[2] for _ in range(2)]
-    assert errors == ["acerl_np: compiling kernels, once on this machine (10 to 40 s) ...\n", ""]
-    # What a part compiles is what its use needs.
-    program = "import acerl_np, acerl_np.support.machine_code as m; acerl_np.warm_up('replay'); "
-    program += "print(m.count_compiled())"
-    shown = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert shown.stdout == "0\n"
-    with pytest.raises(acerl_np.InputError, match="part: read all; expected one of training"):
-        acerl_np.warm_up("all")
-
-
-@pytest.mark.slow
-@needs_jit
-def test_an_interrupted_study_goes_on_where_it_stopped(empty, run):
-    words = "experiments comparison --seeds 2 --trials 1 --generations 1 --rivals none --threads 1"
-    words = f"{words} --out study --format json"
-    tables = json.loads(run(words).out)
-    runs = sorted(Path("study/runs").iterdir())
-    kept = runs[0].stat().st_mtime_ns
-    runs[1].unlink()
-    again = json.loads(run(words).out)
-    assert sorted(Path("study/runs").iterdir()) == runs and len(runs) == 2
-    assert runs[0].stat().st_mtime_ns == kept
-    # The time that a training took is its own; that of the table is the last one.
-    assert again[:-1] == tables[:-1]
-    names = [item["table"].removeprefix("comparison-") for item in tables]
-    assert names == ["train", "train-spread", "test", "test-spread", "times"]
-    expected = {f"comparison-{name}.{suffix}" for name in names for suffix in ("csv", "md")}
-    expected |= {f"comparison-{kind}.csv" for kind in ("curves", "history", "sampler")}
-    assert {path.name for path in Path("study").iterdir()} == {"runs", *expected}
-    header, *rows = csv.reader(Path("study/comparison-train.csv").read_text().splitlines())
-    assert len(tables[0]["rows"]) == len(rows) and list(tables[0]["rows"][0]) == header
 
 
 def test_importing_changes_nothing_and_is_quick_to_find_names():

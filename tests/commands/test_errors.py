@@ -12,6 +12,7 @@ from acerl_np.support.workers import MAX_THREADS
 DATA = Path(__file__).parents[1] / "data"
 IMPORT = "floor import hall.json --out l.json"
 JUDGED = "DMH-01 --trials 1"
+FLEET = "floor fleet supply-loop --vehicles 2 --out l.json"
 
 GENERAL = {
     "": "the following arguments are required: COMMAND",
@@ -22,6 +23,11 @@ GENERAL = {
     "train --generation 3": "unrecognized arguments: --generation",
     "train --hidden 12,x": "read '12,x'; expected sizes such as 128,128",
     "train --suite dmh-tran": "; did you mean 'dmh-train'?",
+    "train --hold-out=half": "read 'half'; expected a share such as 0.25, or none",
+    "train --hold-out=0": "--hold-out: read 0.0; expected a share above 0 and below 1, or none",
+    "train --hold-out=1": "--hold-out: read 1.0; expected a share",
+    "train --hold-out=-1": "--hold-out: read -1.0; expected a share",
+    "train --hold-out=nan": "--hold-out: read nan; expected a share",
     "train --preset bets": "did you mean 'best'? (see acerl-np train --help)",
     "train DMH-01 DMH-01": "instance 'DMH-01' is given twice",
     "train DMH-01 --suite dmh-train": "expected one of the two",
@@ -48,6 +54,7 @@ GENERAL = {
     "hindsight DMH-01 --effort 0": "--effort: read 0.0",
     "experiments comparison --seeds 0": "--seeds: read 0",
     "experiments nothing": "invalid choice: 'nothing'",
+    "experiments ablation --out bad.csv/below": "make the folder: not a directory",
     "policy": "the following arguments are required: ACTION",
     "policy show missing.npz": "expected a file, found nothing",
     "records replay week.csv next.csv --past past.csv": "--past: read 1 files of "
@@ -123,9 +130,16 @@ RECORDS = {
     "records check": "nothing to work on",
     "records check --breakdowns none": "--breakdowns: given without records",
     "records check DMH-01 --breakdowns none.csv": "none.csv: expected a file, found nothing",
+    "records check week.csv --layout dmh --format json": "unknown site 'A'",
+    "records convert week.csv --out a.csv --write-mapping ./a.csv": "another option writes, too",
     "records check none.csv": "none.csv: no such task record",
     "records check week.csv --split shift": "a pause in seconds",
     "records replay DMH-01 --past none.csv": "none.csv: expected a file, found nothing",
+    "records replay --audit none.jsonl": "--layout: missing",
+    "records replay --audit none.jsonl --layout dmh": "none.jsonl: expected a file",
+    "records replay --audit none.jsonl --layout dmh --due 9": "--due: given with",
+    "records replay past.csv --audit none.jsonl --layout dmh": "read 1 files and --audit",
+    "records replay": "read 0 files; expected assignments or --audit LOG",
     "records replay --past none.csv": "--past: read 1 files of assignments for 0 records",
 }
 
@@ -162,6 +176,34 @@ FLOOR = {
     "floor check cross-asles": "; did you mean 'cross-aisles'?",
     "floor check hall.json": 'hall.json: "metaInformation": unknown key',
     "floor show dmh --out floor.txt": "floor.txt: ends in 'txt'; expected a picture's name in png, svg",
+}
+
+RATES = "idle=1,empty=3,loaded=7,charge=10"
+BATTERY = {
+    "--battery capacity=10,empt=3": "--battery",
+    "--battery capacity=1e3": "argument --battery: read capacity=1e3; expected KEY=N",
+    "--battery idle=1": "--battery.capacity: missing",
+    f"--battery capacity=9000,{RATES}": "battery: no chargers; expected at least one",
+    f"--battery capacity=9000,{RATES} --battery-hours 1 --charge-minutes 9": "and no --battery",
+    "--battery-hours 1": "expected --charge-minutes beside it",
+    "--chargers oven": "--chargers: read 'oven'; expected sites, nodes or stations",
+    "--chargers park:0": "--chargers: read 'park:0'",
+    "--chargers park rack-1 park": "chargers[2].site: 'park' again",
+    "--parking before=1": '--parking."before": unknown key; expected one of after',
+    "--parking after=-1": "--parking.after: read -1; expected a whole number from 0",
+}
+
+WHATIF = {
+    "week.csv": "nothing is to be another; expected some of --vehicles, --demand, --speed,",
+    "--vehicles 1": "nothing to work on; expected task records or --suite",
+    "week.csv --vehicles 0": "vehicles: read 0; expected a whole number from 1 to 1,000",
+    "week.csv --vehicles 3:x": "argument --vehicles: read 3:x; expected values such as 3:8",
+    "week.csv --vehicles 3 --target late>2%": "target: read late>2%; expected a measure below",
+    "week.csv --vehicles 3 --picture a.jpg": "a.jpg: ends in 'jpg'; expected a picture's name",
+    "week.csv --vehicles 3 --picture week.csv": "week.csv: ends in 'csv'",
+    "week.csv --breakdown-rate 2": "breakdown_rate: read 2 on a floor without random breakdowns",
+    "Static week.csv --vehicles 3": "Static: goes by the vehicles of one fleet",
+    "week.csv week.csv --vehicles 3": "instance 'week' is given twice",
 }
 
 REPLAY = {
@@ -242,6 +284,8 @@ WRONG = {
     **{"general": GENERAL, "random": RANDOM, "seeds": SEEDS, "rivals": RIVALS, "records": RECORDS},
     **{"floor": FLOOR, "replay": REPLAY, "everywhere": everywhere},
     "export": {f"floor check layout.json exported.csv {words}": EXPORT[words] for words in EXPORT},
+    "whatif": {f"whatif {words}": WHATIF[words] for words in WHATIF},
+    "battery": {f"{FLEET} {words}": BATTERY[words] for words in BATTERY},
     "lookahead": {f"evaluate {words} {JUDGED}": LOOKAHEAD[words] for words in LOOKAHEAD},
 }
 
@@ -279,16 +323,10 @@ def test_what_cannot_be_drawn_is_refused_in_a_line(files, run):
     assert find_unsaid(run, {f"plot {words}": PLOT[words] for words in PLOT}) == {}
 
 
-def test_without_matplotlib_the_extra_is_named(files, run, monkeypatch):
-    for name in ("matplotlib", "matplotlib.figure"):
+def test_an_extra_that_is_missing_is_named(files, run, monkeypatch):
+    for name in ("matplotlib", "matplotlib.figure", "tensorboardX"):
         monkeypatch.setitem(sys.modules, name, None)
     words = ["floor show dmh --out a.png", "plot curves run", "plot gantt EDD DMH-01"]
-    words.append("plot compare EDD")
-    assert find_unsaid(run, dict.fromkeys(words, "pip install 'acerl_np[plot]'")) == {}
-
-
-def test_an_unwritable_folder_is_refused(files, run):
-    train, ablation = "train DMH-01 --generations 0", "experiments ablation"
-    cases = {f"{train} --out bad.csv/below": "bad.csv/below: cannot be written: not a dir"}
-    cases[f"{ablation} --out bad.csv/below"] = "make the folder: not a directory"
+    cases = dict.fromkeys([*words, "plot compare EDD"], "pip install 'acerl_np[plot]'")
+    cases["train week.csv --tensorboard --out x"] = "pip install 'acerl_np[tensorboard]'"
     assert find_unsaid(run, cases) == {}

@@ -108,12 +108,8 @@ CASES = {
     "bad rows": Case(
         lines(
             *(HEADER, "t0,A,B,07:00,07:01", "t1,A-,Z,07:30,07:31", "t2,B,B,07:30,07:31"),
-            *(
-                "t3,B,C,07:30,07:10",
-                "t0,B,C,07:30,07:31",
-                "t4,B,C,07:30,07:31",
-                "t4,B,C,07:31,07:32",
-            ),
+            *("t3,B,C,07:30,07:10", "t0,B,C,07:30,07:31"),
+            *("t4,B,C,07:30,07:31", "t4,B,C,07:31,07:32"),
         ),
         "line 3  pickup ... did you mean 'A'? ... line 3  delivery ... unknown site 'Z' ... line 4 ... 'B' "
         "is also the pickup ... line 5  expiry_time ... 1200 s before the task's arrival ... line 6 ... 't0' "
@@ -188,7 +184,7 @@ PARTS = {
 
 
 @pytest.mark.parametrize("split", PARTS)
-def test_a_week_falls_into_records(folder, run, split):
+def test_a_week_falls_into_records(folder, run, split, monkeypatch):
     """Numbers of tasks may begin anew in each record."""
     (folder / "week.csv").write_bytes(lines(*WEEK))
     words = f"week.csv --layout layout.json --split {split}"
@@ -200,6 +196,11 @@ def test_a_week_falls_into_records(folder, run, split):
     assert [x.arrival.tolist() for x in own] == list(PARTS[split].values())
     read = acerl_np.load_records("week.csv", layout="layout.json", mapping="erp.toml")
     assert [x.content_hash for x in read] == [x.content_hash for x in own]
+    # Those of the standard input have plain names.
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines(*WEEK))))
+    run(f"records convert - --layout layout.json --split {split} --out plain")
+    names = sorted(x.name for x in (folder / "plain").iterdir())
+    assert names == [x.name.removeprefix("week-") for x in found]
     with pytest.raises(acerl_np.InputError, match="records by split"):
         acerl_np.load_instance("week.csv", layout="layout.json", mapping="erp.toml")
     out = run(
@@ -221,13 +222,6 @@ def test_a_file_is_parsed_once(folder, run, monkeypatch):
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     err = run("evaluate EDD erp.xlsx --layout layout.json --trials 1", 2).err
     assert "erp.xlsx: a workbook" in err and "'acerl_np[excel]'" in err
-
-
-def test_shifts_of_the_standard_input_have_plain_names(folder, run, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines(*WEEK))))
-    run("records convert - --layout layout.json --split day --out days")
-    names = sorted(x.name for x in (folder / "days").iterdir())
-    assert names == ["2024-05-06.csv", "2024-05-07.csv"]
 
 
 def test_causes_and_due_times_are_told(folder, run, capsys):
@@ -254,16 +248,9 @@ def test_past_assignments_of_the_same_export(folder, run):
     (folder / "past.csv").write_bytes(lines("TA-Nr;FTF;Beginn", "t0;v;0", "t1;w;30"))
     rows = (";".join(map(str, x)) for x in OURS)
     (folder / "in.csv").write_bytes(lines("TA-Nr;Von;Nach;Zeit;Frist", *rows))
-    columns = {
-        "task": "TA-Nr",
-        "vehicle": "FTF",
-        "start": "Beginn",
-        "pickup": "Von",
-        "delivery": "Nach",
-    }
-    columns |= {"arrival_time": "Zeit", "expiry_time": "Frist"}
-    text = "".join(f'{name} = "{own}"\n' for name, own in columns.items())
-    (folder / "erp.toml").write_text(f"[columns]\n{text}")
+    columns = ['task = "TA-Nr"', 'vehicle = "FTF"', 'start = "Beginn"', 'pickup = "Von"']
+    columns += ['delivery = "Nach"', 'arrival_time = "Zeit"', 'expiry_time = "Frist"']
+    (folder / "erp.toml").write_text("\n".join(["[columns]", *columns]))
     words = "records replay in.csv --past past.csv --layout layout.json --mapping erp.toml"
     assert "in" in run(words).out
     text = 'mapping = "erp.toml"\ntasks = ["in.csv"]\nlayout = "layout.json"\n'
@@ -328,11 +315,3 @@ def test_what_a_file_does_not_tell_is_asked_for_and_kept_in_the_mapping(folder, 
     main([*check, "--columns", "handling_time=Handlingzeit", "--handling", "12"])
     found = capsys.readouterr()
     assert "  16 s a task" in found.out and "columns ignored" not in found.err
-
-
-def test_faults_of_a_file_without_a_record_are_told_programs(folder, run):
-    (folder / "in.csv").write_bytes(lines(*PLAIN))
-    words = "records convert in.csv --layout layout.json --out new.csv --write-mapping ./new.csv"
-    assert "another option writes, too" in run(words, 2).err
-    (folder / "in.csv").write_bytes(lines(HEADER, "t0,A,nowhere,0,1"))
-    assert "nowhere" in run("records check in.csv --layout layout.json --format json", 2).err

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tables_and_refusals import read_rows
 from worlds import make_task
 
 import acerl_np
@@ -50,13 +50,7 @@ START = "--start Park --speed 2 --capacity 8"
 ALONE = "--from lif --vehicles 2 --start pick --layout-id ground"
 IMPORTS = [
     # Truck-1: 12 m to the pickup; 9.5 m at 1 m/s and 12 m at 0.3 m/s to the delivery.
-    (
-        PLANT,
-        "",
-        "Truck-1 P1 1.0 0.0, Truck-2 Park 1.5 0.0",
-        "Inbound Outbound",
-        12 + 9.5 + 12 / 0.3,
-    ),
+    (PLANT, "", "Truck-1 P1 1.0 0.0, Truck-2 Park 1.5 0.0", "Inbound Outbound", 61.5),
     (PLANT, START, "Truck-1 Park 2.0 8.0, Truck-2 Park 2.0 8.0", "Outbound Inbound", None),
     # From where it stands over the arc to the delivery.
     (HALL, ALONE, "v1 pick 1.0 0.0, v2 pick 1.0 0.0", "pick drop", 5 * np.pi + np.hypot(10, 10)),
@@ -67,11 +61,18 @@ IMPORTS = [
 def test_imported_layouts_are_loaded_checked_shown_and_played(
     empty, run, file, words, fleet, ends, seconds
 ):
-    captured = run(f"floor import {file} {words} --out layout.json")
-    assert captured.out.startswith("layout.json: ") and captured.out.endswith("2 vehicles\n")
-    lines = captured.err.splitlines()
-    assert lines and all(line.startswith(f"{file}: warning: ") for line in lines)
+    # A line stays a line whatever the file is called.
+    write("new\nline", Path(file).read_text())
+    shown = []
+    for source, out in ((file, "layout.json"), ("new\nline", "new\nlayout.json")):
+        captured = run(["floor", "import", source, *words.split(), "--out", out])
+        assert captured.out.count("\n") == 1 and captured.out.endswith("2 vehicles\n")
+        shown = captured.err.splitlines()
+        assert shown and all(": warning: " in line for line in shown)
+    assert Path("layout.json").read_bytes() == Path("new\nlayout.json").read_bytes()
+    run(["floor", "check", "new\nlayout.json"])
     layout = acerl_np.load_layout("layout.json")
+    assert acerl_np.Layout.from_dict(layout.to_dict()).to_dict() == layout.to_dict()
     found = (f"{v.id} {v.start} {v.speed} {v.capacity}" for v in layout.vehicles)
     assert ", ".join(found) == fleet
     pickup, delivery = ends.split()
@@ -150,20 +151,6 @@ def test_chargers_and_places_at_dead_ends_are_left_out(empty, run):
     assert [x.site for x in (*layout.chargers, *layout.parking.places)] == ["Dock", "c"]
 
 
-def test_one_import_gives_the_same_bytes_twice(empty, run):
-    for name in ("a.json", "b.json"):
-        run(["floor", "import", PLANT, "--out", name])
-    assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
-    data = json.loads(Path("a.json").read_text())
-    assert acerl_np.Layout.from_dict(data).to_dict() == data
-    # A line stays a line whatever the file is called.
-    write("new\nline.xml", Path(PLANT).read_text())
-    captured = run(["floor", "import", "new\nline.xml", "--out", "two\nlines.json"])
-    assert captured.out.count("\n") == 1
-    assert all(": warning: " in line for line in captured.err.splitlines())
-    run(["floor", "check", "two\nlines.json"])
-
-
 def test_what_cannot_be_reached_is_listed(empty, run):
     # a and b are joined both ways, c is a dead end, d is cut off.
     write("l.json", make_layout([("a", "b", False), ("b", "c", True)], sites="abcd"))
@@ -223,11 +210,9 @@ def test_the_load_of_records_is_told(empty, run):
         "now: this fleet cannot keep up with these records",
         "calm: 7 tasks in 420 s, offered load 0.62 (0.33 without approaches)",
     ]
-
-
-def test_bundled_records_are_checked_by_name(run):
+    # Bundled ones are told by name.
     found = re.search(r"DMH-01: 30 tasks in 1859 s, (.*)", run("floor check dmh DMH-01").out)
-    [row] = csv.DictReader(run("records check DMH-01 --format csv").out.splitlines())
+    [row] = read_rows(run("records check DMH-01 --format csv").out)
     load, loaded = float(row["offered_load"]), float(row["offered_load_without_approaches"])
     assert found[1] == f"offered load {load:.2f} ({loaded:.2f} without approaches)"
 
@@ -293,8 +278,10 @@ def test_a_picture_is_drawn(empty, run):
         assert Path(name).read_bytes().startswith(start)
 
 
-RATES = "idle=1,empty=3,loaded=7,charge=10"
 PLUG = '<locationType name="Plug"><allowedOperation name="Charge"/></locationType>'
+
+
+RATES = "idle=1,empty=3,loaded=7,charge=10"
 
 
 def test_batteries_chargers_and_parking_places_are_given(empty, run):
@@ -341,33 +328,10 @@ def test_a_record_is_set_against_the_time_to_charge(empty, run):
         "day: this fleet cannot keep up while it charges",
     ]
     assert "need more than a full battery" in run("records check day.csv --layout l.json").out
-    [row] = csv.DictReader(
-        run("records check day.csv --layout l.json --format csv").out.splitlines()
-    )
+    [row] = read_rows(run("records check day.csv --layout l.json --format csv").out)
     assert float(row["charging_share"]) == float(row["slots_needed"]) / 2 > 0.5
     assert (row["slots"], row["beyond_battery"]) == ("1", "0")
+    run("floor fleet supply-loop --vehicles 2 --chargers rack-1 --out charger.json")
+    assert not any(acerl_np.load_layout("charger.json").batteries)
     bare = run("records check day.csv --layout supply-loop").out
     assert "battery" not in bare and "slots" not in bare
-
-
-def test_what_no_battery_is_is_refused_in_a_line(empty, run):
-    for words, said in (
-        ("--battery capacity=10,empt=3", "--battery"),
-        ("--battery capacity=1e3", "argument --battery: read capacity=1e3; expected KEY=N"),
-        ("--battery idle=1", "--battery.capacity: missing"),
-        (f"--battery capacity=9000,{RATES}", "battery: no chargers; expected at least one"),
-        (
-            f"--battery capacity=9000,{RATES} --battery-hours 1 --charge-minutes 9",
-            "and no --battery",
-        ),
-        ("--battery-hours 1", "expected --charge-minutes beside it"),
-        ("--chargers oven", "--chargers: read 'oven'; expected sites, nodes or stations"),
-        ("--chargers park:0", "--chargers: read 'park:0'"),
-        ("--chargers park rack-1 park", "chargers[2].site: 'park' again"),
-        ("--parking before=1", '--parking."before": unknown key; expected one of after'),
-        ("--parking after=-1", "--parking.after: read -1; expected a whole number from 0"),
-    ):
-        err = run(f"floor fleet supply-loop --vehicles 2 --out l.json {words}", 2).err
-        assert said in err.splitlines()[-1]
-    run("floor fleet supply-loop --vehicles 2 --chargers rack-1 --out l.json")
-    assert not any(acerl_np.load_layout("l.json").batteries)

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import numba
 import pytest
-from tables_and_refusals import list_unrefused, read_rows
+from tables_and_refusals import list_unrefused, read_config, read_rows
 
 import acerl_np
 from acerl_np.support.errors import InputError
@@ -18,10 +18,6 @@ from acerl_np.warm import PARTS
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 
 TINY = "--population 2 --hidden 2 --quiet"
-
-
-def read_config(path):
-    return json.loads(Path(path, "config.json").read_text())
 
 
 # Files of options
@@ -105,8 +101,17 @@ def test_a_run_is_repeated_by_its_config_json(folder, run, words):
 
 @needs_jit
 def test_several_seeds_are_repeated_by_their_config_json(folder, run):
-    run(f"train DMH-01 --generations 1 {TINY} --trials 0 --seeds 1:2 --out all")
-    again = "train --config all/config.json --trials 0 --quiet --processes 1"
+    """They are judged with the horizon."""
+    words = (
+        f"train week.csv --generations 1 {TINY} --trials 2 --horizon 10 --processes 1 --seeds 1:2"
+    )
+    run(f"{words} --out all")
+    policy = acerl_np.load_policy("all/seed1/policy.npz")
+    trials = acerl_np.evaluate_policy(
+        policy, acerl_np.load_instance("week.csv"), trials=2, horizon=10.0
+    )
+    assert trials.unfinished == 2 and read_rows("all/summary.csv")[0]["makespan"] == "nan"
+    again = "train week.csv --config all/config.json --trials 0 --quiet --processes 1"
     run(f"{again} --out more --seeds 1:3")
     assert read_config("more") == read_config("all") | {"seeds": [1, 2]}
     run(f"{again} --out one --seed 1")
@@ -118,9 +123,6 @@ def test_files_of_own_records_are_named_beside_a_config_json(folder, run):
     run(f"train week.csv next.csv --generations 0 {TINY} --trials 0 --out run")
     err = run("train --config run/config.json --out two", 2).err
     assert "the run was of week, next, whose files it does not name; expected TASKS as well" in err
-
-
-def test_a_config_json_that_lacks_an_option_is_refused(folder, run):
     config = {"config": {"form": "network", "knowledge": None}, "instances": {"week": ""}}
     Path("old.json").write_text(json.dumps(config))
     err = run("train week.csv --config old.json --print-config", 2).err
@@ -142,18 +144,6 @@ def test_an_algorithm_of_train_is_the_command_rivals(folder, run):
 
 
 # What is judged, and how long it takes
-
-
-@needs_jit
-def test_seeds_are_judged_with_the_horizon(folder, run):
-    words = (
-        f"train week.csv --generations 1 {TINY} --trials 2 --horizon 10 --processes 1 --seeds 0:1"
-    )
-    run(f"{words} --out all")
-    policy = acerl_np.load_policy("all/seed0/policy.npz")
-    instance = acerl_np.load_instance("week.csv")
-    assert acerl_np.evaluate_policy(policy, instance, trials=2, horizon=10.0).unfinished == 2
-    assert read_rows("all/summary.csv")[0]["makespan"] == "nan"
 
 
 @needs_jit
@@ -185,16 +175,41 @@ def test_a_decision_takes_as_long_as_its_workers_took(folder, run, processes, mo
 
 
 @needs_jit
-def test_several_tables_are_one_of_csv(folder, run):
-    words = "experiments leave-one-out --seeds 1 --trials 1 --generations 1 --threads 1 --out study --format"
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("leave-one-out --seeds 1", [*(f"{k:02}" for k in range(1, 9)), "unseen"]),
+        pytest.param(
+            "comparison --rivals none --seeds 2",
+            ["train", "train-spread", "test", "test-spread", "times"],
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_an_interrupted_study_goes_on_where_it_stopped(folder, run, words, names):
+    """And its several tables are one of CSV."""
+    study = words.split()[0]
+    words = f"experiments {words} --trials 1 --generations 1 --threads 1 --out study --format"
     documents = json.loads(run(f"{words} json").out)
+    assert [item["table"] for item in documents] == [f"{study}-{name}" for name in names]
+    runs = sorted(Path("study/runs").iterdir())
+    kept = runs[0].stat().st_mtime_ns
+    runs[1].unlink()
     rows = read_rows(run(f"{words} csv").out)
-    assert len(documents) > 1 and len(rows) == sum(len(item["rows"]) for item in documents)
+    assert sorted(Path("study/runs").iterdir()) == runs
+    assert runs[0].stat().st_mtime_ns == kept
+    written = {f"{study}-{name}.{suffix}" for name in names for suffix in ("csv", "md")}
+    written |= {f"{study}-{kind}.csv" for kind in ("curves", "history", "sampler")}
+    assert {path.name for path in Path("study").iterdir()} == {"runs", *written}
+    shown = read_rows(Path("study", f"{study}-{names[0]}.csv"))
+    assert [list(row) for row in documents[0]["rows"]] == [list(row) for row in shown]
     expected = [(item["table"], row) for item in documents for row in item["rows"]]
     for found, (table, row) in zip(rows, expected, strict=True):
         assert found["table"] == table
         for name, value in row.items():
-            assert found[name] == ("" if value is None else str(value)), name
+            # The time that a training took is its own; that of the table is the last one.
+            text = "" if value is None else str(value)
+            assert table.endswith("times") or found[name] == text, name
 
 
 # Names of records and of past assignments

@@ -23,10 +23,7 @@ RIVAL = "--steps 50 --trials 0 --quiet --set look_every=1000"
 WRITES = {
     "floor import plant.xml --out OUT": ("made.json", "plant.xml"),
     "records convert week.csv --out OUT": ("made.csv", "week.csv"),
-    "records replay week.csv --past past.csv --schedule-csv OUT": (
-        "made.csv",
-        "past.csv week.csv",
-    ),
+    "records replay week.csv --past past.csv --schedule-csv OUT": ("made.csv", "past.csv week.csv"),
     "evaluate run/policy.npz EDD Static week.csv --fit next.csv --past past.csv --references best.json "
     "--trials 1 --trials-csv OUT": ("made.csv", "run/policy.npz next.csv past.csv best.json"),
     "evaluate EDD week.csv --past past.csv --trials 1 --tasks-csv OUT": ("made.csv", "past.csv"),

@@ -107,9 +107,6 @@ def test_a_training_leaves_a_picture_of_its_curves(empty, run):
     words = [*TRAIN, "--seeds", "0:2", "--quiet", "--out", "two"]
     assert "picture two/curves.png" in run(words).out
     assert Path("two/curves.png").read_bytes().startswith(PNG)
-    facts = json.loads(Path("two/config.json").read_text())
-    assert facts["seeds"] == [0, 1] and len(facts["instances"]) == 8
-    assert facts["config"]["population"] == 8
 
 
 @needs_jit

@@ -50,8 +50,9 @@ def test_what_a_feature_is_worth_is_what_the_policy_is_without_it(records):
     assert found.n_records == 10
     whole = acerl_np.evaluate_policy(policy, copies, trials=1)
     assert found.value == whole.makespan.mean() and found.satisfied == whole.satisfied
+    parts = {part.name: part for part in found.parts}
     for name in WEIGHTS:
-        part = next(part for part in found.parts if part.name == name)
+        part = parts[name]
         without = make_policy(**{**WEIGHTS, name: 0.0})
         trials = acerl_np.evaluate_policy(without, copies, trials=1)
         assert part.weight == WEIGHTS[name]
@@ -60,8 +61,7 @@ def test_what_a_feature_is_worth_is_what_the_policy_is_without_it(records):
     spans = [part.value for part in found.parts]
     assert spans == sorted(spans, reverse=True) and spans[0] > found.value
     # One without a weight is not missed.
-    idle = next(part for part in found.parts if part.name == "waiting")
-    assert (idle.weight, idle.value) == (0.0, found.value)
+    assert (parts["waiting"].weight, parts["waiting"].value) == (0.0, found.value)
 
 
 @needs_jit
@@ -87,10 +87,7 @@ def test_an_index_policy_is_shown(records, empty, run):
     assert spans == sorted(spans, reverse=True)
     header = "| feature | weight | makespan without | more | within without | effect |"
     assert header in run("policy show policy.npz --format markdown").out
-
-
-@needs_jit
-def test_without_records_nothing_is_played(empty, run):
+    # Without records nothing is played.
     make_policy().save("policy.npz")
     out = run("policy show policy.npz").out
     assert "origin: not known" in out and "makespan without" not in out
@@ -140,12 +137,9 @@ def test_rows_that_look_ahead_stand_beside_the_plain_ones(records, empty, run):
     assert re.search(r"^policy.npz, lookahead 2: .* ms a decision$", found.err, re.MULTILINE)
     words = "--history dmh-train --weights even --bases 2"
     table = read_rows(run(f"evaluate policy.npz std {judged} {words}").out)
-    assert list({row["policy"]: row for row in table})[:4] == [
-        "policy.npz",
-        "policy.npz, lookahead 2, even, 2 bases",
-        "STD",
-        "STD, lookahead 2, even",
-    ]
+    own = ["policy.npz", "policy.npz, lookahead 2, even, 2 bases"]
+    labels = [*own, "STD", "STD, lookahead 2, even"]
+    assert list({row["policy"]: row for row in table})[:4] == labels
 
 
 @needs_jit

@@ -15,7 +15,9 @@ from acerl_np.evaluation.tracing import trace_policy
 @pytest.fixture
 def network(folder):
     config = acerl_np.Config(generations=1, population=2, hidden=(4,))
-    acerl_np.ACERL([acerl_np.load_instance("week.csv")], config, seed=0).policy.save("net.npz")
+    Path("old").mkdir()
+    for name in ("net.npz", "old/net.npz"):
+        acerl_np.ACERL([acerl_np.load_instance("week.csv")], config, seed=0).policy.save(name)
 
 
 def read_runs(path):
@@ -40,6 +42,8 @@ def test_defaults_write_a_page_and_print_one_line(folder, run):
     [
         ("EDD week.csv", ["EDD"]),
         ("net.npz week.csv --greedy --against edd", ["net.npz", "EDD"]),
+        ("net.npz week.csv --against old/net.npz", ["net.npz", "old/net.npz"]),
+        ("old/net.npz week.csv", ["net.npz"]),
         ("past.csv week.csv --against EDD", ["past.csv", "EDD"]),
         ("EDD week.csv --against past.csv", ["EDD", "past.csv"]),
         ("past.csv week.csv --layout layout.json --breakdowns none", ["past.csv"]),
@@ -66,14 +70,3 @@ def test_the_trial_is_one_of_evaluate(folder, run):
         run(f"replay MIX DMH-01 --trial {trial} --seed 4")
         [episode] = read_runs("replay.html")
         assert episode["makespan"] == trials.makespan[0, trial]
-
-
-def test_files_of_one_name_keep_their_folders(network, run):
-    Path("old").mkdir()
-    Path("old/net.npz").write_bytes(Path("net.npz").read_bytes())
-    for words, labels in (
-        ("net.npz week.csv --against old/net.npz", ["net.npz", "old/net.npz"]),
-        ("old/net.npz week.csv", ["net.npz"]),
-    ):
-        run(f"replay {words}")
-        assert [episode["label"] for episode in read_runs("replay.html")] == labels

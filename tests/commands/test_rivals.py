@@ -1,18 +1,14 @@
 """`acerl-np rivals`: a run, a stop and its continuation, and what is refused."""
 
-import csv
 import json
-import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+from tables_and_refusals import read_rows
 
-import acerl_np
-from acerl_np.rivals import ALGORITHMS
+from acerl_np.commands.main import main
+from acerl_np.rivals import ALGORITHMS, RivalTrainer
 
 QUICK = "--steps 2000 --trials 2 --quiet --set look_every=1000"
 
@@ -25,10 +21,9 @@ def test_a_run_writes_what_every_command_loads(empty, run):
     assert {path.name for path in Path("run").iterdir()} >= set(written.split())
     facts = json.loads(Path("run/config.json").read_text())
     assert facts["algorithm"] == "arcpom" and facts["settings"]["multiplier_rate"] == 1e-4
-    [line] = csv.DictReader(Path("run/history.csv").read_text().splitlines())
+    [line] = read_rows("run/history.csv")
     assert line["steps"] == "2000" and float(line["multiplier"]) > 0.0
-    looks = csv.DictReader(Path("run/curves.csv").read_text().splitlines())
-    assert {row["decisions"] for row in looks} == {"0", "2000"}
+    assert {row["decisions"] for row in read_rows("run/curves.csv")} == {"0", "2000"}
     run("evaluate run/policy.npz --suite dmh-train --trials 1")
     assert "219-128-128-12" in run("policy show run/policy.npz").out
 
@@ -51,33 +46,26 @@ def test_two_agents_are_shown_and_records_left_out(empty, run):
     assert "names and hashes alone" in out
 
 
-@pytest.mark.slow
-def test_a_stopped_run_goes_on_to_the_same_bytes(tmp_path, run):
-    command = [sys.executable, "-m", "acerl_np", "rivals", "appo", "--trials", "0", "--seed", "4"]
-    more = ["--steps", "400000", "--set", "hidden=16", "--set", "look_every=0"]
-    process = subprocess.Popen(
-        [*command, *more, "--checkpoint-every", "0", "--out", str(tmp_path / "a")],
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    for line in process.stderr:
-        if "steps:" in line:
-            break
-    process.send_signal(signal.SIGINT)
-    _, rest = process.communicate()
-    assert process.returncode == 130
-    assert "go on with: acerl-np rivals appo --resume" in rest
-    taken = len((tmp_path / "a" / "history.csv").read_text().splitlines()) - 1
-    assert 0 < taken < 40
-    steps = str((taken + 3) * 10_000)
-    again = [*command[:4], "appo", "--trials", "0", "--quiet", "--steps", steps]
-    run_npz = str(tmp_path / "a" / "run.npz")
-    subprocess.run([*again, "--resume", run_npz], check=True)
-    whole = ["--seed", "4", *more[2:], "--out", str(tmp_path / "b")]
-    subprocess.run([*again, *whole], check=True)
-    policies = [acerl_np.load_policy(tmp_path / k / "policy.npz") for k in "ab"]
-    assert np.array_equal(policies[0].theta, policies[1].theta)
+def test_a_stopped_run_goes_on_to_the_same_bytes(empty, capsys, monkeypatch):
+    words = "rivals appo --trials 0 --quiet --steps"
+    begin = f"{words} 20000 --seed 4 --set hidden=16 --set look_every=0 --out"
+    assert main(f"{begin} whole".split()) == 0
+    step = RivalTrainer.step
+
+    def stop(trainer):
+        if trainer.steps > 4:  # else it is compiled ahead
+            signal.raise_signal(signal.SIGINT)
+        return step(trainer)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RivalTrainer, "step", stop)
+        assert main(f"{begin} stopped".split()) == 130
+    end = "go on with: acerl-np rivals appo --resume stopped/run.npz\n"
+    assert capsys.readouterr().err.endswith(end)
+    assert len(read_rows("stopped/history.csv")) == 1
+    assert main(f"{words} 20000 --resume stopped/run.npz".split()) == 0
+    found, expected = (Path(name, "policy.npz").read_bytes() for name in ("stopped", "whole"))
+    assert found == expected
 
 
 def test_what_is_given_beside_a_checkpoint_must_agree(empty, run):

@@ -25,11 +25,12 @@ def find_times():
 
 
 def test_seeds_are_what_single_runs_are(folder, run, processes):
+    """Also one that is trained on several processes."""
     assert (read_seeds("3:5"), read_seeds("7")) == (range(3, 5), range(7, 8))
     shown, err = run(f"train {TINY} --trials 2 --seeds 3:5 --out all")
     assert "2/2 trainings" in err and "standard deviation" in shown
-    for seed in (3, 4):
-        run(f"train {TINY} --trials 0 --seed {seed} --quiet --out {seed}")
+    for seed, more in ((3, ""), (4, "--processes 2")):
+        run(f"train {TINY} --trials 0 --seed {seed} --quiet {more} --out {seed}")
         for name in ("policy.npz", "curves.csv"):
             assert Path(f"{seed}", name).read_bytes() == Path(f"all/seed{seed}", name).read_bytes()
         resumed = acerl_np.ACERL.resume(f"all/seed{seed}/run.npz")
@@ -73,12 +74,6 @@ def test_records_held_back_judge_every_seed(folder, run):
     assert "unseen makespan" in run(words).out
     own = [acerl_np.load_policy(f"all/seed{k}/policy.npz").origin for k in range(2)]
     assert own[0].records == own[1].records and len(own[0].records) == 1
-
-
-def test_one_training_on_processes_has_the_same_bytes(folder, run, processes):
-    for name, more in (("a", ""), ("b", "--processes 2")):
-        run(f"train {TINY} --trials 0 {more} --quiet --out {name}")
-    assert Path("a/policy.npz").read_bytes() == Path("b/policy.npz").read_bytes()
 
 
 def test_a_training_whose_workers_are_gone_says_how_to_go_on(empty, run, monkeypatch, capsys):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-import sys
 from pathlib import Path
 
 import pytest
@@ -69,11 +68,3 @@ def test_a_training(empty, run):
 def test_a_compared_learner(empty, run):
     run("rivals ppo DMH-01 --steps 12000 --tensorboard --trials 0 --quiet --out run")
     check(Path("run"), "steps")
-
-
-def test_a_missing_extra_is_one_line(empty, run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    assert run(f"{TRAIN} --tensorboard --out x", 2).err == (
-        "acerl-np train: error: tensorboardX is not installed; install it with: "
-        "pip install 'acerl_np[tensorboard]'\n"
-    )

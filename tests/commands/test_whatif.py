@@ -14,20 +14,8 @@ import acerl_np
 from acerl_np.commands.whatif import VALUES, parse_factors, parse_values
 from acerl_np.evaluation.whatif import KNOBS
 
-UNREADABLE = [
-    "",
-    "x",
-    "3:",
-    "5:3",
-    "3:5:0",
-    "-1",
-    "1:2:3:4",
-    "nan",
-    "inf",
-    "1:2:-1",
-    "0:1e9",
-    "1:inf",
-]
+UNREADABLE = ["", "x", "3:", "5:3", "3:5:0", "-1", "1:2:3:4", "nan", "inf", "1:2:-1"]
+UNREADABLE += ["0:1e9", "1:inf"]
 WEEK = "whatif week.csv next.csv --vehicles 1:4"
 
 
@@ -102,9 +90,9 @@ def test_tables_for_programs_say_what_evaluate_says(folder, run):
 def test_shifts_are_judged_by_late_tasks(folder, run):
     Path("hour.csv").write_text(Path("week.csv").read_text().replace("t1,B,C,3,", "t1,B,C,4000,"))
     assert "late+0.05*tardiness" in run("whatif hour.csv --speed 0.5,2").out
-    assert "makespan, s" in run("whatif week.csv --speed 0.5,2").out
     out = run("whatif week.csv --speed 0.5,2").out
-    assert "too few for a standard error" in out and "makespan, on the record that judges it" in out
+    assert "makespan, s" in out and "too few for a standard error" in out
+    assert "makespan, on the record that judges it" in out
 
 
 def test_a_picture_of_fleets_and_demands(folder, run):
@@ -119,22 +107,3 @@ def test_a_picture_of_fleets_and_demands(folder, run):
     run(f"{words} --picture fleet.svg", 2)
     run(f"{words} --picture fleet.svg --force")
     assert Path("fleet.svg").read_text() == svg
-
-
-REFUSED = {
-    "whatif week.csv": "nothing is to be another; expected some of --vehicles, --demand, --speed,",
-    "whatif --vehicles 1": "nothing to work on; expected task records or --suite",
-    "whatif week.csv --vehicles 0": "vehicles: read 0; expected a whole number from 1 to 1,000",
-    "whatif week.csv --vehicles 3:x": "argument --vehicles: read 3:x; expected values such as 3:8",
-    "whatif week.csv --vehicles 3 --target late>2%": "target: read late>2%; expected a measure below",
-    "whatif week.csv --vehicles 3 --picture a.jpg": "a.jpg: ends in 'jpg'; expected a picture's name",
-    "whatif week.csv --vehicles 3 --picture week.csv": "week.csv: ends in 'csv'",
-    "whatif week.csv --breakdown-rate 2": "breakdown_rate: read 2 on a floor without random breakdowns",
-    "whatif Static week.csv --vehicles 3": "Static: goes by the vehicles of one fleet",
-    "whatif week.csv week.csv --vehicles 3": "instance 'week' is given twice",
-}
-
-
-def test_what_cannot_be_is_said_in_a_line(folder, run):
-    said = {words: run(words, 2).err for words in REFUSED}
-    assert {words: line for words, line in said.items() if REFUSED[words] not in line} == {}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import copy
 from functools import partial
-from pathlib import Path
 
-import naive
 import numba
 import numpy as np
 import pytest
@@ -20,61 +18,21 @@ from acerl_np import (
     Agent,
     Config,
     Dispatcher,
-    EventError,
     IndexPolicy,
-    InputError,
     Instance,
     Layout,
     Lookahead,
-    PolicyError,
+    Policy,
     StaticPlan,
-    TaskArrived,
-    TaskCancelled,
-    TaskChanged,
-    TaskRecalled,
-    VehicleAdded,
-    VehicleBack,
-    VehicleBroke,
-    VehicleIdle,
-    VehicleOutOfService,
-    VehiclePassed,
-    VehicleRemoved,
-    VehicleRepaired,
     load_instance,
     load_layout,
 )
 from acerl_np.kernels.random import EVALUATION, derive_key
+from acerl_np.live import events as E
 from acerl_np.policies.rules import RULES, YARDSTICKS
+from acerl_np.support.errors import EventError, InputError, PolicyError
 
 JIT = not numba.config.DISABLE_JIT
-RECORDED = dict(
-    np.load(Path(__file__).parents[1] / "data" / "dmh-episodes.npz", allow_pickle=False)
-)
-FIRST_DECISION = np.concatenate([[0], np.cumsum(RECORDED["n_decisions"], dtype=int)])
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize("episode", range(48) if JIT else (0, 17))
-def test_recorded_episodes_look_and_go_the_same(policy, episode):
-    """Every observation, mask and assignment of the public reference simulator's episodes."""
-    instance = load_instance(str(RECORDED["instance"][episode]))
-    log = EventLog(instance)
-    dispatcher = Dispatcher(instance.layout, policy)
-    vehicles = [vehicle.id for vehicle in instance.layout.vehicles]
-    for k in range(RECORDED["n_decisions"][episode]):
-        row = FIRST_DECISION[episode] + k
-        for event in log.take_events():
-            dispatcher.feed(event)
-        now = float(RECORDED["decision_time"][row])
-        observation, mask = dispatcher.observe(now)
-        assert np.array_equal(mask, RECORDED["decision_mask"][row])
-        expected = RECORDED["decision_observation"][row]
-        np.testing.assert_allclose(observation, expected, rtol=1e-6, atol=1e-6)
-        v, rule = divmod(int(RECORDED["decision_action"][row]), 4)
-        task = log.pool[log.select(v, naive.ACTION_RULES[rule])]
-        dispatcher.assign(now, vehicles[v], task)
-        log.step(4 * v + rule)
-    assert log.done
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +44,10 @@ def policy():
 
 
 def play_live(instance, dispatcher, restart=None):
-    """Feed a dispatcher with the events that its own decisions bring about; return the log."""
+    """Feed a dispatcher with the events that its own decisions bring about; return the log.
+
+    A network's dispatcher sees what the slow simulator shows.
+    """
     log = EventLog(instance)
     vehicles = [vehicle.id for vehicle in instance.layout.vehicles]
     n = 0
@@ -97,6 +58,10 @@ def play_live(instance, dispatcher, restart=None):
             n += 1
             if restart is not None and n % 7 == 3:
                 dispatcher = restart(dispatcher)
+        if isinstance(dispatcher.policy, Policy):
+            observation, mask = dispatcher.observe(float(log.time))
+            np.testing.assert_allclose(observation, log.observation(), rtol=1e-6, atol=1e-6)
+            assert mask.tolist() == log.mask()
         assignments = dispatcher.decide(float(log.time))
         assert assignments
         decided += [(log.time, *assignment) for assignment in assignments]
@@ -167,7 +132,7 @@ def test_a_policy_decides_as_in_an_evaluation(policy, form, instance, rules):
     assert rules is None or {name for *_, name in decided} == rules
 
 
-ARRIVED = partial(TaskArrived, 10.0, "c", "st1", "st2")
+ARRIVED = partial(E.TaskArrived, 10.0, "c", "st1", "st2")
 
 
 def test_a_planned_breakdown_is_told_to_a_policy_that_looks_at_it():
@@ -177,7 +142,7 @@ def test_a_planned_breakdown_is_told_to_a_policy_that_looks_at_it():
     policy = IndexPolicy.of_weights(approach=-1.0, last_end=-5.0)
     for start, chosen in ((0.0, "v1"), (300.0, "v0")):
         dispatcher = Dispatcher(planned, policy, start=start)
-        dispatcher.feed(TaskArrived(390.0, "t", "st1", "st5", 400.0))
+        dispatcher.feed(E.TaskArrived(390.0, "t", "st1", "st5", 400.0))
         assert [item.vehicle for item in dispatcher.decide(390.0)] == [chosen], start
 
 
@@ -218,19 +183,19 @@ def test_files_that_hold_no_dispatcher_are_refused(tmp_path):
 
 def two_tasks():
     dispatcher = Dispatcher(load_layout("dmh"), "FCFS", seed=1)
-    dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", expiry=300.0))
-    dispatcher.feed(TaskArrived(10.0, "b", "st3", "st4", expiry=300.0, handling_time=5.0))
+    dispatcher.feed(E.TaskArrived(0.0, "a", "st1", "st2", expiry=300.0))
+    dispatcher.feed(E.TaskArrived(10.0, "b", "st3", "st4", expiry=300.0, handling_time=5.0))
     return dispatcher
 
 
 def test_impossible_events_are_errors_that_change_nothing(tmp_path):
     def arrived(name, pickup, delivery, **own):
-        return TaskArrived(10.0, name, pickup, delivery, own.pop("expiry", 10.0), **own)
+        return E.TaskArrived(10.0, name, pickup, delivery, own.pop("expiry", 10.0), **own)
 
     dispatcher, untouched = two_tasks(), two_tasks()
     for event, message in [
-        (TaskArrived(4.9, "c", "st1", "st2", 9.0), "more than 5 s before the last event at 10"),
-        (TaskArrived(np.nan, "c", "st1", "st2", 9.0), "read time nan; expected seconds"),
+        (E.TaskArrived(4.9, "c", "st1", "st2", 9.0), "more than 5 s before the last event at 10"),
+        (E.TaskArrived(np.nan, "c", "st1", "st2", 9.0), "read time nan; expected seconds"),
         (arrived("a", "st1", "st2"), "task 'a' waits or is under way already"),
         (arrived("", "st1", "st2"), 'task: read ""; expected a name'),
         (arrived("c", "nowhere", "st2"), "site 'nowhere' unknown"),
@@ -240,30 +205,33 @@ def test_impossible_events_are_errors_that_change_nothing(tmp_path):
         (ARRIVED(10.0, demand=np.inf), "demand: read inf"),
         (ARRIVED(9.0, priority="x"), "priority: read x"),
         (ARRIVED(9.0, earliest_start=19.5), "expected a time until 19 s"),
-        (TaskCancelled(10.0, "c"), "task 'c' is unknown; expected a waiting task"),
-        (TaskChanged(10.0, "c", due=5.0), "task 'c' is unknown; expected a waiting task"),
-        (TaskChanged(10.0, "a", due=-1.0), "due: read -1.0; expected a time from 0 s on"),
-        (TaskChanged(10.0, "a", priority=np.nan), "priority: read nan; expected a number"),
-        (TaskRecalled(10.0, "a"), "task 'a' is waiting; expected one under way"),
-        (TaskRecalled(10.0, "c"), "task 'c' is unknown; expected one under way"),
-        (VehicleIdle(10.0, "v0", "st1"), "is idle; expected it to be working"),
-        (VehicleIdle(10.0, "v9", "st1"), "vehicle 'v9' unknown; expected one of v0, v1, v2"),
-        (VehiclePassed(10.0, "v0", "nowhere"), "site 'nowhere' unknown"),
-        (VehicleRepaired(10.0, "v0"), "is idle; expected it to be broken"),
-        (VehicleAdded(10.0, "v0", "st1"), "vehicle 'v0' is in the fleet already"),
-        (VehicleAdded(10.0, "", "st1"), "vehicle: read ''; expected a name"),
-        (VehicleAdded(10.0, "v9", "z"), "site 'z' unknown"),
-        (VehicleAdded(10.0, "v9", "st1", speed=0.0), r"vehicles\[3\].speed: read 0.0"),
-        (VehicleAdded(10.0, "v9", "st1", capacity=-1.0), r"vehicles\[3\].capacity: read -1.0"),
-        (VehicleRemoved(10.0, "v9"), "vehicle 'v9' unknown"),
-        (VehicleOutOfService(10.0, "v9"), "vehicle 'v9' unknown"),
-        (VehicleOutOfService(10.0, ["v0"]), "vehicle '.'v0'.' unknown"),
-        (VehicleBack(10.0, "v0"), "vehicle 'v0' is not out of service"),
+        (E.TaskCancelled(10.0, "c"), "task 'c' is unknown; expected a waiting task"),
+        (E.TaskChanged(10.0, "c", due=5.0), "task 'c' is unknown; expected a waiting task"),
+        (E.TaskChanged(10.0, "a", due=-1.0), "due: read -1.0; expected a time from 0 s on"),
+        (E.TaskChanged(10.0, "a", priority=np.nan), "priority: read nan; expected a number"),
+        (E.TaskRecalled(10.0, "a"), "task 'a' is waiting; expected one under way"),
+        (E.TaskRecalled(10.0, "c"), "task 'c' is unknown; expected one under way"),
+        (E.VehicleIdle(10.0, "v0", "st1"), "is idle; expected it to be working"),
+        (E.VehicleIdle(10.0, "v9", "st1"), "vehicle 'v9' unknown; expected one of v0, v1, v2"),
+        (E.VehiclePassed(10.0, "v0", "nowhere"), "site 'nowhere' unknown"),
+        (E.VehicleRepaired(10.0, "v0"), "is idle; expected it to be broken"),
+        (E.VehicleAdded(10.0, "v0", "st1"), "vehicle 'v0' is in the fleet already"),
+        (E.VehicleAdded(10.0, "", "st1"), "vehicle: read ''; expected a name"),
+        (E.VehicleAdded(10.0, "v9", "z"), "site 'z' unknown"),
+        (E.VehicleAdded(10.0, "v9", "st1", speed=0.0), r"vehicles\[3\].speed: read 0.0"),
+        (E.VehicleAdded(10.0, "v9", "st1", capacity=-1.0), r"vehicles\[3\].capacity: read -1.0"),
+        (E.VehicleRemoved(10.0, "v9"), "vehicle 'v9' unknown"),
+        (E.VehicleOutOfService(10.0, "v9"), "vehicle 'v9' unknown"),
+        (E.VehicleOutOfService(10.0, ["v0"]), "vehicle '.'v0'.' unknown"),
+        (E.VehicleBack(10.0, "v0"), "vehicle 'v0' is not out of service"),
         ("something", "read str; expected one of the event classes"),
     ]:
         with pytest.raises(EventError, match=message) as caught:
             dispatcher.feed(event)
         assert "\n" not in str(caught.value)
+    with pytest.raises(EventError, match="unknown"):  # what has no hash is not held
+        dispatcher.feed(E.VehicleBroke(10.0, ["v0"]), hold=True)
+    assert dispatcher.held == ()
     for time in (np.nan, np.bool_(True), "1", 10**5000):
         for ask in (dispatcher.decide, dispatcher.observe, dispatcher.begin_day):
             with pytest.raises(EventError, match="expected seconds"):
@@ -272,7 +240,7 @@ def test_impossible_events_are_errors_that_change_nothing(tmp_path):
         one.save(tmp_path / name)
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "other.npz").read_bytes()
     for one in (dispatcher, untouched):
-        one.feed(TaskArrived(11.0, "c", "st5", "st6", expiry=100.0))
+        one.feed(E.TaskArrived(11.0, "c", "st5", "st6", expiry=100.0))
     assert dispatcher.decide(11.0) == untouched.decide(11.0)
     assert dispatcher.under_way == untouched.under_way
 
@@ -281,12 +249,12 @@ def test_impossible_orders_after_a_breakdown_and_an_assignment():
     dispatcher = two_tasks()
     first, _ = dispatcher.decide(10.0)
     with pytest.raises(EventError, match=f"task 'a' is on vehicle '{first.vehicle}'"):
-        dispatcher.feed(TaskCancelled(11.0, "a"))
-    dispatcher.feed(VehicleBroke(12.0, first.vehicle))
+        dispatcher.feed(E.TaskCancelled(11.0, "a"))
+    dispatcher.feed(E.VehicleBroke(12.0, first.vehicle))
     for event in (
-        VehicleBroke(13.0, first.vehicle),
-        VehicleIdle(13.0, first.vehicle, "st1"),
-        VehiclePassed(13.0, first.vehicle, "st1"),
+        E.VehicleBroke(13.0, first.vehicle),
+        E.VehicleIdle(13.0, first.vehicle, "st1"),
+        E.VehiclePassed(13.0, first.vehicle, "st1"),
     ):
         with pytest.raises(EventError, match="is broken; expected it to be"):
             dispatcher.feed(event)
@@ -299,40 +267,16 @@ def test_impossible_orders_after_a_breakdown_and_an_assignment():
     dispatcher.assign(14.0, dispatcher.idle[0], "a")
 
 
-def test_heavy_tasks_go_to_vehicles_that_carry_them():
-    data = load_layout("dmh").to_dict()
-    fleet = [{"id": k, "start": "carport", "capacity": n} for k, n in (("small", 5), ("large", 50))]
-    layout = Layout.from_dict({**data, "vehicles": fleet})
-    dispatcher = Dispatcher(layout, "NVF")
-    with pytest.raises(EventError, match="demand 60 exceeds every vehicle's capacity"):
-        dispatcher.feed(TaskArrived(0.0, "x", "st1", "st2", 10.0, demand=60.0))
-    for name in "xy":
-        dispatcher.feed(TaskArrived(0.0, name, "st1", "st2", 10.0, demand=20.0))
-    with pytest.raises(EventError, match="vehicle 'small' carries 5"):
-        dispatcher.assign(0.0, "small", "x")
-    assert [assignment.vehicle for assignment in dispatcher.decide(0.0)] == ["large"]
-    assert dispatcher.waiting == ("y",)
-    dispatcher.feed(TaskArrived(1.0, "full", "st1", "st2", 10.0, demand=5.0))
-    assert dispatcher.assign(1.0, "small", "full").vehicle == "small"
-    # However low the priority of what it can carry: only what an idle vehicle may carry is compared.
-    dispatcher = Dispatcher(layout, IndexPolicy.of_weights(approach=-1.0))
-    for k in range(30):
-        dispatcher.feed(TaskArrived(0.0, f"heavy{k}", "st1", "st2", 99.0, demand=9.0))
-    dispatcher.feed(TaskArrived(0.0, "light", "st1", "st2", 99.0, demand=1.0, priority=-5.0))
-    given = {own.vehicle: own.task == "light" for own in dispatcher.decide(0.0)}
-    assert given == {"small": True, "large": False}
-
-
 def test_any_number_of_tasks_waits(policy):
     """More than the first room; served ones make room again."""
     for chosen in ("FCFS", policy):
         dispatcher = Dispatcher(load_layout("dmh"), chosen)
         for k in range(300):
-            dispatcher.feed(TaskArrived(float(k), f"t{k}", "st1", "st2", 400.0))
+            dispatcher.feed(E.TaskArrived(float(k), f"t{k}", "st1", "st2", 400.0))
         assert len(dispatcher.waiting) == 300
         for k in range(100):
             for vehicle in set(dispatcher.under_way.values()):
-                dispatcher.feed(VehicleIdle(300.0 + k, vehicle, "st2"))
+                dispatcher.feed(E.VehicleIdle(300.0 + k, vehicle, "st2"))
             assert len(dispatcher.decide(300.0 + k)) == 3
         assert len(dispatcher.waiting) == 0
         assert dispatcher._floor.problem.record.shape[1] == 512

@@ -7,25 +7,12 @@ import math
 
 import numpy as np
 import pytest
-from live_events import look, play_reckoned, quiet, tell_row
+from live_events import line, look, play_reckoned, quiet, tell_row
 
-from acerl_np import (
-    Dispatcher,
-    EventError,
-    IndexPolicy,
-    InputError,
-    Instance,
-    Layout,
-    Lookahead,
-    PolicyError,
-    Simulator,
-    TaskArrived,
-    VehicleBroke,
-    VehicleIdle,
-    VehicleOutOfService,
-    load_layout,
-)
+from acerl_np import Dispatcher, IndexPolicy, Instance, Lookahead, Simulator, load_layout
+from acerl_np.live import events as E
 from acerl_np.policies.rules import RulePolicy
+from acerl_np.support.errors import EventError, InputError, PolicyError
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
@@ -45,26 +32,18 @@ def simulate(policy, instance):
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", [pytest.param("index", marks=pytest.mark.slow), "nearest"])
 def test_what_is_known_is_forecast_as_it_is_simulated(name):
-    """A day whose tasks are all known in advance, and held back: every delivery, to the second."""
+    """A day whose tasks are held back from its start, and one that goes on as its record: to the second."""
     policy, instance = POLICIES[name], quiet("DMH-03")
-    dispatcher = Dispatcher(LAYOUT, policy)
+    expected, dispatcher = simulate(policy, instance), Dispatcher(LAYOUT, policy)
     for row in instance.rows():
         dispatcher.feed(tell_row(row, 0.0))
     found = dispatcher.forecast(0.0, budget=None)
-    expected = simulate(policy, instance)
     assert {item.task: item.delivery for item in found} == expected
     for item, row in zip(found, instance.rows(), strict=True):
         assert item.due == row["arrival_time"] + row["expiry_time"]
         assert item.late == (expected[item.task] > item.due)
         assert (item.vehicle, item.spread, item.futures, item.records) == (None, 0.0, 1, 0)
-
-
-@pytest.mark.oracle
-@pytest.mark.parametrize("name", [pytest.param("index", marks=pytest.mark.slow), "nearest"])
-def test_a_day_that_repeats_is_forecast_as_it_goes_on(name):
-    """The history has the day itself: what is still to come is found there."""
-    policy, instance = POLICIES[name], quiet("DMH-03")
-    expected = simulate(policy, instance)
+    # What is still to come is found in the history, which has the day itself.
     dispatcher = Dispatcher(LAYOUT, policy)
     play_reckoned(dispatcher, instance, until=100.0)
     found = dispatcher.forecast(100.5, history=[instance], futures=3, budget=None)
@@ -87,7 +66,7 @@ def test_a_forecast_changes_nothing(name):
     play_reckoned(
         dispatcher, Instance.from_rows("early", LAYOUT, instance.rows()[:-3]), until=200.0
     )
-    dispatcher.feed(VehicleOutOfService(201.0, "v1"))
+    dispatcher.feed(E.VehicleOutOfService(201.0, "v1"))
     twin = copy.deepcopy(dispatcher)
     board = dispatcher._floor
 
@@ -103,35 +82,25 @@ def test_a_forecast_changes_nothing(name):
     assert len(first) == len(board.tasks) + len(board.planned) and len(board.planned) > 0
     for time in (301.0, 350.0):
         for task, vehicle in twin.under_way.items():
-            event = VehicleIdle(time, vehicle, board.tasks[task].event.delivery)
+            event = E.VehicleIdle(time, vehicle, board.tasks[task].event.delivery)
             dispatcher.feed(event)
             twin.feed(event)
         assert dispatcher.decide(time) == twin.decide(time)
     assert read()[0] == look(twin)
 
 
-def make_line(**vehicles):
-    """Three sites in a row, 10 m apart, and vehicles at the first."""
-    sites = [{"id": name, "x": 10 * k, "y": 0} for k, name in enumerate("abc")]
-    edges = [{"a": "a", "b": "b"}, {"a": "b", "b": "c"}]
-    fleet = [{"id": name, "start": "a", "capacity": most} for name, most in vehicles.items()]
-    return Layout.from_dict(
-        {"format": 1, "name": "line", "sites": sites, "edges": edges, "vehicles": fleet}
-    )
-
-
 def test_the_chance_to_be_late_is_the_share_of_futures():
     """By hand: of two records one has a task at about 40 s that is due before, which is taken first."""
-    layout = make_line(v=0)
+    layout = line(("v", "a"))
 
     def record(name, arrival):
         row = {"task": "r", "pickup": "b", "delivery": "a", "expiry_time": 30}
         return Instance.from_rows(name, layout, [{**row, "arrival_time": arrival}])
 
     dispatcher = Dispatcher(layout, "edd-nearest")
-    dispatcher.feed(TaskArrived(5.0, "x", "a", "c", expiry=100.0, handling_time=60.0))
+    dispatcher.feed(E.TaskArrived(5.0, "x", "a", "c", expiry=100.0, handling_time=60.0))
     dispatcher.decide(5.0)
-    dispatcher.feed(TaskArrived(6.0, "y", "b", "a", expiry=101.0))
+    dispatcher.feed(E.TaskArrived(6.0, "y", "b", "a", expiry=101.0))
     history = [record("none", 4000.0), record("one", 40.0)]
     y, x = dispatcher.forecast(10.0, history=history, futures=10, budget=None)
     assert x == ("x", "v", 85.0, 0.0, 105.0, 0.0, 10, 2)
@@ -142,16 +111,16 @@ def test_the_chance_to_be_late_is_the_share_of_futures():
 
 
 def test_who_cannot_be_served_and_who_is_back_after_a_while():
-    layout = make_line(v=0, small=1)
+    layout = line(("v", "a"), ("small", "a", 1))
     dispatcher = Dispatcher(layout, "nearest")
     assert dispatcher.forecast(0.0) == []
-    dispatcher.feed(VehicleOutOfService(1.0, "v"))
-    dispatcher.feed(TaskArrived(2.0, "large", "b", "c", 90.0, demand=5.0))
-    dispatcher.feed(TaskArrived(2.0, "light", "b", "c", 90.0, demand=1.0))
+    dispatcher.feed(E.VehicleOutOfService(1.0, "v"))
+    dispatcher.feed(E.TaskArrived(2.0, "large", "b", "c", 90.0, demand=5.0))
+    dispatcher.feed(E.TaskArrived(2.0, "light", "b", "c", 90.0, demand=1.0))
     large, light = dispatcher.forecast(2.0)
     assert (large.delivery, large.late) == (math.inf, 1.0) and math.isnan(large.spread)
     assert (light.delivery, light.late) == (22.0, 0.0)
-    dispatcher.feed(VehicleBroke(3.0, "small"))
+    dispatcher.feed(E.VehicleBroke(3.0, "small"))
     _, light = dispatcher.forecast(3.0)
     assert 23.0 < light.delivery < 90.0
 
@@ -163,7 +132,7 @@ def test_the_records_are_those_of_the_policy_if_they_fit():
     assert Dispatcher(LAYOUT, policy).forecast(0.0) == []
     for given, n in ((policy, 1), ("nearest", 0)):
         dispatcher = Dispatcher(LAYOUT, given)
-        dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", 90.0))
+        dispatcher.feed(E.TaskArrived(0.0, "a", "st1", "st2", 90.0))
         [found] = dispatcher.forecast(0.0, futures=2)
         assert found.records == n
 
@@ -171,7 +140,7 @@ def test_the_records_are_those_of_the_policy_if_they_fit():
 def test_a_budget_of_nothing_plays_one_future():
     dispatcher = Dispatcher(LAYOUT, "nearest")
     for k in range(1, 6):
-        dispatcher.feed(TaskArrived(0.0, f"t{k}", f"st{k}", "st7", 90.0))
+        dispatcher.feed(E.TaskArrived(0.0, f"t{k}", f"st{k}", "st7", 90.0))
     history = [quiet("DMH-01"), quiet("DMH-02")]
     found = dispatcher.forecast(0.0, history=history, budget=0.0)
     assert {item.futures for item in found} == {1}
@@ -186,14 +155,14 @@ def test_what_is_no_forecast_is_refused():
             return np.zeros(1, np.int64), np.zeros(1, np.int64)
 
     dispatcher = Dispatcher(LAYOUT, "nearest")
-    dispatcher.feed(TaskArrived(9.0, "a", "st1", "st2", 90.0))
-    line = Dispatcher(make_line(v=0), "nearest")
+    dispatcher.feed(E.TaskArrived(9.0, "a", "st1", "st2", 90.0))
+    elsewhere = Dispatcher(line(("v", "a")), "nearest")
     for own, time, options, error, message in (
         (Dispatcher(LAYOUT, Own()), 9.0, {}, PolicyError, "must be compiled"),
         (dispatcher, 9.0, {"futures": 0}, InputError, "futures: read 0; .* whole number from 1"),
         (dispatcher, 9.0, {"budget": "x"}, InputError, "budget: read x; .* seconds, or None"),
         (dispatcher, 8.0, {}, EventError, "forecast at 8"),
-        (line, 9.0, {"history": [quiet("DMH-01")]}, PolicyError, "no site .* record DMH-01"),
+        (elsewhere, 9.0, {"history": [quiet("DMH-01")]}, PolicyError, "no site .* record DMH-01"),
     ):
         with pytest.raises(error, match=message):
             own.forecast(time, **options)

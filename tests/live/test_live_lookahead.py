@@ -14,15 +14,12 @@ from acerl_np import (
     Instance,
     Layout,
     Lookahead,
-    TaskArrived,
-    TaskCancelled,
-    VehicleBroke,
-    VehicleIdle,
     load_instance,
     load_layout,
-    perturb,
 )
+from acerl_np.live import events as E
 from acerl_np.live.board import FIRST_ROOM
+from acerl_np.problem.perturb import perturb
 
 JIT = not numba.config.DISABLE_JIT
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
@@ -82,14 +79,10 @@ def test_begin_day_starts_anew():
             fresh.feed(tell_row(row, 0.0))
     assert dispatcher.decide(50_000.0) == fresh.decide(0.0)
     assert np.array_equal(look(dispatcher).agreement, look(fresh).agreement)
-
-
-@pytest.mark.oracle
-def test_what_waits_when_a_day_begins_is_none_of_the_day():
-    """It arrived before; no record can be like a day of which nothing has arrived."""
+    # What waits when a day begins is none of the day: no record can be like it.
     dispatcher = make()
     for name in ("a", "b"):
-        dispatcher.feed(TaskArrived(900.0, name, "st1", "st5", 400.0))
+        dispatcher.feed(E.TaskArrived(900.0, name, "st1", "st5", 400.0))
     dispatcher.begin_day(1000.0)
     assert len(dispatcher.decide(1000.0)) == 2
     assert look(dispatcher).agreement.tolist() == [0.0, 0.0]
@@ -108,11 +101,11 @@ def test_delivered_and_cancelled_tasks_are_part_of_the_day():
     rows = [row for row in day.rows() if row["arrival_time"] <= 100.0]
     for row in rows:
         dispatcher.feed(tell_row(row, row["arrival_time"]))
-    dispatcher.feed(TaskCancelled(101.0, rows[-1]["task"]))
+    dispatcher.feed(E.TaskCancelled(101.0, rows[-1]["task"]))
     taken = dispatcher.decide(101.0)
     for vehicle, task, _ in taken:
         end = next(row["delivery"] for row in rows if row["task"] == task)
-        dispatcher.feed(VehicleIdle(109.0, vehicle, end))
+        dispatcher.feed(E.VehicleIdle(109.0, vehicle, end))
     assert len(board.tasks) == len(rows) - 1 - len(taken)
     found = dispatcher.decide(109.0)
     assert found and all(item.futures in (0, 3) for item in found)
@@ -125,14 +118,14 @@ def test_delivered_and_cancelled_tasks_are_part_of_the_day():
 def test_a_budget_of_nothing_still_answers():
     for budget, futures in ((0.0, 0), (1e-9, 0), (1e6, 9), (None, 9)):
         dispatcher = make(budget=budget, futures=9)
-        dispatcher.feed(TaskArrived(0.0, "a", "st1", "st5", 400.0))
-        dispatcher.feed(TaskArrived(0.0, "b", "st2", "st6", 400.0))
+        dispatcher.feed(E.TaskArrived(0.0, "a", "st1", "st5", 400.0))
+        dispatcher.feed(E.TaskArrived(0.0, "b", "st2", "st6", 400.0))
         assert next(item.futures for item in dispatcher.decide(0.0)) == futures
     # With one vehicle and one task left there is nothing to choose, hence nothing to look at.
     dispatcher = make()
     for name in ("v0", "v1"):
-        dispatcher.feed(VehicleBroke(0.0, name))
-    dispatcher.feed(TaskArrived(1.0, "a", "st1", "st5", 400.0))
+        dispatcher.feed(E.VehicleBroke(0.0, name))
+    dispatcher.feed(E.TaskArrived(1.0, "a", "st1", "st5", 400.0))
     (only,) = dispatcher.decide(1.0)
     assert (only, only.futures) == (("v2", "a", "lookahead"), 0)
 
@@ -162,45 +155,36 @@ def test_many_vehicles_and_tasks_in_one_moment():
     layout = Layout.from_dict(data)
     dispatcher = make(futures=1, layout=layout, candidates=3)
     for k in range(n + 5):
-        dispatcher.feed(TaskArrived(0.0, f"t{k}", stations[k % 8], stations[(k + 3) % 8], 400.0))
+        dispatcher.feed(E.TaskArrived(0.0, f"t{k}", stations[k % 8], stations[(k + 3) % 8], 400.0))
     found = dispatcher.decide(0.0)
     assert len({item.vehicle for item in found}) == len({item.task for item in found}) == n
     assert len(dispatcher.waiting) == 5
 
 
-def test_a_day_is_kept_as_it_was(tmp_path):
-    """Also one of more tasks than there is room for at first."""
-    dispatcher = make(start=7.5)
-    for k in range(3 * FIRST_ROOM):
-        dispatcher.feed(TaskArrived(8.0 + 9.0 * k, f"t{k}", "st1", "st5", 1.0))
-        dispatcher.assign(8.0 + 9.0 * k, "v1", f"t{k}")
-        dispatcher.feed(VehicleIdle(15.0 + 9.0 * k, "v1", "st5"))
-    dispatcher.save(tmp_path / "live.npz")
-    day, again = dispatcher._floor.day, Dispatcher.load(tmp_path / "live.npz")._floor.day
-    assert (again.start, again.mark) == (7.5, day.mark) and day.delay > 0.0
-    assert np.array_equal(again.record[: day.n_tasks], day.record[: day.n_tasks])
-    assert np.array_equal(again.ends[: day.n_tasks], day.ends[: day.n_tasks])
-
-
-def test_memory_is_that_of_the_day():
-    """What is kept of 20,000 events is the day's log, in arrays; the next day begins without."""
-    dispatcher = make(futures=1)
+def test_memory_is_that_of_the_day(tmp_path):
+    """What is kept of 20,000 events, and saved, is the day's log, in arrays; the next day begins without."""
+    dispatcher = make(start=-7.5, futures=1)
     board = dispatcher._floor
     stations = [f"st{k}" for k in range(1, 9)]
     for k in range(10_000):
         now = 10.0 * k
-        dispatcher.feed(TaskArrived(now, f"t{k}", stations[k % 8], stations[(k + 3) % 8], 50.0))
+        dispatcher.feed(E.TaskArrived(now, f"t{k}", stations[k % 8], stations[(k + 3) % 8], 50.0))
         if k % 250 == 0 and JIT:
             assert len(dispatcher.decide(now)) == 1
             (vehicle,) = dispatcher.under_way.values()
         else:
             vehicle = dispatcher.idle[0]
             dispatcher.assign(now, vehicle, f"t{k}")
-        dispatcher.feed(VehicleIdle(now + 9.0, vehicle, stations[(k + 3) % 8]))
+        dispatcher.feed(E.VehicleIdle(now + 9.0, vehicle, stations[(k + 3) % 8]))
     assert (board.room, len(board._free), len(board.tasks), len(board.pool)) == (64, 64, 0, 0)
     day = dispatcher._floor.day
     assert (day.n_tasks, day.delivered) == (10_000, 10_000)
     assert day.ends.nbytes + day.record.nbytes <= 16384 * 64
+    dispatcher.save(tmp_path / "live.npz")
+    again = Dispatcher.load(tmp_path / "live.npz")._floor.day
+    assert (again.start, again.mark) == (-7.5, day.mark)
+    assert np.array_equal(again.record[: day.n_tasks], day.record[: day.n_tasks])
+    assert np.array_equal(again.ends[: day.n_tasks], day.ends[: day.n_tasks])
     dispatcher.begin_day(now + 10.0)
     assert len(dispatcher._floor.day.ends) == FIRST_ROOM
 
@@ -220,7 +204,7 @@ def test_futures_stay_in_the_part_of_the_day():
     def weights(history):
         dispatcher = make("EDD", layout=layout, history=history)
         for k in range(3):
-            dispatcher.feed(TaskArrived(float(k), f"t{k}", "A", "B", expiry=9.0))
+            dispatcher.feed(E.TaskArrived(float(k), f"t{k}", "A", "B", expiry=9.0))
         assert len(dispatcher.decide(3.0)) == 2
         return dispatcher._decider._decider.weight.tolist()
 

@@ -9,30 +9,20 @@ import random
 import subprocess
 import sys
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import own_rules
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from live_events import MAKERS, SITES, look
+from live_events import do_anything, floor, line, look
 
-import acerl_np
-from acerl_np import (
-    Dispatcher,
-    EventError,
-    InputError,
-    LogWarning,
-    RecordError,
-    StorageError,
-    TaskArrived,
-    VehicleAdded,
-    VehicleIdle,
-    VehiclePassed,
-    load_layout,
-)
+from acerl_np import Dispatcher, load_layout
 from acerl_np.live import audit
+from acerl_np.live import events as E
 from acerl_np.live.feed import Numbers
+from acerl_np.support.errors import EventError, InputError, LogWarning, RecordError, StorageError
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
@@ -43,15 +33,20 @@ def look_wholly(dispatcher):
     feed, under_way = dispatcher._feed, dispatcher.under_way
     entries = [(entry.time, entry.item, entry.holds, entry.is_settled) for entry in feed.entries]
     numbers = {
-        made.task: made.number
+        made[1]: made.number
         for made in dispatcher._given.values()
-        if under_way.get(made.task) == made.vehicle
+        if under_way.get(made[1]) == made[0]
     }
+    recalls = {name: items for name, items in dispatcher._recalls.items() if items}
     counts = dispatcher._decisions, dispatcher._lines, dispatcher._feed.numbers.ends.copy()
     # A question releases what is held back, and is in no log: count what is released by now.
     floor = copy.copy(dispatcher)._floor
     floor.advance(feed.time)
-    return look(dispatcher), feed.time, entries, floor.day.mark, numbers, counts
+    seen = look(dispatcher)
+    if dispatcher.layout.chargers:  # when to ask next it knows once it was asked
+        seen = seen[:-1]
+    recalls = recalls, dispatcher._last_order
+    return seen, feed.time, entries, floor.day.mark, numbers, recalls, counts
 
 
 def end():
@@ -60,21 +55,20 @@ def end():
         log.close()
 
 
-def recover(log, **options):
+def recover(log, layout=LAYOUT, policy="EDD", **options):
     """Recover after the end of a process, whether or not a line was cut off."""
     end()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LogWarning)
-        return Dispatcher.recover(LAYOUT, "EDD", audit=log, **options)
+        return Dispatcher.recover(layout, policy, audit=log, **options)
 
 
 def names(assignments):
     return [(item.number, item.vehicle, item.task, item.repeated) for item in assignments]
 
 
-def play(draw, log, n_steps, state):
+def play(dispatcher, draw, log, n_steps, state):
     """Do random things, some of them refused; return the states after each line of the log, and the last."""
-    dispatcher = Dispatcher(LAYOUT, "EDD", seed=3, start=50.0, audit=log)
     note, seen = dispatcher._note, [look_wholly(dispatcher)]
 
     def watch(kind, **values):
@@ -82,31 +76,13 @@ def play(draw, log, n_steps, state):
         seen.append(look_wholly(copy.copy(dispatcher)))
 
     dispatcher._note = watch
-    now = 100.0
+    now, told = 100.0, []
     for k in range(n_steps):
         now += draw.choice((0.0, 0.0, 1.0, 4.0, 9.0))
-        try:
-            match draw.randrange(12):
-                case 0 | 1:
-                    dispatcher.decide(now)
-                case 2 if dispatcher.idle and dispatcher.waiting:
-                    dispatcher.assign(now, draw.choice(dispatcher.idle), dispatcher.waiting[-1])
-                case 3:
-                    dispatcher.begin_day(now)
-                case 4 | 5 if dispatcher.under_way:
-                    task, vehicle = draw.choice(sorted(dispatcher.under_way.items()))
-                    event = dispatcher._floor.tasks[task].event
-                    site = draw.choice((event.pickup, event.delivery))
-                    kind = VehiclePassed if site == event.pickup else VehicleIdle
-                    dispatcher.feed(kind(now, vehicle, site), number=k)
-                case _:
-                    late = draw.choice((0.0, 0.0, 2.5, 7.0))
-                    maker = MAKERS[draw.choice((0, 0, 0, *range(len(MAKERS))))]
-                    event = maker(now - late, k, draw.choice(SITES))
-                    number = draw.choice((None, k, k - 1))
-                    dispatcher.feed(event, hold=draw.random() < 0.3, number=number)
-        except EventError:
-            pass
+        do_anything(dispatcher, draw, now, k, told)
+        if draw.random() < 0.08:
+            with suppress(EventError):
+                dispatcher.begin_day(now)
         if k == n_steps // 2:
             dispatcher.save(state)
             saved = len(seen), look_wholly(dispatcher)
@@ -115,13 +91,25 @@ def play(draw, log, n_steps, state):
     return seen, saved[1] if saved[0] == len(seen) else seen[-1]
 
 
+ERRANDS = {"commitment": "pickup", "max_changes": 2}
+
+
+@pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")
+@pytest.mark.parametrize(
+    ("layout", "policy", "options"),
+    [(LAYOUT, "EDD", {}), (floor(3), "nearest", ERRANDS)],
+    ids=["plain", "errands"],
+)
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 2**32 - 1))
-def test_a_log_cut_anywhere_recovers_to_what_was_then(tmp_path_factory, seed):
+@given(seed=st.integers(0, 2**32 - 1))
+def test_a_log_cut_anywhere_recovers_to_what_was_then(
+    tmp_path_factory, seed, layout, policy, options
+):
     draw = random.Random(seed)
     log = tmp_path_factory.mktemp("log") / "day.jsonl"
     state = log.with_name("live.npz")
-    seen, last = play(draw, log, 40, state)
+    dispatcher = Dispatcher(layout, policy, seed=3, start=50.0, audit=log, **options)
+    seen, last = play(dispatcher, draw, log, 40, state)
     whole = log.read_bytes()
     assert whole.count(b"\n") == len(seen)
     for _ in range(3):
@@ -129,7 +117,7 @@ def test_a_log_cut_anywhere_recovers_to_what_was_then(tmp_path_factory, seed):
         n = len(
             [row for row in log.read_bytes().split(b"\n") if row.endswith(b"}") and is_json(row)]
         )
-        again = recover(log)
+        again = recover(log, layout, policy)
         if n:
             expected = seen[n - 1]
             assert look_wholly(again)[:-1] == expected[:-1]
@@ -138,8 +126,9 @@ def test_a_log_cut_anywhere_recovers_to_what_was_then(tmp_path_factory, seed):
             assert again._lines == max(1, lines) + 1  # a line more: that it started
     log.write_bytes(whole)
     # How long what happened is kept as entries depends on when the process started.
-    found = look_wholly(recover(log, state=state))
-    assert [found[k] for k in (0, 1, 4)] == [last[k] for k in (0, 1, 4)]
+    found = look_wholly(recover(log, layout, policy, state=state))
+    same = (0, 1, 5) if options else (0, 1, 4)
+    assert [found[k] for k in same] == [last[k] for k in same]
 
 
 def is_json(row):
@@ -152,11 +141,11 @@ def is_json(row):
 def begin(log, **options):
     """Two vehicles under way, one of which has been seen at its pickup."""
     dispatcher = Dispatcher(LAYOUT, "EDD", audit=log, **options)
-    dispatcher.feed(TaskArrived(0.0, "a", "st1", "st2", 300.0), number=7)
-    dispatcher.feed(TaskArrived(0.0, "b", "st3", "st4", 200.0), number=8)
+    dispatcher.feed(E.TaskArrived(0.0, "a", "st1", "st2", 300.0), number=7)
+    dispatcher.feed(E.TaskArrived(0.0, "b", "st3", "st4", 200.0), number=8)
     first = dispatcher.decide(1.0)
     assert names(first) == [(1, first[0].vehicle, "b", False), (2, first[1].vehicle, "a", False)]
-    dispatcher.feed(VehiclePassed(40.0, first[0].vehicle, "st3"), number=9)
+    dispatcher.feed(E.VehiclePassed(40.0, first[0].vehicle, "st3"), number=9)
     return dispatcher, [item.vehicle for item in first]
 
 
@@ -168,14 +157,14 @@ def test_what_is_not_confirmed_comes_once_more_with_its_number(tmp_path):
         again = recover(log)
         assert again.last_number == 9
     # What it was told before the decision counts.
-    again.feed(TaskArrived(0.0, "a", "st1", "st2", 300.0), number=7)
-    again.feed(TaskArrived(50.0, "c", "st5", "st6", 100.0), number=10)
+    again.feed(E.TaskArrived(0.0, "a", "st1", "st2", 300.0), number=7)
+    again.feed(E.TaskArrived(50.0, "c", "st5", "st6", 100.0), number=10)
     found = again.decide(50.0)
     assert names(found)[0] == (2, other, "a", True) and found[0].finish == finish
     assert names(found)[1][0] == 3 and not found[1].repeated
     assert again.decide(51.0) == []
     third = recover(log)
-    third.feed(VehicleIdle(60.0, other, "st2"), number=11)
+    third.feed(E.VehicleIdle(60.0, other, "st2"), number=11)
     assert [item.task for item in third.decide(60.0)] == ["c"]
 
 
@@ -183,10 +172,10 @@ def test_a_vehicle_that_goes_on_standing_confirms_nothing(tmp_path):
     log = tmp_path / "day.jsonl"
     dispatcher = Dispatcher(LAYOUT, "EDD", audit=log)
     for vehicle in dispatcher.idle:
-        dispatcher.feed(VehiclePassed(0.0, vehicle, "st1"))
-    dispatcher.feed(TaskArrived(1.0, "a", "st1", "st2", 300.0))
+        dispatcher.feed(E.VehiclePassed(0.0, vehicle, "st1"))
+    dispatcher.feed(E.TaskArrived(1.0, "a", "st1", "st2", 300.0))
     (made,) = dispatcher.decide(1.0)
-    dispatcher.feed(VehiclePassed(2.0, made.vehicle, "st1"))
+    dispatcher.feed(E.VehiclePassed(2.0, made.vehicle, "st1"))
     assert names(recover(log).decide(3.0)) == [(1, made.vehicle, "a", True)]
 
 
@@ -197,14 +186,14 @@ def test_known_numbers_are_harmless_and_refused_ones_may_come_again(tmp_path):
     idle = again.idle[0]
     before = look_wholly(again)
     for number in (7, 8, 9):  # whatever they say now
-        again.feed(TaskArrived(60.0, "z", "st1", "st2", 300.0), number=number)
+        again.feed(E.TaskArrived(60.0, "z", "st1", "st2", 300.0), number=number)
     assert look_wholly(again) == before
     with pytest.raises(EventError, match="is idle; expected it to be working"):
-        again.feed(VehicleIdle(60.0, idle, "st1"), number=12)
-    again.feed(VehiclePassed(60.0, idle, "st1"), number=12)
+        again.feed(E.VehicleIdle(60.0, idle, "st1"), number=12)
+    again.feed(E.VehiclePassed(60.0, idle, "st1"), number=12)
     assert again._feed.numbers.ends == [7, 10, 12, 13]
     with pytest.raises(EventError, match=r"number: read 1\.5; expected a whole number"):
-        again.feed(VehiclePassed(61.0, idle, "st1"), number=1.5)
+        again.feed(E.VehiclePassed(61.0, idle, "st1"), number=1.5)
 
 
 @given(st.lists(st.integers(-3, 9)))
@@ -234,7 +223,7 @@ def test_a_line_that_was_cut_off_is_said(tmp_path, way):
     else:
         again = Dispatcher.load(state, audit=log)
     assert look(again) == look(dispatcher)
-    again.feed(VehiclePassed(60.0, again.idle[0], "st1"))
+    again.feed(E.VehiclePassed(60.0, again.idle[0], "st1"))
     again.close()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -246,8 +235,8 @@ def test_a_saved_state_and_a_new_file(tmp_path):
     dispatcher, vehicles = begin(log, seed=5, lateness=20.0)
     dispatcher.save(state)
     dispatcher = Dispatcher.load(state, audit=new)
-    dispatcher.feed(VehicleAdded(61.0, "v9", "st1"))
-    dispatcher.feed(TaskArrived(45.0, "c", "st5", "st6", 100.0), number=10)
+    dispatcher.feed(E.VehicleAdded(61.0, "v9", "st1"))
+    dispatcher.feed(E.TaskArrived(45.0, "c", "st5", "st6", 100.0), number=10)
     with pytest.raises(
         RecordError, match=r"line 1: read the log's line 6; expected line 0, or state="
     ):
@@ -257,11 +246,8 @@ def test_a_saved_state_and_a_new_file(tmp_path):
     assert (again.seed, again.lateness) == (5, 20.0)
     assert names(again.decide(61.0))[0] == (2, vehicles[1], "a", True)
     with pytest.raises(InputError, match="of another floor than layout 'line'"):
-        sites = [{"id": name, "x": x, "y": 0} for x, name in enumerate("ab")]
-        data = {"format": 1, "name": "line", "sites": sites, "edges": [{"a": "a", "b": "b"}]}
-        line = acerl_np.Layout.from_dict({**data, "vehicles": [{"id": "v", "start": "a"}]})
         again.close()
-        Dispatcher.recover(line, "EDD", audit=new, state=state)
+        Dispatcher.recover(line(("v", "a")), "EDD", audit=new, state=state)
 
 
 def test_a_saved_policy_is_not_imported_where_another_is_given(tmp_path, monkeypatch):
@@ -278,10 +264,10 @@ def test_a_restart_from_an_older_state_replaces_what_came_after(tmp_path):
     log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
     dispatcher, _ = begin(log)
     dispatcher.save(state)
-    dispatcher.feed(TaskArrived(50.0, "gone", "st5", "st6", 100.0))
+    dispatcher.feed(E.TaskArrived(50.0, "gone", "st5", "st6", 100.0))
     dispatcher.close()
     older = Dispatcher.load(state, audit=log)
-    older.feed(TaskArrived(51.0, "c", "st5", "st6", 100.0))
+    older.feed(E.TaskArrived(51.0, "c", "st5", "st6", 100.0))
     assert recover(log).waiting == older.waiting == ("c",)
     # A dispatcher that is made anew begins anew.
     end()
@@ -340,7 +326,7 @@ def test_what_a_full_disk_kept_back_comes_later(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "write", fill)
     with pytest.raises(StorageError, match="no space left"):
-        dispatcher.feed(TaskArrived(50.0, "c", "st5", "st6", 100.0), number=10)
+        dispatcher.feed(E.TaskArrived(50.0, "c", "st5", "st6", 100.0), number=10)
     for _ in range(2):
         with pytest.raises(StorageError, match="no space left"):
             dispatcher.decide(51.0)
@@ -370,8 +356,8 @@ def test_a_vehicle_that_is_idle_elsewhere(tmp_path):
         match=f"VehicleIdle at 60.0 s: vehicle '{vehicle}' is at 'st1', task 'b' goes to 'st4'; expected it "
         "there, or delivered=False, by which the task waits again",
     ):
-        dispatcher.feed(VehicleIdle(60.0, vehicle, "st1"))
-    dispatcher.feed(VehicleIdle(60.0, vehicle, "st1", delivered=False))
+        dispatcher.feed(E.VehicleIdle(60.0, vehicle, "st1"))
+    dispatcher.feed(E.VehicleIdle(60.0, vehicle, "st1", delivered=False))
     assert (dispatcher.waiting, dispatcher.sites[vehicle]) == (("b",), "st1")
     assert vehicle in dispatcher.idle and dispatcher._floor.day.delivered == 0
     assert look(recover(log)) == look(dispatcher)

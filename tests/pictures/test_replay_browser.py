@@ -316,20 +316,17 @@ def test_each_decision_is_shown_and_told(show, dmh):
     assert read_texts(chrome, "#announce") == [told]
 
 
-def test_decisions_of_two_policies_come_in_the_order_of_time(show, dmh):
-    chrome = show(dmh)
-    found = []
+def test_two_policies_have_their_decisions_by_time_and_a_chart_each(show, dmh):
+    from selenium.webdriver import ActionChains
+
+    chrome, found = show(dmh), []
     for _ in range(12):
         press(chrome, ".")
         found.append(read_time(chrome))
     assert found == sorted(d.time for trace in dmh for d in trace.decisions)[:12]
     assert set(ask(chrome, "player.decisions.slice(0, 6).map((d) => d.panel)")) == {0, 1}
-
-
-def test_a_click_into_the_chart_goes_there(show, dmh):
-    from selenium.webdriver import ActionChains
-
-    chrome = show(dmh)
+    # A click into a chart goes there.
+    chrome.find_element("id", "restart").click()
     chart = chrome.find_elements("css selector", ".gantt canvas")[1]
     chrome.execute_script("arguments[0].scrollIntoView({ block: 'center' })", chart)
     ActionChains(chrome).move_to_element(chart).click().perform()
