@@ -33,8 +33,6 @@ from acerl_np.problem.layout import Breakdown
 from acerl_np.problem.scaling import find_scaling, scaling_of
 from acerl_np.problem.tables import build_problem
 
-DMH = [f"DMH-{k:02d}" for k in range(1, 9)]
-
 SCALING = {
     **{"distance": [7.5, 2.5], "waiting": [10, 10], "expiry": [15, 5], "demand": [0, 1]},
     **{"total_distance": [10, 4], "speed": 1.5, "capacity": 4},
@@ -384,7 +382,7 @@ def test_where_the_layout_comes_from(empty):
 
 def test_dmh_suite():
     suite = load_suite("dmh-train")
-    assert [instance.name for instance in suite] == DMH
+    assert [instance.name for instance in suite] == [f"DMH-{k:02d}" for k in range(1, 9)]
     assert len({instance.content_hash for instance in suite}) == 8
     for instance in suite:
         assert load_instance(instance.name).content_hash == instance.content_hash
@@ -458,6 +456,11 @@ def test_hash_changes_with_any_figure_and_part():
     layouts += [
         {**data, "quickest_routes": True},
         {**data, "edges": [{**data["edges"][0], "max_reverse_speed": 1}, *data["edges"][1:]]},
+        *({key: x for key, x in data.items() if key != part} for part in ("parking", "machines")),
+    ]
+    floors = [data, *layouts[57:], small_layout(routes=None).to_dict()]
+    assert len({Layout.from_dict(other).floor_hash for other in floors}) == 6
+    layouts += [
         floor(),
         floor(routes=None),
         floor(scaling=None),

@@ -43,8 +43,6 @@ from acerl_np.problem.scaling import find_scaling
 from acerl_np.problem.slots import assign_slots, find_slots
 from acerl_np.support.files import read_arrays, write_arrays
 
-JIT = not numba.config.DISABLE_JIT
-needs_jit = pytest.mark.skipif(not JIT, reason="whole episodes")
 SMALL = Config(generations=2, population=8, hidden=(8,), noise_std=0.5)
 
 
@@ -192,7 +190,7 @@ def test_a_file_keeps_slots_and_ids(policies, tmp_path):
                 load_policy(tmp_path / "bad.npz")
 
 
-@needs_jit
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="whole episodes")
 def test_what_is_trained_by_default_plays_by_default(policies, suite):
     own, pool = policies
     results = []
