@@ -13,20 +13,7 @@ from live_events import EventLog, quiet
 from plain_policies import Asking, Nearest, first_legal
 
 import acerl_np
-from acerl_np import (
-    ACERL,
-    Agent,
-    Config,
-    Dispatcher,
-    IndexPolicy,
-    Instance,
-    Layout,
-    Lookahead,
-    Policy,
-    StaticPlan,
-    load_instance,
-    load_layout,
-)
+from acerl_np import Dispatcher, Instance, Layout, load_instance, load_layout
 from acerl_np.kernels.random import EVALUATION, derive_key
 from acerl_np.live import events as E
 from acerl_np.policies.rules import RULES, YARDSTICKS
@@ -37,8 +24,8 @@ JIT = not numba.config.DISABLE_JIT
 
 @pytest.fixture(scope="module")
 def policy():
-    config = Config(generations=2, population=8, hidden=(12,), noise_std=0.5, slots="pool")
-    trainer = ACERL([load_instance("DMH-01"), load_instance("DMH-05")], config, threads=1)
+    config = acerl_np.Config(generations=2, population=8, hidden=(12,), noise_std=0.5, slots="pool")
+    trainer = acerl_np.ACERL([load_instance("DMH-01"), load_instance("DMH-05")], config, threads=1)
     trainer.run()
     return trainer.policy
 
@@ -58,7 +45,7 @@ def play_live(instance, dispatcher, restart=None):
             n += 1
             if restart is not None and n % 7 == 3:
                 dispatcher = restart(dispatcher)
-        if isinstance(dispatcher.policy, Policy):
+        if isinstance(dispatcher.policy, acerl_np.Policy):
             observation, mask = dispatcher.observe(float(log.time))
             np.testing.assert_allclose(observation, log.observation(), rtol=1e-6, atol=1e-6)
             assert mask.tolist() == log.mask()
@@ -80,12 +67,12 @@ def turned(name):
 
 
 def index_policy():
-    return IndexPolicy.of_weights(
+    return acerl_np.IndexPolicy.of_weights(
         approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3, total_late=-1.0, imbalance=-0.5
     )
 
 
-PLAN = StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": "STD"})
+PLAN = acerl_np.StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": "STD"})
 """It lists its vehicles in another order than the floor."""
 
 
@@ -108,7 +95,7 @@ PLAN = StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": "STD"})
         (Asking(index_policy()), quiet("DMH-06"), {"own"}),
         *(
             (
-                Agent(first_legal, load_instance("DMH-03"), actions=kind, slots="pool"),
+                acerl_np.Agent(first_legal, load_instance("DMH-03"), actions=kind, slots="pool"),
                 "DMH-03",
                 {"own"},
             )
@@ -139,7 +126,7 @@ def test_a_planned_breakdown_is_told_to_a_policy_that_looks_at_it():
     """Both vehicles could fetch it; the one that breaks down on the way is passed over."""
     layout = load_layout("dmh")
     planned = layout.with_breakdowns({"v0": layout.vehicles[0].breakdowns})
-    policy = IndexPolicy.of_weights(approach=-1.0, last_end=-5.0)
+    policy = acerl_np.IndexPolicy.of_weights(approach=-1.0, last_end=-5.0)
     for start, chosen in ((0.0, "v1"), (300.0, "v0")):
         dispatcher = Dispatcher(planned, policy, start=start)
         dispatcher.feed(E.TaskArrived(390.0, "t", "st1", "st5", 400.0))
@@ -152,7 +139,7 @@ def test_saved_and_restored_between_any_two_events(policy, tmp_path, which):
     if which == "lookahead":
         history = acerl_np.load_suite("dmh-train")
         instance = acerl_np.perturb(history[1], 10, seed=3)
-        policy = Lookahead(index_policy(), history=history, futures=3, bases=2)
+        policy = acerl_np.Lookahead(index_policy(), history=history, futures=3, bases=2)
 
     def make():
         return Dispatcher(instance.layout, policy, greedy=which != "drawn", seed=5, budget=None)

@@ -143,6 +143,10 @@ def test_the_highest_priority_that_a_vehicle_may_carry_is_offered(policy):
     assert given["large"].startswith("heavy") and given["small"] == "soon"
     dispatcher.feed(E.VehicleIdle(60.0, "small", "e"))
     assert names(dispatcher.decide(60.0)) == [("small", "plain")]
+    # A full load may be given by hand, too.
+    dispatcher.feed(E.VehicleIdle(90.0, "small", "b"))
+    dispatcher.feed(E.TaskArrived(90.0, "full", "a", "b", 90.0, demand=5.0))
+    assert dispatcher.assign(90.0, "small", "full").vehicle == "small"
 
 
 def test_a_changed_due_time_counts():
