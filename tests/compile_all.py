@@ -1,16 +1,44 @@
-"""Compile all that the tests need, in two processes side by side: python tests/compile_all.py"""
+"""Compile all that many tests need, in two processes side by side: python tests/compile_all.py"""
 
 import subprocess
 import sys
 
+from acerl_np import IndexPolicy, Instance, Layout, Simulator, evaluate_policy
 from acerl_np.warm import PARTS, warm_up
+
+
+def make_errands():
+    """A record on a floor with a parking place, so that vehicles may drive without a task."""
+    floor = {
+        "format": 1,
+        "sites": [{"id": "a", "x": 0, "y": 0}, {"id": "b", "x": 1, "y": 0}],
+        "edges": [{"a": "a", "b": "b"}],
+        "vehicles": [{"id": "v", "start": "a", "speed": 1, "capacity": 0}],
+        "task_slots": 1,
+        "parking": {"after": 1, "places": [{"site": "b"}]},
+    }
+    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
+    return Instance.from_rows("one task", Layout.from_dict(floor), [row])
+
+
+def play_errands():
+    for policy in ("EDD", "nearest", IndexPolicy([-1.0], features=["approach"])):
+        evaluate_policy(policy, make_errands(), trials=1, threads=1)
+
+
+def step_errands():
+    simulator = Simulator(make_errands())
+    simulator.step(simulator.action_mask.argmax(axis=1))
+
+
+ALL = [*(lambda part=part: warm_up(part, quiet=True) for part in PARTS), play_errands, step_errands]
 
 
 def main(words):
     """With a number: every other part, from the first or the second one on."""
     if words:
-        for part in list(PARTS)[int(words[0]) :: 2]:
-            warm_up(part, quiet=True)
+        for compile_part in ALL[int(words[0]) :: 2]:
+            compile_part()
         return 0
     halves = [subprocess.Popen([sys.executable, __file__, str(half)]) for half in range(2)]
     return max([process.wait() for process in halves])

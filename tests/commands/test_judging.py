@@ -32,6 +32,14 @@ RESUME = "train --resume run/run.npz --quiet --trials 0"
 BEST = "train DMH-01 --preset best --trials 0 --out run"
 
 
+@pytest.fixture(autouse=True)
+def no_lookahead(request, monkeypatch):
+    """A verdict's lookahead is compiled for the policy that is judged: slow tests have it."""
+    if not request.node.get_closest_marker("slow"):
+        for name in ("SECONDS_PER_DECISION", "SECONDS_PER_SIZE"):
+            monkeypatch.setattr(verdicts, name, math.inf)
+
+
 @pytest.fixture
 def days(empty):
     """Six own records, and the words that train on some of them."""
@@ -181,8 +189,6 @@ def test_few_own_records_are_judged_on_noised_copies(days, train):
 
 
 def test_each_of_a_few_records_judges_a_policy_that_has_not_seen_it(days, train, run, monkeypatch):
-    for name in ("SECONDS_PER_DECISION", "SECONDS_PER_SIZE"):
-        monkeypatch.setattr(verdicts, name, math.inf)
     out = train(days, f"{TRAINING} --trials 1 --out run").out
     place = "6 records in 5 folds, each judging a policy that has not seen it"
     assert f"\nVerdict on {place}\n" in out and f"\nOn {place}: " in out
@@ -237,8 +243,6 @@ def test_a_training_without_a_verdict_still_ends_well(days, train, monkeypatch):
 
 
 def test_long_parts_of_a_verdict_are_told_and_too_long_ones_left_out(days, train, monkeypatch):
-    for name in ("SECONDS_PER_DECISION", "SECONDS_PER_SIZE"):
-        monkeypatch.setattr(verdicts, name, math.inf)
     words = f"{TRAINING.replace('--quiet', '')} --trials 1 --hold-out none --out"
     monkeypatch.setattr(verdicts.static, "estimate_static", lambda records: 59.0)
     assert "verdict: static plan, about 59 s\n" in train(days[:2], f"{words} one").err

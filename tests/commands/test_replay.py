@@ -47,7 +47,10 @@ def test_defaults_write_a_page_and_print_one_line(folder, run):
         ("past.csv week.csv --against EDD", ["past.csv", "EDD"]),
         ("EDD week.csv --against past.csv", ["EDD", "past.csv"]),
         ("past.csv week.csv --layout layout.json --breakdowns none", ["past.csv"]),
-        ("EDD DMH-02 --lookahead 2 --history DMH-01", ["EDD", "EDD, lookahead 2"]),
+        pytest.param(
+            *("EDD DMH-02 --lookahead 2 --history DMH-01", ["EDD", "EDD, lookahead 2"]),
+            marks=pytest.mark.slow,  # a lookahead's trace is compiled
+        ),
         ("Static week.csv --fit week.csv", ["Static (fitted on week)"]),
         ("MIX week.csv --trial 3 --seed 5 --random-breakdowns 90,5", ["MIX"]),
     ],

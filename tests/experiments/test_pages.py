@@ -25,6 +25,7 @@ def pages(empty):
     return empty
 
 
+@pytest.mark.slow
 def test_pages_are_what_stored_results_make(pages, run):
     """A digit that was changed, in a page, a table or the claims, is put right; nothing else changes."""
     changed = ["README.md", f"{DATA}/claims.csv", f"{DATA}/comparison-train.md"]

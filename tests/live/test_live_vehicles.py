@@ -424,8 +424,19 @@ def test_a_vehicle_that_breaks_down_on_its_way_to_a_charger_is_sent_again():
     dispatcher.feed(E.TaskArrived(58.0, "t", "C", "B", 60.0))
     assert dispatcher.decide(58.0) == []  # it charges to `resume` first
     assert dispatcher.next_time == 57.0 + (300 - 181) // 10 + 1
-    assert dispatcher.forecast(58.0, budget=None)[0].delivery == dispatcher.next_time + 6.0
     assert say(dispatcher.decide(dispatcher.next_time)) == [("v0", "t")]
+
+
+@pytest.mark.slow  # forecasts of vehicles that charge are compiled
+def test_a_forecast_waits_for_a_vehicle_that_charges():
+    dispatcher = Dispatcher(floor(1), "nearest")
+    dispatcher.feed(E.VehicleLevel(0.0, "v0", 181))
+    dispatcher.feed(E.VehiclePassed(0.0, "v0", "C"))
+    dispatcher.feed(E.VehicleCharging(0.0, "v0", "C"))
+    dispatcher.feed(E.TaskArrived(1.0, "t", "C", "B", 60.0))
+    assert dispatcher.decide(1.0) == []
+    assert dispatcher.next_time == (300 - 181) // 10 + 1
+    assert dispatcher.forecast(1.0, budget=None)[0].delivery == dispatcher.next_time + 6.0
 
 
 @pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")

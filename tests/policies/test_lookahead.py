@@ -126,11 +126,9 @@ def change_rest(instance, cut, rng):
     return Instance.from_rows("changed", instance.layout.with_breakdowns(changed), rows)
 
 
+@pytest.mark.slow  # it compiles a lookahead for each base
 @pytest.mark.oracle
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=() if name == "index" else pytest.mark.slow) for name in BASES],
-)
+@pytest.mark.parametrize("name", BASES)
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_what_is_to_come_changes_no_decision_before_it(name, weights):
     """Days that agree up to a moment are decided alike up to it, whatever comes then."""

@@ -112,6 +112,7 @@ if __name__ == "__main__":
 
 
 @compiled
+@pytest.mark.slow
 def test_a_rule_of_a_file_is_kept_until_a_value_that_it_reads_changes(tmp_path):
     def play(source):
         (tmp_path / "mine.py").write_text(source)
