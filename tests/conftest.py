@@ -7,6 +7,7 @@ episodes beside the slow simulator's (`episodes`, `played`), short trainings (`t
 """
 
 import json
+import math
 import multiprocessing.process
 import os
 import shlex
@@ -166,10 +167,17 @@ def read_all():
 
 
 @pytest.fixture
-def run(capsys):
-    """Run a command and return what it prints; one that is refused says so in a line and changes no file."""
+def run(request, capsys, monkeypatch):
+    """Run a command and return what it prints; one that is refused says so in a line and changes no file.
 
+    A verdict's lookahead is compiled for the policy that is judged: slow tests alone have it.
+    """
     from acerl_np.commands.main import main
+    from acerl_np.evaluation import verdict
+
+    if not request.node.get_closest_marker("slow"):
+        for name in ("SECONDS_PER_DECISION", "SECONDS_PER_SIZE"):
+            monkeypatch.setattr(verdict, name, math.inf)
 
     def call(words, status=0):
         before = read_all() if status else {}

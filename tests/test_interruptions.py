@@ -110,6 +110,7 @@ def kill_again_and_again(folder, kills, seed):
 @pytest.mark.parametrize(
     ("kills", "seed"), [(3, 0), pytest.param(50, 1, marks=pytest.mark.long, id="50")]
 )
+@pytest.mark.slow
 def test_a_run_that_is_killed_again_and_again_ends_in_the_same_bytes(tmp_path, kills, seed):
     reached = kill_again_and_again(tmp_path, kills, seed)
     run = tmp_path / "run"

@@ -1,7 +1,6 @@
 """Trainings that are judged: presets, budgets, records held back, verdicts; what `--resume` knows of it."""
 
 import json
-import math
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,14 +29,6 @@ SHORT = "--generations 2 --population 4 --quiet"
 TRAINING = f"{SHORT} --preset best"
 RESUME = "train --resume run/run.npz --quiet --trials 0"
 BEST = "train DMH-01 --preset best --trials 0 --out run"
-
-
-@pytest.fixture(autouse=True)
-def no_lookahead(request, monkeypatch):
-    """A verdict's lookahead is compiled for the policy that is judged: slow tests have it."""
-    if not request.node.get_closest_marker("slow"):
-        for name in ("SECONDS_PER_DECISION", "SECONDS_PER_SIZE"):
-            monkeypatch.setattr(verdicts, name, math.inf)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Options from the shell, from files and from a run's config.json; what goes with what."""
 
 import json
-import math
 import time
 import tomllib
 from pathlib import Path
@@ -12,7 +11,6 @@ import pytest
 from tables_and_refusals import list_unrefused, read_config, read_rows
 
 import acerl_np
-from acerl_np.evaluation import verdict
 from acerl_np.support.errors import InputError
 from acerl_np.support.machine_code import count_compiled
 from acerl_np.warm import PARTS
@@ -149,8 +147,7 @@ def test_an_algorithm_of_train_is_the_command_rivals(folder, run):
 
 
 @needs_jit
-def test_the_results_of_a_run_stay_in_its_folder(folder, run, monkeypatch):
-    monkeypatch.setattr(verdict, "SECONDS_PER_DECISION", math.inf)  # no lookahead is compiled
+def test_the_results_of_a_run_stay_in_its_folder(folder, run):
     out = run(f"train week.csv --generations 1 {TINY} --trials 2 --out run").out
     rows = read_rows("run/results.csv")
     assert [row["record"] for row in rows[:2]] == ["week", "mean"]

@@ -55,7 +55,8 @@ def test_what_cannot_be_made_is_named(pages, run, page, content, message):
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
 def test_a_training_gives_the_bytes_that_are_stored(seed):
     """The paper's preset as a whole: its learning, its policy, and each of its trials."""
     instances = load_suite("dmh-train")

@@ -364,6 +364,7 @@ def test_a_vehicle_that_is_idle_elsewhere(tmp_path):
     assert "b" not in audit.read_audit(log, LAYOUT).instance.tasks
 
 
+@pytest.mark.slow
 def test_a_day_survives_kills():
     """The plant's side is in the script; `python benchmarks/kill_live.py` kills 20 times in 800 tasks."""
     script = BENCHMARKS / "kill_live.py"

@@ -515,6 +515,7 @@ def test_the_records_own_time_and_an_episode_that_was_stopped(show):
     assert read_time(chrome) == 40
 
 
+@pytest.mark.slow
 def test_machines_and_vehicles_that_wait_for_a_task(show):
     trace = trace_policy("edd-nearest", make_chained())
     chrome = show([trace])

@@ -156,7 +156,10 @@ def test_what_is_to_come_changes_no_decision_before_it(name, weights):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", ["index", "STD", "completing"])
+@pytest.mark.parametrize(
+    "name",
+    ["STD", *(pytest.param(name, marks=pytest.mark.slow) for name in ("index", "completing"))],
+)
 def test_the_true_breakdowns_to_come_are_not_known(name):
     """Two episodes whose random breakdowns differ are decided alike until the first one happens."""
     layout = day_of().layout.with_random_breakdowns(RandomBreakdowns(900.0, 200.0))
@@ -230,7 +233,9 @@ def test_a_records_own_content_is_no_future_of_it():
 
 
 @needs_jit
-@pytest.mark.parametrize("name", ["index", "STD", pytest.param("network", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["STD", *(pytest.param(name, marks=pytest.mark.slow) for name in ("index", "network"))]
+)
 def test_threads_and_order_change_nothing(name):
     """Nor does what is played beside a record. But another seed draws other futures."""
     history = records_of((1, 2, 3, 4))
@@ -262,6 +267,7 @@ def play(ahead, day, **options):
 
 
 @pytest.mark.oracle
+@pytest.mark.slow  # it compiles a lookahead over an index policy
 def test_options():
     """Of all kinds, also of histories: a longer and a shorter one, one that is over, one that comes late."""
     day, history = day_of(), records_of((1, 2))
@@ -290,6 +296,7 @@ def test_options():
 
 
 @pytest.mark.oracle
+@pytest.mark.slow  # it compiles a lookahead over an index policy
 def test_horizon_and_futures_that_cannot_end():
     """A horizon stops the episode but no future; where all futures get stuck, the base's choice is taken."""
     day, history = day_of(), records_of((1, 2))

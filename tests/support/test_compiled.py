@@ -244,6 +244,7 @@ def test_machine_code_that_is_no_longer_used_is_dropped(package):
     assert len(folders(package)) > 1
 
 
+@pytest.mark.slow
 def test_damaged_machine_code_is_compiled_anew(package):
     first = run(package, SMALL).stdout
     for path in [path for folder in folders(package) for path in folder.iterdir()]:
