@@ -75,7 +75,7 @@ def pytest_sessionstart(session):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Mark the kernels' folder as such; a test's own number of examples shrinks with the profile's."""
+    """Mark the kernels' folder, and as slow what compiles; numbers of examples shrink with the profile's."""
     share = settings.default.max_examples / MANY
     seen = {}
     for item in items:
@@ -84,6 +84,8 @@ def pytest_collection_modifyitems(items):
         if share < 1.0 and own.max_examples != settings.default.max_examples and test not in seen:
             fewer = seen[test] = max(2, round(share * own.max_examples))
             test._hypothesis_internal_use_settings = settings(own, max_examples=fewer)
+        if JIT and item.get_closest_marker("compiles"):
+            item.add_marker(pytest.mark.slow)
         if HERE / "kernels" in item.path.parents:
             item.add_marker(pytest.mark.oracle)
 

@@ -64,7 +64,15 @@ def test_the_readme_is_short_and_there_are_examples():
 
 @compiled
 @pytest.mark.parametrize(
-    ("page", "code"), EXAMPLES, ids=[f"{page}-{k}" for k, (page, _) in enumerate(EXAMPLES)]
+    ("page", "code"),
+    [
+        pytest.param(
+            *(page, code),
+            id=f"{page}-{k}",
+            marks=pytest.mark.compiles if "Lookahead(" in code or "forecast(" in code else (),
+        )
+        for k, (page, code) in enumerate(EXAMPLES)
+    ],
 )
 def test_examples_run(page, code, tmp_path, monkeypatch):
     for module, sign in EXTRAS.items():

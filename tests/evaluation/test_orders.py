@@ -75,7 +75,7 @@ def list_outcomes(instance: acerl_np.Instance) -> list[tuple[float, float]]:
     return found
 
 
-@pytest.mark.slow  # it compiles two searches
+@pytest.mark.compiles
 @pytest.mark.oracle
 @pytest.mark.parametrize("seed", range(0, 40, 4 if JIT else 8))
 def test_what_the_search_finds_is_what_the_simulator_plays_and_above_the_bound(seed):

@@ -187,7 +187,7 @@ def test_random_days(day, name, is_random, options):
     assert compare_day(instance, Lookahead(policy, history=history, **options), base, 4) >= 1
 
 
-@pytest.mark.slow  # it compiles a lookahead
+@pytest.mark.compiles
 def test_a_future_ends_at_its_horizon():
     instance = load_instance("DMH-02")
     instance = Instance.from_rows("short", instance.layout, instance.rows()[:8])
@@ -197,8 +197,8 @@ def test_a_future_ends_at_its_horizon():
 
 
 @pytest.mark.parametrize(
-    "name",  # what others than rules take is compiled for them
-    [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in BASES],
+    "name",
+    [pytest.param(name, marks=() if name in QUICK else pytest.mark.compiles) for name in BASES],
 )
 @pytest.mark.parametrize("weights", ["match", "even"])
 def test_the_benchmarks_days(name, weights):

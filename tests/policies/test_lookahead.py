@@ -126,9 +126,14 @@ def change_rest(instance, cut, rng):
     return Instance.from_rows("changed", instance.layout.with_breakdowns(changed), rows)
 
 
-@pytest.mark.slow  # it compiles a lookahead for each base
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.compiles if name == "index" else pytest.mark.slow)
+        for name in BASES
+    ],
+)
 @pytest.mark.parametrize("weights", WEIGHTS)
 def test_what_is_to_come_changes_no_decision_before_it(name, weights):
     """Days that agree up to a moment are decided alike up to it, whatever comes then."""
@@ -158,7 +163,7 @@ def test_what_is_to_come_changes_no_decision_before_it(name, weights):
 @pytest.mark.oracle
 @pytest.mark.parametrize(
     "name",
-    ["STD", *(pytest.param(name, marks=pytest.mark.slow) for name in ("index", "completing"))],
+    ["STD", *(pytest.param(name, marks=pytest.mark.compiles) for name in ("index", "completing"))],
 )
 def test_the_true_breakdowns_to_come_are_not_known(name):
     """Two episodes whose random breakdowns differ are decided alike until the first one happens."""
@@ -234,7 +239,8 @@ def test_a_records_own_content_is_no_future_of_it():
 
 @needs_jit
 @pytest.mark.parametrize(
-    "name", ["STD", *(pytest.param(name, marks=pytest.mark.slow) for name in ("index", "network"))]
+    "name",
+    ["STD", *(pytest.param(name, marks=pytest.mark.compiles) for name in ("index", "network"))],
 )
 def test_threads_and_order_change_nothing(name):
     """Nor does what is played beside a record. But another seed draws other futures."""
@@ -267,7 +273,7 @@ def play(ahead, day, **options):
 
 
 @pytest.mark.oracle
-@pytest.mark.slow  # it compiles a lookahead over an index policy
+@pytest.mark.compiles
 def test_options():
     """Of all kinds, also of histories: a longer and a shorter one, one that is over, one that comes late."""
     day, history = day_of(), records_of((1, 2))
@@ -296,7 +302,7 @@ def test_options():
 
 
 @pytest.mark.oracle
-@pytest.mark.slow  # it compiles a lookahead over an index policy
+@pytest.mark.compiles
 def test_horizon_and_futures_that_cannot_end():
     """A horizon stops the episode but no future; where all futures get stuck, the base's choice is taken."""
     day, history = day_of(), records_of((1, 2))
