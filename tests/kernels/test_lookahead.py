@@ -412,7 +412,7 @@ def look_on(day, instance, **options):
     return ahead
 
 
-@pytest.mark.slow
+@pytest.mark.compiles
 @pytest.mark.parametrize("seed", range(12))
 def test_what_is_left_of_a_day_is_worth_what_it_is_with_its_past(seed):
     """Where nothing is to come: only what is open, at machines and expected, or all of the episode."""
@@ -495,7 +495,7 @@ def play_future(ahead, layout, first, draws):
         assert after < 0 or k < first or finish[k] >= done[after] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.compiles
 @pytest.mark.parametrize("seed", range(12))
 def test_futures_with_a_horizon_hold_whole_chains_and_end(seed):
     draws, n_came = random.Random(seed), 0
@@ -514,7 +514,7 @@ def test_futures_with_a_horizon_hold_whole_chains_and_end(seed):
     assert n_came > 0
 
 
-@pytest.mark.slow
+@pytest.mark.compiles
 @pytest.mark.parametrize("horizon", [np.inf, 300.0])
 def test_a_late_arrival_within_a_chain_hides_nothing_of_a_record(horizon):
     """A record of its own arrivals 2 s later agrees with the day, wherever a chain has a late task."""

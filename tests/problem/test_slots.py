@@ -143,6 +143,7 @@ def test_the_observation_is_the_slow_simulators(world, data):
     assert sim.makespan == in_pool.makespan and sim.tardiness == in_pool.tardiness
 
 
+@pytest.mark.oracle
 def test_of_two_tasks_of_one_slot_the_first_of_the_record_is_seen():
     """A future of a lookahead may bring a task again that waits already."""
     sim = Simulator(many_tasks(3))
