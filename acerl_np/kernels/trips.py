@@ -136,7 +136,11 @@ def finish_edge(problem, state, b, v):
     vehicle[S.VEHICLE_HIDDEN] = vehicle[S.VEHICLE_REVERSED]
     vehicle[S.VEHICLE_LEG], vehicle[S.VEHICLE_DESTINATION] = S.JOINING, site
     vehicle[S.VEHICLE_ROUTE_INDEX] = -1
-    length = problem.edge_length[problem.instance[i, S.INSTANCE_LAYOUT], origin, site]
+    a, c = origin, site
+    if vehicle[S.VEHICLE_REVERSED]:
+        # It turned on the edge the other way, which may be the longer one: offsets count on that.
+        a, c = site, origin
+    length = problem.edge_length[problem.instance[i, S.INSTANCE_LAYOUT], a, c]
     rest = min(length, find_rest(state, b, v))
     set_on_edge(problem, state, b, v, origin, site, now, length, rest)
     vehicle[S.VEHICLE_EDGE_END_TICK] = vehicle[S.VEHICLE_STAND_TICK]

@@ -195,12 +195,8 @@ def test_a_trace_of_chains_shows_what_the_slow_simulator_does(commitment, seed):
         assert all(item.end <= then.start for item, then in pairwise(own))
 
 
-@pytest.mark.oracle
-@settings(max_examples=60)
-@given(
-    world=KINDS, commitment=st.sampled_from(["assignment", "pickup"]), seed=st.integers(0, 10**6)
-)
-def test_a_policy_in_python_is_told_what_the_slow_simulator_has(world, commitment, seed):
+def compare_fleet(world, commitment, seed):
+    """What a policy in Python is told of the fleet, and what the slow simulator has, in drawn decisions."""
     draws = random.Random(seed)
     layout = Layout.from_dict(world.layout).with_commitment(commitment)
     instance = Instance.from_rows("random", layout, world.rows)
@@ -226,6 +222,31 @@ def test_a_policy_in_python_is_told_what_the_slow_simulator_has(world, commitmen
         simulator.assign([v], [rows[task]])
     assert simulator.done[0] and simulator.makespan[0] == slow.makespan
     assert not simulator.may_wait()[0]
+
+
+@pytest.mark.oracle
+@settings(max_examples=60)
+@given(
+    world=KINDS, commitment=st.sampled_from(["assignment", "pickup"]), seed=st.integers(0, 10**6)
+)
+def test_a_policy_in_python_is_told_what_the_slow_simulator_has(world, commitment, seed):
+    compare_fleet(world, commitment, seed)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("seed", range(12))
+def test_a_vehicle_that_has_turned_back_where_the_way_there_is_the_shorter_edge(seed):
+    """It is 5 m past A when it turns, more than the edge to A is long; it may break down again then."""
+    breakdowns = [{"time": time, "repair_time": 0} for time in (6, 9, 15)]
+    fleet = [{"id": "v", "start": "A", "speed": 1, "breakdowns": breakdowns}]
+    floor = worlds.straight_floor(fleet, task_slots=8)
+    ways = [("A", "B", 10), ("B", "A", 4), ("B", "C", 4), ("C", "B", 4)]
+    floor["edges"] = [{"a": a, "b": b, "length": x, "one_way": True} for a, b, x in ways]
+    rows = [worlds.make_task("t", "B", "C", 0, 10)]
+    rows += [worlds.make_task(f"u{k}", "A", "B", k, 10) for k in (7, 8, 11, 14)]
+    world = SimpleNamespace(layout=floor, rows=rows)
+    compare_fleet(world, "pickup", seed)
+    compare_trace(*play(world, "pickup", 8, seed))
 
 
 WEIGHTS = (1.0, 3.0, 0.5)
