@@ -218,9 +218,9 @@ MUTANTS = [
     ),
     Mutant(
         "kernels: priorities are ignored",
-        "kernels/state.py",
-        "highest = max(highest, problem.record[i, task, RECORD_PRIORITY])",
-        "highest = min(highest, problem.record[i, task, RECORD_PRIORITY])",
+        "kernels/offers.py",
+        "if priority > highest and may_take",
+        "if priority < highest and may_take",
         SIMULATOR,
     ),
     Mutant(
