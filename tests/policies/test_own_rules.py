@@ -256,7 +256,7 @@ def test_what_cannot_be_compiled_is_one_line(function, reason, line):
     assert told.endswith(f"test_own_rules.py, line {at})") and "\n" not in told
 
 
-@pytest.mark.oracle
+@compiled
 def test_what_is_not_there_is_no_number():
     """Nothing is read beyond the tables: such a pair comes last, and the first of them is taken."""
 
