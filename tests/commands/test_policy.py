@@ -105,6 +105,7 @@ def test_networks_and_plans_are_shown(records, empty, run):
     out = run("policy show network.npz").out
     assert "layers: 219-4-12\nparameters: 940\nserves: 3 vehicles, 30 tasks seen\n" in out
     assert "fleet: v0, v1, v2 (hash " in out
+    assert json.loads(run("policy show network.npz --format json").out)["parameters"] == 940
     data = json.loads(run("policy show plan.npz --format json").out)
     assert data["plan"] == acerl_np.load_policy("plan.npz").describe()
     assert data["floor"] == [f"dmh (hash {records[0].layout.floor_hash[:12]})"]
