@@ -491,18 +491,32 @@ class _Notes:
 
     def _break_off(self, v: int, steps: Sequence[Step]) -> tuple[Step, ...]:
         """Return the steps of a way that vehicle v leaves now; it finishes its edge on the next one."""
-        row, kept = self.state.vehicle[PLAYED, v], [step for step in steps if step.start < self.now]
-        if not kept:
+        row, n_begun = self.state.vehicle[PLAYED, v], sum(step.start < self.now for step in steps)
+        if n_begun == 0:
             return ()
-        step, part = kept[-1], 1.0
-        joins = drives(row[S.VEHICLE_STATUS]) and row[S.VEHICLE_LEG] == S.JOINING
-        if joins and row[S.VEHICLE_EDGE_TICK] == self.now:
-            first = self._list_steps(v, self.now)[0]
-            if (first.origin, first.target) == (step.origin, step.target):
-                part = max(step.first, first.first)
-        kept[-1] = step._replace(end=min(step.end, self.now), last=part)
-        if not drives(row[S.VEHICLE_STATUS]):  # it came to a site just now
-            site = int(row[S.VEHICLE_SITE])
+        moves = drives(row[S.VEHICLE_STATUS])
+        joins = moves and row[S.VEHICLE_LEG] == S.JOINING
+        site, part = int(row[S.VEHICLE_EDGE_FROM if moves else S.VEHICLE_SITE]), 1.0
+        last = n_begun - 1
+        # Edge by edge it may be behind where it truly is by some edges: it passes these at once.
+        for k in range(last, len(steps)):
+            step = steps[k]
+            if step.loaded:
+                break
+            if joins:
+                first = self._list_steps(v, self.now)[0]
+                if first[2:4] == step[2:4]:
+                    last, part = k, max(step.first, first.first)
+                    break
+            elif step.target == site:
+                last = k
+                break
+        kept = [
+            step._replace(start=min(step.start, self.now), end=min(step.end, self.now))
+            for step in steps[: last + 1]
+        ]
+        kept[-1] = kept[-1]._replace(last=part)
+        if not moves:  # it came to a site just now
             kept.append(Step(self.now, self.now, site, site, 1.0, 1.0, False, 1.0))
         return tuple(kept)
 

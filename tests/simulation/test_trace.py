@@ -161,9 +161,10 @@ def test_a_trace_shows_what_the_slow_simulator_does(world, commitment, max_chang
 
 
 @pytest.mark.oracle
-def test_a_vehicle_that_is_called_back_as_it_comes_to_a_site_stands_there():
-    """A drawn world, one of some thousands, in which it is not sent elsewhere then."""
-    path = Path(__file__).parents[1] / "data" / "recalled-at-a-site.json"
+@pytest.mark.parametrize("name", ["recalled-at-a-site", "recalled-some-edges-on"])
+def test_a_vehicle_that_is_called_back_as_it_comes_to_a_site_stands_there(name):
+    """Drawn worlds, some of thousands, in which it is not sent elsewhere then."""
+    path = Path(__file__).parents[1] / "data" / f"{name}.json"
     drawn = json.loads(path.read_text())
     world = SimpleNamespace(layout=drawn["layout"], rows=drawn["rows"])
     compare_trace(*play(world, "pickup", drawn["max_changes"], drawn["seed"]))
@@ -247,6 +248,38 @@ def test_a_vehicle_that_has_turned_back_where_the_way_there_is_the_shorter_edge(
     world = SimpleNamespace(layout=floor, rows=rows)
     compare_fleet(world, "pickup", seed)
     compare_trace(*play(world, "pickup", 8, seed))
+
+
+@pytest.mark.parametrize("waits", [False, True])
+@pytest.mark.parametrize(
+    ("time", "steps"),
+    [(4, [(4, 4, 2, 3, 0.0, 1.0)]), (5, [(4, 5, 2, 3, 0.0, 1.0), (5, 5, 3, 4, 0.0, 1.1 / 1.3)])],
+)
+def test_a_vehicle_that_is_called_back_passes_what_is_behind_it_at_once(time, steps, waits):
+    """At 4 it stands at D, at 5 it is 1.1 m past it; but two ticks an edge it comes there at 6."""
+    names = "ABCDEFG"
+    layout = {
+        "format": 1,
+        "sites": [{"id": name, "x": 1.3 * k, "y": 0} for k, name in enumerate(names)],
+        "edges": [{"a": a, "b": b, "length": 1.3} for a, b in pairwise(names)],
+        "vehicles": [{"id": "v", "start": "A", "speed": 1}, {"id": "w", "start": "G", "speed": 1}],
+    }
+    rows = [worlds.make_task("t", "G", "F", 0), worlds.make_task("u", "A", "B", time)]
+    layout = Layout.from_dict(layout).with_commitment("pickup")
+    instance = Instance.from_rows("hand", layout, rows)
+    given = [(0, 0), (1, 0), *[(-1, -1)] * waits, *[(0, 1)] * 3]  # kept whenever it is asked for
+    trace = trace_given(instance, given)
+    check_trips(trace)
+    undone = trace.trips[0]
+    assert (undone.start, undone.end, undone.recall) == (0, time, 1)
+    expected = [(0, 2, 0, 1, 0.0, 1.0), (2, 4, 1, 2, 0.0, 1.0), *steps]
+    if waits and time == 4:
+        expected.append((4, 4, 3, 3, 1.0, 1.0))  # idle there
+    assert [step[:6] for step in undone.steps] == [pytest.approx(own) for own in expected]
+    then = [way for way in trace.list_ways() if way.vehicle == 0][1]
+    first = then.steps[0]
+    assert undone.steps[-1].target in ((first.origin,) if time == 4 else (first.target,))
+    assert trace.locate(0, time) == pytest.approx((3.9 if time == 4 else 5.0, 0.0))
 
 
 WEIGHTS = (1.0, 3.0, 0.5)
