@@ -669,6 +669,19 @@ def test_examples_run_quickly(name, monkeypatch, capsys):
 
 @many_draws
 @pytest.mark.filterwarnings("ignore")  # of pymoo
+def test_sres_of_pymoo_agrees_on_the_optimum():
+    """An independent stochastic ranking reaches the same optimum of the same function."""
+    pytest.importorskip("pymoo")
+    example = load_example("evolution_g_functions")
+    problem = example.PROBLEMS["g08"]
+    theirs = [example.search_with_sres(problem, seed, 10_000) for seed in range(2)]
+    ours = [-example.search(problem, seed, 10_000).best.return_ for seed in range(2)]
+    np.testing.assert_allclose(theirs, problem.optimum, rtol=1e-6)
+    np.testing.assert_allclose(ours, problem.optimum, rtol=1e-4)
+
+
+@many_draws
+@pytest.mark.filterwarnings("ignore")  # of pymoo
 def test_the_session_of_2006_runs_in_parts(monkeypatch, capsys, tmp_path):
     pytest.importorskip("pymoo")
     example, kept = load_example("evolution_cec2006"), tmp_path / "runs.csv"
