@@ -9,6 +9,7 @@ from pathlib import Path
 import acerl_np
 
 ROOT = Path(acerl_np.__file__).parents[1]
+EXAMPLES = Path(__file__).parents[1] / "examples"  # an installed package has none beside it
 
 
 def find_environment(*paths):
@@ -18,8 +19,8 @@ def find_environment(*paths):
 
 def load_example(name):
     """A module of the examples, one of which may import another."""
-    if str(ROOT / "examples") not in sys.path:
-        sys.path.append(str(ROOT / "examples"))
+    if str(EXAMPLES) not in sys.path:
+        sys.path.append(str(EXAMPLES))
     return importlib.import_module(name)
 
 
