@@ -2,6 +2,9 @@
 
 import subprocess
 import sys
+from functools import partial
+
+from worlds import make_task, straight_floor
 
 from acerl_np import IndexPolicy, Instance, Layout, Simulator, evaluate_policy
 from acerl_np.warm import PARTS, warm_up
@@ -9,16 +12,10 @@ from acerl_np.warm import PARTS, warm_up
 
 def make_errands():
     """A record on a floor with a parking place, so that vehicles may drive without a task."""
-    floor = {
-        "format": 1,
-        "sites": [{"id": "a", "x": 0, "y": 0}, {"id": "b", "x": 1, "y": 0}],
-        "edges": [{"a": "a", "b": "b"}],
-        "vehicles": [{"id": "v", "start": "a", "speed": 1, "capacity": 0}],
-        "task_slots": 1,
-        "parking": {"after": 1, "places": [{"site": "b"}]},
-    }
-    row = {"task": "t", "pickup": "a", "delivery": "b", "arrival_time": 0, "expiry_time": 9}
-    return Instance.from_rows("one task", Layout.from_dict(floor), [row])
+    parking = {"after": 1, "places": [{"site": "B"}]}
+    fleet = [{"id": "v", "start": "A", "speed": 1}]
+    layout = Layout.from_dict(straight_floor(fleet, task_slots=1, parking=parking))
+    return Instance.from_rows("one task", layout, [make_task("t", "A", "B", 0, 9)])
 
 
 def play_errands():
@@ -31,7 +28,7 @@ def step_errands():
     simulator.step(simulator.action_mask.argmax(axis=1))
 
 
-ALL = [*(lambda part=part: warm_up(part, quiet=True) for part in PARTS), play_errands, step_errands]
+ALL = [*(partial(warm_up, part, quiet=True) for part in PARTS), play_errands, step_errands]
 
 
 def main(words):

@@ -497,19 +497,19 @@ class _Notes:
         moves = drives(row[S.VEHICLE_STATUS])
         joins = moves and row[S.VEHICLE_LEG] == S.JOINING
         site, part = int(row[S.VEHICLE_EDGE_FROM if moves else S.VEHICLE_SITE]), 1.0
+        following = self._list_steps(v, self.now)[0] if joins else None
         last = n_begun - 1
         # Edge by edge it may be behind where it truly is by some edges: it passes these at once.
         for k in range(last, len(steps)):
             step = steps[k]
             if step.loaded:
                 break
-            if joins:
-                first = self._list_steps(v, self.now)[0]
-                if first[2:4] == step[2:4]:
-                    last, part = k, max(step.first, first.first)
+            if following is None:
+                if step.target == site:
+                    last = k
                     break
-            elif step.target == site:
-                last = k
+            elif (following.origin, following.target) == (step.origin, step.target):
+                last, part = k, max(step.first, following.first)
                 break
         kept = [
             step._replace(start=min(step.start, self.now), end=min(step.end, self.now))
