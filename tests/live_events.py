@@ -111,11 +111,8 @@ def do_anything(dispatcher, draw, now, k, told):
                 numbers[draw.choice(list(numbers))] = draw.choice(NUMBERS)
                 ends = draw.sample(sites, 2)
                 event = E.TaskArrived(now - late, draw.choice(NAMES), *ends, **numbers)
-                if None in numbers.values():  # a log says of it what it says of no end
-                    dispatcher.feed(event, number=number)
-                else:
-                    told.append(event)
-                    dispatcher.feed(event, hold=hold, number=number)
+                told.append(event)
+                dispatcher.feed(event, hold=hold, number=number)
             case _:
                 makers = ERRAND_MAKERS if has_errands else MAKERS
                 maker = makers[draw.choice((0, 0, 0, *range(len(makers))))]

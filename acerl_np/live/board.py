@@ -506,10 +506,11 @@ class Board:
     # Vehicles that charge, park or are called back
 
     def find_level(self, v: int, now: float) -> float:
-        """Return the energy that a vehicle has at `now`, as far as is known; 0 without a battery."""
+        """Return the energy that a vehicle has at `now`, or when it was last known; 0 without a battery."""
         battery, own = self.layout.batteries[v], self.vehicles[v]
         if battery is None:
             return 0.0
+        now = max(now, own.level_time)
         if own.status == S.CHARGING:
             return min(battery.capacity, own.level + battery.charge * (now - own.level_time))
         if own.status == S.BROKEN:

@@ -950,8 +950,9 @@ class Dispatcher(CopiedWhole):
                     "owed": made.number in self._owed,
                 }
                 for made in self._given.values()
-                if isinstance(made, Assignment)
-                and self._find_under_way().get(made.task) == made.vehicle
+                if isinstance(
+                    made, Assignment
+                )  # also if it does not hold now: a late event may change that
             ],
         }
         if self._floor.has_errands:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import NamedTuple, get_args
 
 
@@ -377,6 +378,12 @@ Event = (
 
 EVENTS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
 """Every kind of event, by its name."""
+
+
+@cache
+def list_numbers(kind: type[Event]) -> frozenset[str]:
+    """Return the names of the fields of an event that always hold a number."""
+    return frozenset(field.name for field in fields(kind) if field.type == "float")
 
 
 class Option(NamedTuple):

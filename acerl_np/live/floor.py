@@ -468,8 +468,9 @@ class Floor(board.Board):
         service = board.OUT if vehicle.service == board.LEAVING else vehicle.service
         broke = float(now) if service == board.OUT or status == S.BROKEN else vehicle.broke
         if self.has_errands:
-            level = self.find_level(v, now)
-            vehicle = vehicle._replace(since=now, level=level, level_time=now, way=None)
+            # Told late, it may have been before the order by which the level is known.
+            level, known = self.find_level(v, now), max(now, vehicle.level_time)
+            vehicle = vehicle._replace(since=now, level=level, level_time=known, way=None)
         self.put(
             v, vehicle._replace(status=status, service=service, site=site, broke=broke, task=None)
         )
@@ -571,7 +572,7 @@ class Floor(board.Board):
     def believe_level(self, name: object, now: float) -> float:
         """Return the energy that a vehicle has at `now`, or when it was told last; 0 if nobody knows any."""
         v = self._positions.get(name) if isinstance(name, str) else None
-        return 0.0 if v is None else self.find_level(v, max(now, self.vehicles[v].level_time))
+        return 0.0 if v is None else self.find_level(v, now)
 
     def _answer(self, event: events.RecallAnswered) -> None:
         what, now = name_event(event), float(event.time)
@@ -750,11 +751,14 @@ def check_record(event: Event) -> None:
     except RecordError as error:
         raise EventError(str(error)) from error
     for field, value in vars(event).items():
-        if field in LIMITED and value is not None and value != np.inf:
+        if value is None:
+            if field in events.list_numbers(type(event)):  # null in the log says infinity
+                raise EventError(f"{what}: {field}: read None; expected a number")
+        elif field in LIMITED and value != np.inf:
             # A task may come after those of which a record says nothing.
             least = -MAX_NUMBER if field == "priority" else 0.0
             _check_number(what, field, value, least, MAX_NUMBER)
-        elif field in MOMENTS and value is not None:
+        elif field in MOMENTS:
             least = event.time - MAX_NUMBER if field == "ready" else -MOST
             _check_number(what, field, value, least, event.time + MAX_NUMBER)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from acerl_np.kernels.state import WORKING
 from acerl_np.live.board import DAY_FIELDS, Day, LiveTask, LiveVehicle, Situation, Way
-from acerl_np.live.events import EVENTS, Event, TaskArrived
+from acerl_np.live.events import EVENTS, Event, TaskArrived, list_numbers
 from acerl_np.live.feed import Entry, Feed
 from acerl_np.live.floor import DayBegan, Given, Item, NoEvent, Recalled, Sent
 from acerl_np.policies.files import AnyPolicy, BasePolicy, pack_policy, unpack_policy
@@ -93,8 +93,7 @@ def read_event(kind: type[Kind], data: dict[str, Any]) -> Kind:
         for field in fields(kind)
         if field.name in data or field.default is MISSING
     }
-    numbers = [field.name for field in fields(kind) if field.type == "float"]
-    never = {name: math.inf for name in numbers if known.get(name, 0.0) is None}
+    never = {name: math.inf for name in list_numbers(kind) if known.get(name, 0.0) is None}
     return kind(**known | never)
 
 

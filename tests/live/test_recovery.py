@@ -131,6 +131,20 @@ def test_a_log_cut_anywhere_recovers_to_what_was_then(
     assert [found[k] for k in same] == [last[k] for k in same]
 
 
+def test_an_order_that_holds_again_after_the_state_comes_again(tmp_path):
+    """When the state was saved its vehicle had gone; as was told after it, it finishes its task before."""
+    log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
+    with Dispatcher(LAYOUT, "EDD", audit=log) as dispatcher:
+        dispatcher.feed(E.TaskArrived(10.0, "a", "st1", "st2", 300.0))
+        dispatcher.assign(10.0, "v0", "a")
+        dispatcher.feed(E.VehicleOutOfService(12.0, "v0", at_once=True), hold=True)
+        dispatcher.save(state)
+        dispatcher.feed(E.VehicleOutOfService(11.0, "v0"))
+        assert dispatcher.under_way == {"a": "v0"}
+    again = Dispatcher.recover(LAYOUT, "EDD", audit=log, state=state)
+    assert names(again.decide(13.0)) == [(1, "v0", "a", True)]
+
+
 def is_json(row):
     try:
         return bool(json.loads(row))

@@ -7,7 +7,7 @@ import json
 import math
 import random
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numba
@@ -262,6 +262,34 @@ def test_levels_in_percent_and_levels_that_fall(tmp_path):
     dispatcher.close()
     again = Dispatcher.recover(floor(1), "nearest", audit=tmp_path / "day.jsonl")
     assert again.levels == dispatcher.levels
+
+
+def test_a_delivery_told_late_gives_no_energy():
+    """It was before its own order, by the time it is told for: nothing was used, and nothing charged."""
+    dispatcher = Dispatcher(floor(1), "nearest")
+    dispatcher.feed(E.VehicleLevel(10.0, "v0", 1000))
+    dispatcher.feed(E.TaskArrived(10.0, "a", "A", "B", 60.0))
+    dispatcher.assign(12.0, "v0", "a")
+    dispatcher.feed(E.VehicleIdle(9.0, "v0", "B"))
+    assert dispatcher.levels == {"v0": 1000.0}
+    dispatcher.decide(13.0)
+    assert dispatcher.levels == {"v0": 1000.0}
+
+
+@pytest.mark.parametrize("hold", [False, True])
+def test_no_number_is_refused_also_of_what_is_held(hold):
+    """A log says of infinity what it says of no number."""
+    dispatcher = Dispatcher(floor(1), "nearest")
+    no_expiry = E.TaskArrived(1.0, "a", "A", "B", None)
+    for event in (
+        no_expiry,
+        replace(no_expiry, expiry=9.0, priority=None),
+        E.VehicleAdded(1.0, "w", "A", None),
+    ):
+        with pytest.raises(
+            EventError, match=r"(expiry|priority|speed): read None; expected a number"
+        ):
+            dispatcher.feed(event, hold=hold)
 
 
 def check_far(dispatcher, time, message):
