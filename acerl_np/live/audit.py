@@ -23,6 +23,7 @@ from acerl_np.live.board import Situation, find_arrival
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.feed import AHEAD, LATE, Feed
 from acerl_np.live.floor import DayBegan, Floor, Given, Item, Ordered, Recalled, Sent
+from acerl_np.live.orders import ASSIGNED
 from acerl_np.live.saving import read_event, read_time
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import make_instance
@@ -41,7 +42,7 @@ from acerl_np.support.errors import (
 from acerl_np.support.files import describe_os_error, lock_file, read_text
 from acerl_np.support.numbers import is_real, is_whole
 
-STARTED, ASSIGNED, DAY_BEGAN = "Started", "Assigned", "DayBegan"
+STARTED, DAY_BEGAN = "Started", "DayBegan"
 RECALL, PARK, CHARGE = "Recall", "Park", "Charge"
 """Lines of a log besides events."""
 

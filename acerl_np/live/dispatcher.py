@@ -9,8 +9,6 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
-from dataclasses import fields
 from functools import wraps
 from operator import attrgetter
 from typing import Any, Self, cast
@@ -27,6 +25,7 @@ from acerl_np.live.events import Assignment, Charge, Event, Forecast, Order, Par
 from acerl_np.live.feed import AHEAD, LATE, Feed, Numbers
 from acerl_np.live.floor import MOST, DayBegan, Floor, Given, Recalled, Sent, check_record
 from acerl_np.live.forecast import Forecaster, find_player
+from acerl_np.live.orders import Orders, pack_order, unpack_order
 from acerl_np.policies.agent import OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import MAX_FUTURES, Lookahead
@@ -59,9 +58,6 @@ MANUAL = "manual"
 PLACED = (events.VehiclePassed, events.VehicleParked, events.VehicleCharging)
 """Events that say where a vehicle is."""
 
-ENDING = (events.VehicleIdle, events.VehicleBroke, events.VehicleRemoved)
-"""Events after which a vehicle has nothing to give back."""
-
 OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness", "ahead")
 """Arguments that are saved, and stand in the log."""
 
@@ -77,11 +73,8 @@ LATEST = 86_400
 BUDGET = 0.002
 """s per decision of a lookahead, the paper's limit."""
 
-STATE = (
-    *("_decisions", "_lines", "_last_order", "_given"),
-    *("_recalls", "_owed", "_opens", "_asked", "_next_errand"),
-)
-"""Attributes of a `Dispatcher` that change."""
+STATE = ("_decisions", "_lines", "_opens", "_asked", "_next_errand")
+"""Attributes of a `Dispatcher` that change, besides its orders."""
 
 get_state = attrgetter(*STATE)
 
@@ -95,16 +88,16 @@ def undone(method: Method) -> Method:
 
     @wraps(method)
     def enter(owner: Any, /, *given: Any, **named: Any) -> Any:
-        kept, mark = get_state(owner), owner._feed.mark()
+        kept = get_state(owner), vars(owner._orders).copy(), owner._feed.mark()
         try:
             return method(owner, *given, **named)
         except StorageError:
             raise
         except BaseException as error:
             try:
-                owner._go_back(kept, mark, error)
+                owner._go_back(*kept, error)
             except BaseException as another:  # Ctrl-C in the midst of it
-                owner._go_back(kept, mark, another)
+                owner._go_back(*kept, another)
                 raise
             raise
 
@@ -237,13 +230,8 @@ class Dispatcher(CopiedWhole):
             layout = layout.with_commitment(commitment or layout.commitment, most)
         self.commitment, self.max_changes = layout.commitment, layout.max_changes
         self.parks, self.charges = bool(parks), bool(charges)
-        self._decisions = self._lines = self._last_order = 0
-        self._given: dict[str, Assignment | Park | Charge] = {}
-        """The last order of each vehicle, but for what it is to give back."""
-        self._recalls: dict[str, list[Recall]] = {}
-        """By vehicle, those that the plant has not answered."""
-        self._owed: set[int] = set()
-        """Numbers of those that are to be returned by the next decision if they still hold."""
+        self._decisions = self._lines = 0
+        self._orders = Orders()
         self._opens = True
         """Whether something has happened since the last decision that opens another one."""
         self._asked = -math.inf
@@ -475,63 +463,65 @@ class Dispatcher(CopiedWhole):
         EventWarning
             If a level has fallen by more than half of what is `full`: it may be of another unit.
         """
-        if not isinstance(event, Event):
-            raise EventError(
-                f"event: read {type(event).__name__}; expected one of the event classes"
-            )
-        if events.EVENTS.get(type(event).__name__) is not type(event):
-            kind = next(kind for kind in events.EVENTS.values() if isinstance(event, kind))
-            event = kind(*(getattr(event, field.name) for field in fields(kind)))
-        if not is_real(event.time):
-            raise EventError(
-                f"{type(event).__name__}: read time {describe(event.time)}; expected seconds"
-            )
+        event, number = events.as_told(event, number)
         self._feed.check_time(type(event).__name__, event.time)
-        if number is not None:
-            if not is_whole(number):
-                raise EventError(
-                    f"{type(event).__name__} at {event.time} s: number: read {describe(number)}; expected a "
-                    "whole number"
-                )
-            number = int(number)
         mark = self._feed.mark()
         gone = self._feed.expire(max(self._feed.time, float(event.time)))
         if number is not None and number in self._feed.numbers:
             self._feed.undo(mark)  # no line tells of what is ignored
             return
-        floor = self._floor
-        if isinstance(event, events.VehicleLevel):
-            times = self._feed.time, float(event.time)
-            before, believed = (floor.believe_level(event.vehicle, time) for time in times)
+        believed = self._believe(event)
         check_record(event)
         entry = self._feed.take(event, holds=bool(hold), told=number)
         if entry is None:
             self._feed.undo(mark)
             return
-        self._settle_recalls(event)
-        if isinstance(event, events.VehicleLevel):
-            if entry.is_settled:
-                level, battery = floor.read_level(event)
-                self._opens |= (
-                    level > before and event.vehicle not in self._find_under_way().values()
-                )
-                if believed - level > battery.full / 2:
-                    warnings.warn(
-                        f"VehicleLevel at {event.time} s: vehicle '{event.vehicle}' has {level:g} of "
-                        f"{battery.capacity:,}; {believed:.0f} were expected; a share is told by percent=",
-                        EventWarning,
-                        stacklevel=4,
-                    )
-        elif isinstance(event, PLACED):
-            # It opens decisions if what has ended then makes one possible.
+        self._orders.settle(event)
+        if not isinstance(event, events.VehicleLevel):
+            self._open(event)
+        elif entry.is_settled:
+            self._compare_level(event, *believed)
+        self._keep_release()
+        if number is not None:
+            self._feed.turn_number(number)
+        self._note_event(event, number, hold=hold, gone=gone)
+
+    def _open(self, event: Event) -> None:
+        """Note whether an event opens decisions."""
+        if isinstance(event, PLACED):
+            # It does if what has ended then makes one possible.
             self._asked = min(self._asked, float(event.time) - 1.0)
         elif isinstance(event, events.TaskArrived):
             self._opens |= not event.after
         elif not isinstance(event, events.MachineBusy):
             self._opens |= not isinstance(event, events.RecallAnswered) or not event.done
-        self._keep_release()
-        if number is not None:
-            self._feed.turn_number(number)
+
+    def _believe(self, event: Event) -> tuple[float, float]:
+        """Return which level a vehicle is believed to have, at the latest time and at that of an event."""
+        if not isinstance(event, events.VehicleLevel):
+            return 0.0, 0.0
+        floor, name = self._floor, event.vehicle
+        return floor.believe_level(name, self._feed.time), floor.believe_level(name, event.time)
+
+    def _compare_level(self, event: events.VehicleLevel, before: float, believed: float) -> None:
+        """Note whether a level opens decisions, and warn of one that has fallen far.
+
+        `before` and `believed` are what `_believe` said.
+        """
+        level, battery = self._floor.read_level(event)
+        self._opens |= level > before and event.vehicle not in self._find_under_way().values()
+        if believed - level > battery.full / 2:
+            warnings.warn(
+                f"VehicleLevel at {event.time} s: vehicle '{event.vehicle}' has {level:g} of "
+                f"{battery.capacity:,}; {believed:.0f} were expected; a share is told by percent=",
+                EventWarning,
+                stacklevel=5,
+            )
+
+    def _note_event(
+        self, event: Event, number: int | None, *, hold: bool, gone: Iterable[Event]
+    ) -> None:
+        """Add an event to the log, with those that are held no more."""
         if self._audit is None:
             self._lines += 1
             return
@@ -544,10 +534,17 @@ class Dispatcher(CopiedWhole):
             more["clock"] = self._feed.time
         self._note(type(event).__name__, **vars(event), **more)
 
-    def _go_back(self, kept: Sequence[Any], mark: tuple[Any, ...], error: BaseException) -> None:
+    def _go_back(
+        self,
+        kept: Sequence[Any],
+        orders: dict[str, Any],
+        mark: tuple[Any, ...],
+        error: BaseException,
+    ) -> None:
         """Be again as before an error."""
         for name, value in zip(STATE, kept, strict=True):
             setattr(self, name, value)
+        vars(self._orders).update(orders)
         self._feed.undo(mark, error)
 
     def _move_to(self, now: float) -> None:
@@ -597,7 +594,7 @@ class Dispatcher(CopiedWhole):
         """
         now = self._check_time(now, "decide")
         self._move_to(now)
-        orders = self._take_owed() if self._owed else []
+        orders = self._take_owed() if self._orders.owed else []
         floor, decider = self._floor, self._decider
         try:
             if self._is_opened(now):
@@ -613,7 +610,7 @@ class Dispatcher(CopiedWhole):
             if floor.has_errands:
                 self._send_idle(now, orders)
         except BaseException:
-            self._owed.update(made.number for made in orders)
+            self._orders.owe(orders)
             raise
         return orders
 
@@ -659,10 +656,8 @@ class Dispatcher(CopiedWhole):
         assert task is not None
         self._floor.turn(v, now)
         self._feed.give(Recalled(now, vehicle, task))
-        order = Recall(vehicle, task, reason, self._count_order())
-        self._given = {name: made for name, made in self._given.items() if name != vehicle}
-        self._recalls = {**self._recalls, vehicle: [*self._recalls.get(vehicle, ()), order]}
-        self._note_order(logs.RECALL, now, order)
+        order = Recall(vehicle, task, reason, self._orders.last + 1)
+        self._note_order(now, order)
         return order
 
     def _send_idle(self, now: float, orders: list[Order]) -> None:
@@ -690,51 +685,36 @@ class Dispatcher(CopiedWhole):
         self._floor.send(v, TO_CHARGER if charges else PARKING, index, now)
         self._feed.give(Sent(now, vehicle, site, charges))
         kind = Charge if charges else Park
-        order = kind(vehicle, site, reason, self._count_order())
-        self._given = {**self._given, vehicle: order}
-        self._note_order(logs.CHARGE if charges else logs.PARK, now, order)
+        order = kind(vehicle, site, reason, self._orders.last + 1)
+        self._note_order(now, order)
         return order
 
-    def _count_order(self) -> int:
-        self._last_order += 1
-        return self._last_order
-
-    def _note_order(self, kind: str, now: float, order: Order, **more: Any) -> None:
-        """Add an order to the log; it is owed until that is done."""
-        owed, self._owed = self._owed, {*self._owed, order.number}
-        self._note(kind, time=now, **order._asdict(), **more)
-        self._owed = owed
-
-    def _settle_recalls(self, event: Event) -> None:
-        """Forget the recalls that an event answers, or that have nothing to say any more."""
-        if isinstance(event, events.RecallAnswered):
-            left = self._recalls.get(event.vehicle, ())
-            left = [made for made in left if made.task != event.task]
-            self._recalls = {**self._recalls, event.vehicle: left}
-        elif self._recalls and isinstance(event, ENDING):
-            known = self._recalls.items()
-            self._recalls = {name: made for name, made in known if name != event.vehicle}
+    def _note_order(self, now: float, order: Order) -> None:
+        """Note an order, also in the log; it is owed until that is done."""
+        self._orders.add(order)
+        if self._audit is None:
+            self._lines += 1
+            return
+        owed = self._orders.owed
+        self._orders.owe([order])
+        self._note(**pack_order(order), time=now)
+        self._orders.owed = owed
 
     def _take_owed(self) -> list[Order]:
         """Return, as repeated, those of the orders owed that hold and that nobody has confirmed."""
         if self._audit is not None:
             self._audit.flush()
-        owed: list[Order] = []
-        for name, own in self._fleet:
-            recalls = self._recalls.get(name, ())
-            owed += [made._replace(repeated=True) for made in recalls if made.number in self._owed]
-            made = self._given.get(name)
-            if made is None or made.number not in self._owed or own.is_confirmed:
-                continue
+        fleet, sites = dict(self._fleet), self._floor.layout.sites
+
+        def holds(made: Assignment | Park | Charge) -> bool:
+            own = fleet.get(made.vehicle)
+            if own is None or own.is_confirmed:
+                return False
             if isinstance(made, Assignment):
-                if own.task == made.task:
-                    again = copy(made)
-                    again.repeated = True
-                    owed.append(again)
-            elif own.way is not None and self._floor.layout.sites[own.way.end].id == made.site:
-                owed.append(made._replace(repeated=True))
-        self._owed.clear()
-        return sorted(owed, key=lambda made: made.number)
+                return own.task == made.task
+            return own.way is not None and sites[own.way.end].id == made.site
+
+        return self._orders.take_owed(holds)
 
     def observe(self, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Return what a policy sees at `now`, and which actions are legal.
@@ -895,17 +875,9 @@ class Dispatcher(CopiedWhole):
         vehicle = floor.layout.vehicles[found.vehicle].id
         self._feed.give(Given(now, vehicle, task))
         finish = floor.vehicles[found.vehicle].finish
-        number = self._count_order()
+        number = self._orders.last + 1
         assignment = Assignment(vehicle, task, found.rule, found.futures, finish, reason, number)
-        self._given = {**self._given, vehicle: assignment}
-        if self._audit is None:
-            self._lines += 1
-            return assignment
-        told: dict[str, Any] = {"number": number, "finish": finish, "futures": found.futures}
-        if reason is not None:
-            options = [option._asdict() for option in reason.options]
-            told["reason"] = {**reason._asdict(), "options": options}
-        self._note_order(logs.ASSIGNED, now, assignment, **told)
+        self._note_order(now, assignment)
         return assignment
 
     def _check_time(self, time: float, what: str) -> float:
@@ -941,31 +913,12 @@ class Dispatcher(CopiedWhole):
             "decisions": self._decisions,
             "lines": self._lines,
             "numbers": self._feed.numbers.ends,
-            "given": [
-                {
-                    **made._asdict(),
-                    "futures": made.futures,
-                    "finish": made.finish,
-                    "number": made.number,
-                    "owed": made.number in self._owed,
-                }
-                for made in self._given.values()
-                if isinstance(
-                    made, Assignment
-                )  # also if it does not hold now: a late event may change that
-            ],
+            "given": self._orders.pack(),
+            "last_order": self._orders.last,
+            "opens": self._opens,
+            "asked": saving.pack_time(self._asked),
+            "next_errand": saving.pack_time(self._next_errand),
         }
-        if self._floor.has_errands:
-            kept = [made for made in self._given.values() if not isinstance(made, Assignment)]
-            recalls = [made for items in self._recalls.values() for made in items]
-            options["orders"] = [
-                {"kind": type(made).__name__, **made._asdict(), "owed": made.number in self._owed}
-                for made in (*kept, *recalls)
-            ]
-            options["last_order"] = self._last_order
-            options["opens"] = self._opens
-            moments = {"asked": self._asked, "next_errand": self._next_errand}
-            options |= {k: None if math.isinf(time) else time for k, time in moments.items()}
         saving.write_dispatcher(path, self.policy, options, self._feed)
 
     @classmethod
@@ -1023,15 +976,13 @@ class Dispatcher(CopiedWhole):
             saving.unpack_feed(dispatcher._feed, data, dispatcher.layout)
             dispatcher._lines = int(data["lines"])
             dispatcher._feed.numbers = Numbers(int(end) for end in data["numbers"])
-            dispatcher._last_order = int(data.get("last_order", dispatcher._decisions))
-            for made in (*data["given"], *data.get("orders", ())):
-                dispatcher._keep(made.get("kind", logs.ASSIGNED), made)
-                if made["owed"]:
-                    dispatcher._owed.add(int(made["number"]))
-            dispatcher._opens = bool(data.get("opens", True))
-            dispatcher._asked = saving.read_time(data.get("asked"))
-            if (moment := data.get("next_errand")) is not None:
-                dispatcher._next_errand = saving.read_time(moment)
+            dispatcher._orders.unpack(data["given"], int(data["last_order"]))
+            dispatcher._opens, dispatcher._asked = (
+                bool(data["opens"]),
+                saving.read_time(data["asked"]),
+            )
+            moment = data["next_errand"]
+            dispatcher._next_errand = math.inf if moment is None else saving.read_time(moment)
         except UNUSABLE as error:
             raise InputError(saving.describe_unusable(path, error)) from error
         return dispatcher
@@ -1141,33 +1092,16 @@ class Dispatcher(CopiedWhole):
             with logs.name_line(f"{path}: {place}", line):
                 logs.redo_line(self._feed, line, f"{path}: {place}")
                 if line["kind"] in logs.ORDERS:
-                    self._decisions += line["kind"] == logs.ASSIGNED
-                    self._last_order = int(line["number"])
-                    self._keep(line["kind"], line)
+                    order = unpack_order(line)
+                    self._decisions += isinstance(order, Assignment)
+                    self._orders.add(order)
                 elif "number" in line:
                     self._feed.numbers.add(int(line["number"]))
                 if line["kind"] in events.EVENTS:
-                    self._settle_recalls(saving.read_event(events.EVENTS[line["kind"]], line))
+                    self._orders.settle(saving.read_event(events.EVENTS[line["kind"]], line))
             self._lines += 1
         self._feed.lateness, self._feed.ahead = self.lateness, self.ahead
-        self._owed = {made.number for made in self._given.values()}
-        self._owed.update(made.number for items in self._recalls.values() for made in items)
-
-    def _keep(self, kind: str, made: dict[str, Any]) -> None:
-        """Note an order that a log or a saved state tells."""
-        vehicle, number = str(made["vehicle"]), int(made["number"])
-        if kind == logs.ASSIGNED:
-            futures, finish = int(made["futures"]), made["finish"]
-            finish = math.nan if finish is None else float(finish)
-            task, rule = str(made["task"]), str(made["rule"])
-            self._given[vehicle] = Assignment(vehicle, task, rule, futures, finish, number=number)
-        elif kind == logs.RECALL:
-            self._given.pop(vehicle, None)
-            recall = Recall(vehicle, str(made["task"]), str(made["reason"]), number)
-            self._recalls.setdefault(vehicle, []).append(recall)
-        else:
-            own = Charge if kind == logs.CHARGE else Park
-            self._given[vehicle] = own(vehicle, str(made["site"]), str(made["reason"]), number)
+        self._orders.owe_all()
 
 
 def check_budget(budget: float | None) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from functools import cache
 from typing import NamedTuple, get_args
+
+from acerl_np.support.errors import EventError, describe
+from acerl_np.support.numbers import is_real, is_whole
 
 
 @dataclass(frozen=True)
@@ -379,11 +381,31 @@ Event = (
 EVENTS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
 """Every kind of event, by its name."""
 
+NUMBERS: dict[type, set[str]] = {
+    kind: {field.name for field in fields(kind) if field.type == "float"}
+    for kind in EVENTS.values()
+}
+"""Of every kind, the names of the fields that always hold a number."""
 
-@cache
-def list_numbers(kind: type[Event]) -> frozenset[str]:
-    """Return the names of the fields of an event that always hold a number."""
-    return frozenset(field.name for field in fields(kind) if field.type == "float")
+
+def as_told(event: Event, number: int | None) -> tuple[Event, int | None]:
+    """Return an event as one of the classes above, and the plant's own number of it as Python's.
+
+    An EventError if it is no event, has no time, or the number is not whole.
+    """
+    if not isinstance(event, Event):
+        raise EventError(f"event: read {type(event).__name__}; expected one of the event classes")
+    if EVENTS.get(name := type(event).__name__) is not type(event):  # of a class derived from one
+        kind = next(kind for kind in EVENTS.values() if isinstance(event, kind))
+        name, event = kind.__name__, kind(*(getattr(event, field.name) for field in fields(kind)))
+    if not is_real(event.time):
+        raise EventError(f"{name}: read time {describe(event.time)}; expected seconds")
+    if number is None:
+        return event, None
+    if not is_whole(number):
+        read = f"{name} at {event.time} s: number: read {describe(number)}"
+        raise EventError(f"{read}; expected a whole number")
+    return event, int(number)
 
 
 class Option(NamedTuple):

@@ -36,10 +36,7 @@ LIMITED = ("expiry", "handling_time", "demand", "priority", "processing", "annou
 MOMENTS = ("earliest_start", "due", "ready")
 """Fields that hold a time besides that of the event."""
 
-NUMBERS = (
-    *("time", "expiry", "handling_time", "demand", "priority", "earliest_start"),
-    *("processing", "announced"),
-)
+NUMBERS = (*events.NUMBERS[events.TaskArrived], "earliest_start")
 """Fields of a task that hold one."""
 
 ERRANDS = (S.ROAMING, S.PARKING, S.TO_CHARGER, S.QUEUED, S.CHARGING)
@@ -752,7 +749,7 @@ def check_record(event: Event) -> None:
         raise EventError(str(error)) from error
     for field, value in vars(event).items():
         if value is None:
-            if field in events.list_numbers(type(event)):  # null in the log says infinity
+            if field in events.NUMBERS[type(event)]:  # null in the log says infinity
                 raise EventError(f"{what}: {field}: read None; expected a number")
         elif field in LIMITED and value != np.inf:
             # A task may come after those of which a record says nothing.

@@ -13,7 +13,7 @@ import numpy as np
 
 from acerl_np.kernels.state import WORKING
 from acerl_np.live.board import DAY_FIELDS, Day, LiveTask, LiveVehicle, Situation, Way
-from acerl_np.live.events import EVENTS, Event, TaskArrived, list_numbers
+from acerl_np.live.events import EVENTS, NUMBERS, Event, TaskArrived
 from acerl_np.live.feed import Entry, Feed
 from acerl_np.live.floor import DayBegan, Given, Item, NoEvent, Recalled, Sent
 from acerl_np.policies.files import AnyPolicy, BasePolicy, pack_policy, unpack_policy
@@ -24,7 +24,7 @@ from acerl_np.support.errors import InputError, PolicyError, describe, make_prin
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 from acerl_np.support.numbers import is_real
 
-FORMAT = 3
+FORMAT = 4
 
 ERRAND_FIELDS = ("since", "level", "level_time", "way")
 """Fields of vehicles that are only written where there is something in them."""
@@ -93,7 +93,7 @@ def read_event(kind: type[Kind], data: dict[str, Any]) -> Kind:
         for field in fields(kind)
         if field.name in data or field.default is MISSING
     }
-    never = {name: math.inf for name in list_numbers(kind) if known.get(name, 0.0) is None}
+    never = {name: math.inf for name in NUMBERS[kind] if known.get(name, 0.0) is None}
     return kind(**known | never)
 
 
@@ -102,14 +102,14 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
     base, (n, delay, delivered) = feed.base, feed.base.mark
     sites, day = base.layout.sites, base.day
     return {
-        "time": _pack_time(feed.time),
+        "time": pack_time(feed.time),
         "tasks": [
             {**_pack_task(task), "since": task.since, "vehicle": task.vehicle, "slot": task.slot}
             for task in base.tasks.values()
         ],
         "pool": base.pool,
         "planned": [_pack_task(task) for task in base.planned.values()],
-        "machines": [_pack_time(time) for time in base.machines.tolist()],
+        "machines": [pack_time(time) for time in base.machines.tolist()],
         "vehicles": [
             {
                 **{k: x for k, x in vehicle._asdict().items() if x or k not in ERRAND_FIELDS},
@@ -127,7 +127,7 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
         },
         "entries": [
             {
-                "at": _pack_time(entry.time),
+                "at": pack_time(entry.time),
                 "holds": entry.holds,
                 "item": _pack_item(entry.item),
                 "number": entry.told,
@@ -226,7 +226,7 @@ def _unpack_day(data: dict[str, Any]) -> Day:
 
 def _pack_item(item: Item) -> dict[str, Any]:
     values = item._asdict() if isinstance(item, NoEvent) else vars(item)
-    return {"kind": type(item).__name__, **values, "time": _pack_time(item.time)}
+    return {"kind": type(item).__name__, **values, "time": pack_time(item.time)}
 
 
 def _unpack_item(data: dict[str, Any]) -> Item:
@@ -235,7 +235,8 @@ def _unpack_item(data: dict[str, Any]) -> Item:
     return kind(**values)
 
 
-def _pack_time(time: float) -> float | None:
+def pack_time(time: float) -> float | None:
+    """Return a moment, s, as JSON has it: null for one that is infinite."""
     return None if math.isinf(time) else float(time)
 
 

@@ -34,10 +34,10 @@ def look_wholly(dispatcher):
     entries = [(entry.time, entry.item, entry.holds, entry.is_settled) for entry in feed.entries]
     numbers = {
         made[1]: made.number
-        for made in dispatcher._given.values()
+        for made in dispatcher._orders.given.values()
         if under_way.get(made[1]) == made[0]
     }
-    recalls = {name: items for name, items in dispatcher._recalls.items() if items}
+    recalls = {name: items for name, items in dispatcher._orders.recalls.items() if items}
     counts = dispatcher._decisions, dispatcher._lines, dispatcher._feed.numbers.ends.copy()
     # A question releases what is held back, and is in no log: count what is released by now.
     floor = copy.copy(dispatcher)._floor
@@ -45,7 +45,7 @@ def look_wholly(dispatcher):
     seen = look(dispatcher)
     if dispatcher.layout.chargers:  # when to ask next it knows once it was asked
         seen = seen[:-1]
-    recalls = recalls, dispatcher._last_order
+    recalls = recalls, dispatcher._orders.last
     return seen, feed.time, entries, floor.day.mark, numbers, recalls, counts
 
 
@@ -166,7 +166,7 @@ def begin(log, **options):
 def test_what_is_not_confirmed_comes_once_more_with_its_number(tmp_path):
     log = tmp_path / "day.jsonl"
     dispatcher, (_, other) = begin(log)
-    finish = dispatcher._given[other].finish
+    finish = dispatcher._orders.given[other].finish
     for _ in range(2):  # also if the process ends again at once
         again = recover(log)
         assert again.last_number == 9
