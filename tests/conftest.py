@@ -172,12 +172,14 @@ def read_all():
 def run(request, capsys, monkeypatch):
     """Run a command and return what it prints; one that is refused says so in a line and changes no file.
 
-    A verdict's lookahead is compiled for the policy that is judged: slow tests alone have it.
+    A verdict's lookahead is compiled for the policy that is judged, those of hindsight for each rule: slow
+    tests alone have them.
     """
     from acerl_np.commands.main import main
-    from acerl_np.evaluation import verdict
+    from acerl_np.evaluation import hindsight, verdict
 
     if not request.node.get_closest_marker("slow"):
+        monkeypatch.setattr(hindsight, "_play_policies", lambda *given: given[-1])
         for name in ("SECONDS_PER_DECISION", "SECONDS_PER_SIZE"):
             monkeypatch.setattr(verdict, name, math.inf)
 

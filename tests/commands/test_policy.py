@@ -119,6 +119,7 @@ def test_networks_and_plans_are_shown(records, empty, run):
 # Lookahead in a table
 
 
+@pytest.mark.compiles
 @needs_jit
 def test_rows_that_look_ahead_stand_beside_the_plain_ones(records, empty, run):
     policy = make_policy(acerl_np.load_suite("dmh-train")[:4])

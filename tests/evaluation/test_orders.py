@@ -101,6 +101,7 @@ def test_a_bound_of_a_chain_by_hand():
     assert bound_objective(instance, NO_LIMIT) == max(ends)
 
 
+@pytest.mark.compiles
 @needs_jit
 @pytest.mark.parametrize("seed", [0, 3, 5, 8, 13, 21])
 def test_the_search_finds_the_best_of_all_orders(seed):
@@ -172,6 +173,7 @@ def test_hindsight_does_not_depend_on_threads_and_shows_a_table(empty, run):
     assert "proof" not in rows[0] and load_references("best.json") == one
 
 
+@pytest.mark.compiles
 @needs_jit
 def test_published_optima_are_found():
     announced = import_bilge_ulusoy(instances_folder() / YARDSTICK, announced=True)

@@ -80,6 +80,7 @@ def test_a_trace_is_a_trial_and_its_reasons_name_what_was_chosen(instance, polic
             assert (best.vehicle, best.task) == (decision.vehicle, decision.task)
 
 
+@pytest.mark.compiles
 def test_reasons_name_vehicles_that_charge_and_park(policies):
     """All that are free have actions, not the idle ones alone."""
     layout = make_powered().layout.with_commitment("assignment")

@@ -296,6 +296,7 @@ def test_however_often_it_is_asked_the_sums_are_the_same(horizon):
     assert np.array_equal(once.is_behind, stepwise.is_behind)
 
 
+@pytest.mark.compiles
 def test_no_more_futures_than_it_takes():
     """With a horizon, candidates that are clearly behind are dropped, and a clear leader ends it."""
     rows = [make_task("a", "A", "B", 0, 10), make_task("b", "A", "C", 0, 900)]

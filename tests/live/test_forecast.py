@@ -30,7 +30,8 @@ def simulate(policy, instance):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize("name", [pytest.param("index", marks=pytest.mark.slow), "nearest"])
+@pytest.mark.compiles
+@pytest.mark.parametrize("name", ["index", "nearest"])
 def test_what_is_known_is_forecast_as_it_is_simulated(name):
     """A day whose tasks are held back from its start, and one that goes on as its record: to the second."""
     policy, instance = POLICIES[name], quiet("DMH-03")

@@ -108,6 +108,7 @@ def test_other_rules_are_refused_in_one_line(policy, suite):
                 make(rules)
 
 
+@pytest.mark.compiles
 def test_a_dispatcher_names_and_explains_them(policy, suite):
     def make(own, **options):
         dispatcher = acerl_np.Dispatcher(suite[0].layout, own, task_ids=["a", "b", "c"], **options)

@@ -161,10 +161,8 @@ def test_what_is_to_come_changes_no_decision_before_it(name, weights):
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize(
-    "name",
-    ["STD", *(pytest.param(name, marks=pytest.mark.compiles) for name in ("index", "completing"))],
-)
+@pytest.mark.compiles
+@pytest.mark.parametrize("name", ["STD", "index", "completing"])
 def test_the_true_breakdowns_to_come_are_not_known(name):
     """Two episodes whose random breakdowns differ are decided alike until the first one happens."""
     layout = day_of().layout.with_random_breakdowns(RandomBreakdowns(900.0, 200.0))
@@ -190,6 +188,7 @@ def test_the_true_breakdowns_to_come_are_not_known(name):
     assert decisions >= 3
 
 
+@pytest.mark.compiles
 @pytest.mark.oracle
 def test_the_time_that_is_left_is_not_found_from_the_true_tasks():
     """Where vehicles break down at random an episode has a horizon that its tasks decide."""
@@ -212,6 +211,7 @@ def rename(instance, layout):
     return Instance.from_rows("another", layout, rows)
 
 
+@pytest.mark.compiles
 @pytest.mark.oracle
 def test_a_records_own_content_is_no_future_of_it():
     """Under whatever name, on an equal floor, with other breakdowns, its tasks in whatever order."""
@@ -393,6 +393,7 @@ def test_floors_that_do_not_fit_are_refused():
         assert "\n" not in str(caught.value)
 
 
+@pytest.mark.compiles
 @pytest.mark.oracle
 def test_arrays_hold_all_of_it():
     """And those from before the goal the paper's."""

@@ -71,6 +71,7 @@ def test_a_lookahead_over_a_rule_or_a_feature(both, options):
     assert_same(*(Lookahead(base, history=RECORDS, **options) for base in both))
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize(
     "base",
     [

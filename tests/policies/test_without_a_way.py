@@ -22,6 +22,7 @@ def join(floor, *ends, **keys):
     return floor | {"sites": floor["sites"] + more, "edges": floor["edges"] + edges} | keys
 
 
+@pytest.mark.compiles
 @each_policy
 def test_who_parks_in_a_pocket_is_given_nothing(policy, monkeypatch):
     vehicles = [{"id": "v", "start": "A"}, {"id": "w", "start": "A"}]
@@ -38,6 +39,7 @@ def test_who_parks_in_a_pocket_is_given_nothing(policy, monkeypatch):
     assert len(trace_policy(policy, instance).trips) == 1
 
 
+@pytest.mark.compiles
 @each_policy
 def test_who_stands_in_another_part_of_a_live_floor_is_given_nothing(policy):
     vehicles = [{"id": "v", "start": "A"}, {"id": "w", "start": "P"}]
