@@ -784,7 +784,7 @@ MUTANTS = [
         "live/feed.py",
         "del self.entries[n_entries:]",
         "pass",
-        LATE,
+        "tests/live/test_undone.py",
     ),
     Mutant(
         "live: the delay of a day counts from arrivals",
@@ -833,7 +833,7 @@ MUTANTS = [
         "live/audit.py",
         'if os.read(self._file, 1) != b"\\n":',
         "if False:",
-        "tests/live/test_audit.py",
+        "tests/live/test_recovery.py",
     ),
 ]
 
