@@ -256,6 +256,7 @@ def make_shift(n, gap=30.0):
     return make_day(rows)
 
 
+@pytest.mark.compiles
 def test_the_horizon_of_long_records():
     """900 s; or three mean trips, of the mean way and the loaded one, per task that waits for a vehicle."""
 
@@ -322,6 +323,7 @@ def test_the_bases_own_choice_is_kept_where_another_is_hardly_better(gains, chos
     assert pick_candidate(ahead)[1] == chosen
 
 
+@pytest.mark.compiles
 def test_what_has_left_counts_no_more_with_a_horizon():
     """Late in the day a future holds what is open and what is to come by then, and counts that alone."""
     day, history = make_shift(40), make_shift(50)

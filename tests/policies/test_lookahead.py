@@ -439,6 +439,7 @@ def test_what_is_compiled_ahead_serves_every_rule():
     assert count_compiled(BASES["plan"](day)) == other
 
 
+@pytest.mark.compiles
 @needs_jit
 def test_it_is_better_than_its_base():
     """On days like those of the history; by much more than its spread."""

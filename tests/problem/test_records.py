@@ -245,6 +245,7 @@ def test_breakdowns_may_be_timestamps(tmp_path):
         assert listed(item) == [[]] * 3
 
 
+@pytest.mark.compiles
 def test_commands_take_breakdowns(empty, run):
     """One vehicle serves a task of 10 m on a way of 10 m; a repair makes it later."""
     write(Path("tasks.csv"), HEADER, "t0,B,A,0,40")
