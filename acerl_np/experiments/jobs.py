@@ -128,11 +128,6 @@ class Training:
             "greedy": self.greedy,
         }
 
-    def content_key(self) -> str:
-        """Hash that, whatever the code is."""
-        text = json.dumps(self.to_dict(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
-
 
 class Job(NamedTuple):
     """A training of a row, and how many trials judge it.

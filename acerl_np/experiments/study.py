@@ -165,20 +165,16 @@ class Study:
         dict
             Runs by label, in order of their seeds.
         """
-        jobs = [
-            Job(training, seed, self.trials)
-            for training in trainings
-            for seed in range(min(self.seeds, training.seeds or self.seeds))
-        ]
+        jobs = self.list_jobs(trainings)
         found: dict[int, Finished] = {}
         # Rows of a study may call the same training by two names.
         alike: dict[str, list[int]] = {}
         for k, job in enumerate(jobs):
-            path = self._find(job)
-            if path is None:
+            kept = self.find(job)
+            if kept is None:
                 alike.setdefault(job.key(), []).append(k)
             else:
-                found[k] = _load(path, job)
+                found[k] = kept
                 self._tell(len(found), jobs, k, False)
         missing = list(alike.values())
         with lead(self.team, self.threads or count_cores()) as team:
@@ -192,34 +188,32 @@ class Study:
             results[job.training.label].append(found[k])
         return results
 
-    def collect(self, trainings: Sequence[Training]) -> dict[str, list[Finished]]:
-        """Return the rows whose trainings are all finished, without training any."""
-        results = {}
-        for training in trainings:
-            n = min(self.seeds, training.seeds or self.seeds)
-            jobs = [Job(training, seed, self.trials) for seed in range(n)]
-            paths = [self._find(job) for job in jobs]
-            found = [_load(path, job) for path, job in zip(paths, jobs, strict=True) if path]
-            if len(found) == n:
-                results[training.label] = found
-        return results
+    def list_jobs(self, trainings: Sequence[Training]) -> list[Job]:
+        """Return what is to be trained for these rows."""
+        return [
+            Job(training, seed, self.trials)
+            for training in trainings
+            for seed in range(min(self.seeds, training.seeds or self.seeds))
+        ]
+
+    def find(self, job: Job) -> Finished | None:
+        """Return a training that is kept, None if it is not; studies call one by different labels."""
+        path = next((self.folder / "runs").glob(f"*-{job.key()[:12]}.npz"), None)
+        return None if path is None else _load(path, job)
 
     def _tell(self, done: int, jobs: Sequence[Job], k: int, trained: bool) -> None:
         if self.report is not None:
             label = f"{jobs[k].training.label} seed {jobs[k].seed}"
             self.report(done, len(jobs), label, trained)
 
-    def _find(self, job: Job) -> Path | None:
-        """Return where a training is kept, None if it is not; studies call one by different labels."""
-        return next((self.folder / "runs").glob(f"*-{job.key()[:12]}.npz"), None)
-
     def _keep(self, job: Job, arrays: dict[str, np.ndarray]) -> Finished:
-        path = self._find(job)
-        if path is None:
-            safe = "".join(letter if letter.isalnum() else "-" for letter in job.training.label)
-            path = self.folder / "runs" / f"{safe}-seed{job.seed}-{job.key()[:12]}.npz"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_arrays(path, arrays)
+        kept = self.find(job)
+        if kept is not None:
+            return kept
+        safe = "".join(letter if letter.isalnum() else "-" for letter in job.training.label)
+        path = self.folder / "runs" / f"{safe}-seed{job.seed}-{job.key()[:12]}.npz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_arrays(path, arrays)
         return _load(path, job)
 
     def rows(

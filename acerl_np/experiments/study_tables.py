@@ -182,7 +182,7 @@ def build_table(
     by_label = {row.label: row for row in measured}
     base = by_label.get(reference)
     paper_of = {row.policy: row for row in table_rows(name)}
-    peer_values = _find_peer_values(measured, peers, shown)
+    peer_values = find_peer_values(measured, peers, shown)
     table = StudyTable(name, title, ["policy", "source", "seeds", *shown, "M/C (P)"], [], [])
     rows = table.rows
     starts: list[int] = []
@@ -257,7 +257,7 @@ def _subtract(own: Sequence[Facts], other: Sequence[Facts]) -> list[Cell]:
     return [*cells, f"{m:+.2f}/{c:+.2f} ({100 * p:+.0f})"]
 
 
-def _find_peer_values(
+def find_peer_values(
     measured: Sequence[Measured], peers: Sequence[PublishedRow] | None, shown: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the peers' makespans and tardinesses, ndarray(float64, (n_peers, n_instances)) each, s."""
