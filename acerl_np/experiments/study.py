@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.experiments.jobs import AHEAD, GREEDY, Job, RivalConfig, Training, run_job
+from acerl_np.experiments.jobs import AHEAD, GREEDY, Job, RivalConfig, Training, finish, run_job
 from acerl_np.experiments.study_tables import RULE_ROWS, Measured
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError
@@ -165,27 +165,19 @@ class Study:
         dict
             Runs by label, in order of their seeds.
         """
-        jobs = self.list_jobs(trainings)
-        found: dict[int, Finished] = {}
-        # Rows of a study may call the same training by two names.
-        alike: dict[str, list[int]] = {}
-        for k, job in enumerate(jobs):
-            kept = self.find(job)
-            if kept is None:
-                alike.setdefault(job.key(), []).append(k)
-            else:
-                found[k] = kept
-                self._tell(len(found), jobs, k, False)
-        missing = list(alike.values())
+        jobs, first = self.list_jobs(trainings), dict[str, Job]()
+        for job in jobs:  # rows of a study may call the same training by two names
+            first.setdefault(job.key(), job)
+        chosen, found = [*first.values()], dict[str, Finished]()
         with lead(self.team, self.threads or count_cores()) as team:
-            chosen = [jobs[same[0]] for same in missing]
-            for place, arrays in team.run(run_job, chosen):
-                for k in missing[place]:
-                    found[k] = self._keep(jobs[k], arrays)
-                    self._tell(len(found), jobs, k, k == missing[place][0])
+            for k, run, is_new in finish(chosen, self.find, run_job, self._keep, team):
+                found[chosen[k].key()] = run
+                if self.report is not None:
+                    label = f"{chosen[k].training.label} seed {run.seed}"
+                    self.report(len(found), len(chosen), label, is_new)
         results: dict[str, list[Finished]] = {training.label: [] for training in trainings}
-        for k, job in enumerate(jobs):
-            results[job.training.label].append(found[k])
+        for job in jobs:
+            results[job.training.label].append(found[job.key()])
         return results
 
     def list_jobs(self, trainings: Sequence[Training]) -> list[Job]:
@@ -201,15 +193,7 @@ class Study:
         path = next((self.folder / "runs").glob(f"*-{job.key()[:12]}.npz"), None)
         return None if path is None else _load(path, job)
 
-    def _tell(self, done: int, jobs: Sequence[Job], k: int, trained: bool) -> None:
-        if self.report is not None:
-            label = f"{jobs[k].training.label} seed {jobs[k].seed}"
-            self.report(done, len(jobs), label, trained)
-
     def _keep(self, job: Job, arrays: dict[str, np.ndarray]) -> Finished:
-        kept = self.find(job)
-        if kept is not None:
-            return kept
         safe = "".join(letter if letter.isalnum() else "-" for letter in job.training.label)
         path = self.folder / "runs" / f"{safe}-seed{job.seed}-{job.key()[:12]}.npz"
         path.parent.mkdir(parents=True, exist_ok=True)

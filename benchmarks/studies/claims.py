@@ -19,14 +19,13 @@ from stored import StoredStudy, read_table
 from acerl_np.evaluation.metrics import rank_sum_p
 from acerl_np.experiments.ablation import RANKINGS, SAMPLERS
 from acerl_np.experiments.comparison import DRAWS, NOISED
-from acerl_np.experiments.published import find_row, table_rows
+from acerl_np.experiments.published import find_row
 from acerl_np.experiments.study_tables import (
     COST_LIMIT,
     RULE_ROWS,
     Measured,
     find_peer_values,
     join_rows,
-    peers_of,
     score,
     show_p,
 )
@@ -155,9 +154,8 @@ def rank(own: Measured, others: Sequence[Measured], table: str | None) -> dict[s
     M and C are normalised over the paper's rows of that table and its peers, else over these rows.
     """
     rows = [own, *others]
-    published = [x for peer in peers_of(table) for x in table_rows(peer)] if table else None
     names = [record.name for record in load_suite("dmh-train")]
-    peers = find_peer_values(rows, published, names)
+    peers = find_peer_values(rows, table, names)
     scores = np.array([score(row, peers) for row in rows]).round(4)
     return {name: 1 + int((scores[1:, k] > scores[0, k]).sum()) for k, name in enumerate("MCP")}
 

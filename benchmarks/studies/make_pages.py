@@ -31,7 +31,7 @@ from acerl_np.experiments import (
     leave_one_out,
     robustness,
 )
-from acerl_np.experiments.published import find_row, table_rows
+from acerl_np.experiments.published import find_row
 from acerl_np.experiments.study import Study
 from acerl_np.experiments.study_tables import (
     COST_LIMIT,
@@ -202,7 +202,7 @@ def tabulate_folds(stored: StoredStudy) -> str:
         assert paper is not None
         row = stored.rows_of("leave-one-out", "dmh-train")[f"without {record.name}"]
         own = Measured("ACERL", row.makespan, row.tardiness)
-        table = build_table(name, "", records, [own], peers=table_rows(name))
+        table = build_table(name, "", records, [own], same_records=True)
         m, c, p = (table.data[len(records)][key] for key in ("m", "c", "satisfied_share"))
         both = [values[k] for values in row.means()]
         cell = paper.cells[record.name]

@@ -45,7 +45,7 @@ def find_rows(table, label):
 
 
 def build(measured, **options):
-    defaults = {"name": "comparison-train", "peers": comparison.training_peers()}
+    defaults = {"name": "comparison-train", "same_records": True}
     return build_table(title="T", instances=TRAIN, measured=measured, **{**defaults, **options})
 
 
@@ -77,7 +77,7 @@ def test_same_records_share_the_papers_peers():
 
 
 def test_other_records_of_the_same_name_are_not_compared():
-    table = build([make_row("ACERL", 1900, 30), make_row("EDD", 1950, 60)], peers=None)
+    table = build([make_row("ACERL", 1900, 30), make_row("EDD", 1950, 60)], same_records=False)
     rows = find_rows(table, "ACERL")
     assert set(rows) == {"measured", "paper, other records"}
     assert not any("difference" in row for row in table.rows)

@@ -6,13 +6,9 @@ from rival_settings import CANDIDATES, list_trainings, tabulate
 from acerl_np.experiments.study import Finished
 
 
-def test_every_candidate_is_a_row_of_its_own():
-    rows = list_trainings([*CANDIDATES], 100)
-    assert len({row.label for row in rows}) == len(rows) == 40
-    assert {row.config.steps for row in rows} == {100}
-
-
 def test_the_search_takes_the_least_score_of_each_algorithm():
+    labels = [row.label for row in list_trainings([*CANDIDATES], 100)]
+    assert len(set(labels)) == len(labels) == 40
     results = {}
     for k, row in enumerate(list_trainings(["ppo"], 10)):
         suite = {"dmh-train": np.full((8, 2), 1900.0 - k)}

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import claims
 import numpy as np
@@ -108,19 +109,10 @@ def test_an_order_is_judged_seed_by_seed():
     assert compare(own, others[1:2], 0).verdict == "holds"
 
 
-class Made(StoredStudy):
-    """Rows that a test makes."""
-
-    def __init__(self, rows):
-        self.made = {row.label: row for row in rows}
-
-    def rows_of(self, study, suite):
-        return self.made
-
-
 def judge(judge_name, rows, **fields):
     claim = next(x for x in read_claims() if x.judge == judge_name)._replace(**fields)
-    return JUDGES[judge_name](Made(rows), claim)
+    made = SimpleNamespace(rows_of=lambda study, suite: {row.label: row for row in rows})
+    return JUDGES[judge_name](made, claim)
 
 
 def test_a_level_is_reached_within_the_confidence_of_the_mean():
