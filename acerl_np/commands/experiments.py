@@ -172,15 +172,13 @@ def run_yardstick(arguments: argparse.Namespace) -> None:
     files = [kept, *(folder / f"{table}.{form}" for table in shown for form in ("csv", "md"))]
     declare_outputs(arguments, files, folder=folder)
     make_folder(folder)
-    report, runs = make_report("parts"), []
+    report, runs = make_report("parts"), dict[int, list[bilge_ulusoy.Run]]()
     with open_team(vars(arguments), usual=None, own=own) as workers, lead(workers, own) as team:
         compile_ahead("best", "rules", "yardsticks", "lookahead")
-        for done, (place, found) in enumerate(team.run(bilge_ulusoy.run_part, parts), start=1):
-            runs += [(place, run) for run in found]
-            part = parts[place]
-            report(done, len(parts), f"{part.policy}, {part.regime}, seed {part.seed}")
-    ordered = [run for _, run in sorted(runs, key=lambda item: item[0])]
-    joined = bilge_ulusoy.join_runs(ordered)
+        for place, found in team.run(bilge_ulusoy.run_part, parts):
+            runs[place], part = found, parts[place]
+            report(len(runs), len(parts), f"{part.policy}, {part.regime}, seed {part.seed}")
+    joined = bilge_ulusoy.join_runs(run for place in sorted(runs) for run in runs[place])
     write_atomically(kept, bilge_ulusoy.write_runs(joined).encode())
     documents: list[dict[str, Any]] = []
     tables = bilge_ulusoy.tables(name, joined, known=path is None)
