@@ -11,11 +11,11 @@ slot means what it meant in training.
 
 from __future__ import annotations
 
-import argparse
 import copy
 from collections import Counter, defaultdict
 
 import numpy as np
+from script import make_parser
 
 import acerl_np
 
@@ -43,11 +43,8 @@ def shuffle_slots(policy: acerl_np.Policy, seed: int) -> acerl_np.Policy:
 
 def main() -> None:
     """Train, play, and print a line for each kind of slots."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = make_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--quick", action="store_true", help="one seed, a few generations")
     arguments = parser.parse_args()
     instances = acerl_np.load_suite("dmh-train")
     print(f"{'slots':6} {'by idle vehicles':>24} {'makespan':>16} {'strangers':>16}")

@@ -10,10 +10,11 @@ Records are named alone or by their suite. The search begins from what hindsight
 
 from __future__ import annotations
 
-import argparse
 import csv
 import os
 from pathlib import Path
+
+from script import make_parser
 
 from acerl_np import load_instance
 from acerl_np.evaluation.exact import WORKERS, prove_makespan
@@ -28,14 +29,13 @@ COLUMNS += ("proof", "solver_s", "time_limit_s", "actions")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("out", type=Path, nargs="?", default=Path(os.devnull))
     parser.add_argument("names", nargs="*", default=["EX11"])
     parser.add_argument("--time-limit", type=float, default=600.0)
     parser.add_argument("--effort", type=float, default=1.0)
     parser.add_argument("--threads", type=int, default=WORKERS)
     parser.add_argument("--announced", action="store_true")
-    parser.add_argument("--quick", action="store_true")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.time_limit, arguments.effort = 5.0, 0.05

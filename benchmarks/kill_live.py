@@ -31,6 +31,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from script import make_parser
+
 import acerl_np
 
 N_VEHICLES = 6
@@ -411,14 +413,11 @@ class Plant:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = make_parser(__doc__)
     parser.add_argument("--tasks", type=int, default=800)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plain", action="store_true", help="no batteries, nobody is called back")
-    parser.add_argument("--quick", action="store_true", help="60 tasks, 3 kills")
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve is not None:

@@ -6,7 +6,6 @@ Default trainings on two processes, one of which is killed every so many seconds
 and must have the same bytes.
 """
 
-import argparse
 import os
 import signal
 import sys
@@ -15,21 +14,18 @@ import threading
 import time
 from pathlib import Path
 
+from script import make_parser
+
 import acerl_np
 from acerl_np.experiments.seeds import SeedTask, train_seed, train_seeds
 from acerl_np.support.processes import ProcessTeam
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = make_parser(__doc__)
     parser.add_argument("--trainings", type=int, default=50)
     parser.add_argument("--every", type=float, default=30.0)
     parser.add_argument("--generations", type=int, default=128)
-    parser.add_argument(
-        "--quick", action="store_true", help="a round of seconds, to see that it runs"
-    )
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.trainings, arguments.every, arguments.generations = 4, 2.0, 8

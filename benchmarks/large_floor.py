@@ -11,10 +11,10 @@ decision takes follows, by vehicles and waiting tasks.
 
 from __future__ import annotations
 
-import argparse
 import time
 
 import numpy as np
+from script import make_parser
 
 import acerl_np
 from acerl_np.evaluation.margin import RULES_TO_BEAT
@@ -102,9 +102,7 @@ def show(label: str, found: tuple[np.ndarray, np.ndarray, float]) -> str:
 
 def main() -> None:
     """Train, judge and print."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = make_parser(__doc__)
     parser.add_argument("--sites", type=int, nargs=2, default=(25, 20), metavar=("WIDTH", "DEPTH"))
     parser.add_argument("--vehicles", type=int, default=50)
     parser.add_argument("--tasks", type=int, default=2000)
@@ -112,9 +110,6 @@ def main() -> None:
     parser.add_argument("--decisions", type=int, default=300_000)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--threads", type=int, default=None)
-    parser.add_argument(
-        "--quick", action="store_true", help="a round of seconds, to see that it runs"
-    )
     options = parser.parse_args()
     if options.quick:
         options.sites, options.vehicles, options.tasks, options.decisions = (6, 5), 4, 60, 20_000

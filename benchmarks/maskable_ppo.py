@@ -7,10 +7,11 @@ The same steps, updates, batches and network; only how the steps are collected d
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import time
+
+from script import make_parser
 
 try:
     import torch
@@ -61,13 +62,10 @@ def train(envs: VecEnv, steps: int, epochs: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--steps", type=int, default=8 * COLLECT)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--envs", type=int, default=64)
-    parser.add_argument(
-        "--quick", action="store_true", help="a round of seconds, to see that it runs"
-    )
     options = parser.parse_args()
     if options.quick:
         options.steps, options.repeats, options.envs = COLLECT, 1, 8

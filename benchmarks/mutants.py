@@ -12,7 +12,6 @@ kernels run as plain Python on the tests that compare kernels with slow versions
 
 from __future__ import annotations
 
-import argparse
 import csv
 import os
 import re
@@ -23,6 +22,8 @@ import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
+
+from script import make_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 OUTCOMES = Path(__file__).with_suffix(".csv")
@@ -927,10 +928,7 @@ def judge(mutant: Mutant, folder: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true", help="two mutants; nothing is written")
+    parser = make_parser(__doc__)
     parser.add_argument("--only", default="", metavar="TEXT", help="those with it in name or file")
     parser.add_argument("--list", action="store_true", help="where each stands, and no tests")
     options = parser.parse_args()

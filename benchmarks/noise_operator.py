@@ -12,10 +12,9 @@ learners cannot be weighed: their policies are not published, and with ours a gu
 
 from __future__ import annotations
 
-import argparse
-
 import numpy as np
 from scipy.stats import multivariate_normal
+from script import make_parser
 
 import acerl_np
 from acerl_np.experiments.published import table_rows
@@ -61,12 +60,9 @@ def weigh(
 
 def main() -> None:
     """Print a line for each magnitude, and the sum."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = make_parser(__doc__)
     parser.add_argument("--draws", type=int, default=120)
     parser.add_argument("--trials", type=int, default=30)
-    parser.add_argument("--quick", action="store_true", help="one magnitude, few draws")
     arguments = parser.parse_args()
     records = acerl_np.load_suite("dmh-train")
     tables = dict([*TABLES.items()][:1]) if arguments.quick else TABLES

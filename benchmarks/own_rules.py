@@ -6,10 +6,10 @@ Both play the same episodes in turn, on one thread; the ratio is the median of t
 fifth from process to process, as the stack happens to lie: repeat it.
 """
 
-import argparse
 import time
 
 import numpy as np
+from script import make_parser
 
 import acerl_np
 
@@ -30,12 +30,9 @@ def nearest(floor, vehicle, task):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = make_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--trials", type=int, default=1000)
-    parser.add_argument("--quick", action="store_true", help="see that it runs")
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.rounds, arguments.trials = 2, 10

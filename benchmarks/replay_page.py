@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from large_floor import make_floor
+from script import make_parser
 
 import acerl_np
 from acerl_np.commands.outputs import declare_outputs
@@ -105,15 +106,10 @@ def trace_dmh() -> list[Trace]:
 
 def main() -> None:
     """Measure, or take the screenshots."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = make_parser(__doc__)
     parser.add_argument("--seconds", type=float, default=5.0, help="of each measurement")
     parser.add_argument("--screenshot", metavar="FOLDER", help="write the two pictures there")
     parser.add_argument("--force", action="store_true", help="replace these pictures")
-    parser.add_argument(
-        "--quick", action="store_true", help="a round of seconds, to see that it runs"
-    )
     arguments = parser.parse_args()
     if arguments.quick:
         arguments.seconds = 0.2

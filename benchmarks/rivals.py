@@ -11,6 +11,8 @@ import subprocess
 import sys
 import time
 
+from script import make_parser
+
 import acerl_np
 from acerl_np.rivals import RivalTrainer
 
@@ -32,12 +34,9 @@ def measure(algorithm, steps):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--algorithms", default="ppo,sac,lsac,rcpom,mappo,appo,asac")
-    parser.add_argument(
-        "--quick", action="store_true", help="a round of seconds, to see that it runs"
-    )
     parser.add_argument("--one", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.quick:

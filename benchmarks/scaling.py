@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from script import make_parser
 
 import acerl_np
 from acerl_np.commands.outputs import declare_outputs
@@ -111,12 +112,9 @@ def draw(results: list[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("--plot", type=Path, help="also draw the table into this file")
     parser.add_argument("--force", action="store_true", help="replace that file")
-    parser.add_argument(
-        "--quick", action="store_true", help="a round of seconds, to see that it runs"
-    )
     parser.add_argument("--case", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case:

@@ -12,13 +12,13 @@ twenty others judge. Figures are means over these and the seeds, with standard d
 `nearest` is paired shift by shift, the seeds' mean of each, with its standard error.
 """
 
-import argparse
 import json
 import time
 from pathlib import Path
 
 import numpy as np
 from large_floor import make_floor
+from script import make_parser
 
 import acerl_np
 from acerl_np.evaluation.trials import Trials, evaluate_policy
@@ -65,9 +65,7 @@ def show(label: str, means: np.ndarray, base: np.ndarray) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = make_parser(__doc__)
     parser.add_argument("--floors", nargs="+", default=["supply-loop:4", "cross-aisles:4"])
     parser.add_argument("--utilisations", nargs="+", type=float, default=[0.45, 0.9])
     parser.add_argument("--scales", nargs="+", type=float, help="instead of utilisations")
@@ -79,7 +77,6 @@ def main() -> None:
     parser.add_argument(
         "--lookahead", type=int, metavar="FUTURES", help="rows that look ahead, too"
     )
-    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     n_training, n_unseen, hours = TRAINING, UNSEEN, 8.0
     if options.quick:

@@ -16,7 +16,6 @@ passed, one from a checkpoint of its middle to its end.
 
 from __future__ import annotations
 
-import argparse
 import array
 import gc
 import hashlib
@@ -29,6 +28,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+from kill_live import BATTERY
+from script import make_parser
 
 import acerl_np
 
@@ -56,18 +57,6 @@ FLEETS = (3, 10, 50, 200)
 MEDIAN_LIMIT, TAIL_LIMIT, ERRAND_LIMIT = 50.0, 2000.0, 200.0
 """us at 50 vehicles: half of the decisions, 99.9 % of them, and half where they also charge and so on."""
 
-BATTERY = {
-    "capacity": 10000,
-    "idle": 1,
-    "empty": 3,
-    "loaded": 7,
-    "charge": 60,
-    "critical": 1500,
-    "resume": 4000,
-    "good": 5000,
-    "full": 9500,
-}
-
 
 class LivePlant:
     """Vehicles that drive as told, tasks that keep most of them busy, messages that come late or twice."""
@@ -81,7 +70,11 @@ class LivePlant:
         if errands:
             chargers = [{"site": site, "slots": n_vehicles} for site in self.stations[::3]]
             places = [{"site": "carport", "places": n_vehicles // 5}]
-            data |= {"battery": BATTERY, "chargers": chargers, "parking": {"places": places}}
+            data |= {
+                "battery": {**BATTERY, "charge": 60},
+                "chargers": chargers,
+                "parking": {"places": places},
+            }
         self.layout = acerl_np.Layout.from_dict(data)
         if errands:
             self.layout = self.layout.with_commitment("pickup")
@@ -211,18 +204,13 @@ def soak_live(n_events: int) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--population", type=int, default=8192)
     parser.add_argument("--threads", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--live", action="store_true", help="a dispatcher instead of a training")
     parser.add_argument("--events", type=int, default=100_000)
-    parser.add_argument(
-        "--quick",
-        action="store_true",
-        help="both for seconds: the bytes are compared, times are not",
-    )
     options = parser.parse_args()
     if options.quick:
         soak_live(2000)

@@ -9,7 +9,6 @@ left out of the ratio of the threads.
 
 from __future__ import annotations
 
-import argparse
 import resource
 import statistics
 import time
@@ -19,6 +18,7 @@ from typing import NamedTuple
 
 import numba
 import numpy as np
+from script import make_parser
 
 import acerl_np
 from acerl_np.evolution import Strategy, rank_utilities
@@ -169,11 +169,8 @@ def list_features(observations: np.ndarray) -> Lists:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = make_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=25)
-    parser.add_argument(
-        "--quick", action="store_true", help="a round of seconds, to see that it runs"
-    )
     options = parser.parse_args()
     rounds = 1 if options.quick else options.rounds
     acerl_np.warm_up()

@@ -8,13 +8,14 @@ Rounds with one and with two workers take turns; a round counts if two calibrati
 least 1.8 then, as in `benchmarks/speed.py`.
 """
 
-import argparse
 import pickle
 import statistics
 import time
 import warnings
 
 import numpy as np
+from scaling import make_instance
+from script import make_parser
 from speed import CALIBRATED, calibrate
 
 import acerl_np
@@ -23,56 +24,14 @@ from acerl_np.support.processes import ProcessTeam
 from acerl_np.support.workers import Workers
 
 
-def make_instance(n_sites, n_vehicles, n_tasks):
-    """A grid of stations, a fleet that starts spread over it, and a day of tasks."""
-    width = int(np.ceil(np.sqrt(n_sites)))
-    places = [(k % width, k // width) for k in range(n_sites)]
-    sites = [
-        {"id": f"s{k}", "x": 20 * x, "y": 20 * y, "kind": "station"}
-        for k, (x, y) in enumerate(places)
-    ]
-    known = {place: k for k, place in enumerate(places)}
-    edges = [
-        {"a": f"s{k}", "b": f"s{known[x + dx, y + dy]}"}
-        for (x, y), k in known.items()
-        for dx, dy in ((1, 0), (0, 1))
-        if (x + dx, y + dy) in known
-    ]
-    fleet = [{"id": f"v{k}", "start": f"s{k * n_sites // n_vehicles}"} for k in range(n_vehicles)]
-    layout = acerl_np.Layout.from_dict(
-        {
-            "format": 1,
-            "name": "grid",
-            "task_slots": 30,
-            "sites": sites,
-            "edges": edges,
-            "vehicles": fleet,
-        }
-    )
-    rng = np.random.default_rng(0)
-    rows = []
-    for k in range(n_tasks):
-        a, b = rng.choice(n_sites, 2, replace=False)
-        rows.append(
-            {
-                "task": f"t{k}",
-                "pickup": f"s{a}",
-                "delivery": f"s{b}",
-                "arrival_time": float(round(12.0 * k)),
-                "expiry_time": 900.0,
-            }
-        )
-    return acerl_np.Instance.from_rows("day", layout, rows)
-
-
 def measure_split(arguments):
     both = Workers(2)
-    sizes = (20, 4, 40, 256) if arguments.quick else (200, 30, 1000, arguments.population)
+    sizes = (40, 4, 20, 256) if arguments.quick else (1000, 30, 200, arguments.population)
     instance = make_instance(*sizes[:3])
     config = acerl_np.Config(population=sizes[3], generations=10**6, curve_every=0)
     teams = {n: ProcessTeam(n) for n in (1, 2)}
     trainers = {n: acerl_np.ACERL([instance], config, executor=team) for n, team in teams.items()}
-    print(f"{sizes[0]} sites, {sizes[1]} vehicles, {sizes[2]} tasks, population {sizes[3]:,}")
+    print(f"{sizes[2]} sites, {sizes[1]} vehicles, {sizes[0]} tasks, population {sizes[3]:,}")
     for trainer in trainers.values():
         trainer.step()  # starts the workers and sends the records
     gains, seconds = [], {1: [], 2: []}
@@ -162,11 +121,8 @@ def measure_seeds(arguments):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = make_parser(__doc__)
     parser.add_argument("--seeds", action="store_true")
-    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--population", type=int, default=4096)
     arguments = parser.parse_args()

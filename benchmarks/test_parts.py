@@ -118,13 +118,13 @@ def test_one_decision(benchmark):
 GENERATION = Noise(0, 0, 256, False)
 
 
-def make_policy() -> acerl_np.Policy:
+def make_policy(scaling: np.ndarray | None = None) -> acerl_np.Policy:
     return acerl_np.Policy(
         initial_parameters(SIZES, 0),
         hidden=SIZES[1:-1],
         task_slots=30,
         n_vehicles=3,
-        scaling=np.ones(12),
+        scaling=np.ones(12) if scaling is None else scaling,
     )
 
 
@@ -152,13 +152,7 @@ def find_logits(policy: acerl_np.Policy, observation: np.ndarray) -> np.ndarray:
 def test_live_decision(benchmark, chosen):
     """One decision of a dispatcher, six tasks waiting; feeding the events is not timed."""
     layout = acerl_np.load_layout("dmh")
-    policy = acerl_np.Policy(
-        initial_parameters(SIZES, 0),
-        hidden=SIZES[1:-1],
-        task_slots=30,
-        n_vehicles=3,
-        scaling=find_scaling([acerl_np.load_instance("DMH-01")]),
-    )
+    policy = make_policy(find_scaling([acerl_np.load_instance("DMH-01")]))
     dispatcher = acerl_np.Dispatcher(layout, policy if chosen == "policy" else "STD")
     clock = [0.0]
 

@@ -7,12 +7,12 @@ The same masked Q-network decides, at random in three steps of ten. Needs the ex
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sys
 import time
 
 import numpy as np
+from script import make_parser
 
 try:
     import torch
@@ -70,13 +70,10 @@ def collect(envs: BaseVectorEnv, steps: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = make_parser(__doc__)
     parser.add_argument("--steps", type=int, default=12_800)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--envs", type=int, default=64)
-    parser.add_argument(
-        "--quick", action="store_true", help="a round of seconds, to see that it runs"
-    )
     options = parser.parse_args()
     if options.quick:
         options.steps, options.repeats, options.envs = 480, 1, 8

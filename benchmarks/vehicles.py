@@ -33,6 +33,7 @@ from math import ceil
 from pathlib import Path
 
 import numpy as np
+from script import make_parser
 
 import acerl_np
 from acerl_np.commands.floor import RATES
@@ -193,9 +194,7 @@ def suits(arm: str, energy: str) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = make_parser(__doc__)
     parser.add_argument("layout", nargs="?", help="a layout's file, or the name of a bundled one")
     parser.add_argument("--out", type=Path, help="the CSV")
     parser.add_argument("--cells", nargs="+", default=["*"], help='such as "index*/*/stay/*"')
@@ -212,7 +211,6 @@ def main() -> None:
     parser.add_argument("--chargers", nargs="+", default=[], help="sites, one slot each")
     parser.add_argument("--parking", nargs="+", default=[], help="sites, a place each")
     parser.add_argument("--charging", type=float, default=0.25, help="share of a vehicle's time")
-    parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     n_training = TRAINING
     if options.quick:

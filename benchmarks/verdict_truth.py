@@ -12,10 +12,11 @@ weak; one of the other sign is wrong.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 from dataclasses import replace
 from typing import NamedTuple
+
+from script import make_parser
 
 import acerl_np
 from acerl_np.evaluation.hold_out import choose_share, hold_out, part_folds
@@ -87,14 +88,11 @@ def run(case: Case, decisions: int, hours: float, further: int, threads: int | N
 
 def main() -> None:
     """Run all cases and print what was said, what is true, and whether that agrees."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = make_parser(__doc__)
     parser.add_argument("--decisions", type=int, default=300_000)
     parser.add_argument("--hours", type=float, default=8.0)
     parser.add_argument("--further", type=int, default=100)
     parser.add_argument("--threads", type=int, default=None)
-    parser.add_argument("--quick", action="store_true", help="a round of seconds")
     options = parser.parse_args()
     cases = CASES
     if options.quick:

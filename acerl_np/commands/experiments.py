@@ -46,11 +46,10 @@ STUDIES = {
     "all": "these four, the paper's studies; 62 rows",
     "learning": "one setting changed at a time: what training needs; 38 rows",
     "generalisation": "index policies: settings, features, budgets, lookahead, records left out, fresh days",
-    "rival-settings": "what is not known of the compared learners, searched; 40 rows",
     "bilge-ulusoy": "job shops with known optima: hindsight, rules, policies, lookahead; not of the paper",
 }
 
-WITH_RIVALS = ("comparison", "robustness", "leave-one-out", "all", "rival-settings")
+WITH_RIVALS = ("comparison", "robustness", "leave-one-out", "all")
 """Studies that train the compared learners, too."""
 
 RUN = re.compile(r".+-[0-9a-f]{12}\.npz")
@@ -80,13 +79,12 @@ def list_options(study: str) -> tuple[opt.CommandOption, ...]:
     if study in WITH_RIVALS:
         names = "compared learners to train as well, such as ppo,asac; all or none"
         usual = "none" if study == "leave-one-out" else "all"
-        options.append(opt.CommandOption("--rivals NAMES", names, default=usual))
-        searched = study == "rival-settings"
-        what = "steps of a training, at most" if searched else "steps of a training"
-        steps = 200_000 if searched else 1_000_000
-        options.append(opt.CommandOption("--rival-steps", what, int, steps, range=(1, 10**12)))
-        if not searched:
-            options.append(seeds.but(usage="--rival-seeds", help="trainings of each", default=5))
+        steps, long = "steps of a training", (1, 10**12)
+        options += [
+            opt.CommandOption("--rivals NAMES", names, default=usual),
+            opt.CommandOption("--rival-steps", steps, int, 1_000_000, range=long),
+            seeds.but(usage="--rival-seeds", help="trainings of each", default=5),
+        ]
     form = (
         "form of the printed tables; csv and json: plain numbers, units in the columns' names, all tables in "
         "one; Markdown and CSV files are written in any case"
@@ -101,12 +99,6 @@ def list_options(study: str) -> tuple[opt.CommandOption, ...]:
     )
 
 
-PAGES = (
-    opt.CommandOption("--runs DIR", "folder of finished trainings to store first"),
-    opt.CommandOption("--root DIR", "the repository", default="."),
-)
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     actions = {
@@ -115,8 +107,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     }
     summary = STUDIES[YARDSTICK]
     actions[YARDSTICK] = opt.Action(summary, run_yardstick, list_options(YARDSTICK))
-    what = "the repository's pages of results, from its stored studies"
-    actions["pages"] = opt.Action(what, write_pages, PAGES)
     opt.add_actions(parser, actions, "study")
 
 
@@ -182,37 +172,19 @@ def run_yardstick(arguments: argparse.Namespace) -> None:
     files = [kept, *(folder / f"{table}.{form}" for table in shown for form in ("csv", "md"))]
     declare_outputs(arguments, files, folder=folder)
     make_folder(folder)
-    report, runs = make_report("parts"), []
+    report, runs = make_report("parts"), dict[int, list[bilge_ulusoy.Run]]()
     with open_team(vars(arguments), usual=None, own=own) as workers, lead(workers, own) as team:
         compile_ahead("best", "rules", "yardsticks", "lookahead")
-        for done, (place, found) in enumerate(team.run(bilge_ulusoy.run_part, parts), start=1):
-            runs += [(place, run) for run in found]
-            part = parts[place]
-            report(done, len(parts), f"{part.policy}, {part.regime}, seed {part.seed}")
-    ordered = [run for _, run in sorted(runs, key=lambda item: item[0])]
-    joined = bilge_ulusoy.join_runs(ordered)
+        for place, found in team.run(bilge_ulusoy.run_part, parts):
+            runs[place], part = found, parts[place]
+            report(len(runs), len(parts), f"{part.policy}, {part.regime}, seed {part.seed}")
+    joined = bilge_ulusoy.join_runs(run for place in sorted(runs) for run in runs[place])
     write_atomically(kept, bilge_ulusoy.write_runs(joined).encode())
     documents: list[dict[str, Any]] = []
     tables = bilge_ulusoy.tables(name, joined, known=path is None)
     files = [kept, *show_tables(arguments, folder, tables, documents)]
     print("files: " + " ".join(str(path) for path in files), file=sys.stderr)
     print_documents(arguments, documents)
-
-
-def write_pages(arguments: argparse.Namespace) -> None:
-    """Store finished trainings where they are named, and write the pages of results anew.
-
-    Write the tables and verdicts of docs/ and README.md anew from the studies stored in docs/results. With
-    --runs, first store there what this code has trained in that folder.
-    """
-    from acerl_np.experiments import pages
-
-    root = Path(arguments.root)
-    if arguments.runs is not None:
-        for row in pages.store_runs(root, Path(arguments.runs)):
-            print(f"not finished, and not stored: {row}", file=sys.stderr)
-    for path in pages.write_pages(root):
-        print(path)
 
 
 def declare_study(arguments: argparse.Namespace, names: tuple[str, ...]) -> None:

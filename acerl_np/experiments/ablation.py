@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from acerl_np.experiments.comparison import acerl_training, training_peers
+from acerl_np.experiments.comparison import acerl_training
 from acerl_np.experiments.jobs import Training, load_suites
 from acerl_np.experiments.study import Finished, Study
 from acerl_np.experiments.study_tables import StudyTable, build_table, spread_table
@@ -45,8 +45,8 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
                 row for row in rows if row.label == "ISR+AIS" or ("+DMH-" in row.label) == single
             ]
             title = f"{'Single training instances' if single else 'Ranking and sampler'} on {suite}"
-            peers = training_peers() if suite == "dmh-train" else None
-            beside = (name, title, instances, chosen)
-            found.append(build_table(*beside, reference="ISR+AIS", peers=peers, marked=False))
-            found.append(spread_table(f"{name}-spread", f"{title}: spread", chosen, "ISR+AIS"))
+            beside, same = (name, title, instances, chosen), suite == "dmh-train"
+            main = "ISR+AIS"
+            found.append(build_table(*beside, reference=main, same_records=same, marked=False))
+            found.append(spread_table(f"{name}-spread", f"{title}: spread", chosen, main))
     return found

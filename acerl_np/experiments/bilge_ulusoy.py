@@ -31,7 +31,6 @@ from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 from acerl_np.problem.instance import Instance
-from acerl_np.support.errors import InputError
 from acerl_np.support.report import render_csv
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
@@ -198,26 +197,6 @@ def write_runs(runs: Sequence[Run]) -> str:
         lines.append([*run[:3], "makespan_s", *(f"{run.makespan[x]:g}" for x in names)])
         lines.append([*run[:3], "core_ms", *(f"{run.milliseconds[x]:.3g}" for x in names)])
     return render_csv(lines)
-
-
-def read_runs(path: Path) -> list[Run]:
-    """Read what `write_runs` wrote.
-
-    Raises
-    ------
-    InputError
-        If there is no such file, or it is something else.
-    """
-    try:
-        header, *lines = csv.reader(path.read_text(encoding="utf-8").splitlines())
-        cells = [dict(zip(header[4:], map(float, line[4:]), strict=True)) for line in lines]
-        return [
-            Run(policy, regime, int(seed), cells[k], cells[k + 1])
-            for k, (policy, regime, seed, *_) in enumerate(lines)
-            if k % 2 == 0
-        ]
-    except (OSError, ValueError, IndexError) as error:
-        raise InputError(f"{path}: {error}; expected a stored study") from error
 
 
 def tables(name: str, runs: Sequence[Run], *, known: bool) -> list[StudyTable]:

@@ -8,7 +8,6 @@ import numpy as np
 
 from acerl_np.experiments import study_tables
 from acerl_np.experiments.jobs import Training, load_suites
-from acerl_np.experiments.published import PublishedRow, table_rows
 from acerl_np.experiments.study import Finished, Study
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.instance import Instance
@@ -57,8 +56,8 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[study_table
         instances, name = load_suite(suite), f"comparison-{suite.removeprefix('dmh-')}"
         rows = [*study.rows(results, suite), *study.rule_rows(suite, instances)]
         title = f"ACERL, published algorithms and rules on {suite}"
-        peers = training_peers() if suite == "dmh-train" else None
-        found.append(study_tables.build_table(name, title, instances, rows, peers=peers))
+        same = suite == "dmh-train"
+        found.append(study_tables.build_table(name, title, instances, rows, same_records=same))
         title = f"Spread over training seeds and blocks of trials on {suite}"
         found.append(study_tables.spread_table(f"{name}-spread", title, rows))
     found.append(tabulate_times(results))
@@ -87,8 +86,3 @@ def tabulate_times(results: dict[str, list[Finished]]) -> study_tables.StudyTabl
     header = ["policy", "seeds", "decisions", "seconds", "decisions a second"]
     note = "Mean ± standard deviation over the seeds; looks at the policy and trials are not in it."
     return study_tables.StudyTable.of("comparison-times", "Training time", header, lines, note)
-
-
-def training_peers() -> list[PublishedRow]:
-    """Return the rows that the paper's M and C on DMH-01 to -08 are normalised over."""
-    return [row for table in study_tables.peers_of("comparison-train") for row in table_rows(table)]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import llvmlite
 import numba
@@ -23,13 +23,17 @@ from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.instance import Instance
-from acerl_np.rivals.history import Round
 from acerl_np.rivals.settings import Settings
 from acerl_np.rivals.training import RivalTrainer, find_learner
+from acerl_np.support.team import Team
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
-from acerl_np.training.curves import VALUES
+from acerl_np.training.curves import pack_curve
 from acerl_np.training.history import HISTORY_COLUMNS
+
+J = TypeVar("J")
+Done = TypeVar("Done")
+Kept = TypeVar("Kept")
 
 AHEAD = ", lookahead "
 """Between a suite and the label of a lookahead that plays it."""
@@ -127,11 +131,6 @@ class Training:
             "lookaheads": self.lookaheads,
             "greedy": self.greedy,
         }
-
-    def content_key(self) -> str:
-        """Hash that, whatever the code is."""
-        text = json.dumps(self.to_dict(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 class Job(NamedTuple):
@@ -251,20 +250,43 @@ def run_job(job: Job) -> dict[str, np.ndarray]:
 
 def pack_history(trainer: ACERL | RivalTrainer, probabilities: np.ndarray) -> dict[str, np.ndarray]:
     """Return how a training went as plain arrays; of a compared learner a line is a generation."""
-    n, points = len(trainer.instances), trainer.curve
-    history = []
-    for k, item in enumerate(trainer.history, start=1):
-        known = {"generation": k}
-        if isinstance(item, Round):
-            known |= {"decisions": item.steps, "noise_std": 0}
-        history.append(
-            [known[name] if name in known else getattr(item, name) for name in HISTORY_COLUMNS]
-        )
-    looks = [(point.generation, point.decisions) for point in points]
+    n, records = len(trainer.instances), map(asdict, trainer.history)
+    lines = [
+        {"generation": k, "decisions": x.get("steps"), "noise_std": 0, **x}
+        for k, x in enumerate(records, start=1)
+    ]
+    history = [[line[name] for name in HISTORY_COLUMNS] for line in lines]
+    looks, curves = pack_curve(trainer.curve, n)
     return {
         "history": np.array(history, np.float64).reshape(-1, len(HISTORY_COLUMNS)),
-        "counts": np.array([item.counts for item in trainer.history], np.int64).reshape(-1, n),
+        "counts": np.array([line["counts"] for line in lines], np.int64).reshape(-1, n),
         "probabilities": probabilities.reshape(-1, n),
-        "looks": np.array(looks, np.int64).reshape(-1, 2),
-        "curves": np.array([[getattr(point, name) for point in points] for name in VALUES[:-1]]),
+        "looks": looks,
+        "curves": curves[:, :-1].swapaxes(0, 1),
     }
+
+
+def finish(
+    jobs: Sequence[J],
+    find: Callable[[J], Kept | None],
+    work: Callable[[J], Done],
+    keep: Callable[[J, Done], Kept],
+    team: Team,
+) -> Iterator[tuple[int, Kept, bool]]:
+    """Take what is kept of jobs, let a team do the others, and keep what it has done.
+
+    Yields
+    ------
+    int, object, bool
+        Position of the job, what is kept of it, and whether it was done now.
+    """
+    missing = []
+    for k, job in enumerate(jobs):
+        kept = find(job)
+        if kept is None:
+            missing.append(k)
+        else:
+            yield k, kept, False
+    for place, done in team.run(work, [jobs[k] for k in missing]):
+        k = missing[place]
+        yield k, keep(jobs[k], done), True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from acerl_np.experiments import study_tables
 from acerl_np.experiments.jobs import Training
-from acerl_np.experiments.published import table_rows
 from acerl_np.experiments.study import Finished, Study
 from acerl_np.problem.bundled import load_suite
 
@@ -41,7 +40,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[study_table
         }
         name, title = f"leave-one-out-{k:02d}", f"Trained without {left_out.name}"
         rows = [*study.rows(runs, "dmh-train"), *rules]
-        found.append(study_tables.build_table(name, title, instances, rows, peers=table_rows(name)))
+        found.append(study_tables.build_table(name, title, instances, rows, same_records=True))
         part = slice(k - 1, k)
         unseen += (
             study_tables.Measured(x.label, x.makespan[part], x.tardiness[part]) for x in rows

@@ -28,7 +28,9 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
         rows = [*study.rows(results, suite), *study.rule_rows(suite, instances)]
         if magnitude >= 10:
             title = f"Arrivals perturbed by up to {magnitude} s"
-            found.append(build_table(f"robustness-{magnitude}", title, instances, rows, peers=None))
+            found.append(
+                build_table(f"robustness-{magnitude}", title, instances, rows, same_records=False)
+            )
         for row in rows:
             paper = find_row("robustness-summary", row.label, f"DMH±{magnitude}")
             makespan, tardiness = (values.mean() for values in row.means())

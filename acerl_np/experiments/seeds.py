@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.evaluation.trials import METRICS, USAGE, Playing, play_policy
-from acerl_np.experiments.jobs import RivalConfig, hash_content, start_training
+from acerl_np.experiments.jobs import RivalConfig, finish, hash_content, start_training
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError
@@ -127,25 +128,16 @@ def train_seeds(
         Each seed gets a folder below it, such as seed0.
     team : Team
 
-    Yields
-    ------
-    int, SeedResult, bool
+    Returns
+    -------
+    iterator of (int, SeedResult, bool)
         Position of the task, its result, and whether it was trained now.
     """
-    missing = []
-    for k, task in enumerate(tasks):
-        kept = _find(folder / f"seed{task.seed}", task)
-        if kept is None:
-            missing.append(k)
-        else:
-            yield k, kept, False
-    chosen = [tasks[k] for k in missing]
-    for place, result in team.run(train_seed, chosen):
-        _keep(folder / f"seed{chosen[place].seed}", chosen[place], result)
-        yield missing[place], result, True
+    return finish(tasks, partial(_find, folder), train_seed, partial(_keep, folder), team)
 
 
-def _keep(folder: Path, task: SeedTask, result: SeedResult) -> None:
+def _keep(shared: Path, task: SeedTask, result: SeedResult) -> SeedResult:
+    folder = shared / f"seed{task.seed}"
     folder.mkdir(parents=True, exist_ok=True)
     facts = {"kind": KIND, "format": FORMAT, "key": np.array(task.key())}
     # First, and without trials: what an older training has left is whole no more, and the folder is ours.
@@ -155,6 +147,7 @@ def _keep(folder: Path, task: SeedTask, result: SeedResult) -> None:
     # Last: what has it is whole.
     arrays = {"played": result.played, "unseen": result.unseen}
     write_arrays(folder / TRIALS_FILE, {**facts, **arrays})
+    return result
 
 
 def is_begun(folder: Path, task: SeedTask) -> bool:
@@ -171,8 +164,9 @@ def is_begun(folder: Path, task: SeedTask) -> bool:
     return str(arrays.get("key")) == task.key()
 
 
-def _find(folder: Path, task: SeedTask) -> SeedResult | None:
+def _find(shared: Path, task: SeedTask) -> SeedResult | None:
     """Return what is kept of a task, None if it is nothing, not whole, or of another one."""
+    folder = shared / f"seed{task.seed}"
     if not is_begun(folder, task):
         return None
     arrays = read_arrays(folder / TRIALS_FILE, InputError)

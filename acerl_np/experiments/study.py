@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.experiments.jobs import AHEAD, GREEDY, Job, RivalConfig, Training, run_job
+from acerl_np.experiments.jobs import AHEAD, GREEDY, Job, RivalConfig, Training, finish, run_job
 from acerl_np.experiments.study_tables import RULE_ROWS, Measured
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError
@@ -165,61 +165,39 @@ class Study:
         dict
             Runs by label, in order of their seeds.
         """
-        jobs = [
+        jobs, first = self.list_jobs(trainings), dict[str, Job]()
+        for job in jobs:  # rows of a study may call the same training by two names
+            first.setdefault(job.key(), job)
+        chosen, found = [*first.values()], dict[str, Finished]()
+        with lead(self.team, self.threads or count_cores()) as team:
+            for k, run, is_new in finish(chosen, self.find, run_job, self._keep, team):
+                found[chosen[k].key()] = run
+                if self.report is not None:
+                    label = f"{chosen[k].training.label} seed {run.seed}"
+                    self.report(len(found), len(chosen), label, is_new)
+        results: dict[str, list[Finished]] = {training.label: [] for training in trainings}
+        for job in jobs:
+            results[job.training.label].append(found[job.key()])
+        return results
+
+    def list_jobs(self, trainings: Sequence[Training]) -> list[Job]:
+        """Return what is to be trained for these rows."""
+        return [
             Job(training, seed, self.trials)
             for training in trainings
             for seed in range(min(self.seeds, training.seeds or self.seeds))
         ]
-        found: dict[int, Finished] = {}
-        # Rows of a study may call the same training by two names.
-        alike: dict[str, list[int]] = {}
-        for k, job in enumerate(jobs):
-            path = self._find(job)
-            if path is None:
-                alike.setdefault(job.key(), []).append(k)
-            else:
-                found[k] = _load(path, job)
-                self._tell(len(found), jobs, k, False)
-        missing = list(alike.values())
-        with lead(self.team, self.threads or count_cores()) as team:
-            chosen = [jobs[same[0]] for same in missing]
-            for place, arrays in team.run(run_job, chosen):
-                for k in missing[place]:
-                    found[k] = self._keep(jobs[k], arrays)
-                    self._tell(len(found), jobs, k, k == missing[place][0])
-        results: dict[str, list[Finished]] = {training.label: [] for training in trainings}
-        for k, job in enumerate(jobs):
-            results[job.training.label].append(found[k])
-        return results
 
-    def collect(self, trainings: Sequence[Training]) -> dict[str, list[Finished]]:
-        """Return the rows whose trainings are all finished, without training any."""
-        results = {}
-        for training in trainings:
-            n = min(self.seeds, training.seeds or self.seeds)
-            jobs = [Job(training, seed, self.trials) for seed in range(n)]
-            paths = [self._find(job) for job in jobs]
-            found = [_load(path, job) for path, job in zip(paths, jobs, strict=True) if path]
-            if len(found) == n:
-                results[training.label] = found
-        return results
-
-    def _tell(self, done: int, jobs: Sequence[Job], k: int, trained: bool) -> None:
-        if self.report is not None:
-            label = f"{jobs[k].training.label} seed {jobs[k].seed}"
-            self.report(done, len(jobs), label, trained)
-
-    def _find(self, job: Job) -> Path | None:
-        """Return where a training is kept, None if it is not; studies call one by different labels."""
-        return next((self.folder / "runs").glob(f"*-{job.key()[:12]}.npz"), None)
+    def find(self, job: Job) -> Finished | None:
+        """Return a training that is kept, None if it is not; studies call one by different labels."""
+        path = next((self.folder / "runs").glob(f"*-{job.key()[:12]}.npz"), None)
+        return None if path is None else _load(path, job)
 
     def _keep(self, job: Job, arrays: dict[str, np.ndarray]) -> Finished:
-        path = self._find(job)
-        if path is None:
-            safe = "".join(letter if letter.isalnum() else "-" for letter in job.training.label)
-            path = self.folder / "runs" / f"{safe}-seed{job.seed}-{job.key()[:12]}.npz"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_arrays(path, arrays)
+        safe = "".join(letter if letter.isalnum() else "-" for letter in job.training.label)
+        path = self.folder / "runs" / f"{safe}-seed{job.seed}-{job.key()[:12]}.npz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_arrays(path, arrays)
         return _load(path, job)
 
     def rows(

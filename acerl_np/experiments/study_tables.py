@@ -14,8 +14,8 @@ from acerl_np.problem.bundled import display_name
 from acerl_np.problem.instance import Instance
 from acerl_np.support.report import DATA_FORMATS, Cell, render_data, render_table
 
-TRAINING_PEERS = ("comparison-train", "ablation-train", "ablation-single-train")
-TEST_PEERS = ("comparison-test", "ablation-test", "ablation-single-test")
+TOGETHER = ("comparison", "ablation", "ablation-single")
+"""Studies whose rows on a suite are peers of each other."""
 RULE_ROWS = ("MIX", "FCFS", "EDD", "NVF", "STD", "Random")
 """Rules in the order of the paper's tables."""
 FEW_SEEDS = 4
@@ -32,12 +32,11 @@ Shown = tuple[Cell, Facts]
 """A cell for people, and its columns for programs."""
 
 
-def peers_of(table: str) -> tuple[str, ...]:
-    """Return the tables whose rows are the peers of a published table: those that its M and C range over."""
-    for peers in (TRAINING_PEERS, TEST_PEERS):
-        if table in peers:
-            return peers
-    return (table,)
+def peers_of(table: str) -> list[PublishedRow]:
+    """Return the peers of a published table's rows: those that their M and C range over."""
+    study, _, suite = table.rpartition("-")
+    tables = [f"{other}-{suite}" for other in TOGETHER] if study in TOGETHER else [table]
+    return [row for name in tables for row in table_rows(name)]
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ def build_table(
     measured: Sequence[Measured],
     *,
     reference: str = "ACERL",
-    peers: Sequence[PublishedRow] | None,
+    same_records: bool,
     marked: bool = True,
 ) -> StudyTable:
     """Lay out a table as the paper does, its values beside the measured ones.
@@ -171,9 +170,9 @@ def build_table(
     measured : sequence of Measured
     reference : str
         Label that the others are compared with.
-    peers : sequence of PublishedRow or None
-        Rows that the paper's M and C are normalised over, and here the measured ones', too; None where
-        the paper's records are others of the same name: then the measured rows are peers of each other,
+    same_records : bool
+        Whether the paper's records are these: then M and C of measured rows are normalised over its rows, as
+        its own are. Where its records are others of the same name, the measured rows are peers of each other,
         and nothing is subtracted.
     marked : bool
         Whether the paper's table prints marks.
@@ -182,7 +181,7 @@ def build_table(
     by_label = {row.label: row for row in measured}
     base = by_label.get(reference)
     paper_of = {row.policy: row for row in table_rows(name)}
-    peer_values = _find_peer_values(measured, peers, shown)
+    peer_values = find_peer_values(measured, name if same_records else None, shown)
     table = StudyTable(name, title, ["policy", "source", "seeds", *shown, "M/C (P)"], [], [])
     rows = table.rows
     starts: list[int] = []
@@ -200,12 +199,12 @@ def build_table(
             marks += [own] if other else []
             rows.append([*first, *_show(own)])
         if paper is not None:
-            source = "paper" if peers is not None else "paper, other records"
+            source = "paper" if same_records else "paper, other records"
             totals = (paper.m, paper.c, paper.p)
             printed = _list_data([label, source, None], shown, paper.values(shown), totals)
             paper_marks += [printed] if label != reference else []
             rows.append([label if row is None else "", source, None, *_show(printed)])
-        if row is not None and paper is not None and peers is not None:
+        if row is not None and paper is not None and same_records:
             rows.append(["", "difference", None, *_subtract(own, printed)])
         table.data.extend([*own, *printed])
     if marked:
@@ -214,7 +213,7 @@ def build_table(
         if paper_marks:
             rows.append(["", "paper", None, *_count_marks(paper_marks, len(shown)), None])
     table.rules.extend(starts[1:])
-    table.notes.append(_explain(measured, peers, reference, marked))
+    table.notes.append(_explain(measured, same_records, reference, marked))
     table.notes.extend(_find_better_rules(measured, base))
     return table
 
@@ -257,14 +256,17 @@ def _subtract(own: Sequence[Facts], other: Sequence[Facts]) -> list[Cell]:
     return [*cells, f"{m:+.2f}/{c:+.2f} ({100 * p:+.0f})"]
 
 
-def _find_peer_values(
-    measured: Sequence[Measured], peers: Sequence[PublishedRow] | None, shown: Sequence[str]
+def find_peer_values(
+    measured: Sequence[Measured], table: str | None, shown: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the peers' makespans and tardinesses, ndarray(float64, (n_peers, n_instances)) each, s."""
-    if peers is None:
-        means = [row.means() for row in measured]
-        return np.array([mean[0] for mean in means]), np.array([mean[1] for mean in means])
-    values = np.array([[value[:2] for value in row.values(shown)] for row in peers])
+    """Return the makespans and tardinesses of the peers, ndarray(float64, (n_peers, n_instances)) each, s.
+
+    They are those of a table of the paper's, else the measured rows.
+    """
+    if table is None:
+        means = np.array([row.means() for row in measured])
+        return means[:, 0], means[:, 1]
+    values = np.array([[value[:2] for value in row.values(shown)] for row in peers_of(table)])
     return values[:, :, 0], values[:, :, 1]
 
 
@@ -281,9 +283,7 @@ def _count_marks(rows: Sequence[Sequence[Facts]], n_instances: int) -> list[Cell
     return [f"({count(k, VALUES[2])})/({count(k, VALUES[3])})" for k in range(n_instances)]
 
 
-def _explain(
-    measured: Sequence[Measured], peers: Sequence[PublishedRow] | None, reference: str, marked: bool
-) -> str:
+def _explain(measured: Sequence[Measured], same_records: bool, reference: str, marked: bool) -> str:
     trials = measured[0].makespan.shape[2] if measured else 0
     text = f"Cells: mean makespan/tardiness (s) over the seeds, {trials} trials each. "
     if marked:
@@ -293,14 +293,14 @@ def _explain(
         )
         if measured and min(row.n_seeds for row in measured) < FEW_SEEDS:
             text += f"Below {FEW_SEEDS} seeds no difference can show. "
-    if peers is None:
-        text += (
-            "The paper's records of this suite are not published: its rows are of others with the same "
-            "names, and its M and C over other rows. M and C of measured rows are over these rows."
+    if same_records:
+        return (
+            f"{text}M and C of all rows are normalised over the paper's own rows, as printed there."
         )
-    else:
-        text += "M and C of all rows are normalised over the paper's own rows, as printed there."
-    return text
+    return (
+        f"{text}The paper's records of this suite are not published: its rows are of others with the same "
+        "names, and its M and C over other rows. M and C of measured rows are over these rows."
+    )
 
 
 def _find_better_rules(measured: Sequence[Measured], reference: Measured | None) -> list[str]:

@@ -20,8 +20,7 @@ def cells(row, field):
 
 @pytest.mark.parametrize("table", sorted({row.table for row in ROWS}))
 def test_printed_scores_follow_from_the_printed_cells(table):
-    rows = table_rows(table)
-    peers = [row for name in peers_of(table) for row in table_rows(name)]
+    rows, peers = table_rows(table), peers_of(table)
     for field, printed in (("makespan", "m"), ("tardiness", "c")):
         scores = normalise(*([cells(row, field) for row in some] for some in (rows, peers)))
         expected = np.array([getattr(row, printed) for row in rows])

@@ -5,6 +5,7 @@ import math
 
 import numba
 import pytest
+from stored import read_yardstick
 from tables_and_refusals import list_unrefused_files, read_rows
 
 from acerl_np import Config, InputError
@@ -73,7 +74,7 @@ def test_tables_of_runs_that_were_written(tmp_path, monkeypatch):
     optima = study.read_optima()
     monkeypatch.setattr(study, "read_optima", lambda: {x: optima[x] for x in ("EX11", "EX12")})
     (tmp_path / "runs.csv").write_text(study.write_runs(make_runs()))
-    runs = study.read_runs(tmp_path / "runs.csv")
+    runs = read_yardstick(tmp_path / "runs.csv")
     assert runs == make_runs()
     offline, online, instances = study.tables("t", runs, known=True)
     assert offline.rows[0] == ["hindsight", "5.00", "10.0", "1 of 2", "1.0", "1.5"]
@@ -92,7 +93,7 @@ def test_what_is_no_stored_study_is_named(tmp_path):
     lines = study.write_runs(make_runs()).splitlines()
     texts = "", "a,b\n1,2\n", lines[:-1], [*lines[:-1], "x,y,0,core_ms,1"]
     cases = [(text, "expected a stored study") for text in texts]
-    assert list_unrefused_files(tmp_path / "runs.csv", cases, study.read_runs, InputError) == []
+    assert list_unrefused_files(tmp_path / "runs.csv", cases, read_yardstick, InputError) == []
 
 
 def test_what_is_known_of_the_forty():

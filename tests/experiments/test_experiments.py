@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import mannwhitneyu
 
-from acerl_np import Config, InputError, load_suite
+from acerl_np import Config, load_suite
 from acerl_np.evaluation.metrics import rank_sum_p
 from acerl_np.experiments import (
     ablation,
@@ -15,13 +15,12 @@ from acerl_np.experiments import (
     jobs,
     learning,
     leave_one_out,
-    rival_settings,
     robustness,
     seeds,
 )
 from acerl_np.experiments.jobs import RivalConfig, Training, strip_source
 from acerl_np.experiments.published import table_rows
-from acerl_np.experiments.study import Finished, Study
+from acerl_np.experiments.study import Study
 from acerl_np.experiments.study_tables import Measured, build_table, show_p, spread_table
 from acerl_np.rivals import ALGORITHMS
 
@@ -46,7 +45,7 @@ def find_rows(table, label):
 
 
 def build(measured, **options):
-    defaults = {"name": "comparison-train", "peers": comparison.training_peers()}
+    defaults = {"name": "comparison-train", "same_records": True}
     return build_table(title="T", instances=TRAIN, measured=measured, **{**defaults, **options})
 
 
@@ -78,7 +77,7 @@ def test_same_records_share_the_papers_peers():
 
 
 def test_other_records_of_the_same_name_are_not_compared():
-    table = build([make_row("ACERL", 1900, 30), make_row("EDD", 1950, 60)], peers=None)
+    table = build([make_row("ACERL", 1900, 30), make_row("EDD", 1950, 60)], same_records=False)
     rows = find_rows(table, "ACERL")
     assert set(rows) == {"measured", "paper, other records"}
     assert not any("difference" in row for row in table.rows)
@@ -118,18 +117,16 @@ def test_spread_over_seeds():
         (leave_one_out, 8, 88),
         (ablation, 44, 44),
         (learning, 43, 43),
-        (rival_settings, None, 40),
     ],
 )
 def test_every_study_names_each_row_once(module, rows, beside):
     for rivals, n in (((), rows), (ALGORITHMS, beside)):
-        if n is not None:
-            study = Study(None, seeds=7, rivals=rivals, rival_seeds=2, rival_steps=100)
-            found = module.trainings(study)
-            assert len({row.label for row in found}) == len(found) == n
-            others = [row for row in found if isinstance(row.config, RivalConfig)]
-            assert {(row.config.steps, row.seeds) for row in others} <= {(100, 2)}
-            assert module is not learning or len({row.config for row in found}) == n
+        study = Study(None, seeds=7, rivals=rivals, rival_seeds=2, rival_steps=100)
+        found = module.trainings(study)
+        assert len({row.label for row in found}) == len(found) == n
+        others = [row for row in found if isinstance(row.config, RivalConfig)]
+        assert {(row.config.steps, row.seeds) for row in others} <= {(100, 2)}
+        assert module is not learning or len({row.config for row in found}) == n
 
 
 def test_a_quick_look_is_quick_in_every_row():
@@ -205,25 +202,6 @@ def test_compared_learners_stand_beside_acerl(tmp_path):
     table = spread_table("t", "T", study.rows(results, "dmh-train"), "ACERL")
     labels = [["ACERL", 3], ["APPO", 2], ["MAPPO", 2], ["MAPPO, greedy", 2]]
     assert [row[:2] for row in table.rows] == labels
-
-
-def test_the_search_takes_the_least_score_of_each_algorithm():
-    for rivals in ((), ("appo",)):
-        with pytest.raises(InputError, match="--rivals: read"):
-            rival_settings.trainings(Study(None, rivals=rivals))
-    study = Study(None, rivals=("ppo",), rival_steps=10)
-    rows = rival_settings.trainings(study)
-    results = {}
-    for k, row in enumerate(rows):
-        suite = {"dmh-train": np.full((8, 2), 1900.0 - k)}
-        late = {"dmh-train": np.full((8, 2), 60.0 if k == 7 else 10.0)}
-        nothing = np.zeros(0)
-        results[row.label] = [Finished(0, (), suite, late, *[nothing] * 5)] * 2
-    [table] = rival_settings.tables(study, results)
-    assert len(table.rows) == 8
-    # The last has the shortest makespan, and 10 s beyond the limit weigh 40.
-    assert [row[-1] for row in table.rows] == [""] * 6 + ["*", ""]
-    assert table.rows[7][2] == "1933.0 ± 0.0"
 
 
 @pytest.mark.parametrize("changed", ["code", "trials", "config", "suite"])

@@ -7,18 +7,20 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
+from make_pages import BLOCK, DATA, main
+from stored import StoredStudy
 
 from acerl_np import ACERL, Config, load_suite
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.experiments.pages import BLOCK, DATA, PAGES
-from acerl_np.experiments.stored import StoredStudy
 
 ROOT = Path(__file__).parents[2]
+PAGES = ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 
 
 @pytest.fixture
-def pages(empty):
-    """A copy of the stored results and of the pages, the current folder."""
+def pages(empty, monkeypatch):
+    """A copy of the stored results and of the pages, the current folder; the script is called there."""
+    monkeypatch.setattr("sys.argv", ["make_pages.py"])
     shutil.copytree(ROOT / DATA, DATA)
     for page in PAGES:
         shutil.copyfile(ROOT / page, page)
@@ -26,7 +28,7 @@ def pages(empty):
 
 
 @pytest.mark.slow
-def test_pages_are_what_stored_results_make(pages, run):
+def test_pages_are_what_stored_results_make(pages, capsys):
     """A digit that was changed, in a page, a table or the claims, is put right; nothing else changes."""
     changed = ["README.md", f"{DATA}/claims.csv", f"{DATA}/comparison-train.md"]
     for page in changed:
@@ -35,7 +37,8 @@ def test_pages_are_what_stored_results_make(pages, run):
         place = re.search(r"\d\d\d\.\d", text[start:]).end() + start - 1
         digit = str((int(text[place]) + 1) % 10)
         (pages / page).write_text(text[:place] + digit + text[place + 1 :])
-    assert sorted(run("experiments pages --root .").out.split()) == sorted(changed)
+    main()
+    assert sorted(capsys.readouterr().out.split()) == sorted(changed)
     for page in [*PAGES, *(str(x.relative_to(ROOT)) for x in (ROOT / DATA).iterdir())]:
         assert (pages / page).read_bytes() == (ROOT / page).read_bytes(), page
 
@@ -44,14 +47,17 @@ def test_pages_are_what_stored_results_make(pages, run):
 @pytest.mark.parametrize(
     ("page", "content", "message"),
     [
-        ("docs/rivals.md", "<!-- experiments pages: x -->\n<!-- end -->", "the block 'x'"),
+        ("docs/rivals.md", "<!-- make_pages.py: x -->\n<!-- end -->", "the block 'x'"),
         (f"{DATA}/rows.json", "{}", "no study 'comparison'"),
     ],
 )
-def test_what_cannot_be_made_is_named(pages, run, page, content, message):
+def test_what_cannot_be_made_is_named(pages, page, content, message):
     """And nothing is written."""
     (pages / page).write_text(content)
-    assert message in run("experiments pages --root .", 2).err
+    before = {path: path.read_bytes() for path in pages.rglob("*.*")}
+    with pytest.raises(SystemExit, match=f"^error: .*{message}"):
+        main()
+    assert {path: path.read_bytes() for path in pages.rglob("*.*")} == before
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")

@@ -9,18 +9,26 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Sequence
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
+from stored import StoredStudy, read_table
 
 from acerl_np.evaluation.metrics import rank_sum_p
-from acerl_np.experiments import study_tables
 from acerl_np.experiments.ablation import RANKINGS, SAMPLERS
 from acerl_np.experiments.comparison import DRAWS, NOISED
-from acerl_np.experiments.published import find_row, table_rows
-from acerl_np.experiments.stored import StoredStudy, read_table
+from acerl_np.experiments.published import find_row
+from acerl_np.experiments.study_tables import (
+    COST_LIMIT,
+    RULE_ROWS,
+    Measured,
+    find_peer_values,
+    join_rows,
+    score,
+    show_p,
+)
 from acerl_np.problem.bundled import load_suite
 from acerl_np.rivals.training import ALGORITHMS
 from acerl_np.training.history import HISTORY_COLUMNS
@@ -29,8 +37,8 @@ LEARNERS = tuple(name.upper() for name in ALGORITHMS)
 OTHER_ROWS = tuple(f"{a}+{b}" for b in SAMPLERS for a in RANKINGS if (a, b) != ("ISR", "AIS"))
 GROUPS = {
     "learners": LEARNERS,
-    "rules": study_tables.RULE_ROWS,
-    "all": LEARNERS + study_tables.RULE_ROWS,
+    "rules": RULE_ROWS,
+    "all": LEARNERS + RULE_ROWS,
     "other rows": OTHER_ROWS,
 }
 """What `others` of a claim may be, beside labels."""
@@ -71,38 +79,23 @@ class Claim(NamedTuple):
     what: str
 
 
-class Evidence:
-    """Rows of stored studies."""
-
-    def __init__(self, stored: StoredStudy) -> None:
-        self.stored = stored
-        self._rows: dict[tuple[str, str], dict[str, study_tables.Measured]] = {}
-
-    def rows(self, study: str, suite: str) -> dict[str, study_tables.Measured]:
-        """Return the rows of a study on a suite by label, the rules among them."""
-        if (study, suite) not in self._rows:
-            found = self.stored.rows(self.stored.load(study), suite)
-            found += self.stored.rule_rows(suite, ())
-            self._rows[study, suite] = {row.label: row for row in found}
-        return self._rows[study, suite]
-
-    def judge(self, claim: Claim) -> Verdict:
-        """Judge a claim; one about the learners by those that are stored."""
-        if set(LEARNERS) <= set(claim.others):
-            known = self.stored.stored[claim.study]
-            here = tuple(x for x in claim.others if x not in LEARNERS or x in known)
-            claim = claim._replace(others=here)
-        try:
-            if claim.others:
-                return JUDGES[claim.judge](self, claim)
-            return Verdict("not run", "no such row is stored")
-        except KeyError as missing:
-            return Verdict("not run", f"no row {missing} is stored")
+def judge(stored: StoredStudy, claim: Claim) -> Verdict:
+    """Judge a claim; one about the learners by those that are stored."""
+    if set(LEARNERS) <= set(claim.others):
+        known = stored.stored[claim.study]
+        here = tuple(x for x in claim.others if x not in LEARNERS or x in known)
+        claim = claim._replace(others=here)
+    try:
+        if claim.others:
+            return JUDGES[claim.judge](stored, claim)
+        return Verdict("not run", "no such row is stored")
+    except KeyError as missing:
+        return Verdict("not run", f"no row {missing} is stored")
 
 
 def read_claims() -> list[Claim]:
     """Return the paper's claims."""
-    text = files("acerl_np.experiments").joinpath("claims.csv").read_text(encoding="utf-8")
+    text = Path(__file__).with_suffix(".csv").read_text(encoding="utf-8")
     found = []
     for line in csv.DictReader(text.splitlines()):
         others = GROUPS.get(line["others"], tuple(line["others"].split("|")))
@@ -110,7 +103,7 @@ def read_claims() -> list[Claim]:
     return found
 
 
-def show(row: study_tables.Measured, what: int) -> str:
+def show(row: Measured, what: int) -> str:
     """Return mean and standard deviation over the seeds: of makespan (0), tardiness (1) or share kept (2)."""
     values = row.by_seed()[what] * (100 if what == 2 else 1)
     digits, unit = (0, "%") if what == 2 else (1, "s")
@@ -125,21 +118,17 @@ def say_part(held: int, n: int, none: str) -> str:
 
 def show_range(p: Sequence[float]) -> str:
     """Return the least and the largest of some p values."""
-    low, high = study_tables.show_p(min(p)), study_tables.show_p(max(p))
+    low, high = show_p(min(p)), show_p(max(p))
     return low if low == high else f"{low} to {high}"
 
 
-def show_sizes(
-    own: study_tables.Measured | np.ndarray, others: Sequence[study_tables.Measured | np.ndarray]
-) -> str:
+def show_sizes(own: Measured | np.ndarray, others: Sequence[Measured | np.ndarray]) -> str:
     """Return how many seeds, or blocks of a rule's trials, stand against how many."""
     n, *sizes = (len(x) if isinstance(x, np.ndarray) else x.n_seeds for x in (own, *others))
     return f"{n} against {' or '.join(map(str, sorted(set(sizes))))}"
 
 
-def compare(
-    own: study_tables.Measured, others: Sequence[study_tables.Measured], what: int
-) -> Verdict:
+def compare(own: Measured, others: Sequence[Measured], what: int) -> Verdict:
     """Judge "own is better than each of the others" in makespan (0), tardiness (1) or share kept (2)."""
     sides: dict[str, list[str]] = {"better than": [], "not told apart from": [], "worse than": []}
     values = own.by_seed()[what]
@@ -159,23 +148,15 @@ def compare(
     return Verdict(verdict, figures, show_range(p), show_sizes(own, others))
 
 
-def rank(
-    own: study_tables.Measured, others: Sequence[study_tables.Measured], table: str | None
-) -> dict[str, int]:
+def rank(own: Measured, others: Sequence[Measured], table: str | None) -> dict[str, int]:
     """Return the place of a row in M, C and P, 1 the first; equal scores share a place.
 
     M and C are normalised over the paper's rows of that table and its peers, else over these rows.
     """
     rows = [own, *others]
-    if table is None:
-        means = [row.means() for row in rows]
-        peers = (np.array([mean[0] for mean in means]), np.array([mean[1] for mean in means]))
-    else:
-        names = [record.name for record in load_suite("dmh-train")]
-        published = [row for name in study_tables.peers_of(table) for row in table_rows(name)]
-        cells = np.array([[cell[:2] for cell in row.values(names)] for row in published])
-        peers = (cells[:, :, 0], cells[:, :, 1])
-    scores = np.array([study_tables.score(row, peers) for row in rows]).round(4)
+    names = [record.name for record in load_suite("dmh-train")]
+    peers = find_peer_values(rows, table, names)
+    scores = np.array([score(row, peers) for row in rows]).round(4)
     return {name: 1 + int((scores[1:, k] > scores[0, k]).sum()) for k, name in enumerate("MCP")}
 
 
@@ -187,36 +168,36 @@ def weigh_places(places: Sequence[dict[str, int]], claim: Claim, seeds: str) -> 
     return Verdict(say_part(asked.count(1), len(asked), "does not hold"), figures, "", seeds)
 
 
-def judge_first(evidence: Evidence, claim: Claim) -> Verdict:
+def judge_first(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "first in M, C and P on a suite"."""
-    rows = evidence.rows(claim.study, claim.suite)
+    rows = stored.rows_of(claim.study, claim.suite)
     table = claim.table if claim.suite == "dmh-train" else None
     own, others = rows[claim.row], [rows[x] for x in claim.others]
     return weigh_places([rank(own, others, table)], claim, show_sizes(own, others))
 
 
-def judge_better(evidence: Evidence, claim: Claim) -> Verdict:
+def judge_better(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "a row is better than each of the others"."""
-    rows = evidence.rows(claim.study, claim.suite)
+    rows = stored.rows_of(claim.study, claim.suite)
     return compare(rows[claim.row], [rows[x] for x in claim.others], WHAT.index(claim.what))
 
 
-def judge_alike(evidence: Evidence, claim: Claim) -> Verdict:
+def judge_alike(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "both are alike": what is not told apart is not shown to be equal."""
-    rows = evidence.rows(claim.study, claim.suite)
+    rows = stored.rows_of(claim.study, claim.suite)
     found = [compare(rows[claim.row], [rows[claim.others[0]]], what) for what in (0, 2)]
     alike = all(verdict.verdict == "not told apart" for verdict in found)
     figures, p = ("; ".join(getattr(x, name) for x in found) for name in ("figures", "p"))
     return Verdict("not contradicted" if alike else "does not hold", figures, p, found[0].seeds)
 
 
-def judge_level(evidence: Evidence, claim: Claim) -> Verdict:
+def judge_level(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "ACERL reaches what the paper prints"."""
     what = WHAT.index(claim.what)
     paper = find_row(claim.table.removesuffix("-spread"), claim.row)
     assert paper is not None
     level = paper.p if what == 2 else float(np.mean([x[what] for x in paper.cells.values()]))
-    values = evidence.rows(claim.study, claim.suite)[claim.row].by_seed()[what]
+    values = stored.rows_of(claim.study, claim.suite)[claim.row].by_seed()[what]
     scale, unit = (100.0, "%") if what == 2 else (1.0, "s")
     half, mean = find_half(values), float(values.mean())
     around = f"{scale * mean:.1f} ± {scale * half:.1f} {unit} (95 % of the mean)"
@@ -232,12 +213,12 @@ def find_half(values: np.ndarray) -> float:
     return float(stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5)
 
 
-def judge_noised_share(evidence: Evidence, claim: Claim) -> Verdict:
+def judge_noised_share(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge the shares within the limit at each magnitude, by their mean."""
     printed = [find_row("robustness-summary", claim.row, f"DMH±{m}") for m in NOISED]
     paper = np.array([row.p for row in printed if row is not None])
     ours = np.array(
-        [evidence.rows(claim.study, x)[claim.row].by_seed()[2] for x in NOISED.values()]
+        [stored.rows_of(claim.study, x)[claim.row].by_seed()[2] for x in NOISED.values()]
     )
     shown = ", ".join(f"{x:.0%} ({y:.0%})" for x, y in zip(ours.mean(axis=1), paper, strict=True))
     half, mean = find_half(ours.mean(axis=0)), ours.mean()
@@ -246,42 +227,39 @@ def judge_noised_share(evidence: Evidence, claim: Claim) -> Verdict:
     return Verdict("holds" if reached else "does not hold", figures, "", str(ours.shape[1]))
 
 
-def judge_noised_first(evidence: Evidence, claim: Claim) -> Verdict:
+def judge_noised_first(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "first in M, C and P" at each magnitude, on the bundled suites or over all further draws."""
     places = []
     for magnitude, suite in NOISED.items():
         drawn = [f"draw-{magnitude}-{draw}" for draw in DRAWS]
-        tables = [evidence.rows(claim.study, x) for x in (drawn if claim.suite else [suite])]
-        joined = [
-            study_tables.join_rows(rows[x] for rows in tables)[0]
-            for x in (claim.row, *claim.others)
-        ]
+        tables = [stored.rows_of(claim.study, x) for x in (drawn if claim.suite else [suite])]
+        joined = [join_rows(rows[x] for rows in tables)[0] for x in (claim.row, *claim.others)]
         places.append(rank(joined[0], joined[1:], None))
     return weigh_places(places, claim, show_sizes(joined[0], joined[1:]))
 
 
-def count_marks(evidence: Evidence, claim: Claim) -> tuple[dict[str, list[tuple[str, str]]], str]:
+def count_marks(stored: StoredStudy, claim: Claim) -> tuple[dict[str, list[tuple[str, str]]], str]:
     """Return the others' marks against a row on all 16 records, (makespan, tardiness), and the sizes."""
     marks: dict[str, list[tuple[str, str]]] = {}
     for suite in ("dmh-train", "dmh-test"):
-        rows = evidence.rows(claim.study, suite)
+        rows = stored.rows_of(claim.study, suite)
         for name in claim.others:
             marks.setdefault(name, []).extend(rows[name].mark(rows[claim.row]))
     return marks, show_sizes(rows[claim.row], [rows[name] for name in claim.others])
 
 
-def judge_all_records(evidence: Evidence, claim: Claim) -> Verdict:
+def judge_all_records(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "none of the others is better on all 16 records", by makespan."""
-    marks, seeds = count_marks(evidence, claim)
+    marks, seeds = count_marks(stored, claim)
     counts = {name: sum(mark[0] == "+" for mark in own) for name, own in marks.items()}
     shown = ", ".join(f"{name} {n}" for name, n in counts.items())
     figures = f"records with a shorter makespan than {claim.row}'s at 5 %: {shown}"
     return Verdict("holds" if max(counts.values()) < 16 else "does not hold", figures, "", seeds)
 
 
-def judge_every_record(evidence: Evidence, claim: Claim) -> Verdict:
+def judge_every_record(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "better than all others on every record but three"."""
-    marks, seeds = count_marks(evidence, claim)
+    marks, seeds = count_marks(stored, claim)
     n = sum(all(both == ("-", "-") for both in own) for own in zip(*marks.values(), strict=True))
     figures = (
         f"records on which all others are worse in makespan and tardiness at 5 %: {n} of 16 (13)"
@@ -289,39 +267,31 @@ def judge_every_record(evidence: Evidence, claim: Claim) -> Verdict:
     return Verdict("holds" if n >= 13 else "does not hold", figures, "", seeds)
 
 
-def judge_folds(evidence: Evidence, claim: Claim) -> Verdict:
+def judge_folds(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "first in M, C and P in every fold"."""
-    rows, places = evidence.rows(claim.study, claim.suite), []
+    rows, places = stored.rows_of(claim.study, claim.suite), []
     for k, record in enumerate(load_suite("dmh-train"), start=1):
         fold = f"without {record.name}"
-        others = [
-            rows[name if name in study_tables.RULE_ROWS else f"{name} {fold}"]
-            for name in claim.others
-        ]
+        others = [rows[name if name in RULE_ROWS else f"{name} {fold}"] for name in claim.others]
         places.append(rank(rows[fold], others, f"leave-one-out-{k:02d}"))
     return weigh_places(places, claim, show_sizes(rows[fold], others))
 
 
-def join_left_out(evidence: Evidence, prefix: str = "") -> study_tables.Measured:
-    """Return all folds on the records that they have left out, as one row."""
-    rows, parts = evidence.rows("leave-one-out", "dmh-train"), []
-    for k, record in enumerate(load_suite("dmh-train")):
-        row, part = rows[f"{prefix}without {record.name}"], slice(k, k + 1)
-        parts.append(study_tables.Measured("left out", row.makespan[part], row.tardiness[part]))
-    return study_tables.join_rows(parts)[0]
-
-
-def judge_left_out(evidence: Evidence, claim: Claim) -> Verdict:
+def judge_left_out(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "not as good on a record that is left out as when it is trained on", over all folds."""
-    left_out = join_left_out(evidence)
-    found = compare(evidence.rows("comparison", claim.suite)["ACERL"], [left_out], 2)
+    rows, parts = stored.rows_of("leave-one-out", "dmh-train"), []
+    for k, record in enumerate(load_suite("dmh-train")):
+        row, part = rows[f"without {record.name}"], slice(k, k + 1)
+        parts.append(Measured("left out", row.makespan[part], row.tardiness[part]))
+    [left_out] = join_rows(parts)
+    found = compare(stored.rows_of("comparison", claim.suite)["ACERL"], [left_out], 2)
     times = f"{show(left_out, 0)}, tardiness {show(left_out, 1)}"
     return found._replace(figures=f"{found.figures}; left out: {times}")
 
 
-def judge_single(evidence: Evidence, claim: Claim) -> Verdict:
+def judge_single(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "good on its own record, poor elsewhere" of the rows trained on a single record."""
-    rows, own, elsewhere = evidence.rows(claim.study, claim.suite), 0, 0
+    rows, own, elsewhere = stored.rows_of(claim.study, claim.suite), 0, 0
     for ranking in RANKINGS:
         for k in range(8):
             single = rows[f"{ranking}+DMH-{k + 1}"]
@@ -333,9 +303,9 @@ def judge_single(evidence: Evidence, claim: Claim) -> Verdict:
     return Verdict(say_part(own + elsewhere, 256, "does not hold"), figures, "", sizes)
 
 
-def judge_time(evidence: Evidence, claim: Claim) -> Verdict:
+def judge_time(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "trains in less time than each of the others"; it is the order alone that can be judged."""
-    runs = evidence.stored.load(claim.study)
+    runs = stored.load(claim.study)
     seconds = {
         x: np.array([run.history[0, SECONDS] for run in runs[x]])
         for x in (claim.row, *claim.others)
@@ -373,18 +343,18 @@ def measure_curves(looks: np.ndarray) -> tuple[float, float, float]:
         last = int(np.flatnonzero(far)[-1]) + 1 if far.any() else 0
         return float(decisions[min(last, len(decisions) - 1)])
 
-    short = (looks[:, :, 2] < study_tables.COST_LIMIT).mean(axis=1) < EARLY
+    short = (looks[:, :, 2] < COST_LIMIT).mean(axis=1) < EARLY
     tail = makespan[decisions >= 0.75 * decisions[-1]]
     step = float(np.abs(np.diff(tail)).mean())
     return settle(makespan > CLOSE * makespan[-1]), settle(short), step
 
 
-def judge_curves(evidence: Evidence, claim: Claim) -> Verdict:
+def judge_curves(stored: StoredStudy, claim: Claim) -> Verdict:
     """Judge "sooner" (converged 0, within the limit 1) or "more stable" (2) than each of the others."""
     which = int(claim.what)
     values = {
         row: np.array([measure_curves(looks)[which] for looks in seeds.values()])
-        for row, seeds in read_curves(evidence.stored).items()
+        for row, seeds in read_curves(stored).items()
     }
     own = values[claim.row]
     p = {name: rank_sum_p(own, values[name]) for name in claim.others}
@@ -396,7 +366,7 @@ def judge_curves(evidence: Evidence, claim: Claim) -> Verdict:
     return Verdict(verdict, f"{CURVE_FIGURES[which]}: {shown}", show_range([*p.values()]), sizes)
 
 
-JUDGES: dict[str, Callable[[Evidence, Claim], Verdict]] = {
+JUDGES: dict[str, Callable[[StoredStudy, Claim], Verdict]] = {
     "first": judge_first,
     "better": judge_better,
     "alike": judge_alike,

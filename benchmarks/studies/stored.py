@@ -8,6 +8,7 @@ A row that several studies share is kept once. Tables are made from these, whate
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import lzma
@@ -18,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
+from acerl_np.experiments.bilge_ulusoy import Run
 from acerl_np.experiments.jobs import Training, hash_code, list_versions
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.study_tables import RULE_ROWS, Measured
+from acerl_np.experiments.study_tables import Measured
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
@@ -65,7 +67,7 @@ def store_study(
     }
     new: list[tuple[str, Finished]] = []
     for training in trainings:
-        runs, content = results[training.label], training.content_key()
+        runs, content = results[training.label], find_key(training)
         seeds = [run.seed for run in runs]
         study, label, known = stored.get(content, ("", "", []))
         if set(seeds) <= set(known):
@@ -87,26 +89,29 @@ def store_study(
     suites = {suite: records for training in trainings for suite, records in training.suites}
     told = {training.label for training in trainings}
     trials = (line for label, run in new for line in _list_trials(label, run, suites))
-    _write(folder, name, "trials", [*_keep(folder, name, "trials", told), *trials])
+    _add(folder, name, "trials", told, trials)
     if name == CURVED:
-        tables = [(label, run.seed, run.list_lines()) for label, run in new]
-        curves = ([label, seed, *x[1:]] for label, seed, table in tables for x in table["curves"])
-        _write(folder, name, "curves", [*_keep(folder, name, "curves", told), *curves])
-        dealt = (
-            [label, seed, *x[:2], x[3]]
-            for label, seed, table in tables
-            if label == MAIN
-            for x in table["sampler"]
-        )
-        _write(folder, name, "sampler", [*_keep(folder, name, "sampler", told), *dealt])
+        parts = [(label, run.seed, run.list_lines()) for label, run in new]
+        curves = ([label, seed, *x[1:]] for label, seed, part in parts for x in part["curves"])
+        _add(folder, name, "curves", told, curves)
+        main = [part for part in parts if part[0] == MAIN]
+        dealt = ([label, seed, *x[:2], x[3]] for label, seed, part in main for x in part["sampler"])
+        _add(folder, name, "sampler", told, dealt)
     write_atomically(folder / ROWS_FILE, (json.dumps(rows, indent=1) + "\n").encode())
 
 
-def _keep(folder: Path, study: str, kind: str, told: Collection[str]) -> list[list[str]]:
-    """Return the lines of a stored table that are of other rows than these."""
-    if not (folder / f"{study}-{kind}.csv.xz").exists():
-        return []
-    return [[*x.values()] for x in read_table(folder, study, kind) if x["row"] not in told]
+def find_key(training: Training) -> str:
+    """Hash all that decides what comes of a training, whatever the code is."""
+    text = json.dumps(training.to_dict(), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def _add(folder: Path, study: str, kind: str, told: Collection[str], lines: Lines) -> None:
+    """Write a table: what is stored of other rows than these, and their lines."""
+    kept: Iterable[dict[str, str]] = ()
+    if (folder / f"{study}-{kind}.csv.xz").exists():
+        kept = read_table(folder, study, kind)
+    _write(folder, study, kind, [*([*x.values()] for x in kept if x["row"] not in told), *lines])
 
 
 def store_rules(folder: Path, played: Mapping[str, Sequence[Measured]]) -> None:
@@ -163,13 +168,7 @@ def read_rows(folder: Path) -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def read_table(folder: Path, study: str, kind: str) -> list[dict[str, str]]:
-    """Return the lines of a stored table.
-
-    Raises
-    ------
-    InputError
-        If there is none, or it is damaged.
-    """
+    """Return the lines of a stored table; an `InputError` where it is missing or damaged."""
     path = folder / f"{study}-{kind}.csv.xz"
     try:
         text = lzma.decompress(path.read_bytes()).decode()
@@ -178,18 +177,28 @@ def read_table(folder: Path, study: str, kind: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-class StoredStudy(Study):
-    """Stored studies of a folder, as one that has been run.
+def read_yardstick(path: Path) -> list[Run]:
+    """Read what `bilge_ulusoy.write_runs` wrote; anything else is an `InputError`."""
+    try:
+        header, *lines = csv.reader(path.read_text(encoding="utf-8").splitlines())
+        cells = [dict(zip(header[4:], map(float, line[4:]), strict=True)) for line in lines]
+        return [
+            Run(policy, regime, int(seed), cells[k], cells[k + 1])
+            for k, (policy, regime, seed, *_) in enumerate(lines)
+            if k % 2 == 0
+        ]
+    except (OSError, ValueError, IndexError) as error:
+        raise InputError(f"{path}: {error}; expected a stored study") from error
 
-    Parameters
-    ----------
-    folder : path
-    """
+
+class StoredStudy(Study):
+    """Stored studies of a folder, as one that has been run."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.stored = read_rows(folder)
         self._times: dict[str, dict[tuple[str, str], dict[int, Times]]] = {}
+        self._rows: dict[tuple[str, str], dict[str, Measured]] = {}
 
     def _read(self, study: str) -> dict[tuple[str, str], dict[int, Times]]:
         """Return the times of all trials by row and suite, and by seed."""
@@ -204,17 +213,10 @@ class StoredStudy(Study):
         return self._times[study]
 
     def load(self, name: str) -> dict[str, list[Finished]]:
-        """Return the runs of a stored study by label, in order of their seeds.
-
-        Raises
-        ------
-        InputError
-            If the study is not stored.
-        """
+        """Return the runs of a stored study by label, in order of their seeds."""
         if name not in self.stored:
-            raise InputError(
-                f"{self.folder / ROWS_FILE}: no study '{name}'; expected one that is stored"
-            )
+            path = self.folder / ROWS_FILE
+            raise InputError(f"{path}: no study '{name}'; expected one that is stored")
         results = {}
         for label, entry in self.stored[name].items():
             study, own = entry.get("at", (name, label))
@@ -236,18 +238,18 @@ class StoredStudy(Study):
         none = np.zeros((0, 0))
         return Finished(seed, (), makespan, tardiness, history, none, none, none, none)
 
-    def rule_rows(
-        self,
-        suite: str,
-        instances: Sequence[Instance],
-        blocks: int | None = None,
-        rules: Sequence[str] = RULE_ROWS,
-    ) -> list[Measured]:
+    def rows_of(self, study: str, suite: str) -> dict[str, Measured]:
+        """Return the rows of a study on a suite by label, the rules among them."""
+        if (study, suite) not in self._rows:
+            found = [*self.rows(self.load(study), suite), *self.rule_rows(suite)]
+            self._rows[study, suite] = {row.label: row for row in found}
+        return self._rows[study, suite]
+
+    def rule_rows(self, suite: str, *_: Any, **__: Any) -> list[Measured]:
         """Return what the rules have played, blocks of trials as seeds."""
-        return [
-            Measured(
-                row, *(np.array([own[k] for own in blocks.values()]).swapaxes(0, 1) for k in (0, 1))
-            )
-            for (row, own_suite), blocks in self._read(RULES).items()
-            if own_suite == suite
-        ]
+        found = []
+        for (row, own_suite), blocks in self._read(RULES).items():
+            if own_suite == suite:
+                makespan, tardiness = map(np.array, zip(*blocks.values(), strict=True))
+                found.append(Measured(row, makespan.swapaxes(0, 1), tardiness.swapaxes(0, 1)))
+        return found

@@ -1,34 +1,46 @@
-"""The pages of results, made from stored studies: full tables as files, and blocks of other pages.
+"""The pages of results, made anew from stored studies: full tables as files, and blocks of other pages.
 
-A block stands between `<!-- experiments pages: NAME -->` and `<!-- end -->`: what is there is replaced.
+    python benchmarks/studies/make_pages.py                              what differs is written and named
+    python benchmarks/studies/make_pages.py --runs runs/experiments      first store what was trained
+    python benchmarks/studies/make_pages.py --curves                     docs/results/curves.png, too
+    python benchmarks/studies/make_pages.py --quick                      what differs is named alone
+
+A block stands between `<!-- make_pages.py: NAME -->` and `<!-- end -->`: what is there is replaced.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
-import importlib
 import re
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
+from claims import LEARNERS, judge, measure_curves, read_claims, read_curves, show
+from stored import StoredStudy, read_table, read_yardstick, store_rules, store_study
 
 from acerl_np.evaluation.metrics import rank_sum_p, standard_error
-from acerl_np.experiments import bilge_ulusoy, comparison, learning
-from acerl_np.experiments.claims import (
-    LEARNERS,
-    Evidence,
-    measure_curves,
-    read_claims,
-    read_curves,
-    show,
+from acerl_np.experiments import (
+    ablation,
+    bilge_ulusoy,
+    comparison,
+    learning,
+    leave_one_out,
+    robustness,
 )
-from acerl_np.experiments.published import find_row, table_rows
-from acerl_np.experiments.robustness import RULE_BLOCKS
-from acerl_np.experiments.stored import StoredStudy, read_table, store_rules, store_study
+from acerl_np.experiments.published import find_row
 from acerl_np.experiments.study import Study
-from acerl_np.experiments.study_tables import Measured, StudyTable, build_table, show_p, spread
+from acerl_np.experiments.study_tables import (
+    COST_LIMIT,
+    Measured,
+    StudyTable,
+    build_table,
+    show_p,
+    spread,
+)
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.goal import SHIFT
 from acerl_np.rivals.training import ALGORITHMS
@@ -36,18 +48,9 @@ from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import Cell, render_csv, render_table
 
-PAGES = (
-    "README.md",
-    "docs/results.md",
-    "docs/learning.md",
-    "docs/rivals.md",
-    "docs/known-differences.md",
-    "docs/vehicles.md",
-    "docs/bilge-ulusoy.md",
-)
 DATA = "docs/results"
-BLOCK = re.compile(r"(<!-- experiments pages: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-STUDIES = ("comparison", "robustness", "leave-one-out", "ablation", "learning")
+BLOCK = re.compile(r"(<!-- make_pages\.py: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+STUDIES = (comparison, robustness, leave_one_out, ablation, learning)
 SEEDS = {"learning": 10}
 """Of a row, where it is not 20."""
 RIVAL_SEEDS = {"leave-one-out": 1}
@@ -56,141 +59,95 @@ RIVALS = {"comparison": ALGORITHMS, "robustness": ALGORITHMS, "leave-one-out": (
 """Learners that a study has stored rows of."""
 BOLD = 0.05
 REWARDS = ("PPO", "SAC", "MAPPO")
-SUITE_COLUMNS = (
-    "DMH-01 to -08",
-    "within the limit",
-    "DMH-09 to -16 (paper: others)",
-    "within the limit",
-)
+WITHIN = "within the limit"
+SUITE_COLUMNS = ("DMH-01 to -08", WITHIN, "DMH-09 to -16 (paper: others)", WITHIN)
 SHOWN_GENERATIONS = (2, 6, 21, 61, 128)
 
 
 def build_pages(root: Path) -> dict[Path, str]:
-    """Return every page that stored results make, by its path: what is there should be this.
+    """Return every page that stored results make, by its path in a repository: it should be this.
 
-    Parameters
-    ----------
-    root : Path
-        Of the repository.
-
-    Raises
-    ------
-    InputError
-        If a page or stored results are missing, or a page has a block that no table makes.
+    Where results are not stored, or a page has a block that no table makes, it is an `InputError`.
     """
     stored = StoredStudy(root / DATA)
-    evidence = Evidence(stored)
     found: dict[Path, str] = {}
     tables: dict[str, StudyTable] = {}
-    for name in STUDIES:
-        module = importlib.import_module(f"acerl_np.experiments.{name.replace('-', '_')}")
-        results = stored.load(name)
+    for study in STUDIES:
+        results = stored.load(study.NAME)
         stored.rivals = tuple(x for x in ALGORITHMS if f"{x.upper()} without DMH-01" in results)
-        tables |= {table.name: table for table in module.tables(stored, results)}
-    yardstick = bilge_ulusoy.read_runs(stored.folder / f"{bilge_ulusoy.NAME}.csv")
+        tables |= {table.name: table for table in study.tables(stored, results)}
+    yardstick = read_yardstick(stored.folder / f"{bilge_ulusoy.NAME}.csv")
     tables |= {x.name: x for x in bilge_ulusoy.tables(bilge_ulusoy.NAME, yardstick, known=True)}
     for name, table in tables.items():
         if "M/C (P)" in table.header:  # too wide for a page among others
             found[root / DATA / f"{name}.md"] = table.render("markdown")
-    claims = [(x, evidence.judge(x)) for x in read_claims()]
+    claims = [(x, judge(stored, x)) for x in read_claims()]
     header = ["claim", "section", "verdict", "figures", "p", "seeds", "table"]
     lines = [[x.claim, x.section, *verdict, x.table] for x, verdict in claims]
     found[root / DATA / "claims.csv"] = render_csv([header, *lines])
-    blocks: dict[str, Callable[[], str]] = {
-        "claims": lambda: render_table(header, _link(lines), "markdown"),
-        "rewards": lambda: tabulate_rewards(evidence),
-        "leave-one-out": lambda: tabulate_folds(evidence),
-        "sampler": lambda: tabulate_sampler(stored),
-        "curves": lambda: tabulate_curves(stored),
-        "learning": lambda: tabulate_learning(evidence),
-        "short": lambda: tabulate_short(evidence),
-        "cost": lambda: tabulate_cost(stored),
-        "records": lambda: tabulate_records(evidence),
-        "headroom": lambda: tabulate_headroom(evidence),
-        "vehicles-waiting": lambda: tabulate_vehicles(stored.folder),
-        "vehicles-batteries": lambda: tabulate_batteries(stored.folder),
-    }
+    linked: list[list[Cell]] = [
+        [*line, f"[{x}](results/{x}.md)" if root / DATA / f"{x}.md" in found else x]
+        for *line, x in lines
+    ]
+    tables["claims"] = StudyTable("claims", "", header, linked, [])
 
     def fill(match: re.Match[str]) -> str:
         name = match[2]
         if name in tables:
             text = render_table(tables[name].header, tables[name].rows, "markdown")
-        elif name in blocks:
-            text = blocks[name]()
+        elif name in BLOCKS:
+            text = BLOCKS[name](stored)
         else:
-            expected = ", ".join([*blocks, *tables])
+            expected = ", ".join([*BLOCKS, *tables])
             raise InputError(f"{path}: read the block '{name}'; expected one of {expected}")
         return f"{match[1]}\n{text}\n{match[3]}"
 
-    for page in PAGES:
-        path = root / page
-        try:
-            found[path] = BLOCK.sub(fill, path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(
-                f"{path}: {error.strerror}; expected a page of the repository"
-            ) from error
+    for path in [root / "README.md", *sorted((root / "docs").glob("*.md"))]:
+        text = path.read_text(encoding="utf-8")
+        found |= {path: BLOCK.sub(fill, text)} if BLOCK.search(text) else {}
     return found
 
 
 def store_runs(root: Path, runs: Path) -> list[str]:
     """Store the finished rows of all studies that a folder of runs holds; return which rows are missing.
 
-    Parameters
-    ----------
-    root : Path
-        Of the repository.
-    runs : Path
-        Where `acerl-np experiments` kept its trainings, with the code as it is now.
+    `acerl-np experiments` kept them there, trained by the code as it is now.
     """
     missing = []
     study = Study(runs)
-    for name in STUDIES:
-        module = importlib.import_module(f"acerl_np.experiments.{name.replace('-', '_')}")
+    for module in STUDIES:
+        name, whole, results = module.NAME, [], {}
         study.seeds, study.rivals = SEEDS.get(name, 20), RIVALS.get(name, ())
         study.rival_seeds = RIVAL_SEEDS.get(name, 5)
-        trainings = module.trainings(study)
-        results = study.collect(trainings)
-        missing += [f"{name}: {x.label}" for x in trainings if x.label not in results]
-        store_study(root / DATA, name, [x for x in trainings if x.label in results], results)
+        for training in module.trainings(study):
+            jobs = study.list_jobs([training])
+            found = [run for run in map(study.find, jobs) if run]
+            if len(found) == len(jobs):
+                whole.append(training)
+                results[training.label] = found
+            else:
+                missing.append(f"{name}: {training.label}")
+        store_study(root / DATA, name, whole, results)
     study.seeds = 20
     for suite, instances in comparison.acerl_training(study).suites:
-        study.rule_rows(suite, instances, RULE_BLOCKS if suite.startswith("draw-") else None)
+        blocks = robustness.RULE_BLOCKS if suite.startswith("draw-") else None
+        study.rule_rows(suite, instances, blocks)
     store_rules(root / DATA, study.rules)
     return missing
 
 
-def write_pages(root: Path) -> list[Path]:
-    """Write every page that differs, and return them."""
+def write_pages(root: Path, *, dry: bool = False) -> list[Path]:
+    """Write every page that differs, unless it is dry, and return them."""
     changed = []
     for path, text in build_pages(root).items():
         if not path.exists() or path.read_text(encoding="utf-8") != text:
-            write_atomically(path, text.encode())
             changed.append(path)
+            if not dry:
+                write_atomically(path, text.encode())
     return changed
 
 
-def _link(lines: Iterable[Sequence[str]]) -> list[list[Cell]]:
-    """Return lines of claims with their tables as links where these are pages."""
-    return [
-        [*line[:-1], f"[{line[-1]}](results/{line[-1]}.md)" if _is_page(line[-1]) else line[-1]]
-        for line in lines
-    ]
-
-
-def _is_page(table: str) -> bool:
-    return bool(table) and not table.endswith(
-        ("-spread", "-summary", "-draws", "-times", "-curves", "-unseen")
-    )
-
-
-def show_kept(row: Measured) -> str:
-    """Return how many of all records and seeds keep the limit in the mean of their trials."""
-    means = row.tardiness.mean(axis=2)
-    return f"{int((means < 50.0).sum())} of {means.size}"
-
-
-def tabulate_short(evidence: Evidence) -> str:
+def tabulate_short(stored: StoredStudy) -> str:
     """Return ACERL, other forms, PPO and the best rules beside the paper."""
     names = {
         "ACERL": "here, a slot for each task (the default)",
@@ -202,8 +159,8 @@ def tabulate_short(evidence: Evidence) -> str:
     }
     lines: list[list[Cell]] = [["paper, ACERL", 5, *_show_paper("ACERL")]]
     for key, name in names.items():
-        study = "learning" if key in evidence.stored.stored["learning"] else "comparison"
-        tables = [evidence.rows(study, suite) for suite in ("dmh-train", "dmh-test")]
+        study = "learning" if key in stored.stored["learning"] else "comparison"
+        tables = [stored.rows_of(study, suite) for suite in ("dmh-train", "dmh-test")]
         own = [rows[key] for rows in tables if key in rows]
         if own:
             lines.append([name, own[0].n_seeds, *(show(row, k) for row in own for k in (0, 2))])
@@ -221,9 +178,9 @@ def _show_paper(policy: str) -> list[Cell]:
     return cells
 
 
-def tabulate_rewards(evidence: Evidence) -> str:
+def tabulate_rewards(stored: StoredStudy) -> str:
     """Return learners with a scaled reward and with the makespan in seconds, and the paper's."""
-    train, test = (evidence.rows("comparison", suite) for suite in ("dmh-train", "dmh-test"))
+    train, test = (stored.rows_of("comparison", suite) for suite in ("dmh-train", "dmh-test"))
     lines: list[list[Cell]] = []
     for name in REWARDS:
         for reward in ("", ", reward in s"):
@@ -235,7 +192,7 @@ def tabulate_rewards(evidence: Evidence) -> str:
     return render_table(["", "seeds", *SUITE_COLUMNS], lines, "markdown")
 
 
-def tabulate_folds(evidence: Evidence) -> str:
+def tabulate_folds(stored: StoredStudy) -> str:
     """Return M, C and P of each fold beside the paper's, and the record that was left out."""
     records = load_suite("dmh-train")
     lines: list[list[Cell]] = []
@@ -243,9 +200,9 @@ def tabulate_folds(evidence: Evidence) -> str:
         name = f"leave-one-out-{k + 1:02d}"
         paper = find_row(name, "ACERL")
         assert paper is not None
-        row = evidence.rows("leave-one-out", "dmh-train")[f"without {record.name}"]
+        row = stored.rows_of("leave-one-out", "dmh-train")[f"without {record.name}"]
         own = Measured("ACERL", row.makespan, row.tardiness)
-        table = build_table(name, "", records, [own], peers=table_rows(name))
+        table = build_table(name, "", records, [own], same_records=True)
         m, c, p = (table.data[len(records)][key] for key in ("m", "c", "satisfied_share"))
         both = [values[k] for values in row.means()]
         cell = paper.cells[record.name]
@@ -294,88 +251,65 @@ def tabulate_curves(stored: StoredStudy) -> str:
         if name in ("ACERL", *LEARNERS):
             found = np.array([measure_curves(looks) for looks in seeds.values()]).T
             lines.append([name, len(seeds), *(spread("x_s", x, 2)[0] for x in found)])
-    header = [
-        "",
-        "seeds",
-        "converged, million decisions",
-        "within the limit from",
-        "step between looks, s",
-    ]
-    return render_table(header, lines, "markdown")
+    figures = ["converged, million decisions", "within the limit from", "step between looks, s"]
+    return render_table(["", "seeds", *figures], lines, "markdown")
 
 
-def tabulate_learning(evidence: Evidence) -> str:
+def tabulate_learning(stored: StoredStudy) -> str:
     """Return one line for each setting, its three suites side by side."""
-    suites = [evidence.rows("learning", suite) for suite in learning.SUITES]
-    bases = [rows[learning.DEFAULT] for rows in suites]
-    n = bases[0].n_seeds
-
-    def shown(p: float | None) -> str:
-        return f"**{show_p(p)}**" if p is not None and p < BOLD else show_p(p)
-
+    suites = [stored.rows_of("learning", suite) for suite in learning.SUITES]
+    base = suites[0][learning.DEFAULT]
     lines: list[list[Cell]] = []
-    for label in (x for x in suites[0] if x in evidence.stored.stored["learning"]):
+    for label in (x for x in suites[0] if x in stored.stored["learning"]):
         line: list[Cell] = [label]
         for k, rows in enumerate(suites):
             row = rows[label]
             for what in (0, 2):
                 line.append(show(row, what).removesuffix(" s").removesuffix(" %"))
                 if k == 0:
-                    p = (
-                        None
-                        if label == learning.DEFAULT
-                        else rank_sum_p(row.by_seed()[what], bases[k].by_seed()[what])
-                    )
-                    line.append(shown(p))
+                    p = rank_sum_p(row.by_seed()[what], base.by_seed()[what])
+                    told = f"**{show_p(p)}**" if p < BOLD else show_p(p)
+                    line.append("" if label == learning.DEFAULT else told)
         lines.append(line)
-    header = [
-        "setting",
-        "makespan (s)",
-        "p",
-        "within the limit (%)",
-        "p",
-        "±5: makespan",
-        "±5: within",
-        "±30: makespan",
-        "±30: within",
-    ]
+    header = ["setting", "makespan (s)", "p", "within the limit (%)", "p"]
+    header += [f"{suite}: {what}" for suite in ("±5", "±30") for what in ("makespan", "within")]
     tests = len(lines) - 1
     text = (
-        f"{len(lines)} rows, {n} seeds each. Of {tests} p values in a column about {tests * BOLD:.0f} are "
-        f"below {BOLD} by chance."
+        f"{len(lines)} rows, {base.n_seeds} seeds each. Of {tests} p values in a column about "
+        f"{tests * BOLD:.0f} are below {BOLD} by chance."
     )
     return f"{text}\n\n{render_table(header, lines, 'markdown')}"
 
 
-def tabulate_records(evidence: Evidence) -> str:
+def tabulate_records(stored: StoredStudy) -> str:
     """Return ACERL's mean on each record, and records kept of all."""
-    rows = evidence.rows("comparison", "dmh-train")
-    paper = find_row("comparison-train", "ACERL")
+    own, paper = (
+        stored.rows_of("comparison", "dmh-train")["ACERL"],
+        find_row("comparison-train", "ACERL"),
+    )
     assert paper is not None
-    makespan, tardiness = rows["ACERL"].means()
-    kept = (rows["ACERL"].tardiness.mean(axis=2) < 50.0).sum(axis=1)
+    makespan, tardiness = own.means()
+    kept = own.tardiness.mean(axis=2) < COST_LIMIT
     lines: list[list[Cell]] = [
         [
             record.name,
             f"{makespan[k]:.1f}/{tardiness[k]:.1f}",
-            f"{kept[k]} of {rows['ACERL'].n_seeds}",
+            f"{kept[k].sum()} of {own.n_seeds}",
             "{:.1f}/{:.1f}".format(*paper.cells[record.name][:2]),
         ]
         for k, record in enumerate(load_suite("dmh-train"))
     ]
-    lines.append(
-        ["all", f"{makespan.mean():.1f}/{tardiness.mean():.1f}", show_kept(rows["ACERL"]), ""]
-    )
-    return render_table(
-        ["record", "makespan/tardiness (s)", "seeds within the limit", "paper"], lines, "markdown"
-    )
+    means = f"{makespan.mean():.1f}/{tardiness.mean():.1f}"
+    lines.append(["all", means, f"{kept.sum()} of {kept.size}", ""])
+    header = ["record", "makespan/tardiness (s)", "seeds within the limit", "paper"]
+    return render_table(header, lines, "markdown")
 
 
-def tabulate_headroom(evidence: Evidence) -> str:
+def tabulate_headroom(stored: StoredStudy) -> str:
     """Return the best schedules found with the future known beside ACERL's means."""
-    text = (evidence.stored.folder / "hindsight.csv").read_text(encoding="utf-8")
+    text = (stored.folder / "hindsight.csv").read_text(encoding="utf-8")
     lines: list[list[Cell]] = [[*line.values()] for line in csv.DictReader(text.splitlines())]
-    makespan = evidence.rows("comparison", "dmh-train")["ACERL"].means()[0]
+    makespan = stored.rows_of("comparison", "dmh-train")["ACERL"].means()[0]
     lines = [[*line, f"{own:.0f}"] for line, own in zip(lines, makespan, strict=True)]
     means = [np.mean([float(str(line[k])) for line in lines]) for k in range(1, 6)]
     lines.append(["mean", *(f"{mean:.{int(k == 2)}f}" for k, mean in enumerate(means))])
@@ -385,8 +319,8 @@ def tabulate_headroom(evidence: Evidence) -> str:
         "proven bound",
         "its tardiness",
         "static plan within the limit",
-        "ACERL, mean of 20 seeds",
     ]
+    header.append("ACERL, mean of 20 seeds")
     return render_table(header, lines, "markdown")
 
 
@@ -415,9 +349,9 @@ def read_vehicles(folder: Path, objective: str) -> dict[VehicleCell, dict[str, n
     }
 
 
-def tabulate_vehicles(folder: Path) -> str:
+def tabulate_vehicles(stored: StoredStudy) -> str:
     """Return what calling back, parking and waiting do to the mean waiting, without batteries."""
-    cells = read_vehicles(folder, "waiting")
+    cells = read_vehicles(stored.folder, "waiting")
     columns = {
         "until pickup (%)": ("", "pickup", "stay"),
         "parking (%)": ("", "assignment", "park"),
@@ -442,9 +376,9 @@ def tabulate_vehicles(folder: Path) -> str:
     return render_table(["floor", "policy", "seeds", "waiting (s)", *columns], lines, "markdown")
 
 
-def tabulate_batteries(folder: Path) -> str:
+def tabulate_batteries(stored: StoredStudy) -> str:
     """Return the late tasks with batteries, by who knows of them; a policy in each line."""
-    cells = read_vehicles(folder, SHIFT)
+    cells = read_vehicles(stored.folder, SHIFT)
     names = {
         "index": "trained",
         "index+tuned": "trained, thresholds tuned",
@@ -477,7 +411,7 @@ def tabulate_batteries(folder: Path) -> str:
 def tabulate_cost(stored: StoredStudy) -> str:
     """Return how many trainings each study holds, and their seconds on one thread each, beside others."""
     lines: list[list[Cell]] = []
-    for name in STUDIES:
+    for name in (study.NAME for study in STUDIES):
         own = [entry for entry in stored.stored[name].values() if "at" not in entry]
         seconds = sum(sum(entry["seconds"]) for entry in own)
         n = sum(len(entry["seeds"]) for entry in stored.stored[name].values())
@@ -486,3 +420,74 @@ def tabulate_cost(stored: StoredStudy) -> str:
     return render_table(
         ["study", "trainings", "not of one above", "minutes of a thread"], lines, "markdown"
     )
+
+
+def draw_curves(stored: StoredStudy) -> None:
+    """Draw makespan and tardiness by decisions, a column for each record; ACERL is red, as in the paper."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    curves, records = read_curves(stored), load_suite("dmh-train")
+    figure, axes = pyplot.subplots(4, 4, figsize=(14, 10), sharex=True, layout="constrained")
+    colours = pyplot.get_cmap("tab20")
+    for name in [*[x for x in LEARNERS if x in curves], "ACERL"]:
+        looks = [*curves[name].values()]
+        n = min(map(len, looks))
+        mean = np.mean([own[:n] for own in looks], axis=0)
+        colour = "red" if name == "ACERL" else colours(LEARNERS.index(name))
+        style = {"color": colour, "linewidth": 2.0 if name == "ACERL" else 1.0, "label": name}
+        for k, record in enumerate(records):
+            for below, what in enumerate(("makespan", "tardiness")):
+                axis = axes[2 * (k // 4) + below, k % 4]
+                axis.plot(mean[:, k, 0] / 1e6, mean[:, k, 1 + below], **style)
+                axis.set_title(f"{record.name}, {what} (s)", fontsize=9)
+    for axis in axes[1::2].flat:
+        axis.axhline(COST_LIMIT, color="black", linestyle="--", linewidth=0.8)
+    for axis in axes[-1]:
+        axis.set_xlabel("million decisions")
+    own = axes[0, 0].get_legend_handles_labels()
+    figure.legend(*own, loc="outside lower center", ncol=11, fontsize=8)
+    figure.savefig(stored.folder / "curves.png", dpi=80)
+
+
+BLOCKS: dict[str, Callable[[StoredStudy], str]] = {
+    "rewards": tabulate_rewards,
+    "leave-one-out": tabulate_folds,
+    "sampler": tabulate_sampler,
+    "curves": tabulate_curves,
+    "learning": tabulate_learning,
+    "short": tabulate_short,
+    "cost": tabulate_cost,
+    "records": tabulate_records,
+    "headroom": tabulate_headroom,
+    "vehicles-waiting": tabulate_vehicles,
+    "vehicles-batteries": tabulate_batteries,
+}
+"""Beside the tables of studies and claims."""
+
+
+def main() -> None:
+    """Store what is asked for, and make the pages."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--root", type=Path, default=Path(), help="the repository")
+    parser.add_argument("--runs", type=Path, help="a folder of finished trainings")
+    parser.add_argument("--curves", action="store_true", help="draw the training curves, too")
+    parser.add_argument("--quick", action="store_true", help="write nothing")
+    options = parser.parse_args()
+    try:
+        for row in store_runs(options.root, options.runs) if options.runs else ():
+            print(f"not finished, and not stored: {row}", file=sys.stderr)
+        for path in write_pages(options.root, dry=options.quick):
+            print(path)
+        if options.curves:
+            draw_curves(StoredStudy(options.root / DATA))
+    except InputError as error:
+        sys.exit(f"error: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -2,16 +2,17 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
+import claims
 import numpy as np
 import pytest
+from claims import JUDGES, compare, measure_curves, read_claims
 from scipy.stats import mannwhitneyu
+from stored import ROWS_FILE, StoredStudy, read_table, store_rules, store_study
 
 from acerl_np import Config, InputError, load_suite
-from acerl_np.experiments import claims
-from acerl_np.experiments.claims import JUDGES, Evidence, compare, measure_curves, read_claims
 from acerl_np.experiments.jobs import GREEDY, RivalConfig, Training
-from acerl_np.experiments.stored import ROWS_FILE, StoredStudy, read_table, store_rules, store_study
 from acerl_np.experiments.study import Finished
 from acerl_np.experiments.study_tables import Measured
 from acerl_np.training.history import HISTORY_COLUMNS
@@ -66,7 +67,7 @@ def test_rules_come_back_by_suite(tmp_path):
     ones = np.ones((8, 2, 3))
     rows = [Measured(x, ones * (1900.0 + k), ones * k / 3) for k, x in enumerate("ab")]
     store_rules(tmp_path, {"dmh-train": rows, "dmh-test": rows[:1]})
-    found = StoredStudy(tmp_path).rule_rows("dmh-train", ())
+    found = StoredStudy(tmp_path).rule_rows("dmh-train")
     assert [row.label for row in found] == ["a", "b"]
     assert np.array_equal(found[1].makespan, rows[1].makespan)
     np.testing.assert_allclose(found[1].tardiness, rows[1].tardiness, atol=1e-4)
@@ -108,19 +109,10 @@ def test_an_order_is_judged_seed_by_seed():
     assert compare(own, others[1:2], 0).verdict == "holds"
 
 
-class Made(Evidence):
-    """Rows that a test makes."""
-
-    def __init__(self, rows):
-        self.made = {row.label: row for row in rows}
-
-    def rows(self, study, suite):
-        return self.made
-
-
 def judge(judge_name, rows, **fields):
     claim = next(x for x in read_claims() if x.judge == judge_name)._replace(**fields)
-    return JUDGES[judge_name](Made(rows), claim)
+    made = SimpleNamespace(rows_of=lambda study, suite: {row.label: row for row in rows})
+    return JUDGES[judge_name](made, claim)
 
 
 def test_a_level_is_reached_within_the_confidence_of_the_mean():
@@ -180,9 +172,9 @@ def test_a_claim_is_judged_by_the_learners_that_are_stored(tmp_path):
     other = replace(MAIN, label="PPO", config=RivalConfig("ppo", 1000))
     runs = {"ACERL": [make_run(0), make_run(1)], "PPO": [make_run(2), make_run(3)]}
     store_study(tmp_path, "comparison", [MAIN, other], runs)
-    evidence = Evidence(StoredStudy(tmp_path))
+    stored = StoredStudy(tmp_path)
     store_rules(tmp_path, {"dmh-train": [make_row("STD", [1900, 1901])]})
     claim = next(x for x in read_claims() if x.judge == "better" and x.others == claims.LEARNERS)
-    assert "PPO" in evidence.judge(claim).figures
-    assert evidence.judge(claim._replace(others=("STD",))).verdict == "not told apart"
-    assert evidence.judge(claim._replace(row="EDD")).verdict == "not run"
+    assert "PPO" in claims.judge(stored, claim).figures
+    assert claims.judge(stored, claim._replace(others=("STD",))).verdict == "not told apart"
+    assert claims.judge(stored, claim._replace(row="EDD")).verdict == "not run"

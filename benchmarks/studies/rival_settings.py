@@ -1,0 +1,111 @@
+"""What nobody says of the compared learners: a search on the training records, the same effort for each.
+
+python benchmarks/studies/rival_settings.py                   40 rows; finished trainings are kept in --out
+python benchmarks/studies/rival_settings.py --rivals ppo sac
+python benchmarks/studies/rival_settings.py --quick           a few steps of one learner
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from acerl_np.experiments.jobs import RivalConfig, Training, load_suites
+from acerl_np.experiments.study import Finished, Study
+from acerl_np.experiments.study_tables import COST_LIMIT, Shown, StudyTable, spread
+from acerl_np.rivals.training import ALGORITHMS
+
+PENALTY = 4.0
+"""Seconds of makespan that a second of tardiness beyond the limit weighs, as in the preset "best"."""
+
+REWARDS: list[dict[str, Any]] = [
+    {"reward_scale": scale, "reward_shift": shift}
+    for scale in (3.0, 10.0, 30.0, 100.0)
+    for shift in (0.0, 1.0)
+]
+MULTIPLIERS: list[dict[str, Any]] = [
+    {"reward_scale": scale, "multiplier": multiplier}
+    for scale in (30.0, 100.0)
+    for multiplier in (0.3, 1.0, 3.0, 10.0)
+]
+CANDIDATES = {name: MULTIPLIERS if name == "lsac" else REWARDS for name in ALGORITHMS[:5]}
+"""Eight for each algorithm; one with adaptive sampling takes what its sibling takes."""
+
+WORDS = {"reward_scale": "scale", "reward_shift": "shift", "multiplier": "multiplier"}
+
+
+def list_trainings(rivals: Sequence[str], steps: int) -> list[Training]:
+    """Return the rows to train: every candidate of these algorithms."""
+    suites = load_suites("dmh-train")
+    rows = []
+    for name in rivals:
+        for settings in CANDIDATES[name]:
+            words = (f"{WORDS[key]} {value:g}" for key, value in settings.items())
+            config = RivalConfig(name, steps, {"look_every": 0, **settings})
+            rows.append(Training(", ".join([name.upper(), *words]), suites[0][1], config, suites))
+    return rows
+
+
+def score(run: Finished) -> float:
+    """Return the mean over trials of the makespan and of what its tardiness weighs beyond the limit, s."""
+    late = np.maximum(0.0, run.tardiness["dmh-train"] - COST_LIMIT)
+    return float((run.makespan["dmh-train"] + PENALTY * late).mean())
+
+
+def tabulate(results: Mapping[str, Sequence[Finished]], steps: int) -> StudyTable:
+    """Return the table, the best candidate of each algorithm marked."""
+    scores = {label: np.array([*map(score, runs)]) for label, runs in results.items()}
+    best: dict[str, str] = {}
+    for label in sorted(scores, key=lambda x: scores[x].mean()):
+        best.setdefault(label.split(",")[0], label)
+    lines: list[list[Shown]] = []
+    for label, found in scores.items():
+        runs, taken = results[label], label in best.values()
+        makespan = np.mean([run.makespan["dmh-train"].mean() for run in runs])
+        kept = np.mean([(run.tardiness["dmh-train"] < COST_LIMIT).mean() for run in runs])
+        lines.append(
+            [
+                (label, {"settings": label}),
+                (len(runs), {"seeds": len(runs)}),
+                spread("score_s", found),
+                (f"{makespan:.1f}", {"makespan_s": makespan}),
+                (f"{kept:.0%}", {"satisfied_share": kept}),
+                ("*" if taken else "", {"taken": taken}),
+            ]
+        )
+    header = ["settings", "seeds", "score", "makespan", "within limit", "taken"]
+    note = (
+        f"Trained for {steps:,} steps on DMH-01 to -08 and played there. Score: mean of makespan + "
+        f"{PENALTY:g} * max(0, tardiness - {COST_LIMIT:g}), s, over all trials; mean ± standard deviation "
+        "over seeds. The least of an algorithm is taken (*)."
+    )
+    title = "What the paper does not say of the compared learners"
+    return StudyTable.of("rival-settings", title, header, lines, note)
+
+
+def main() -> None:
+    """Train every candidate, and print the table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rivals", nargs="+", choices=CANDIDATES, default=[*CANDIDATES])
+    parser.add_argument("--steps", type=int, default=200_000, help="of a training")
+    parser.add_argument("--seeds", type=int, default=2, help="trainings of a row")
+    parser.add_argument("--out", type=Path, default=Path("runs/experiments"))
+    parser.add_argument("--quick", action="store_true", help="a round of seconds; nothing is kept")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        if options.quick:
+            options.rivals, options.steps, options.out = ["ppo"], 1_000, Path(folder)
+        study = Study(options.out, options.seeds, report=print)
+        results = study.run(list_trainings(options.rivals, options.steps))
+    print(tabulate(results, options.steps).render("markdown"))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""The search of what is not known of the compared learners: its rows, and which of them is taken."""
+
+import numpy as np
+from rival_settings import CANDIDATES, list_trainings, tabulate
+
+from acerl_np.experiments.study import Finished
+
+
+def test_the_search_takes_the_least_score_of_each_algorithm():
+    labels = [row.label for row in list_trainings([*CANDIDATES], 100)]
+    assert len(set(labels)) == len(labels) == 40
+    results = {}
+    for k, row in enumerate(list_trainings(["ppo"], 10)):
+        suite = {"dmh-train": np.full((8, 2), 1900.0 - k)}
+        late = {"dmh-train": np.full((8, 2), 60.0 if k == 7 else 10.0)}
+        results[row.label] = [Finished(0, (), suite, late, *[np.zeros(0)] * 5)] * 2
+    table = tabulate(results, 10)
+    assert len(table.rows) == 8
+    # The last has the shortest makespan, and 10 s beyond the limit weigh 40.
+    assert [row[-1] for row in table.rows] == [""] * 6 + ["*", ""]
+    assert table.rows[7][2] == "1933.0 ± 0.0"
