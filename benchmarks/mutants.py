@@ -515,14 +515,14 @@ MUTANTS = [
     ),
     Mutant(
         "problem: waiting is scaled as expiry",
-        "problem/scaling.py",
+        "problem/interface.py",
         "waiting = [np.zeros(1), *expiries]",
         "waiting = expiries",
         f"{PROBLEM} {SIMULATOR}",
     ),
     Mutant(
         "problem: features may be divided by zero",
-        "problem/scaling.py",
+        "problem/interface.py",
         "constants[DIVISORS] >= MIN_DIVISOR",
         "constants[DIVISORS] >= 0.0",
         f"{PROBLEM} tests/kernels/test_network.py",

@@ -30,7 +30,7 @@ from acerl_np.policies.static import fit_static
 from acerl_np.policies.static_search import find_static
 from acerl_np.problem.goal import PAPER, Goal, find_goal, read_objective
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.rules import TASK_RULES
+from acerl_np.problem.interface import TASK_RULES
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError

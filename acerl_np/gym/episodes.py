@@ -18,7 +18,7 @@ from acerl_np.gym.bounds import bound_durations, bound_observations
 from acerl_np.kernels.state import EPISODE_TIME, TASK_FINISH
 from acerl_np.problem.bundled import bundled_suites, load_instance, load_suite
 from acerl_np.problem.instance import Instance, refuse_chains
-from acerl_np.problem.slots import SlotKind
+from acerl_np.problem.interface import SlotKind
 from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.simulation.scene import Chooser, find_legal
 from acerl_np.simulation.simulator import Simulator, find_served

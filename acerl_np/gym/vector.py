@@ -20,8 +20,7 @@ from acerl_np.gym.episodes import (
     check_choice,
     read_seeds,
 )
-from acerl_np.problem.rules import PAPER_RULES
-from acerl_np.problem.slots import SlotKind
+from acerl_np.problem.interface import PAPER_RULES, SlotKind
 from acerl_np.simulation.scene import Chooser
 from acerl_np.support.errors import ActionError, InputError, describe
 from acerl_np.support.numbers import Whole, is_whole

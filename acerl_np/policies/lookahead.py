@@ -24,8 +24,7 @@ from acerl_np.policies.static import StaticPlan
 from acerl_np.problem import packing
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, find_layout, list_instances
-from acerl_np.problem.rules import find_rules, number_rules
-from acerl_np.problem.slots import POOL, find_slots
+from acerl_np.problem.interface import POOL, find_rules, find_slots, number_rules
 from acerl_np.problem.tables import allocate_variants, build_problem, empty_problem
 from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
 from acerl_np.support.fields import Field

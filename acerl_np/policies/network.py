@@ -17,10 +17,8 @@ from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
+from acerl_np.problem import interface
 from acerl_np.problem.instance import Instance, refuse_chains
-from acerl_np.problem.rules import PAPER_RULES, RULE_NAMES, number_rules
-from acerl_np.problem.scaling import check_scaling
-from acerl_np.problem.slots import SlotKind, Slots, check_slots, place_tasks
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.support.errors import PolicyError
 
@@ -134,13 +132,13 @@ class Policy(AnyPolicy):
         has_biases: bool = True,
         standardises: bool = True,
         origin: Origin | None = None,
-        slots: SlotKind = "pool",
+        slots: interface.SlotKind = "pool",
         task_ids: Sequence[str] = (),
-        rules: Sequence[str] = PAPER_RULES,
+        rules: Sequence[str] = interface.PAPER_RULES,
     ) -> None:
         self.origin = origin
-        self.slots, self.task_ids = check_slots(slots, task_ids, PolicyError)
-        self.rules = RULE_NAMES.read("rules", rules, PolicyError)
+        self.slots, self.task_ids = interface.check_slots(slots, task_ids, PolicyError)
+        self.rules = interface.RULE_NAMES.read("rules", rules, PolicyError)
         self.hidden = tuple(int(size) for size in hidden)
         self.task_slots = int(task_slots)
         self.n_vehicles = int(n_vehicles)
@@ -159,7 +157,7 @@ class Policy(AnyPolicy):
             has_biases=bool(has_biases),
             standardises=bool(standardises),
         )
-        self.scaling = check_scaling(scaling, PolicyError)
+        self.scaling = interface.check_scaling(scaling, PolicyError)
         with np.errstate(over="ignore"):  # what overflows is refused below
             self._theta = np.array(theta, np.float32)
         expected = count_parameters(self.sizes.tolist(), self.network.has_biases)
@@ -278,12 +276,16 @@ class Policy(AnyPolicy):
         if len(instances) == len(problem.instance) and (
             self.task_ids or problem.record[0, 0, S.RECORD_SLOT]
         ):
-            fitted = place_tasks(fitted, instances, Slots(self.slots, self.task_ids))
+            fitted = interface.place_tasks(
+                fitted, instances, interface.Slots(self.slots, self.task_ids)
+            )
         own = self.theta[np.newaxis]
         return fitted, lambda: self._make_decider(own, greedy)
 
     def _make_decider(self, thetas: np.ndarray, greedy: bool) -> NetworkDecider:
-        return make_network_decider(self.network, thetas, greedy, number_rules(self.rules))
+        return make_network_decider(
+            self.network, thetas, greedy, interface.number_rules(self.rules)
+        )
 
     def _find_misfit(self, layout: Layout) -> str | None:
         for what, size, low, high in (

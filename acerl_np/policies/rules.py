@@ -9,7 +9,7 @@ from acerl_np.kernels.baselines import MIX, RANDOM
 from acerl_np.kernels.deciders import RuleDecider, YardstickDecider, make_yardstick_decider
 from acerl_np.kernels.yardsticks import ASSIGNMENT, EDD_NEAREST, FCFS_NEAREST, NEAREST, OPENTCS
 from acerl_np.policies.files import BasePolicy
-from acerl_np.problem.rules import TASK_RULES
+from acerl_np.problem.interface import TASK_RULES
 from acerl_np.support.errors import PolicyError, describe, suggest_name
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from acerl_np.policies.rules import find_policy_name
 from acerl_np.policies.static_search import PositionPlan, count_plans, find_static
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, find_layout, list_instances
+from acerl_np.problem.interface import PAPER_RULES
 from acerl_np.problem.packing import UNUSABLE, pack_json, unpack_json
-from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import InputError, PolicyError, describe, list_some, make_printable
 from acerl_np.support.files import MAX_TEXT_BYTES

@@ -17,7 +17,7 @@ from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import Outcome, Problem
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
-from acerl_np.problem.rules import PAPER_RULES
+from acerl_np.problem.interface import PAPER_RULES
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
 from acerl_np.support.errors import InputError

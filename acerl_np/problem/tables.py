@@ -12,6 +12,7 @@ from acerl_np.kernels import state
 from acerl_np.kernels.chains import plan_arrivals
 from acerl_np.kernels.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
 from acerl_np.kernels.state import NEVER, Problem
+from acerl_np.problem import interface
 from acerl_np.problem.breakdown_limits import (
     MAX_HORIZON as MAX_HORIZON,
 )
@@ -23,9 +24,6 @@ from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import MAX_TASK_SLOTS, MAX_VEHICLES, Layout
 from acerl_np.problem.parts import BATTERY
-from acerl_np.problem.rules import PAPER_RULES
-from acerl_np.problem.scaling import check_scaling, find_scaling
-from acerl_np.problem.slots import POOL, Slots, place_tasks
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
 
@@ -44,7 +42,7 @@ def count_features(task_slots: int, n_vehicles: int) -> int:
     return N_TASK_FEATURES * task_slots + n_vehicles * (N_VEHICLE_FEATURES + task_slots)
 
 
-def count_actions(n_vehicles: int, rules: Sequence[str] = PAPER_RULES) -> int:
+def count_actions(n_vehicles: int, rules: Sequence[str] = interface.PAPER_RULES) -> int:
     """Return the number of actions, legal or not."""
     return n_vehicles * len(rules)
 
@@ -56,7 +54,7 @@ def build_problem(
     task_slots: int | None = None,
     n_vehicles: int | None = None,
     horizon: float | None = None,
-    slots: Slots = POOL,
+    slots: interface.Slots = interface.POOL,
     goal: Goal = PAPER,
 ) -> Problem:
     """Stack instances, also of different floors and sizes, into kernel tables.
@@ -85,7 +83,9 @@ def build_problem(
         instance.check_reachable()
         if instance.layout.has_random_breakdowns:
             check_tries(instance)
-    scaling = find_scaling(instances) if scaling is None else check_scaling(scaling)
+    scaling = (
+        interface.find_scaling(instances) if scaling is None else interface.check_scaling(scaling)
+    )
     if task_slots is None:
         task_slots = max(len(slots.ids), *(layout.task_slots for layout in floors.layouts))
     n_berths = max(len(_list_berths(instance.layout)) for instance in instances)
@@ -100,7 +100,7 @@ def build_problem(
         if instance.layout.has_random_breakdowns:
             problem.instance[i, state.INSTANCE_HORIZON] = find_last_tick(instance, horizon)
     problem = _mark_errands(problem)
-    return place_tasks(problem, instances, slots) if slots.ids else problem
+    return interface.place_tasks(problem, instances, slots) if slots.ids else problem
 
 
 class _Floors(NamedTuple):

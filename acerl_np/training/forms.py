@@ -29,11 +29,9 @@ from acerl_np.policies.index import (
 )
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
+from acerl_np.problem import interface
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, refuse_chains
-from acerl_np.problem.rules import PAPER_RULES, number_rules
-from acerl_np.problem.scaling import find_scaling
-from acerl_np.problem.slots import SlotKind, Slots, find_slots
 from acerl_np.problem.tables import build_problem, count_actions, count_features, set_commitment
 from acerl_np.simulation.arena import play_list, play_members
 from acerl_np.support.errors import InputError
@@ -79,20 +77,20 @@ def describe_network(
     *,
     biases: bool = True,
     standardise: bool = False,
-    slots: SlotKind = "task",
+    slots: interface.SlotKind = "task",
     goal: Goal = PAPER,
-    rules: tuple[str, ...] = PAPER_RULES,
+    rules: tuple[str, ...] = interface.PAPER_RULES,
 ) -> dict[str, Any]:
     """Return what `Policy` takes beside its parameters, for the floors of these training records."""
     refuse_chains(instances)
-    own = find_slots(slots, instances)
+    own = interface.find_slots(slots, instances)
     sizes = [instance.layout.task_slots for instance in instances]
     fleets = [len(instance.layout.vehicles) for instance in instances]
     return {
         "hidden": tuple(hidden),
         "task_slots": max(len(own.ids), *sizes),
         "n_vehicles": max(fleets),
-        "scaling": find_scaling(instances),
+        "scaling": interface.find_scaling(instances),
         "smallest": (min(sizes), min(fleets)),
         "has_biases": biases,
         "standardises": standardise,
@@ -123,7 +121,7 @@ class NetworkForm(Form):
             goal=config.goal,
             rules=config.rules,
         )
-        slots = Slots(shape["slots"], shape["task_ids"])
+        slots = interface.Slots(shape["slots"], shape["task_ids"])
         self.problem = build_problem(
             instances,
             scaling=shape["scaling"],
@@ -158,7 +156,7 @@ class NetworkForm(Form):
         """Let a range of members play their records."""
         theta, sigma = state
         own = dealt.problem, self.network, theta, sigma, noise, dealt.rows, self.workers
-        rules = number_rules(self.config.rules)
+        rules = interface.number_rules(self.config.rules)
         return play_members(*own, members=members, tile=self.tile, rules=rules)
 
     def make_policy(self, theta: np.ndarray) -> Policy:
