@@ -15,7 +15,8 @@ from acerl_np.kernels import state
 from acerl_np.kernels.rules import AHP, EDD, FCFS, LWT, NVF, STD
 from acerl_np.kernels.state import RECORD_SLOT, Problem
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import SCALING_DIVISORS, SCALING_PAIRS, Layout
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.parts import SCALING_DIVISORS, SCALING_PAIRS
 from acerl_np.support.errors import AcerlError, ConfigError, InputError, PolicyError, describe
 from acerl_np.support.fields import refuse
 from acerl_np.support.options import Several

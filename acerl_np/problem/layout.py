@@ -16,11 +16,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from acerl_np.problem.json_tree import hash_json, parse_json
-from acerl_np.problem.limits import MAX_NAME, MAX_TASK_SLOTS, MAX_VEHICLES
+from acerl_np.problem.limits import MAX_NAME, MAX_VEHICLES
 from acerl_np.problem.parts import (
     LAYOUT,
-    SCALING_DIVISORS,
-    SCALING_PAIRS,
     VEHICLE,
     Battery,
     Breakdown,
@@ -38,25 +36,6 @@ from acerl_np.problem.routes import TOLERANCE, Routes, find_routes
 from acerl_np.support.errors import LayoutError, describe, make_printable
 from acerl_np.support.fields import Field
 from acerl_np.support.files import read_text
-
-__all__ = [
-    "MAX_TASK_SLOTS",
-    "MAX_VEHICLES",
-    "SCALING_DIVISORS",
-    "SCALING_PAIRS",
-    "Battery",
-    "Breakdown",
-    "Charger",
-    "Edge",
-    "Layout",
-    "Machine",
-    "Parking",
-    "ParkingPlace",
-    "RandomBreakdowns",
-    "Site",
-    "Vehicle",
-]
-
 
 Commitment = Literal["assignment", "pickup"]
 

@@ -22,7 +22,8 @@ from acerl_np.problem.breakdown_limits import (
 )
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import MAX_TASK_SLOTS, MAX_VEHICLES, Layout
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.limits import MAX_TASK_SLOTS, MAX_VEHICLES
 from acerl_np.problem.parts import BATTERY
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field

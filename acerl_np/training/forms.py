@@ -17,16 +17,7 @@ from acerl_np.kernels.network import count_parameters, make_network
 from acerl_np.kernels.random import ACTION
 from acerl_np.kernels.state import Outcome, Problem, join_outcomes
 from acerl_np.kernels.update import Noise
-from acerl_np.policies.index import (
-    CHARGING,
-    NAMES,
-    IndexPolicy,
-    build_index,
-    check_features,
-    move_thresholds,
-    seat_index,
-    start_weights,
-)
+from acerl_np.policies import index
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem import interface
@@ -67,7 +58,7 @@ class Form(ABC):
         """Let a range of members play their records (Algorithm 1, lines 8 and 10): K entries of each."""
 
     @abstractmethod
-    def make_policy(self, theta: np.ndarray) -> Policy | IndexPolicy:
+    def make_policy(self, theta: np.ndarray) -> Policy | index.IndexPolicy:
         """Return the policy of these parameters."""
 
 
@@ -170,7 +161,7 @@ class IndexForm(Form):
     def __init__(self, instances: Sequence[Instance], config: Config, workers: Workers) -> None:
         self.workers = workers
         self.problem = build_problem(instances, horizon=config.horizon, goal=config.goal)
-        self.features = check_features(config.features or NAMES)
+        self.features = index.check_features(config.features or index.NAMES)
         self.n_parameters = len(self.features)
         self.how: dict[str, Any] = {"planned_breakdowns": config.planned_breakdowns}
         if config.commitment == "pickup":
@@ -180,7 +171,7 @@ class IndexForm(Form):
 
     def start(self, seed: int) -> np.ndarray:
         """Return the first parameters, ndarray(float64, (n_parameters,))."""
-        return start_weights(self.features)
+        return index.start_weights(self.features)
 
     def describe(
         self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
@@ -198,22 +189,22 @@ class IndexForm(Form):
         keys = np.empty((each, 4), np.uint32)
         # All members of a record meet the same random breakdowns.
         derive_keys(noise.seed, ACTION, noise.generation, 0, keys)
-        index = build_index(state[0], self.features, self.how["planned_breakdowns"])
-        make = seat_index(index, self.features, dealt.problem, True)
+        functions = index.build_index(state[0], self.features, self.how["planned_breakdowns"])
+        make = index.seat_index(functions, self.features, dealt.problem, True)
         rows = dealt.rows[first:last]
-        if not {*CHARGING} & {*self.features}:
+        if not {*index.CHARGING} & {*self.features}:
             every, own = np.tile(keys, (n, 1)), np.repeat(np.arange(n), each)
             return play_list(dealt.problem, make, rows.ravel(), every, self.workers, rows=own)
         parts = []
         for k, theta in enumerate(state[0]):  # each member has batteries of its own
-            problem = move_thresholds(dealt.problem, theta, self.features)
+            problem = index.move_thresholds(dealt.problem, theta, self.features)
             own = np.full(each, k)
             parts.append(play_list(problem, make, rows[k], keys, self.workers, rows=own))
         return join_outcomes(parts)
 
-    def make_policy(self, theta: np.ndarray) -> IndexPolicy:
+    def make_policy(self, theta: np.ndarray) -> index.IndexPolicy:
         """Return the policy of these parameters."""
-        return IndexPolicy(theta, features=self.features, **self.how, origin=self.origin)
+        return index.IndexPolicy(theta, features=self.features, **self.how, origin=self.origin)
 
 
 def make_form(

@@ -31,7 +31,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv  # noqa: E402
 
 import acerl_np.gym  # noqa: E402
 from acerl_np.gym import ENV_ID, PAIRS_ENV_ID, DMHEnv, DMHVectorEnv  # noqa: E402
-from acerl_np.problem.layout import RandomBreakdowns  # noqa: E402
+from acerl_np.problem.parts import RandomBreakdowns  # noqa: E402
 from acerl_np.problem.records import write_record  # noqa: E402
 
 MODES = list(AutoresetMode)

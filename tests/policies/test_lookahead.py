@@ -40,8 +40,8 @@ from acerl_np.kernels.state import (
 from acerl_np.policies.lookahead import find_apart, find_same
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.goal import Goal
-from acerl_np.problem.layout import Breakdown, RandomBreakdowns
 from acerl_np.problem.packing import pack_json, unpack_json
+from acerl_np.problem.parts import Breakdown, RandomBreakdowns
 from acerl_np.problem.tables import build_problem
 
 JIT = not numba.config.DISABLE_JIT
