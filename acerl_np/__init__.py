@@ -80,7 +80,7 @@ if TYPE_CHECKING:
         Site as Site,
         Vehicle as Vehicle,
     )
-    from acerl_np.problem.perturb import perturb as perturb
+    from acerl_np.problem.generate import perturb as perturb
     from acerl_np.problem.shift import generate_shift as generate_shift
     from acerl_np.simulation.scene import Fleet as Fleet, Pairs as Pairs, Scene as Scene
     from acerl_np.simulation.simulator import Schedule as Schedule, Simulator as Simulator

@@ -557,7 +557,7 @@ MUTANTS = [
     ),
     Mutant(
         "problem: arrivals at zero move",
-        "problem/perturb.py",
+        "problem/generate.py",
         'zeros == "move" or first > 0.0',
         "True",
         f"{COMMANDS} {RECORDS}",

@@ -193,9 +193,9 @@ def _equip(
     """
     from acerl_np.problem.importers.common import complete_battery, list_first
     from acerl_np.problem.json_tree import table
+    from acerl_np.problem.layout import CHARGER, find_sites
+    from acerl_np.problem.layout import PARKING as PARKS
     from acerl_np.problem.parts import PARKING, VEHICLE, Charger, Parking, ParkingPlace
-    from acerl_np.problem.stations import CHARGER, find_sites
-    from acerl_np.problem.stations import PARKING as PARKS
 
     def list_sites(kind: str) -> list[str]:
         found = [site.id for site in layout.sites if site.kind == kind]
@@ -242,7 +242,7 @@ def _equip(
 def _find_starts(layout: Layout, word: str) -> list[str]:
     """Return the sites that a word of --start stands for."""
     from acerl_np.problem.importers.common import list_first
-    from acerl_np.problem.stations import PARKING, find_sites
+    from acerl_np.problem.layout import PARKING, find_sites
 
     parking = [site.id for site in layout.sites if site.kind == PARKING]
     found = [layout.sites[k].id for k in find_sites(layout, word)]
@@ -293,6 +293,7 @@ def check(arguments: argparse.Namespace) -> None:
     """
     from acerl_np.problem.bundled import load_layout, load_records
     from acerl_np.problem.importers.common import list_first
+    from acerl_np.problem.layout import find_stations, find_type
     from acerl_np.problem.servable import (
         describe_charging,
         describe_parts,
@@ -300,7 +301,6 @@ def check(arguments: argparse.Namespace) -> None:
         find_unreachable,
         measure_load,
     )
-    from acerl_np.problem.stations import find_stations, find_type
 
     layout, tasks = load_layout(arguments.layout), arguments.tasks
     # Too large demands are counted here, not refused.
@@ -366,8 +366,8 @@ def check(arguments: argparse.Namespace) -> None:
 def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
     """Return lines on the floor's machines, chargers, parking places, and each kind of battery."""
     from acerl_np.problem.importers.common import list_first
+    from acerl_np.problem.layout import CHARGER
     from acerl_np.problem.parts import THRESHOLDS
-    from acerl_np.problem.stations import CHARGER
 
     slots = {charger.site: charger.slots for charger in layout.chargers}
     slots = slots or {site.id: 1 for site in layout.sites if site.kind == CHARGER}
@@ -405,7 +405,7 @@ def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
 
 def _show_stations(layout: Layout) -> None:
     """Print each station with its type, the sites that serve it, and what else it is called."""
-    from acerl_np.problem.stations import find_stations, find_type
+    from acerl_np.problem.layout import find_stations, find_type
 
     called: dict[str, list[str]] = {}
     for alias, name in layout.aliases.items():

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from acerl_np.kernels.random import HOLD_OUT, derive_key
+from acerl_np.problem.generate import perturb
 from acerl_np.problem.instance import Instance, list_instances
-from acerl_np.problem.perturb import perturb
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import MAX_SEED, Whole, check_seed, is_real

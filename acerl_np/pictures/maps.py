@@ -26,8 +26,7 @@ from acerl_np.pictures.drawing import (
     write_beside,
 )
 from acerl_np.problem.importers.common import list_first
-from acerl_np.problem.layout import Layout
-from acerl_np.problem.stations import name_stations
+from acerl_np.problem.layout import Layout, name_stations
 from acerl_np.simulation.trace import Trace
 
 if TYPE_CHECKING:

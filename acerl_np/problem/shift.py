@@ -15,10 +15,9 @@ import numpy as np
 from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
 from acerl_np.problem import generate
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import Layout
+from acerl_np.problem.layout import Layout, find_ends, find_stations, find_type
 from acerl_np.problem.limits import MAX_TASKS
 from acerl_np.problem.servable import measure_load
-from acerl_np.problem.stations import find_ends, find_stations, find_type
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
 from acerl_np.support.numbers import MAX_SEED, Whole, check_seed

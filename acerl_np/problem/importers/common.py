@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from acerl_np.problem.fields import parse_number
 from acerl_np.problem.json_tree import is_name, refuse, shorten
+from acerl_np.problem.layout import CHARGER, STATION
 from acerl_np.problem.limits import MAX_EDGES, MAX_NAME, MAX_NUMBER, MAX_SITES
 from acerl_np.problem.routes import MAX_SITES_WITH_ZERO_EDGES
-from acerl_np.problem.stations import CHARGER, STATION
 from acerl_np.support.errors import LayoutError
 
 SHORTEST = 1e-3

@@ -12,8 +12,8 @@ import numpy as np
 
 from acerl_np.problem.importers import common
 from acerl_np.problem.json_tree import parse_json, refuse, shorten
+from acerl_np.problem.layout import CHARGER
 from acerl_np.problem.limits import LIFT_LENGTH, MIN_SPEED
-from acerl_np.problem.stations import CHARGER
 from acerl_np.support.errors import LayoutError, make_printable
 
 MAX_DEGREE = 20

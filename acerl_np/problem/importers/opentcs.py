@@ -10,8 +10,8 @@ from xml.etree import ElementTree
 
 from acerl_np.problem.importers import common
 from acerl_np.problem.json_tree import refuse, shorten
+from acerl_np.problem.layout import CHARGER, PARKING
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
-from acerl_np.problem.stations import CHARGER, PARKING
 from acerl_np.support.errors import LayoutError
 
 MAX_ELEMENTS = 1_000_000
