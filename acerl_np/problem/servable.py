@@ -8,12 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.problem.importers.common import list_first
 from acerl_np.problem.instance import Instance, find_earliest, find_shortfalls
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Battery, Vehicle
 from acerl_np.problem.task_rows import count_before
-from acerl_np.support.errors import list_some
+from acerl_np.support.errors import list_first, list_some
 
 MOST_PARTS = 5
 """Parts of a floor that a line shows."""
