@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import BasePolicy, pack_policy, unpack_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
+from acerl_np.policies.origin import Origin
 from acerl_np.policies.own import OwnRule
 from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
 from acerl_np.policies.static import StaticPlan
@@ -25,14 +26,11 @@ from acerl_np.problem import packing
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, find_layout, list_instances
 from acerl_np.problem.interface import POOL, find_rules, find_slots, number_rules
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import allocate_variants, build_problem, empty_problem
 from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
 from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
-
-if TYPE_CHECKING:
-    from acerl_np.policies.origin import Origin
-    from acerl_np.problem.layout import Layout
 
 Weights = Literal["match", "even"]
 

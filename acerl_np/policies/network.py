@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,11 +19,9 @@ from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.problem import interface
 from acerl_np.problem.instance import Instance, refuse_chains
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.support.errors import PolicyError
-
-if TYPE_CHECKING:
-    from acerl_np.problem.layout import Layout
 
 MAX_PARAMETERS = 100_000_000
 
