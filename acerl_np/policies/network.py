@@ -184,18 +184,8 @@ class Policy(AnyPolicy):
     @property
     def options(self) -> dict[str, Any]:
         """What it takes beside its parameters and its origin."""
-        return {
-            "hidden": self.hidden,
-            "task_slots": self.task_slots,
-            "n_vehicles": self.n_vehicles,
-            "scaling": self.scaling,
-            "smallest": self.smallest,
-            "has_biases": self.network.has_biases,
-            "standardises": self.network.standardises,
-            "slots": self.slots,
-            "task_ids": self.task_ids,
-            "rules": self.rules,
-        }
+        own = vars(self) | self.network._asdict()
+        return {name: own[name] for name in Policy.kinds if name != "theta"}
 
     @property
     def n_parameters(self) -> int:
@@ -302,23 +292,13 @@ class Policy(AnyPolicy):
 
     @classmethod
     def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
-        hidden = [int(size) for size in arrays["hidden"]]
-        sizes = [int(arrays["task_slots"]), int(arrays["n_vehicles"]), *hidden]
-        if len(hidden) > 100 or not all(1 <= size <= MAX_PARAMETERS for size in sizes):
+        own: dict[str, Any] = {
+            name: arrays[name].tolist() for name in Policy.kinds if name != "theta"
+        }
+        sizes = [own["task_slots"], own["n_vehicles"], *own["hidden"]]
+        if len(own["hidden"]) > 100 or not all(1 <= size <= MAX_PARAMETERS for size in sizes):
             raise PolicyError(f"sizes: read {sizes[:8]}; expected sizes of a network")
-        if arrays["smallest"].shape != (2,):
+        if len(own["smallest"]) != 2:
             raise PolicyError("smallest: expected two sizes")
-        return cls(
-            arrays["theta"],
-            hidden=hidden,
-            task_slots=sizes[0],
-            n_vehicles=sizes[1],
-            scaling=arrays["scaling"],
-            smallest=(int(arrays["smallest"][0]), int(arrays["smallest"][1])),
-            has_biases=bool(arrays["has_biases"]),
-            standardises=bool(arrays["standardises"]),
-            slots=str(arrays["slots"]),  # type: ignore[arg-type]
-            task_ids=arrays["task_ids"].tolist(),
-            rules=arrays["rules"].tolist(),
-            origin=origin,
-        )
+        own["smallest"] = tuple(own["smallest"])
+        return cls(arrays["theta"], **own, origin=origin)
