@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import Decider, NetworkDecider, make_network_decider
 from acerl_np.kernels.network import act_batch, count_parameters, make_network, sum_columns
-from acerl_np.kernels.random import INITIAL, derive_key, fill_uniforms
+from acerl_np.kernels.random import INITIAL, fill_uniforms, make_key
 from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import AnyPolicy
@@ -51,10 +51,8 @@ def initial_parameters(
         n_layer = (n_in + has_biases) * n_out
         own = theta[position : position + n_layer]
         if initialisation == "torch":
-            key = np.empty(4, np.uint32)
-            derive_key(seed, INITIAL, layer, 0, key)
             uniforms = np.empty(n_layer)
-            fill_uniforms(key, uniforms)
+            fill_uniforms(make_key(seed, INITIAL, layer), uniforms)
             own[:] = (2.0 * uniforms - 1.0) / np.sqrt(n_in)
         else:
             weights = own[: n_in * n_out]

@@ -9,8 +9,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from acerl_np.kernels.random import GENERATION, PERTURBATION, derive_key, draw_uniform
-from acerl_np.problem.instance import Instance
+from acerl_np.kernels.random import GENERATION, PERTURBATION, draw_uniform, make_key
+from acerl_np.problem.instance import Instance, number_hash
 from acerl_np.problem.json_tree import shorten
 from acerl_np.problem.layout import Layout, find_ends, find_sites, find_stations
 from acerl_np.problem.limits import MAX_NUMBER, MAX_TASKS
@@ -153,8 +153,7 @@ def generate_record(
     speed = sum(vehicle.speed for vehicle in layout.vehicles) / len(layout.vehicles)
     way, n = _measure_ways(layout, chosen, speed), len(chosen)
     approach = way.sum(axis=0) / (n - 1)
-    key = np.empty(4, np.uint32)
-    derive_key(seed, GENERATION, index, 0, key)
+    key = make_key(seed, GENERATION, index)
     arrivals = _draw_arrivals(key, tasks, process, span, burst_size)
     rows = []
     for k in range(tasks):
@@ -276,9 +275,7 @@ def perturb(
     magnitude = Field(int, 0, MAX_MAGNITUDE).read("magnitude", magnitude, InputError)
     seed = check_seed(seed)
     Field(get_args(Zeros)).read("zeros", zeros, InputError)
-    key = np.empty(4, np.uint32)
-    content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
-    derive_key(seed, PERTURBATION, content, magnitude, key)
+    key = make_key(seed, PERTURBATION, number_hash(instance.content_hash), magnitude)
     rows = instance.rows()
     for row, root in zip(rows, instance.root.tolist(), strict=True):
         first = float(instance.arrival[root])

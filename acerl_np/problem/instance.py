@@ -342,6 +342,11 @@ def find_shortfalls(instance: Instance) -> np.ndarray:
     return np.where(instance.demand > layout.largest_load, -np.inf, lacks)
 
 
+def number_hash(digest: str) -> int:
+    """Return the number, an int64, that a content's hash stands for in the keys of draws."""
+    return int.from_bytes(bytes.fromhex(digest[:16]), signed=True)
+
+
 def list_instances(instances: Any) -> list[Instance]:
     """Return one or several instances as a list; `InputError` if something else is among them."""
     several = isinstance(instances, Iterable) and not isinstance(instances, str)
