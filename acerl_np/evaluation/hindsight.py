@@ -22,7 +22,7 @@ from acerl_np.kernels.beam import Guide, allocate_beam, search_beam
 from acerl_np.kernels.orders import allocate_orders, anneal_orders, follow_orders
 from acerl_np.kernels.random import SEARCH, make_key
 from acerl_np.kernels.rules import N_RULES
-from acerl_np.kernels.search import allocate_found
+from acerl_np.kernels.search import Found, allocate_found
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.rules import YARDSTICKS
@@ -153,6 +153,13 @@ class Candidate(NamedTuple):
         return True, self.cost, self.value
 
 
+def _keep(best: Candidate, found: Found, limit: float) -> Candidate:
+    """Return what a search has found if it is better than the best so far, else that."""
+    value, cost = (float(found.outcome[k]) for k in (S.OUTCOME_VALUE, S.OUTCOME_COST))
+    own = Candidate(value, cost, tuple(int(x) for x in found.actions if x >= 0))
+    return min(best, own, key=lambda x: x.order(limit))
+
+
 def _search_orders(instance: Instance, goal: Goal, effort: float, seed: Whole) -> Candidate:
     """Return the best order that annealing finds: who takes which task, and after which."""
     problem = build_problem([instance], goal=goal)
@@ -163,9 +170,7 @@ def _search_orders(instance: Instance, goal: Goal, effort: float, seed: Whole) -
     for chain in range(ORDER_CHAINS):
         key = make_key(seed, SEARCH, number_hash(instance.content_hash), chain)
         anneal_orders(problem, 0, key, steps, goal.cost_limit, orders, found)
-        value, cost = (float(found.outcome[k]) for k in (S.OUTCOME_VALUE, S.OUTCOME_COST))
-        own = Candidate(value, cost, tuple(int(x) for x in found.actions if x >= 0))
-        best = min(best, own, key=lambda x: x.order(goal.cost_limit))
+        best = _keep(best, found, goal.cost_limit)
     return best
 
 
@@ -180,11 +185,6 @@ def _search(
     size, limit = measure_size(instance), goal.cost_limit
     found = allocate_found(n_levels)
 
-    def keep() -> Candidate:
-        value, cost = (float(found.outcome[k]) for k in (S.OUTCOME_VALUE, S.OUTCOME_COST))
-        actions = tuple(int(x) for x in found.actions if x >= 0)
-        return min(best, Candidate(value, cost, actions), key=lambda x: x.order(limit))
-
     has_makespan = "makespan" in read_objective(goal.objective)
     # A partial schedule shows its delays; what another cost will be is not known.
     is_delay = goal.cost == "tardiness" and not goal.class_weights
@@ -192,7 +192,7 @@ def _search(
     for approach, delay_weight in BEAMS if has_makespan else DELAY_BEAMS:
         guide = Guide(approach, delay_weight, limit if is_delay else math.inf)
         search_beam(problem, beam, 0, guide, limit, found)
-        best = keep()
+        best = _keep(best, found, limit)
     del beam
     state = S.allocate_state(problem, 1)
     content = number_hash(instance.content_hash)
@@ -205,7 +205,7 @@ def _search(
         begin = () if has_makespan or k == 0 else best.actions
         start = np.array(begin, np.int32)
         anneal_actions(problem, state, 0, key, style, steps, limit, start, found)
-        best = keep()
+        best = _keep(best, found, limit)
     return best
 
 
