@@ -23,6 +23,8 @@ from acerl_np.support.errors import InputError, LayoutError, RecordError
 from acerl_np.support.files import read_text, show_path
 from acerl_np.support.numbers import is_real
 
+# Several records of one table: by a calendar of shifts, by days, or by pauses
+
 SHIFTS = "06:00/14:00/22:00"
 """When shifts begin unless it is said."""
 
@@ -128,6 +130,8 @@ def _find_beginnings(arrival: np.ndarray, epoch: datetime | None, parting: Parti
         begins = np.maximum(begins, -midnight)  # times of day know no day before
     return begins
 
+
+# The export itself
 
 KNOWN = tuple(dict.fromkeys(RECORD.known + PAST.known))
 """Columns that a mapping may name."""

@@ -221,6 +221,8 @@ def _draw_arrivals(
     return arrivals[:tasks]
 
 
+# Noised variants of known records
+
 MAX_MAGNITUDE = 1_000_000
 
 Zeros = Literal["keep", "move"]

@@ -21,6 +21,8 @@ from acerl_np.support.errors import AcerlError, ConfigError, InputError, PolicyE
 from acerl_np.support.fields import refuse
 from acerl_np.support.options import Several
 
+# The constants that scale features: a layout's own, or found from the records
+
 MAX_SCALE = 1e18
 MIN_DIVISOR = 1e-10
 """Feature constants within these leave every feature of every layout a finite float32."""
@@ -102,6 +104,8 @@ def find_scaling(instances: Sequence[Instance]) -> np.ndarray:
     scaling[state.SCALING_CAPACITY] = max(capacity, 1e-9) if capacity else 1.0
     return scaling
 
+
+# Which slot of an observation a waiting task stands in
 
 SlotKind = Literal["task", "pool"]
 
@@ -223,6 +227,8 @@ def _natural(name: str) -> tuple[Any, ...]:
     parts = re.split("([0-9]+)", name)
     return tuple(int(part) if k % 2 else part for k, part in enumerate(parts)), name
 
+
+# Rules by name: action = vehicle * number of rules + rule
 
 TASK_RULES = {"FCFS": FCFS, "EDD": EDD, "NVF": NVF, "STD": STD, "LWT": LWT, "AHP": AHP}
 """Rules that pick a task for a vehicle."""

@@ -555,6 +555,8 @@ def _check_unique(what: str, ids: Sequence[str], key: str = "id") -> None:
         seen.add(name)
 
 
+# Stations, and the sites that a name in a record stands for
+
 PARKING, CHARGER = "parking", "charger"
 NO_STATIONS = frozenset({"", "waypoint", PARKING, CHARGER})
 """Kinds of sites where no loads change hands."""

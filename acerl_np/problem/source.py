@@ -558,10 +558,12 @@ def count_slips(text: str, word: str) -> int:
     return row[-1]
 
 
-ZIP, OLD = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+# Workbooks, which openpyxl reads where it is installed
+
+WORKBOOK, OLD_WORKBOOK = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 """What a workbook begins with, and one of before 2007."""
 
-MAX_BYTES = 2**29
+MAX_UNPACKED = 2**29
 """Largest unpacked workbook that is read."""
 
 
@@ -573,9 +575,9 @@ class Number(str):
 
 def is_workbook(data: bytes) -> bool:
     """Whether a file is a workbook, by its bytes; one of before 2007 is refused."""
-    if data.startswith(OLD):
+    if data.startswith(OLD_WORKBOOK):
         raise RecordError("an old workbook (.xls); expected it saved as .xlsx or CSV")
-    return data.startswith(ZIP)
+    return data.startswith(WORKBOOK)
 
 
 def read_workbook(
@@ -594,8 +596,8 @@ def read_workbook(
         ) from error
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if sum(member.file_size for member in archive.infolist()) > MAX_BYTES:
-                raise ValueError(f"more than {MAX_BYTES:,} bytes")
+            if sum(member.file_size for member in archive.infolist()) > MAX_UNPACKED:
+                raise ValueError(f"more than {MAX_UNPACKED:,} bytes")
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
         names = [page.title for page in book.worksheets]
         if sheet is not None and sheet not in names:

@@ -442,6 +442,9 @@ def _fill_breakdowns(breakdown: np.ndarray, layout: Layout) -> None:
             breakdown[v, k, state.BREAKDOWN_REPAIR_TICKS] = np.ceil(event.repair_time)
 
 
+# How long an episode with random breakdowns lasts, and how often a task may be tried
+
+
 def find_last_tick(instance: Instance, horizon: float | None = None) -> int:
     """Return the tick at which an episode with random breakdowns is stopped, at most `MAX_HORIZON`.
 

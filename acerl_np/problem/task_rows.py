@@ -454,6 +454,9 @@ def _count_times(
     return seconds, left, False
 
 
+# Chains of tasks: what goes before what
+
+
 def find_roots(after: np.ndarray) -> np.ndarray:
     """Return the row of the first task of each task's chain, int64 (n,), by the rows before, int (n,).
 
