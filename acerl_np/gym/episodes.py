@@ -34,7 +34,7 @@ METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4}
 
 
 class Settings(TypedDict, total=False):
-    """What the vector environments of other libraries hand on to `DMHVectorEnv`."""
+    """What a vector environment takes as `DMHEnv` does."""
 
     horizon: float | None
     illegal: str
@@ -45,6 +45,7 @@ class Settings(TypedDict, total=False):
     instance: InstanceLike | Sequence[InstanceLike] | None
     actions: str
     observation_space: gymnasium.Space[Any] | None
+    max_episode_steps: None
     slots: SlotKind | Chooser
     rules: Sequence[str] | Chooser
     may_wait: bool
@@ -125,12 +126,12 @@ class Episodes:
         instances: InstanceLike | Sequence[InstanceLike] | None,
         others: InstanceLike | Sequence[InstanceLike] | None,
         *,
-        illegal: str,
-        render_mode: str | None,
-        actions: str,
-        may_wait: bool,
-        observation_space: gymnasium.Space[Any] | None,
-        max_episode_steps: None,
+        illegal: str = "error",
+        render_mode: str | None = None,
+        actions: str = "rules",
+        may_wait: bool = False,
+        observation_space: gymnasium.Space[Any] | None = None,
+        max_episode_steps: None = None,
         **simulated: Any,
     ) -> None:
         check_choice("actions", actions, ACTIONS)
