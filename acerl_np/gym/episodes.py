@@ -24,6 +24,7 @@ from acerl_np.simulation.scene import Chooser, find_legal
 from acerl_np.simulation.simulator import Simulator, find_served
 from acerl_np.simulation.view import describe_episode, draw_episode
 from acerl_np.support.errors import ActionError, InputError, describe
+from acerl_np.support.fields import Field
 from acerl_np.support.numbers import is_whole
 
 InstanceLike = str | os.PathLike[str] | Instance
@@ -49,12 +50,6 @@ class Settings(TypedDict, total=False):
     slots: SlotKind | Chooser
     rules: Sequence[str] | Chooser
     may_wait: bool
-
-
-def check_choice(name: str, value: Any, expected: Sequence[Any]) -> None:
-    """Refuse a value that is none of those expected."""
-    if value not in expected:
-        raise InputError(f"{name}: read {value!r}; expected one of {list(expected)}")
 
 
 def read_seeds(seeds: Iterable[Any]) -> list[int | None]:
@@ -134,10 +129,10 @@ class Episodes:
         max_episode_steps: None = None,
         **simulated: Any,
     ) -> None:
-        check_choice("actions", actions, ACTIONS)
-        check_choice("may_wait", may_wait, (False, True))
-        check_choice("illegal", illegal, ("error", "redraw"))
-        check_choice("render_mode", render_mode, (None, *RENDER_MODES))
+        Field(ACTIONS).read("actions", actions, InputError)
+        Field(bool).read("may_wait", may_wait, InputError)
+        Field(("error", "redraw")).read("illegal", illegal, InputError)
+        Field(RENDER_MODES, optional=True).read("render_mode", render_mode, InputError)
         refuse_step_limit(max_episode_steps)
         loaded = _load(instances, others)
         refuse_chains(loaded)
@@ -193,9 +188,7 @@ class Episodes:
             raise InputError(
                 f"instance: read {wanted.name!r} of other content; expected one of {names}"
             )
-        if not isinstance(wanted, str):
-            raise InputError(f"instance: read {describe(wanted)}; expected one of {names}")
-        check_choice("instance", wanted, names)
+        Field(tuple(names)).read("instance", wanted, InputError)
         if len({key for key, name in zip(hashes, names, strict=True) if name == wanted}) > 1:
             raise InputError(
                 f"instance: {wanted!r} is the name of several; expected the instance itself"

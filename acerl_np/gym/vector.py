@@ -18,10 +18,10 @@ from acerl_np.gym.episodes import (
     InstanceLike,
     Settings,
     Settled,
-    check_choice,
     read_seeds,
 )
 from acerl_np.support.errors import ActionError, InputError, describe
+from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, is_whole
 from acerl_np.support.sharing import CopiedWhole
 
@@ -77,7 +77,8 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         if not is_whole(num_envs) or num_envs < 1:
             raise InputError(f"num_envs: read {describe(num_envs)}; expected at least 1")
         if not isinstance(autoreset_mode, AutoresetMode):
-            check_choice("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
+            modes = tuple(mode.value for mode in AutoresetMode)
+            Field(modes).read("autoreset_mode", autoreset_mode, InputError)
         self.num_envs = num_envs = int(num_envs)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**METADATA, "autoreset_mode": self.autoreset_mode}

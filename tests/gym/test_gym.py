@@ -391,7 +391,7 @@ def test_a_refused_reset_changes_nothing(instances):
     for options in ("DMH-01", {"instnce": "DMH-01"}, {"instance": "DMH-01", "seed": 3}):
         cases.append(({"seed": 5, "options": options}, "; expected a dict of ['instance'"))
     for wanted, line in (
-        ("DMH-77", "instance: read 'DMH-77'; expected one of ['DMH-01"),
+        ("DMH-77", "instance: read 'DMH-77'; expected one of DMH-01"),
         (np.array(["DMH-01"]), "expected one of"),
         (cut(load_instance("DMH-04"), 6), "of other content"),
     ):
