@@ -5,7 +5,9 @@ Public names are imported when they are first used, so that `import acerl_np` is
 
 from __future__ import annotations
 
+import ast
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.support.version import __version__ as __version__
@@ -78,7 +80,7 @@ if TYPE_CHECKING:
         Site as Site,
         Vehicle as Vehicle,
     )
-    from acerl_np.problem.perturb import perturb as perturb
+    from acerl_np.problem.generate import perturb as perturb
     from acerl_np.problem.shift import generate_shift as generate_shift
     from acerl_np.simulation.scene import Fleet as Fleet, Pairs as Pairs, Scene as Scene
     from acerl_np.simulation.simulator import Schedule as Schedule, Simulator as Simulator
@@ -109,57 +111,18 @@ if TYPE_CHECKING:
     from acerl_np.training.history import Generation as Generation
     from acerl_np.warm import warm_up as warm_up
 
-
-_HOMES = {
-    "evaluation.trials": "Trials evaluate_policy",
-    "kernels.floor": "Floor",
-    "live.dispatcher": "Dispatcher",
-    "live.events": (
-        "Assignment Charge Explanation Forecast MachineBusy Option Park Recall RecallAnswered "
-        "TaskAnnounced TaskArrived TaskCancelled TaskChanged TaskReady TaskRecalled VehicleAdded "
-        "VehicleBack VehicleBroke VehicleCharging VehicleIdle VehicleLevel VehicleOutOfService "
-        "VehicleParked VehiclePassed VehicleRemoved VehicleRepaired"
-    ),
-    "policies.agent": "Agent",
-    "policies.agent_pair": "AgentPair",
-    "policies.files": "load_policy",
-    "policies.index": "Feature IndexPolicy feature",
-    "policies.lookahead": "Lookahead",
-    "policies.network": "Policy",
-    "policies.origin": "Origin",
-    "policies.own": "rule",
-    "policies.static": "StaticPlan fit_static",
-    "problem.bundled": "load_instance load_layout load_records load_suite",
-    "problem.export": "Export",
-    "problem.goal": "Goal Measures",
-    "problem.instance": "Instance",
-    "problem.layout": "Layout",
-    "problem.parts": (
-        "Battery Breakdown Charger Edge Machine Parking ParkingPlace RandomBreakdowns Site Vehicle"
-    ),
-    "problem.perturb": "perturb",
-    "problem.shift": "generate_shift",
-    "simulation.scene": "Fleet Pairs Scene",
-    "simulation.simulator": "Schedule Simulator",
-    "support.errors": (
-        "AcerlError ActionError CheckpointError ConfigError EventError EventWarning Fault InputError "
-        "LayoutError LogWarning MissingExtraError PolicyError PolicyWarning RecordError RecordWarning "
-        "SharingError StorageError WorkerError"
-    ),
-    "support.team": "Team",
-    "training.acerl": "ACERL",
-    "training.config": "Config",
-    "training.curves": "CurvePoint",
-    "training.history": "Generation",
-    "warm": "warm_up",
+_HOME_OF = {
+    item.name: node.module
+    for node in ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8")))
+    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("acerl_np.")
+    for item in node.names
 }
-"""Public names by the modules that define them."""
+"""The module that defines each public name, by the imports above, which type checkers go by."""
 
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names.split()}
 _ROOMS = ("evolution", "rivals")
 """Packages that need no import of their own: `acerl_np.rivals.train`."""
 
-__all__ = sorted(("__version__", *_HOME_OF))  # type checkers go by the aliases above
+__all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> object:
@@ -168,7 +131,7 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'acerl_np' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"acerl_np.{home}"), name)
+    value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
 

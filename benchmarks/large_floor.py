@@ -21,7 +21,8 @@ from acerl_np.evaluation.margin import RULES_TO_BEAT
 from acerl_np.kernels.deciders import decide, make_index_decider
 from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
 from acerl_np.problem.generate import generate_record
-from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.parts import Edge, Site, Vehicle
 from acerl_np.problem.servable import measure_load
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.compiled import kernel

@@ -419,7 +419,7 @@ MUTANTS = [
     Mutant(
         "files: any version of a format is taken",
         "support/files.py",
-        'stored.dtype.kind not in "iu" or stored.tolist() not in known:',
+        'stored.dtype.kind not in "iu" or stored.tolist() != version:',
         'stored.dtype.kind not in "iu":',
         f"{FORMATS} {TRAINING}",
     ),
@@ -516,14 +516,14 @@ MUTANTS = [
     ),
     Mutant(
         "problem: waiting is scaled as expiry",
-        "problem/scaling.py",
+        "problem/interface.py",
         "waiting = [np.zeros(1), *expiries]",
         "waiting = expiries",
         f"{PROBLEM} {SIMULATOR}",
     ),
     Mutant(
         "problem: features may be divided by zero",
-        "problem/scaling.py",
+        "problem/interface.py",
         "constants[DIVISORS] >= MIN_DIVISOR",
         "constants[DIVISORS] >= 0.0",
         f"{PROBLEM} tests/kernels/test_network.py",
@@ -558,7 +558,7 @@ MUTANTS = [
     ),
     Mutant(
         "problem: arrivals at zero move",
-        "problem/perturb.py",
+        "problem/generate.py",
         'zeros == "move" or first > 0.0',
         "True",
         f"{COMMANDS} {RECORDS}",

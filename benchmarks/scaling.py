@@ -24,7 +24,8 @@ from script import make_parser
 
 import acerl_np
 from acerl_np.commands.outputs import declare_outputs
-from acerl_np.problem.layout import Edge, Layout, Site, Vehicle
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.parts import Edge, Site, Vehicle
 
 BASE = {"tasks": 30, "vehicles": 3, "sites": 14, "population": 256}
 LARGEST = {"tasks": 3000, "vehicles": 100, "sites": 1000, "population": 256}

@@ -24,7 +24,8 @@ import acerl_np
 from acerl_np.evaluation.trials import Trials, evaluate_policy
 from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.goal import PAPER, SHIFT, Goal
-from acerl_np.problem.layout import Layout, Vehicle
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.parts import Vehicle
 from acerl_np.problem.shift import find_scale
 
 RULES = ("NVF", "EDD", "nearest", "fcfs-nearest", "edd-nearest", "opentcs", "assignment")

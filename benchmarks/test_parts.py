@@ -17,7 +17,7 @@ from acerl_np.kernels.state import EPISODE_POOL_SIZE
 from acerl_np.kernels.update import Noise
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.rules import YARDSTICKS
-from acerl_np.problem.scaling import find_scaling
+from acerl_np.problem.interface import find_scaling
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, play_members
 from acerl_np.support.workers import Workers

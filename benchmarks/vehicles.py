@@ -45,7 +45,8 @@ from acerl_np.policies.rules import RulePolicy
 from acerl_np.problem.goal import SHIFT
 from acerl_np.problem.importers.common import complete_battery
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import Battery, Charger, Layout, Parking, ParkingPlace
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.parts import Battery, Charger, Parking, ParkingPlace
 from acerl_np.problem.servable import measure_load
 from acerl_np.problem.shift import find_scale
 from acerl_np.problem.tables import build_problem

@@ -11,7 +11,7 @@ from acerl_np import Simulator
 from acerl_np.kernels.lookahead import begin_lookahead, rate_candidates
 from acerl_np.kernels.state import EPISODE_POOL_SIZE, NEVER
 from acerl_np.policies import static_search
-from acerl_np.problem.scaling import find_scaling
+from acerl_np.problem.interface import find_scaling
 from acerl_np.problem.tables import build_problem
 from acerl_np.support.workers import Workers
 

@@ -23,7 +23,7 @@ from acerl_np import (
 )
 from acerl_np.evaluation.trials import METRICS
 from acerl_np.policies.network import initial_parameters
-from acerl_np.problem.layout import RandomBreakdowns
+from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.rivals import RivalTrainer
 from acerl_np.rivals.history import HISTORY_COLUMNS as RIVAL_COLUMNS
 from acerl_np.simulation.arena import stream_keys

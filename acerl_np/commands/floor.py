@@ -30,7 +30,7 @@ from acerl_np.commands.inputs import drop_breakdowns, read_export, report_ignore
 from acerl_np.commands.outputs import declare_outputs
 from acerl_np.commands.tables import count
 from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
-from acerl_np.support.errors import InputError, LayoutError, describe, make_printable
+from acerl_np.support.errors import InputError, LayoutError, describe, list_first, make_printable
 
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
@@ -98,8 +98,6 @@ def import_layout(arguments: argparse.Namespace) -> None:
 
 def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
     """Return the edge that A:B or A:B:LENGTH asks for; names of nodes may hold colons, too."""
-    from acerl_np.problem.importers.common import list_first
-
     names = {site["id"]: site["id"] for site in data["sites"]}
     # An alias may be of a station that is served from several sites.
     names = {k: v for k, v in data.get("aliases", {}).items() if v in names} | names
@@ -122,8 +120,6 @@ def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
 
 def _demand_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
     """Put vehicles into an imported layout if the arguments ask for them; refuse one without."""
-    from acerl_np.problem.importers.common import list_first
-
     some = list_first([site["id"] for site in data["sites"]])
     if arguments.vehicles is not None:
         if arguments.start is None:
@@ -191,11 +187,11 @@ def _equip(
 
     `own` is the battery of each vehicle that has one of its own.
     """
-    from acerl_np.problem.importers.common import complete_battery, list_first
+    from acerl_np.problem.importers.common import complete_battery
     from acerl_np.problem.json_tree import table
+    from acerl_np.problem.layout import CHARGER, find_sites
+    from acerl_np.problem.layout import PARKING as PARKS
     from acerl_np.problem.parts import PARKING, VEHICLE, Charger, Parking, ParkingPlace
-    from acerl_np.problem.stations import CHARGER, find_sites
-    from acerl_np.problem.stations import PARKING as PARKS
 
     def list_sites(kind: str) -> list[str]:
         found = [site.id for site in layout.sites if site.kind == kind]
@@ -241,8 +237,7 @@ def _equip(
 
 def _find_starts(layout: Layout, word: str) -> list[str]:
     """Return the sites that a word of --start stands for."""
-    from acerl_np.problem.importers.common import list_first
-    from acerl_np.problem.stations import PARKING, find_sites
+    from acerl_np.problem.layout import PARKING, find_sites
 
     parking = [site.id for site in layout.sites if site.kind == PARKING]
     found = [layout.sites[k].id for k in find_sites(layout, word)]
@@ -292,7 +287,7 @@ def check(arguments: argparse.Namespace) -> None:
     is, what cannot be reached on it, and whether its fleet can keep up with records.
     """
     from acerl_np.problem.bundled import load_layout, load_records
-    from acerl_np.problem.importers.common import list_first
+    from acerl_np.problem.layout import find_stations, find_type
     from acerl_np.problem.servable import (
         describe_charging,
         describe_parts,
@@ -300,7 +295,6 @@ def check(arguments: argparse.Namespace) -> None:
         find_unreachable,
         measure_load,
     )
-    from acerl_np.problem.stations import find_stations, find_type
 
     layout, tasks = load_layout(arguments.layout), arguments.tasks
     # Too large demands are counted here, not refused.
@@ -365,9 +359,8 @@ def check(arguments: argparse.Namespace) -> None:
 
 def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
     """Return lines on the floor's machines, chargers, parking places, and each kind of battery."""
-    from acerl_np.problem.importers.common import list_first
+    from acerl_np.problem.layout import CHARGER
     from acerl_np.problem.parts import THRESHOLDS
-    from acerl_np.problem.stations import CHARGER
 
     slots = {charger.site: charger.slots for charger in layout.chargers}
     slots = slots or {site.id: 1 for site in layout.sites if site.kind == CHARGER}
@@ -405,7 +398,7 @@ def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
 
 def _show_stations(layout: Layout) -> None:
     """Print each station with its type, the sites that serve it, and what else it is called."""
-    from acerl_np.problem.stations import find_stations, find_type
+    from acerl_np.problem.layout import find_stations, find_type
 
     called: dict[str, list[str]] = {}
     for alias, name in layout.aliases.items():

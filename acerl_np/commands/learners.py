@@ -98,7 +98,7 @@ class AcerlLearner(Asked):
 
     def part(self, instances: list[Instance], seed: int) -> tuple[list[Instance], Judges]:
         """Return the records to train on, and what judges; say where slots by the tasks' ids cannot help."""
-        from acerl_np.problem.slots import are_never_the_same
+        from acerl_np.problem.interface import are_never_the_same
 
         training, judges = part_records({**self.options, "seed": seed}, instances)
         config = self.configure()

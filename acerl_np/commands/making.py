@@ -36,7 +36,7 @@ def perturb(arguments: argparse.Namespace) -> None:
       acerl-np records perturb week1.csv --layout floor.json --magnitude 10 --out noised
       acerl-np records perturb --suite dmh-train --magnitude 5 --first 9 --names 'DMH-{k}' --out test
     """
-    from acerl_np.problem import perturb as noise
+    from acerl_np.problem.generate import perturb
 
     instances = load_instances(arguments)
     breakdowns = read_own_breakdowns(arguments)
@@ -47,7 +47,7 @@ def perturb(arguments: argparse.Namespace) -> None:
         names.append(make_name(arguments.names, values))
     declare_records(arguments, names, "{name} or {k}")
     made = [
-        noise.perturb(instance, n, name=name, seed=arguments.seed, zeros=arguments.zeros)
+        perturb(instance, n, name=name, seed=arguments.seed, zeros=arguments.zeros)
         for instance, name in zip(instances, names, strict=True)
     ]
     write_made(made, arguments.out, breakdowns)

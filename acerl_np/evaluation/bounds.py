@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from acerl_np.kernels import state as S
-from acerl_np.problem.chains import find_earliest
 from acerl_np.problem.goal import Goal, read_objective
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import Instance, find_earliest
 from acerl_np.problem.tables import build_problem
 
 

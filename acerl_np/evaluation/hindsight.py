@@ -20,17 +20,17 @@ from acerl_np.kernels import state as S
 from acerl_np.kernels.annealing import Style, anneal_actions
 from acerl_np.kernels.beam import Guide, allocate_beam, search_beam
 from acerl_np.kernels.orders import allocate_orders, anneal_orders, follow_orders
-from acerl_np.kernels.random import SEARCH, derive_key
+from acerl_np.kernels.random import SEARCH, make_key
 from acerl_np.kernels.rules import N_RULES
-from acerl_np.kernels.search import allocate_found
+from acerl_np.kernels.search import Found, allocate_found
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.policies.static import fit_static
 from acerl_np.policies.static_search import find_static
 from acerl_np.problem.goal import PAPER, Goal, find_goal, read_objective
-from acerl_np.problem.instance import Instance
-from acerl_np.problem.rules import TASK_RULES
+from acerl_np.problem.instance import Instance, number_hash
+from acerl_np.problem.interface import TASK_RULES
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import InputError
@@ -153,9 +153,11 @@ class Candidate(NamedTuple):
         return True, self.cost, self.value
 
 
-def read_content(instance: Instance) -> int:
-    """Return a whole number by what decides an episode, by which draws differ between instances."""
-    return int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
+def _keep(best: Candidate, found: Found, limit: float) -> Candidate:
+    """Return what a search has found if it is better than the best so far, else that."""
+    value, cost = (float(found.outcome[k]) for k in (S.OUTCOME_VALUE, S.OUTCOME_COST))
+    own = Candidate(value, cost, tuple(int(x) for x in found.actions if x >= 0))
+    return min(best, own, key=lambda x: x.order(limit))
 
 
 def _search_orders(instance: Instance, goal: Goal, effort: float, seed: Whole) -> Candidate:
@@ -164,14 +166,11 @@ def _search_orders(instance: Instance, goal: Goal, effort: float, seed: Whole) -
     orders, found = allocate_orders(problem), allocate_found(instance.n_tasks)
     size = instance.n_tasks * len(instance.layout.vehicles) / 40
     steps = max(200, int(effort * ORDER_STEPS / max(1.0, size)))
-    key = np.empty(4, np.uint32)
     best = Candidate()
     for chain in range(ORDER_CHAINS):
-        derive_key(seed, SEARCH, read_content(instance), chain, key)
+        key = make_key(seed, SEARCH, number_hash(instance.content_hash), chain)
         anneal_orders(problem, 0, key, steps, goal.cost_limit, orders, found)
-        value, cost = (float(found.outcome[k]) for k in (S.OUTCOME_VALUE, S.OUTCOME_COST))
-        own = Candidate(value, cost, tuple(int(x) for x in found.actions if x >= 0))
-        best = min(best, own, key=lambda x: x.order(goal.cost_limit))
+        best = _keep(best, found, goal.cost_limit)
     return best
 
 
@@ -186,11 +185,6 @@ def _search(
     size, limit = measure_size(instance), goal.cost_limit
     found = allocate_found(n_levels)
 
-    def keep() -> Candidate:
-        value, cost = (float(found.outcome[k]) for k in (S.OUTCOME_VALUE, S.OUTCOME_COST))
-        actions = tuple(int(x) for x in found.actions if x >= 0)
-        return min(best, Candidate(value, cost, actions), key=lambda x: x.order(limit))
-
     has_makespan = "makespan" in read_objective(goal.objective)
     # A partial schedule shows its delays; what another cost will be is not known.
     is_delay = goal.cost == "tardiness" and not goal.class_weights
@@ -198,21 +192,20 @@ def _search(
     for approach, delay_weight in BEAMS if has_makespan else DELAY_BEAMS:
         guide = Guide(approach, delay_weight, limit if is_delay else math.inf)
         search_beam(problem, beam, 0, guide, limit, found)
-        best = keep()
+        best = _keep(best, found, limit)
     del beam
     state = S.allocate_state(problem, 1)
-    content = read_content(instance)
+    content = number_hash(instance.content_hash)
     steps = max(200, int(effort * ANNEALING_STEPS / size))
-    key = np.empty(4, np.uint32)
     styles = STYLES if has_makespan else DELAY_STYLES
     for chain in range(ANNEALING_CHAINS):
-        derive_key(seed, SEARCH, content, chain, key)
+        key = make_key(seed, SEARCH, content, chain)
         k = chain % len(styles)
         style = Style(*styles[k], goal.scale, goal.cost_scale)
         begin = () if has_makespan or k == 0 else best.actions
         start = np.array(begin, np.int32)
         anneal_actions(problem, state, 0, key, style, steps, limit, start, found)
-        best = keep()
+        best = _keep(best, found, limit)
     return best
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-import numpy as np
-
-from acerl_np.kernels.random import HOLD_OUT, derive_key
-from acerl_np.problem.instance import Instance, list_instances
-from acerl_np.problem.perturb import perturb
+from acerl_np.kernels.random import HOLD_OUT, make_key
+from acerl_np.problem.generate import perturb
+from acerl_np.problem.instance import Instance, list_instances, number_hash
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import MAX_SEED, Whole, check_seed, is_real
@@ -126,7 +124,5 @@ def make_noised(
 
 def _draw_word(seed: int, content_hash: str, which: int) -> int:
     """Return a number from 0 to `MAX_SEED` that belongs to a record."""
-    key = np.empty(4, np.uint32)
-    content = int.from_bytes(bytes.fromhex(content_hash[:16]), signed=True)
-    derive_key(seed, HOLD_OUT, content, which, key)
+    key = make_key(seed, HOLD_OUT, number_hash(content_hash), which)
     return (int(key[0]) << 32 | int(key[1])) & MAX_SEED

@@ -16,7 +16,7 @@ from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.policies.static_search import StaticResult, find_static
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.rules import TASK_RULES
+from acerl_np.problem.interface import TASK_RULES
 
 RULES_TO_BEAT = (*TASK_RULES, *YARDSTICKS)
 

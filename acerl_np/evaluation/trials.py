@@ -230,7 +230,7 @@ def evaluate_policy(
         By default one per core; a policy of your own in plain Python is called by one.
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
-        Where vehicles break down at random, `problem.breakdown_limits.find_last_tick` says when.
+        Where vehicles break down at random, `problem.tables.find_last_tick` says when.
     training : Instance or sequence of Instance, optional
         Records that "Static" is fitted on, by `fit_static`; not those that judge it.
     executor : concurrent.futures.Executor or Team, optional

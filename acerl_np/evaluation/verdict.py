@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -369,39 +370,36 @@ def judge(
     rule, _ = play_best_rule(known, playing)
     other = play_policy(rule, judges, playing)
     own = _join([play_policy(base, some, playing) for base, _, some in groups])
-    rows = [VerdictRow.of("policy", own, other), VerdictRow.of(rule, other)]
-    notes = []
+    rows, notes = [VerdictRow.of("policy", own, other), VerdictRow.of(rule, other)], []
+
+    def add(label: str, players: Sequence[Any], how: Playing) -> None:
+        pairs = zip(players, groups, strict=True)
+        parts = [play_policy(player, some, how) for player, (_, _, some) in pairs]
+        rows.append(VerdictRow.of(label, _join(parts), other))
+
     plan = None
-    how: dict[str, Any] = {"objective": goal, "seed": seed, "horizon": horizon, "threads": threads}
+    fit = partial(static.fit_static, objective=goal, seed=seed, horizon=horizon, threads=threads)
+    look = partial(Lookahead, futures=futures, objective=goal, seed=seed)
     try:
         searched = [seen for _, seen, _ in groups] + [known] * (kind == "folds")
         command = "(acerl-np evaluate Static --fit RECORDS)"
         begin("static plan", sum(map(static.estimate_static, searched)), command)
-        plans = [static.fit_static(seen, **how) for _, seen, _ in groups]
-        parts = [
-            play_policy(x, some, playing) for x, (_, _, some) in zip(plans, groups, strict=True)
-        ]
-        rows.append(VerdictRow.of("static plan", _join(parts), other))
-        plan = plans[0] if kind != "folds" else static.fit_static(known, **how)
+        plans = [fit(seen) for seen in searched]
+        add("static plan", plans[: len(groups)], playing)
+        plan = plans[-1]
     except PolicyError as error:
         notes.append(f"static plan left out: {error}")
-    labels = ["policy", rule] if isinstance(policy, Policy | IndexPolicy) else [rule]
-    for label in labels if futures else []:
+    for who in ("policy", rule) if futures else ():
+        if who == "policy" and not isinstance(policy, Policy | IndexPolicy):
+            continue
         try:
-            few = _count_ahead_trials(label, judges, futures, min(trials, AHEAD_TRIALS), begin)
-            parts = []
-            for base, seen, some in groups:
-                ahead = Lookahead(
-                    rule if label == rule else base,
-                    history=seen,
-                    futures=futures,
-                    seed=seed,
-                    objective=goal,
-                )
-                parts.append(play_policy(ahead, some, replace(playing, trials=few)))
-            rows.append(VerdictRow.of(f"{label}, lookahead {futures}", _join(parts), other))
+            few = _count_ahead_trials(who, judges, futures, min(trials, AHEAD_TRIALS), begin)
+            players = [
+                look(rule if who == rule else base, history=seen) for base, seen, _ in groups
+            ]
+            add(f"{who}, lookahead {futures}", players, replace(playing, trials=few))
         except PolicyError as error:
-            notes.append(f"{label}, lookahead {futures} left out: {error}")
+            notes.append(f"{who}, lookahead {futures} left out: {error}")
     margin, note = _find_margin(rows, judges, other, playing, begin)
     notes += [note] if note else []
     once = tuple(dict.fromkeys(notes))

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.random import SAMPLER, derive_key, fill_uniforms
+from acerl_np.kernels.random import SAMPLER, fill_uniforms, make_key
 from acerl_np.kernels.update import Noise
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import Field, refuse
@@ -68,10 +68,8 @@ class InstanceSampler(ABC):
 
     def draw(self, n: int, generation: int) -> np.ndarray:
         """Return `n` uniform numbers in [0, 1) of this generation."""
-        key = np.empty(4, np.uint32)
-        derive_key(self.seed, SAMPLER, generation, 0, key)
         drawn = np.empty(n)
-        fill_uniforms(key, drawn)
+        fill_uniforms(make_key(self.seed, SAMPLER, generation), drawn)
         return drawn
 
     def update(self, instance_ids: ArrayLike, returns: ArrayLike) -> None:

@@ -10,8 +10,8 @@ from acerl_np.experiments import study_tables
 from acerl_np.experiments.jobs import Training, load_suites
 from acerl_np.experiments.study import Finished, Study
 from acerl_np.problem.bundled import load_suite
+from acerl_np.problem.generate import perturb
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.perturb import perturb
 from acerl_np.training.history import HISTORY_COLUMNS
 
 NAME = "comparison"

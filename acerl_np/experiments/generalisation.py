@@ -14,9 +14,8 @@ from acerl_np.experiments.jobs import RivalConfig, Suites, Training
 from acerl_np.experiments.study import Finished, Study
 from acerl_np.policies.index import NAMES
 from acerl_np.problem.bundled import load_layout, load_suite
-from acerl_np.problem.generate import generate_record
+from acerl_np.problem.generate import generate_record, perturb
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.perturb import perturb
 from acerl_np.training.config import Preset
 
 PAIR = ("approach", "loaded", "slack", "lateness", "waiting")

@@ -18,12 +18,13 @@ from acerl_np.gym.bounds import bound_durations, bound_observations
 from acerl_np.kernels.state import EPISODE_TIME, TASK_FINISH
 from acerl_np.problem.bundled import bundled_suites, load_instance, load_suite
 from acerl_np.problem.instance import Instance, refuse_chains
-from acerl_np.problem.slots import SlotKind
+from acerl_np.problem.interface import SlotKind
 from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.simulation.scene import Chooser, find_legal
 from acerl_np.simulation.simulator import Simulator, find_served
 from acerl_np.simulation.view import describe_episode, draw_episode
 from acerl_np.support.errors import ActionError, InputError, describe
+from acerl_np.support.fields import Field
 from acerl_np.support.numbers import is_whole
 
 InstanceLike = str | os.PathLike[str] | Instance
@@ -34,7 +35,7 @@ METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 4}
 
 
 class Settings(TypedDict, total=False):
-    """What the vector environments of other libraries hand on to `DMHVectorEnv`."""
+    """What a vector environment takes as `DMHEnv` does."""
 
     horizon: float | None
     illegal: str
@@ -45,15 +46,10 @@ class Settings(TypedDict, total=False):
     instance: InstanceLike | Sequence[InstanceLike] | None
     actions: str
     observation_space: gymnasium.Space[Any] | None
+    max_episode_steps: None
     slots: SlotKind | Chooser
     rules: Sequence[str] | Chooser
     may_wait: bool
-
-
-def check_choice(name: str, value: Any, expected: Sequence[Any]) -> None:
-    """Refuse a value that is none of those expected."""
-    if value not in expected:
-        raise InputError(f"{name}: read {value!r}; expected one of {list(expected)}")
 
 
 def read_seeds(seeds: Iterable[Any]) -> list[int | None]:
@@ -125,18 +121,18 @@ class Episodes:
         instances: InstanceLike | Sequence[InstanceLike] | None,
         others: InstanceLike | Sequence[InstanceLike] | None,
         *,
-        illegal: str,
-        render_mode: str | None,
-        actions: str,
-        may_wait: bool,
-        observation_space: gymnasium.Space[Any] | None,
-        max_episode_steps: None,
+        illegal: str = "error",
+        render_mode: str | None = None,
+        actions: str = "rules",
+        may_wait: bool = False,
+        observation_space: gymnasium.Space[Any] | None = None,
+        max_episode_steps: None = None,
         **simulated: Any,
     ) -> None:
-        check_choice("actions", actions, ACTIONS)
-        check_choice("may_wait", may_wait, (False, True))
-        check_choice("illegal", illegal, ("error", "redraw"))
-        check_choice("render_mode", render_mode, (None, *RENDER_MODES))
+        Field(ACTIONS).read("actions", actions, InputError)
+        Field(bool).read("may_wait", may_wait, InputError)
+        Field(("error", "redraw")).read("illegal", illegal, InputError)
+        Field(RENDER_MODES, optional=True).read("render_mode", render_mode, InputError)
         refuse_step_limit(max_episode_steps)
         loaded = _load(instances, others)
         refuse_chains(loaded)
@@ -192,9 +188,7 @@ class Episodes:
             raise InputError(
                 f"instance: read {wanted.name!r} of other content; expected one of {names}"
             )
-        if not isinstance(wanted, str):
-            raise InputError(f"instance: read {describe(wanted)}; expected one of {names}")
-        check_choice("instance", wanted, names)
+        Field(tuple(names)).read("instance", wanted, InputError)
         if len({key for key, name in zip(hashes, names, strict=True) if name == wanted}) > 1:
             raise InputError(
                 f"instance: {wanted!r} is the name of several; expected the instance itself"

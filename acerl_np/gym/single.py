@@ -17,8 +17,7 @@ from acerl_np.gym.episodes import (
     read_seeds,
     refuse_step_limit,
 )
-from acerl_np.problem.rules import PAPER_RULES
-from acerl_np.problem.slots import SlotKind
+from acerl_np.problem.interface import PAPER_RULES, SlotKind
 from acerl_np.simulation.scene import Chooser
 from acerl_np.support.errors import ActionError
 from acerl_np.support.numbers import Whole
@@ -54,7 +53,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         or takes the one that options={"instance": ...} names or is. Default "DMH-01".
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped; by default never. Where vehicles break down
-        at random, `problem.breakdown_limits.find_last_tick` says when.
+        at random, `problem.tables.find_last_tick` says when.
     illegal : {"error", "redraw"}
         What becomes of an illegal action: an `ActionError`, or a legal one drawn uniformly with
         `np_random`.
@@ -63,7 +62,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
     task_slots, n_vehicles : int, optional
         Sizes of observation and mask; by default those of the largest floor among the instances.
     scaling : array_like of float, (12,), optional
-        Feature constants (`problem.scaling.find_scaling`); by default those of the instances. An
+        Feature constants (`problem.interface.find_scaling`); by default those of the instances. An
         agent that learned on other records or floors needs the sizes and constants of its training.
     instances : optional
         The same as `instance`, as the vector environment calls it.

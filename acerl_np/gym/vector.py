@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium
 import numpy as np
@@ -16,14 +16,12 @@ from acerl_np.gym.episodes import (
     METADATA,
     Episodes,
     InstanceLike,
+    Settings,
     Settled,
-    check_choice,
     read_seeds,
 )
-from acerl_np.problem.rules import PAPER_RULES
-from acerl_np.problem.slots import SlotKind
-from acerl_np.simulation.scene import Chooser
 from acerl_np.support.errors import ActionError, InputError, describe
+from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, is_whole
 from acerl_np.support.sharing import CopiedWhole
 
@@ -41,17 +39,14 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         Number of environments B.
     instances : str, path-like, Instance or sequence of these
         As `instance` in `DMHEnv`: each environment draws one of them at each reset.
-    horizon, illegal, render_mode
-        As in `DMHEnv`; an illegal action that is an error changes no environment, and there is a frame for
-        each.
     autoreset_mode : AutoresetMode or str
         NEXT_STEP restarts an episode in the step after its end, which ignores its action. SAME_STEP
         restarts it in the step of its end, whose observation and info are then in "final_obs" and
         "final_info". DISABLED leaves it to reset(options={"reset_mask": ...}).
-    instance : optional
-        The same as `instances`, as the single environment calls it.
-    task_slots, n_vehicles, scaling, actions, observation_space, max_episode_steps, slots, rules, may_wait
-        As in `DMHEnv`; the space is that of one environment.
+    **settings
+        As in `DMHEnv`: horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance, actions,
+        observation_space, max_episode_steps, slots, rules, may_wait. An illegal action that is an error
+        changes no environment, there is a frame for each, and the space is that of one.
 
     Raises
     ------
@@ -73,46 +68,23 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         self,
         num_envs: Whole = 1,
         instances: InstanceLike | Sequence[InstanceLike] | None = None,
-        horizon: float | None = None,
-        illegal: str = "error",
-        render_mode: str | None = None,
+        *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        task_slots: int | None = None,
-        n_vehicles: int | None = None,
-        scaling: ArrayLike | None = None,
-        instance: InstanceLike | Sequence[InstanceLike] | None = None,
-        actions: str = "rules",
-        observation_space: gymnasium.Space[Any] | None = None,
-        max_episode_steps: None = None,
-        slots: SlotKind | Chooser = "task",
-        rules: Sequence[str] | Chooser = PAPER_RULES,
-        may_wait: bool = False,
+        **settings: Unpack[Settings],
     ) -> None:
+        for name in settings.keys() - Settings.__annotations__.keys():
+            raise TypeError(f"DMHVectorEnv() got an unexpected keyword argument '{name}'")
         if not is_whole(num_envs) or num_envs < 1:
             raise InputError(f"num_envs: read {describe(num_envs)}; expected at least 1")
         if not isinstance(autoreset_mode, AutoresetMode):
-            check_choice("autoreset_mode", autoreset_mode, [mode.value for mode in AutoresetMode])
+            modes = tuple(mode.value for mode in AutoresetMode)
+            Field(modes).read("autoreset_mode", autoreset_mode, InputError)
         self.num_envs = num_envs = int(num_envs)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**METADATA, "autoreset_mode": self.autoreset_mode}
-        self.render_mode = render_mode
-        self._episodes = Episodes(
-            num_envs,
-            instances,
-            instance,
-            horizon=horizon,
-            illegal=illegal,
-            render_mode=render_mode,
-            task_slots=task_slots,
-            n_vehicles=n_vehicles,
-            scaling=scaling,
-            actions=actions,
-            observation_space=observation_space,
-            max_episode_steps=max_episode_steps,
-            slots=slots,
-            rules=rules,
-            may_wait=may_wait,
-        )
+        self.render_mode = settings.get("render_mode")
+        others = settings.pop("instance", None)
+        self._episodes = Episodes(num_envs, instances, others, **settings)
         pool = self._episodes.simulator.pool
         self._names = np.array([item.name for item in pool], object)
         self._random = any(item.layout.has_random_breakdowns for item in pool)

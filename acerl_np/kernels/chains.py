@@ -72,6 +72,8 @@ def plan_followers(problem, state, b, task, begins, ends):
 def queue_task(problem, state, b, task, tick):
     """Let a task that is delivered queue at its machine; what needs none is done at once."""
     i = state.episode[b, S.EPISODE_INSTANCE]
+    if not S.is_chained(problem, i):
+        return
     if problem.chain[i, task, S.CHAIN_MACHINE] < 0:
         plan_followers(problem, state, b, task, tick, tick)
         return
@@ -80,7 +82,7 @@ def queue_task(problem, state, b, task, tick):
     state.episode[b, S.EPISODE_N_PROCESSED] += 1
 
 
-@S.unless_errands(lambda problem, state, b, tick: None)
+@inner_kernel
 def run_machines(problem, state, b, tick):
     """Let processing end at a tick, then free servers take what was delivered first."""
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -106,7 +108,7 @@ def run_machines(problem, state, b, tick):
             plan_followers(problem, state, b, task, tick, ends)
 
 
-@S.unless_errands(lambda problem, state, b, tick: False)
+@inner_kernel
 def release_tasks(problem, state, b, tick):
     """Put those tasks into the pool that are known at a tick: what was expected, then arrivals.
 
@@ -140,10 +142,29 @@ def release_tasks(problem, state, b, tick):
     return state.episode[b, S.EPISODE_POOL_SIZE] > before
 
 
-@S.unless_errands(lambda state, b: S.NEVER)
-def find_chain_tick(state, b):
+@S.unless_errands(lambda problem, state, b, tick: False)
+def go_on(problem, state, b, tick):
+    """Let machines go on, then tasks wait that are known at a tick; return whether there are any."""
+    if not S.is_chained(problem, state.episode[b, S.EPISODE_INSTANCE]):
+        return False
+    run_machines(problem, state, b, tick)
+    return release_tasks(problem, state, b, tick)
+
+
+@S.unless_errands(lambda problem, state, b, task: 0.0)
+def find_done(problem, state, b, task):
+    """Return when the processing of a delivered task ends; 0 without chains."""
+    if not S.is_chained(problem, state.episode[b, S.EPISODE_INSTANCE]):
+        return 0.0
+    return np.float64(state.job[b, task, S.JOB_DONE])
+
+
+@S.unless_errands(lambda problem, state, b: S.NEVER)
+def find_chain_tick(problem, state, b):
     """Return the tick at which a machine is done next or an expected task is known, `NEVER` for none."""
     tick = S.NEVER
+    if not S.is_chained(problem, state.episode[b, S.EPISODE_INSTANCE]):
+        return tick
     for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
         tick = min(tick, state.job[b, state.expected[b, k], S.JOB_KNOWN])
     for k in range(state.episode[b, S.EPISODE_N_PROCESSED]):

@@ -217,11 +217,13 @@ def send_vehicle(problem, state, b, v, status, site):
     vehicle[S.VEHICLE_EVENT_TICK] = leaves + ticks
 
 
-@inner_kernel
+@S.unless_errands(lambda problem, state, b: None)
 def open_round(problem, state, b):
     """Put tasks that are not loaded yet between the waiting ones, by their rows, so that all may change."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     now = state.episode[b, S.EPISODE_TIME]
+    if problem.instance[i, S.INSTANCE_MAX_CHANGES] < 0:
+        return
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         vehicle = state.vehicle[b, v]
         if vehicle[S.VEHICLE_STATUS] != S.WORKING or now >= vehicle[S.VEHICLE_LOADED_TICK]:
@@ -243,6 +245,8 @@ def open_round(problem, state, b):
 @S.unless_errands(lambda problem, state, b: None)
 def close_round(problem, state, b):
     """Let the tasks that nobody else took go on with their vehicles."""
+    if problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_MAX_CHANGES] < 0:
+        return
     kept = 0
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
         task = state.pool[b, k]

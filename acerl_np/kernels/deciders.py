@@ -12,21 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.kernels import baselines, observation, offers, random, update, yardsticks
+from acerl_np.kernels import network as N
 from acerl_np.kernels import state as S
 from acerl_np.kernels.index import Index, Pairs, allocate_pairs, choose_pair
 from acerl_np.kernels.matching import Matching, allocate_matching
-from acerl_np.kernels.network import (
-    Features,
-    Layers,
-    Network,
-    allocate_features,
-    allocate_rows,
-    choose_greedy,
-    choose_sampled,
-    count_parameters,
-    forward,
-    sum_columns,
-)
 from acerl_np.kernels.own import OwnDecider, decide_by_own
 from acerl_np.kernels.rules import PAPER_RULES, select_task
 from acerl_np.support.compiled import choose_by_type, inner_kernel, kernel
@@ -114,7 +103,7 @@ class NetworkDecider(NamedTuple):
     """
 
     greedy: bool
-    network: Network
+    network: N.Network
     theta: np.ndarray
     column_sums: np.ndarray
     held: np.ndarray
@@ -124,8 +113,8 @@ class NetworkDecider(NamedTuple):
     noise_key: np.ndarray
     bits: np.ndarray
     normals: np.ndarray
-    features: Features
-    layers: Layers
+    features: N.Features
+    layers: N.Layers
     seen: np.ndarray
     legal: np.ndarray
     weight: np.ndarray
@@ -158,17 +147,17 @@ def make_yardstick_decider(rule: int, problem: S.Problem) -> YardstickDecider:
 
 
 def allocate_networks(
-    network: Network, n_networks: int, rules: np.ndarray = PAPER_RULES
+    network: N.Network, n_networks: int, rules: np.ndarray = PAPER_RULES
 ) -> NetworkDecider:
     """Return room for `n_networks` members of a generation."""
     sizes = network.sizes
-    n_parameters = count_parameters(sizes.tolist(), network.has_biases)
+    n_parameters = N.count_parameters(sizes.tolist(), network.has_biases)
     n_features, n_actions, widest = int(sizes[0]), int(sizes[-1]), int(sizes.max())
     return NetworkDecider(
         greedy=False,
         network=network,
-        theta=allocate_rows(n_networks, n_parameters),
-        column_sums=allocate_rows(n_networks, int(sizes[1])),
+        theta=N.allocate_rows(n_networks, n_parameters),
+        column_sums=N.allocate_rows(n_networks, int(sizes[1])),
         held=np.full(n_networks, -1, np.int64),
         mean=np.empty(0, np.float32),
         noise_std=0.0,
@@ -176,10 +165,10 @@ def allocate_networks(
         noise_key=np.empty(4, np.uint32),
         bits=np.empty((4, random.LANES), np.uint32),
         normals=np.empty((4, random.LANES), np.float32),
-        features=allocate_features(n_features),
-        layers=Layers(
-            hidden=allocate_rows(1, widest)[0],
-            active=allocate_features(widest),
+        features=N.allocate_features(n_features),
+        layers=N.Layers(
+            hidden=N.allocate_rows(1, widest)[0],
+            active=N.allocate_features(widest),
             logits=np.empty(n_actions, np.float32),
         ),
         seen=np.empty((n_features, observation.N_SEEN_FIELDS), np.int32),
@@ -190,13 +179,13 @@ def allocate_networks(
 
 
 def make_network_decider(
-    network: Network, thetas: np.ndarray, greedy: bool, rules: np.ndarray = PAPER_RULES
+    network: N.Network, thetas: np.ndarray, greedy: bool, rules: np.ndarray = PAPER_RULES
 ) -> NetworkDecider:
     """Return the decider that follows networks, one per row of ndarray(float32, (N, n_parameters))."""
     decider = allocate_networks(network, len(thetas), rules)
     decider.theta[:, : thetas.shape[1]] = thetas
     for row in range(len(thetas)):
-        sum_columns(network, decider.theta[row], decider.column_sums[row])
+        N.sum_columns(network, decider.theta[row], decider.column_sums[row])
     return decider._replace(greedy=greedy)
 
 
@@ -244,7 +233,7 @@ def find_network(decider, row):
         )
         mean, sigma = decider.mean, decider.noise_std
         update.perturb_member(mean, sigma, decider.noise, row, key, bits, normals, own)
-        sum_columns(decider.network, own, decider.column_sums[place])
+        N.sum_columns(decider.network, own, decider.column_sums[place])
         decider.held[place] = row
     return place
 
@@ -254,11 +243,13 @@ def choose_output(decider, row, n_features, n_legal, key, decision, draw):
     """Return the output, of those listed, that a network likes best or draws by its softmax."""
     layers = decider.layers
     theta, column_sums = decider.theta[row], decider.column_sums[row]
-    forward(decider.network, theta, column_sums, decider.features, n_features, layers)
+    N.forward(decider.network, theta, column_sums, decider.features, n_features, layers)
     if decider.greedy:
-        return np.int64(choose_greedy(layers.logits, decider.legal, n_legal))
+        return np.int64(N.choose_greedy(layers.logits, decider.legal, n_legal))
     uniform = random.draw_uniform(key, decision, draw)
-    return np.int64(choose_sampled(layers.logits, decider.legal, n_legal, uniform, decider.weight))
+    return np.int64(
+        N.choose_sampled(layers.logits, decider.legal, n_legal, uniform, decider.weight)
+    )
 
 
 @inner_kernel

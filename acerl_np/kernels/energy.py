@@ -165,3 +165,11 @@ def can_serve(problem, state, b, v, task):
     if is_plenty(problem, state, b, v, task, level):
         return True
     return level >= find_own_need(problem, state, b, v, task)
+
+
+@S.unless_errands(lambda problem, state, b, v: False)
+def is_exhausted(problem, state, b, v):
+    """Whether vehicle v has a battery that is empty at this tick."""
+    if not has_battery(problem, state, b, v):
+        return False
+    return find_exhaustion(problem, state, b, v) == state.episode[b, S.EPISODE_TIME]

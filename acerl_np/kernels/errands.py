@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels import commitment, energy, trips, ways
+from acerl_np.kernels import commitment, energy, offers, trips, ways
 from acerl_np.kernels import state as S
 from acerl_np.support.compiled import inner_kernel
 
@@ -66,9 +66,11 @@ def find_site_need(problem, i, v, task, site):
 def find_errand_tick(problem, state, b):
     """Return the tick of the next event of batteries and parking, `NEVER` if there is none."""
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    tick = S.NEVER
+    if not S.has_errands(problem, i):
+        return tick
     if state.episode[b, S.EPISODE_SETTLED] < 0:
         return np.int64(0)
-    tick = S.NEVER
     if state.episode[b, S.EPISODE_FREED] == now:
         tick = now + 1
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
@@ -102,6 +104,8 @@ def end_errands(problem, state, b, tick):
     i = state.episode[b, S.EPISODE_INSTANCE]
     n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
     opens = False
+    if not S.has_errands(problem, i):
+        return opens
     for v in range(n_vehicles):
         vehicle = state.vehicle[b, v]
         status = vehicle[S.VEHICLE_STATUS]
@@ -303,7 +307,7 @@ def find_rest_site(problem, state, b, v):
     return find_parking(problem, state, b, v)
 
 
-@S.unless_errands(lambda problem, state, b: None)
+@inner_kernel
 def settle_idle(problem, state, b):
     """Send idle vehicles to charge or to park, once nobody decides any more at this tick."""
     state.episode[b, S.EPISODE_SETTLED] = 1
@@ -317,3 +321,33 @@ def settle_idle(problem, state, b):
         site = find_rest_site(problem, state, b, v)
         if site >= 0:
             commitment.send_vehicle(problem, state, b, v, S.PARKING, site)
+
+
+@S.unless_errands(lambda problem, state, b: False)
+def find_free(problem, state, b):
+    """Find who is free at this tick; return whether one that has just become so has a choice.
+
+    What did not fit when decisions were last made may do so where its way has ended.
+    """
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    opens = False
+    if not S.has_errands(problem, i):
+        return opens
+    state.episode[b, S.EPISODE_SETTLED] = 0
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        mark_free(problem, state, b, v)
+        vehicle = state.vehicle[b, v]
+        if vehicle[S.VEHICLE_STATUS] == S.IDLE and vehicle[S.VEHICLE_SINCE] == now:
+            opens |= offers.has_choice(problem, state, b, v)
+    return opens
+
+
+@S.unless_errands(lambda problem, state, b: None)
+def settle_tick(problem, state, b):
+    """Let tasks that nobody took go on with their vehicles, and idle vehicles charge or park."""
+    if not S.has_errands(problem, state.episode[b, S.EPISODE_INSTANCE]):
+        return
+    commitment.close_round(problem, state, b)
+    state.episode[b, S.EPISODE_WAITS] = 1
+    if state.episode[b, S.EPISODE_SETTLED] == 0:
+        settle_idle(problem, state, b)

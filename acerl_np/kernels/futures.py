@@ -11,7 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels import chains, commitment, deciders, energy, events, index, random, variation
+from acerl_np.kernels import (
+    breakdowns,
+    chains,
+    commitment,
+    deciders,
+    energy,
+    index,
+    random,
+    variation,
+)
 from acerl_np.kernels import state as S
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -493,7 +502,7 @@ def open_future(problem, state, b, ahead, f, h):
         states.breakdown_key[PRESENT, word] = ahead.key[word] ^ np.uint32(f + 1)
     for v in range(future.instance[0, S.INSTANCE_N_VEHICLES]):
         states.vehicle[PRESENT, v, S.VEHICLE_NEXT_BREAKDOWN] = 0
-        events.plan_breakdown(future, states, PRESENT, v, now)
+        breakdowns.plan_breakdown(future, states, PRESENT, v, now)
         if state.vehicle[b, v, S.VEHICLE_STATUS] == S.BROKEN:
             back = find_repair_end(problem, state, b, v, ahead, f, h)
             states.vehicle[PRESENT, v, S.VEHICLE_EVENT_TICK] = back

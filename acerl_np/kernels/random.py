@@ -13,6 +13,7 @@ uint32 sums wrap on purpose: numba widens uint32 arithmetic to 64 bits, hence a 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -115,6 +116,13 @@ def derive_key(seed, purpose, a, b, key):
         U(b & low),
         U((b >> np.int64(32)) & low),
     )
+
+
+def make_key(seed: Any, purpose: Any, a: int, b: int = 0) -> np.ndarray:
+    """Return the key that `derive_key` writes, ndarray(uint32, (4,))."""
+    key = np.empty(4, np.uint32)
+    derive_key(seed, purpose, a, b, key)
+    return key
 
 
 @inner_kernel

@@ -26,46 +26,37 @@ NO_PAIR = np.int64(2**50)
 
 
 @inner_kernel
-def rate_pair(problem, state, b, rule, v, task, metres, approach, slowdown):
-    """Return what a yardstick compares first, the least is the best: m, or s.
+def rate_pair(problem, state, b, rule, scarce, v, k, task, metres, approach, slowdown):
+    """Return the value of a pair, the least is the best (m, or s), and what a yardstick compares, in order.
 
-    `metres` are the way to the pickup, `approach` those of them from where the vehicle sets out.
+    `metres` are the way to the pickup, `approach` those of them from where the vehicle sets out. openTCS asks
+    a vehicle for its task where vehicles are scarce, and a task for its vehicle otherwise.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i, place = state.episode[b, S.EPISODE_INSTANCE], np.float64(k)
+    arrival = S.find_ready(problem, state, b, task)
     if rule == NEAREST:
-        return metres
+        return metres, (metres, place, 0.0, 0.0)
     if rule == FCFS_NEAREST:
-        return S.find_ready(problem, state, b, task)
-    if rule != ASSIGNMENT:
-        return S.find_due(problem, state, b, task)
-    waited = np.float64(state.episode[b, S.EPISODE_TIME]) - state.waiting_since[b, task]
-    waited = max(0.0, waited)
-    seconds = ways.find_delay(state, b, v) + (
-        approach / problem.fleet[i, v, S.FLEET_SPEED] + slowdown
-    )
-    seconds = max(seconds, S.find_ready_in(problem, state, b, task))
-    return S.round_sum(seconds - WAITING_WEIGHT * waited)
-
-
-@inner_kernel
-def order_pair(rule, scarce, v, k, value, arrival, metres):
-    """Return what yardsticks that take one pair at a time compare of it, number by number.
-
-    openTCS asks a vehicle for its task where vehicles are scarce, and a task for its vehicle otherwise.
-    """
-    place = np.float64(k)
-    if rule == NEAREST:
-        return value, place, 0.0, 0.0
-    if rule != OPENTCS:
-        return value, place, metres, 0.0
+        return arrival, (arrival, place, metres, 0.0)
+    if rule == ASSIGNMENT:
+        waited = np.float64(state.episode[b, S.EPISODE_TIME]) - state.waiting_since[b, task]
+        seconds = ways.find_delay(state, b, v) + (
+            approach / problem.fleet[i, v, S.FLEET_SPEED] + slowdown
+        )
+        seconds = max(seconds, S.find_ready_in(problem, state, b, task))
+        value = S.round_sum(seconds - WAITING_WEIGHT * max(0.0, waited))
+        return value, (value, place, metres, 0.0)
+    due = S.find_due(problem, state, b, task)
+    if rule == EDD_NEAREST:
+        return due, (due, place, metres, 0.0)
     if scarce:
-        return np.float64(v), value, arrival, metres
-    return value, arrival, place, metres
+        return due, (np.float64(v), due, arrival, metres)
+    return due, (due, arrival, place, metres)
 
 
 @inner_kernel
 def compare_pairs(problem, state, b, decider):
-    """Write the value of each pair; return vehicle and pool position of the best, by `order_pair`.
+    """Write the value of each pair; return vehicle and pool position of the best, by `rate_pair`.
 
     The first of equals by vehicle, then by place in the pool; -1 twice without a pair.
     """
@@ -87,10 +78,10 @@ def compare_pairs(problem, state, b, decider):
             # As if it came from so far that it is there when the task is ready.
             until = S.find_ready_in(problem, state, b, task) * problem.fleet[i, v, S.FLEET_SPEED]
             metres = max(S.round_sum(ways.find_rest(state, b, v) + approach), until)
-            value = rate_pair(problem, state, b, rule, v, task, metres, approach, slowdown)
+            value, own = rate_pair(
+                problem, state, b, rule, scarce, v, k, task, metres, approach, slowdown
+            )
             decider.value[v, k] = value
-            arrival = S.find_ready(problem, state, b, task)
-            own = order_pair(rule, scarce, v, k, value, arrival, metres)
             if own < best:
                 best_v, best_k, best = np.int64(v), np.int64(k), own
     return best_v, best_k

@@ -31,10 +31,8 @@ from acerl_np.policies.lookahead import Lookahead, are_apart
 from acerl_np.policies.network import Policy
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES, RulePolicy
+from acerl_np.problem.interface import PAPER_RULES, assign_slots, number_rules, scaling_of
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.rules import PAPER_RULES, number_rules
-from acerl_np.problem.scaling import scaling_of
-from acerl_np.problem.slots import assign_slots
 from acerl_np.problem.tables import build_live_problem
 from acerl_np.simulation.scene import Scene
 from acerl_np.support.errors import PolicyError

@@ -33,9 +33,9 @@ from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, find_policy_name
 from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.interface import number_rules
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import UNUSABLE
-from acerl_np.problem.rules import number_rules
 from acerl_np.problem.tables import count_features
 from acerl_np.simulation.scene import Chooses
 from acerl_np.support.errors import (

@@ -12,10 +12,9 @@ from acerl_np.kernels import state as S
 from acerl_np.live import board, events
 from acerl_np.live.events import Event
 from acerl_np.problem.fields import read_id
-from acerl_np.problem.layout import Layout
+from acerl_np.problem.layout import Layout, find_ends, find_sites
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES
 from acerl_np.problem.parts import Battery, Vehicle
-from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.simulation.scene import STATUSES
 from acerl_np.support.errors import (
     EventError,

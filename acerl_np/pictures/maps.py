@@ -25,10 +25,9 @@ from acerl_np.pictures.drawing import (
     open_figure,
     write_beside,
 )
-from acerl_np.problem.importers.common import list_first
-from acerl_np.problem.layout import Layout
-from acerl_np.problem.stations import name_stations
+from acerl_np.problem.layout import Layout, name_stations
 from acerl_np.simulation.trace import Trace
+from acerl_np.support.errors import list_first
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from acerl_np.problem.goal import PAPER
-from acerl_np.problem.stations import name_stations
+from acerl_np.problem.layout import name_stations
 from acerl_np.simulation.scene import STATUSES
 from acerl_np.simulation.trace import Decision, Errand, Step, Trace, Trip
 from acerl_np.support.errors import InputError

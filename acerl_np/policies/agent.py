@@ -12,9 +12,8 @@ from acerl_np.kernels.state import INSTANCE_TASK_SLOTS, Problem
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance, list_instances, refuse_chains
+from acerl_np.problem.interface import PAPER_RULES, POOL, SlotKind, find_rules, find_slots
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.rules import PAPER_RULES, find_rules
-from acerl_np.problem.slots import POOL, SlotKind, find_slots
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.actions import ACTIONS, Actions, make_actions, read_actions
 from acerl_np.simulation.scene import Chooses, Scene, read_choices

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,12 +11,10 @@ from numpy.typing import ArrayLike
 from acerl_np.kernels.deciders import AgentsDecider, Decider
 from acerl_np.kernels.state import Problem
 from acerl_np.policies.network import Policy
+from acerl_np.policies.origin import Origin
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
 from acerl_np.support.errors import PolicyError
-
-if TYPE_CHECKING:
-    from acerl_np.policies.origin import Origin
-    from acerl_np.problem.instance import Instance
-    from acerl_np.problem.layout import Layout
 
 
 class AgentPair(Policy):

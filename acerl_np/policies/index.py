@@ -14,7 +14,7 @@ learned.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -27,14 +27,12 @@ from acerl_np.kernels.state import Problem
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.own import FUNCTIONS, PairFunction, check_function, compile_pairs
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import CHANGES, COMMITMENT, MAX_CHANGES, Layout
 from acerl_np.problem.tables import set_commitment
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.numbers import is_real
 from acerl_np.support.own import TRUST, check_kept, is_own_name, load_own, name_own, write_own
-
-if TYPE_CHECKING:
-    from acerl_np.problem.instance import Instance
 
 
 class Feature(NamedTuple):

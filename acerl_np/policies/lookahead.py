@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -18,31 +18,25 @@ from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import BasePolicy, pack_policy, unpack_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
+from acerl_np.policies.origin import Origin
 from acerl_np.policies.own import OwnRule
 from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
 from acerl_np.policies.static import StaticPlan
 from acerl_np.problem import packing
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, find_layout, list_instances
-from acerl_np.problem.rules import find_rules, number_rules
-from acerl_np.problem.slots import POOL, find_slots
+from acerl_np.problem.interface import POOL, find_rules, find_slots, number_rules
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import allocate_variants, build_problem, empty_problem
 from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
 from acerl_np.support.fields import Field
-from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
-
-if TYPE_CHECKING:
-    from acerl_np.policies.origin import Origin
-    from acerl_np.problem.layout import Layout
+from acerl_np.support.numbers import Whole, check_seed
 
 Weights = Literal["match", "even"]
 
 Base = Policy | IndexPolicy | StaticPlan | RulePolicy | OwnRule
 
 MAX_FUTURES = 100_000
-MAX_BASES = 64
-MAX_CANDIDATES = 1_000
-
 OPTIONS = (
     "futures", "seed", "weights", "bases", "candidates", "penalty", "margin", "horizon",
 )  # fmt: skip
@@ -50,6 +44,9 @@ OPTIONS = (
 WHOLE = 100
 """Tasks of a record up to which a future is all of the episode, unless a horizon is given."""
 
+FUTURES = Field(int, 0, MAX_FUTURES)
+BASES, CANDIDATES = Field(int, 1, 64), Field(int, 1, 1_000)
+WEIGHTS, PENALTY = Field(get_args(Weights)), Field(float, 0, 1e9)
 HORIZON = Field(float, 0, above=True, optional=True, expected="seconds above 0, or infinity")
 
 BASE_NOISE = 0.5
@@ -154,36 +151,21 @@ class Lookahead(BasePolicy):
                     f"lookahead: {name} has no records of its own; expected history= (--history RECORDS)"
                 )
             history = kept
-        for name, value, least, most in (
-            ("futures", futures, 0, MAX_FUTURES),
-            ("bases", bases, 1, MAX_BASES),
-            ("candidates", candidates, 1, MAX_CANDIDATES),
-        ):
-            if not is_whole(value) or not least <= value <= most:
-                raise InputError(
-                    f"{name}: read {describe(value)}; expected a whole number from {least} to {most:,}"
-                )
+        self.futures: int = FUTURES.read("futures", futures, InputError)
+        self.bases: int = BASES.read("bases", bases, InputError)
+        self.candidates: int = CANDIDATES.read("candidates", candidates, InputError)
         self.history = tuple(list_instances(history)) if futures else ()
         self._moved: tuple[Layout, list[Instance]] | None = None
         if futures and not self.history:
             raise InputError("history: no records; expected at least one")
-        if weights not in get_args(Weights):
-            raise InputError(
-                f"weights: read {describe(weights)}; expected one of {', '.join(get_args(Weights))}"
-            )
-        for name, real in (("penalty", penalty), ("margin", margin)):
-            if not is_real(real) or not 0.0 <= real <= 1e9:
-                raise InputError(
-                    f"{name}: read {describe(real)}; expected a number from 0 to 1e+09"
-                )
+        self.weights: Weights = WEIGHTS.read("weights", weights, InputError)
+        self.penalty: float = PENALTY.read("penalty", penalty, InputError)
+        self.margin: float = PENALTY.read("margin", margin, InputError)
         if bases > 1 and not isinstance(policy, IndexPolicy):
             raise PolicyError(f"bases: read {bases}; expected 1, or an index policy as the base")
-        self.futures, self.bases, self.candidates = int(futures), int(bases), int(candidates)
-        self.weights = weights
         self.seed = check_seed(seed)
         self.goal = find_goal(objective, cost_limit)
         self.goal.refuse_own("a lookahead", PolicyError)
-        self.penalty, self.margin = float(penalty), float(margin)
         self.horizon = HORIZON.read("horizon", horizon, InputError)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,20 +12,16 @@ from numpy.typing import ArrayLike
 from acerl_np.kernels import state as S
 from acerl_np.kernels.deciders import Decider, NetworkDecider, make_network_decider
 from acerl_np.kernels.network import act_batch, count_parameters, make_network, sum_columns
-from acerl_np.kernels.random import INITIAL, derive_key, fill_uniforms
+from acerl_np.kernels.random import INITIAL, fill_uniforms, make_key
 from acerl_np.kernels.state import Problem
 from acerl_np.kernels.update import fill_stream
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
+from acerl_np.problem import interface
 from acerl_np.problem.instance import Instance, refuse_chains
-from acerl_np.problem.rules import PAPER_RULES, RULE_NAMES, number_rules
-from acerl_np.problem.scaling import check_scaling
-from acerl_np.problem.slots import SlotKind, Slots, check_slots, place_tasks
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.support.errors import PolicyError
-
-if TYPE_CHECKING:
-    from acerl_np.problem.layout import Layout
 
 MAX_PARAMETERS = 100_000_000
 
@@ -55,10 +51,8 @@ def initial_parameters(
         n_layer = (n_in + has_biases) * n_out
         own = theta[position : position + n_layer]
         if initialisation == "torch":
-            key = np.empty(4, np.uint32)
-            derive_key(seed, INITIAL, layer, 0, key)
             uniforms = np.empty(n_layer)
-            fill_uniforms(key, uniforms)
+            fill_uniforms(make_key(seed, INITIAL, layer), uniforms)
             own[:] = (2.0 * uniforms - 1.0) / np.sqrt(n_in)
         else:
             weights = own[: n_in * n_out]
@@ -134,13 +128,13 @@ class Policy(AnyPolicy):
         has_biases: bool = True,
         standardises: bool = True,
         origin: Origin | None = None,
-        slots: SlotKind = "pool",
+        slots: interface.SlotKind = "pool",
         task_ids: Sequence[str] = (),
-        rules: Sequence[str] = PAPER_RULES,
+        rules: Sequence[str] = interface.PAPER_RULES,
     ) -> None:
         self.origin = origin
-        self.slots, self.task_ids = check_slots(slots, task_ids, PolicyError)
-        self.rules = RULE_NAMES.read("rules", rules, PolicyError)
+        self.slots, self.task_ids = interface.check_slots(slots, task_ids, PolicyError)
+        self.rules = interface.RULE_NAMES.read("rules", rules, PolicyError)
         self.hidden = tuple(int(size) for size in hidden)
         self.task_slots = int(task_slots)
         self.n_vehicles = int(n_vehicles)
@@ -159,7 +153,7 @@ class Policy(AnyPolicy):
             has_biases=bool(has_biases),
             standardises=bool(standardises),
         )
-        self.scaling = check_scaling(scaling, PolicyError)
+        self.scaling = interface.check_scaling(scaling, PolicyError)
         with np.errstate(over="ignore"):  # what overflows is refused below
             self._theta = np.array(theta, np.float32)
         expected = count_parameters(self.sizes.tolist(), self.network.has_biases)
@@ -188,18 +182,8 @@ class Policy(AnyPolicy):
     @property
     def options(self) -> dict[str, Any]:
         """What it takes beside its parameters and its origin."""
-        return {
-            "hidden": self.hidden,
-            "task_slots": self.task_slots,
-            "n_vehicles": self.n_vehicles,
-            "scaling": self.scaling,
-            "smallest": self.smallest,
-            "has_biases": self.network.has_biases,
-            "standardises": self.network.standardises,
-            "slots": self.slots,
-            "task_ids": self.task_ids,
-            "rules": self.rules,
-        }
+        own = vars(self) | self.network._asdict()
+        return {name: own[name] for name in Policy.kinds if name != "theta"}
 
     @property
     def n_parameters(self) -> int:
@@ -278,12 +262,16 @@ class Policy(AnyPolicy):
         if len(instances) == len(problem.instance) and (
             self.task_ids or problem.record[0, 0, S.RECORD_SLOT]
         ):
-            fitted = place_tasks(fitted, instances, Slots(self.slots, self.task_ids))
+            fitted = interface.place_tasks(
+                fitted, instances, interface.Slots(self.slots, self.task_ids)
+            )
         own = self.theta[np.newaxis]
         return fitted, lambda: self._make_decider(own, greedy)
 
     def _make_decider(self, thetas: np.ndarray, greedy: bool) -> NetworkDecider:
-        return make_network_decider(self.network, thetas, greedy, number_rules(self.rules))
+        return make_network_decider(
+            self.network, thetas, greedy, interface.number_rules(self.rules)
+        )
 
     def _find_misfit(self, layout: Layout) -> str | None:
         for what, size, low, high in (
@@ -302,23 +290,13 @@ class Policy(AnyPolicy):
 
     @classmethod
     def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
-        hidden = [int(size) for size in arrays["hidden"]]
-        sizes = [int(arrays["task_slots"]), int(arrays["n_vehicles"]), *hidden]
-        if len(hidden) > 100 or not all(1 <= size <= MAX_PARAMETERS for size in sizes):
+        own: dict[str, Any] = {
+            name: arrays[name].tolist() for name in Policy.kinds if name != "theta"
+        }
+        sizes = [own["task_slots"], own["n_vehicles"], *own["hidden"]]
+        if len(own["hidden"]) > 100 or not all(1 <= size <= MAX_PARAMETERS for size in sizes):
             raise PolicyError(f"sizes: read {sizes[:8]}; expected sizes of a network")
-        if arrays["smallest"].shape != (2,):
+        if len(own["smallest"]) != 2:
             raise PolicyError("smallest: expected two sizes")
-        return cls(
-            arrays["theta"],
-            hidden=hidden,
-            task_slots=sizes[0],
-            n_vehicles=sizes[1],
-            scaling=arrays["scaling"],
-            smallest=(int(arrays["smallest"][0]), int(arrays["smallest"][1])),
-            has_biases=bool(arrays["has_biases"]),
-            standardises=bool(arrays["standardises"]),
-            slots=str(arrays["slots"]),  # type: ignore[arg-type]
-            task_ids=arrays["task_ids"].tolist(),
-            rules=arrays["rules"].tolist(),
-            origin=origin,
-        )
+        own["smallest"] = tuple(own["smallest"])
+        return cls(arrays["theta"], **own, origin=origin)

@@ -10,7 +10,7 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, overload
+from typing import Any, ClassVar, Literal, Self, overload
 from weakref import WeakValueDictionary
 
 import numba
@@ -21,13 +21,11 @@ from acerl_np.kernels.own import OwnDecider, View, allocate_asked, make_own_deci
 from acerl_np.kernels.state import Problem, allocate_state
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
 from acerl_np.support.callbacks import compile_own
 from acerl_np.support.errors import PolicyError, describe, make_printable
 from acerl_np.support.own import TRUST, check_kept, load_own, name_compiled, name_own, write_own
-
-if TYPE_CHECKING:
-    from acerl_np.problem.instance import Instance
-    from acerl_np.problem.layout import Layout
 
 PairFunction = Callable[[Floor, int, int], float]
 """What a rule or a feature is: of the floor, an idle vehicle and a waiting task."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -16,15 +16,13 @@ from acerl_np.policies.rules import find_policy_name
 from acerl_np.policies.static_search import PositionPlan, count_plans, find_static
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, find_layout, list_instances
+from acerl_np.problem.interface import PAPER_RULES
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import UNUSABLE, pack_json, unpack_json
-from acerl_np.problem.rules import PAPER_RULES
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import InputError, PolicyError, describe, list_some, make_printable
 from acerl_np.support.files import MAX_TEXT_BYTES
 from acerl_np.support.numbers import Whole, check_seed
-
-if TYPE_CHECKING:
-    from acerl_np.problem.layout import Layout
 
 STATIC_TRIALS = 100
 """Episodes of each record that a plan is sought on where vehicles break down at random."""

@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels.deciders import PlanDecider
-from acerl_np.kernels.random import SEARCH, derive_key, draw_uniform
+from acerl_np.kernels.random import SEARCH, draw_uniform, make_key
 from acerl_np.kernels.rules import N_RULES
 from acerl_np.kernels.state import Outcome, Problem
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
-from acerl_np.problem.rules import PAPER_RULES
+from acerl_np.problem.interface import PAPER_RULES
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
 from acerl_np.support.errors import InputError
@@ -178,8 +178,7 @@ def _search_static(
     seed: Whole,
 ) -> StaticResult:
     """Change one rule or swap two vehicles of the best plan so far until that helps no more."""
-    key = np.empty(4, np.uint32)
-    derive_key(seed, SEARCH, n_vehicles, 0, key)
+    key = make_key(seed, SEARCH, n_vehicles)
     every = tuple(range(n_vehicles))
     value, best = find_best([PositionPlan(every, (rule,) * n_vehicles) for rule in range(N_RULES)])
     tried = best.candidates

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
-from acerl_np.problem.instance import COLUMNS, Instance, make_instance
+from acerl_np.kernels.random import GENERATION, draw_uniform, make_key
+from acerl_np.problem.instance import COLUMNS, Instance, make_instance, number_hash
 from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.limits import MAX_TASKS
 from acerl_np.support.errors import InputError
@@ -101,9 +101,8 @@ def draw_shift(record: Instance, demand: float, *, seed: Whole = 0) -> Instance:
             f"{record.name}: demand {demand:g} of {record.n_tasks} tasks; expected at most {MAX_TASKS:,} "
             "tasks"
         )
-    bursts, key = find_bursts(record), np.empty(4, np.uint32)
-    content = int.from_bytes(bytes.fromhex(hash_json(record.rows())[:16]), signed=True)
-    derive_key(seed, GENERATION, content, 0, key)
+    bursts = find_bursts(record)
+    key = make_key(seed, GENERATION, number_hash(hash_json(record.rows())))
     starts = record.arrival[record.root[[tasks[0] for tasks in bursts]]]
     span, last = float(np.ptp(starts)), len(bursts) - 1
     reach = min(1.0, REACH / span) * last if span > 0.0 else 0.0

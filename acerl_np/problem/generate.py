@@ -1,19 +1,19 @@
-"""Task records drawn at random for a floor: how tasks arrive, where they go, what they ask."""
+"""Task records drawn at random for a floor, and noised variants of known ones, as in the paper's suites."""
 
 from __future__ import annotations
 
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from typing import Literal, get_args
 
 import numpy as np
 
-from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
-from acerl_np.problem.instance import Instance
+from acerl_np.kernels.random import GENERATION, PERTURBATION, draw_uniform, make_key
+from acerl_np.problem.instance import Instance, number_hash
 from acerl_np.problem.json_tree import shorten
-from acerl_np.problem.layout import Layout
+from acerl_np.problem.layout import Layout, find_ends, find_sites, find_stations
 from acerl_np.problem.limits import MAX_NUMBER, MAX_TASKS
-from acerl_np.problem.stations import find_ends, find_sites, find_stations
 from acerl_np.support.errors import InputError, list_some
 from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, check_seed
@@ -153,8 +153,7 @@ def generate_record(
     speed = sum(vehicle.speed for vehicle in layout.vehicles) / len(layout.vehicles)
     way, n = _measure_ways(layout, chosen, speed), len(chosen)
     approach = way.sum(axis=0) / (n - 1)
-    key = np.empty(4, np.uint32)
-    derive_key(seed, GENERATION, index, 0, key)
+    key = make_key(seed, GENERATION, index)
     arrivals = _draw_arrivals(key, tasks, process, span, burst_size)
     rows = []
     for k in range(tasks):
@@ -220,3 +219,70 @@ def _draw_arrivals(
         time -= math.log(1.0 - draw_uniform(key, k, 0)) * span / tasks * size
         arrivals += [int(time)] * size
     return arrivals[:tasks]
+
+
+# Noised variants of known records
+
+MAX_MAGNITUDE = 1_000_000
+
+Zeros = Literal["keep", "move"]
+"""What happens to tasks that arrive at 0."""
+
+
+def perturb(
+    instance: Instance,
+    magnitude: int,
+    *,
+    seed: Whole = 0,
+    zeros: Zeros = "keep",
+    name: str | None = None,
+) -> Instance:
+    """Add uniform whole-number noise to the arrivals, cut at 0; a chain of tasks moves with its first.
+
+    The noise is keyed by (seed, content of the instance, magnitude, task), so a record has the same
+    variant wherever it is made.
+
+    Parameters
+    ----------
+    instance : Instance
+    magnitude : int
+        n: noise in {-n, ..., n}, s.
+    seed : int
+        0 to 2**63 - 1.
+    zeros : {"keep", "move"}
+        Whether tasks that arrive at 0 stay there, as the benchmark's own noised records seem to have it
+        (`instances/README.md`), or move like the others.
+    name : str, optional
+        Of the new instance, by default the old one's with the magnitude: "DMH-01-N5".
+
+    Returns
+    -------
+    Instance
+        Sorted by its new arrivals.
+
+    Raises
+    ------
+    InputError
+        If the magnitude is negative or too large, or `zeros` is neither word.
+    ConfigError
+        If the seed is no usable number.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> record = acerl_np.perturb(acerl_np.load_instance("DMH-01"), 5, seed=0)
+    >>> record.name, bool((record.arrival == 0.0).sum() >= 5)
+    ('DMH-01-N5', True)
+    """
+    magnitude = Field(int, 0, MAX_MAGNITUDE).read("magnitude", magnitude, InputError)
+    seed = check_seed(seed)
+    Field(get_args(Zeros)).read("zeros", zeros, InputError)
+    key = make_key(seed, PERTURBATION, number_hash(instance.content_hash), magnitude)
+    rows = instance.rows()
+    for row, root in zip(rows, instance.root.tolist(), strict=True):
+        first = float(instance.arrival[root])
+        if zeros == "move" or first > 0.0:
+            noise = int(draw_uniform(key, root, 0) * (2 * magnitude + 1)) - magnitude
+            row["arrival_time"] += max(-first, noise)
+    name = f"{instance.name}-N{magnitude}" if name is None else name
+    return Instance.from_rows(name, instance.layout, rows, epoch=instance.epoch)

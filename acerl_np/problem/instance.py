@@ -1,4 +1,4 @@
-"""Instances: a layout and the tasks that arrive on it."""
+"""Instances: a layout and the tasks that arrive on it, and what they need of a battery."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.problem.chains import count_before, find_roots
-from acerl_np.problem.energy import find_shortfalls
 from acerl_np.problem.fields import make_date_format
 from acerl_np.problem.json_tree import hash_json
-from acerl_np.problem.layout import Layout
+from acerl_np.problem.layout import Layout, show_site
+from acerl_np.problem.parts import Battery
 from acerl_np.problem.source import refuse_faults
-from acerl_np.problem.stations import show_site
-from acerl_np.problem.task_rows import CHAIN, START, find_repeated, read_tasks
+from acerl_np.problem.task_rows import (
+    CHAIN,
+    START,
+    count_before,
+    find_repeated,
+    find_roots,
+    read_tasks,
+)
 from acerl_np.support.errors import InputError, RecordError, describe
 
 COLUMNS = {
@@ -278,6 +283,68 @@ def make_instance(
         arrays[column].setflags(write=False)
     tasks = tuple(columns["tasks"][k] for k in order)
     return Instance(name, layout, tasks, epoch=epoch, **arrays), order
+
+
+def find_earliest(instance: Instance, seconds: np.ndarray) -> np.ndarray:
+    """Return when each task is ready at the earliest, s, float64 (n_tasks,), if trips take so long."""
+    ready, after = instance.arrival.copy(), instance.after
+    ends = seconds + instance.processing
+    for k in np.argsort(count_before(after), kind="stable").tolist():
+        if after[k] >= 0:
+            ready[k] = max(ready[k], ready[after[k]] + ends[after[k]])
+    return ready
+
+
+def measure_needs(instance: Instance, speed: float, battery: Battery) -> np.ndarray:
+    """Return what a vehicle must hold for each task at the charger that is the worst for it, (n_tasks,).
+
+    As the simulator counts: empty to the pickup, loaded to the delivery, handling included, empty to the
+    nearest charger from there, and the critical level is left. -inf where some way is missing.
+    """
+    layout, pickup, delivery = instance.layout, instance.pickup, instance.delivery
+    distance, slowdown = layout.routes.distance, layout.routes.find_slowdown(speed)
+    slowdown = np.zeros_like(distance) if slowdown is None else slowdown
+    back = layout.count_ways_to_chargers(speed)[delivery]
+    worst = np.full(instance.n_tasks, -np.inf)
+    for charger in layout.chargers:
+        site = layout.site_index[charger.site]
+        approach, slowed = distance[site, pickup], slowdown[site, pickup]
+        metres = approach + distance[pickup, delivery]
+        reached = np.isfinite(metres + back)
+        approach, metres, after = (np.where(reached, x, 0.0) for x in (approach, metres, back))
+        if layout.truncate_distances:
+            metres = np.floor(metres + 0.5e-9)
+        to_pickup = np.ceil(approach / speed + slowed - 0.5e-9)
+        seconds = metres / speed + slowed + slowdown[pickup, delivery] + instance.handling_time
+        duration = np.maximum(1.0, np.ceil(seconds - 0.5e-9))
+        to_pickup = np.minimum(to_pickup, duration)
+        empty, loaded = to_pickup + after, duration - to_pickup
+        needs = battery.critical + battery.empty * empty + battery.loaded * loaded
+        worst = np.where(reached, np.maximum(worst, needs), worst)
+    return worst
+
+
+def find_shortfalls(instance: Instance) -> np.ndarray:
+    """Return what a vehicle that is charged to `full` lacks for each task, (n_tasks,), in units of energy.
+
+    Of the vehicles that may carry a task the one counts that lacks least, at the charger that is the worst
+    for it: above 0 a task may wait for ever. Tasks that nobody may carry lack nothing.
+    """
+    layout = instance.layout
+    lacks = np.full(instance.n_tasks, np.inf)
+    kinds = zip(layout.vehicles, layout.batteries, strict=True)
+    for speed, capacity, battery in {(v.speed, v.capacity, battery) for v, battery in kinds}:
+        lacking = np.full(instance.n_tasks, -np.inf)
+        if battery is not None:
+            lacking = measure_needs(instance, speed, battery) - battery.full
+        able = instance.demand <= (capacity or math.inf)
+        lacks = np.where(able, np.minimum(lacks, lacking), lacks)
+    return np.where(instance.demand > layout.largest_load, -np.inf, lacks)
+
+
+def number_hash(digest: str) -> int:
+    """Return the number, an int64, that a content's hash stands for in the keys of draws."""
+    return int.from_bytes(bytes.fromhex(digest[:16]), signed=True)
 
 
 def list_instances(instances: Any) -> list[Instance]:

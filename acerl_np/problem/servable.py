@@ -8,13 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.problem.chains import count_before, find_earliest
-from acerl_np.problem.energy import find_shortfalls, measure_charging
-from acerl_np.problem.importers.common import list_first
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import Instance, find_earliest, find_shortfalls
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.parts import Vehicle
-from acerl_np.support.errors import list_some
+from acerl_np.problem.parts import Battery, Vehicle
+from acerl_np.problem.task_rows import count_before
+from acerl_np.support.errors import list_first, list_some
 
 MOST_PARTS = 5
 """Parts of a floor that a line shows."""
@@ -115,6 +113,22 @@ class Load(NamedTuple):
     too_heavy: tuple[int, ...]
     charging: float
     slots: float
+
+
+def measure_charging(battery: Battery, loaded: float, empty: float) -> float:
+    """Return the share of its time that a vehicle must charge, in the long run, for its work.
+
+    It spends the shares `loaded` and `empty` of its time so, c charging, and what is left idle, so
+
+        charge c = loaded_rate loaded + empty_rate empty + idle_rate max(0, 1 - loaded - empty - c).
+
+    Ways to chargers are left out, and what the battery holds at the start: of short records it is less.
+    """
+    if math.isinf(loaded + empty):
+        return math.inf
+    used = battery.loaded * loaded + battery.empty * empty
+    idle = battery.idle * (1.0 - loaded - empty)
+    return max((used + idle) / (battery.charge + battery.idle), used / battery.charge)
 
 
 def describe_charging(load: Load, layout: Layout) -> list[str]:

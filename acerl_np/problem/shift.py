@@ -10,15 +10,12 @@ from functools import partial
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
+from acerl_np.kernels.random import GENERATION, draw_uniform, make_key
 from acerl_np.problem import generate
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import Layout
+from acerl_np.problem.layout import Layout, find_ends, find_stations, find_type
 from acerl_np.problem.limits import MAX_TASKS
 from acerl_np.problem.servable import measure_load
-from acerl_np.problem.stations import find_ends, find_stations, find_type
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
 from acerl_np.support.numbers import MAX_SEED, Whole, check_seed
@@ -139,8 +136,7 @@ def _tell_roles(
     if all(told.values()):
         return told
     # Keyed by the floor alone: records of any seed come from the same plant.
-    key = np.empty(4, np.uint32)
-    derive_key(0, GENERATION, 0, 0, key)
+    key = make_key(0, GENERATION, 0)
     told = {role: set() for role in missing}
     turns = itertools.cycle([role for role in SPLIT if role in missing])
     for place in sorted(places, key=lambda place: float(draw_uniform(key, place[0], 0))):
@@ -260,8 +256,7 @@ class _Order(NamedTuple):
 
 def _draw_in_turn(seed: int, index: int, stream: int) -> Iterator[float]:
     """Return the uniform draws in [0, 1) of a stream, one after the other."""
-    key = np.empty(4, np.uint32)
-    derive_key(seed, GENERATION, index, stream, key)
+    key = make_key(seed, GENERATION, index, stream)
     return (float(draw_uniform(key, k, 0)) for k in itertools.count())
 
 

@@ -10,9 +10,11 @@ import os
 import re
 import unicodedata
 import warnings
+import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date, datetime, time
 from difflib import get_close_matches
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -20,14 +22,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from acerl_np.problem.guesses import EMPTY, fits_format, guess_columns, name_handling
 from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.limits import MAX_COLUMNS
-from acerl_np.problem.workbook import Number, is_workbook, read_workbook
 from acerl_np.support.errors import (
     Fault,
+    MissingExtraError,
     RecordError,
     RecordWarning,
     count_rows,
     describe,
     list_causes,
+    list_some,
     make_printable,
     suggest_name,
 )
@@ -553,3 +556,81 @@ def count_slips(text: str, word: str) -> int:
                 slips = min(slips, before[k - 1] + 1)
             row.append(slips)
     return row[-1]
+
+
+# Workbooks, which openpyxl reads where it is installed
+
+WORKBOOK, OLD_WORKBOOK = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
+"""What a workbook begins with, and one of before 2007."""
+
+MAX_UNPACKED = 2**29
+"""Largest unpacked workbook that is read."""
+
+
+class Number(str):
+    """A cell that is a number, as a text: its point stands before decimals."""
+
+    __slots__ = ()
+
+
+def is_workbook(data: bytes) -> bool:
+    """Whether a file is a workbook, by its bytes; one of before 2007 is refused."""
+    if data.startswith(OLD_WORKBOOK):
+        raise RecordError("an old workbook (.xls); expected it saved as .xlsx or CSV")
+    return data.startswith(WORKBOOK)
+
+
+def read_workbook(
+    data: bytes, sheet: str | None, shown: str
+) -> Iterator[tuple[str, list[list[str]]]]:
+    """Yield the sheets of a workbook, or the one of this name: each row's cells as texts.
+
+    Without openpyxl a `MissingExtraError` names the file, `shown`.
+    """
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise MissingExtraError(
+            f"{shown}: a workbook, and openpyxl is not installed; install it with: pip install "
+            "'acerl_np[excel]', or save the sheet as CSV"
+        ) from error
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            if sum(member.file_size for member in archive.infolist()) > MAX_UNPACKED:
+                raise ValueError(f"more than {MAX_UNPACKED:,} bytes")
+        book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
+        names = [page.title for page in book.worksheets]
+        if sheet is not None and sheet not in names:
+            shown = list_some([make_printable(name) for name in names], 10)
+            raise RecordError(f"sheet (--sheet): read {shorten(sheet)}; expected one of {shown}")
+        for page in book.worksheets:
+            if sheet in (None, page.title):
+                page.reset_dimensions()  # what a file says of its size need not be true
+                yield page.title, [_show_row(row) for row in page.iter_rows(values_only=True)]
+    except RecordError:
+        raise
+    # Damaged bytes make zipfile and openpyxl raise nearly anything; all of it means the same here.
+    except Exception as error:
+        raise RecordError(
+            f"not a readable workbook ({type(error).__name__}); expected .xlsx or CSV"
+        ) from error
+
+
+def _show_row(row: tuple[Any, ...]) -> list[str]:
+    cells = [_show_cell(cell) for cell in row]
+    while cells and not cells[-1]:
+        cells.pop()
+    return cells
+
+
+def _show_cell(cell: Any) -> str:
+    """Return a cell as a CSV would have it; moments as ISO 8601."""
+    if cell is None:
+        return ""
+    if isinstance(cell, datetime):
+        return cell.isoformat(" ")
+    if isinstance(cell, date | time):
+        return cell.isoformat()
+    if isinstance(cell, float) and cell.is_integer():
+        return str(int(cell))
+    return Number(cell) if isinstance(cell, float) else str(cell)

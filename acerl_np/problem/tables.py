@@ -1,7 +1,8 @@
-"""Instances stacked into the arrays that kernels read."""
+"""Instances stacked into the arrays that kernels read; limits on random breakdowns."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -12,20 +13,12 @@ from acerl_np.kernels import state
 from acerl_np.kernels.chains import plan_arrivals
 from acerl_np.kernels.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
 from acerl_np.kernels.state import NEVER, Problem
-from acerl_np.problem.breakdown_limits import (
-    MAX_HORIZON as MAX_HORIZON,
-)
-from acerl_np.problem.breakdown_limits import (
-    check_tries,
-    find_last_tick,
-)
+from acerl_np.problem import interface
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import MAX_TASK_SLOTS, MAX_VEHICLES, Layout
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.limits import MAX_TASK_SLOTS, MAX_VEHICLES
 from acerl_np.problem.parts import BATTERY
-from acerl_np.problem.rules import PAPER_RULES
-from acerl_np.problem.scaling import check_scaling, find_scaling
-from acerl_np.problem.slots import POOL, Slots, place_tasks
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
 
@@ -36,6 +29,20 @@ MAX_TABLE_BYTES = 4 * 2**30
 """Largest sum of the tables of one batch of instances."""
 
 
+MAX_HORIZON = 1e15
+"""Latest horizon of any episode, s."""
+
+RANDOM_HORIZON = 100
+"""Where vehicles break down at random an episode might never end, so without a horizon it is stopped
+after so many times the time that the slowest vehicle alone would need, if it never broke down."""
+
+MAX_TRIES = 1000
+"""Most tries that a task may take in the mean until a vehicle has served it without a random failure."""
+
+MAX_CYCLES = 1_000_000
+"""Mean times from failure to failure of the vehicle that fails most often, after which an episode is
+stopped in any case: a kernel cannot be interrupted."""
+
 HORIZON = Field(float, 0, MAX_HORIZON, optional=True, expected=f"seconds from 0 to {MAX_HORIZON:g}")
 
 
@@ -44,7 +51,7 @@ def count_features(task_slots: int, n_vehicles: int) -> int:
     return N_TASK_FEATURES * task_slots + n_vehicles * (N_VEHICLE_FEATURES + task_slots)
 
 
-def count_actions(n_vehicles: int, rules: Sequence[str] = PAPER_RULES) -> int:
+def count_actions(n_vehicles: int, rules: Sequence[str] = interface.PAPER_RULES) -> int:
     """Return the number of actions, legal or not."""
     return n_vehicles * len(rules)
 
@@ -56,7 +63,7 @@ def build_problem(
     task_slots: int | None = None,
     n_vehicles: int | None = None,
     horizon: float | None = None,
-    slots: Slots = POOL,
+    slots: interface.Slots = interface.POOL,
     goal: Goal = PAPER,
 ) -> Problem:
     """Stack instances, also of different floors and sizes, into kernel tables.
@@ -85,7 +92,9 @@ def build_problem(
         instance.check_reachable()
         if instance.layout.has_random_breakdowns:
             check_tries(instance)
-    scaling = find_scaling(instances) if scaling is None else check_scaling(scaling)
+    scaling = (
+        interface.find_scaling(instances) if scaling is None else interface.check_scaling(scaling)
+    )
     if task_slots is None:
         task_slots = max(len(slots.ids), *(layout.task_slots for layout in floors.layouts))
     n_berths = max(len(_list_berths(instance.layout)) for instance in instances)
@@ -100,7 +109,7 @@ def build_problem(
         if instance.layout.has_random_breakdowns:
             problem.instance[i, state.INSTANCE_HORIZON] = find_last_tick(instance, horizon)
     problem = _mark_errands(problem)
-    return place_tasks(problem, instances, slots) if slots.ids else problem
+    return interface.place_tasks(problem, instances, slots) if slots.ids else problem
 
 
 class _Floors(NamedTuple):
@@ -431,3 +440,56 @@ def _fill_breakdowns(breakdown: np.ndarray, layout: Layout) -> None:
         for k, event in enumerate(events):
             breakdown[v, k, state.BREAKDOWN_TICK] = np.ceil(event.time)
             breakdown[v, k, state.BREAKDOWN_REPAIR_TICKS] = np.ceil(event.repair_time)
+
+
+# How long an episode with random breakdowns lasts, and how often a task may be tried
+
+
+def find_last_tick(instance: Instance, horizon: float | None = None) -> int:
+    """Return the tick at which an episode with random breakdowns is stopped, at most `MAX_HORIZON`.
+
+    That is `horizon`, s, by default as `RANDOM_HORIZON` says; `MAX_CYCLES` comes first if it is earlier.
+    """
+    models = [vehicle.random_breakdowns for vehicle in instance.layout.vehicles]
+    cycle = min(x.mean_time_between_failures + x.mean_time_to_repair for x in models if x)
+    if horizon is None:
+        horizon = RANDOM_HORIZON * _measure_alone(instance)
+    return int(min(horizon, MAX_CYCLES * cycle, MAX_HORIZON))
+
+
+def check_tries(instance: Instance) -> None:
+    """Refuse random breakdowns so frequent that some task would hardly ever be finished (`InputError`)."""
+    routes = instance.layout.routes
+    # What every try takes at least: the way to the delivery, without any to the pickup.
+    least = np.full(instance.n_tasks, np.inf)
+    shown = np.zeros(instance.n_tasks)
+    for vehicle in instance.layout.vehicles:
+        able = instance.demand <= (vehicle.capacity or np.inf)
+        loaded = routes.find_time(vehicle.speed)[instance.pickup, instance.delivery]
+        seconds = loaded + instance.handling_time
+        model = vehicle.random_breakdowns
+        uptime = np.inf if model is None else model.mean_time_between_failures
+        failures = np.where(able, seconds / uptime, np.inf)
+        shown = np.where(failures < least, seconds, shown)
+        least = np.minimum(least, failures)
+    worst = int(np.argmax(np.where(np.isfinite(least), least, 0.0)))
+    if np.isfinite(least[worst]) and least[worst] > math.log(MAX_TRIES):
+        mean = shown[worst] / least[worst]
+        raise InputError(
+            f"{instance.name}: task '{instance.tasks[worst]}' takes at least {shown[worst]:.0f} s, and "
+            f"vehicles break down at random every {mean:g} s in the mean: expected a mean time between "
+            f"failures of at least {math.ceil(shown[worst] / math.log(MAX_TRIES))} s"
+        )
+
+
+def _measure_alone(instance: Instance) -> float:
+    """Return when the slowest vehicle alone would be done at the latest, s."""
+    slowest = min(vehicle.speed for vehicle in instance.layout.vehicles)
+    time = instance.layout.routes.find_time(slowest)
+    ways = time[:, instance.pickup]
+    approach = np.where(np.isfinite(ways), ways, 0.0).max(axis=0)
+    work = float((approach + time[instance.pickup, instance.delivery]).sum())
+    work += float((instance.handling_time + instance.processing).sum())
+    expiry = np.where(np.isinf(instance.expiry), 0.0, instance.expiry)
+    due = float((instance.arrival + expiry).max())
+    return due + work

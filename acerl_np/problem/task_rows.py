@@ -1,23 +1,21 @@
-"""Rows of a task record as columns: what each field holds, and times counted from time zero."""
+"""Rows of a task record as columns: what each field holds, times counted from time zero, chains of tasks."""
 
 from __future__ import annotations
 
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from acerl_np.problem import fields
-from acerl_np.problem.chains import find_before, find_roots, list_unlinked
 from acerl_np.problem.json_tree import is_name, refuse, shorten
-from acerl_np.problem.layout import Layout
+from acerl_np.problem.layout import Layout, find_ends, find_sites
 from acerl_np.problem.limits import MAX_TASKS
 from acerl_np.problem.source import TOTAL, Source, count_slips, find_lookalike, squeeze
-from acerl_np.problem.stations import find_ends, find_sites
 from acerl_np.support.errors import Fault, RecordError, describe
 
 UNITS = {"handling_time": " of seconds", "demand": "", "priority": ""}
@@ -454,3 +452,79 @@ def _count_times(
             f"task's arrival; expected a moment at or after it{within} (or a number of seconds after it)"
         )
     return seconds, left, False
+
+
+# Chains of tasks: what goes before what
+
+
+def find_roots(after: np.ndarray) -> np.ndarray:
+    """Return the row of the first task of each task's chain, int64 (n,), by the rows before, int (n,).
+
+    A first task has -1 before it. A task that follows itself, or one that does, has -1.
+    """
+    own = np.arange(len(after))
+    root = np.where(after < 0, own, after)
+    for _ in range(len(after).bit_length()):
+        further = root[root]
+        if (further == root).all():
+            break
+        root = further
+    return np.where(after[root] < 0, root, -1)
+
+
+def find_before(tasks: Sequence[str], after: Sequence[str]) -> np.ndarray:
+    """Return the row of the task that each goes after, int64 (n,): -1 of none, itself where it is unknown.
+
+    Where several have the id, as in a table of several records, it is the last one above, or else the first.
+    """
+    before = np.full(len(tasks), -1)
+    if any(after):
+        first = {task: k for k, task in reversed([*enumerate(tasks)])}
+        above: dict[str, int] = {}
+        for k, task in enumerate(after):
+            if task:
+                before[k] = above.get(task, first.get(task, k))
+            above[tasks[k]] = k
+    return before
+
+
+def list_unlinked(
+    columns: Mapping[str, Sequence[Any]],
+    before: np.ndarray,
+    roots: np.ndarray,
+    places: Sequence[str],
+    lost: Collection[str],
+) -> list[Fault]:
+    """Return the faults of tasks whose chain has no first task; `lost` are ids that stand in the table."""
+    tasks, after = columns["tasks"], columns["after"]
+    texts: dict[int, str] = {}
+    for start in np.flatnonzero(roots < 0).tolist():
+        path: dict[int, int] = {}
+        k = start
+        while k not in path and k not in texts:
+            path[k] = len(path)
+            k = int(before[k])
+        if k in path and before[k] != k:
+            ring = [*path][path[k] :]
+            way = ", ".join(f"'{tasks[x]}'" for x in ring[1:4]) + ", ..." * (len(ring) > 4)
+            text = (
+                f"'{tasks[k]}' follows itself by way of {way}; expected a chain with a first task"
+            )
+            texts |= dict.fromkeys(ring, text)
+        elif k in path and after[k] == tasks[k]:
+            texts[k] = f"'{tasks[k]}' is the task itself; expected another"
+        elif k in path and after[k] not in lost:
+            texts[k] = f"unknown task '{after[k]}'; expected a task of the record"
+        for x in path:
+            texts.setdefault(x, f"'{after[x]}' cannot be used; expected a task that can")
+    return [Fault(places[k], "after", after[k], text) for k, text in texts.items()]
+
+
+def count_before(after: np.ndarray) -> np.ndarray:
+    """Return how many tasks of its chain go before each, int64 (n,), by the rows before, -1 of none."""
+    before = np.where(after < 0, np.arange(len(after)), after)
+    found = (after >= 0).astype(np.int64)
+    while found[before].any():
+        found += found[before]
+        before = before[before]
+    return found

@@ -11,9 +11,7 @@ from acerl_np.evolution.sampler import InstanceSampler
 from acerl_np.kernels.state import EPISODE_POOL_SIZE
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.rules import PAPER_RULES
-from acerl_np.problem.scaling import find_scaling
-from acerl_np.problem.slots import SlotKind
+from acerl_np.problem.interface import PAPER_RULES, SlotKind, find_scaling
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import CheckpointError
 from acerl_np.support.fields import refuse

@@ -12,7 +12,7 @@ import numpy as np
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.kernels.losses import sample_actions
 from acerl_np.kernels.perceptron import allocate_inputs, list_inputs
-from acerl_np.kernels.random import ACTION, derive_key, fill_uniforms
+from acerl_np.kernels.random import ACTION, fill_uniforms, make_key
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.problem.goal import Goal
@@ -48,10 +48,8 @@ class Task:
 
     def draw(self, purpose: np.int64, n: int, count: int) -> np.ndarray:
         """Return `n` uniform numbers in [0, 1) for round number `count` of actions, or of batches."""
-        key = np.empty(4, np.uint32)
-        derive_key(self.seed, purpose, count, 0, key)
         drawn = np.empty(n)
-        fill_uniforms(key, drawn)
+        fill_uniforms(make_key(self.seed, purpose, count), drawn)
         return drawn
 
 

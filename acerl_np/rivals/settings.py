@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
 from acerl_np.problem.goal import Goal, ObjectiveField
-from acerl_np.problem.rules import PAPER_RULES, RULE_NAMES
-from acerl_np.problem.slots import SlotKind
+from acerl_np.problem.interface import PAPER_RULES, RULE_NAMES, SlotKind
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.options import Options, Several, option

@@ -25,7 +25,7 @@ from acerl_np.kernels.network import Network
 from acerl_np.kernels.random import ACTION, EVALUATION
 from acerl_np.kernels.rules import PAPER_RULES
 from acerl_np.kernels.update import Noise
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import Instance, number_hash
 from acerl_np.support.numbers import Whole
 from acerl_np.support.workers import Workers
 
@@ -73,7 +73,7 @@ def stream_keys(
     """
     keys = np.empty((len(instances), trials, 4), np.uint32)
     for i, instance in enumerate(instances):
-        content = int.from_bytes(bytes.fromhex(instance.content_hash[:16]), signed=True)
+        content = number_hash(instance.content_hash)
         derive_keys(seed, purpose, content, 0, keys[i])
     return keys.reshape(-1, 4)
 

@@ -18,8 +18,8 @@ from acerl_np.kernels.rollout import find_impossible, list_waits
 from acerl_np.kernels.state import Problem, State
 from acerl_np.kernels.ways import find_delay, find_stand
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.interface import refuse_other_slots
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.slots import refuse_other_slots
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.support.errors import ActionError, InputError, PolicyError, describe
 from acerl_np.support.numbers import is_whole

@@ -12,10 +12,9 @@ from acerl_np.kernels import state as S
 from acerl_np.kernels.observation import allocate_view
 from acerl_np.kernels.rollout import advance_batch, assign_batch
 from acerl_np.kernels.state import State, allocate_state, read_outcome
+from acerl_np.problem import interface
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
-from acerl_np.problem.rules import PAPER_RULES, HasRules, find_rules, number_rules
-from acerl_np.problem.slots import HasSlots, SlotKind, find_slots
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.scene import Chooser, Chooses, Scene, find_legal, read_choices
 from acerl_np.simulation.streams import BreakdownStreams
@@ -91,7 +90,7 @@ class Simulator(Scene, CopiedWhole):
         are ids with slots "task".
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
-        Where vehicles break down at random, `problem.breakdown_limits.find_last_tick` says when.
+        Where vehicles break down at random, `problem.tables.find_last_tick` says when.
     n_episodes : int, optional
         Number of episodes B; episode b is on entry b modulo the number of entries, until `restart`
         says otherwise. By default one per entry.
@@ -154,9 +153,9 @@ class Simulator(Scene, CopiedWhole):
         n_episodes: int | None = None,
         seed: Whole | None = None,
         breakdown_keys: np.ndarray | None = None,
-        slots: SlotKind | HasSlots | Chooser | None = None,
+        slots: interface.SlotKind | interface.HasSlots | Chooser | None = None,
         goal: Goal = PAPER,
-        rules: Sequence[str] | HasRules | Chooser = PAPER_RULES,
+        rules: Sequence[str] | interface.HasRules | Chooser = interface.PAPER_RULES,
     ) -> None:
         entries = list_instances(instances)
         self.pool = tuple({id(instance): instance for instance in entries}.values())
@@ -168,15 +167,15 @@ class Simulator(Scene, CopiedWhole):
         }
         player: Any = policy if isinstance(policy, Chooser) else None
         if policy is not None:
-            own_rules = None if rules is PAPER_RULES else rules
+            own_rules = None if rules is interface.PAPER_RULES else rules
             _check_policy(policy, {**shown, "slots": slots, "rules": own_rules}, self.pool)
             slots = policy if hasattr(policy, "task_ids") else "pool"  # type: ignore[assignment]
         if player is not None:
             rules = player
             shown = {name: getattr(player, name, None) for name in shown}
-        own = find_slots("task" if slots is None else slots, self.pool)
+        own = interface.find_slots("task" if slots is None else slots, self.pool)
         self.slots, self.task_ids = own
-        self.rules = find_rules(rules)
+        self.rules = interface.find_rules(rules)
         self._goal = goal
         self._tables = build_problem(self.pool, **shown, horizon=horizon, slots=own, goal=goal)
         self.problem = self._tables
@@ -199,7 +198,7 @@ class Simulator(Scene, CopiedWhole):
         self._use = Exclusive("simulator")
         self.state = allocate_state(self.problem, n_episodes)
         sizes = n_episodes, self.n_features, self.problem.fleet.shape[1]
-        self._view = allocate_view(*sizes, number_rules(self.rules))
+        self._view = allocate_view(*sizes, interface.number_rules(self.rules))
         self.reset()
 
     @property

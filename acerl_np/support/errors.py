@@ -41,6 +41,11 @@ def list_some(names: Sequence[str], most: int) -> str:
     return text if len(names) <= most else f"{text}, ... ({len(names)})"
 
 
+def list_first(names: Sequence[str], most: int = 5) -> str:
+    """Return names as a line lists them: the first few."""
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+
+
 def suggest_name(name: str, known: Iterable[str]) -> str:
     """Return what ends an error's line: the known name nearest to an unknown one, if any is near."""
     names = {own.strip().lower(): own.strip() for own in known}

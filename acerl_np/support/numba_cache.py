@@ -29,16 +29,8 @@ from numba.core.ccallback import CFunc
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, compile_result
 
+from acerl_np.support import machine_code
 from acerl_np.support.by_reference import is_referred, mark_references, refer
-from acerl_np.support.machine_code import (
-    NOT_KEPT,
-    NOT_READ,
-    cache_folder,
-    drop_unused,
-    note_compiling,
-    source_stamp,
-    warn_once,
-)
 
 Function = Callable[..., Any]
 
@@ -52,10 +44,10 @@ class _Locator(_CacheLocator):
         self._py_file = py_file  # numba names it where code cannot be kept
 
     def get_cache_path(self) -> str:
-        return str(cache_folder(self._module))
+        return str(machine_code.cache_folder(self._module))
 
     def get_source_stamp(self) -> str:
-        return source_stamp(self._module)
+        return machine_code.source_stamp(self._module)
 
     def get_disambiguator(self) -> str:
         return self._name
@@ -150,7 +142,7 @@ class _KernelCache(FunctionCache):
     def __init__(self, function: Function, contents: type[_Contents]) -> None:
         self._impl_class = contents
         super().__init__(function)
-        folder = cache_folder(function.__module__)
+        folder = machine_code.cache_folder(function.__module__)
         if self.cache_path != str(folder):  # and with it another stamp
             raise RuntimeError(f"machine code would go to {self.cache_path}")
         if folder is None:
@@ -164,20 +156,20 @@ class _KernelCache(FunctionCache):
                 found = None
         except Exception as error:  # of files as of numba: compiling anew is always right
             found = None
-            warn_once(NOT_READ, error)
+            machine_code.warn_once(machine_code.NOT_READ, error)
             # A damaged file would be met again by whoever comes next.
             with contextlib.suppress(Exception):
                 self.flush()
         if found is None and self.is_announced:
-            note_compiling()
+            machine_code.note_compiling()
         return found
 
     def save_overload(self, *arguments: Any) -> None:
         try:
             super().save_overload(*arguments)
         except Exception as error:  # such as a full disk
-            warn_once(NOT_KEPT, error)
-        drop_unused()
+            machine_code.warn_once(machine_code.NOT_KEPT, error)
+        machine_code.drop_unused()
 
 
 class _NamedCache(_KernelCache):

@@ -16,9 +16,8 @@ from acerl_np.policies import index
 from acerl_np.policies.network import Initialisation
 from acerl_np.problem.goal import MAX_CLASSES, SHIFT, Goal, ObjectiveField, OwnMeasure
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.interface import PAPER_RULES, RULE_NAMES, SlotKind
 from acerl_np.problem.layout import CHANGES, MAX_CHANGES, Commitment
-from acerl_np.problem.rules import PAPER_RULES, RULE_NAMES
-from acerl_np.problem.slots import SlotKind
 from acerl_np.problem.tables import MAX_HORIZON
 from acerl_np.support.errors import ConfigError, PolicyError, make_printable
 from acerl_np.support.fields import Field, refuse

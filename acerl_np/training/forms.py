@@ -17,23 +17,12 @@ from acerl_np.kernels.network import count_parameters, make_network
 from acerl_np.kernels.random import ACTION
 from acerl_np.kernels.state import Outcome, Problem, join_outcomes
 from acerl_np.kernels.update import Noise
-from acerl_np.policies.index import (
-    CHARGING,
-    NAMES,
-    IndexPolicy,
-    build_index,
-    check_features,
-    move_thresholds,
-    seat_index,
-    start_weights,
-)
+from acerl_np.policies import index
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
+from acerl_np.problem import interface
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, refuse_chains
-from acerl_np.problem.rules import PAPER_RULES, number_rules
-from acerl_np.problem.scaling import find_scaling
-from acerl_np.problem.slots import SlotKind, Slots, find_slots
 from acerl_np.problem.tables import build_problem, count_actions, count_features, set_commitment
 from acerl_np.simulation.arena import play_list, play_members
 from acerl_np.support.errors import InputError
@@ -69,7 +58,7 @@ class Form(ABC):
         """Let a range of members play their records (Algorithm 1, lines 8 and 10): K entries of each."""
 
     @abstractmethod
-    def make_policy(self, theta: np.ndarray) -> Policy | IndexPolicy:
+    def make_policy(self, theta: np.ndarray) -> Policy | index.IndexPolicy:
         """Return the policy of these parameters."""
 
 
@@ -79,20 +68,20 @@ def describe_network(
     *,
     biases: bool = True,
     standardise: bool = False,
-    slots: SlotKind = "task",
+    slots: interface.SlotKind = "task",
     goal: Goal = PAPER,
-    rules: tuple[str, ...] = PAPER_RULES,
+    rules: tuple[str, ...] = interface.PAPER_RULES,
 ) -> dict[str, Any]:
     """Return what `Policy` takes beside its parameters, for the floors of these training records."""
     refuse_chains(instances)
-    own = find_slots(slots, instances)
+    own = interface.find_slots(slots, instances)
     sizes = [instance.layout.task_slots for instance in instances]
     fleets = [len(instance.layout.vehicles) for instance in instances]
     return {
         "hidden": tuple(hidden),
         "task_slots": max(len(own.ids), *sizes),
         "n_vehicles": max(fleets),
-        "scaling": find_scaling(instances),
+        "scaling": interface.find_scaling(instances),
         "smallest": (min(sizes), min(fleets)),
         "has_biases": biases,
         "standardises": standardise,
@@ -123,7 +112,7 @@ class NetworkForm(Form):
             goal=config.goal,
             rules=config.rules,
         )
-        slots = Slots(shape["slots"], shape["task_ids"])
+        slots = interface.Slots(shape["slots"], shape["task_ids"])
         self.problem = build_problem(
             instances,
             scaling=shape["scaling"],
@@ -158,7 +147,7 @@ class NetworkForm(Form):
         """Let a range of members play their records."""
         theta, sigma = state
         own = dealt.problem, self.network, theta, sigma, noise, dealt.rows, self.workers
-        rules = number_rules(self.config.rules)
+        rules = interface.number_rules(self.config.rules)
         return play_members(*own, members=members, tile=self.tile, rules=rules)
 
     def make_policy(self, theta: np.ndarray) -> Policy:
@@ -172,7 +161,7 @@ class IndexForm(Form):
     def __init__(self, instances: Sequence[Instance], config: Config, workers: Workers) -> None:
         self.workers = workers
         self.problem = build_problem(instances, horizon=config.horizon, goal=config.goal)
-        self.features = check_features(config.features or NAMES)
+        self.features = index.check_features(config.features or index.NAMES)
         self.n_parameters = len(self.features)
         self.how: dict[str, Any] = {"planned_breakdowns": config.planned_breakdowns}
         if config.commitment == "pickup":
@@ -182,7 +171,7 @@ class IndexForm(Form):
 
     def start(self, seed: int) -> np.ndarray:
         """Return the first parameters, ndarray(float64, (n_parameters,))."""
-        return start_weights(self.features)
+        return index.start_weights(self.features)
 
     def describe(
         self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
@@ -200,22 +189,22 @@ class IndexForm(Form):
         keys = np.empty((each, 4), np.uint32)
         # All members of a record meet the same random breakdowns.
         derive_keys(noise.seed, ACTION, noise.generation, 0, keys)
-        index = build_index(state[0], self.features, self.how["planned_breakdowns"])
-        make = seat_index(index, self.features, dealt.problem, True)
+        functions = index.build_index(state[0], self.features, self.how["planned_breakdowns"])
+        make = index.seat_index(functions, self.features, dealt.problem, True)
         rows = dealt.rows[first:last]
-        if not {*CHARGING} & {*self.features}:
+        if not {*index.CHARGING} & {*self.features}:
             every, own = np.tile(keys, (n, 1)), np.repeat(np.arange(n), each)
             return play_list(dealt.problem, make, rows.ravel(), every, self.workers, rows=own)
         parts = []
         for k, theta in enumerate(state[0]):  # each member has batteries of its own
-            problem = move_thresholds(dealt.problem, theta, self.features)
+            problem = index.move_thresholds(dealt.problem, theta, self.features)
             own = np.full(each, k)
             parts.append(play_list(problem, make, rows[k], keys, self.workers, rows=own))
         return join_outcomes(parts)
 
-    def make_policy(self, theta: np.ndarray) -> IndexPolicy:
+    def make_policy(self, theta: np.ndarray) -> index.IndexPolicy:
         """Return the policy of these parameters."""
-        return IndexPolicy(theta, features=self.features, **self.how, origin=self.origin)
+        return index.IndexPolicy(theta, features=self.features, **self.how, origin=self.origin)
 
 
 def make_form(

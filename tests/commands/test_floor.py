@@ -13,7 +13,7 @@ from worlds import make_task
 
 import acerl_np
 from acerl_np.commands.floor import HEIGHT, MARK, WIDTH, draw_text
-from acerl_np.problem.layout import Site
+from acerl_np.problem.parts import Site
 from acerl_np.problem.servable import find_no_return, find_unreachable
 
 DATA = Path(__file__).parents[1] / "data"

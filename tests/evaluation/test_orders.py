@@ -30,7 +30,7 @@ from acerl_np.policies.static_search import find_static
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.goal import MEASURES, PAPER, Goal
 from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
-from acerl_np.problem.rules import TASK_RULES
+from acerl_np.problem.interface import TASK_RULES
 
 JIT = not numba.config.DISABLE_JIT
 needs_jit = pytest.mark.skipif(not JIT, reason="many thousands of orders")

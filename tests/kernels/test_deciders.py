@@ -28,7 +28,7 @@ from acerl_np.kernels.yardsticks import NO_PAIR
 from acerl_np.policies.index import NAMES, build_index
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.rules import RULES, YARDSTICKS
-from acerl_np.problem.rules import number_rules
+from acerl_np.problem.interface import number_rules
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
 from acerl_np.support.workers import Workers

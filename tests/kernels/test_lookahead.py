@@ -24,7 +24,7 @@ from acerl_np.kernels.random import derive_key
 from acerl_np.policies.lookahead import find_same, move_record
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.goal import Goal
-from acerl_np.problem.layout import RandomBreakdowns
+from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.training.forms import describe_network
 
 JIT = not numba.config.DISABLE_JIT

@@ -19,7 +19,7 @@ from acerl_np import (
 )
 from acerl_np.live import events as E
 from acerl_np.live.board import FIRST_ROOM
-from acerl_np.problem.perturb import perturb
+from acerl_np.problem.generate import perturb
 
 JIT = not numba.config.DISABLE_JIT
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)

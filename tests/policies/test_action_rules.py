@@ -14,7 +14,7 @@ from acerl_np import ACERL, Config, Lookahead, Policy, PolicyError, Simulator, e
 from acerl_np.kernels.state import EPISODE_N_DECISIONS
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import initial_parameters
-from acerl_np.problem.rules import PAPER_RULES
+from acerl_np.problem.interface import PAPER_RULES
 
 RULES = ("LWT", "AHP", "EDD")
 SMALL = {"rules": RULES, "hidden": (4,), "population": 2, "generations": 2, "curve_every": 0}

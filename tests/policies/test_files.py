@@ -18,8 +18,8 @@ from acerl_np import Dispatcher, Layout, Policy, PolicyError, evaluate_policy, l
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.index import NAMES
 from acerl_np.policies.origin import Origin, pack_origin
-from acerl_np.problem.layout import Breakdown, Edge, Site, Vehicle
 from acerl_np.problem.packing import pack_instances, pack_json, unpack_instances
+from acerl_np.problem.parts import Breakdown, Edge, Site, Vehicle
 
 JIT = not numba.config.DISABLE_JIT
 needs_jit = pytest.mark.skipif(not JIT, reason="whole episodes")

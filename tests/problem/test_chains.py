@@ -20,13 +20,13 @@ from acerl_np import (
     load_suite,
 )
 from acerl_np.problem.bundled import bundled_instances
-from acerl_np.problem.chains import count_before, find_roots
 from acerl_np.problem.demand import draw_shift
 from acerl_np.problem.export import Export
 from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 from acerl_np.problem.packing import pack_instances, unpack_instances
 from acerl_np.problem.records import examine_record, write_record
 from acerl_np.problem.servable import check_record
+from acerl_np.problem.task_rows import count_before, find_roots
 
 FLOOR = {
     "format": 1,

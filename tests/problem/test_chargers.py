@@ -16,10 +16,10 @@ from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.hindsight import check_future
 from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.evaluation.whatif import deal_slots, resize_fleet
-from acerl_np.problem.energy import measure_charging, measure_needs
 from acerl_np.problem.goal import Goal
+from acerl_np.problem.instance import measure_needs
 from acerl_np.problem.parts import Battery
-from acerl_np.problem.servable import check_record, measure_load
+from acerl_np.problem.servable import check_record, measure_charging, measure_load
 from acerl_np.support.errors import InputError, LayoutError, RecordError
 
 RATES = {"idle": 1, "empty": 3, "loaded": 7, "charge": 10}

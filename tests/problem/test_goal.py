@@ -14,7 +14,7 @@ import acerl_np
 from acerl_np import ACERL, Config, ConfigError, Instance, fit_static, load_instance
 from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.problem.goal import MEASURES, PAPER, SHIFT, Goal, read_objective, write_objective
-from acerl_np.problem.rules import PAPER_RULES
+from acerl_np.problem.interface import PAPER_RULES
 from acerl_np.rivals import RivalTrainer
 
 WEIGHTS = st.one_of(st.just(1.0), st.integers(1, 10**6).map(lambda k: k / 1000))

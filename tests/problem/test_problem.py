@@ -29,8 +29,8 @@ from acerl_np import (
     load_suite,
 )
 from acerl_np.problem import task_rows
-from acerl_np.problem.layout import Breakdown
-from acerl_np.problem.scaling import find_scaling, scaling_of
+from acerl_np.problem.interface import find_scaling, scaling_of
+from acerl_np.problem.parts import Breakdown
 from acerl_np.problem.tables import build_problem
 
 SCALING = {

@@ -37,10 +37,8 @@ from acerl_np import (
 from acerl_np.kernels.observation import allocate_view, write_view
 from acerl_np.kernels.state import EPISODE_POOL_SIZE, RECORD_SLOT
 from acerl_np.policies.agent_pair import AgentPair
+from acerl_np.problem.interface import assign_slots, find_scaling, find_slots, number_rules
 from acerl_np.problem.records import write_record
-from acerl_np.problem.rules import number_rules
-from acerl_np.problem.scaling import find_scaling
-from acerl_np.problem.slots import assign_slots, find_slots
 from acerl_np.support.files import read_arrays, write_arrays
 
 SMALL = Config(generations=2, population=8, hidden=(8,), noise_std=0.5)

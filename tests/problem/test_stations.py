@@ -18,8 +18,8 @@ import acerl_np
 from acerl_np.problem.generate import find_task_places, generate_record
 from acerl_np.problem.importers.lif import import_lif
 from acerl_np.problem.importers.opentcs import import_opentcs
+from acerl_np.problem.layout import find_ends, find_sites, find_stations, find_type
 from acerl_np.problem.packing import pack_instances, unpack_instances
-from acerl_np.problem.stations import find_ends, find_sites, find_stations, find_type
 from acerl_np.support.errors import EventError, InputError, LayoutError, RecordError
 
 DATA = Path(__file__).parents[1] / "data"

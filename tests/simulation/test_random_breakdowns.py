@@ -36,11 +36,10 @@ from acerl_np.kernels.update import Noise
 from acerl_np.policies import static_search
 from acerl_np.policies.static import fit_static
 from acerl_np.policies.static_search import PositionPlan, find_static
-from acerl_np.problem.breakdown_limits import MAX_CYCLES, RANDOM_HORIZON, find_last_tick
-from acerl_np.problem.layout import RandomBreakdowns
+from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.problem.records import write_record
 from acerl_np.problem.servable import measure_load
-from acerl_np.problem.tables import build_problem
+from acerl_np.problem.tables import MAX_CYCLES, RANDOM_HORIZON, build_problem, find_last_tick
 from acerl_np.simulation.arena import play_members, stream_keys
 from acerl_np.support.workers import Workers
 

@@ -28,7 +28,7 @@ from acerl_np.kernels.state import (
     allocate_state,
     copy_row,
 )
-from acerl_np.problem.scaling import find_scaling
+from acerl_np.problem.interface import find_scaling
 
 # Random floors, fleets and tasks
 

@@ -20,8 +20,7 @@ from acerl_np.kernels.network import make_network
 from acerl_np.kernels.random import CURVE
 from acerl_np.kernels.update import Noise
 from acerl_np.policies.network import initial_parameters
-from acerl_np.problem.scaling import find_scaling
-from acerl_np.problem.slots import find_slots
+from acerl_np.problem.interface import find_scaling, find_slots
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_members, stream_keys
 from acerl_np.support.workers import Workers

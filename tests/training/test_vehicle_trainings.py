@@ -14,8 +14,8 @@ from acerl_np.evaluation.verdict import judge
 from acerl_np.kernels import state as S
 from acerl_np.policies.index import CHARGING, ENERGY, NAMES, RECALLING, WAITING, move_thresholds
 from acerl_np.problem.instance import commit_instances
-from acerl_np.problem.layout import Battery, Charger
-from acerl_np.problem.scaling import find_scaling
+from acerl_np.problem.interface import find_scaling
+from acerl_np.problem.parts import Battery, Charger
 from acerl_np.problem.tables import build_problem
 from acerl_np.support.errors import ConfigError, InputError, PolicyError
 

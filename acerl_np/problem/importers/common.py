@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from acerl_np.problem.fields import parse_number
 from acerl_np.problem.json_tree import is_name, refuse, shorten
+from acerl_np.problem.layout import CHARGER, STATION
 from acerl_np.problem.limits import MAX_EDGES, MAX_NAME, MAX_NUMBER, MAX_SITES
 from acerl_np.problem.routes import MAX_SITES_WITH_ZERO_EDGES
-from acerl_np.problem.stations import CHARGER, STATION
-from acerl_np.support.errors import LayoutError
+from acerl_np.support.errors import LayoutError, list_first
 
 SHORTEST = 1e-3
 """Metres that an edge of no length gets on a floor too large for such edges."""
@@ -287,11 +287,6 @@ def find_class(names: Sequence[str]) -> list[str]:
     stems = [name.rstrip("0123456789").rstrip(" .:_#/-") for name in names]
     several = Counter(stems)
     return [stem if several[stem] > 1 else "" for stem in stems]
-
-
-def list_first(names: Sequence[str], most: int = 5) -> str:
-    """Return names as a line lists them: the first few."""
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
 
 
 def _clip(text: str) -> str:

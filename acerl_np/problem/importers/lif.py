@@ -12,9 +12,9 @@ import numpy as np
 
 from acerl_np.problem.importers import common
 from acerl_np.problem.json_tree import parse_json, refuse, shorten
+from acerl_np.problem.layout import CHARGER
 from acerl_np.problem.limits import LIFT_LENGTH, MIN_SPEED
-from acerl_np.problem.stations import CHARGER
-from acerl_np.support.errors import LayoutError, make_printable
+from acerl_np.support.errors import LayoutError, list_first, make_printable
 
 MAX_DEGREE = 20
 MAX_CONTROL_POINTS = 10_000
@@ -313,7 +313,7 @@ def _read_stations(
     chargers = [item.id for item in draft.stations if item.kind == CHARGER]
     if chargers:
         said = "LIF has neither levels of energy nor rates of use (--battery)"
-        named = f"{len(chargers)} ({common.list_first(chargers)})"
+        named = f"{len(chargers)} ({list_first(chargers)})"
         draft.warnings.add("chargers", f"chargers: {named} kept as sites; {said}")
 
 

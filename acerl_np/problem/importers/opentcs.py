@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 
 from acerl_np.problem.importers import common
 from acerl_np.problem.json_tree import refuse, shorten
+from acerl_np.problem.layout import CHARGER, PARKING
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
-from acerl_np.problem.stations import CHARGER, PARKING
-from acerl_np.support.errors import LayoutError
+from acerl_np.support.errors import LayoutError, list_first
 
 MAX_ELEMENTS = 1_000_000
 MAX_DEPTH = 50
@@ -288,7 +288,7 @@ def _count_named(items: list[_Element]) -> str:
 
 def _count(names: list[str]) -> str:
     """Return "2 (A, B)"."""
-    return f"{len(names)} ({common.list_first(names)})"
+    return f"{len(names)} ({list_first(names)})"
 
 
 def _read_battery(draft: common.Draft, item: _Element, given: Mapping[str, int]) -> dict[str, int]:
