@@ -26,7 +26,6 @@ from acerl_np.support.files import is_stream, path_exists
 
 if TYPE_CHECKING:
     from acerl_np.problem.assignments import Assignments
-    from acerl_np.problem.export import Export
     from acerl_np.problem.instance import Instance
 
 
@@ -78,18 +77,6 @@ def list_faults(warning: RecordWarning) -> str:
     return "\n  ".join(map(make_printable, [f"{warning.path}: {shown}:", *lines]))
 
 
-def read_export(arguments: argparse.Namespace) -> Export:
-    """Return how the records are written that the arguments name: by --mapping, and the options beside it."""
-    from acerl_np.problem.export import parse_columns, read_mapping
-
-    export = read_mapping(arguments.mapping)
-    names = vars(export).keys() - {"columns", "sites"}
-    given = {x: getattr(arguments, x) for x in names if getattr(arguments, x) is not None}
-    if arguments.columns:
-        given["columns"] = {**export.columns, **parse_columns(arguments.columns)}
-    return replace(export, **given)
-
-
 def vary_breakdowns(instances: list[Instance], text: str | None) -> list[Instance]:
     """Return the instances with the breakdowns that --random-breakdowns asks for; None is for their own."""
     from acerl_np.problem.parts import RandomBreakdowns
@@ -124,6 +111,7 @@ def load_instances(
     ignored goes to the list `ignored`, if there is one, as `report_ignored` says.
     """
     from acerl_np.problem.bundled import load_layout, load_records, load_suite
+    from acerl_np.problem.export import read_mapping
 
     tasks, suite, breakdowns = arguments.tasks, arguments.suite, arguments.breakdowns
     random = getattr(arguments, "random_breakdowns", None)
@@ -141,7 +129,7 @@ def load_instances(
         return vary_commitment(vary_breakdowns(found, random), arguments)
     if suite is not None:
         raise InputError(f"--suite: read '{suite}' besides task records; expected one of the two")
-    export = read_export(arguments)
+    export = read_mapping(arguments.mapping)
     with report_ignored(ignored):
         layout = None if arguments.layout is None else load_layout(arguments.layout)
         how = {"layout": layout, "breakdowns": breakdowns, "mapping": export}
@@ -230,7 +218,8 @@ def load_episode(arguments: argparse.Namespace) -> tuple[list[str], Instance]:
     found = load_instances(argparse.Namespace(**data))
     if len(found) > 1:
         raise InputError(
-            f"{name}: {len(found)} records by --split; expected one (acerl-np records convert writes them)"
+            f"{name}: {len(found)} records by the mapping's split; expected one (acerl-np records convert "
+            "writes them)"
         )
     return policies, found[0]
 
@@ -240,12 +229,13 @@ def read_past(
 ) -> list[Assignments]:
     """Return the past assignments of each record."""
     from acerl_np.problem.assignments import read_assignments
+    from acerl_np.problem.export import read_mapping
 
     if len(paths) != len(instances):
         raise InputError(
             f"--past: read {len(paths)} files for {len(instances)} records; expected one each"
         )
-    export = read_export(arguments)
+    export = read_mapping(arguments.mapping)
     with report_ignored():
         return [
             read_assignments(path, instance, export)

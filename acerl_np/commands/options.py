@@ -56,9 +56,14 @@ class CommandOption:
     required: bool = False
 
     @property
+    def name(self) -> str:
+        """Its name in the shell."""
+        return self.usage.split()[0]
+
+    @property
     def key(self) -> str:
         """Its name in files, and of the value."""
-        return self.usage.split()[0].removeprefix("--").replace("-", "_")
+        return self.name.removeprefix("--").replace("-", "_")
 
     @property
     def nargs(self) -> str | int | None:
@@ -132,9 +137,8 @@ class CommandOption:
         else:
             words |= {"type": self.read, "nargs": self.nargs, "metavar": self.metavar}
             words["choices"] = self.choices or None
-        name = self.usage.split()[0]
-        if name.startswith("--"):
-            parser.add_argument(name, required=self.required, **words)
+        if self.name.startswith("--"):
+            parser.add_argument(self.name, required=self.required, **words)
         else:
             parser.add_argument(self.key, **words)
 
@@ -230,13 +234,13 @@ RANDOM_BREAKDOWNS = CommandOption(
     "every vehicle also breaks down at random: mean seconds between failures and to repair, such as "
     "3600,300; 'none': no random breakdowns (default: as the layout says)",
 )
+MAPPING = CommandOption(
+    "--mapping FILE.toml",
+    "how another system wrote the records: columns, dates, sites and so on, as 'records convert "
+    "--write-mapping' writes it",
+    read_name,
+)
 EXPORT = (
-    CommandOption(
-        "--mapping FILE.toml",
-        "how another system wrote the records, as 'records convert --write-mapping' writes it: columns, "
-        "sites and the options below; options beside it win",
-        read_name,
-    ),
     CommandOption(
         "--columns KNOWN=COLUMN,...",
         "what the records call their columns, such as task=TA-Nr,pickup=Von,arrival_time=Datum+Uhrzeit; "
@@ -282,9 +286,9 @@ EXPORT = (
         "1970; asked for where --split needs it",
     ),
 )
-"""How records are written that another system exported."""
+"""What a mapping holds, of `records convert` and `records check` alone; they win over --mapping."""
 
-READING = (LAYOUT, BREAKDOWNS, *EXPORT)
+READING = (LAYOUT, BREAKDOWNS, MAPPING)
 """What records are read with."""
 
 ONE_FLOOR = LAYOUT.but(

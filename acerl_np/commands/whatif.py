@@ -141,7 +141,7 @@ def run(arguments: argparse.Namespace) -> None:
     knobs = {option.key: getattr(arguments, option.key) for option in VALUES}
     knobs = {name: values for name, values in knobs.items() if values is not None}
     if not knobs:
-        options = ", ".join(option.usage.split()[0] for option in VALUES)
+        options = ", ".join(option.name for option in VALUES)
         raise InputError(f"nothing is to be another; expected some of {options}")
     if arguments.picture is not None:
         check_form(arguments.picture)

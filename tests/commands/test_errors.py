@@ -137,7 +137,10 @@ RECORDS = {
     "records replay DMH-01 --past none.csv": "none.csv: expected a file, found nothing",
     "records replay --audit none.jsonl": "--layout: missing",
     "records replay --audit none.jsonl --layout dmh": "none.jsonl: expected a file",
-    "records replay --audit none.jsonl --layout dmh --due 9": "--due: given with",
+    "records replay --audit none.jsonl --layout dmh --mapping x.toml": "--mapping: given with",
+    "records replay week.csv --past past.csv --due 9": "--due: an option of records convert; expected "
+    "--mapping FILE, which 'acerl-np records convert IN --out OUT --write-mapping FILE --due SECONDS' writes",
+    "floor check dmh week.csv --skip-bad": "--skip-bad: an option of records convert; expected --mapping",
     "records replay past.csv --audit none.jsonl --layout dmh": "read 1 files and --audit",
     "records replay": "read 0 files; expected assignments or --audit LOG",
     "records replay --past none.csv": "--past: read 1 files of assignments for 0 records",
@@ -283,7 +286,10 @@ everywhere = {
 WRONG = {
     **{"general": GENERAL, "random": RANDOM, "seeds": SEEDS, "rivals": RIVALS, "records": RECORDS},
     **{"floor": FLOOR, "replay": REPLAY, "everywhere": everywhere},
-    "export": {f"floor check layout.json exported.csv {words}": EXPORT[words] for words in EXPORT},
+    "export": {
+        f"records check exported.csv --layout layout.json {words}": EXPORT[words]
+        for words in EXPORT
+    },
     "whatif": {f"whatif {words}": WHATIF[words] for words in WHATIF},
     "battery": {f"{FLEET} {words}": BATTERY[words] for words in BATTERY},
     "lookahead": {f"evaluate {words} {JUDGED}": LOOKAHEAD[words] for words in LOOKAHEAD},
