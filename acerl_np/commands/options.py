@@ -208,7 +208,7 @@ def read_name(text: object) -> object:
 
 TASKS = CommandOption(
     "tasks TASKS*",
-    "task records (CSV; '-' for the standard input) or bundled instances such as DMH-01",
+    "task records (CSV; '-' for the standard input), bundled instances such as DMH-01, or suites",
     default=[],
 )
 SUITE = CommandOption("--suite", "a bundled suite such as dmh-test")
@@ -319,8 +319,8 @@ BEHIND = TASKS.but(help="records to play (default: the training records in the f
 NAMES = (
     CommandOption(
         "names NAME+",
-        "policies: policy.npz or a name; behind them task records: CSV files ('-' for the standard input) "
-        "or bundled instances",
+        "policies: policy.npz or a name; behind them task records: CSV files ('-' for the standard input), "
+        "bundled instances or suites",
     ),
     SUITE.but(help="a bundled suite (default: dmh-train)"),
 )

@@ -413,9 +413,6 @@ def replay(arguments: argparse.Namespace) -> None:
       acerl-np records replay --audit day.jsonl --layout floor.json
       acerl-np evaluate EDD STD week1.csv --past assignments.csv --layout floor.json
     """
-    from acerl_np.problem.assignments import read_assignments
-    from acerl_np.problem.bundled import load_instance
-    from acerl_np.problem.export import read_mapping
     from acerl_np.simulation.replay import replay_assignments, write_schedule
 
     paths, names = arguments.past or [], arguments.names
@@ -433,13 +430,9 @@ def replay(arguments: argparse.Namespace) -> None:
             f"--schedule-csv: given with {len(paths)} files of assignments; expected one"
         )
     declare_outputs(arguments, [arguments.schedule_csv])
-    export = read_mapping(arguments.mapping)
-    with inputs.report_ignored():
-        for path, name in zip(paths, names, strict=True):
-            read = {"layout": arguments.layout, "breakdowns": arguments.breakdowns}
-            instance = load_instance(name, **read, mapping=export)
-            [instance] = inputs.vary_breakdowns([instance], "none")
-            pairs.append(read_assignments(path, instance, export))
+    if names:
+        records = inputs.vary_breakdowns(inputs.load_instances(arguments, tasks=names), "none")
+        pairs += inputs.read_past(arguments, paths, records)
     played = [replay_assignments(assignments) for assignments in pairs]
     if arguments.schedule_csv is not None:
         write_schedule(arguments.schedule_csv, played[0])

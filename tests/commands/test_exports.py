@@ -105,7 +105,6 @@ def test_ignored_columns_of_many_files_are_one_line(folder, run):
     assert "past.csv: columns ignored: x\n" in err
 
 
-FORMAT = "--date-format '%d.%m.%Y %H:%M'"
 DATED = [
     "Task;Pickup;Delivery;Arrival Time;Expiry Time;Order",
     "t1;B;C;06.05.2024 07:30;06.05.2024 07:40;4711",
@@ -137,7 +136,7 @@ def test_the_date_format_is_in_a_mapping_of_every_command(folder, run):
 
 def test_convert_shows_what_was_understood(folder, run):
     (folder / "dated.csv").write_text(text_of(DATED), encoding="utf-8-sig")
-    words = f"records convert dated.csv --out new.csv {FORMAT} --format json"
+    words = "records convert dated.csv --out new.csv --date-format '%d.%m.%Y %H:%M' --format json"
     [row] = json.loads(run(words).out)
     assert row == {
         "record": "dated",
