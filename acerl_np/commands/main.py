@@ -44,12 +44,8 @@ MODULES = {
 """Modules that are not called like their commands."""
 
 
-MOVED = {
-    option.name: "--mapping FILE, which 'acerl-np records convert IN --out OUT "
-    f"--write-mapping FILE {option.usage}' writes"
-    for option in EXPORT
-}
-"""What says the same as an option of `records convert` where records are named, but has none of these."""
+MOVED = {option.name: option.usage for option in EXPORT}
+"""Options of `records convert`; where records are named, a mapping says the same."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -66,7 +62,10 @@ class Parser(argparse.ArgumentParser):
             if name[:2] != "--" or name in known:
                 continue
             if name in MOVED and "--mapping" in known:
-                message = f"{name}: an option of records convert; expected {MOVED[name]}"
+                message = (
+                    f"{name}: an option of records convert; expected --mapping FILE, which 'acerl-np records "
+                    f"convert IN --out OUT --write-mapping FILE {MOVED[name]}' writes"
+                )
             elif near := suggest_name(name, shown):
                 message += near if name in message else f"; read {name}{near}"
         line = f"{self.prog}: error: {message} (see {self.prog} --help)"

@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from acerl_np.support.errors import ConfigError, describe
-from acerl_np.support.numbers import MAX_SEED, is_real, is_whole
+from acerl_np.support.fields import MAX_SEED, MOST, NOUNS, UNUSABLE, Field
 from acerl_np.support.report import FORMATS
 from acerl_np.support.workers import MAX_THREADS
 
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
-
-NOUNS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
 def parse_numbers(text: str) -> tuple[float, ...]:
@@ -80,20 +78,14 @@ class CommandOption:
 
     def refuse(self, value: Any) -> str:
         """Return what is wrong with a value; nothing if it is usable."""
-        expected = f"one of {', '.join(self.choices)}" if self.choices else NOUNS.get(self.kind, "")
         if self.kind is list or self.nargs not in (None, "?"):
             usable = isinstance(value, list) and all(isinstance(item, str) for item in value)
-            expected = "a list of texts"
-        elif self.kind in (int, float):
-            usable = (is_whole if self.kind is int else is_real)(value)
-        else:
-            usable = not isinstance(self.kind, type) or isinstance(value, self.kind)
-        if self.range is not None:
-            low, high = self.range
-            usable = usable and low <= value <= high
-            expected += f" from {_show(low)} to {_show(high)}"
-        usable = usable and (not self.choices or value in self.choices)
-        return "" if usable else f"read {describe(value)}; expected {expected}"
+            return "" if usable else f"read {describe(value)}; expected a list of texts"
+        if self.kind not in NOUNS:
+            return ""
+        field = Field(self.choices or self.kind, *(self.range or (-MOST, MOST)))
+        usable = field.take(value) is not UNUSABLE
+        return "" if usable else f"read {describe(value)}; expected {field.words}"
 
     def check(self, value: object) -> None:
         """Refuse a value from a file that is given and unusable."""

@@ -31,8 +31,6 @@ from acerl_np.support.files import path_exists
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Playing, Trials
     from acerl_np.policies.files import AnyPolicy, BasePolicy
-    from acerl_np.policies.lookahead import Lookahead
-    from acerl_np.problem.assignments import Assignments
     from acerl_np.problem.goal import Goal
     from acerl_np.problem.instance import Instance
     from acerl_np.simulation.trace import Trace
@@ -43,15 +41,10 @@ DEFAULT_FIT = "dmh-train"
 
 
 class Seat(NamedTuple):
-    """Who plays, and the label: a policy, a rule's name, or past assignments, one of each record."""
+    """Who plays, and the label: a policy, a rule's name, or past assignments, a tuple of one a record."""
 
     label: str
     policy: Any
-
-    @property
-    def past(self) -> Sequence[Assignments] | None:
-        """The past assignments, if it is these that are played."""
-        return self.policy if isinstance(self.policy, tuple) else None
 
 
 class Named(NamedTuple):
@@ -113,14 +106,12 @@ class Plan:
 
         how: dict[str, Any] = {"trial": trial, "label": seat.label, "objective": self.playing.goal}
         how |= {"seed": self.playing.seed, "horizon": self.playing.horizon}
-        if seat.past is not None:
-            return trace_past(seat.past[i], **how)
+        if isinstance(seat.policy, tuple):
+            return trace_past(seat.policy[i], **how)
         return trace_policy(seat.policy, self.records[i], greedy=self.playing.greedy, **how)
 
 
-def play_quietly(
-    policy: AnyPolicy | Lookahead | str, instances: Sequence[Instance], playing: Playing
-) -> Trials:
+def play_quietly(policy: Any, instances: Sequence[Instance], playing: Playing) -> Trials:
     """Return the trials of a policy; that it was trained elsewhere was said by `check_fit`."""
     from acerl_np.evaluation.trials import play_policy
 

@@ -421,18 +421,14 @@ def replay(arguments: argparse.Namespace) -> None:
         found = f"{len(given)} files" + ("" if arguments.audit is None else " and --audit")
         raise InputError(f"ASSIGNMENTS.csv: read {found}; expected assignments or --audit LOG")
     pairs = [] if arguments.audit is None else [_read_log(arguments)]
-    if len(paths) != len(names):
-        raise InputError(
-            f"--past: read {len(paths)} files of assignments for {len(names)} records; expected one each"
-        )
     if arguments.schedule_csv is not None and len(paths) > 1:
         raise InputError(
             f"--schedule-csv: given with {len(paths)} files of assignments; expected one"
         )
     declare_outputs(arguments, [arguments.schedule_csv])
-    if names:
-        records = inputs.vary_breakdowns(inputs.load_instances(arguments, tasks=names), "none")
-        pairs += inputs.read_past(arguments, paths, records)
+    if given and arguments.audit is None:
+        records = inputs.load_instances(arguments, tasks=names) if names else []
+        pairs += inputs.read_past(arguments, paths, inputs.vary_breakdowns(records, "none"))
     played = [replay_assignments(assignments) for assignments in pairs]
     if arguments.schedule_csv is not None:
         write_schedule(arguments.schedule_csv, played[0])

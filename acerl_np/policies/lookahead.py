@@ -29,7 +29,7 @@ from acerl_np.problem.slots import POOL, find_slots
 from acerl_np.problem.tables import allocate_variants, build_problem, empty_problem
 from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
 from acerl_np.support.fields import Field
-from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
+from acerl_np.support.numbers import Whole, check_seed
 
 if TYPE_CHECKING:
     from acerl_np.policies.origin import Origin
@@ -40,8 +40,8 @@ Weights = Literal["match", "even"]
 Base = Policy | IndexPolicy | StaticPlan | RulePolicy | OwnRule
 
 MAX_FUTURES = 100_000
-MAX_BASES = 64
-MAX_CANDIDATES = 1_000
+FUTURES, BASES, CANDIDATES = Field(int, 0, MAX_FUTURES), Field(int, 1, 64), Field(int, 1, 1_000)
+WEIGHTS, FACTOR = Field(get_args(Weights)), Field(float, 0.0, 1e9)
 
 OPTIONS = (
     "futures", "seed", "weights", "bases", "candidates", "penalty", "margin", "horizon",
@@ -154,36 +154,21 @@ class Lookahead(BasePolicy):
                     f"lookahead: {name} has no records of its own; expected history= (--history RECORDS)"
                 )
             history = kept
-        for name, value, least, most in (
-            ("futures", futures, 0, MAX_FUTURES),
-            ("bases", bases, 1, MAX_BASES),
-            ("candidates", candidates, 1, MAX_CANDIDATES),
-        ):
-            if not is_whole(value) or not least <= value <= most:
-                raise InputError(
-                    f"{name}: read {describe(value)}; expected a whole number from {least} to {most:,}"
-                )
+        self.futures = FUTURES.read("futures", futures, InputError)
+        self.bases = BASES.read("bases", bases, InputError)
+        self.candidates = CANDIDATES.read("candidates", candidates, InputError)
         self.history = tuple(list_instances(history)) if futures else ()
         self._moved: tuple[Layout, list[Instance]] | None = None
         if futures and not self.history:
             raise InputError("history: no records; expected at least one")
-        if weights not in get_args(Weights):
-            raise InputError(
-                f"weights: read {describe(weights)}; expected one of {', '.join(get_args(Weights))}"
-            )
-        for name, real in (("penalty", penalty), ("margin", margin)):
-            if not is_real(real) or not 0.0 <= real <= 1e9:
-                raise InputError(
-                    f"{name}: read {describe(real)}; expected a number from 0 to 1e+09"
-                )
+        self.weights: Weights = WEIGHTS.read("weights", weights, InputError)
+        self.penalty = FACTOR.read("penalty", penalty, InputError)
+        self.margin = FACTOR.read("margin", margin, InputError)
         if bases > 1 and not isinstance(policy, IndexPolicy):
             raise PolicyError(f"bases: read {bases}; expected 1, or an index policy as the base")
-        self.futures, self.bases, self.candidates = int(futures), int(bases), int(candidates)
-        self.weights = weights
         self.seed = check_seed(seed)
         self.goal = find_goal(objective, cost_limit)
         self.goal.refuse_own("a lookahead", PolicyError)
-        self.penalty, self.margin = float(penalty), float(margin)
         self.horizon = HORIZON.read("horizon", horizon, InputError)
 
     @property
