@@ -76,12 +76,15 @@ def test_help_of_everything_names_its_defaults(run):
 
 def test_evaluate_compares_policies_and_writes_every_trial(empty, run):
     config = acerl_np.Config(generations=0, hidden=(2,))
-    acerl_np.ACERL([acerl_np.load_instance("DMH-01")], config).policy.save(
-        "best.csv"
-    )  # what a file holds tells
+    acerl_np.ACERL([acerl_np.load_instance("DMH-01")], config).policy.save("best.csv")
     words = "evaluate best.csv edd Static DMH-01 DMH-02 --trials 3 --format"
     rows = read_rows(run(f"{words} csv --trials-csv all.csv").out)
-    labels = ["best.csv", "EDD", "Static (fitted on dmh-train)", "hindsight"]
+    labels = [
+        "best.csv",
+        "EDD",
+        "Static (fitted on dmh-train)",
+        "hindsight",
+    ]  # what a file holds tells
     cells = {(row["policy"], row["record"]): row for row in rows}
     assert list(cells) == [(x, record) for x in labels for record in ("DMH-01", "DMH-02", "mean")]
     second = acerl_np.load_instance("DMH-02")

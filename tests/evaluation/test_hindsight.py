@@ -331,7 +331,6 @@ DAMAGED = {
     '{"format": 1, "references": ["a"]}': 'references[0]: read "a"; expected an object',
     reference_file(actions=None): "references[0].actions: missing",
     reference_file(actions=[1, 2.5]): "actions[1]: read 2.5; expected a whole number",
-    reference_file(actions=7): "references[0].actions: read 7; expected a list",
     reference_file(content_hash=3): "references[0].content_hash: read 3; expected a non-empty text",
     reference_file(makespan="9"): 'references[0].makespan: read "9"; expected a number',
     reference_file(tardiness=10**400): "references[0].tardiness: read 1000",

@@ -346,7 +346,7 @@ def test_options_out_of_range_are_named():
         ("STD", {"futures": True}, InputError, "futures: read True"),
         ("STD", {"bases": 65}, InputError, "bases: read 65; .* whole number from 1 to 64"),
         ("STD", {"candidates": 0}, InputError, "candidates: read 0; .* from 1 to 1,000"),
-        ("STD", {"weights": "odd"}, InputError, "weights: read odd; .* one of match, even"),
+        ("STD", {"weights": "odd"}, InputError, "weights: read 'odd'; .* one of match, even"),
         ("STD", {"cost_limit": "x"}, ConfigError, "cost_limit: read x; .* a number, or infinity"),
         ("STD", {"objective": "speed"}, ConfigError, "objective: read 'speed'; .* weighted"),
         ("STD", {"horizon": 0.0}, InputError, "horizon: read 0.0; .* above 0, or infinity"),
