@@ -42,13 +42,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.inputs import read_past, take_names
 from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import look_ahead, play_rows, read_goal, read_playing, seat_named
+from acerl_np.commands.players import DEFAULT_FIT, make_plan, sort_names
 from acerl_np.commands.progress import report_unfinished
 from acerl_np.commands.tables import (
     list_standings,
@@ -61,11 +59,9 @@ from acerl_np.commands.teams import open_team
 from acerl_np.support.errors import make_printable
 
 if TYPE_CHECKING:
-    from acerl_np.commands.players import Seat
+    from acerl_np.commands.players import Plan
     from acerl_np.evaluation.references import Reference
-    from acerl_np.evaluation.trials import Playing, Trials
-    from acerl_np.problem.assignments import Assignments
-    from acerl_np.problem.instance import Instance
+    from acerl_np.evaluation.trials import Trials
     from acerl_np.simulation.trace import Trace
 
 OWN = (
@@ -99,43 +95,34 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Evaluate, show and write."""
     from acerl_np.evaluation.margin import compare_trials, measure_margin, play_best_rule
-    from acerl_np.evaluation.past import play_past
     from acerl_np.policies.static import StaticPlan
 
-    names = take_names(arguments)
+    named = sort_names(arguments)
     outputs = [arguments.trials_csv, arguments.tasks_csv, arguments.vehicles_csv]
     declare_outputs(arguments, outputs)
-    rows, instances = seat_named(arguments, names)
-    references = gather_references(arguments, instances)
-    past = [] if arguments.past is None else read_past(arguments, arguments.past, instances)
-    plans = {row.label: row.policy.describe() for row in rows if isinstance(row.policy, StaticPlan)}
-    rows = look_ahead(arguments, rows, instances)
+    plan = make_plan(arguments, named, DEFAULT_FIT)
+    labels, instances, goal = plan.labels, plan.records, plan.playing.goal
+    references = gather_references(arguments.references, plan)
     with open_team(vars(arguments)) as team:
-        playing = read_playing(arguments, team)
-        results, times = play_rows(playing, rows, instances)
-    labels = [row.label for row in rows]
-    if past:
-        labels.append("replay")
-        results.append(play_past(past, playing))
+        results, times = plan.play(team)
     if arguments.trials_csv is not None:
         write_trials(arguments.trials_csv, labels, results)
     tables = arguments.tasks_csv, arguments.vehicles_csv
     if tables != (None, None):
-        write_tables(*tables, trace_all(playing, rows, past, instances, results))
+        write_tables(*tables, trace_all(plan, results))
     comparison = compare_trials(instances, results, references)
+    plans = {label: own.describe() for label, own in plan.seats if isinstance(own, StaticPlan)}
     figures = list_standings(labels, results, comparison, plans)
-    table, below = render_standings(
-        instances, figures, playing.goal, arguments.format, more=arguments.more
-    )
+    table, below = render_standings(instances, figures, goal, arguments.format, more=arguments.more)
     print(table, end="")
-    below += [f"{label}: {plan}" for label, plan in plans.items()]
+    below += [f"{label}: {own}" for label, own in plans.items()]
     if comparison.static is not None:
         fleet = [vehicle.id for vehicle in instances[0].layout.vehicles]
-        plan = comparison.static.plan.describe(fleet)
-        below.append(f"best static plan for these very records: {plan}")
+        own = comparison.static.plan.describe(fleet)
+        below.append(f"best static plan for these very records: {own}")
     below += times
     if comparison.hindsight:
-        best = play_best_rule(instances, read_playing(arguments))
+        best = play_best_rule(instances, plan.playing)
         margin = measure_margin(*best, instances, comparison.hindsight)
         below += [margin.sentence()] if margin.is_little else []
     show_below(arguments.format, below)
@@ -143,49 +130,34 @@ def run(arguments: argparse.Namespace) -> None:
         report_unfinished(label, trials)
 
 
-def trace_all(
-    playing: Playing,
-    rows: Sequence[Seat],
-    past: Sequence[Assignments],
-    instances: Sequence[Instance],
-    results: Sequence[Trials],
-) -> Iterator[tuple[str, int, Trace]]:
+def trace_all(plan: Plan, results: Sequence[Trials]) -> Iterator[tuple[str, int, Trace]]:
     """Play all trials once more and give what happened in them; of equal trials of a record the first."""
     import numpy as np
 
-    from acerl_np.evaluation.tracing import trace_past, trace_policy
     from acerl_np.evaluation.trials import METRICS
 
-    for row, trials in zip_longest(rows, results):
-        for i, instance in enumerate(instances):
+    for seat, trials in zip(plan.seats, results, strict=True):
+        for i in range(len(plan.records)):
             figures = np.array([getattr(trials, name)[i] for name in METRICS])
             first = np.broadcast_to(figures[:, :1], figures.shape)
-            for k in range(1 if np.array_equal(figures, first, equal_nan=True) else playing.trials):
-                how: dict[str, Any] = {"seed": playing.seed, "horizon": playing.horizon}
-                how |= {"trial": k, "objective": playing.goal}
-                if row is None:
-                    yield "replay", k, trace_past(past[i], **how)
-                else:
-                    trace = trace_policy(row.policy, instance, **how, greedy=playing.greedy)
-                    yield row.label, k, trace
+            same = np.array_equal(figures, first, equal_nan=True)
+            for k in range(1 if same else plan.playing.trials):
+                yield seat.label, k, plan.trace(seat, i, k)
 
 
-def gather_references(
-    arguments: argparse.Namespace, instances: Sequence[Instance]
-) -> dict[str, Reference]:
+def gather_references(path: str | None, plan: Plan) -> dict[str, Reference]:
     """Return bundled references and those of --references; say what the latter lack."""
     from acerl_np.evaluation.references import bundled_references, find_known, load_references
 
-    references, goal = dict(bundled_references()), read_goal(arguments)
-    if arguments.references is None:
+    references, goal = dict(bundled_references()), plan.playing.goal
+    if path is None:
         return references
-    own = load_references(arguments.references)
-    references |= {item.content_hash: item for item in own if item.goal == goal}
-    known = find_known(instances, references, goal)
-    for instance, reference in zip(instances, known, strict=True):
+    references |= {item.content_hash: item for item in load_references(path) if item.goal == goal}
+    known = find_known(plan.records, references, goal)
+    for record, reference in zip(plan.records, known, strict=True):
         if reference is None:
             print(
-                f"{make_printable(arguments.references)}: no reference for {instance.name} "
+                f"{make_printable(path)}: no reference for {record.name} "
                 "(other tasks, floor, breakdowns, objective or cost limit)",
                 file=sys.stderr,
             )

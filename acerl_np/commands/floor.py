@@ -26,7 +26,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.inputs import drop_breakdowns, read_export, report_ignored
+from acerl_np.commands.inputs import drop_breakdowns, report_ignored
 from acerl_np.commands.outputs import declare_outputs
 from acerl_np.commands.tables import count
 from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
@@ -287,6 +287,7 @@ def check(arguments: argparse.Namespace) -> None:
     is, what cannot be reached on it, and whether its fleet can keep up with records.
     """
     from acerl_np.problem.bundled import load_layout, load_records
+    from acerl_np.problem.export import read_mapping
     from acerl_np.problem.layout import find_stations, find_type
     from acerl_np.problem.servable import (
         describe_charging,
@@ -305,7 +306,7 @@ def check(arguments: argparse.Namespace) -> None:
     if parts:
         print(f"{layout.name}: {parts}", flush=True)
     with report_ignored():
-        files = {"breakdowns": arguments.breakdowns, "mapping": read_export(arguments)}
+        files = {"breakdowns": arguments.breakdowns, "mapping": read_mapping(arguments.mapping)}
         instances: list[Instance] = []
         for name in drop_breakdowns(tasks):
             instances += load_records(name, layout=floor, **files)
@@ -614,7 +615,7 @@ IMPORT = (
 CHECK = (
     FLOOR,
     opt.CommandOption("tasks TASKS.csv*", "task records to be served on it", default=[]),
-    *(opt.BREAKDOWNS, *opt.EXPORT),
+    *(opt.BREAKDOWNS, opt.MAPPING),
 )
 CHANGE = (
     FLOOR,

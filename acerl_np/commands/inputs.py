@@ -26,12 +26,11 @@ from acerl_np.support.files import is_stream, path_exists
 
 if TYPE_CHECKING:
     from acerl_np.problem.assignments import Assignments
-    from acerl_np.problem.export import Export
     from acerl_np.problem.instance import Instance
 
 
 TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
-"""Endings of the names of tables."""
+"""Endings of the names of tables, where there is no file that tells."""
 
 
 MOST_FAULTS = 20
@@ -78,18 +77,6 @@ def list_faults(warning: RecordWarning) -> str:
     return "\n  ".join(map(make_printable, [f"{warning.path}: {shown}:", *lines]))
 
 
-def read_export(arguments: argparse.Namespace) -> Export:
-    """Return how the records are written that the arguments name: by --mapping, and the options beside it."""
-    from acerl_np.problem.export import parse_columns, read_mapping
-
-    export = read_mapping(arguments.mapping)
-    names = vars(export).keys() - {"columns", "sites"}
-    given = {x: getattr(arguments, x) for x in names if getattr(arguments, x) is not None}
-    if arguments.columns:
-        given["columns"] = {**export.columns, **parse_columns(arguments.columns)}
-    return replace(export, **given)
-
-
 def vary_breakdowns(instances: list[Instance], text: str | None) -> list[Instance]:
     """Return the instances with the breakdowns that --random-breakdowns asks for; None is for their own."""
     from acerl_np.problem.parts import RandomBreakdowns
@@ -115,40 +102,49 @@ def load_instances(
     arguments: argparse.Namespace,
     default: str | None = None,
     *,
+    tasks: Sequence[str] | None = None,
     servable: bool = True,
     ignored: list[RecordWarning] | None = None,
 ) -> list[Instance]:
-    """Load the records or the suite that the arguments name, else the suite `default`, if any.
+    """Load the records or suites that are named: `tasks`, else the arguments', else the suite `default`.
 
     With `servable` records are refused some of whose tasks may be impossible to reach or to carry. What is
     ignored goes to the list `ignored`, if there is one, as `report_ignored` says.
     """
     from acerl_np.problem.bundled import load_layout, load_records, load_suite
+    from acerl_np.problem.export import read_mapping
 
-    tasks, suite, breakdowns = arguments.tasks, arguments.suite, arguments.breakdowns
-    random = getattr(arguments, "random_breakdowns", None)
-    if not tasks:
-        if arguments.layout is not None:
-            raise InputError("--layout: given without task records; expected TASKS.csv as well")
-        name = default if suite is None else suite
-        if name is None:
-            given = "nothing to work on"
-            if breakdowns is not None:
-                given = "--breakdowns: given without records"
-            raise InputError(f"{given}; expected task records or --suite")
-        with report_ignored():
-            found = load_suite(name, breakdowns=breakdowns)
-        return vary_commitment(vary_breakdowns(found, random), arguments)
-    if suite is not None:
+    suite, breakdowns = getattr(arguments, "suite", None), arguments.breakdowns
+    tasks = arguments.tasks if tasks is None else tasks
+    if tasks and suite is not None:
         raise InputError(f"--suite: read '{suite}' besides task records; expected one of the two")
-    export = read_export(arguments)
+    if not tasks and arguments.layout is not None:
+        raise InputError("--layout: given without task records; expected TASKS.csv as well")
+    usual = default if suite is None else suite
+    if not tasks and usual is None:
+        given = "nothing to work on"
+        if breakdowns is not None:
+            given = "--breakdowns: given without records"
+        raise InputError(f"{given}; expected task records or --suite")
+    export = read_mapping(arguments.mapping)
+    found: list[Instance] = []
     with report_ignored(ignored):
         layout = None if arguments.layout is None else load_layout(arguments.layout)
         how = {"layout": layout, "breakdowns": breakdowns, "mapping": export}
-        found = []
-        for task in drop_breakdowns(tasks):
-            found += load_records(task, **how, servable=servable)
+        for name in drop_breakdowns(tasks):
+            if is_suite(name):
+                found += load_suite(name, breakdowns=breakdowns)
+            else:
+                found += load_records(name, **how, servable=servable)
+        if not tasks and usual is not None:
+            found = load_suite(usual, breakdowns=breakdowns)
+    random = getattr(arguments, "random_breakdowns", None)
     return vary_commitment(vary_breakdowns(found, random), arguments)
+
+
+def load_named(arguments: argparse.Namespace, names: Sequence[str]) -> list[Instance]:
+    """Load records or suites besides those that judge; layout and breakdowns hold for them, too."""
+    return load_instances(argparse.Namespace(**{**vars(arguments), "suite": None}), tasks=names)
 
 
 def vary_commitment(instances: list[Instance], arguments: argparse.Namespace) -> list[Instance]:
@@ -165,20 +161,12 @@ def vary_commitment(instances: list[Instance], arguments: argparse.Namespace) ->
     return commit_instances(instances, commitment, MAX_CHANGES if most is None else most)
 
 
-def load_named(arguments: argparse.Namespace, names: Sequence[str]) -> list[Instance]:
-    """Load records besides those that judge, or a bundled suite; layout and breakdowns hold for them, too."""
-    data: dict[str, object] = {"tasks": list(names), "suite": None}
-    if is_suite(names):
-        data = {"tasks": [], "suite": names[0], "layout": None}
-    return load_instances(argparse.Namespace(**{**vars(arguments), **data}))
-
-
 def names_records(arguments: argparse.Namespace) -> bool:
     """Whether the arguments name any records, or their floor."""
     return bool(arguments.tasks) or arguments.suite is not None or arguments.layout is not None
 
 
-def drop_breakdowns(tasks: list[str]) -> list[str]:
+def drop_breakdowns(tasks: Sequence[str]) -> Sequence[str]:
     """Return the names without those that "*.csv" finds beside records: of breakdowns, of rows left out."""
     from acerl_np.problem.records import BREAKDOWNS_FILE, LEFT_OUT
 
@@ -188,51 +176,35 @@ def drop_breakdowns(tasks: list[str]) -> list[str]:
 
 
 def is_table(name: str) -> bool:
-    """Whether a name is that of a table: of a CSV file, a workbook, a pipe or the standard input."""
-    return name.lower().endswith(TABLES) or is_stream(name)
+    """Whether a name is that of a table: of any file but a policy's, a pipe or the standard input.
+
+    A policy's file is an archive of arrays. Of what may be meant for one, or is not there, the ending tells
+    who refuses it.
+    """
+    if is_stream(name):
+        return True
+    try:
+        with Path(name).open("rb") as file:
+            head = file.read(300)
+    except (OSError, ValueError):
+        return name.lower().endswith(TABLES)
+    first_member = head[30 : 30 + int.from_bytes(head[26:28], "little")]
+    is_archive = head.startswith(b"PK") and first_member.endswith(b".npy")
+    return not is_archive and not name.endswith((".npz", ".py"))
 
 
 def is_bundled(name: str) -> bool:
-    """Whether a name is that of a bundled instance, and of no file."""
+    """Whether a name is that of a bundled instance or suite, and of no file."""
     from acerl_np.problem.bundled import bundled_instances
 
-    return name in bundled_instances() and not path_exists(name)
+    return (name in bundled_instances() and not path_exists(name)) or is_suite(name)
 
 
-def is_suite(names: Sequence[str]) -> bool:
-    """Whether these names are that of a bundled suite, and of no file."""
+def is_suite(name: str) -> bool:
+    """Whether a name is that of a bundled suite, and of no file."""
     from acerl_np.problem.bundled import bundled_suites
 
-    return len(names) == 1 and names[0] in bundled_suites() and not path_exists(names[0])
-
-
-def take_names(arguments: argparse.Namespace, *, needed: bool = True) -> list[str]:
-    """Return the names that are those of policies; the others, of records, become the arguments' tasks.
-
-    Without any policy it is an error if one is `needed`.
-    """
-    records = [name for name in arguments.names if is_table(name) or is_bundled(name)]
-    names = [name for name in arguments.names if name not in records]
-    arguments.tasks = records
-    if not names and needed:
-        raise InputError("no policy; expected policy.npz or a name such as EDD before the records")
-    return names
-
-
-def load_episode(arguments: argparse.Namespace) -> tuple[list[str], Instance]:
-    """Return the policies' names, none or one, and the record of the episode that the arguments name."""
-    *policies, name = arguments.names
-    if len(policies) > 1 or not (policies or arguments.past):
-        shown = ", ".join(map(make_printable, arguments.names[:3]))
-        expected = "INSTANCE" if arguments.past and len(policies) > 1 else "POLICY and INSTANCE"
-        raise InputError(f"read {len(arguments.names)} names ({shown}); expected {expected}")
-    data = {**vars(arguments), "tasks": [name], "suite": None}
-    found = load_instances(argparse.Namespace(**data))
-    if len(found) > 1:
-        raise InputError(
-            f"{name}: {len(found)} records by --split; expected one (acerl-np records convert writes them)"
-        )
-    return policies, found[0]
+    return name in bundled_suites() and not path_exists(name)
 
 
 def read_past(
@@ -240,12 +212,13 @@ def read_past(
 ) -> list[Assignments]:
     """Return the past assignments of each record."""
     from acerl_np.problem.assignments import read_assignments
+    from acerl_np.problem.export import read_mapping
 
     if len(paths) != len(instances):
         raise InputError(
-            f"--past: read {len(paths)} files for {len(instances)} records; expected one each"
+            f"--past: read {len(paths)} files of assignments for {len(instances)} records; expected one each"
         )
-    export = read_export(arguments)
+    export = read_mapping(arguments.mapping)
     with report_ignored():
         return [
             read_assignments(path, instance, export)

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import acerl_np
 from acerl_np.commands.interruption import Terminated
-from acerl_np.commands.options import part_help
+from acerl_np.commands.options import EXPORT, part_help
 from acerl_np.support.errors import AcerlError, make_printable, suggest_name
 from acerl_np.support.files import remember_streams
 from acerl_np.support.own import trusting
@@ -44,6 +44,10 @@ MODULES = {
 """Modules that are not called like their commands."""
 
 
+MOVED = {option.name: option.usage for option in EXPORT}
+"""Options of `records convert`; where records are named, a mapping says the same."""
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, which tells the names that unknown ones are near to."""
 
@@ -55,7 +59,14 @@ class Parser(argparse.ArgumentParser):
         shown = [name for name, action in known.items() if action.help != argparse.SUPPRESS]
         for word in self._words:
             name = word.partition("=")[0]
-            if name[:2] == "--" and name not in known and (near := suggest_name(name, shown)):
+            if name[:2] != "--" or name in known:
+                continue
+            if name in MOVED and "--mapping" in known:
+                message = (
+                    f"{name}: an option of records convert; expected --mapping FILE, which 'acerl-np records "
+                    f"convert IN --out OUT --write-mapping FILE {MOVED[name]}' writes"
+                )
+            elif near := suggest_name(name, shown):
                 message += near if name in message else f"; read {name}{near}"
         line = f"{self.prog}: error: {message} (see {self.prog} --help)"
         self.exit(2, f"{make_printable(line)}\n")

@@ -119,7 +119,7 @@ def generate(arguments: argparse.Namespace) -> None:
     for option in TASKS_ALONE if arguments.process == "shift" else SHIFT_ALONE:
         if getattr(arguments, option.key) != option.default:
             raise InputError(
-                f"{option.usage.split()[0]}: given with --process {arguments.process}; expected it with "
+                f"{option.name}: given with --process {arguments.process}; expected it with "
                 "another process"
             )
     check_breakdowns_there(arguments.out, None)

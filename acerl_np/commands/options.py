@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from acerl_np.support.errors import ConfigError, describe
-from acerl_np.support.numbers import MAX_SEED, is_real, is_whole
+from acerl_np.support.fields import MAX_SEED, MOST, NOUNS, UNUSABLE, Field
 from acerl_np.support.report import FORMATS
 from acerl_np.support.workers import MAX_THREADS
 
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
-
-NOUNS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
 def parse_numbers(text: str) -> tuple[float, ...]:
@@ -56,9 +54,14 @@ class CommandOption:
     required: bool = False
 
     @property
+    def name(self) -> str:
+        """Its name in the shell."""
+        return self.usage.split()[0]
+
+    @property
     def key(self) -> str:
         """Its name in files, and of the value."""
-        return self.usage.split()[0].removeprefix("--").replace("-", "_")
+        return self.name.removeprefix("--").replace("-", "_")
 
     @property
     def nargs(self) -> str | int | None:
@@ -75,20 +78,14 @@ class CommandOption:
 
     def refuse(self, value: Any) -> str:
         """Return what is wrong with a value; nothing if it is usable."""
-        expected = f"one of {', '.join(self.choices)}" if self.choices else NOUNS.get(self.kind, "")
         if self.kind is list or self.nargs not in (None, "?"):
             usable = isinstance(value, list) and all(isinstance(item, str) for item in value)
-            expected = "a list of texts"
-        elif self.kind in (int, float):
-            usable = (is_whole if self.kind is int else is_real)(value)
-        else:
-            usable = not isinstance(self.kind, type) or isinstance(value, self.kind)
-        if self.range is not None:
-            low, high = self.range
-            usable = usable and low <= value <= high
-            expected += f" from {_show(low)} to {_show(high)}"
-        usable = usable and (not self.choices or value in self.choices)
-        return "" if usable else f"read {describe(value)}; expected {expected}"
+            return "" if usable else f"read {describe(value)}; expected a list of texts"
+        if self.kind not in NOUNS:
+            return ""
+        field = Field(self.choices or self.kind, *(self.range or (-MOST, MOST)))
+        usable = field.take(value) is not UNUSABLE
+        return "" if usable else f"read {describe(value)}; expected {field.words}"
 
     def check(self, value: object) -> None:
         """Refuse a value from a file that is given and unusable."""
@@ -132,9 +129,8 @@ class CommandOption:
         else:
             words |= {"type": self.read, "nargs": self.nargs, "metavar": self.metavar}
             words["choices"] = self.choices or None
-        name = self.usage.split()[0]
-        if name.startswith("--"):
-            parser.add_argument(name, required=self.required, **words)
+        if self.name.startswith("--"):
+            parser.add_argument(self.name, required=self.required, **words)
         else:
             parser.add_argument(self.key, **words)
 
@@ -204,7 +200,7 @@ def read_name(text: object) -> object:
 
 TASKS = CommandOption(
     "tasks TASKS*",
-    "task records (CSV; '-' for the standard input) or bundled instances such as DMH-01",
+    "task records (CSV; '-' for the standard input), bundled instances such as DMH-01, or suites",
     default=[],
 )
 SUITE = CommandOption("--suite", "a bundled suite such as dmh-test")
@@ -230,13 +226,13 @@ RANDOM_BREAKDOWNS = CommandOption(
     "every vehicle also breaks down at random: mean seconds between failures and to repair, such as "
     "3600,300; 'none': no random breakdowns (default: as the layout says)",
 )
+MAPPING = CommandOption(
+    "--mapping FILE.toml",
+    "how another system wrote the records: columns, dates, sites and so on, as 'records convert "
+    "--write-mapping' writes it",
+    read_name,
+)
 EXPORT = (
-    CommandOption(
-        "--mapping FILE.toml",
-        "how another system wrote the records, as 'records convert --write-mapping' writes it: columns, "
-        "sites and the options below; options beside it win",
-        read_name,
-    ),
     CommandOption(
         "--columns KNOWN=COLUMN,...",
         "what the records call their columns, such as task=TA-Nr,pickup=Von,arrival_time=Datum+Uhrzeit; "
@@ -282,9 +278,9 @@ EXPORT = (
         "1970; asked for where --split needs it",
     ),
 )
-"""How records are written that another system exported."""
+"""What a mapping holds, of `records convert` and `records check` alone; they win over --mapping."""
 
-READING = (LAYOUT, BREAKDOWNS, *EXPORT)
+READING = (LAYOUT, BREAKDOWNS, MAPPING)
 """What records are read with."""
 
 ONE_FLOOR = LAYOUT.but(
@@ -315,8 +311,8 @@ BEHIND = TASKS.but(help="records to play (default: the training records in the f
 NAMES = (
     CommandOption(
         "names NAME+",
-        "policies: policy.npz or a name; behind them task records: CSV files ('-' for the standard input) "
-        "or bundled instances",
+        "policies: policy.npz or a name; behind them task records: CSV files ('-' for the standard input), "
+        "bundled instances or suites",
     ),
     SUITE.but(help="a bundled suite (default: dmh-train)"),
 )

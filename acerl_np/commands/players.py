@@ -1,4 +1,4 @@
-"""Who plays, and how: what a command makes of the policies and options that are named for it."""
+"""Who plays on which records, and how: one plan, which a command makes of its arguments once."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from acerl_np.commands.inputs import is_bundled, is_suite, load_instances, load_named
+from acerl_np.commands.inputs import (
+    is_bundled,
+    is_suite,
+    is_table,
+    load_instances,
+    load_named,
+    read_past,
+)
 from acerl_np.commands.progress import compile_ahead
 from acerl_np.support.errors import (
     InputError,
@@ -24,29 +31,188 @@ from acerl_np.support.files import path_exists
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Playing, Trials
     from acerl_np.policies.files import AnyPolicy, BasePolicy
-    from acerl_np.policies.lookahead import Lookahead
     from acerl_np.problem.goal import Goal
     from acerl_np.problem.instance import Instance
+    from acerl_np.simulation.trace import Trace
     from acerl_np.support.team import Team
 
 DEFAULT_FIT = "dmh-train"
 """Suite that judges by default, and that Static is fitted on if bundled records of its floor judge."""
 
 
-def read_playing(arguments: argparse.Namespace, executor: Team | None = None) -> Playing:
+class Seat(NamedTuple):
+    """Who plays, and the label: a policy, a rule's name, or past assignments, a tuple of one a record."""
+
+    label: str
+    policy: Any
+
+
+class Named(NamedTuple):
+    """What a command's names are those of; files of past assignments are a list, one for each record."""
+
+    players: list[str | list[str]]
+    labels: list[str]
+    records: list[str]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is played: who, on which records, and how."""
+
+    seats: tuple[Seat, ...]
+    records: tuple[Instance, ...]
+    playing: Playing
+
+    @property
+    def labels(self) -> list[str]:
+        """Who plays, as tables say it."""
+        return [seat.label for seat in self.seats]
+
+    def play(self, team: Team | None = None) -> tuple[list[Trials], list[str]]:
+        """Return the trials of each seat, and a line for each that looked ahead: how long that took."""
+        from acerl_np.evaluation.past import play_past
+        from acerl_np.policies.lookahead import Lookahead
+        from acerl_np.support.team import find_team
+        from acerl_np.support.workers import count_cores
+
+        playing = replace(self.playing, executor=team)
+        workers = (
+            find_team(team).n_workers if team is not None else playing.threads or count_cores()
+        )
+        results: list[Trials] = []
+        times: list[str] = []
+        for label, policy in self.seats:
+            if isinstance(policy, tuple):
+                results.append(play_past(policy, playing))
+                continue
+            started, looks = time.perf_counter(), isinstance(policy, Lookahead)
+            try:
+                trials = play_quietly(policy, self.records, playing)
+            except PolicyError as error:
+                if looks:
+                    raise PolicyError(f"{label}: {error}") from error
+                raise
+            seconds = time.perf_counter() - started
+            if looks:
+                busy = min(workers, trials.makespan.size)
+                each = 1e3 * seconds * busy / max(1, trials.decisions)
+                times.append(f"{label}: {each:.2g} ms a decision")
+            results.append(trials)
+        return results, times
+
+    def trace(self, seat: Seat, i: int, trial: int) -> Trace:
+        """Play a trial of a record once more, and return all that happens."""
+        from acerl_np.evaluation.tracing import trace_past, trace_policy
+
+        how: dict[str, Any] = {"trial": trial, "label": seat.label, "objective": self.playing.goal}
+        how |= {"seed": self.playing.seed, "horizon": self.playing.horizon}
+        if isinstance(seat.policy, tuple):
+            return trace_past(seat.policy[i], **how)
+        return trace_policy(seat.policy, self.records[i], greedy=self.playing.greedy, **how)
+
+
+def play_quietly(policy: Any, instances: Sequence[Instance], playing: Playing) -> Trials:
+    """Return the trials of a policy; that it was trained elsewhere was said by `check_fit`."""
+    from acerl_np.evaluation.trials import play_policy
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PolicyWarning)
+        return play_policy(policy, instances, playing)
+
+
+def sort_names(arguments: argparse.Namespace, *, needed: bool = True) -> Named:
+    """Tell the names of policies from those of records, which what they hold tells apart; --past plays, too.
+
+    Without any policy it is an error if one is `needed`.
+    """
+    records = [name for name in arguments.names if is_table(name) or is_bundled(name)]
+    names = [name for name in arguments.names if name not in records]
+    if not names and needed:
+        raise InputError("no policy; expected policy.npz or a name such as EDD before the records")
+    named = Named([*names], [*map(make_printable, names)], records)
+    if getattr(arguments, "past", None):
+        named.players.append(arguments.past)
+        named.labels.append("replay")
+    return named
+
+
+def sort_episode(arguments: argparse.Namespace) -> Named:
+    """Tell who plays in an episode from its record, the last name: a policy, --against and --past."""
+    *policies, record = arguments.names
+    if len(policies) > 1 or not (policies or arguments.past):
+        shown = ", ".join(map(make_printable, arguments.names[:3]))
+        expected = "INSTANCE" if arguments.past and len(policies) > 1 else "POLICY and INSTANCE"
+        raise InputError(f"read {len(arguments.names)} names ({shown}); expected {expected}")
+    others = [getattr(arguments, name, None) for name in ("against", "past")]
+    names = [*policies, *(name for name in others if name is not None)]
+    past = [name == arguments.past or is_table(name) for name in names]
+    players = [[name] if is_past else name for name, is_past in zip(names, past, strict=True)]
+    return Named(players, names, [record])
+
+
+def make_plan(
+    arguments: argparse.Namespace,
+    named: Named,
+    default: str | None = None,
+    *,
+    shifts: str | None = None,
+) -> Plan:
+    """Return what the arguments say is played; without records the suite `default` judges.
+
+    Static is fitted, never on the records that judge unless --fit names them. With --lookahead those that can
+    look ahead have a second seat. The objective of `shifts` is that where nothing else says one.
+    """
+    from acerl_np.policies.rules import STATIC
+    from acerl_np.problem.instance import check_names
+    from acerl_np.training.config import are_shifts
+
+    found = [find_policy(name) if isinstance(name, str) else name for name in named.players]
+    records = load_instances(arguments, default, tasks=named.records)
+    check_names(records)
+    goal = read_goal(arguments, found, shifts if are_shifts(records) else None)
+    playing = read_playing(arguments, goal)
+    seats = []
+    for label, player in zip(named.labels, found, strict=True):
+        if isinstance(player, list):
+            seats.append(Seat(label, tuple(read_past(arguments, player, records))))
+        elif player == STATIC:
+            seats.append(_fit_static(arguments, named.records, records, playing))
+        else:
+            seats.append(Seat(player if isinstance(player, str) else label, player))
+    if getattr(arguments, "fit", None) is not None and STATIC not in found:
+        raise InputError("--fit: given without Static; expected it among the policies")
+    check_fit(seats, records)
+    if "lookahead" in arguments:
+        seats = look_ahead(arguments, seats, records, goal)
+    return Plan(tuple(seats), tuple(records), playing)
+
+
+def plan_episode(arguments: argparse.Namespace, named: Named) -> Plan:
+    """Return the plan of an episode, whose record is one."""
+    plan, [name] = make_plan(arguments, named), named.records
+    if len(plan.records) > 1:
+        n = len(plan.records)
+        raise InputError(f"{name}: {n} records; expected one (acerl-np records convert parts them)")
+    return plan
+
+
+def read_playing(arguments: argparse.Namespace, goal: Goal) -> Playing:
     """Return how the options of a command say that policies are played, usual where it has no such option."""
     from acerl_np.evaluation.trials import Playing
 
     names = [field.name for field in fields(Playing)]
     given = {name: x for name, x in vars(arguments).items() if name in names}
-    return Playing(**{**given, "goal": read_goal(arguments), "executor": executor})
+    return Playing(**given, goal=goal)
 
 
-def read_goal(arguments: argparse.Namespace, policies: Sequence[object] = ()) -> Goal:
+def read_goal(
+    arguments: argparse.Namespace, policies: Sequence[object] = (), usual: str | None = None
+) -> Goal:
     """Return the goal that the options of a command name.
 
     Without an objective it is that for which all trained policies were trained, if they have the same, else
-    the paper's. What a policy's file names is not imported: a function counts where an option names it.
+    the paper's, or `usual` if none was trained. What a policy's file names is not imported: a function counts
+    where an option names it.
     """
     from acerl_np.problem.goal import PAPER, Goal
 
@@ -55,6 +221,8 @@ def read_goal(arguments: argparse.Namespace, policies: Sequence[object] = ()) ->
         name: x for name in names if (x := getattr(arguments, name, None)) is not None
     }
     aims = [item.origin.goal for item in policies if getattr(item, "origin", None) is not None]  # type: ignore[attr-defined]
+    if usual and not aims:
+        given.setdefault("objective", usual)
     same = bool(aims) and all(goal == aims[0] for goal in aims)
     if same and aims[0].own and "objective" not in given:
         same = False
@@ -64,31 +232,6 @@ def read_goal(arguments: argparse.Namespace, policies: Sequence[object] = ()) ->
         return Goal(**given)
     limit = {"cost_limit": None} if "cost" in given else {}
     return Goal(**{**vars(aims[0]), **limit, **given})
-
-
-def play_quietly(
-    policy: AnyPolicy | Lookahead | str, instances: Sequence[Instance], playing: Playing
-) -> Trials:
-    """Return the trials of a policy; that it was trained elsewhere was said by `check_fit`."""
-    from acerl_np.evaluation.trials import play_policy
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolicyWarning)
-        return play_policy(policy, instances, playing)
-
-
-class Seat(NamedTuple):
-    """A policy and its label."""
-
-    label: str
-    policy: Any
-
-    @property
-    def is_static(self) -> bool:
-        """Whether it is the name of a plan that is still to be fitted."""
-        from acerl_np.policies.rules import STATIC
-
-        return isinstance(self.policy, str) and self.policy == STATIC
 
 
 def find_policy(name: str) -> BasePolicy | str:
@@ -111,89 +254,61 @@ def find_policy(name: str) -> BasePolicy | str:
     return find_policy_name(name, others=bundled_instances())
 
 
-def seat_named(
-    arguments: argparse.Namespace, names: Sequence[str]
-) -> tuple[list[Seat], list[Instance]]:
-    """Return the policies of these names, and the records that judge: those of dmh-train by default."""
-    from acerl_np.problem.instance import check_names
-
-    policies = [find_policy(name) for name in names]
-    instances = load_instances(arguments, DEFAULT_FIT)
-    check_names(instances)
-    labels = list(map(make_printable, names))
-    return seat_policies(arguments, policies, labels, instances), instances
-
-
-def seat_policies(
+def _fit_static(
     arguments: argparse.Namespace,
-    policies: Sequence[BasePolicy | str],
-    names: Sequence[str],
-    instances: Sequence[Instance],
-) -> list[Seat]:
-    """Return the policies with their labels, `names` for those from a file; all fit the records.
-
-    Static is fitted, never on the records that judge unless --fit names them. The options take over the goal
-    that the policies have in common, see `read_goal`.
-    """
-    vars(arguments).update(vars(read_goal(arguments, policies)))
-    rows = [
-        Seat(policy if isinstance(policy, str) else name, policy)
-        for name, policy in zip(names, policies, strict=True)
-    ]
-    fitted = [_fit_static(arguments, instances)] if any(row.is_static for row in rows) else []
-    if arguments.fit is not None and not fitted:
-        raise InputError("--fit: given without Static; expected it among the policies")
-    seats = [fitted[0] if row.is_static else row for row in rows]
-    check_fit(
-        [Seat(row.label, seat.policy) for row, seat in zip(rows, seats, strict=True)], instances
-    )
-    return seats
-
-
-def _fit_static(arguments: argparse.Namespace, instances: Sequence[Instance]) -> Seat:
+    named: Sequence[str],
+    records: Sequence[Instance],
+    playing: Playing,
+) -> Seat:
     """Return a plan fitted on --fit, or on `DEFAULT_FIT` for bundled records of its floor and fleet."""
+    from acerl_np.policies.rules import STATIC
     from acerl_np.policies.static import fit_static
     from acerl_np.problem.bundled import load_suite
 
+    if "fit" not in arguments:
+        raise PolicyError(
+            f"{STATIC}: goes by the vehicles of one fleet, fitted on records; expected other policies"
+        )
     fit = arguments.fit
     if fit is None:
         fit, own = [DEFAULT_FIT], load_suite(DEFAULT_FIT)[0].layout
-        if not all(map(is_bundled, arguments.tasks)) or not all(
+        if not all(map(is_bundled, named)) or not all(
             (item.layout.floor_hash, item.layout.fleet_hash) == (own.floor_hash, own.fleet_hash)
-            for item in instances
+            for item in records
         ):
             raise InputError(
                 "Static: no records to fit it on; expected --fit TASKS.csv or a bundled suite "
                 "(other records than those that judge it)"
             )
-    training, playing = load_named(arguments, fit), read_playing(arguments)
+    training = load_named(arguments, fit)
     how = {name: getattr(playing, name) for name in ("seed", "horizon", "threads")}
     plan = fit_static(training, objective=playing.goal, **how)
-    names = fit if is_suite(fit) else [make_printable(item.name) for item in training]
-    return Seat(f"Static (fitted on {list_some(names, 3)})", plan)
+    names = fit if all(map(is_suite, fit)) else [make_printable(item.name) for item in training]
+    return Seat(f"{STATIC} (fitted on {list_some(names, 3)})", plan)
 
 
-def check_fit(rows: Sequence[Seat], instances: Sequence[Instance]) -> None:
+def check_fit(seats: Sequence[Seat], records: Sequence[Instance]) -> None:
     """Refuse a policy that was trained for floors of another size; say which were trained elsewhere."""
     from acerl_np.policies.origin import describe_difference
 
-    for label, policy in rows:
+    trained = [seat for seat in seats if not isinstance(seat.policy, str | tuple)]
+    for label, policy in trained:
         try:
-            for instance in instances if not isinstance(policy, str) else ():
-                policy.check_fits(instance)
+            for record in records:
+                policy.check_fits(record)
         except PolicyError as error:
             raise PolicyError(f"{label}: {error}") from error
-    layouts = [(instance.name, instance.layout) for instance in instances]
-    for label, policy in rows:
+    layouts = [(record.name, record.layout) for record in records]
+    for label, policy in trained:
         line = describe_difference(policy, layouts)
         if line is not None:
             print(f"{make_printable(label)}: {line}", file=sys.stderr)
 
 
 def look_ahead(
-    arguments: argparse.Namespace, rows: Sequence[Seat], instances: Sequence[Instance]
+    arguments: argparse.Namespace, seats: list[Seat], records: Sequence[Instance], goal: Goal
 ) -> list[Seat]:
-    """Return the rows, those that can look ahead with a second one that does."""
+    """Return the seats, those that can look ahead with a second one that does."""
     from acerl_np.policies.index import IndexPolicy
     from acerl_np.policies.lookahead import Lookahead
     from acerl_np.policies.network import Policy
@@ -208,11 +323,11 @@ def look_ahead(
             if getattr(arguments, name) is not None:
                 raise InputError(f"--{name}: given {how}; expected --lookahead 1 or more as well")
     if arguments.lookahead is None:
-        return list(rows)
+        return seats
     history = None if arguments.history is None else load_named(arguments, arguments.history)
     bases = arguments.bases or 1
     found: list[Seat] = []
-    for label, policy in rows:
+    for label, policy in seats:
         found.append(Seat(label, policy))
         is_rule = isinstance(policy, OwnRule) or (isinstance(policy, str) and policy in RULES)
         if not is_rule and not isinstance(policy, Policy | IndexPolicy):
@@ -229,46 +344,17 @@ def look_ahead(
                 seed=arguments.seed,
                 weights=arguments.weights or "match",
                 bases=several,
-                objective=read_goal(arguments),
+                objective=goal,
                 horizon=arguments.ahead,
             )
-            for instance in instances:
-                ahead.check_fits(instance)
+            for record in records:
+                ahead.check_fits(record)
         except PolicyError as error:
             raise PolicyError(f"{label}: {error}") from error
         found.append(Seat(", ".join(words), ahead))
-    if len(found) == len(rows):
+    if len(found) == len(seats):
         raise PolicyError("--lookahead: no trained policy and no rule to look ahead with")
-    if bases != 1 and not any(isinstance(row.policy, IndexPolicy) for row in rows):
+    if bases != 1 and not any(isinstance(seat.policy, IndexPolicy) for seat in seats):
         raise PolicyError(f"--bases: read {bases}; expected an index policy among the policies")
     compile_ahead("lookahead")  # so that no row's time has it in it
     return found
-
-
-def play_rows(
-    playing: Playing, rows: Sequence[Seat], instances: Sequence[Instance]
-) -> tuple[list[Trials], list[str]]:
-    """Return the trials of each policy, and a line for each that looked ahead: how long that took."""
-    from acerl_np.policies.lookahead import Lookahead
-    from acerl_np.support.team import find_team
-    from acerl_np.support.workers import count_cores
-
-    team = playing.executor
-    workers = find_team(team).n_workers if team is not None else playing.threads or count_cores()
-    results: list[Trials] = []
-    times: list[str] = []
-    for label, policy in rows:
-        started, looks = time.perf_counter(), isinstance(policy, Lookahead)
-        try:
-            trials = play_quietly(policy, instances, playing)
-        except PolicyError as error:
-            if looks:
-                raise PolicyError(f"{label}: {error}") from error
-            raise
-        seconds = time.perf_counter() - started
-        if looks:
-            busy = min(workers, trials.makespan.size)
-            each = 1e3 * seconds * busy / max(1, trials.decisions)
-            times.append(f"{label}: {each:.2g} ms a decision")
-        results.append(trials)
-    return results, times

@@ -23,10 +23,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.commands import options as opt
-from acerl_np.commands import players
 from acerl_np.commands.curves import PICTURE, draw_runs
-from acerl_np.commands.inputs import load_episode, read_past, take_names
 from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.players import (
+    DEFAULT_FIT,
+    make_plan,
+    plan_episode,
+    sort_episode,
+    sort_names,
+)
 from acerl_np.commands.progress import report_unfinished
 from acerl_np.support.errors import InputError, PolicyError, make_printable
 
@@ -98,20 +103,14 @@ def draw_floor(arguments: argparse.Namespace) -> None:
 
 
 def _trace_episode(arguments: argparse.Namespace) -> Trace:
-    from acerl_np.evaluation.tracing import trace_past, trace_policy
-
-    names, instance = load_episode(arguments)
-    own = {"trial": arguments.trial, "seed": arguments.seed}
+    if arguments.past is not None and len(arguments.names) > 1:
+        shown = ", ".join(map(make_printable, arguments.names))
+        raise InputError(f"read {len(arguments.names)} names ({shown}); expected INSTANCE")
+    named = sort_episode(arguments)
     if arguments.past is not None:
-        if names:
-            shown = ", ".join(map(make_printable, arguments.names))
-            raise InputError(f"read {len(arguments.names)} names ({shown}); expected INSTANCE")
-        [past] = read_past(arguments, [arguments.past], [instance])
-        return trace_past(past, **own)
-    policy = players.find_policy(names[0])
-    label = policy if isinstance(policy, str) else names[0]
-    players.check_fit([players.Seat(label, policy)], [instance])
-    return trace_policy(policy, instance, **own, greedy=arguments.greedy, label=label)
+        named = named._replace(labels=["past assignments"])
+    plan = plan_episode(arguments, named)
+    return plan.trace(plan.seats[0], 0, arguments.trial)
 
 
 def compare(arguments: argparse.Namespace) -> None:
@@ -124,15 +123,15 @@ def compare(arguments: argparse.Namespace) -> None:
     from acerl_np.pictures.compare import draw_comparison
     from acerl_np.pictures.drawing import MAX_LINES
 
-    names = take_names(arguments)
-    if len(names) > MAX_LINES:
-        raise InputError(f"{len(names)} policies; expected 1 to {MAX_LINES}")
+    named = sort_names(arguments)
+    if len(named.players) > MAX_LINES:
+        raise InputError(f"{len(named.players)} policies; expected 1 to {MAX_LINES}")
     with _picture(arguments, "compare.png") as out:
-        rows, instances = players.seat_named(arguments, names)
-        results, _ = players.play_rows(players.read_playing(arguments), rows, instances)
-        draw_comparison(out, [row.label for row in rows], results)
-    for row, trials in zip(rows, results, strict=True):
-        report_unfinished(row.label, trials)
+        plan = make_plan(arguments, named, DEFAULT_FIT)
+        results, _ = plan.play()
+        draw_comparison(out, plan.labels, results)
+    for label, trials in zip(plan.labels, results, strict=True):
+        report_unfinished(label, trials)
 
 
 def draw_shares(arguments: argparse.Namespace) -> None:

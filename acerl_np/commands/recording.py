@@ -19,6 +19,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,24 +100,37 @@ FAULTS = (
 )
 
 
+def read_export(arguments: argparse.Namespace) -> Export:
+    """Return how the records are written that the arguments name: by --mapping, and the options beside it."""
+    from acerl_np.problem.export import parse_columns, read_mapping
+
+    export = read_mapping(arguments.mapping)
+    names = vars(export).keys() - {"columns", "sites"}
+    given = {x: getattr(arguments, x) for x in names if getattr(arguments, x) is not None}
+    if arguments.columns:
+        given["columns"] = {**export.columns, **parse_columns(arguments.columns)}
+    return replace(export, **given)
+
+
 def check(arguments: argparse.Namespace) -> None:
     """Print one table per record, or one for programs with a row for each.
 
     Look through task records: rows that cannot be read, all of them, and what is wrong with each; what the
     others ask of the fleet, and what in them nobody could do.
 
-    The exit status is 2 if rows or files cannot be read, after all of them are listed; --skip-bad leaves such
-    rows out of what other commands do. Tasks that no vehicle may carry or reach make a record unusable for
-    other commands; the exit status is 0 all the same.
+    The exit status is 2 if rows or files cannot be read, after all of them are listed; a mapping made with
+    records convert --skip-bad leaves such rows out of what other commands do. Tasks that no vehicle may
+    carry or reach make a record unusable for other commands; the exit status is 0 all the same.
     """
     from acerl_np.problem.servable import check_record
 
+    export = replace(read_export(arguments), skip_bad=True)
     found: list[tuple[Instance, tuple[Fault, ...]]] = []
     ignored: list[RecordWarning] = []
     wrong: list[str] = []
     is_data, names = arguments.format in DATA_FORMATS, inputs.drop_breakdowns(arguments.tasks)
     for name in names or [""]:
-        own = {**vars(arguments), "tasks": [name] if name else [], "skip_bad": True}
+        own = {**vars(arguments), "tasks": [name] if name else [], "mapping": export}
         said: list[RecordWarning] = []
         loaded: list[Instance] = []
         try:
@@ -269,7 +283,7 @@ def convert(arguments: argparse.Namespace) -> None:
 
     path, layout = find_record(arguments.tasks, arguments.layout)
     floor = layout if arguments.accept_suggestions else None
-    export, lines = guess_export(path, inputs.read_export(arguments), floor)
+    export, lines = guess_export(path, read_export(arguments), floor)
     with inputs.report_ignored():
         instances, reading = examine_record(path, layout, export, lines=lines, servable=False)
     files = {arguments.out: instances[0]}
@@ -399,8 +413,6 @@ def replay(arguments: argparse.Namespace) -> None:
       acerl-np records replay --audit day.jsonl --layout floor.json
       acerl-np evaluate EDD STD week1.csv --past assignments.csv --layout floor.json
     """
-    from acerl_np.problem.assignments import read_assignments
-    from acerl_np.problem.bundled import load_instance
     from acerl_np.simulation.replay import replay_assignments, write_schedule
 
     paths, names = arguments.past or [], arguments.names
@@ -409,22 +421,14 @@ def replay(arguments: argparse.Namespace) -> None:
         found = f"{len(given)} files" + ("" if arguments.audit is None else " and --audit")
         raise InputError(f"ASSIGNMENTS.csv: read {found}; expected assignments or --audit LOG")
     pairs = [] if arguments.audit is None else [_read_log(arguments)]
-    if len(paths) != len(names):
-        raise InputError(
-            f"--past: read {len(paths)} files of assignments for {len(names)} records; expected one each"
-        )
     if arguments.schedule_csv is not None and len(paths) > 1:
         raise InputError(
             f"--schedule-csv: given with {len(paths)} files of assignments; expected one"
         )
     declare_outputs(arguments, [arguments.schedule_csv])
-    export = inputs.read_export(arguments)
-    with inputs.report_ignored():
-        for path, name in zip(paths, names, strict=True):
-            read = {"layout": arguments.layout, "breakdowns": arguments.breakdowns}
-            instance = load_instance(name, **read, mapping=export)
-            [instance] = inputs.vary_breakdowns([instance], "none")
-            pairs.append(read_assignments(path, instance, export))
+    if given and arguments.audit is None:
+        records = inputs.load_instances(arguments, tasks=names) if names else []
+        pairs += inputs.read_past(arguments, paths, inputs.vary_breakdowns(records, "none"))
     played = [replay_assignments(assignments) for assignments in pairs]
     if arguments.schedule_csv is not None:
         write_schedule(arguments.schedule_csv, played[0])
@@ -449,9 +453,9 @@ def _read_log(arguments: argparse.Namespace) -> Assignments:
     from acerl_np.live.audit import read_audit
     from acerl_np.problem.bundled import load_layout
 
-    for option in (opt.BREAKDOWNS, *opt.EXPORT):
+    for option in (opt.BREAKDOWNS, opt.MAPPING):
         if getattr(arguments, option.key):
-            raise InputError(f"{option.usage.split()[0]}: given with --audit; the log tells all")
+            raise InputError(f"{option.name}: given with --audit; the log tells all")
     if arguments.layout is None:
         raise InputError("--layout: missing; expected the floor of the log of --audit")
     with inputs.report_ignored():
@@ -549,11 +553,14 @@ ACTIONS = {
                 "[sites]",
                 bool,
             ),
-            *(opt.FORCE, opt.ONE_LAYOUT, *opt.EXPORT, opt.FORMAT),
+            *(opt.FORCE, opt.ONE_LAYOUT, opt.MAPPING, *opt.EXPORT, opt.FORMAT),
         ),
     ),
     "check": opt.Action(
-        "look through records", check, (*opt.list_data(), opt.FORMAT), opt.OFFERED_LOAD
+        "look through records",
+        check,
+        (*opt.list_data(), *opt.EXPORT, opt.FORMAT),
+        opt.OFFERED_LOAD,
     ),
     "replay": opt.Action(
         "play past assignments",
@@ -563,7 +570,7 @@ ACTIONS = {
             opt.CommandOption(
                 "--audit LOG", "a dispatcher's log instead of assignments and tasks; needs --layout"
             ),
-            *(opt.ONE_LAYOUT, opt.BREAKDOWNS, *opt.EXPORT),
+            *(opt.ONE_LAYOUT, opt.BREAKDOWNS, opt.MAPPING),
             opt.CommandOption(
                 "--schedule-csv FILE.csv",
                 "write of every task start and finish as simulated, beside planned_start and "

@@ -28,14 +28,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.inputs import is_table, load_episode, read_past
 from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import find_policy, look_ahead, read_goal, seat_policies
+from acerl_np.commands.players import plan_episode, sort_episode
 from acerl_np.support.errors import InputError, make_printable
 from acerl_np.support.files import show_path
 
 if TYPE_CHECKING:
-    from acerl_np.problem.instance import Instance
     from acerl_np.simulation.trace import Trace
 
 DEFAULT_OUT = "replay.html"
@@ -64,44 +62,27 @@ def run(arguments: argparse.Namespace) -> None:
             f"--out: read '{make_printable(out)}'; expected a name that ends in {ENDINGS[0]}"
         )
     declare_outputs(arguments, [out], own=arguments.out is None)
-    names, instance = load_episode(arguments)
-    names += [name for name in (arguments.against, arguments.past) if name is not None]
-    arguments.tasks, arguments.suite = arguments.names[-1:], None
-    traces = play(arguments, names, instance)
+    traces = play(arguments)
     from acerl_np.pictures.replay import write_replay
 
     write_replay(traces, out)
     print(f"{make_printable(out)}: {', '.join(describe_end(item) for item in traces)}")
 
 
-def play(arguments: argparse.Namespace, names: list[str], instance: Instance) -> list[Trace]:
+def play(arguments: argparse.Namespace) -> list[Trace]:
     """Return the traces that the page shows, past assignments among them."""
-    from acerl_np.evaluation.tracing import trace_past, trace_policy
     from acerl_np.pictures.replay import MOST
 
-    recorded = {k: name for k, name in enumerate(names) if is_table(name)}
-    past = read_past(arguments, list(recorded.values()), [instance] * len(recorded))
-    policies = [name for k, name in enumerate(names) if k not in recorded]
-    found = [find_policy(name) for name in policies]
-    rows = seat_policies(arguments, found, shorten_names(policies), [instance])
-    rows = look_ahead(arguments, rows, [instance])
-    episodes = len(rows) + len(past)
+    named = sort_episode(arguments)
+    plan = plan_episode(arguments, named._replace(labels=shorten_names(named.labels)))
+    episodes = len(plan.seats)
     if episodes > MOST:
         option, more, advice = "past", "", ""
         if arguments.lookahead is not None:
             option, more = "lookahead", " with those that look ahead"
             advice = " (leave out --against)"
         raise InputError(f"--{option}: {episodes} episodes{more}; expected at most {MOST}{advice}")
-    own = {name: getattr(arguments, name) for name in ("trial", "seed", "horizon")}
-    own["objective"] = read_goal(arguments)
-    traces = [
-        trace_policy(row.policy, instance, **own, greedy=arguments.greedy, label=row.label)
-        for row in rows
-    ]
-    for k, assignments in zip(recorded, past, strict=True):
-        label = shorten_names(names)[k]
-        traces.insert(min(k, len(traces)), trace_past(assignments, **own, label=label))
-    return traces
+    return [plan.trace(seat, 0, arguments.trial) for seat in plan.seats]
 
 
 def shorten_names(names: list[str]) -> list[str]:

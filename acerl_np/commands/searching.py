@@ -113,9 +113,8 @@ def run(arguments: argparse.Namespace) -> None:
     from acerl_np.support.workers import count_cores
 
     declare_outputs(arguments, [arguments.out])
-    if not names_records(arguments):
-        arguments.tasks = [x for x, path in bundled_instances().items() if path.suffix == ".csv"]
-    instances = load_instances(arguments)
+    every = [x for x, path in bundled_instances().items() if path.suffix == ".csv"]
+    instances = load_instances(arguments, tasks=None if names_records(arguments) else every)
     seed, goal = arguments.seed, read_goal(arguments)
     if arguments.exact:
         check_extra()

@@ -13,8 +13,8 @@ from acerl_np.commands.outputs import declare_outputs
 from acerl_np.commands.progress import make_report
 from acerl_np.commands.tables import USAGE_MEANING, Column, describe_share, render
 from acerl_np.support.errors import InputError, describe
+from acerl_np.support.fields import MAX_SEED
 from acerl_np.support.files import claim_folder, write_atomically
-from acerl_np.support.numbers import MAX_SEED
 from acerl_np.support.report import render_csv
 
 if TYPE_CHECKING:

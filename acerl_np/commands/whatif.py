@@ -46,12 +46,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands import options as opt
-from acerl_np.commands.inputs import load_instances, take_names
 from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import Seat, find_policy, read_playing, seat_policies
+from acerl_np.commands.players import Seat, make_plan, sort_names
 from acerl_np.commands.progress import make_report, report_unfinished
 from acerl_np.commands.tables import COLUMN_OF, Column, count, render, show_below
-from acerl_np.support.errors import InputError, PolicyError, PolicyWarning, describe, make_printable
+from acerl_np.support.errors import InputError, PolicyWarning, describe, make_printable
 from acerl_np.support.report import DATA_FORMATS, render_data
 
 if TYPE_CHECKING:
@@ -126,43 +125,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     opt.declare(parser, NAMES, *VALUES, *SHOWING, opt.SUITE, *opt.READING, opt.RANDOM_BREAKDOWNS)
     opt.declare(parser, opt.TRIALS.but(default=1), opt.SEED, opt.GREEDY, OBJECTIVE)
     opt.declare(parser, *opt.GOAL[1:], *opt.COMMITMENT, opt.HORIZON, opt.THREADS, opt.TRUST)
-    parser.set_defaults(fit=None)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Play, show and answer."""
     from acerl_np.evaluation.whatif import BEST, Target, answer_target, show_setting, what_if
     from acerl_np.pictures.drawing import check_extra, check_form
-    from acerl_np.policies.rules import STATIC, YARDSTICKS
+    from acerl_np.policies.rules import YARDSTICKS
     from acerl_np.problem.goal import SHIFT
-    from acerl_np.training.config import are_shifts
 
     target = None if arguments.target is None else Target.read(arguments.target)
     knobs = {option.key: getattr(arguments, option.key) for option in VALUES}
     knobs = {name: values for name, values in knobs.items() if values is not None}
     if not knobs:
-        options = ", ".join(option.usage.split()[0] for option in VALUES)
+        options = ", ".join(option.name for option in VALUES)
         raise InputError(f"nothing is to be another; expected some of {options}")
     if arguments.picture is not None:
         check_form(arguments.picture)
         declare_outputs(arguments, [arguments.picture])
         check_extra()
-    names = take_names(arguments, needed=False)
-    policies = [find_policy(name) for name in names]
-    if STATIC in policies:
-        raise PolicyError(f"{STATIC}: goes by the vehicles of one fleet; expected other policies")
-    records = load_instances(arguments)
-    trained = any(getattr(policy, "origin", None) is not None for policy in policies)
-    if arguments.objective is None and not trained and are_shifts(records):
-        arguments.objective = SHIFT
-    seats = seat_policies(arguments, policies, list(map(make_printable, names)), records)
-    playing = read_playing(arguments)
+    plan = make_plan(arguments, sort_names(arguments, needed=False), shifts=SHIFT)
+    seats, records, playing = plan.seats, plan.records, plan.playing
     asked: dict[str, Any] = {BEST: YARDSTICKS}
     if any(isinstance(seat.policy, str) for seat in seats):
         asked.clear()  # rules that are named stand in its place
     asked |= {seat.label: seat.policy for seat in seats}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PolicyWarning)  # `seat_policies` has said it
+        warnings.simplefilter("ignore", PolicyWarning)  # `make_plan` has said it
         report = make_report("settings")
         rows = what_if(records, knobs, asked, playing=playing, target=target, report=report)
     table, below = render_rows(rows, playing.goal, target, arguments.format)

@@ -9,8 +9,8 @@ from acerl_np.kernels.random import HOLD_OUT, make_key
 from acerl_np.problem.generate import perturb
 from acerl_np.problem.instance import Instance, list_instances, number_hash
 from acerl_np.support.errors import InputError
-from acerl_np.support.fields import refuse
-from acerl_np.support.numbers import MAX_SEED, Whole, check_seed, is_real
+from acerl_np.support.fields import MAX_SEED, refuse
+from acerl_np.support.numbers import Whole, check_seed, is_real
 
 SHARE, SHARE_OF_FEW, FEW_RECORDS = 0.25, 1.0 / 3.0, 20
 """Share of the records that is held back unless told otherwise, of many and of so few."""

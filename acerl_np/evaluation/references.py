@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from acerl_np.problem import json_tree
 from acerl_np.problem.bundled import instances_folder
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
-from acerl_np.support.errors import ConfigError, InputError
-from acerl_np.support.fields import refuse
+from acerl_np.support.errors import ConfigError, InputError, LayoutError
+from acerl_np.support.fields import MOST
 from acerl_np.support.files import read_text, write_atomically
-from acerl_np.support.numbers import is_real, is_whole
 
 
 @dataclass(frozen=True)
@@ -44,34 +44,45 @@ class Reference:
         return self.cost < self.goal.cost_limit
 
 
-def _is_score(value: Any) -> bool:
-    return is_real(value) and 0.0 <= value <= 1e12
+def _read_goal(value: Any, where: str) -> Goal:
+    if not isinstance(value, dict):
+        json_tree.refuse(where, value, "a table")
+    try:
+        return Goal.from_dict(value)
+    except (ConfigError, TypeError) as error:
+        raise LayoutError(f"{where}: {error}") from error
 
 
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
+def _make_of_paper(cost_limit: float, makespan: float, tardiness: float, **own: Any) -> Reference:
+    scores: Any = {
+        "makespan": makespan,
+        "value": makespan,
+        "tardiness": tardiness,
+        "cost": tardiness,
+    }
+    return Reference(goal=Goal(cost_limit=cost_limit), **scores, **own)
 
 
-TEXT = ("a text", lambda value: isinstance(value, str))
-SECONDS = ("a number of seconds", _is_score)
-FIELDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "instance": TEXT,
-    "content_hash": TEXT,
-    "makespan": SECONDS,
-    "tardiness": SECONDS,
-    "actions": ("a list of whole numbers", lambda x: _is_list(x) and all(map(is_whole, x))),
+def _read_reference(value: Any, where: str) -> Any:
+    is_of_goal = isinstance(value, dict) and "goal" in value
+    return (OF_GOAL if is_of_goal else OF_PAPER).read(value, where)
+
+
+SECONDS, NUMBER = json_tree.number(0.0, 1e12), json_tree.number(-MOST, MOST)
+COMMON = {
+    **dict.fromkeys(("instance", "content_hash"), json_tree.text()),
+    **dict.fromkeys(("makespan", "tardiness"), SECONDS),
+    "actions": json_tree.items(json_tree.whole(0, 10**12), 0, 10**6),
 }
-"""Of a reference in a file: what is expected, and whether a value is it."""
+OF_PAPER = json_tree.table({**COMMON, "cost_limit": SECONDS}, _make_of_paper)
+"""A reference whose objective is the makespan, and whose cost the tardiness."""
 
-OF_PAPER = {"cost_limit": SECONDS}
-"""Of one whose objective is the makespan, and whose cost the tardiness."""
+OWN_GOAL = {"goal": json_tree.Key(_read_goal), "value": NUMBER, "cost": NUMBER}
+OF_GOAL = json_tree.table({**COMMON, **OWN_GOAL}, Reference)
+"""Any other."""
 
-OF_GOAL = {
-    "goal": ("a table", lambda value: isinstance(value, dict)),
-    "value": ("a number", is_real),
-    "cost": ("a number", is_real),
-}
-"""Of any other."""
+LIST = json_tree.items(json_tree.Key(_read_reference), 0, 10**6)
+FORM = json_tree.table({"format": json_tree.one(), "references": LIST}, dict)
 
 
 def save_references(path: str | os.PathLike[str], references: Sequence[Reference]) -> None:
@@ -96,42 +107,12 @@ def save_references(path: str | os.PathLike[str], references: Sequence[Reference
 
 def load_references(path: str | os.PathLike[str]) -> list[Reference]:
     """Read references that `save_references` wrote; an `InputError` names the field that is none."""
-    fault = f"{path}: holds no references: "
-
-    def check(data: Any, key: str, place: str, expected: str, fits: Callable[[Any], bool]) -> Any:
-        known = isinstance(data, dict) and key in data
-        if not known or not fits(data[key]):
-            refuse(f"{fault}{place}{key}", data[key] if known else "nothing", expected)
-        return data[key]
-
     try:
-        data = json.loads(read_text(path, InputError))
-    except (ValueError, RecursionError) as error:
-        reason = str(error)
-        if isinstance(error, json.JSONDecodeError):
-            reason = error.msg.lower()
-            fault += f"line {error.lineno}: "
-        raise InputError(
-            f"{fault}not JSON: {reason[:200]}; expected a file written by acerl-np hindsight --out"
-        ) from error
-    check(data, "format", "", "1, the format of this version", lambda value: value == 1)
-    found = []
-    for k, item in enumerate(check(data, "references", "", "a list", _is_list)):
-        other = OF_GOAL if isinstance(item, dict) and "goal" in item else OF_PAPER
-        values = {
-            key: check(item, key, f"references[{k}].", *kind)
-            for key, kind in {**FIELDS, **other}.items()
-        }
-        if "goal" in values:
-            try:
-                values["goal"] = Goal.from_dict(values["goal"])
-            except (ConfigError, TypeError) as error:
-                raise InputError(f"{fault}references[{k}].goal: {error}") from error
-        else:
-            values["goal"] = Goal(cost_limit=values.pop("cost_limit"))
-            values |= {"value": values["makespan"], "cost": values["tardiness"]}
-        found.append(Reference(**{**values, "actions": tuple(values["actions"])}))
-    return found
+        found = FORM.read(json_tree.parse_json(read_text(path, InputError)), "")
+    except LayoutError as error:
+        expected = "expected a file written by acerl-np hindsight --out"
+        raise InputError(f"{path}: holds no references: {error}; {expected}") from error
+    return list(found["references"])
 
 
 @cache

@@ -30,7 +30,7 @@ from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import THREADS, Workers
 
-TRIALS = Field(int, 1, 10_000_000, expected="a whole number from 1 to 10,000,000")
+TRIALS = Field(int, 1, 10_000_000)
 
 OWN_EPISODES = 1024
 """Episodes that a policy in plain Python plays side by side."""

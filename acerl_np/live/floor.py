@@ -24,12 +24,20 @@ from acerl_np.support.errors import (
     describe,
     list_some,
 )
+from acerl_np.support.fields import Field
 from acerl_np.support.numbers import is_real
 
 MOST = 1e12
 """Largest number of a task that a log of before may have."""
 
-LIMITED = ("expiry", "handling_time", "demand", "priority", "processing", "announced", "seconds")
+AMOUNT, OF_RECORDS = Field(float, 0.0, MOST), Field(float, 0.0, MAX_NUMBER)
+RANK, PERCENT = Field(float, -MOST, MOST), Field(float, 0.0, 100.0)
+LIMITED = {
+    # A task may come after those of which a record says nothing.
+    "priority": Field(float, -MAX_NUMBER, MAX_NUMBER),
+    **dict.fromkeys(("expiry", "handling_time", "demand", "processing"), OF_RECORDS),
+    **dict.fromkeys(("announced", "seconds"), OF_RECORDS),
+}
 """Fields whose numbers are those of a record: up to `MAX_NUMBER`, or infinite where one may be."""
 
 MOMENTS = ("earliest_start", "due", "ready")
@@ -254,9 +262,9 @@ class Floor(board.Board):
         for field in ("expiry", "handling_time", "demand", "processing", "announced"):
             value = getattr(event, field)
             if not (self.has_chains and field in ("expiry", "announced") and value == np.inf):
-                _check_number(what, field, value, 0.0)
+                AMOUNT.read(f"{what}: {field}", value, EventError)
         self._check_chain(event, delivery, what)
-        _check_number(what, "priority", event.priority, -MOST)
+        RANK.read(f"{what}: priority", event.priority, EventError)
         start, due = event.earliest_start, event.time + event.expiry
         if start is not None and not (is_real(start) and start <= due):
             raise EventError(
@@ -322,7 +330,7 @@ class Floor(board.Board):
         what, site = name_event(event), self._find_site(event.site, name_event(event))
         if not self.has_chains or site not in self._machine_at:
             raise EventError(f"{what}: site '{event.site}' has no machine; expected one that has")
-        _check_number(what, "seconds", event.seconds, 0.0)
+        AMOUNT.read(f"{what}: seconds", event.seconds, EventError)
         n, k = len(self.clock.machine), self._machine_at[site]
         mine = np.flatnonzero(self.problem.chain[0, :n, S.CHAIN_MACHINE] == k)
         # In whole seconds, which together are what is left.
@@ -374,8 +382,8 @@ class Floor(board.Board):
             begin = old.time if task.ready is None else task.ready
             new = replace(new, expiry=float(event.due) - begin)
         if event.priority is not None:
-            _check_number(what, "priority", event.priority, -MOST)
-            new = replace(new, priority=float(event.priority))
+            priority = RANK.read(f"{what}: priority", event.priority, EventError)
+            new = replace(new, priority=priority)
         self.replace_event(task, new)
 
     def _cancel(self, event: events.TaskCancelled) -> None:
@@ -555,10 +563,10 @@ class Floor(board.Board):
         if (event.level is None) == (event.percent is None):
             raise EventError(f"{what}: expected either a level or percent")
         if event.level is None:
-            _check_number(what, "percent", event.percent, 0.0, 100)
-            return float(event.percent) * battery.capacity / 100.0, battery  # type: ignore[arg-type]
-        _check_number(what, "level", event.level, 0.0, battery.capacity)
-        return float(event.level), battery
+            percent = PERCENT.read(f"{what}: percent", event.percent, EventError)
+            return percent * battery.capacity / 100.0, battery
+        level = Field(float, 0.0, battery.capacity).read(f"{what}: level", event.level, EventError)
+        return level, battery
 
     def _level(self, event: events.VehicleLevel) -> None:
         level, _ = self.read_level(event)
@@ -746,17 +754,16 @@ def check_record(event: Event) -> None:
             read_id(vars(event), "task", what)
     except RecordError as error:
         raise EventError(str(error)) from error
-    for field, value in vars(event).items():
+    for name, value in vars(event).items():
         if value is None:
-            if field in events.NUMBERS[type(event)]:  # null in the log says infinity
-                raise EventError(f"{what}: {field}: read None; expected a number")
-        elif field in LIMITED and value != np.inf:
-            # A task may come after those of which a record says nothing.
-            least = -MAX_NUMBER if field == "priority" else 0.0
-            _check_number(what, field, value, least, MAX_NUMBER)
-        elif field in MOMENTS:
-            least = event.time - MAX_NUMBER if field == "ready" else -MOST
-            _check_number(what, field, value, least, event.time + MAX_NUMBER)
+            if name in events.NUMBERS[type(event)]:  # null in the log says infinity
+                raise EventError(f"{what}: {name}: read None; expected a number")
+        elif name in LIMITED and value != np.inf:
+            LIMITED[name].read(f"{what}: {name}", value, EventError)
+        elif name in MOMENTS:
+            least = event.time - MAX_NUMBER if name == "ready" else -MOST
+            field = Field(float, least, event.time + MAX_NUMBER)
+            field.read(f"{what}: {name}", value, EventError)
 
 
 def _normalise(event: events.TaskArrived, pickup: str, delivery: str) -> events.TaskArrived:
@@ -769,12 +776,3 @@ def _normalise(event: events.TaskArrived, pickup: str, delivery: str) -> events.
         name: None if value is None else float(value) for name, value in numbers.items()
     }
     return replace(event, pickup=pickup, delivery=delivery, **floats)
-
-
-def _check_number(what: str, field: str, value: object, least: float, most: float = MOST) -> None:
-    # Numbers of other kinds than Python's and NumPy's could not be compared.
-    if not is_real(value) or not least <= value <= most:  # type: ignore[operator]
-        limits = f"{least:g} to {most:{',' if isinstance(most, int) else 'g'}}"
-        raise EventError(
-            f"{what}: {field}: read {describe(value)}; expected a number from {limits}"
-        )

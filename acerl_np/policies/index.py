@@ -31,7 +31,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import CHANGES, COMMITMENT, MAX_CHANGES, Layout
 from acerl_np.problem.tables import set_commitment
 from acerl_np.support.errors import PolicyError, describe
-from acerl_np.support.numbers import is_real
+from acerl_np.support.fields import Field
 from acerl_np.support.own import TRUST, check_kept, is_own_name, load_own, name_own, write_own
 
 
@@ -439,8 +439,6 @@ def feature(
         OWN[text] = name
         return made
 
-    if not is_real(scale) or not 0.0 < scale < 1e9:
-        raise PolicyError(f"scale: read {describe(scale)}; expected a number above 0")
-    if unit not in ("", "s"):
-        raise PolicyError(f"unit: read {describe(unit)}; expected '' or 's'")
+    Field(float, 0.0, 1e9, above=True).read("scale", scale, PolicyError)
+    Field(("", "s"), expected="'' or 's'").read("unit", unit, PolicyError)
     return make

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.problem.fields import CLOCK_DAY, is_clock, make_date_format, parse_number
-from acerl_np.problem.json_tree import flag, is_name, names, number, shorten, table, text
+from acerl_np.problem.json_tree import flag, is_name, names, plain, shorten, table, text
 from acerl_np.problem.limits import MAX_ALIASES, MAX_NAME, MAX_NUMBER
 from acerl_np.problem.task_rows import PAST, RECORD
 from acerl_np.support.errors import InputError, LayoutError, RecordError
+from acerl_np.support.fields import Field
 from acerl_np.support.files import read_text, show_path
-from acerl_np.support.numbers import is_real
 
 # Several records of one table: by a calendar of shifts, by days, or by pauses
 
@@ -137,6 +137,14 @@ KNOWN = tuple(dict.fromkeys(RECORD.known + PAST.known))
 """Columns that a mapping may name."""
 
 
+FIELDS = {
+    "due": Field(float, 1.0, MAX_NUMBER, optional=True),
+    "handling": Field(float, 0.0, MAX_NUMBER, optional=True),
+    "decimal": Field((".", ","), optional=True, expected="',' or '.'"),
+}
+"""What can be looked at alone."""
+
+
 @dataclass(frozen=True)
 class Export:
     """How the tables of another system are read.
@@ -198,14 +206,8 @@ class Export:
                     f"columns (--columns): read {shorten(f'{name}={column}')}; expected KNOWN=COLUMN with "
                     f"one of {', '.join(KNOWN)}"
                 )
-        for name, value, least in (("due", self.due, 1), ("handling", self.handling, 0)):
-            if value is not None and not (is_real(value) and least <= value <= MAX_NUMBER):
-                expected = f"expected a number of seconds from {least} to {MAX_NUMBER:g}"
-                raise InputError(f"{name} (--{name}): read {shorten(value)}; {expected}")
-        if self.decimal not in (None, ",", "."):
-            raise InputError(
-                f"decimal (--decimal): read {shorten(self.decimal)}; expected ',' or '.'"
-            )
+        for name, kind in FIELDS.items():
+            kind.read(f"{name} (--{name})", getattr(self, name), InputError)
         make_date_format(self.date_format, self.timezone)
         find_parting(self.split)
         if self.encoding is not None:
@@ -229,8 +231,7 @@ FORM = table(
             for name in ("encoding", "date_format", "sheet", "split", "decimal", "timezone")
         },
         "skip_bad": flag(),
-        "due": number(1.0, default=None),
-        "handling": number(0.0, default=None),
+        **{name: plain(FIELDS[name], default=None) for name in ("due", "handling")},
     },
     Export,
 )

@@ -18,6 +18,7 @@ from acerl_np.support.errors import (
     make_printable,
     suggest_name,
 )
+from acerl_np.support.fields import UNUSABLE, Field
 from acerl_np.support.numbers import is_real
 
 
@@ -47,7 +48,7 @@ def parse_json(text: str) -> object:
             f"line {error.lineno} column {error.colno}: not JSON: {error.msg.lower()}"
         ) from error
     except RecursionError as error:
-        raise LayoutError("objects nested too deeply; expected a layout") from error
+        raise LayoutError("not JSON: objects nested too deeply") from error
     except ValueError as error:
         if isinstance(error, LayoutError):
             raise
@@ -72,7 +73,7 @@ def is_name(text: str) -> bool:
     return bool(text.strip()) and len(text) <= MAX_NAME and text.isprintable()
 
 
-class Field(NamedTuple):
+class Key(NamedTuple):
     """A value at a key: how it is read (or refused, by a `LayoutError`) and written.
 
     A key without a `default` is required; `brief` ones are left out where they are it, none or infinite.
@@ -86,25 +87,41 @@ class Field(NamedTuple):
 
 def leaf(
     fits: Callable[[Any], bool], expected: str, make: Callable[[Any], Any], **more: Any
-) -> Field:
-    """Return the field of a value that `fits`, else an error says what was `expected`.
+) -> Key:
+    """Return the key of a value that `fits`, else an error says what was `expected`.
 
-    `make` turns it into what is kept, and that into what is written unless `more` fields of `Field` say else.
+    `make` turns it into what is kept, and that into what is written unless `more` fields of `Key` say else.
     """
 
     def read(value: Any, where: str) -> Any:
         return make(value) if fits(value) else refuse(where, value, expected)
 
-    return Field(read, **{"write": make} | more)
+    return Key(read, **{"write": make} | more)
 
 
-def one() -> Field:
-    """Return the field of the number 1: a format's version."""
-    return leaf(lambda value: value == 1 and not isinstance(value, bool), "1", int)
+def write_number(number: float) -> float:
+    """Return a number as reading gives it, so that what is read again has the same content."""
+    return float(number) + 0.0  # minus zero is zero
 
 
-def text(default: Any = ...) -> Field:
-    """Return the field of a printable text, not empty where it is required."""
+def plain(field: Field, **more: Any) -> Key:
+    """Return the key of what a field declares, 3.0 being a whole number; `more` are fields of `Key`."""
+
+    def fits(value: Any) -> bool:
+        is_rounded = field.kind is int and isinstance(value, float) and value.is_integer()
+        return field.take(int(value) if is_rounded else value) is not UNUSABLE
+
+    make: Any = write_number if field.kind is float else field.kind
+    return leaf(fits, field.words, make, **more)
+
+
+def one() -> Key:
+    """Return the key of the number 1: a format's version."""
+    return plain(Field(int, 1, 1, expected="1"))
+
+
+def text(default: Any = ...) -> Key:
+    """Return the key of a printable text, not empty where it is required."""
 
     def read(value: Any, where: str) -> str:
         if not isinstance(value, str) or (default is ... and not value.strip()):
@@ -113,45 +130,26 @@ def text(default: Any = ...) -> Field:
             refuse(where, value, f"at most {MAX_NAME} printable characters")
         return value
 
-    return Field(read, default=default)
+    return Key(read, default=default)
 
 
-def flag(*, brief: bool = False) -> Field:
-    """Return the field of true or false, false by default."""
-    return leaf(
-        lambda value: isinstance(value, bool), "true or false", bool, default=False, brief=brief
-    )
+def flag(*, brief: bool = False) -> Key:
+    """Return the key of true or false, false by default."""
+    return plain(Field(bool), default=False, brief=brief)
 
 
-def write_number(number: float) -> float:
-    """Return a number as reading gives it, so that what is read again has the same content."""
-    return float(number) + 0.0  # minus zero is zero
+def number(low: float, high: float = MAX_NUMBER, default: Any = ..., *, brief: bool = False) -> Key:
+    """Return the key of a finite number from `low` to `high`."""
+    return plain(Field(float, low, high), default=default, brief=brief)
 
 
-def number(
-    low: float, high: float = MAX_NUMBER, default: Any = ..., *, brief: bool = False
-) -> Field:
-    """Return the field of a finite number from `low` to `high`."""
-
-    def fits(value: Any) -> bool:
-        return is_real(value) and low <= value <= high
-
-    return leaf(
-        fits, f"a number from {low:g} to {high:g}", write_number, default=default, brief=brief
-    )
+def whole(low: int, high: int, default: Any = ...) -> Key:
+    """Return the key of a whole number from `low` to `high`."""
+    return plain(Field(int, low, high), default=default)
 
 
-def whole(low: int, high: int, default: Any = ...) -> Field:
-    """Return the field of a whole number from `low` to `high`."""
-
-    def fits(value: Any) -> bool:
-        return is_real(value) and low <= value <= high and value == int(value)
-
-    return leaf(fits, f"a whole number from {low:g} to {high:g}", int, default=default)
-
-
-def pair() -> Field:
-    """Return the field of a range: its middle and its half width."""
+def pair() -> Key:
+    """Return the key of a range: its middle and its half width."""
 
     def fits(value: Any) -> bool:
         numbers = isinstance(value, list) and len(value) == 2 and all(map(is_real, value))
@@ -165,8 +163,8 @@ def pair() -> Field:
     return leaf(fits, expected, lambda value: tuple(write(value)), write=write)
 
 
-def ids() -> Field:
-    """Return the field of a list of sites."""
+def ids() -> Key:
+    """Return the key of a list of sites."""
 
     def fits(value: Any) -> bool:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
@@ -174,8 +172,8 @@ def ids() -> Field:
     return leaf(fits, "a list of site ids", tuple, write=list)
 
 
-def items(of: Field, least: int, most: int, default: Any = ...) -> Field:
-    """Return the field of a list of `least` to `most` values."""
+def items(of: Key, least: int, most: int, default: Any = ...) -> Key:
+    """Return the key of a list of `least` to `most` values."""
 
     def read(value: Any, where: str) -> tuple[Any, ...]:
         found = f"{len(value)} entries" if isinstance(value, list) else shorten(value)
@@ -183,11 +181,11 @@ def items(of: Field, least: int, most: int, default: Any = ...) -> Field:
             raise LayoutError(f"{where}: read {found}; expected a list of {least} to {most}")
         return tuple(of.read(item, f"{where}[{k}]") for k, item in enumerate(value))
 
-    return Field(read, lambda value: [of.write(item) for item in value], default)
+    return Key(read, lambda value: [of.write(item) for item in value], default)
 
 
-def names(of: Field, most: int) -> Field:
-    """Return the field of an object whose keys are names, at most `most` of them."""
+def names(of: Key, most: int) -> Key:
+    """Return the key of an object whose keys are names, at most `most` of them."""
 
     def read(value: Any, where: str) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -205,11 +203,11 @@ def names(of: Field, most: int) -> Field:
     def write(value: Mapping[str, Any]) -> dict[str, Any]:
         return {name: of.write(item) for name, item in value.items()}
 
-    return Field(read, write, {}, brief=True)
+    return Key(read, write, {}, brief=True)
 
 
-def table(fields: Mapping[str, Field], make: Callable[..., Any], default: Any = ...) -> Field:
-    """Return the field of an object with these keys, which `make` makes a value of."""
+def table(fields: Mapping[str, Key], make: Callable[..., Any], default: Any = ...) -> Key:
+    """Return the key of an object with these keys, which `make` makes a value of."""
 
     def read(value: Any, where: str) -> Any:
         if not isinstance(value, dict):
@@ -236,4 +234,4 @@ def table(fields: Mapping[str, Field], make: Callable[..., Any], default: Any = 
             if not (field.brief and values[key] in (field.default, None, math.inf))
         }
 
-    return Field(read, write, default, brief=True)
+    return Key(read, write, default, brief=True)

@@ -233,7 +233,7 @@ SCALING = {
     **{key: json_tree.pair() for key in SCALING_PAIRS},
     **{key: json_tree.number(1e-9) for key in SCALING_DIVISORS},
 }
-LAYOUT: json_tree.Field = json_tree.table(
+LAYOUT: json_tree.Key = json_tree.table(
     {
         "format": json_tree.one(),
         "name": json_tree.text(None),

@@ -17,8 +17,8 @@ from acerl_np.problem.layout import Layout, find_ends, find_stations, find_type
 from acerl_np.problem.limits import MAX_TASKS
 from acerl_np.problem.servable import measure_load
 from acerl_np.support.errors import InputError
-from acerl_np.support.fields import Field
-from acerl_np.support.numbers import MAX_SEED, Whole, check_seed
+from acerl_np.support.fields import MAX_SEED, Field
+from acerl_np.support.numbers import Whole, check_seed
 
 Place = tuple[int, ...]
 

@@ -6,17 +6,22 @@ import math
 import sys
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.support.errors import ConfigError, InputError, describe, suggest_name
-from acerl_np.support.numbers import MAX_SEED, is_whole
 
+MAX_SEED = 2**63 - 1
 MOST = sys.float_info.max
 """Largest finite number: as a limit it refuses infinity."""
+
+UNUSABLE = object()
+"""What `Field.take` returns of a value that is none."""
+
+NOUNS = {bool: "true or false", str: "a text", int: "a whole number", float: "a number"}
 
 
 def refuse(name: str, read: object, expected: str, error: type[Exception] = InputError) -> NoReturn:
@@ -26,7 +31,9 @@ def refuse(name: str, read: object, expected: str, error: type[Exception] = Inpu
 
 @dataclass(frozen=True)
 class Field:
-    """What an option may be: a kind (or one of some names), and a range, infinities included.
+    """What a value may be, given or read from a file: a kind (or one of some names), and a range.
+
+    Infinities are in the range unless it ends before.
 
     With `above` the least number itself is too little, and `optional` says whether None is a value. Where
     `words` do not suit, `expected` says what kind and range are. `help` says what the option is for.
@@ -47,43 +54,47 @@ class Field:
             return self.expected
         if isinstance(self.kind, tuple):
             return f"one of {', '.join(self.kind)}"
-        if self.kind is bool:
-            return "true or false"
-        noun = "whole number" if self.kind is int else "number"
+        noun = NOUNS[self.kind]
+        if self.kind not in (int, float) or (self.low <= -MOST and self.high >= MOST):
+            return noun
         if self.high >= MOST:
-            noun = f"finite {noun}" if self.high == MOST else noun
-            return f"a {noun} {'above' if self.above else 'of at least'} {self.low:g}"
+            noun = noun.replace("a ", "a finite ") if self.high == MOST else noun
+            return f"{noun} {'above' if self.above else 'of at least'} {self.low:g}"
         high = f"{self.high:,}" if self.kind is int else f"{self.high:,g}"
-        return f"a {noun} {'above' if self.above else 'from'} {self.low:g} to {high}"
+        high = "2**63 - 1" if self.high == MAX_SEED else high
+        return f"{noun} {'above' if self.above else 'from'} {self.low:g} to {high}"
 
-    def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
-        """Return an option's value as Python's own kind; refuse one of another kind or out of range."""
+    def take(self, value: Any) -> Any:
+        """Return a value as Python's own kind, `UNUSABLE` if it is of another kind or out of range."""
         if value is None and self.optional:
             return None
         if isinstance(self.kind, tuple):
-            if isinstance(value, str) and value in self.kind:
-                return value
+            return value if isinstance(value, str) and value in self.kind else UNUSABLE
+        if self.kind is bool:
+            return bool(value) if isinstance(value, bool | np.bool_) else UNUSABLE
+        if self.kind is str:
+            return value if isinstance(value, str) else UNUSABLE
+        if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
+            return UNUSABLE
+        try:
+            number = self.kind(value)
+        except OverflowError:  # a whole number beyond every float
+            return UNUSABLE
+        fits = self.low <= number <= self.high and not (self.above and number == self.low)
+        return number if fits else UNUSABLE
+
+    def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
+        """Return what `take` does; refuse what is unusable."""
+        found = self.take(value)
+        if found is not UNUSABLE:
+            return found
+        if isinstance(self.kind, tuple):
             near = suggest_name(value, self.kind) if isinstance(value, str) else ""
             refuse(name, f"'{describe(value)}'", f"{self.words}{near}", error)
-        elif self.kind is bool:
-            if isinstance(value, bool | np.bool_):
-                return bool(value)
-        elif is_whole(value) or (self.kind is float and is_number(value)):
-            try:
-                number = self.kind(value)
-            except OverflowError:  # a whole number beyond every float
-                number = math.nan
-            if self.low <= number <= self.high and not (self.above and number == self.low):
-                return number
         refuse(name, value, self.words, error)
 
 
-SEED = Field(int, 0, MAX_SEED, expected="a whole number from 0 to 2**63 - 1")
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a real number of any kind, infinite or not, but neither true nor false."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+SEED = Field(int, 0, MAX_SEED)
 
 
 def read_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,12 +8,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from acerl_np.support.errors import ConfigError, describe
+from acerl_np.support.fields import SEED
 
 Whole: TypeAlias = int | np.integer[Any]
 """A whole number as callers give it, Python's or NumPy's."""
-
-MAX_SEED = 2**63 - 1
 
 
 def is_whole(value: object) -> bool:
@@ -32,9 +30,6 @@ def is_real(value: object) -> bool:
 
 
 def check_seed(seed: Any, name: str = "seed") -> int:
-    """Return a seed, a whole number from 0 to `MAX_SEED`, as Python's int; refuse what is none."""
-    if not is_whole(seed) or not 0 <= seed <= MAX_SEED:
-        raise ConfigError(
-            f"{name}: read {describe(seed)}; expected a whole number from 0 to 2**63 - 1"
-        )
-    return int(seed)
+    """Return a seed, a whole number from 0 to 2**63 - 1, as Python's int; refuse what is none."""
+    found: int = SEED.read(name, seed)
+    return found

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 from acerl_np.support.errors import ConfigError, describe, suggest_name
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.fields import UNUSABLE, Field, refuse
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,9 @@ class Several(Field):
         if value is None and self.optional:
             return None
         if isinstance(value, tuple | list) and self.fewest <= len(value) <= self.most:
-            one = Field(self.kind, self.low, self.high)
-            try:
-                return tuple(one.read(name, each) for each in value)
-            except ConfigError:
-                pass  # the whole list is shown
+            found = tuple(map(super().take, value))
+            if UNUSABLE not in found:
+                return found
         refuse(name, value, self.words, error)
 
 

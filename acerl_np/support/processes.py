@@ -16,7 +16,7 @@ from typing import Any
 from acerl_np.support.fields import Field
 from acerl_np.support.team import Argument, LostError, Team, Value
 
-PROCESSES = Field(int, 1, 1024, expected="a whole number from 1 to 1024")
+PROCESSES = Field(int, 1, 1024)
 
 TRIES = 4
 """Times that the processes are lost, while no task finishes, until the work ends."""

@@ -12,9 +12,7 @@ from acerl_np.support.fields import Field
 Item = TypeVar("Item")
 
 MAX_THREADS = 1024
-THREADS = Field(
-    int, 1, MAX_THREADS, optional=True, expected=f"a whole number from 1 to {MAX_THREADS}"
-)
+THREADS = Field(int, 1, MAX_THREADS, optional=True)
 """How many threads are asked for; None is one per core."""
 
 

@@ -76,10 +76,15 @@ def test_help_of_everything_names_its_defaults(run):
 
 def test_evaluate_compares_policies_and_writes_every_trial(empty, run):
     config = acerl_np.Config(generations=0, hidden=(2,))
-    acerl_np.ACERL([acerl_np.load_instance("DMH-01")], config).policy.save("policy.npz")
-    words = "evaluate policy.npz edd Static DMH-01 DMH-02 --trials 3 --format"
+    acerl_np.ACERL([acerl_np.load_instance("DMH-01")], config).policy.save("best.csv")
+    words = "evaluate best.csv edd Static DMH-01 DMH-02 --trials 3 --format"
     rows = read_rows(run(f"{words} csv --trials-csv all.csv").out)
-    labels = ["policy.npz", "EDD", "Static (fitted on dmh-train)", "hindsight"]
+    labels = [
+        "best.csv",
+        "EDD",
+        "Static (fitted on dmh-train)",
+        "hindsight",
+    ]  # what a file holds tells
     cells = {(row["policy"], row["record"]): row for row in rows}
     assert list(cells) == [(x, record) for x in labels for record in ("DMH-01", "DMH-02", "mean")]
     second = acerl_np.load_instance("DMH-02")
@@ -109,11 +114,9 @@ def test_evaluate_writes_every_task_of_trials_that_differ(empty, run):
         f"t{k},st1,st{2 + k % 3},2024-05-06 07:0{k}:30,{100 if k % 2 else 900},{k % 2}"
         for k in range(8)
     ]
-    write(Path("own.csv"), f"{HEADER},priority", *own)
+    write(Path("own"), f"{HEADER},priority", *own)
     write(Path("past.csv"), "task,vehicle,start", *(f"t{k},v1,{k}" for k in range(8)))
-    words = (
-        "evaluate MIX nearest own.csv --layout dmh --past past.csv --trials 3 --class-weights 1,5"
-    )
+    words = "evaluate MIX nearest own --layout dmh --past past.csv --trials 3 --class-weights 1,5"
     run(f"{words} --trials-csv trials.csv --tasks-csv tasks.csv --vehicles-csv vehicles.csv")
     fleet, tasks = read_rows("vehicles.csv"), read_rows("tasks.csv")
     assert sum(int(row["tasks"]) for row in fleet) == 8 * 5 and len(fleet) == 3 * 5
@@ -139,11 +142,11 @@ def test_evaluate_writes_every_task_of_trials_that_differ(empty, run):
             assert float(row["waited_s"]) == times[2] - times[0]
             assert float(row["late_s"]) == max(0.0, times[3] - float(row["due_s"]))
     # An episode that was stopped leaves the rest empty.
-    run("evaluate nearest own.csv --layout dmh --horizon 200 --tasks-csv cut.csv")
+    run("evaluate nearest own --layout dmh --horizon 200 --tasks-csv cut.csv")
     cut = read_rows("cut.csv")
     assert {bool(row["vehicle"]) for row in cut} == {False, True}
     assert {row["delivered_s"] for row in cut if not row["vehicle"]} == {""}
-    line = run("evaluate EDD own.csv --layout dmh --trials-csv a.csv --tasks-csv a.csv", 2).err
+    line = run("evaluate EDD own --layout dmh --trials-csv a.csv --tasks-csv a.csv", 2).err
     assert "a.csv is what another option writes, too; expected another name" in line
 
 

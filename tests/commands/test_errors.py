@@ -12,6 +12,7 @@ from acerl_np.support.workers import MAX_THREADS
 DATA = Path(__file__).parents[1] / "data"
 IMPORT = "floor import hall.json --out l.json"
 JUDGED = "DMH-01 --trials 1"
+EXPORTED = "records check exported.csv --layout layout.json"
 FLEET = "floor fleet supply-loop --vehicles 2 --out l.json"
 
 GENERAL = {
@@ -37,7 +38,7 @@ GENERAL = {
     "train --resume run.npz --population 8": "expected a file, found nothing",
     "evaluate SPT": "policy 'SPT': unknown; expected one of FCFS",
     "evaluate missing.npz": "missing.npz: expected a file, found nothing",
-    "evaluate EDD DMH-01 DMH-02 DMH-01": "instance 'DMH-01' is given twice; expected different",
+    "evaluate EDD dmh-train DMH-01": "instance 'DMH-01' is given twice; expected different",
     "evaluate EDD --trials 0": "--trials: read 0",
     "evaluate week.csv": "no policy; expected policy.npz",
     "evaluate EDD week.csv --suite dmh-test": "--suite: read 'dmh-test' besides task records",
@@ -137,7 +138,8 @@ RECORDS = {
     "records replay DMH-01 --past none.csv": "none.csv: expected a file, found nothing",
     "records replay --audit none.jsonl": "--layout: missing",
     "records replay --audit none.jsonl --layout dmh": "none.jsonl: expected a file",
-    "records replay --audit none.jsonl --layout dmh --due 9": "--due: given with",
+    "records replay --audit none.jsonl --layout dmh --mapping x.toml": "--mapping: given with",
+    "records replay week.csv --past past.csv --due 9": "records convert; expected --mapping FILE, which",
     "records replay past.csv --audit none.jsonl --layout dmh": "read 1 files and --audit",
     "records replay": "read 0 files; expected assignments or --audit LOG",
     "records replay --past none.csv": "--past: read 1 files of assignments for 0 records",
@@ -283,7 +285,7 @@ everywhere = {
 WRONG = {
     **{"general": GENERAL, "random": RANDOM, "seeds": SEEDS, "rivals": RIVALS, "records": RECORDS},
     **{"floor": FLOOR, "replay": REPLAY, "everywhere": everywhere},
-    "export": {f"floor check layout.json exported.csv {words}": EXPORT[words] for words in EXPORT},
+    "export": {f"{EXPORTED} {words}": EXPORT[words] for words in EXPORT},
     "whatif": {f"whatif {words}": WHATIF[words] for words in WHATIF},
     "battery": {f"{FLEET} {words}": BATTERY[words] for words in BATTERY},
     "lookahead": {f"evaluate {words} {JUDGED}": LOOKAHEAD[words] for words in LOOKAHEAD},

@@ -105,7 +105,6 @@ def test_ignored_columns_of_many_files_are_one_line(folder, run):
     assert "past.csv: columns ignored: x\n" in err
 
 
-FORMAT = "--date-format '%d.%m.%Y %H:%M'"
 DATED = [
     "Task;Pickup;Delivery;Arrival Time;Expiry Time;Order",
     "t1;B;C;06.05.2024 07:30;06.05.2024 07:40;4711",
@@ -113,8 +112,9 @@ DATED = [
 ]
 
 
-def test_the_date_format_is_an_option_of_every_command(folder, run):
+def test_the_date_format_is_in_a_mapping_of_every_command(folder, run):
     """And a column that is ignored is a line."""
+    (folder / "erp.toml").write_text('date_format = "%d.%m.%Y %H:%M"\n')
     (folder / "dated.csv").write_text(text_of(DATED))
     starts = ["task;vehicle;start", "t0;v;06.05.2024 07:00", "t1;w;06.05.2024 07:31"]
     (folder / "past.csv").write_text(text_of(starts))
@@ -123,20 +123,20 @@ def test_the_date_format_is_an_option_of_every_command(folder, run):
         words = words.replace("IN", "dated.csv")
         if "convert" not in words:  # it guesses
             assert "--date-format" in run(words, 2).err
-        err = run(f"{words} {FORMAT}").err
+        err = run(f"{words} --mapping erp.toml").err
         told = [line for line in err.splitlines() if "ignored" in line]
         assert told == ["dated.csv: columns ignored: Order"]
     words = "evaluate EDD dated.csv --trials 1 --past past.csv"
-    assert "replay" in run(f"{words} {FORMAT}").out
-    words = f"replay EDD dated.csv --past past.csv {FORMAT}"
+    assert "replay" in run(f"{words} --mapping erp.toml").out
+    words = "replay EDD dated.csv --past past.csv --mapping erp.toml"
     assert ", past.csv " in run(words).out
-    (folder / "options.toml").write_text('date-format = "%d.%m.%Y %H:%M"\ntasks = ["dated.csv"]\n')
+    (folder / "options.toml").write_text('mapping = "erp.toml"\ntasks = ["dated.csv"]\n')
     run(f"train --config options.toml {TRAIN}")
 
 
 def test_convert_shows_what_was_understood(folder, run):
     (folder / "dated.csv").write_text(text_of(DATED), encoding="utf-8-sig")
-    words = f"records convert dated.csv --out new.csv {FORMAT} --format json"
+    words = "records convert dated.csv --out new.csv --date-format '%d.%m.%Y %H:%M' --format json"
     [row] = json.loads(run(words).out)
     assert row == {
         "record": "dated",

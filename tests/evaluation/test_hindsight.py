@@ -313,33 +313,33 @@ def test_references_survive_a_file(tmp_path):
 
 
 def reference_file(**changes):
-    item = {"instance": "a", "content_hash": "00", "cost_limit": 50, "makespan": 9.5}
-    item |= {"tardiness": 0, "actions": [0, 4], **changes}
+    item = {"instance": "a", "content_hash": "00", "makespan": 9.5, "tardiness": 0}
+    item |= {"cost_limit": None if "goal" in changes else 50, "actions": [0, 4], **changes}
     item = {key: value for key, value in item.items() if value is not None}
     return json.dumps({"format": 1, "references": [item]})
 
 
 DAMAGED = {
-    "": "line 1: not JSON: expecting value; expected a file written by acerl-np hindsight --out",
+    "": "line 1 column 1: not JSON: expecting value; expected a file written by acerl-np hindsight --out",
     "[" * 100_000: "not JSON: ",
     "1" * 5000: "not JSON: ",
-    "[]": "format: read nothing; expected 1",
-    "{}": "format: read nothing; expected 1",
-    '{"format": 2, "references": []}': "format: read 2; expected 1, the format of this version",
-    '{"format": 1}': "references: read nothing; expected a list",
-    '{"format": 1, "references": {"a": 1}}': "references: read {'a': 1}; expected a list",
-    '{"format": 1, "references": ["a"]}': "references[0].instance: read nothing; expected a text",
-    reference_file(actions=None): "references[0].actions: read nothing; expected a list of whole",
-    reference_file(actions=[1, 2.5]): "actions: read [1, 2.5]; expected a list of whole numbers",
-    reference_file(actions=7): "references[0].actions: read 7; expected a list of whole numbers",
-    reference_file(content_hash=3): "references[0].content_hash: read 3; expected a text",
-    reference_file(makespan="9"): "references[0].makespan: read 9; expected a number",
+    "[]": "the file: read []; expected an object",
+    "{}": "format: missing; this key is required",
+    '{"format": 2, "references": []}': "format: read 2; expected 1",
+    '{"format": 1}': "references: missing; this key is required",
+    '{"format": 1, "references": {"a": 1}}': 'references: read {"a": 1}; expected a list',
+    '{"format": 1, "references": ["a"]}': 'references[0]: read "a"; expected an object',
+    reference_file(actions=None): "references[0].actions: missing",
+    reference_file(actions=[1, 2.5]): "actions[1]: read 2.5; expected a whole number",
+    reference_file(content_hash=3): "references[0].content_hash: read 3; expected a non-empty text",
+    reference_file(makespan="9"): 'references[0].makespan: read "9"; expected a number',
     reference_file(tardiness=10**400): "references[0].tardiness: read 1000",
-    reference_file(cost_limit=True): "references[0].cost_limit: read True; expected a number",
-    reference_file(cost_limit=math.nan): "references[0].cost_limit: read nan; expected a number",
-    reference_file(cost_limit=math.inf): "references[0].cost_limit: read inf; expected a number",
-    reference_file(goal=3): "references[0].goal: read 3; expected a table",
-    reference_file(goal={}): "references[0].value: read nothing; expected a number",
+    reference_file(cost_limit=True): "references[0].cost_limit: read true; expected a number",
+    reference_file(cost_limit=math.nan): "references[0].cost_limit: read NaN; expected a number",
+    reference_file(cost_limit=math.inf): "references[0].cost_limit: read Infinity; expected a",
+    reference_file(cost_limit=None): "references[0].cost_limit: missing",
+    reference_file(goal=3, value=1, cost=1): "references[0].goal: read 3; expected a table",
+    reference_file(goal={}): "references[0].cost: missing; this key is required",
     reference_file(goal={"a": 1}, value=1, cost=1): "references[0].goal: ",
     reference_file(goal={"cost": "b"}, value=1, cost=1): "goal: cost: read 'b'; expected weighted",
 }

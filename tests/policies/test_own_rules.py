@@ -287,7 +287,7 @@ def test_what_is_no_rule_or_feature_is_one_line():
         (rule, lambda floor: 0, "expected a function of"),
         (rule(vehicle="any"), unknown, "vehicle: read any; expected one of"),
         (lambda own: feature(scale=own), 0.0, "scale: read 0.0; expected a number above 0"),
-        (lambda own: feature(scale=1.0, unit=own), "m", "unit: read m; expected '' or 's'"),
+        (lambda own: feature(scale=1.0, unit=own), "m", "unit: read 'm'; expected '' or 's'"),
         (feature(scale=2.0, unit="s"), way, "another one of this source has scale 0.4"),
         (feature(scale=1.0), len, "feature len: .*expected a function"),
     ]:

@@ -645,7 +645,7 @@ def test_what_stands_before_decimals_may_be_said(tmp_path):
         assert load(path, mapping={"decimal": mark}).demand.tolist() == [1.2]
     write(path, HEADER.replace(",", ";"), "t0;A;B;1.5;9")
     refused(path, ["line 2: arrival_time", "a comma before decimals"], load, path, **COMMA)
-    with pytest.raises(InputError, match=r"decimal \(--decimal\): read \"x\"; expected ',' or"):
+    with pytest.raises(InputError, match=r"decimal \(--decimal\): read 'x'; expected ',' or"):
         Export(decimal="x")
 
 

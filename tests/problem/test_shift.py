@@ -11,7 +11,7 @@ import acerl_np
 from acerl_np import InputError, Layout
 from acerl_np.problem.servable import check_record, measure_load
 from acerl_np.problem.shift import SAMPLE, find_roles, find_scale, generate_shift
-from acerl_np.support.numbers import MAX_SEED
+from acerl_np.support.fields import MAX_SEED
 
 NAMES = ("Goods in 1", "Inbound-2", "rack1", "rack2", "Storage 3", "work1", "work2", "Press", "out")
 KINDS = ("", "", "shelf", "shelf", "shelf", "workstation", "workstation", "Work cell", "goods-out")

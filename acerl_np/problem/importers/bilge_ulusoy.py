@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from acerl_np.problem.instance import Instance, check_names
-from acerl_np.problem.json_tree import Field, items, names, number, parse_json, refuse, table
+from acerl_np.problem.json_tree import Key, items, names, number, parse_json, refuse, table
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.task_rows import START
 from acerl_np.support.errors import InputError, LayoutError, RecordError
@@ -23,7 +23,7 @@ MOST, N_VEHICLES = 100, 2
 
 NUMBERS = table(
     {
-        "about": Field(lambda value, where: value, default=None),
+        "about": Key(lambda value, where: value, default=None),
         "layouts": names(items(items(number(0.0), 2, MOST), 2, MOST), MOST)._replace(default=...),
         "job_sets": names(items(items(items(number(0.0), 2, 2), 1, MOST), 1, 1_000), MOST)._replace(
             default=...
