@@ -255,7 +255,7 @@ def test_training_says_where_ids_cannot_help(empty, run):
     layout = Layout.from_dict(worlds.straight_floor([{"id": "v", "start": "A"}]))
     Path("floor.json").write_text(json.dumps(layout.to_dict()))
     options = "--layout floor.json --out run --preset paper --generations 0 --population 4 "
-    options += "--hidden 2 --trials 0 --hold-out none --quiet --force"
+    options += "--set hidden=2 --trials 0 --hold-out none --quiet --force"
     for names, warns in (("ab", True), ("aa", False), ("a", False)):
         for k, name in enumerate(names):
             rows = enumerate(many_tasks(3, name).rows(), k)
