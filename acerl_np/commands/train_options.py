@@ -27,7 +27,7 @@ from acerl_np.support.fields import Field
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real
 from acerl_np.support.options import Options, Several, option
-from acerl_np.training.config import BEST, NETWORK_ALONE, Config, Preset, check_stored
+from acerl_np.training.config import ALONE, BEST, Config, Preset, check_stored
 
 ACERL = "acerl"
 BASE = ("ppo", "sac", "lsac", "rcpom", "mappo")
@@ -316,7 +316,7 @@ def find_preset(options: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
     """Return ACERL's preset: for records of one's own "best", unless settings are those of a network."""
     if options["preset"] is not None or options["algorithm"] != ACERL:
         return options["preset"]
-    is_network = settings.get("form") == "network" or NETWORK_ALONE.keys() & settings
+    is_network = settings.get("form") == "network" or {*ALONE["network"]} & settings.keys()
     return "paper" if is_network or all(map(is_bundled, options["tasks"])) else "best"
 
 

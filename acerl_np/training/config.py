@@ -57,24 +57,14 @@ class FeaturesField(Field):
 TO_HORIZON = f"seconds above 0 to {MAX_HORIZON:g}"
 SECONDS = Field(float, 0.0, MAX_HORIZON, above=True, optional=True, expected=TO_HORIZON)
 
-INDEX_ALONE = {
-    "spread": ("one", "one"),
-    "planned_breakdowns": (True, "True"),
-    "features": (None, "none"),
-    "commitment": ("assignment", "assignment"),
-    "max_changes": (MAX_CHANGES, f"{MAX_CHANGES}"),
-    "may_wait": (False, "False"),
-    "tune_charging": (False, "False"),
+ALONE = {
+    "network": ("hidden", "rules", "slots", "initialisation", "biases", "standardise"),
+    "index": (
+        *("spread", "planned_breakdowns", "features", "commitment", "max_changes", "may_wait"),
+        "tune_charging",
+    ),
 }
-NETWORK_ALONE = {
-    "hidden": ((128, 128), "the default"),
-    "rules": (PAPER_RULES, "the default"),
-    "slots": ("task", "none"),
-    "initialisation": ("he", "he"),
-    "biases": (True, "True"),
-    "standardise": (True, "True"),
-}
-"""Options that the other form of policy does not have: the default, which it may be given, and its name."""
+"""Options that the other form of policy does not have; it may be given their defaults."""
 
 
 @dataclass(frozen=True)
@@ -256,9 +246,11 @@ class Config(Options):
             refuse("population", self.population, "an even number with antithetic", ConfigError)
         if self.outcome == "best" and self.curve_every == 0:
             refuse("curve_every", 0, "at least 1 with outcome best", ConfigError)
-        for name, (usual, expected) in (NETWORK_ALONE if is_index else INDEX_ALONE).items():
-            if getattr(self, name) != usual:
-                refuse(name, getattr(self, name), f"{expected} with form {self.form}", ConfigError)
+        for name in ALONE["network" if is_index else "index"]:
+            usual, given = type(self).__dataclass_fields__[name].default, getattr(self, name)
+            if given != usual:
+                shown = {tuple: "the default", type(None): "none"}.get(type(usual), usual)
+                refuse(name, given, f"{shown} with form {self.form}", ConfigError)
 
     @property
     def goal(self) -> Goal:

@@ -246,7 +246,7 @@ def test_more_ids_than_task_slots_have_as_many_slots_and_too_many_are_refused():
         (lambda: Simulator(many, slots="ring"), "read ring; expected 'task', 'pool' or a policy"),
         (lambda: Simulator(many, slots=3), "slots: read 3"),
         (lambda: Config(slots="ring"), "slots: read 'ring'; expected one of task, pool"),
-        (lambda: best(slots="pool"), "slots: read pool; expected none with form index"),
+        (lambda: best(slots="pool"), "slots: read pool; expected task with form index"),
     ]
     assert list_unrefused(lambda make: make(), cases) == []
 
