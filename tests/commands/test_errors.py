@@ -56,7 +56,7 @@ GENERAL = {
     "warm all": "part: read all; expected one of training",
     "warm static best serch": "did you mean 'search'?",
     "hindsight DMH-01 --effort 0": "--effort: read 0.0",
-    "experiments comparison --seeds 0": "--seeds: read 0",
+    "experiments comparison --seeds 0": "--seeds: another name now; expected --trainings 0 (see",
     "experiments nothing": "invalid choice: 'nothing'",
     "experiments ablation --out bad.csv/below": "make the folder: not a directory",
     "policy": "the following arguments are required: ACTION",
@@ -193,7 +193,8 @@ BATTERY = {
 }
 
 WHATIF = {
-    "week.csv": "nothing is to be another; expected some of --vehicles, --demand, --speed,",
+    "week.csv": "nothing is to be another; expected some of --vehicles, --demand-factor,",
+    "week.csv --speed=2": "--speed: another name now; expected --speed-factor 2 (see acerl-np whatif",
     "--vehicles 1": "nothing to work on; expected task records or --suite",
     "week.csv --vehicles 0": "vehicles: read 0; expected a whole number from 1 to 1,000",
     "week.csv --vehicles 3:x": "argument --vehicles: read 3:x; expected values such as 3:8",

@@ -176,9 +176,9 @@ def test_a_decision_takes_as_long_as_its_workers_took(folder, run, processes, mo
 @pytest.mark.parametrize(
     ("words", "names"),
     [
-        ("leave-one-out --seeds 1", [*(f"{k:02}" for k in range(1, 9)), "unseen"]),
+        ("leave-one-out --trainings 1", [*(f"{k:02}" for k in range(1, 9)), "unseen"]),
         pytest.param(
-            "comparison --rivals none --seeds 2",
+            "comparison --rivals none --trainings 2",
             ["train", "train-spread", "test", "test-spread", "times"],
             marks=pytest.mark.slow,
         ),

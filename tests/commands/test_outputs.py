@@ -245,9 +245,7 @@ def test_seeds_go_on_in_their_own_folder_alone(folder, run):
 
 
 def test_a_study_goes_on_in_its_own_folder_alone(folder, run):
-    words = (
-        "experiments leave-one-out --seeds 1 --trials 1 --generations 1 --threads 1 --out tables"
-    )
+    words = "experiments leave-one-out --trainings 1 --trials 1 --generations 1 --threads 1 --out tables"
     Path("tables").mkdir()
     Path("tables/leave-one-out-01.md").write_text("mine")
     assert f"{Path('tables/leave-one-out-01.md')} exists" in run(words, 2).err
