@@ -211,10 +211,9 @@ def explain(kind: type[Options], name: str) -> str:
         meaning = " ".join(told[1].split()).rstrip(".") if told else name
     source = f" ({about.metadata['source']})" if "source" in about.metadata else ""
     words = "" if field.kind in (str, tuple) else f": {field.words}"
-    usual = f"default: {show_value(about.default)}"
-    if kind is Config and name in BEST:
-        usual += f"; best: {show_value(BEST[name])}"
-    return f"{meaning}{source}{words} ({usual})"
+    usual = [] if "By default" in meaning else [f"default: {show_value(about.default)}"]
+    usual += [f"best: {show_value(BEST[name])}"] if kind is Config and name in BEST else []
+    return f"{meaning}{source}{words}" + (f" ({'; '.join(usual)})" if usual else "")
 
 
 def show_value(value: object) -> str:
