@@ -206,7 +206,7 @@ def explain(kind: type[Options], name: str) -> str:
     about = next(item for item in fields(kind) if item.name == name)  # type: ignore[arg-type]
     meaning, field = about.metadata.get("meaning"), kind.list_fields()[name]
     if meaning is None:
-        _, _, said = (inspect.getdoc(kind) or "").partition("Attributes\n----------\n")
+        _, _, said = f"{inspect.getdoc(kind)}\n".partition("Attributes\n----------\n")
         told = re.search(rf"^{name} :.*\n((?: .*\n)*)", said, re.MULTILINE)
         meaning = " ".join(told[1].split()).rstrip(".") if told else name
     source = f" ({about.metadata['source']})" if "source" in about.metadata else ""
