@@ -46,7 +46,7 @@ import numpy as np
 import acerl_np
 from acerl_np import ACERL, Config, InputError, Instance, Layout, Policy, StaticPlan
 from acerl_np.commands.main import build_parser, main
-from acerl_np.commands.train_options import merge_options
+from acerl_np.commands.train_options import fill_settings, merge_options
 from acerl_np.evaluation.references import load_references, save_references
 from acerl_np.live.audit import read_audit
 from acerl_np.policies.network import initial_parameters
@@ -686,7 +686,7 @@ LINES = [*map(str.split, (VALID / "commands.txt").read_text().splitlines())]
 ODD = """
     - -- -h -1 fly -0 0.5 nan inf -inf 1e400 1e-400 abc 1_0 0x10 １ é é.csv \udcff \udcff.csv \udcff.npz
     bad.bin empty folder missing /dev/null a/b/c week.csv/x DMH-01 dmh dmh-train LWT isr text json opentcs
-    2,2 2,,2 2,x {k} .. 1,0 1e9,1e9 5 , --suite --horizon --p-f --alpha-u --checkpoint-every
+    2,2 2,,2 2,x {k} .. 1,0 1e9,1e9 5 , --suite --horizon --p-f --set alpha_u=1 cost=late
 """
 WORDS = sorted({word for line in LINES for word in line} | set(ODD.split()))
 WORDS += ["", " ", "a\nb", "\x1b[31m", "x" * 300, "x" * 5000]
@@ -729,7 +729,11 @@ def tame(words):
 
     if command == "train":  # what is not given is no attribute
         names = "trials threads generations population resume hidden config out"
-        options = type(options)(**{**dict.fromkeys(names.split()), **vars(options)})
+        own, given = dict.fromkeys(names.split()), getattr(options, "set", ())
+        for name, _, text in (item.partition("=") for item in given):
+            with suppress(ValueError):
+                own[name] = max(map(float, text.split(",")))
+        options = type(options)(**{**own, **vars(options)})
 
     more = []
     for name, most, few in LIMITS.get(command, ()):
@@ -741,14 +745,14 @@ def tame(words):
         if options.resume is not None:
             own = ("--population", "4")
             more = [word for word in more or ["--generations", "3"] if word not in own]
-        elif options.config is None and max(options.hidden or [101]) > 100:
-            more += ["--hidden", "2"]
+        elif options.config is None and (options.hidden or 101) > 100:
+            more += ["--set", "hidden=2"]
         if options.out is None:
             more += ["--out", "run"]
     if command == "hindsight" and options.effort >= 0.001:
         more += ["--effort", "0"]
-    if command == "experiments" and options.seeds > 0:
-        more += ["--seeds", "0"]
+    if command == "experiments" and options.trainings > 0:
+        more += ["--trainings", "0"]
     if "--" in words:
         return ["train", "--", *words] if more else words
     return words + more
@@ -955,8 +959,8 @@ def check_dispatcher(path):
 def check_config(path):
     os.chdir(path.parent)
     try:
-        _, settings = merge_options({"config": str(path)})
-        config = Config.from_dict(settings)
+        options, settings = merge_options({"config": str(path)})
+        config = fill_settings(options, settings)
     except InputError:
         status, _, err = run_main(["train", "--config", path.name])
         require(status == 2, f"status {status} for options that the library refuses: {err[:200]!r}")

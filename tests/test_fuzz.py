@@ -50,6 +50,6 @@ def test_names_of_files_that_are_not_text(samples, tmp_path, monkeypatch):
     status, out, err = run_main(words)
     assert status == 0, err
     assert (tmp_path / "case" / "all.csv").read_text().splitlines()[1].startswith("\\udcff.npz,")
-    sizes = ["--generations", "1", "--population", "2", "--hidden", "2"]
+    sizes = ["--generations", "1", "--population", "2", "--set", "hidden=2"]
     status, out, err = run_main(["train", f"{odd}.csv", *small, *sizes, "--out", odd])
     assert status == 0, err

@@ -29,9 +29,9 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits"),
 ]
 
-SMALL = ["--population", "6", "--hidden", "5", "--trials", "0", "--threads", "1", "--quiet"]
+SMALL = ["--population", "6", "--set", "hidden=5", "--trials", "0", "--threads", "1", "--quiet"]
 SETTINGS = {"population": 6, "hidden": (5,)}
-ENDLESS = ["--generations", "1000000", "--checkpoint-generations", "1"]
+ENDLESS = ["--generations", "1000000", "--set", "checkpoint_generations=1"]
 
 
 @pytest.fixture(autouse=True, scope="module")

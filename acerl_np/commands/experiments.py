@@ -61,10 +61,16 @@ PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
 """What "all" repeats."""
 
 
+RENAMED = {"seeds": "trainings", "rival-seeds": "rival-trainings"}
+MOVED = {f"--{x}": f"another name now; expected --{y} {{}}" for x, y in RENAMED.items()}
+"""Names that mean something else where policies are trained."""
+
+
 def list_options(study: str) -> tuple[opt.CommandOption, ...]:
     """Return the options of a study."""
     default = 10 if study in ("learning", "generalisation", YARDSTICK) else 20
-    seeds = opt.CommandOption("--seeds", "trainings per row", int, default, range=(1, 1000))
+    what = "trainings per row, with a seed each"
+    seeds = opt.CommandOption("--trainings N", what, int, default, range=(1, 1000))
     what = "fewer generations, for a quick look (default: 128)"
     options = [seeds, opt.CommandOption("--generations", what, int, range=(1, 1_000_000))]
     if study == YARDSTICK:
@@ -83,7 +89,7 @@ def list_options(study: str) -> tuple[opt.CommandOption, ...]:
         options += [
             opt.CommandOption("--rivals NAMES", names, default=usual),
             opt.CommandOption("--rival-steps", steps, int, 1_000_000, range=long),
-            seeds.but(usage="--rival-seeds", help="trainings of each", default=5),
+            seeds.but(usage="--rival-trainings N", help="trainings of each", default=5),
         ]
     form = (
         "form of the printed tables; csv and json: plain numbers, units in the columns' names, all tables in "
@@ -141,6 +147,7 @@ def run(arguments: argparse.Namespace) -> None:
         # What works elsewhere finds the kernels compiled if it shares this machine.
         forms = ["best"] if arguments.study == "generalisation" else []
         compile_ahead("training", *forms, *(["rivals"] if rivals else []))
+        given |= {x.replace("trainings", "seeds"): n for x, n in given.items() if "trainings" in x}
         fields = ("seeds", "trials", "generations", "threads", "rival_seeds", "rival_steps")
         how = {name: given[name] for name in fields if name in given}
         study = Study(folder, rivals=rivals, team=team, **how)
@@ -165,7 +172,7 @@ def run_yardstick(arguments: argparse.Namespace) -> None:
     name = YARDSTICK if path is None else path.stem
     fewer = {} if arguments.generations is None else {"generations": arguments.generations}
     config = Config.preset("best", **bilge_ulusoy.OPTIONS, **fewer)
-    parts = bilge_ulusoy.list_parts(path, arguments.seeds, config, arguments.effort)
+    parts = bilge_ulusoy.list_parts(path, arguments.trainings, config, arguments.effort)
     folder = Path(arguments.out)
     kept = folder / f"{name}.csv"
     shown = [f"{name}-{table}" for table in bilge_ulusoy.TABLES]

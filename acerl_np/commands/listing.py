@@ -38,7 +38,7 @@ def list_rows(kind: str) -> list[dict[str, str]]:
     from acerl_np.policies.rules import POLICY_NAMES
     from acerl_np.problem.bundled import bundled_suites
 
-    how = "; acerl-np train --preset best --print-config shows its options"
+    how = "; acerl-np train --preset best --settings shows its settings"
     found = {
         "suites": {
             name: f"{len(records)} records, {records[0]} to {records[-1]}"

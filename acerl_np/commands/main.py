@@ -7,7 +7,8 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NoReturn
 
 import acerl_np
@@ -18,12 +19,11 @@ from acerl_np.support.files import remember_streams
 from acerl_np.support.own import trusting
 
 COMMANDS = {
-    "train": "train a policy with ACERL",
+    "train": "train a policy with ACERL, or with PPO, SAC, LSAC, RCPOM or MAPPO",
     "evaluate": "play policies and rules on task records and compare them",
     "whatif": "ask what another fleet, demand or speed would bring; the smallest fleet for a target",
     "replay": "write a page that replays an episode: floor, decisions, chart of the vehicles",
     "hindsight": "search the best schedules for futures that are known",
-    "rivals": "train a learner that the paper compares with: PPO, SAC, LSAC, RCPOM, MAPPO",
     "experiments": "repeat the paper's studies, its figures beside the measured ones",
     "plot": "draw trainings, episodes, comparisons and policies",
     "policy": "show what a policy file holds, and what each of its weights does",
@@ -44,29 +44,28 @@ MODULES = {
 """Modules that are not called like their commands."""
 
 
-MOVED = {option.name: option.usage for option in EXPORT}
-"""Options of `records convert`; where records are named, a mapping says the same."""
+WRITES = "acerl-np records convert IN --out OUT --write-mapping FILE"
+MAPPED = "an option of records convert; expected --mapping FILE, which"
+MOVED = {option.name: f"{MAPPED} '{WRITES} {option.usage}' writes" for option in EXPORT}
+"""Options of reading, and what is said to who gives one where a mapping says the same."""
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, which tells the names that unknown ones are near to."""
+
+    moved: Mapping[str, str] = {}
+    """Options of earlier, and what is said to who gives one; {} stands for its value."""
 
     _words: Sequence[str] = ()
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with status 2."""
         known = self._option_string_actions
+        named = known.keys() | self._find_moved().keys()
         shown = [name for name, action in known.items() if action.help != argparse.SUPPRESS]
         for word in self._words:
             name = word.partition("=")[0]
-            if name[:2] != "--" or name in known:
-                continue
-            if name in MOVED and "--mapping" in known:
-                message = (
-                    f"{name}: an option of records convert; expected --mapping FILE, which 'acerl-np records "
-                    f"convert IN --out OUT --write-mapping FILE {MOVED[name]}' writes"
-                )
-            elif near := suggest_name(name, shown):
+            if name[:2] == "--" and name not in named and (near := suggest_name(name, shown)):
                 message += near if name in message else f"; read {name}{near}"
         line = f"{self.prog}: error: {message} (see {self.prog} --help)"
         self.exit(2, f"{make_printable(line)}\n")
@@ -78,9 +77,19 @@ class Parser(argparse.ArgumentParser):
             error.message += suggest_name(str(value), map(str, action.choices or ()))
             raise
 
+    def _find_moved(self) -> dict[str, str]:
+        known = self._option_string_actions
+        moved = {**(MOVED if "--mapping" in known else {}), **self.moved}
+        return {name: said for name, said in moved.items() if name not in known}
+
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         """Parse all that is given; names may also stand behind options."""
         self._words = args or ()
+        moved = self._find_moved()
+        for word, after in pairwise([*self._words, "VALUE"]):
+            name, _, value = word.partition("=")
+            if name in moved:
+                self.error(f"{name}: {moved[name].replace('{}', value or after)}")
         found, rest = super().parse_known_args(args, namespace)
         key = "names" if hasattr(found, "names") else "tasks"
         names = getattr(found, key, None)
@@ -113,6 +122,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
             module = importlib.import_module(f"acerl_np.commands.{MODULES.get(name, name)}")
             subparser.description, subparser.epilog = part_help(module.__doc__)
             subparser.set_defaults(run=getattr(module, "run", None))
+            subparser.moved = getattr(module, "MOVED", {})
             module.add_arguments(subparser)
     return parser
 
@@ -127,6 +137,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
         sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
     words = list(sys.argv[1:] if arguments is None else arguments)
+    if words[:1] == ["rivals"]:  # as it was once called
+        words[:1] = ["train"] if words[1:2] == ["--help"] else ["train", "--algorithm"]
     command = next((word for word in words if not word.startswith("-")), None)
     try:
         options = build_parser(command).parse_args(words)

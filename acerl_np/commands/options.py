@@ -122,8 +122,6 @@ class CommandOption:
         }
         if self.kind is bool:
             words |= {"action": "store_const", "const": True}
-        elif self.kind is argparse.BooleanOptionalAction:
-            words["action"] = self.kind
         elif self.kind is list:
             words |= {"action": "append", "metavar": self.metavar}
         else:

@@ -5,12 +5,15 @@ with (--algorithm).
 
 Without arguments this trains on DMH-01 to DMH-08 with the paper's settings and then plays every
 instance 30 times. It writes policy.npz (the policy), run.npz (the checkpoint), config.json (all
-options), history.csv (one line per generation), curves.csv (how the policy did on each training record
+settings), history.csv (one line per generation), curves.csv (how the policy did on each training record
 every few generations), results.csv (the figures of the last tables) and, if matplotlib is installed,
 curves.png into a new folder below runs/, or into --out.
 
 --preset best trains another form of policy, made for days that nobody has seen: a function that scores
-every pair of a vehicle and a task. It is the default for records of your own. Any option beside it wins.
+every pair of a vehicle and a task. It is the default for records of your own. Any setting beside it wins.
+
+What has no option of its own is a setting: --settings lists all with their ranges and defaults, and --set
+changes one. They are ACERL's, or with --algorithm those of another learner.
 
 --objective says what is to be small, and --cost-limit what must not be exceeded. The makespan, the paper's,
 fits records of some thirty tasks that end. On shifts, of more than 100 tasks or of more than an hour, the
@@ -28,10 +31,12 @@ Examples
   acerl-np train week1.csv week2.csv --layout floor.json
   acerl-np train week*.csv --layout floor.json     the preset best, as these are your own
   acerl-np train week*.csv --layout floor.json --decisions 10000000 --hold-out 0.5
-  acerl-np train week*.csv --layout floor.json --objective waiting --cost late --cost-limit 2
-  acerl-np train week*.csv --layout floor.json --objective late --class-weights 1,5
+  acerl-np train week*.csv --layout floor.json --objective waiting --set cost=late --cost-limit 2
+  acerl-np train week*.csv --layout floor.json --objective late --set class_weights=1,5
   acerl-np train --suite dmh-train --hold-out 0.25   a verdict on two of the eight records
-  acerl-np train --algorithm ppo --set clip=0.1      another learner
+  acerl-np train --set noise_std=0.2 --set antithetic=true
+  acerl-np train --settings > settings.toml        all settings; --config reads them
+  acerl-np train --algorithm ppo --set clip=0.1    another learner
   acerl-np train --resume runs/three/run.npz --generations 256
   acerl-np train --config runs/three/config.json --seeds 0:5
 """
@@ -50,7 +55,15 @@ from acerl_np.commands import train_options
 from acerl_np.commands.curves import draw_training, remove_picture
 from acerl_np.commands.interruption import catch_signals
 from acerl_np.commands.judging import Judges, show_verdict, write_judges
-from acerl_np.commands.learners import AcerlLearner, Learner, RivalLearner, name_part, show_progress
+from acerl_np.commands.learners import (
+    Learner,
+    begin,
+    describe_length,
+    find_place,
+    find_settings,
+    name_part,
+    show_progress,
+)
 from acerl_np.commands.outputs import declare_run, make_folder, open_results
 from acerl_np.commands.players import play_quietly
 from acerl_np.commands.progress import compile_ahead, report_unfinished
@@ -65,31 +78,23 @@ from acerl_np.support.report import render_data
 if TYPE_CHECKING:
     from acerl_np.support.team import Team
 
-DEFAULT = "dmh-train, that is DMH-01 to -08"
+
+MOVED = train_options.list_moved()
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    threads = opt.THREADS.but(
-        help="worker threads; no result depends on them (default: one per core)"
-    )
-    team = "train with --seeds, or play the members of one training,"
-    workers = (*opt.list_team(team, f"{opt.SILENT:g}; with --seeds: never"), threads)
-    acerl = "ACERL (defaults: the paper's, else the released code's; best: those of --preset best)"
-    groups: dict[str, tuple[opt.CommandOption, ...]] = {
-        "what to train": (train_options.PRESET, train_options.ALGORITHM),
-        "what to train on": (
-            *opt.list_data(DEFAULT),
-            opt.RANDOM_BREAKDOWNS,
-            train_options.HOLD_OUT,
-            train_options.FOLDS,
-        ),
-        acerl: tuple(train_options.list_config_options()),
-        "other algorithms": train_options.OTHERS,
-        "the run": (*train_options.RUN, train_options.CHECKPOINT_GENERATIONS, *workers),
+    groups = {
+        "what to train": train_options.WHAT,
+        "what to train on": train_options.DATA,
+        "settings": train_options.SETTING,
+        "the run": train_options.RUN,
     }
     for title, options in groups.items():
-        opt.declare(parser.add_argument_group(title), *options, given=True)
+        group = parser.add_argument_group(title)
+        if title == "settings":
+            train_options.declare_settings(group)
+        opt.declare(group, *options, given=True)
     opt.declare(parser, opt.TRUST)
 
 
@@ -101,14 +106,9 @@ def run(arguments: argparse.Namespace) -> int:
         if name not in ("command", "run", "trust_code") and value != []
     }
     options, settings = train_options.merge_options(given)
-    algorithm = train_options.check_algorithm(options, settings, given)
-    kind = AcerlLearner if algorithm == train_options.ACERL else RivalLearner
-    learner = kind(algorithm, given, options, settings)
-    if "settings" in given and isinstance(learner, RivalLearner):
-        print(learner.show_settings())
-        return 0
-    if "print_config" in given:
-        print_config(learner)
+    learner = Learner(options, settings)
+    if options["settings"]:
+        print(train_options.format_options(options, settings))
         return 0
     if options["quiet"]:
         from acerl_np.support.machine_code import silence
@@ -118,35 +118,13 @@ def run(arguments: argparse.Namespace) -> int:
         return train_several(learner)
     if options["tensorboard"]:
         find_writer()
-    if isinstance(learner, RivalLearner):
-        if options["processes"] is not None or options["dask"] is not None:
-            raise InputError(
-                "--processes, --dask: one training runs on one thread; expected --seeds besides"
-            )
-        learner.read_settings()
-    declare_run(name_files(learner))
+    if not learner.is_acerl and (options["processes"] or options["dask"]) is not None:
+        raise InputError(
+            "--processes, --dask: one training runs on one thread; expected --seeds besides"
+        )
+    declare_run(learner.named)
     with open_team(options) as workers:
         return train_one(learner, workers)
-
-
-def print_config(learner: Learner) -> None:
-    """Print all options, those of the algorithm with their defaults."""
-    values = {name: x for name, x in learner.options.items() if x not in (None, False, [])}
-    config = learner.configure().to_dict()
-    values.update(config.pop("config", config))
-    if learner.algorithm != train_options.ACERL:
-        values["set"] = train_options.format_settings(values.pop("settings"))
-    elif values["decisions"] is not None:
-        values["generations"] = None
-    if learner.options["seeds"] is not None:
-        del values["seed"]
-    print(train_options.format_options(values))
-
-
-def name_files(learner: Learner) -> argparse.Namespace:
-    """Return what is read and written: options, and what only the command line has."""
-    own = {name: learner.given.get(name) for name in ("config", "resume", "force")}
-    return argparse.Namespace(**{**learner.options, **own})
 
 
 def train_several(learner: Learner) -> int:
@@ -155,21 +133,18 @@ def train_several(learner: Learner) -> int:
     from acerl_np.support.workers import count_cores
 
     options = learner.options
-    for name in ("seed", "resume", "tensorboard", "folds"):
-        if name in learner.given or (name == "tensorboard" and options[name]):
-            raise InputError(f"--{name}: given besides --seeds; expected one of the two")
+    for name in ("resume", "tensorboard", "folds"):
+        if options[name]:
+            raise InputError(f"{name}: given besides --seeds; expected one of the two")
     seeds = read_seeds(options["seeds"])
-    config = learner.configure()
     # One part of the records is held back for all seeds.
-    training, judges = learner.part(learner.load(), seeds[0])
-    if isinstance(learner, AcerlLearner):
-        config = config.resolve(training)
+    training, judges, config = learner.prepare(seeds[0])
     records = tuple(training), judges.held_back
     kept = not options["no_records"]
     tasks = [SeedTask(*records, config, seed, options["trials"], kept) for seed in seeds]
     name = f"{learner.name()}-seeds{seeds[0]}-{seeds[-1]}"
     folder = Path(options["out"] or Path("runs") / name)
-    declare_seeds(name_files(learner), tasks, folder)
+    declare_seeds(learner.named, tasks, folder)
     own = min(options["threads"] or count_cores(), len(tasks))
     with open_team(options, usual=None, own=own) as team:
         compile_ahead(name_part(config), quiet=options["quiet"])
@@ -180,12 +155,11 @@ def train_several(learner: Learner) -> int:
 def train_one(learner: Learner, team: Team | None) -> int:
     """Train with one seed, on the threads of this process or with a team; return the exit status."""
     options = learner.options
-    trainer, judges = learner.begin(team)
-    settings = trainer.config if isinstance(learner, AcerlLearner) else trainer.settings
+    trainer, judges = begin(learner, team)
     judged = judges.on != "nothing" and options["trials"] > 0
     parts = ["rules", "static", "lookahead"] if judged else []
-    compile_ahead(name_part(settings), *parts, quiet=options["quiet"])
-    with open_results(name_files(learner), f"{learner.name()}-seed{trainer.seed}") as folder:
+    compile_ahead(name_part(find_settings(trainer)), *parts, quiet=options["quiet"])
+    with open_results(learner.named, f"{learner.name()}-seed{trainer.seed}") as folder:
         # First: what it names tells a killed start from a run (`outputs.is_killed_start`).
         write_config(folder / "config.json", learner, trainer, judges)
         write_judges(folder, judges)
@@ -199,19 +173,16 @@ def train_one(learner: Learner, team: Team | None) -> int:
         else:
             remove_picture(folder)
     if stopped is not None:
-        done, total = learner.place(trainer)
-        unit = learner.form.rpartition(" ")[2]
-        how_far = f"{done:,} of {total:,} {unit}"
-        if learner.form.startswith("generation"):
-            how_far = f"generation {done} of {total}"
+        done, total, form = find_place(trainer)
+        how_far = form.format(n=done, total=total).replace("/", " of ")
         print(
-            f"acerl-np {learner.command.split()[0]}: stopped after {how_far}; {go_on(learner, folder)}",
+            f"acerl-np train: stopped after {how_far}; {go_on(learner, folder)}",
             file=sys.stderr,
         )
         return 128 + stopped
     if options["trials"]:
         show_results(learner, trainer, judges, folder, team)
-    print(f"{learner.summarise(trainer)}, {seconds:.1f} s; seed {trainer.seed}")
+    print(f"{describe_length(trainer)}, {seconds:.1f} s; seed {trainer.seed}")
     print(f"policy {folder / 'policy.npz'}   checkpoint {folder / 'run.npz'}")
     print(f"history {folder / 'history.csv'}   curves {folder / 'curves.csv'}")
     print(f"options {folder / 'config.json'}" + (f"   picture {picture}" if picture else ""))
@@ -225,13 +196,12 @@ def show_results(
     from acerl_np.evaluation.trials import Playing
 
     options = learner.options
-    own = trainer.config if learner.algorithm == train_options.ACERL else trainer.settings
     playing = Playing(
         trials=options["trials"],
         seed=trainer.seed,
         goal=trainer.goal,
         threads=options["threads"],
-        horizon=getattr(own, "horizon", None),
+        horizon=getattr(find_settings(trainer), "horizon", None),
     )
     trials = play_quietly(trainer.policy, trainer.instances, playing)
     judged = judges.on != "nothing"
@@ -255,15 +225,16 @@ def write_config(path: Path, learner: Learner, trainer: Any, judges: Judges) -> 
     """Write every option of the run as JSON."""
     import acerl_np
 
-    rival = learner.algorithm != train_options.ACERL
     data = {
         "acerl_np": acerl_np.__version__,
-        **({"algorithm": trainer.algorithm, "steps": trainer.steps} if rival else {}),
         "seed": trainer.seed,
         "instances": {instance.name: instance.content_hash for instance in trainer.instances},
-        **({} if rival else judges.to_dict()),
-        **learner.describe(trainer),
     }
+    own = find_settings(trainer).to_dict()
+    if learner.is_acerl:
+        data |= {**judges.to_dict(), "preset": learner.options["preset"], "config": own}
+    else:
+        data |= {"algorithm": trainer.algorithm, "steps": trainer.steps, "settings": own}
     write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())
 
 
@@ -307,7 +278,7 @@ def train(learner: Learner, trainer: Any, folder: Path, team: Team | None) -> in
         last_save, last_line = time.perf_counter(), len(trainer.history)
         every = options["checkpoint_generations"]
         with (
-            show_progress(learner, trainer, quiet=options["quiet"]) as show,
+            show_progress(trainer, quiet=options["quiet"]) as show,
             open_tensorboard(folder, trainer, options["tensorboard"]) as log,
         ):
             while not trainer.done and caught() is None:

@@ -1,4 +1,4 @@
-"""Options of a training: those of ACERL and of the learners beside it, from the shell and from a file."""
+"""Options of a training and settings of its learner, from the shell and from a file."""
 
 from __future__ import annotations
 
@@ -6,15 +6,28 @@ import argparse
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import fields
+import textwrap
+import tomllib
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields
 from typing import Any, get_args
 
 from acerl_np.commands import options as opt
-from acerl_np.support.errors import ConfigError, InputError, describe, list_some, suggest_name
+from acerl_np.commands.inputs import is_bundled
+from acerl_np.support.errors import (
+    ConfigError,
+    InputError,
+    describe,
+    list_some,
+    make_printable,
+    suggest_name,
+)
+from acerl_np.support.fields import Field
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real
-from acerl_np.training.config import BEST, CHOICES, Config, Preset, check_stored, read_toml
+from acerl_np.support.options import Options, Several, option
+from acerl_np.training.config import ALONE, BEST, Config, Preset, check_stored
 
 ACERL = "acerl"
 BASE = ("ppo", "sac", "lsac", "rcpom", "mappo")
@@ -26,73 +39,72 @@ def read_share(given: Any) -> float | str:
     """Return what --hold-out names."""
     if isinstance(given, str) and given.strip().lower() == "none":
         return "none"
-    try:
+    share = given
+    with suppress(ValueError):
         share = float(given) if isinstance(given, str) else given
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f"read '{given}'; expected a share such as 0.25, or none"
-        ) from error
     if not is_real(share) or not 0.0 < share < 1.0:
-        expected = "a share above 0 and below 1, or none"
+        expected = "a share above 0 and below 1 such as 0.25, or none"
         raise argparse.ArgumentTypeError(f"read {describe(share)}; expected {expected}")
     return float(share)
 
 
-HOLD_OUT = opt.CommandOption(
-    "--hold-out SHARE",
-    "share of the records that is not trained on and judges the policy, such as 0.25; 'none': train on all "
-    "(default: a third of ten own records or more, of more than twenty a quarter, none of bundled ones). The "
-    "seed and the records' contents decide which",
-    read_share,
-)
-FOLDS = opt.CommandOption(
-    "--folds N",
-    "train on all records, then N times more on all but a fold of them, which judges; with --resume also "
-    "afterwards (default: 5 of five to nine own records, if that takes two minutes at most)",
-    int,
-    None,
-    (2, 1000),
-)
-PRESET = opt.CommandOption(
-    "--preset",
-    "paper: the network and the search of the paper; best: an index function and a search that do better on "
-    "unseen days (docs/learning.md). Options given beside it win (default: paper, of your own records best "
-    "unless an option is one of networks)",
-    choices=get_args(Preset),
-)
-ALGORITHM = opt.CommandOption(
-    "--algorithm NAME",
-    "acerl, or a learner that the paper compares with: ppo, sac, lsac, rcpom, mappo; an a before its name: "
-    "its records dealt by the adaptive instance sampler (default: acerl)",
-    choices=(ACERL, *LEARNERS),
-)
-OTHERS = (
+WHAT = (
     opt.CommandOption(
-        "--steps",
-        "decisions to train, in all episodes together; training ends with the update that reaches them "
-        "(default: 1,000,000)",
+        "--preset",
+        "paper: the network and the search of the paper; best: an index function and a search that do better "
+        "on unseen days (docs/learning.md). Settings beside it win (default: paper, of your own records best "
+        "unless a setting is one of networks)",
+        choices=get_args(Preset),
+    ),
+    opt.CommandOption(
+        "--algorithm NAME",
+        "acerl, or a learner that the paper compares with: ppo, sac, lsac, rcpom, mappo; an a before its "
+        "name: its records dealt by the adaptive instance sampler (default: acerl)",
+        choices=(ACERL, *LEARNERS),
+    ),
+    opt.CommandOption(
+        "--steps N",
+        "decisions to train another learner than acerl, in all episodes together; training ends with the "
+        "update that reaches them (default: 1,000,000)",
         int,
         range=(1, 10**12),
     ),
+)
+SETTING = (
+    opt.CommandOption("--set NAME=VALUE", "any setting; may be repeated", list),
     opt.CommandOption(
-        "--set NAME=VALUE",
-        "a setting of the algorithm that is not its default; may be repeated (--settings lists them)",
-        list,
+        "--settings",
+        "list every setting and option, as this command line has them, with range, default and what it is, "
+        "as a file for --config, and stop",
+        bool,
     ),
     opt.CommandOption(
-        "--settings", "show the algorithm's settings and where each comes from, and stop", bool
+        "--config FILE",
+        "options and settings of a file, TOML or JSON, or of the config.json of a run; the command line "
+        "comes first",
     ),
 )
-"""Options of the other learners."""
-
-CHECKPOINT_GENERATIONS = opt.CommandOption(
-    "--checkpoint-generations N",
-    "also save a checkpoint every N generations (default: no)",
-    int,
-    range=(1, 10_000_000),
+DATA = (
+    *opt.list_data("dmh-train, that is DMH-01 to -08"),
+    opt.RANDOM_BREAKDOWNS,
+    opt.CommandOption(
+        "--hold-out SHARE",
+        "share of the records that is not trained on and judges the policy, such as 0.25; 'none': train on "
+        "all (default: a third of ten own records or more, of more than twenty a quarter, none of bundled "
+        "ones). The seed and the records' contents decide which",
+        read_share,
+    ),
+    opt.CommandOption(
+        "--folds N",
+        "train on all records, then N times more on all but a fold of them, which judges; with --resume also "
+        "afterwards (default: 5 of five to nine own records, if that takes two minutes at most)",
+        int,
+        None,
+        (2, 1000),
+    ),
 )
 RUN = (
-    opt.SEED.but(help="seed of every random draw"),
+    opt.SEED.but(help="seed of every random draw (default: 0)", default=None),
     opt.CommandOption(
         "--seeds FIRST:LAST",
         "train with several seeds, such as 0:5 for 0 to 4: a folder each below --out, and a summary; what is "
@@ -108,197 +120,234 @@ RUN = (
         "--resume RUN.npz",
         "go on from a checkpoint; needs nothing else, and what else is given must agree with it",
     ),
-    opt.CommandOption(
-        "--checkpoint-every SECONDS", "time between checkpoints", float, 10.0, (0, 10**9)
-    ),
-    opt.CommandOption(
-        "--no-records",
-        "leave the training records out of policy.npz and static.npz; their names and fingerprints stay",
-        bool,
-        default=False,
-    ),
-    opt.CommandOption(
-        "--tensorboard",
-        "also write what history.csv and curves.csv tell as event files, into tensorboard/ beside them "
-        "(needs the extra: pip install 'acerl_np[tensorboard]'); show them with: tensorboard --logdir runs",
-        bool,
-        default=False,
-    ),
-    opt.CommandOption(
-        "--config FILE",
-        "options as TOML, or the config.json of a run; the command line comes first",
-    ),
-    opt.CommandOption("--print-config", "print all options as --config reads them, and stop", bool),
     opt.CommandOption("--quiet", "no progress, only the table", bool, default=False),
+    *opt.list_team("train with --seeds, or play the members of one training,")[:2],
+    opt.THREADS.but(help="worker threads; no result depends on them (default: one per core)"),
 )
-"""Options of every training."""
 
-SHELL = ("config", "force", "print_config", "resume", "settings")
+OPTIONS = {option.key: option for option in (*WHAT, *SETTING, *DATA, *RUN)}
+SHELL = ("config", "force", "resume", "set", "settings")
 """Options that no file holds."""
-
-OWN = {
-    option.key: option
-    for option in (
-        *(
-            opt.TASKS,
-            opt.SUITE,
-            *opt.READING,
-            opt.RANDOM_BREAKDOWNS,
-            HOLD_OUT,
-            FOLDS,
-            PRESET,
-            ALGORITHM,
-            *OTHERS,
-        ),
-        *(*RUN, *opt.list_team(""), opt.THREADS, CHECKPOINT_GENERATIONS),
-    )
-    if option.key not in SHELL
+OF_ACERL = ("hold_out", "folds", "preset", "threads")
+SHOWN = {
+    "objective": "WHAT",
+    "cost_limit": "X",
+    "generations": "N",
+    "decisions": "N",
+    "population": "N",
 }
-"""Options of the command that are no field of `Config`."""
-
-FIELDS = tuple(field.name for field in fields(Config))
-OF_ACERL = ("hold_out", "folds", "preset", "checkpoint_generations", "threads")
-OF_LEARNERS = ("steps", "set", "settings")
-
-TIPS = {
-    "learning_rate": "; with --shaping rank use about 1/100 of it. On DMH 0.12 with --outcome best "
-    "--curve-every 1 --curve-trials 2 keeps the limit in 97 %% of the trials instead of 91 %% "
-    "(docs/learning.md)",
-    "noise_decay_every": "generations between two decays of sigma",
-    "p_f": "; on DMH 0 keeps the limit in 95 %% of the trials instead of 91 %%",
-    "features": "; separated by commas (acerl-np list features names them)",
-    "rules": "; separated by commas",
-    "hidden": "; separated by commas, none if empty",
-    "curve_every": "; for curves.csv",
-    "antithetic": " (the paper's antithetic estimator); needs an even population",
-}
-"""What the shell is told beside the docstring of `Config`."""
+"""Settings that are options, too, and what the help calls their values."""
 
 
-def parse_sizes(text: str) -> tuple[int, ...]:
-    """Parse "128,128"; an empty text is a network without hidden layers."""
-    try:
-        return tuple(int(part) for part in text.split(",") if part.strip())
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(
-            f"read '{text}'; expected sizes such as 128,128"
-        ) from error
+@dataclass(frozen=True)
+class RunSettings(Options):
+    """Settings that every training has, whatever learns.
 
-
-def parse_names(text: str) -> tuple[str, ...]:
-    """Parse "approach,imbalance"."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-KINDS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "hidden": (parse_sizes, " N,N"),
-    "features": (parse_names, " NAME,NAME"),
-    "rules": (parse_names, " NAME,NAME"),
-    "class_weights": (opt.parse_numbers, " X,X"),
-    "objective": (str, " WHAT"),
-    "cost": (str, " WHAT"),
-    "ranking": (str, " NAME"),
-    "sampler": (str, " NAME"),
-    "cost_limit": (float, " X"),
-    "decisions": (int, " N"),
-    "horizon": (float, " X"),
-}
-"""How options are read whose default does not tell, and what the help calls their value."""
-
-UNSET = {
-    "records_per_member": "by the budget",
-    "objective": "makespan, of index policies by the records",
-    "cost_limit": "50 with objective makespan",
-    "features": "by the floor",
-}
-"""What a default of None means where it is not "none"."""
-
-
-def list_config_options() -> list[opt.CommandOption]:
-    """Return one option per field of `Config`, which looks at their values itself.
-
-    The help is what its docstring says of the field, `TIPS`, and the defaults.
+    Attributes
+    ----------
+    checkpoint_every : float
+        Seconds between two checkpoints.
+    checkpoint_generations : int or None
+        Also save a checkpoint every so many generations, or lines of another learner's history.
+    silence : float or None
+        Take workers for lost when no task is finished for so many seconds: processes are started anew,
+        elsewhere the work ends. By default 3600, with --seeds never.
+    no_records : bool
+        Leave the training records out of policy.npz and static.npz; names and fingerprints stay.
+    tensorboard : bool
+        Also write what history.csv and curves.csv tell as event files, into tensorboard/ beside them (needs
+        the extra: pip install 'acerl_np[tensorboard]').
     """
-    _, _, below = (inspect.getdoc(Config) or "").partition("Attributes\n----------\n")
-    said = dict(re.findall(r"^(\w+) :.*\n((?: .*\n)*)", below, re.MULTILINE))
-    options = []
-    for field in fields(Config):
-        name, kind, choices = field.name, type(field.default), CHOICES.get(field.name, ())
-        help = " ".join(said.get(name, "").split()).rstrip(".").replace("%", "%%")
-        help = re.sub(r"`(\w+)`", lambda found: f"--{found[1].replace('_', '-')}", help)
-        help = help[:1].lower() + help[1:] if help[1:2].islower() else help
-        usual, best = (
-            show_default(name, x) for x in (field.default, BEST.get(name, field.default))
+
+    checkpoint_every: float = option(10.0, Field(float, 0, 1e9))
+    checkpoint_generations: int | None = option(None, Field(int, 1, 10_000_000, optional=True))
+    silence: float | None = option(None, Field(float, 1e-3, 1e9, optional=True))
+    no_records: bool = False
+    tensorboard: bool = False
+
+
+def find_kind(algorithm: str) -> type[Options]:
+    """Return the class of an algorithm's settings."""
+    if algorithm == ACERL:
+        return Config
+    from acerl_np.rivals.training import find_learner
+
+    return find_learner(algorithm)[0].settings_class
+
+
+def declare_settings(parser: opt.Parser) -> None:
+    """Declare settings that are options, too: another way to write --set."""
+    for name, metavar in SHOWN.items():
+        parser.add_argument(
+            f"--{name.replace('_', '-')}",
+            dest="set",
+            action="append",
+            type=f"{name}={{}}".format,
+            default=argparse.SUPPRESS,
+            metavar=metavar,
+            help=explain(Config, name).replace("%", "%%"),
         )
-        read, metavar = KINDS.get(name, (kind, " N" if kind is int else " X"))
-        if choices or kind is bool:
-            read, metavar = argparse.BooleanOptionalAction if kind is bool else kind, ""
-        usage = f"--{name.replace('_', '-')}{metavar}"
-        text = f"{help}{TIPS.get(name, '')} (default: {usual})"
-        text += f", best: {best}" if best != usual else ""
-        options.append(opt.CommandOption(usage, text, read, choices=choices))
-    return options
 
 
-def show_default(name: str, value: object) -> str:
-    """Return a field's value as the help shows it."""
-    if isinstance(value, bool):
-        return "on" if value else "off"
+def list_moved() -> dict[str, str]:
+    """Return the options that have become settings, and what is given in their place; {} is the value."""
+    moved = {"--print-config": "another name now; expected --settings"}
+    for name, field in (Config.list_fields() | RunSettings.list_fields()).items():
+        key = name.replace("_", "-")
+        is_switch = field.kind is bool
+        moved[f"--{key}"] = f"a setting now; expected --set {name}={'true' if is_switch else '{}'}"
+        if is_switch:
+            moved[f"--no-{key}"] = f"a setting now; expected --set {name}=false"
+    return {key: line for key, line in moved.items() if key[2:].replace("-", "_") not in SHOWN}
+
+
+def explain(kind: type[Options], name: str) -> str:
+    """Return what a setting is, its range, its default and that of the preset best."""
+    about = next(item for item in fields(kind) if item.name == name)  # type: ignore[arg-type]
+    meaning, field = about.metadata.get("meaning"), kind.list_fields()[name]
+    if meaning is None:
+        _, _, said = f"{inspect.getdoc(kind)}\n".partition("Attributes\n----------\n")
+        told = re.search(rf"^{name} :.*\n((?: .*\n)*)", said, re.MULTILINE)
+        meaning = " ".join(told[1].split()).rstrip(".") if told else name
+    source = f" ({about.metadata['source']})" if "source" in about.metadata else ""
+    words = "" if field.kind in (str, tuple) else f": {field.words}"
+    usual = [] if "By default" in meaning else [f"default: {show_value(about.default)}"]
+    usual += [f"best: {show_value(BEST[name])}"] if kind is Config and name in BEST else []
+    return f"{meaning}{source}{words}" + (f" ({'; '.join(usual)})" if usual else "")
+
+
+def show_value(value: object) -> str:
+    """Return a setting's value as `--set` takes it."""
     if isinstance(value, tuple):
         return ",".join(map(str, value)) or "none"
-    return UNSET.get(name, "none") if value is None else str(value)
+    if isinstance(value, bool) or value is None:
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def read_value(field: Field, text: str) -> Any:
+    """Return the value that a text stands for; one that is none of the field's kind as it is."""
+    is_list = isinstance(field, Several) or field.kind is tuple
+    if text.lower() == "none" and (is_list or field.optional):
+        return None if field.optional else ()
+    if field.kind is bool:
+        return {"true": True, "false": False}.get(text.lower(), text)
+    one: Any = field.kind if field.kind in (int, float) else str
+    try:
+        parts = [one(part.strip()) for part in text.split(",") if part.strip()]
+        return tuple(parts) if is_list else one(text)
+    except ValueError:
+        return text
+
+
+def read_settings(texts: Iterable[str], algorithm: str) -> dict[str, Any]:
+    """Return the settings that texts give, NAME=VALUE, each as its field reads it."""
+    known = find_kind(algorithm).list_fields() | RunSettings.list_fields()
+    found = {}
+    for text in texts:
+        name, given, value = text.partition("=")
+        name = name.strip().replace("-", "_")
+        if not given:
+            raise ConfigError(f"--set: read {describe(text)}; expected NAME=VALUE")
+        check_known(name, known, algorithm)
+        found[name] = known[name].read(name, read_value(known[name], value.strip()))
+    return found
+
+
+def check_known(name: str, known: Iterable[str], algorithm: str) -> None:
+    """Refuse a name that no setting of an algorithm has, and no option."""
+    if name not in known:
+        own = "" if algorithm == ACERL else f"--algorithm {algorithm} "
+        expected = f"expected one that acerl-np train {own}--settings lists"
+        near = suggest_name(name, known)
+        raise ConfigError(f"{describe(name)}: no setting of {algorithm}; {expected}{near}")
 
 
 def merge_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Merge what the command line gives, file and defaults, in this order; refuse unusable values.
 
-    Returns the command's options, and the fields of `Config` that were given.
+    Returns the command's options with the settings of the run, and the learner's settings that were given.
     """
-    merged: dict[str, Any] = {}
-    if "config" in given:
-        path = given["config"]
-        merged = read_file(path, given)
-        for name in merged:
-            if name not in FIELDS and name not in OWN:
-                known = sorted({*FIELDS, *OWN})
-                expected = f"expected one of {', '.join(known)}{suggest_name(name, known)}"
-                raise ConfigError(f"{path}: {describe(name)}: unknown option; {expected}")
-        if "seed" in merged and ("seeds" in given or "seeds" in merged):
-            raise ConfigError(f"{path}: seed: given besides seeds; expected one of the two")
-        _check_fields(path, merged, given)
+    path = given.get("config")
+    merged = {} if path is None else read_file(path, given)
+    algorithm = given.get("algorithm", merged.get("algorithm", ACERL))
+    own = {**given, **read_settings(given.get("set", ()), algorithm)}
     # How long to train is said once: what the command line says goes before the file.
     for name, other in (("decisions", "generations"), ("generations", "decisions")):
-        if name in given and other not in given:
+        if name in own and other not in own:
             merged.pop(other, None)
-    if "set" in merged and "set" in given:
-        given = {**given, "set": [*merged["set"], *given["set"]]}
-    merged.update(given)
-    if "decisions" in merged and "generations" in merged:
-        raise ConfigError("generations: given besides decisions; expected one of the two")
-    if "generations" in merged:
-        merged["decisions"] = None
-    options = {name: merged.get(name, option.default) for name, option in OWN.items()}
-    for name, option in OWN.items():
-        option.check(options[name])
-    return options, {name: merged[name] for name in FIELDS if name in merged}
+    known = {*OPTIONS, *find_kind(algorithm).list_fields(), *RunSettings.list_fields()}
+    try:
+        for name in merged:
+            check_known(name, known - {*SHELL}, algorithm)
+        return complete({**merged, **own}, algorithm)
+    except InputError as error:
+        # What the command line alone has wrong is no fault of the file.
+        complete(own, algorithm)
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def complete(values: Mapping[str, Any], algorithm: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return all options, and the settings of the learner; refuse values that do not go together."""
+    for name, other in (("seed", "seeds"), ("generations", "decisions")):
+        if values.get(name) is not None and values.get(other) is not None:
+            raise ConfigError(f"{name}: given besides {other}; expected one of the two")
+    options: dict[str, Any] = {}
+    for name, known in OPTIONS.items():
+        value = values.get(name)
+        options[name] = known.default if value is None else value
+        known.check(options[name])
+    for name in ("steps",) if algorithm == ACERL else OF_ACERL:
+        if options[name] is not None:
+            whose = "another learner" if algorithm == ACERL else ACERL
+            expected = "--algorithm as well" if algorithm == ACERL else f"none with {algorithm}"
+            shown = f"--{name.replace('_', '-')}: an option of {whose}; expected {expected}"
+            raise InputError(shown)
+    settings = {x: values[x] for x in find_kind(algorithm).list_fields() if x in values}
+    run = RunSettings.from_dict({x: values[x] for x in RunSettings.list_fields() if x in values})
+    options |= {**run.to_dict(), "algorithm": algorithm}
+    if options["resume"] is None:  # else all others are those of the checkpoint
+        fill_settings(options, settings)
+    return options, settings
+
+
+def find_preset(options: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
+    """Return ACERL's preset: for records of one's own "best", unless settings are those of a network."""
+    if options["preset"] is not None or options["algorithm"] != ACERL:
+        return options["preset"]
+    is_network = settings.get("form") == "network" or {*ALONE["network"]} & settings.keys()
+    return "paper" if is_network or all(map(is_bundled, options["tasks"])) else "best"
+
+
+def fill_settings(options: Mapping[str, Any], settings: Mapping[str, Any]) -> Options:
+    """Return all settings of what learns: those given, and the preset's or defaults for all others."""
+    if options["algorithm"] == ACERL:
+        return Config.preset(find_preset(options, settings), **settings)
+    return find_kind(options["algorithm"]).from_dict(settings)
 
 
 def read_file(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options in a TOML file, or those of the run that a config.json tells of."""
-    if not path.endswith(".json"):
-        return {name.replace("-", "_"): value for name, value in read_toml(path).items()}
+    """Return what a file of TOML or JSON gives by name, or the config.json of a run."""
     text = read_text(path, ConfigError)
+    form, load = ("JSON", json.loads) if path.endswith(".json") else ("TOML", tomllib.loads)
     try:
-        return _read_facts(path, json.loads(text), given)
+        found = load(text)
+        if form == "JSON" and "instances" in found:
+            found = read_facts(found, given)
+        found = {name.replace("-", "_"): value for name, value in found.items()}
+        find_kind(found.get("algorithm", ACERL))
+        return found
+    except InputError as error:
+        raise ConfigError(f"{path}: {error}") from error
+    except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = make_printable(str(error)[:200])
+        raise ConfigError(f"{path}: not {form}: {reason}") from error
     except (LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
-        if isinstance(error, ConfigError):
-            raise ConfigError(f"{path}: {error}") from error
-        if isinstance(error, InputError):
-            raise
-        raise ConfigError(f"{path}: expected the config.json of a run") from error
+        expected = "the config.json of a run, or options and settings by name"
+        raise ConfigError(f"{path}: expected {expected}") from error
 
 
-def _read_facts(path: str, facts: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def read_facts(facts: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of the run that a config.json tells of; --seed and --seeds go before its own."""
     from acerl_np.problem.bundled import bundled_instances, load_instance
 
@@ -309,9 +358,9 @@ def _read_facts(path: str, facts: dict[str, Any], given: Mapping[str, Any]) -> d
     if "seed" in given or "seeds" in given:
         found.pop("seed", None)
         found.pop("seeds", None)
-    config = dict(facts.get("config") or {})
+    config = dict(facts.get("config") or facts["settings"])
     held_back = facts.get("held_back", {})
-    if config:
+    if "config" in facts:
         check_stored(config)
         share = len(held_back) / (len(held_back) + len(facts["instances"]))
         if facts.get("folds") and not {"hold_out", "seeds"} & {*given, *found}:
@@ -320,62 +369,34 @@ def _read_facts(path: str, facts: dict[str, Any], given: Mapping[str, Any]) -> d
             found["hold_out"] = facts.get("hold_out", share) or "none"
         # How long to train is said once.
         config.pop("decisions" if config.get("decisions") is None else "generations", None)
-    if "settings" in facts:
-        found["set"] = format_settings(facts["settings"])
     if not any(name in given for name in ("tasks", "suite", "resume")):
         named, bundled = {**facts["instances"], **held_back}, bundled_instances()
         for name, content in named.items():
             # Fingerprints alone name no files.
             if name not in bundled or load_instance(name).content_hash != content:
                 raise InputError(
-                    f"{path}: the run was of {list_some(list(named), 3)}, whose files it does not name; "
-                    "expected TASKS as well"
+                    f"the run was of {list_some(list(named), 3)}, whose files it does not name; expected "
+                    "TASKS as well"
                 )
         found["tasks"] = list(named)
     return {**found, **config}
 
 
-def format_settings(settings: Mapping[str, Any]) -> list[str]:
-    """Return settings as --set takes them."""
-    return [
-        f"{name}={','.join(map(str, x)) if isinstance(x, list) else x}"
-        for name, x in settings.items()
-    ]
-
-
-def _check_fields(path: str, merged: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    """Refuse values of a file, in the light of the command line, and with the file's name."""
-    preset: Any = given.get("preset", merged.get("preset")) or "paper"
-    own = {name: given[name] for name in FIELDS if name in given}
-    try:
-        Config.preset(preset, **{**own, **{x: merged[x] for x in FIELDS if x in merged}})
-    except ConfigError as error:
-        # What the command line alone has wrong is no fault of the file.
-        Config.preset(given.get("preset") or "paper", **own)
-        raise ConfigError(f"{path}: {error}") from error
-
-
-def check_algorithm(
-    options: Mapping[str, Any], settings: Mapping[str, Any], given: Mapping[str, Any]
-) -> str:
-    """Return what is trained; refuse the options of another algorithm."""
-    algorithm: str = options["algorithm"] or ACERL
-    named = {name for name, option in OWN.items() if options[name] != option.default} | set(given)
-    if algorithm == ACERL:
-        wrong = [name for name in OF_LEARNERS if name in named]
-        what = "given without --algorithm; expected one such as ppo"
-    else:
-        wrong = [name for name in (*OF_ACERL, *settings) if name in named or name in settings]
-        what = f"an option of ACERL; expected --set NAME=VALUE with {algorithm}"
-    if wrong:
-        raise InputError(f"--{wrong[0].replace('_', '-')}: {what}")
-    return algorithm
-
-
-def format_options(values: Mapping[str, Any]) -> str:
-    """Return options as TOML; those without a value as comments."""
-    lines = []
-    for name, value in values.items():
-        shown = json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)
-        lines.append(f"# {name} =" if value is None else f"{name} = {shown}")
+def format_options(options: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+    """Return options and all settings as --config reads them, each setting below what it is."""
+    own = fill_settings(options, settings)
+    values = {**own.to_dict(), **options, "preset": find_preset(options, settings)}
+    if values.get("decisions") is not None:
+        values["generations"] = None
+    shown = [name for name in OPTIONS if name not in SHELL]
+    lines = [format_value(x, values[x]) for x in shown if values[x] not in (None, False, [])]
+    for kind in (type(own), RunSettings):
+        for name in kind.list_fields():
+            about = textwrap.wrap(explain(kind, name), 100)
+            lines += ["", *(f"# {line}" for line in about), format_value(name, values[name])]
     return "\n".join(lines)
+
+
+def format_value(name: str, value: Any) -> str:
+    """Return a line of TOML; without a value a comment."""
+    return f"# {name} =" if value is None else f"{name} = {json.dumps(value, ensure_ascii=False)}"

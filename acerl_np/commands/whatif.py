@@ -3,13 +3,13 @@
 Play the shifts of your records with other fleets, demands, speeds or breakdowns, and say which is the
 smallest fleet for a target. Every combination of the values is played, and what is given: the base.
 
---vehicles N: the first of the fleet, and further ones like them in turn, as by floor fleet. --demand F: each
-record is played with F times its tasks, drawn from its own: what comes in a burst stays together, sites, due
-times and handling stay with their tasks, hours and breaks keep their share; at 1 it is the record itself.
---speed F: all vehicles drive F times as fast, up to the limits of the floor's edges. --breakdown-rate F:
-vehicles break down F times as often at random; 0: never, listed breakdowns left out, too. --chargers N: the
-chargers have N slots, dealt over their sites in the layout's order: 5 on two sites are 3 and 2, and with
-fewer than sites the last have none.
+--vehicles N: the first of the fleet, and further ones like them in turn, as by floor fleet. --demand-factor
+F: each record is played with F times its tasks, drawn from its own: what comes in a burst stays together,
+sites, due times and handling stay with their tasks, hours and breaks keep their share; at 1 it is the record
+itself. --speed-factor F: all vehicles drive F times as fast, up to the limits of the floor's edges.
+--breakdown-rate F: vehicles break down F times as often at random; 0: never, listed breakdowns left out, too.
+--charger-slots N: the chargers have N slots, dealt over their sites in the layout's order: 5 on two sites are
+3 and 2, and with fewer than sites the last have none.
 
 Values are 3:8 (each size of a fleet, five even steps of a factor), 3:9:2 (from, to, step) or 3,5,8.
 
@@ -27,11 +27,11 @@ Examples
 --------
   acerl-np whatif days/*.csv --layout floor.json --vehicles 3:8 --target 'late<2%'
   acerl-np whatif policy.npz days/*.csv --layout floor.json --vehicles 3:8 --picture fleet.png
-  acerl-np whatif days/*.csv --layout floor.json --vehicles 4:6 --demand 1,1.2 --target 'late<2%'
-  acerl-np whatif policy.npz nearest days/*.csv --layout floor.json --demand 0.8:1.4
-  acerl-np whatif days/*.csv --layout floor.json --demand 0.8:1.4:0.1 --target 'waiting<120'
-  acerl-np whatif days/*.csv --layout floor.json --speed 0.8:1.2 --format csv
-  acerl-np whatif days/*.csv --layout floor.json --chargers 1:4 --target 'waiting<120'
+  acerl-np whatif days/*.csv --layout floor.json --vehicles 4:6 --demand-factor 1,1.2 --target 'late<2%'
+  acerl-np whatif policy.npz nearest days/*.csv --layout floor.json --demand-factor 0.8:1.4
+  acerl-np whatif days/*.csv --layout floor.json --demand-factor 0.8:1.4:0.1 --target 'waiting<120'
+  acerl-np whatif days/*.csv --layout floor.json --speed-factor 0.8:1.2 --format csv
+  acerl-np whatif days/*.csv --layout floor.json --charger-slots 1:4 --target 'waiting<120'
   acerl-np whatif days/*.csv --layout floor.json --random-breakdowns 3600,300 --breakdown-rate 0,1,2
 """
 
@@ -87,22 +87,32 @@ parse_factors = partial(parse_values, steps=STEPS)
 SHOWN = ("late", "waiting", "utilisation")
 """What people are shown beside the objective and the measure of the target."""
 
-VALUES = (
-    opt.CommandOption("--vehicles VALUES", "sizes of the fleet, such as 3:8", parse_values),
-    opt.CommandOption("--demand VALUES", "factors of the demand, such as 0.8:1.4", parse_factors),
-    opt.CommandOption("--speed VALUES", "factors of all speeds, such as 0.8:1.2", parse_factors),
-    opt.CommandOption(
+VALUES = {
+    "vehicles": opt.CommandOption(
+        "--vehicles VALUES", "sizes of the fleet, such as 3:8", parse_values
+    ),
+    "demand": opt.CommandOption(
+        "--demand-factor VALUES", "how many times the tasks, such as 0.8:1.4", parse_factors
+    ),
+    "speed": opt.CommandOption(
+        "--speed-factor VALUES", "factors of all speeds, such as 0.8:1.2", parse_factors
+    ),
+    "breakdown_rate": opt.CommandOption(
         "--breakdown-rate VALUES",
         "factors of how often vehicles break down at random, such as 0,1,2 (see --random-breakdowns)",
         parse_factors,
     ),
-    opt.CommandOption(
-        "--chargers VALUES",
+    "chargers": opt.CommandOption(
+        "--charger-slots VALUES",
         "slots of all chargers, such as 1:4, dealt over their sites",
         parse_values,
     ),
-)
-"""One for each of `evaluation.whatif.KNOBS`, by its name."""
+}
+"""One for each of `evaluation.whatif.KNOBS`."""
+
+RENAMED = {"demand": "demand-factor", "speed": "speed-factor", "chargers": "charger-slots"}
+MOVED = {f"--{x}": f"another name now; expected --{y} {{}}" for x, y in RENAMED.items()}
+"""Names that mean something else where floors and records are made."""
 
 NAMES = opt.NAMES[0].but(
     usage="names NAME*", help=f"{opt.NAMES[0].help} (default: no policy, the best yardstick alone)"
@@ -122,7 +132,9 @@ SHOWING = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    opt.declare(parser, NAMES, *VALUES, *SHOWING, opt.SUITE, *opt.READING, opt.RANDOM_BREAKDOWNS)
+    opt.declare(
+        parser, NAMES, *VALUES.values(), *SHOWING, opt.SUITE, *opt.READING, opt.RANDOM_BREAKDOWNS
+    )
     opt.declare(parser, opt.TRIALS.but(default=1), opt.SEED, opt.GREEDY, OBJECTIVE)
     opt.declare(parser, *opt.GOAL[1:], *opt.COMMITMENT, opt.HORIZON, opt.THREADS, opt.TRUST)
 
@@ -135,10 +147,10 @@ def run(arguments: argparse.Namespace) -> None:
     from acerl_np.problem.goal import SHIFT
 
     target = None if arguments.target is None else Target.read(arguments.target)
-    knobs = {option.key: getattr(arguments, option.key) for option in VALUES}
+    knobs = {name: getattr(arguments, option.key) for name, option in VALUES.items()}
     knobs = {name: values for name, values in knobs.items() if values is not None}
     if not knobs:
-        options = ", ".join(option.name for option in VALUES)
+        options = ", ".join(option.name for option in VALUES.values())
         raise InputError(f"nothing is to be another; expected some of {options}")
     if arguments.picture is not None:
         check_form(arguments.picture)

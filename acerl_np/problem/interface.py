@@ -161,7 +161,7 @@ def find_slots(slots: Any, instances: Sequence[Instance]) -> Slots:
     if len(ids) > MAX_IDS:
         raise InputError(
             f"slots: read 'task' with {len(ids):,} different task ids; expected at most {MAX_IDS}, or "
-            "'pool' (train --slots pool, or --preset best)"
+            "'pool' (train --set slots=pool, or --preset best)"
         )
     return Slots("task", tuple(sorted(ids, key=_natural)))
 

@@ -151,7 +151,7 @@ def tabulate_short(stored: StoredStudy) -> str:
     """Return ACERL, other forms, PPO and the best rules beside the paper."""
     names = {
         "ACERL": "here, a slot for each task (the default)",
-        "slots of the tasks: place in the pool": "the same in pool order (`--slots pool`)",
+        "slots of the tasks: place in the pool": "the same in pool order (`--set slots=pool`)",
         learning.BEST_PRESET: "an index policy (`--preset best`), a million decisions",
         "PPO": "PPO, masked, its reward scaled on these records ([rivals](docs/rivals.md))",
         "STD": "best rule by makespan, STD",

@@ -19,13 +19,18 @@ GENERAL = {
     "": "the following arguments are required: COMMAND",
     "fly": "invalid choice: 'fly'",
     "evalute EDD --trials 3": "'warm'); did you mean 'evaluate'? (see acerl-np --help)",
-    "train --population 1": "population: read 1",
-    "train --population many": "argument --population: invalid int value: 'many'",
+    "train --population many": "population: read many; expected a whole number from 2 to 1,000,000",
     "train --generation 3": "unrecognized arguments: --generation",
-    "train --hidden 12,x": "read '12,x'; expected sizes such as 128,128",
+    "train --set hidden=12,x": "hidden: read 12,x; expected at most 10 layer sizes from 1 to 4096",
+    "train --set noise-sdt=1": "noise_sdt: no setting of acerl; expected one that acerl-np train --settings "
+    "lists; did you mean 'noise_std'?",
+    "train --noise-std 0.2": "train: error: --noise-std: a setting now; expected --set noise_std=0.2 (see",
+    "train --no-biases": "--no-biases: a setting now; expected --set biases=false (see acerl-np train",
+    "train --hidden": "--hidden: a setting now; expected --set hidden=VALUE (see",
+    "train --print-config": "--print-config: another name now; expected --settings (see",
     "train --suite dmh-tran": "; did you mean 'dmh-train'?",
-    "train --hold-out=half": "read 'half'; expected a share such as 0.25, or none",
-    "train --hold-out=0": "--hold-out: read 0.0; expected a share above 0 and below 1, or none",
+    "train --hold-out=half": "read half; expected a share above 0 and below 1 such as",
+    "train --hold-out=0": "--hold-out: read 0.0; expected a share above 0 and below 1 such as",
     "train --hold-out=1": "--hold-out: read 1.0; expected a share",
     "train --hold-out=-1": "--hold-out: read -1.0; expected a share",
     "train --hold-out=nan": "--hold-out: read nan; expected a share",
@@ -35,7 +40,6 @@ GENERAL = {
     "train --layout dmh": "given without task records",
     "train --config missing.toml": "missing.toml: expected a file, found nothing",
     "train --resume missing.npz": "missing.npz: expected a file, found nothing",
-    "train --resume run.npz --population 8": "expected a file, found nothing",
     "evaluate SPT": "policy 'SPT': unknown; expected one of FCFS",
     "evaluate missing.npz": "missing.npz: expected a file, found nothing",
     "evaluate EDD dmh-train DMH-01": "instance 'DMH-01' is given twice; expected different",
@@ -53,7 +57,7 @@ GENERAL = {
     "warm all": "part: read all; expected one of training",
     "warm static best serch": "did you mean 'search'?",
     "hindsight DMH-01 --effort 0": "--effort: read 0.0",
-    "experiments comparison --seeds 0": "--seeds: read 0",
+    "experiments comparison --seeds 0": "--seeds: another name now; expected --trainings 0 (see",
     "experiments nothing": "invalid choice: 'nothing'",
     "experiments ablation --out bad.csv/below": "make the folder: not a directory",
     "policy": "the following arguments are required: ACTION",
@@ -78,30 +82,25 @@ SEEDS = {
     "train --seeds=-1:2": "--seeds: read -1:2",
     "train --seeds 0:20000": "--seeds: read 0:20000",
     "train --seeds 1:2:3": "--seeds: read 1:2:3",
-    "train --seeds 0:2 --seed 1": "--seed: given besides --seeds",
-    "train --seeds 0:2 --resume x.npz": "--resume: given besides --seeds",
-    "train --seeds 0:2 --tensorboard": "--tensorboard: given besides --seeds",
-    "rivals ppo --seeds 0:2 --seed 1": "--seed: given besides --seeds",
+    "train --seeds 0:2 --seed 1": "seed: given besides seeds",
+    "train --seeds 0:2 --resume x.npz": "resume: given besides --seeds",
+    "train --seeds 0:2 --set tensorboard=true": "tensorboard: given besides --seeds",
     "rivals ppo --processes 2": "--processes, --dask: one training runs on one",
     "train --processes 0": "processes: read 0",
-    "train --processes 1 --silence 0": "--silence: read 0.0; expected a number from 0.001",
-    "train --seeds 0:2 --silence nan": "--silence: read nan; expected a number from 0.001",
+    "train --processes 1 --set silence=0": "silence: read 0.0; expected a number from 0.001",
+    "train --seeds 0:2 --set silence=nan": "silence: read nan; expected a number from 0.001",
 }
 
 RIVALS = {
     "rivals dqn": "invalid choice: 'dqn'",
     "rivals ppo --steps 0": "--steps: read 0; expected a whole number from 1",
     "rivals ppo --set clip": "--set: read clip; expected NAME=VALUE",
-    "rivals ppo --set clip=x": "--set clip: read x; expected a number",
-    "rivals ppo --set batch=1.5": "--set batch: read 1.5; expected whole numbers",
-    "rivals sac --set clip=0.1": "clip: no such setting; expected one of hidden",
-    "rivals ppo --seed -1": "--seed: read -1",
-    "rivals ppo --resume missing.npz": "missing.npz",
-    "train --set clip=1": "--set: given without --algorithm; expected one such as ppo",
-    "train --settings": "--settings: given without --algorithm",
-    "train --algorithm ppo --hold-out 0.5": "--hold-out: an option of ACERL",
-    "train --algorithm ppo --p-f 0.5": "--p-f: an option of ACERL; expected --set NAME=VALUE with",
-    "train --algorithm dqn": "invalid choice: 'dqn'",
+    "rivals ppo --set clip=x": "clip: read x; expected a number from 0 to 1",
+    "rivals ppo --set batch=1.5": "batch: read 1.5; expected a whole number from 1 to 65,536",
+    "rivals sac --set clip=0.1": "clip: no setting of sac; expected one that acerl-np train --algorithm",
+    "rivals": "argument --algorithm: expected one argument",
+    "train --steps 9": "--steps: an option of another learner; expected --algorithm as well",
+    "train --algorithm ppo --hold-out 0.5": "--hold-out: an option of acerl; expected none with ppo",
 }
 
 DRAWN = "records generate --layout dmh --tasks 3 --out x"
@@ -196,7 +195,8 @@ BATTERY = {
 }
 
 WHATIF = {
-    "week.csv": "nothing is to be another; expected some of --vehicles, --demand, --speed,",
+    "week.csv": "nothing is to be another; expected some of --vehicles, --demand-factor,",
+    "week.csv --speed=2": "--speed: another name now; expected --speed-factor 2 (see acerl-np whatif",
     "--vehicles 1": "nothing to work on; expected task records or --suite",
     "week.csv --vehicles 0": "vehicles: read 0; expected a whole number from 1 to 1,000",
     "week.csv --vehicles 3:x": "argument --vehicles: read 3:x; expected values such as 3:8",
@@ -330,5 +330,5 @@ def test_an_extra_that_is_missing_is_named(files, run, monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     words = ["floor show dmh --out a.png", "plot curves run", "plot gantt EDD DMH-01"]
     cases = dict.fromkeys([*words, "plot compare EDD"], "pip install 'acerl_np[plot]'")
-    cases["train week.csv --tensorboard --out x"] = "pip install 'acerl_np[tensorboard]'"
+    cases["train week.csv --set tensorboard=true --out x"] = "pip install 'acerl_np[tensorboard]'"
     assert find_unsaid(run, cases) == {}

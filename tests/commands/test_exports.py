@@ -13,7 +13,7 @@ import acerl_np
 
 LINES = FILES["week.csv"].splitlines()
 PAST = FILES["past.csv"].splitlines()
-TRAIN = "--generations 1 --population 2 --trials 0 --hidden 2 --out run --force --quiet"
+TRAIN = "--generations 1 --population 2 --trials 0 --set hidden=2 --out run --force --quiet"
 
 
 def text_of(lines):

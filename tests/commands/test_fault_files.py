@@ -255,7 +255,7 @@ def test_past_assignments_of_the_same_export(folder, run):
     assert "in" in run(words).out
     text = 'mapping = "erp.toml"\ntasks = ["in.csv"]\nlayout = "layout.json"\n'
     (folder / "options.toml").write_text(text)
-    small = "--generations 1 --population 2 --trials 0 --hidden 2 --out run --quiet"
+    small = "--generations 1 --population 2 --trials 0 --set hidden=2 --out run --quiet"
     run(f"train --config options.toml {small}")
 
 

@@ -118,11 +118,11 @@ def test_what_is_given_beside_a_resumed_run_must_agree(days, train, run):
         "--hold-out none": "trained with hold_out 0.25; read none, expected the same",
         "--folds 3": "trained with held-back records, which judge; read --folds 3",
         "--preset paper": "trained with preset best; read paper, expected the same",
-        "--spread one": "trained with spread full; read one",
+        "--set spread=one": "trained with spread full; read one",
         "--population 8": "trained with population 4; read 8, expected the same",
         "--objective late": "trained with objective makespan; read late, expected the same",
-        "--features approach": "; read ['approach'], expected the same",
-        "--no-planned-breakdowns": "trained with planned_breakdowns True; read False",
+        "--set features=approach": "; read ['approach'], expected the same",
+        "--set planned_breakdowns=false": "trained with planned_breakdowns True; read False",
         "--seed 0": "trained with seed 3; read 0",
         "--suite dmh-test": "; read DMH-09, DMH-10",
         "--layout dmh": "--layout: given without task records",
@@ -217,7 +217,7 @@ def test_bundled_records_are_held_back_only_if_asked(empty, run):
     resumed = run("train --resume run/run.npz --quiet --trials 1").out
     assert "Verdict on 2 unseen records" in resumed
     # Without the records neither the policy nor the plan has them.
-    run(f"{bundled} --force --hold-out 0.5 --no-records")
+    run(f"{bundled} --force --hold-out 0.5 --set no_records=true")
     for name in ("policy", "static"):
         origin = acerl_np.load_policy(f"run/{name}.npz").origin
         assert not origin.history and len(origin.records) == 2
@@ -251,7 +251,7 @@ def test_long_parts_of_a_verdict_are_told_and_too_long_ones_left_out(days, train
 
 
 def test_the_default_is_the_papers_preset(empty, run):
-    words = f"train DMH-01 {SHORT} --hidden 3 --trials 0 --out"
+    words = f"train DMH-01 {SHORT} --set hidden=3 --trials 0 --out"
     run(f"{words} a")
     run(f"{words} b --preset paper")
     trainer = acerl_np.ACERL(
@@ -271,7 +271,7 @@ def test_own_records_take_the_best_preset_and_shifts_their_objective(days, train
     err = train(days[:2], few).err
     assert told in err and "objective" not in err
     assert (read_config()["preset"], read_config()["config"]["objective"]) == ("best", "makespan")
-    err = train(days[:2], f"{few} --slots pool").err
+    err = train(days[:2], f"{few} --set slots=pool").err
     assert told not in err and read_config()["preset"] == "paper"
     for name in days[:2]:
         rows = acerl_np.load_instance(name, layout="dmh").rows()
@@ -283,7 +283,7 @@ def test_own_records_take_the_best_preset_and_shifts_their_objective(days, train
     assert (config["objective"], config["cost_limit"]) == ("late+0.05*tardiness", None)
     err = train(days[:2], f"{few} --preset paper").err
     assert "objective makespan, though these are shifts of 12 tasks" in err and told not in err
-    err = train(days[:2], f"{few} --objective empty --cost late --cost-limit 5").err
+    err = train(days[:2], f"{few} --objective empty --set cost=late --cost-limit 5").err
     assert "train: objective" not in err and ": empty " in err and ", late " in err
     assert "within limit" in err and told not in train(days[:2], f"{few} --quiet").err
 
@@ -326,10 +326,10 @@ def test_every_option_can_be_set(empty, run):
     some |= {"synthetic": 0.5, "ranking": "penalty", "penalty": 2.0}
     some |= {"margin": 1.0, "outcome": "average"}
     some |= {"decisions": 500, "population": 4, "cost": "empty", "cost_limit": 3.0}
-    words = "".join(f"--{name.replace('_', '-')} {value} " for name, value in some.items())
-    words += "--features imbalance,approach --no-planned-breakdowns --quiet --trials 0 "
-    run(f"train DMH-01 {words} --objective late+0.50*waiting --class-weights 1,4 --out run")
+    words = "".join(f"--set {name}={value} " for name, value in some.items())
+    words += "--set features=imbalance,approach --set planned_breakdowns=false --quiet --trials 0 "
+    run(f"train DMH-01 {words} --objective late+0.50*waiting --set class_weights=1,4 --out run")
     some |= {"features": ("approach", "imbalance"), "planned_breakdowns": False}
     some |= {"objective": "late+0.5*waiting", "class_weights": (1.0, 4.0)}
     assert acerl_np.Config.from_dict(read_config()["config"]) == acerl_np.Config(**some)
-    run(f"{RESUME} --features imbalance,approach --penalty 2")
+    run(f"{RESUME} --set features=imbalance,approach --set penalty=2")

@@ -22,7 +22,7 @@ SHORT = "--generations 1 --population 4 --trials 0 --quiet"
 @pytest.fixture
 def policies(empty, run):
     """aim.npz, trained for `GOAL`, and paper.npz."""
-    own = f"--objective {GOAL.objective} --cost waiting --cost-limit 90 --class-weights 1,2"
+    own = f"--objective {GOAL.objective} --set cost=waiting --cost-limit 90 --set class_weights=1,2"
     run(f"train DMH-01 --preset best {SHORT} {own} --out aim")
     run(f"train DMH-01 --preset best {SHORT} --out paper")
     for name in ("aim", "paper"):

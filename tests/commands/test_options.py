@@ -17,7 +17,7 @@ from acerl_np.warm import PARTS
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 
-TINY = "--population 2 --hidden 2 --quiet"
+TINY = "--population 2 --set hidden=2 --quiet"
 
 
 # Files of options
@@ -34,10 +34,13 @@ def test_options_come_from_toml_and_the_command_line_wins(folder, run):
     assert written["seed"] == 5 and list(written["instances"]) == ["week"]
     for name, value in {"population": 6, "noise_std": 0.2, "hidden": [3]}.items():
         assert written["config"][name] == value
+    Path("small.json").write_text(json.dumps(tomllib.loads(Path("small.toml").read_text())))
+    run("train --config small.json --set population=6 --out again")
+    assert read_config("again") == written
 
 
 BAD_TOML = {
-    "popluation = 4": "popluation: unknown option",
+    "popluation = 4": "popluation: no setting of acerl; expected one that ... did you mean 'population'?",
     "population = 1": "population: read 1; expected a whole number from 2",
     "hidden = [0]": "hidden: read [0]; expected at most 10 layer sizes",
     "seed = -1": "seed: read -1; expected a whole number from 0",
@@ -49,13 +52,14 @@ BAD_TOML = {
     "breakdowns = false": "breakdowns: read False; expected a text",
     "mapping = 3": "mapping: read 3; expected a text",
     'preset = "good"': "preset: read good; expected one of paper, best",
-    "hold_out = 2": "hold_out: read 2; expected a share above 0 and below 1, or none",
+    "hold_out = 2": "hold_out: read 2; expected a share above 0 and below 1 such as",
     'rules = ["STD", "SPT"]': "rules: read ['STD', 'SPT']; expected some of FCFS, EDD, NVF, STD, LWT, AHP",
     'form = "index"\nrules = ["STD"]': "rules: read ('STD',); expected the default with form index",
     'form = "index"\nbiases = false': "biases: read False; expected True with form index",
     "decisions = 9\ngenerations = 9": "generations: given besides decisions",
-    "steps = 9": "--steps: given without --algorithm",
-    'algorithm = "ppo"\npopulation = 8': "--population: an option of ACERL; expected --set",
+    "steps = 9": "--steps: an option of another learner; expected --algorithm as well",
+    'algorithm = "ppo"\npopulation = 8': "population: no setting of ppo; expected one that acerl-np train",
+    'algorithm = "dqn"': "algorithm: read 'dqn'; expected one of ppo",
     "population = ": "not TOML",
 }
 
@@ -69,8 +73,9 @@ def test_bad_options_in_a_file_are_one_line(folder, run):
     # A seed in a file is not dropped beside --seeds.
     with pytest.raises(InputError, match=r"seed\.toml: seed: given besides seeds; expected one of"):
         read("seed = 7\n", "seed.toml", "week.csv --seeds 0:2")
-    texts = ("{}", "[]", "no", '{"acerl_np": "1"}', '{"acerl_np": "1", "config": 3}')
+    texts = ("[]", "3", '{"instances": 3}', '{"instances": {}, "config": 3}')
     cases = dict.fromkeys(texts, "config.json: expected the config.json of a run")
+    cases["no"], cases['{"a": 1}'] = "config.json: not JSON: ", "config.json: a: no setting"
     assert list_unrefused(lambda text: read(text, "config.json"), cases.items()) == []
 
 
@@ -78,17 +83,17 @@ def test_bad_options_in_a_file_are_one_line(folder, run):
 @pytest.mark.parametrize(
     "words",
     [
-        f"train DMH-01 DMH-02 --generations 1 {TINY} --p-f 0.25 --rules AHP,STD --seed 3",
+        f"train DMH-01 DMH-02 --generations 1 {TINY} --set p_f=0.25 --set rules=AHP,STD --seed 3",
         "train DMH-02 DMH-03 --preset best --decisions 60 --quiet --hold-out 0.5",
         "rivals appo DMH-01 --steps 60 --set hidden=4 --set rules=LWT,EDD --set look_every=50 --quiet",
     ],
 )
 def test_a_run_is_repeated_by_its_config_json(folder, run, words):
-    """And by what --print-config prints; with other seeds, and on other records, too."""
+    """And by what --settings prints; with other seeds, and on other records, too."""
     run(f"{words} --trials 0 --out one")
     again = "train --config one/config.json --trials 0 --quiet"
     run(f"{again} --out two")
-    Path("all.toml").write_text(run(f"{again} --print-config").out)
+    Path("all.toml").write_text(run(f"{again} --settings").out)
     assert tomllib.loads(Path("all.toml").read_text())["quiet"] is True
     run("train --config all.toml --out three")
     for other in ("two", "three"):
@@ -102,9 +107,7 @@ def test_a_run_is_repeated_by_its_config_json(folder, run, words):
 @needs_jit
 def test_several_seeds_are_repeated_by_their_config_json(folder, run):
     """They are judged with the horizon."""
-    words = (
-        f"train week.csv --generations 1 {TINY} --trials 2 --horizon 10 --processes 1 --seeds 1:2"
-    )
+    words = f"train week.csv --generations 1 {TINY} --trials 2 --set horizon=10 --processes 1 --seeds 1:2"
     run(f"{words} --out all")
     policy = acerl_np.load_policy("all/seed1/policy.npz")
     trials = acerl_np.evaluate_policy(
@@ -125,22 +128,17 @@ def test_files_of_own_records_are_named_beside_a_config_json(folder, run):
     assert "the run was of week, next, whose files it does not name; expected TASKS as well" in err
     config = {"config": {"form": "network", "knowledge": None}, "instances": {"week": ""}}
     Path("old.json").write_text(json.dumps(config))
-    err = run("train week.csv --config old.json --print-config", 2).err
+    err = run("train week.csv --config old.json --settings", 2).err
     assert "old.json: generations: missing; expected every option, as this version writes" in err
 
 
 # Other algorithms
 
 
-@needs_jit
-def test_an_algorithm_of_train_is_the_command_rivals(folder, run):
-    how = "week.csv --steps 50 --set look_every=1000 --trials 2 --quiet"
-    one = run(f"rivals asac {how} --out one").out
-    two = run(f"train --algorithm asac {how} --out two").out
-    assert Path("one/policy.npz").read_bytes() == Path("two/policy.npz").read_bytes()
-    assert read_config("one") == read_config("two")
-    assert one.splitlines()[:6] == two.splitlines()[:6]
-    assert "Tianshou" in run("train --algorithm ppo --settings").out
+def test_rivals_is_train_with_an_algorithm(run):
+    words = "asac --set capacity=9 --settings"
+    assert run(f"rivals {words}").out == run(f"train --algorithm {words}").out
+    assert run("rivals --help").out == run("train --help").out
 
 
 # What is judged, and how long it takes
@@ -178,9 +176,9 @@ def test_a_decision_takes_as_long_as_its_workers_took(folder, run, processes, mo
 @pytest.mark.parametrize(
     ("words", "names"),
     [
-        ("leave-one-out --seeds 1", [*(f"{k:02}" for k in range(1, 9)), "unseen"]),
+        ("leave-one-out --trainings 1", [*(f"{k:02}" for k in range(1, 9)), "unseen"]),
         pytest.param(
-            "comparison --rivals none --seeds 2",
+            "comparison --rivals none --trainings 2",
             ["train", "train-spread", "test", "test-spread", "times"],
             marks=pytest.mark.slow,
         ),

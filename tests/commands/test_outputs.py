@@ -17,7 +17,7 @@ from acerl_np.support.files import MARK, read_arrays, write_arrays
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 PLANT = Path(__file__).parent.parent / "data" / "plant.xml"
-TINY = "--generations 1 --population 2 --hidden 2 --trials 0 --quiet"
+TINY = "--generations 1 --population 2 --set hidden=2 --trials 0 --quiet"
 RIVAL = "--steps 50 --trials 0 --quiet --set look_every=1000"
 
 WRITES = {
@@ -236,7 +236,7 @@ def test_seeds_go_on_in_their_own_folder_alone(folder, run):
     Path("all/summary.csv").unlink()
     assert main(f"{words} 0:2".split()) == 0
     assert Path("all/seed1/curves.csv").exists()
-    assert f"{Path('all/config.json')} exists" in run(f"{words} 0:2 --p-f 0.1", 2).err
+    assert f"{Path('all/config.json')} exists" in run(f"{words} 0:2 --set p_f=0.1", 2).err
     assert f"{Path('all/seed0/policy.npz')} exists" in run(f"{words} 0:2 --trials 1", 2).err
     assert "exists" in run(f"train week.csv {TINY} --out all", 2).err
     # A single run's folder is none of a seed.
@@ -245,9 +245,7 @@ def test_seeds_go_on_in_their_own_folder_alone(folder, run):
 
 
 def test_a_study_goes_on_in_its_own_folder_alone(folder, run):
-    words = (
-        "experiments leave-one-out --seeds 1 --trials 1 --generations 1 --threads 1 --out tables"
-    )
+    words = "experiments leave-one-out --trainings 1 --trials 1 --generations 1 --threads 1 --out tables"
     Path("tables").mkdir()
     Path("tables/leave-one-out-01.md").write_text("mine")
     assert f"{Path('tables/leave-one-out-01.md')} exists" in run(words, 2).err

@@ -16,8 +16,8 @@ from acerl_np.commands.main import main
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 
-TRAIN = ["train", "--generations", "2", "--population", "8", "--hidden", "4", "--trials", "0"]
-TRAIN += ["--curve-every", "1", "--curve-trials", "1"]
+TRAIN = ["train", "--generations", "2", "--population", "8", "--set", "hidden=4", "--trials", "0"]
+TRAIN += ["--set", "curve_every=1", "--set", "curve_trials=1"]
 PNG = b"\x89PNG"
 
 

@@ -1,7 +1,8 @@
-"""`acerl-np rivals`: a run, a stop and its continuation, and what is refused."""
+"""`acerl-np train --algorithm`: a run, a stop and its continuation, and what is refused."""
 
 import json
 import signal
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ QUICK = "--steps 2000 --trials 2 --quiet --set look_every=1000"
 
 
 def test_a_run_writes_what_every_command_loads(empty, run):
-    found = run(f"rivals arcpom {QUICK} --out run")
+    found = run(f"train --algorithm arcpom {QUICK} --out run")
     # The paper's figures are those of this learner.
     assert found.err == "" and "1885.8" in found.out and "arcpom: 2,000 steps" in found.out
     written = "policy.npz run.npz config.json history.csv curves.csv results.csv"
@@ -30,24 +31,24 @@ def test_a_run_writes_what_every_command_loads(empty, run):
 
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_settings_are_shown_with_their_sources(name, run):
-    out = run(f"rivals {name} --settings --set hidden=64,32").out
-    rows = {line.split()[0]: line for line in out.splitlines()[2:] if line.strip()}
-    if "capacity" in rows:
-        assert " 20000 " in rows["capacity"]
-    assert "64,32" in rows["hidden"] and "paper" in rows["discount"]
-    assert "Tianshou" in rows["batch"] and "searched" in rows["reward_scale"]
-    assert ("multiplier" in rows) == ("lsac" in name or "rcpom" in name)
+    out = run(f"train --algorithm {name} --settings --set hidden=64,32").out
+    shown = tomllib.loads(out)
+    about = {part.split("\n")[-1].split()[0]: part for part in out.strip().split("\n\n")}
+    assert shown["hidden"] == [64, 32] and "(paper): a number" in about["discount"]
+    assert "(Tianshou 0.4.6): a whole" in about["batch"] and "searched" in about["reward_scale"]
+    assert shown.get("capacity", 20_000) == 20_000
+    assert ("multiplier" in shown) == ("lsac" in name or "rcpom" in name)
 
 
 def test_two_agents_are_shown_and_records_left_out(empty, run):
-    run(f"rivals mappo {QUICK} --no-records --out run")
+    run(f"train --algorithm mappo {QUICK} --set no_records=true --out run")
     out = run("policy show run/policy.npz").out
     assert "92,440" in out and "219-128-128-12 each: one chooses the vehicle" in out
     assert "names and hashes alone" in out
 
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(empty, capsys, monkeypatch):
-    words = "rivals appo --trials 0 --quiet --steps"
+    words = "train --algorithm appo --trials 0 --quiet --steps"
     begin = f"{words} 20000 --seed 4 --set hidden=16 --set look_every=0 --out"
     assert main(f"{begin} whole".split()) == 0
     step = RivalTrainer.step
@@ -60,7 +61,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(empty, capsys, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(RivalTrainer, "step", stop)
         assert main(f"{begin} stopped".split()) == 130
-    end = "go on with: acerl-np rivals appo --resume stopped/run.npz\n"
+    end = "go on with: acerl-np train --algorithm appo --resume stopped/run.npz\n"
     assert capsys.readouterr().err.endswith(end)
     assert len(read_rows("stopped/history.csv")) == 1
     assert main(f"{words} 20000 --resume stopped/run.npz".split()) == 0
@@ -74,7 +75,7 @@ def test_what_is_given_beside_a_checkpoint_must_agree(empty, run):
         "sac": "trained with algorithm ppo; read sac",
         "ppo --seed 1": "trained with seed 0; read 1",
         "ppo --set clip=0.1": "trained with clip 0.2; read 0.1",
-        "ppo --suite dmh-test": "records given besides a checkpoint",
+        "ppo --suite dmh-test": "read DMH-09, DMH-10, DMH-11, DMH-12, DMH-13",
         "ppo --steps 1000": "has 2000 steps already",
     }.items():
         assert message in run(f"rivals {words} --resume run.npz", 2).err

@@ -16,7 +16,7 @@ from acerl_np.experiments.seeds import SeedTask, train_seeds
 from acerl_np.support.errors import StorageError
 from acerl_np.support.team import Team
 
-TINY = "week.csv --generations 1 --population 2 --hidden 2"
+TINY = "week.csv --generations 1 --population 2 --set hidden=2"
 RIVAL = "week.csv --steps 50 --set hidden=4 --set collect=20"
 
 
@@ -44,7 +44,7 @@ def test_seeds_are_what_single_runs_are(folder, run, processes):
 
 @pytest.mark.parametrize(
     ("command", "other"),
-    [(f"train {TINY}", "--p-f 0.2"), (f"rivals appo {RIVAL}", "--set clip=0.1")],
+    [(f"train {TINY}", "--set p_f=0.2"), (f"rivals appo {RIVAL}", "--set clip=0.1")],
 )
 def test_what_is_finished_is_kept_and_what_differs_is_not(folder, run, command, other):
     words = f"{command} --trials 2 --processes 1 --out all --seeds"
@@ -77,7 +77,7 @@ def test_records_held_back_judge_every_seed(folder, run):
 
 
 def test_a_training_whose_workers_are_gone_says_how_to_go_on(empty, run, monkeypatch, capsys):
-    words = "train --population 8 --hidden 4 --generations 4 --trials 0 --quiet --out"
+    words = "train --population 8 --set hidden=4 --generations 4 --trials 0 --quiet --out"
     team = Team(Here(last=5))  # two ranges a generation
     with monkeypatch.context() as patch:
         patch.setattr(train, "open_team", lambda options: nullcontext(team))

@@ -143,7 +143,7 @@ def test_little_is_a_percent_and_a_second():
 
 @needs_jit
 def test_a_training_tells_more_and_that_there_is_little_to_win(quiet, run):
-    words = "train quiet.csv --preset paper --generations 1 --population 2 --hidden 2 --trials 2"
+    words = "train quiet.csv --preset paper --generations 1 --population 2 --trials 2"
     out = run(f"{words} --out run --quiet --more").out
     assert out.count("waiting, s") == 3 and out.count("utilisation  empty") == 2
     assert "Little to win here: " in out and "static plan v" in out

@@ -54,11 +54,11 @@ TRAIN = "train DMH-01 DMH-02 --population 8 --trials 0 --quiet"
 
 
 def test_a_training(empty, run):
-    run(f"{TRAIN} --generations 9 --tensorboard --out run")
+    run(f"{TRAIN} --generations 9 --set tensorboard=true --out run")
     check(Path("run"), "decisions")
     resume = "train --resume run/run.npz --quiet --trials 0 --generations"
     run(f"{resume} 11")
-    run(f"{resume} 14 --tensorboard")
+    run(f"{resume} 14 --set tensorboard=true")
     assert len(list(Path("run/tensorboard").iterdir())) == 2
     steps = {step for tag, step in read_scalars(Path("run")) if tag == "population/return_mean"}
     # Two generations in between were not logged.
@@ -66,5 +66,5 @@ def test_a_training(empty, run):
 
 
 def test_a_compared_learner(empty, run):
-    run("rivals ppo DMH-01 --steps 12000 --tensorboard --trials 0 --quiet --out run")
+    run("rivals ppo DMH-01 --steps 12000 --set tensorboard=true --trials 0 --quiet --out run")
     check(Path("run"), "steps")

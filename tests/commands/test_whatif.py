@@ -20,7 +20,7 @@ WEEK = "whatif week.csv next.csv --vehicles 1:4"
 
 
 def test_values_are_read():
-    assert [option.key for option in VALUES] == list(KNOBS)
+    assert list(VALUES) == list(KNOBS)
     assert parse_values("3:6") == [3, 4, 5, 6]
     assert parse_values("3:8:2,10") == [3, 5, 7, 10]
     assert parse_factors("0.8:1.4") == [0.8, 0.95, 1.1, 1.25, 1.4]
@@ -89,15 +89,15 @@ def test_tables_for_programs_say_what_evaluate_says(folder, run):
 
 def test_shifts_are_judged_by_late_tasks(folder, run):
     Path("hour.csv").write_text(Path("week.csv").read_text().replace("t1,B,C,3,", "t1,B,C,4000,"))
-    assert "late+0.05*tardiness" in run("whatif hour.csv --speed 0.5,2").out
-    out = run("whatif week.csv --speed 0.5,2").out
+    assert "late+0.05*tardiness" in run("whatif hour.csv --speed-factor 0.5,2").out
+    out = run("whatif week.csv --speed-factor 0.5,2").out
     assert "makespan, s" in out and "too few for a standard error" in out
     assert "makespan, on the record that judges it" in out
 
 
 def test_a_picture_of_fleets_and_demands(folder, run):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    words = "whatif EDD nearest week.csv next.csv --vehicles 1:40 --demand 1,2 --target tardiness<5"
+    words = "whatif EDD nearest week.csv next.csv --vehicles 1:40 --demand-factor 1,2 --target tardiness<5"
     for name in ("fleet.png", "fleet.svg"):
         run(f"{words} --picture {name}")
     svg = Path("fleet.svg").read_text()

@@ -275,10 +275,10 @@ def test_the_command_says_it_in_one_line(policy, empty, run):
 
 @needs_jit
 def test_training_may_leave_its_records_out(suite, empty, run):
-    few = "--generations 1 --population 2 --hidden 2 --trials 0 --quiet"
+    few = "--generations 1 --population 2 --set hidden=2 --trials 0 --quiet"
     words = f"train DMH-01 DMH-02 {few} --out"
     run(f"{words} with")
-    run(f"{words} without --no-records")
+    run(f"{words} without --set no_records=true")
     (empty / "wrong.toml").write_text("no_records = 1")
     err = run(f"{words} wrong --config wrong.toml", 2).err
     assert "no_records: read 1; expected true or false" in err

@@ -266,7 +266,7 @@ def test_commands_take_breakdowns(empty, run):
         assert load in run(f"floor check floor.json tasks.csv {broken}").out
     if not numba.config.DISABLE_JIT:  # a search in plain Python takes minutes
         assert " 20.0 " in run(f"hindsight tasks.csv --cost-limit 90 --effort 0.001 {more}").out
-    words = "--generations 1 --population 2 --hidden 2 --quiet"
+    words = "--generations 1 --population 2 --set hidden=2 --quiet"
     more, resume = "--layout floor.json --breakdowns late.csv", "train --resume run/run.npz --quiet"
     assert " 52.0 " in run(f"train tasks.csv tasks2.csv {words} --trials 1 --out run {more}").out
     run(f"{resume} tasks.csv tasks2.csv {more}")

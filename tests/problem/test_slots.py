@@ -244,7 +244,7 @@ def test_more_ids_than_task_slots_have_as_many_slots_and_too_many_are_refused():
         (lambda: Simulator(many, slots="ring"), "read ring; expected 'task', 'pool' or a policy"),
         (lambda: Simulator(many, slots=3), "slots: read 3"),
         (lambda: Config(slots="ring"), "slots: read 'ring'; expected one of task, pool"),
-        (lambda: best(slots="pool"), "slots: read pool; expected none with form index"),
+        (lambda: best(slots="pool"), "slots: read pool; expected task with form index"),
     ]
     assert list_unrefused(lambda make: make(), cases) == []
 
@@ -253,7 +253,7 @@ def test_training_says_where_ids_cannot_help(empty, run):
     layout = Layout.from_dict(worlds.straight_floor([{"id": "v", "start": "A"}]))
     Path("floor.json").write_text(json.dumps(layout.to_dict()))
     options = "--layout floor.json --out run --preset paper --generations 0 --population 4 "
-    options += "--hidden 2 --trials 0 --hold-out none --quiet --force"
+    options += "--set hidden=2 --trials 0 --hold-out none --quiet --force"
     for names, warns in (("ab", True), ("aa", False), ("a", False)):
         for k, name in enumerate(names):
             rows = enumerate(many_tasks(3, name).rows(), k)

@@ -298,7 +298,7 @@ def test_train_evaluate_and_replay_with_random_breakdowns(empty, run):
     past = [f"{task},v1,0" for task in record.tasks]
     write(Path("past.csv"), "task,vehicle,start", *past)
     random = "--random-breakdowns 300,60"
-    small = "--generations 2 --population 4 --hidden 4 --trials 2 --quiet --out run"
+    small = "--generations 2 --population 4 --set hidden=4 --trials 2 --quiet --out run"
     run(f"train own.csv --layout dmh {random} {small}")
     resume = "train --resume run/run.npz --generations 3 --quiet"
     line = run(f"{resume} --random-breakdowns 300,61", 2).err
