@@ -15,7 +15,7 @@ from acerl_np.support.version import __version__ as __version__
 if TYPE_CHECKING:
     from acerl_np import evolution as evolution, rivals as rivals
     from acerl_np.evaluation.trials import Trials as Trials, evaluate_policy as evaluate_policy
-    from acerl_np.kernels.floor import Floor as Floor
+    from acerl_np.kernels.deciding.floor import Floor as Floor
     from acerl_np.live.dispatcher import Dispatcher as Dispatcher
     from acerl_np.live.events import (
         Assignment as Assignment,

@@ -18,8 +18,8 @@ from script import make_parser
 
 import acerl_np
 from acerl_np.evaluation.margin import RULES_TO_BEAT
-from acerl_np.kernels.deciders import decide, make_index_decider
-from acerl_np.kernels.random import GENERATION, derive_key, draw_uniform
+from acerl_np.kernels.deciding.deciders import decide, make_index_decider
+from acerl_np.kernels.ground.random import GENERATION, derive_key, draw_uniform
 from acerl_np.problem.generate import generate_record
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Edge, Site, Vehicle

@@ -22,17 +22,21 @@ from script import make_parser
 
 import acerl_np
 from acerl_np.evolution import Strategy, rank_utilities
-from acerl_np.kernels.deciders import NetworkDecider, allocate_networks, make_network_decider
-from acerl_np.kernels.network import (
+from acerl_np.kernels.deciding.deciders import (
+    NetworkDecider,
+    allocate_networks,
+    make_network_decider,
+)
+from acerl_np.kernels.ground.random import BLOCK, LANES, derive_key, fill_normals
+from acerl_np.kernels.ground.state import Outcome
+from acerl_np.kernels.learning.update import Noise, perturb_member
+from acerl_np.kernels.networks.network import (
     Features,
     forward,
     list_nonzero,
     make_network,
     sum_columns,
 )
-from acerl_np.kernels.random import BLOCK, LANES, derive_key, fill_normals
-from acerl_np.kernels.state import Outcome
-from acerl_np.kernels.update import Noise, perturb_member
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, play_members

@@ -10,11 +10,11 @@ import pytest
 
 import acerl_np
 from acerl_np.evolution import Strategy, rank_utilities
-from acerl_np.kernels.lookahead import decide_ahead
-from acerl_np.kernels.network import act_batch, make_network
-from acerl_np.kernels.random import BLOCK, LANES, NOISE, derive_key, fill_normals
-from acerl_np.kernels.state import EPISODE_POOL_SIZE
-from acerl_np.kernels.update import Noise
+from acerl_np.kernels.ground.random import BLOCK, LANES, NOISE, derive_key, fill_normals
+from acerl_np.kernels.ground.state import EPISODE_POOL_SIZE
+from acerl_np.kernels.learning.update import Noise
+from acerl_np.kernels.networks.network import act_batch, make_network
+from acerl_np.kernels.playing.lookahead import decide_ahead
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.problem.interface import find_scaling

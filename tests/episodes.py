@@ -8,8 +8,8 @@ import pytest
 from worlds import PAIRS
 
 from acerl_np import Simulator
-from acerl_np.kernels.lookahead import begin_lookahead, rate_candidates
-from acerl_np.kernels.state import EPISODE_POOL_SIZE, NEVER
+from acerl_np.kernels.ground.state import EPISODE_POOL_SIZE, NEVER
+from acerl_np.kernels.playing.lookahead import begin_lookahead, rate_candidates
 from acerl_np.policies import static_search
 from acerl_np.problem.interface import find_scaling
 from acerl_np.problem.tables import build_problem

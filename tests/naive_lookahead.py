@@ -13,7 +13,7 @@ import naive
 import naive_index
 import naive_yardsticks
 
-from acerl_np.kernels.random import draw_uniform, draw_waiting_time
+from acerl_np.kernels.ground.random import draw_uniform, draw_waiting_time
 
 GOLDEN = 0.6180339887498949
 TRUST = 2.0

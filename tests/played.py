@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from naive_full import NaiveEpisode
 
 from acerl_np import Instance, Layout
-from acerl_np.kernels import state as S
-from acerl_np.kernels.commitment import take_decision
-from acerl_np.kernels.energy import find_level
-from acerl_np.kernels.events import advance_events, open_episode
-from acerl_np.kernels.offers import find_priority, is_free, is_offered, may_wait
-from acerl_np.kernels.ways import find_delay, find_rest, find_stand
+from acerl_np.kernels.driving.commitment import take_decision
+from acerl_np.kernels.driving.energy import find_level
+from acerl_np.kernels.driving.offers import find_priority, is_free, is_offered, may_wait
+from acerl_np.kernels.driving.ways import find_delay, find_rest, find_stand
+from acerl_np.kernels.episode.events import advance_events, open_episode
+from acerl_np.kernels.ground import state as S
 from acerl_np.problem.tables import build_problem
 
 ROW = np.int64(0)

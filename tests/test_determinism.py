@@ -27,7 +27,7 @@ from trainings import (
 )
 
 from acerl_np import ACERL, Config, evaluate_policy
-from acerl_np.kernels.network import act_batch
+from acerl_np.kernels.networks.network import act_batch
 from acerl_np.rivals import ALGORITHMS
 
 JIT = not numba.config.DISABLE_JIT
@@ -178,7 +178,7 @@ def test_a_trainer_in_use_goes_on_in_a_forked_child(n_threads, tmp_path):
 def test_no_result_depends_on_the_width_of_vectors(tmp_path):
     """Compiled for the oldest processors of its kind, without any wide vector or fused product."""
     program = (
-        "import json, trainings; from acerl_np.kernels.network import act_batch; "
+        "import json, trainings; from acerl_np.kernels.networks.network import act_batch; "
         "d = trainings.describe_run(); "
         "d['code'] = ''.join(act_batch.inspect_asm().values()); print(json.dumps(d))"
     )

@@ -137,7 +137,7 @@ def test_links_lead_somewhere():
 
 
 def test_files_that_pages_name_exist():
-    """`kernels/events.py` is below the package or the root; `test_fuzz.py` may be in any folder."""
+    """`kernels/episode/events.py` is below the package or the root; `test_fuzz.py` may be in any folder."""
     folders = [ROOT / name for name in ("acerl_np", "tests", "benchmarks", "examples")]
     anywhere = {path.name for folder in folders for path in folder.rglob("*.py")}
     missing = []

@@ -327,7 +327,7 @@ def write_tables(
 
 def list_vehicles(label: str, trial: int, trace: Trace) -> Iterator[list[object]]:
     """Give the cells of `VEHICLE_COLUMNS` of each vehicle."""
-    from acerl_np.kernels.state import CHARGING, QUEUED
+    from acerl_np.kernels.ground.state import CHARGING, QUEUED
 
     layout, end = trace.instance.layout, max(trace.end, 1)
     for v, vehicle in enumerate(layout.vehicles):

@@ -19,9 +19,9 @@ import numpy as np
 from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.hindsight import check_future, make_reference, play, play_orders
 from acerl_np.evaluation.references import Reference
-from acerl_np.kernels import state as S
-from acerl_np.kernels.state import may_carry
-from acerl_np.kernels.ways import count_trip, find_slowdown
+from acerl_np.kernels.driving.ways import count_trip, find_slowdown
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.state import may_carry
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem

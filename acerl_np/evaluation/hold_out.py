@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from acerl_np.kernels.random import HOLD_OUT, make_key
+from acerl_np.kernels.ground.random import HOLD_OUT, make_key
 from acerl_np.problem.generate import perturb
 from acerl_np.problem.instance import Instance, list_instances, number_hash
 from acerl_np.support.errors import InputError

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.baselines import assign_due
-from acerl_np.kernels.commitment import find_waiting, take_decision
-from acerl_np.kernels.deciders import Decider
-from acerl_np.kernels.episodes import decide_rows
-from acerl_np.kernels.futures import Ahead
-from acerl_np.kernels.offers import is_decision_due
-from acerl_np.kernels.state import NEVER, VEHICLE_TASK, Problem, State
+from acerl_np.kernels.deciding.baselines import assign_due
+from acerl_np.kernels.deciding.deciders import Decider
+from acerl_np.kernels.driving.commitment import find_waiting, take_decision
+from acerl_np.kernels.driving.offers import is_decision_due
+from acerl_np.kernels.ground.state import NEVER, VEHICLE_TASK, Problem, State
+from acerl_np.kernels.playing.episodes import decide_rows
+from acerl_np.kernels.playing.futures import Ahead
 from acerl_np.policies.agent import AgentFunction, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.reasons import explain_choice

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
-from acerl_np.kernels.state import Outcome, allocate_outcome, join_outcomes, read_outcome
+from acerl_np.kernels.ground.state import Outcome, allocate_outcome, join_outcomes, read_outcome
 from acerl_np.policies.agent import AgentFunction, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.origin import warn_of_difference

@@ -22,7 +22,7 @@ from acerl_np.evaluation.margin import (
     play_best_rule,
 )
 from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
-from acerl_np.kernels.futures import LEAST_REACH
+from acerl_np.kernels.playing.futures import LEAST_REACH
 from acerl_np.policies import static
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import WHOLE, Lookahead

@@ -11,7 +11,7 @@ from acerl_np.evolution.sampler import InstanceSampler, make_sampler
 from acerl_np.evolution.search import Search, Spread
 from acerl_np.evolution.spreads import Adapt
 from acerl_np.evolution.strategy import Strategy
-from acerl_np.kernels.update import Noise
+from acerl_np.kernels.learning.update import Noise
 
 __all__ = [
     "Adapt",

@@ -18,7 +18,7 @@ import numpy as np
 from acerl_np.evolution.rates import Rates, find_places, find_rates, measure_variance, weigh_places
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Scaled
-from acerl_np.kernels.update import Noise
+from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import take_arrays
 

@@ -9,8 +9,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.ranking import rank_members
-from acerl_np.kernels.update import Noise
+from acerl_np.kernels.learning.ranking import rank_members
+from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.fields import Field, read_fields, refuse
 from acerl_np.support.numbers import Whole
 from acerl_np.support.own import Own, OwnField

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.random import SAMPLER, fill_uniforms, make_key
-from acerl_np.kernels.update import Noise
+from acerl_np.kernels.ground.random import SAMPLER, fill_uniforms, make_key
+from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole

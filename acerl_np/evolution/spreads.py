@@ -12,8 +12,8 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from acerl_np.evolution.search import Search, Spread
-from acerl_np.kernels.random import BLOCK, LANES, NOISE
-from acerl_np.kernels.update import Noise, fill_stream, perturb_member, sum_noise
+from acerl_np.kernels.ground.random import BLOCK, LANES, NOISE
+from acerl_np.kernels.learning.update import Noise, fill_stream, perturb_member, sum_noise
 from acerl_np.support.workers import Workers
 
 Adapt = Literal["none", "sigma", "matrix"]

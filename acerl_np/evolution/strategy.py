@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MIN_NOISE_STD, OneSigma
-from acerl_np.kernels.update import Noise
+from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels import state as S
-from acerl_np.kernels.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
+from acerl_np.kernels.deciding.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
+from acerl_np.kernels.ground import state as S
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.simulation.simulator import Simulator

@@ -15,7 +15,7 @@ from gymnasium.wrappers import TimeLimit
 from numpy.typing import ArrayLike
 
 from acerl_np.gym.bounds import bound_durations, bound_observations
-from acerl_np.kernels.state import EPISODE_TIME, TASK_FINISH
+from acerl_np.kernels.ground.state import EPISODE_TIME, TASK_FINISH
 from acerl_np.problem.bundled import bundled_suites, load_instance, load_suite
 from acerl_np.problem.instance import Instance, refuse_chains
 from acerl_np.problem.interface import SlotKind

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels import live as kernels
-from acerl_np.kernels import state as S
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.playing import live as kernels
 from acerl_np.live.events import TaskArrived
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import measure_loaded

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels import state as S
-from acerl_np.kernels.futures import (
+from acerl_np.kernels.deciding.observation import allocate_view, write_view
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.random import ACTION, derive_key
+from acerl_np.kernels.playing.futures import (
     PAST_CLOCK,
     PAST_DELAY,
     PAST_SEEN,
@@ -18,10 +20,8 @@ from acerl_np.kernels.futures import (
     PROGRESS_FUTURE,
     Ahead,
 )
-from acerl_np.kernels.live import count_from, decide_live, find_errand, is_opened
-from acerl_np.kernels.lookahead import begin_lookahead, pick_candidate, rate_candidates
-from acerl_np.kernels.observation import allocate_view, write_view
-from acerl_np.kernels.random import ACTION, derive_key
+from acerl_np.kernels.playing.live import count_from, decide_live, find_errand, is_opened
+from acerl_np.kernels.playing.lookahead import begin_lookahead, pick_candidate, rate_candidates
 from acerl_np.live.board import FIRST_ROOM, Board
 from acerl_np.live.events import Explanation, Option
 from acerl_np.policies.agent import OwnPolicy

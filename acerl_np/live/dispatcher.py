@@ -15,8 +15,14 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from acerl_np.kernels.observation import allocate_view, write_view
-from acerl_np.kernels.state import BATTERY_GOOD, INSTANCE_TASK_SLOTS, NEVER, PARKING, TO_CHARGER
+from acerl_np.kernels.deciding.observation import allocate_view, write_view
+from acerl_np.kernels.ground.state import (
+    BATTERY_GOOD,
+    INSTANCE_TASK_SLOTS,
+    NEVER,
+    PARKING,
+    TO_CHARGER,
+)
 from acerl_np.live import audit as logs
 from acerl_np.live import events, saving
 from acerl_np.live.board import OUT, LiveVehicle

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels import state as S
+from acerl_np.kernels.ground import state as S
 from acerl_np.live import board, events
 from acerl_np.live.events import Event
 from acerl_np.problem.fields import read_id

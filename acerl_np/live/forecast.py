@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from acerl_np.kernels import state as S
-from acerl_np.kernels.forecast import begin_forecast, play_forecast
-from acerl_np.kernels.futures import Ahead
-from acerl_np.kernels.live import count_from
-from acerl_np.kernels.random import LOOKAHEAD, derive_key
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.random import LOOKAHEAD, derive_key
+from acerl_np.kernels.playing.forecast import begin_forecast, play_forecast
+from acerl_np.kernels.playing.futures import Ahead
+from acerl_np.kernels.playing.live import count_from
 from acerl_np.live.board import FIRST_ROOM, SERVING, Board, LiveTask
 from acerl_np.live.decision import show_day
 from acerl_np.live.events import Forecast

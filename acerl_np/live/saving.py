@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from acerl_np.kernels.state import WORKING
+from acerl_np.kernels.ground.state import WORKING
 from acerl_np.live.board import DAY_FIELDS, Day, LiveTask, LiveVehicle, Situation, Way
 from acerl_np.live.events import EVENTS, NUMBERS, Event, TaskArrived
 from acerl_np.live.feed import Entry, Feed

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.state import CHARGING, QUEUED
+from acerl_np.kernels.ground.state import CHARGING, QUEUED
 from acerl_np.pictures import drawing
 from acerl_np.pictures.drawing import open_figure
 from acerl_np.simulation.trace import Trace

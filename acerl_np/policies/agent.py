@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.state import INSTANCE_TASK_SLOTS, Problem
+from acerl_np.kernels.ground.state import INSTANCE_TASK_SLOTS, Problem
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance, list_instances, refuse_chains

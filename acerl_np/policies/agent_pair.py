@@ -8,8 +8,8 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.deciders import AgentsDecider, Decider
-from acerl_np.kernels.state import Problem
+from acerl_np.kernels.deciding.deciders import AgentsDecider, Decider
+from acerl_np.kernels.ground.state import Problem
 from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.instance import Instance

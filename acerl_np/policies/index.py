@@ -20,10 +20,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels import state as S
-from acerl_np.kernels.deciders import Decider, make_index_decider
-from acerl_np.kernels.index import N_INDEX_FEATURES, N_WAIT_FEATURES, Index
-from acerl_np.kernels.state import Problem
+from acerl_np.kernels.deciding.deciders import Decider, make_index_decider
+from acerl_np.kernels.deciding.index import N_INDEX_FEATURES, N_WAIT_FEATURES, Index
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.state import Problem
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.own import FUNCTIONS, PairFunction, check_function, compile_pairs

@@ -7,14 +7,20 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from acerl_np.kernels import state as S
-from acerl_np.kernels.deciders import Decider, IndexDecider, RuleDecider
-from acerl_np.kernels.futures import LEAST_REACH, N_PAST_FIELDS, N_PROGRESS_FIELDS, PAST_SEEN, Ahead
-from acerl_np.kernels.index import allocate_pairs
-from acerl_np.kernels.own import OwnDecider
-from acerl_np.kernels.random import LOOKAHEAD
-from acerl_np.kernels.state import Problem, allocate_state
-from acerl_np.kernels.update import fill_stream
+from acerl_np.kernels.deciding.deciders import Decider, IndexDecider, RuleDecider
+from acerl_np.kernels.deciding.index import allocate_pairs
+from acerl_np.kernels.deciding.own import OwnDecider
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.random import LOOKAHEAD
+from acerl_np.kernels.ground.state import Problem, allocate_state
+from acerl_np.kernels.learning.update import fill_stream
+from acerl_np.kernels.playing.futures import (
+    LEAST_REACH,
+    N_PAST_FIELDS,
+    N_PROGRESS_FIELDS,
+    PAST_SEEN,
+    Ahead,
+)
 from acerl_np.policies.files import BasePolicy, pack_policy, unpack_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy

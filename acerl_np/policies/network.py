@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels import state as S
-from acerl_np.kernels.deciders import Decider, NetworkDecider, make_network_decider
-from acerl_np.kernels.network import act_batch, count_parameters, make_network, sum_columns
-from acerl_np.kernels.random import INITIAL, fill_uniforms, make_key
-from acerl_np.kernels.state import Problem
-from acerl_np.kernels.update import fill_stream
+from acerl_np.kernels.deciding.deciders import Decider, NetworkDecider, make_network_decider
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.random import INITIAL, fill_uniforms, make_key
+from acerl_np.kernels.ground.state import Problem
+from acerl_np.kernels.learning.update import fill_stream
+from acerl_np.kernels.networks.network import act_batch, count_parameters, make_network, sum_columns
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.problem import interface

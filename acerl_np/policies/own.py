@@ -16,9 +16,15 @@ from weakref import WeakValueDictionary
 import numba
 import numpy as np
 
-from acerl_np.kernels.floor import Floor, list_rows, list_tables
-from acerl_np.kernels.own import OwnDecider, View, allocate_asked, make_own_decider, make_rating
-from acerl_np.kernels.state import Problem, allocate_state
+from acerl_np.kernels.deciding.floor import Floor, list_rows, list_tables
+from acerl_np.kernels.deciding.own import (
+    OwnDecider,
+    View,
+    allocate_asked,
+    make_own_decider,
+    make_rating,
+)
+from acerl_np.kernels.ground.state import Problem, allocate_state
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.instance import Instance

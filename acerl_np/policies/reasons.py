@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels import state as S
-from acerl_np.kernels.completion import LAST_END, MOST_STEPS, TOTAL_LATE
-from acerl_np.kernels.deciders import (
+from acerl_np.kernels.deciding.completion import LAST_END, MOST_STEPS, TOTAL_LATE
+from acerl_np.kernels.deciding.deciders import (
     AgentsDecider,
     Decider,
     IndexDecider,
     NetworkDecider,
     YardstickDecider,
 )
-from acerl_np.kernels.futures import Ahead
-from acerl_np.kernels.index import COMPLETED, CURRENT
-from acerl_np.kernels.offers import is_free
-from acerl_np.kernels.own import OwnDecider
-from acerl_np.kernels.rules import AHP, LWT
-from acerl_np.kernels.state import Problem, State
-from acerl_np.kernels.trace import rate_tasks
+from acerl_np.kernels.deciding.index import COMPLETED, CURRENT
+from acerl_np.kernels.deciding.own import OwnDecider
+from acerl_np.kernels.deciding.rules import AHP, LWT
+from acerl_np.kernels.driving.offers import is_free
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.state import Problem, State
+from acerl_np.kernels.playing.futures import Ahead
+from acerl_np.kernels.playing.trace import rate_tasks
 from acerl_np.policies.index import find_by_number
 from acerl_np.policies.own import FUNCTIONS
 from acerl_np.policies.rules import RULES

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
-from acerl_np.kernels.baselines import MIX, RANDOM
-from acerl_np.kernels.deciders import RuleDecider, YardstickDecider, make_yardstick_decider
-from acerl_np.kernels.state import Problem
-from acerl_np.kernels.yardsticks import ASSIGNMENT, EDD_NEAREST, FCFS_NEAREST, NEAREST, OPENTCS
+from acerl_np.kernels.deciding.baselines import MIX, RANDOM
+from acerl_np.kernels.deciding.deciders import RuleDecider, YardstickDecider, make_yardstick_decider
+from acerl_np.kernels.deciding.yardsticks import (
+    ASSIGNMENT,
+    EDD_NEAREST,
+    FCFS_NEAREST,
+    NEAREST,
+    OPENTCS,
+)
+from acerl_np.kernels.ground.state import Problem
 from acerl_np.policies.files import BasePolicy
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.interface import TASK_RULES

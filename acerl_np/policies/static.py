@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from acerl_np.kernels.deciders import PlanDecider
-from acerl_np.kernels.state import Problem
+from acerl_np.kernels.deciding.deciders import PlanDecider
+from acerl_np.kernels.ground.state import Problem
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.rules import find_policy_name

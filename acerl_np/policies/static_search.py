@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.deciders import PlanDecider
-from acerl_np.kernels.random import SEARCH, draw_uniform, make_key
-from acerl_np.kernels.rules import N_RULES
-from acerl_np.kernels.state import Outcome, Problem
+from acerl_np.kernels.deciding.deciders import PlanDecider
+from acerl_np.kernels.deciding.rules import N_RULES
+from acerl_np.kernels.ground.random import SEARCH, draw_uniform, make_key
+from acerl_np.kernels.ground.state import Outcome, Problem
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.interface import PAPER_RULES

@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels import state
-from acerl_np.kernels.rules import AHP, EDD, FCFS, LWT, NVF, STD
-from acerl_np.kernels.state import RECORD_SLOT, Problem
+from acerl_np.kernels.deciding.rules import AHP, EDD, FCFS, LWT, NVF, STD
+from acerl_np.kernels.ground import state
+from acerl_np.kernels.ground.state import RECORD_SLOT, Problem
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import SCALING_DIVISORS, SCALING_PAIRS

@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels import state
-from acerl_np.kernels.chains import plan_arrivals
-from acerl_np.kernels.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
-from acerl_np.kernels.state import NEVER, Problem
+from acerl_np.kernels.deciding.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
+from acerl_np.kernels.episode.chains import plan_arrivals
+from acerl_np.kernels.ground import state
+from acerl_np.kernels.ground.state import NEVER, Problem
 from acerl_np.problem import interface
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance

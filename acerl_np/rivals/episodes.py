@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.evolution.sampler import InstanceSampler
-from acerl_np.kernels.state import EPISODE_POOL_SIZE
+from acerl_np.kernels.ground.state import EPISODE_POOL_SIZE
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.interface import PAPER_RULES, SlotKind, find_scaling

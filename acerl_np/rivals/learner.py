@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.kernels.losses import sample_actions
-from acerl_np.kernels.perceptron import allocate_inputs, list_inputs
-from acerl_np.kernels.random import ACTION, fill_uniforms, make_key
+from acerl_np.kernels.ground.random import ACTION, fill_uniforms, make_key
+from acerl_np.kernels.networks.losses import sample_actions
+from acerl_np.kernels.networks.perceptron import allocate_inputs, list_inputs
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.problem.goal import Goal

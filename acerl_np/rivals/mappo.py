@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.kernels.perceptron import list_inputs
-from acerl_np.kernels.random import ACTION
+from acerl_np.kernels.ground.random import ACTION
+from acerl_np.kernels.networks.perceptron import list_inputs
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.rivals.episodes import Seen

@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from acerl_np.kernels import perceptron
-from acerl_np.kernels.network import allocate_rows
-from acerl_np.kernels.random import INITIAL
-from acerl_np.kernels.update import fill_stream
+from acerl_np.kernels.ground.random import INITIAL
+from acerl_np.kernels.learning.update import fill_stream
+from acerl_np.kernels.networks import perceptron
+from acerl_np.kernels.networks.network import allocate_rows
 from acerl_np.policies.network import initial_parameters
 
 Start = Literal["torch", "orthogonal"]

@@ -10,10 +10,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from acerl_np.kernels.losses import clip_surrogate, find_logs, square_errors
-from acerl_np.kernels.perceptron import allocate_inputs, list_inputs
-from acerl_np.kernels.random import BATCH
-from acerl_np.kernels.returns import find_advantages
+from acerl_np.kernels.ground.random import BATCH
+from acerl_np.kernels.networks.losses import clip_surrogate, find_logs, square_errors
+from acerl_np.kernels.networks.perceptron import allocate_inputs, list_inputs
+from acerl_np.kernels.networks.returns import find_advantages
 from acerl_np.rivals.episodes import Seen
 from acerl_np.rivals.learner import Learner, Task
 from acerl_np.rivals.networks import Perceptron

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels.losses import find_soft_values, soften_policy, square_errors
-from acerl_np.kernels.perceptron import Inputs, allocate_inputs, blend, list_inputs
-from acerl_np.kernels.random import BATCH
-from acerl_np.kernels.returns import sum_rewards
+from acerl_np.kernels.ground.random import BATCH
+from acerl_np.kernels.networks.losses import find_soft_values, soften_policy, square_errors
+from acerl_np.kernels.networks.perceptron import Inputs, allocate_inputs, blend, list_inputs
+from acerl_np.kernels.networks.returns import sum_rewards
 from acerl_np.rivals.episodes import Seen
 from acerl_np.rivals.learner import ROUND, Learner, Task
 from acerl_np.rivals.networks import Perceptron

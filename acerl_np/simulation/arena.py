@@ -11,20 +11,20 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from acerl_np.kernels import state as S
-from acerl_np.kernels.deciders import (
+from acerl_np.kernels.deciding.deciders import (
     AgentsDecider,
     Decider,
     NetworkDecider,
     allocate_networks,
     derive_keys,
 )
-from acerl_np.kernels.episodes import play_episodes
-from acerl_np.kernels.futures import Ahead
-from acerl_np.kernels.network import Network
-from acerl_np.kernels.random import ACTION, EVALUATION
-from acerl_np.kernels.rules import PAPER_RULES
-from acerl_np.kernels.update import Noise
+from acerl_np.kernels.deciding.rules import PAPER_RULES
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.random import ACTION, EVALUATION
+from acerl_np.kernels.learning.update import Noise
+from acerl_np.kernels.networks.network import Network
+from acerl_np.kernels.playing.episodes import play_episodes
+from acerl_np.kernels.playing.futures import Ahead
 from acerl_np.problem.instance import Instance, number_hash
 from acerl_np.support.numbers import Whole
 from acerl_np.support.workers import Workers

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from acerl_np.kernels import state as S
-from acerl_np.kernels.baselines import play_assignments
-from acerl_np.kernels.state import Outcome, allocate_state, read_outcome
+from acerl_np.kernels.deciding.baselines import play_assignments
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.state import Outcome, allocate_state, read_outcome
 from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.tables import build_problem

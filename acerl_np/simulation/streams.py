@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.random import BREAKDOWN, derive_key
+from acerl_np.kernels.ground.random import BREAKDOWN, derive_key
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.numbers import Whole, is_whole
 

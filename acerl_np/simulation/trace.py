@@ -10,13 +10,13 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from acerl_np.kernels import state as S
-from acerl_np.kernels import trace as kernels
-from acerl_np.kernels.energy import find_level
-from acerl_np.kernels.errands import settle_tick
-from acerl_np.kernels.events import open_episode, pass_tick
-from acerl_np.kernels.state import Problem, State, allocate_state, find_ready, read_outcome
-from acerl_np.kernels.trips import drives
+from acerl_np.kernels.driving.energy import find_level
+from acerl_np.kernels.driving.trips import drives
+from acerl_np.kernels.episode.errands import settle_tick
+from acerl_np.kernels.episode.events import open_episode, pass_tick
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.state import Problem, State, allocate_state, find_ready, read_outcome
+from acerl_np.kernels.playing import trace as kernels
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.kernels.state import Outcome
+from acerl_np.kernels.ground.state import Outcome
 from acerl_np.problem.goal import Goal
 from acerl_np.support.report import render_csv
 

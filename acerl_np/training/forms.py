@@ -12,11 +12,11 @@ from acerl_np.evolution import Strategy
 from acerl_np.evolution.covariance import Covariance, DiagonalCovariance, FullCovariance
 from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MIN_SIGMA
-from acerl_np.kernels.deciders import derive_keys
-from acerl_np.kernels.network import count_parameters, make_network
-from acerl_np.kernels.random import ACTION
-from acerl_np.kernels.state import Outcome, Problem, join_outcomes
-from acerl_np.kernels.update import Noise
+from acerl_np.kernels.deciding.deciders import derive_keys
+from acerl_np.kernels.ground.random import ACTION
+from acerl_np.kernels.ground.state import Outcome, Problem, join_outcomes
+from acerl_np.kernels.learning.update import Noise
+from acerl_np.kernels.networks.network import count_parameters, make_network
 from acerl_np.policies import index
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin

@@ -21,8 +21,8 @@ from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.hindsight import find_hindsight, follow_static, replay
 from acerl_np.evaluation.margin import compare_trials
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
-from acerl_np.kernels import state as S
-from acerl_np.kernels.beam import Guide, estimate_rest, hash_row
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.playing.beam import Guide, estimate_rest, hash_row
 from acerl_np.policies.static_search import PositionPlan, find_static
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.goal import MEASURES, PAPER, Goal

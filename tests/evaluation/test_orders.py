@@ -24,7 +24,7 @@ from acerl_np.evaluation.hindsight import (
     replay,
 )
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
-from acerl_np.kernels import state as S
+from acerl_np.kernels.ground import state as S
 from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.policies.static_search import find_static
 from acerl_np.problem.bundled import YARDSTICK, instances_folder

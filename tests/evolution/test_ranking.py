@@ -9,7 +9,7 @@ from searches import JIT
 from tables_and_refusals import list_unrefused
 
 from acerl_np.evolution import Ranker, penalise, rank_utilities
-from acerl_np.kernels.update import Noise
+from acerl_np.kernels.learning.update import Noise
 
 LIMIT = 50.0
 RANKINGS = ("isr", "cf", "r", "f", "penalty")

@@ -7,8 +7,8 @@ from searches import JIT
 from tables_and_refusals import list_unrefused
 
 from acerl_np.evolution import Strategy
-from acerl_np.kernels.random import BLOCK, NOISE
-from acerl_np.kernels.update import fill_stream
+from acerl_np.kernels.ground.random import BLOCK, NOISE
+from acerl_np.kernels.learning.update import fill_stream
 from acerl_np.support.errors import ConfigError, InputError
 
 SIZES = [1, 3, BLOCK, BLOCK + 1, 2 * BLOCK + 900] if JIT else [1, BLOCK + 1]

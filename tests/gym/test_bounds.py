@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acerl_np import Instance, Layout, RandomBreakdowns, load_instance
-from acerl_np.kernels.state import EPISODE_POOL_SIZE
+from acerl_np.kernels.ground.state import EPISODE_POOL_SIZE
 
 gymnasium = pytest.importorskip("gymnasium")
 
@@ -70,7 +70,7 @@ SPREAD = {
 @pytest.mark.parametrize("truncates", [False, True])
 @pytest.mark.parametrize("scaling", [worlds.RAW, SPREAD], ids=["raw", "spread"])
 def test_every_bound_is_touched(scaling, truncates, slots):
-    """So `gym/bounds.py` and `kernels/observation.py` cannot differ: neither is wider than the other."""
+    """So `gym/bounds.py` and what kernels write cannot differ: neither is wider than the other."""
     fleet = [
         {"id": "u", "start": "A", "speed": 1, "capacity": 4},
         {

@@ -17,14 +17,14 @@ from scipy.optimize import linear_sum_assignment
 from worlds import World, floors, make_task, straight_floor, worlds
 
 from acerl_np import Floor, IndexPolicy, Simulator
-from acerl_np.kernels import deciders
-from acerl_np.kernels.baselines import MIX, RANDOM
-from acerl_np.kernels.episodes import decide_rows
-from acerl_np.kernels.floor import FIRST_DRAW, list_rows, list_tables
-from acerl_np.kernels.matching import allocate_matching, match_rows
-from acerl_np.kernels.network import make_network
-from acerl_np.kernels.own import OWN
-from acerl_np.kernels.yardsticks import NO_PAIR
+from acerl_np.kernels.deciding import deciders
+from acerl_np.kernels.deciding.baselines import MIX, RANDOM
+from acerl_np.kernels.deciding.floor import FIRST_DRAW, list_rows, list_tables
+from acerl_np.kernels.deciding.own import OWN
+from acerl_np.kernels.deciding.yardsticks import NO_PAIR
+from acerl_np.kernels.ground.matching import allocate_matching, match_rows
+from acerl_np.kernels.networks.network import make_network
+from acerl_np.kernels.playing.episodes import decide_rows
 from acerl_np.policies.index import NAMES, build_index
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.rules import RULES, YARDSTICKS

@@ -4,7 +4,7 @@ import ast
 from pathlib import Path
 
 import acerl_np
-from acerl_np.kernels import state
+from acerl_np.kernels.ground import state
 
 PACKAGE = Path(acerl_np.__file__).parent
 ARRAYS = {*state.Problem._fields, *state.State._fields}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from worlds import World, make_task, straight_floor, worlds
 
 from acerl_np import Simulator
-from acerl_np.kernels.deciders import make_index_decider
-from acerl_np.kernels.episodes import decide_rows
+from acerl_np.kernels.deciding.deciders import make_index_decider
+from acerl_np.kernels.playing.episodes import decide_rows
 from acerl_np.policies.index import FEATURES, NAMES, IndexPolicy
 
 JIT = not numba.config.DISABLE_JIT

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables_and_refusals import list_unrefused, refused
 
-from acerl_np.kernels import network
-from acerl_np.kernels.random import INITIAL
-from acerl_np.kernels.update import fill_stream
+from acerl_np.kernels.ground.random import INITIAL
+from acerl_np.kernels.learning.update import fill_stream
+from acerl_np.kernels.networks import network
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.support.errors import PolicyError
 

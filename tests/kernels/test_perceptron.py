@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acerl_np.kernels import losses, perceptron
-from acerl_np.kernels.perceptron import LANES
-from acerl_np.kernels.returns import find_advantages, sum_rewards
+from acerl_np.kernels.networks import losses, perceptron
+from acerl_np.kernels.networks.perceptron import LANES
+from acerl_np.kernels.networks.returns import find_advantages, sum_rewards
 
 SIZES = (6, 5, 18, 4)
 N_ACTIONS = 3

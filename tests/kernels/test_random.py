@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from acerl_np.kernels import random
-from acerl_np.kernels.random import BLOCK, LANES, NOISE
-from acerl_np.kernels.update import fill_stream
+from acerl_np.kernels.ground import random
+from acerl_np.kernels.ground.random import BLOCK, LANES, NOISE
+from acerl_np.kernels.learning.update import fill_stream
 
 
 def statistical(test):

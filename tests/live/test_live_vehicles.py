@@ -17,8 +17,8 @@ from played import KINDS
 
 import acerl_np
 from acerl_np import Dispatcher, EventError, IndexPolicy, Instance, Layout, Lookahead
-from acerl_np.kernels.completion import find_free
-from acerl_np.kernels.state import LEAD_WORK_LEFT
+from acerl_np.kernels.deciding.completion import find_free
+from acerl_np.kernels.ground.state import LEAD_WORK_LEFT
 from acerl_np.live import events as E
 from acerl_np.live.audit import read_audit
 from acerl_np.policies.rules import YARDSTICKS

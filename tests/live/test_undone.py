@@ -15,7 +15,7 @@ import pytest
 from live_events import ERRAND_MAKERS, floor, look
 
 from acerl_np import Dispatcher, EventError, EventWarning, InputError, Layout, SharingError
-from acerl_np.kernels import state
+from acerl_np.kernels.ground import state
 from acerl_np.live import board
 from acerl_np.live import events as E
 

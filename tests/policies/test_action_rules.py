@@ -11,7 +11,7 @@ from trainings import list_differences
 
 import acerl_np
 from acerl_np import ACERL, Config, Lookahead, Policy, PolicyError, Simulator, evaluate_policy
-from acerl_np.kernels.state import EPISODE_N_DECISIONS
+from acerl_np.kernels.ground.state import EPISODE_N_DECISIONS
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.interface import PAPER_RULES

@@ -32,7 +32,7 @@ from acerl_np import (
     load_layout,
 )
 from acerl_np.evaluation import trials as trials_module
-from acerl_np.kernels.update import Noise
+from acerl_np.kernels.learning.update import Noise
 from acerl_np.policies import static_search
 from acerl_np.policies.static import fit_static
 from acerl_np.policies.static_search import PositionPlan, find_static

@@ -21,7 +21,7 @@ from tables_and_refusals import list_unrefused
 from worlds import SCALED, World, floors, make_hall, make_task, straight_floor, worlds
 
 from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
-from acerl_np.kernels.state import (
+from acerl_np.kernels.ground.state import (
     EPISODE_N_ARRIVED,
     EPISODE_N_DECISIONS,
     EPISODE_POOL_SIZE,

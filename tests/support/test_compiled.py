@@ -16,7 +16,7 @@ import pytest
 from numba.core.errors import NumbaWarning
 
 import acerl_np
-from acerl_np.kernels.update import Noise, find_stream
+from acerl_np.kernels.learning.update import Noise, find_stream
 from acerl_np.support.compiled import inner_kernel, kernel
 from acerl_np.support.machine_code import SETTINGS, list_sources, source_stamp
 
@@ -37,7 +37,7 @@ ANNOUNCED = "acerl_np: compiling kernels, once on this machine (10 to 40 s) ...\
 # Compiles in half a second, and calls kernels of another file.
 SMALL = """
 import numpy as np
-from acerl_np.kernels.update import Noise, find_stream
+from acerl_np.kernels.learning.update import Noise, find_stream
 key = np.empty(4, np.uint32)
 find_stream(Noise(1, 2, 8, False), 3, key)
 print(key.tobytes().hex())
@@ -168,7 +168,7 @@ TWO = """
 import sys, time, pathlib
 import numpy as np
 from numba.core.caching import IndexDataCacheFile
-from acerl_np.kernels.update import Noise, find_stream
+from acerl_np.kernels.learning.update import Noise, find_stream
 folder, first = pathlib.Path(sys.argv[1]), sys.argv[2] == "1"
 
 def in_turn(name, steps):

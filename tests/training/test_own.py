@@ -28,7 +28,7 @@ from acerl_np.evaluation.hindsight import find_references
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.verdict import judge
 from acerl_np.evolution import Evolution, InstanceSampler, rank_utilities
-from acerl_np.kernels.state import read_outcome
+from acerl_np.kernels.ground.state import read_outcome
 from acerl_np.problem.goal import Goal
 from acerl_np.rivals import RivalTrainer
 

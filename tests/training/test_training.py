@@ -16,9 +16,9 @@ from trainings import damage, edit_json, load_instances, outcome, put, read_stat
 import acerl_np
 from acerl_np import ACERL, CheckpointError, Config, ConfigError, evaluate_policy
 from acerl_np.evolution import Strategy
-from acerl_np.kernels.network import make_network
-from acerl_np.kernels.random import CURVE
-from acerl_np.kernels.update import Noise
+from acerl_np.kernels.ground.random import CURVE
+from acerl_np.kernels.learning.update import Noise
+from acerl_np.kernels.networks.network import make_network
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.interface import find_scaling, find_slots
 from acerl_np.problem.tables import build_problem

@@ -11,7 +11,7 @@ import acerl_np
 from acerl_np import ACERL, Config, IndexPolicy, Lookahead, evaluate_policy, fit_static
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.verdict import judge
-from acerl_np.kernels import state as S
+from acerl_np.kernels.ground import state as S
 from acerl_np.policies.index import CHARGING, ENERGY, NAMES, RECALLING, WAITING, move_thresholds
 from acerl_np.problem.instance import commit_instances
 from acerl_np.problem.interface import find_scaling

@@ -1,0 +1,1 @@
+"""Who takes which task: what a policy sees, and every form of policy."""

@@ -1,0 +1,175 @@
+"""The yardsticks of a control system: rules that choose the vehicle, too, and draw nothing.
+
+Each compares the pairs of an idle vehicle and a waiting task that it is offered, by the approach from where
+the vehicle truly stands.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.deciding import baselines
+from acerl_np.kernels.driving import energy, offers, ways
+from acerl_np.kernels.episode import errands
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.matching import match_rows
+from acerl_np.support.compiled import inner_kernel, kernel
+
+NEAREST, FCFS_NEAREST, EDD_NEAREST, OPENTCS, ASSIGNMENT = range(
+    baselines.RANDOM + 1, baselines.RANDOM + 6
+)
+"""Rules besides those of `rules.py` and `baselines.py`."""
+
+WAITING_WEIGHT = 0.3
+"""s of approach that ASSIGNMENT gives for each second that a task has waited."""
+
+NO_PAIR = np.int64(2**50)
+"""ms, in place of the cost of a pair that cannot be: more than all others together."""
+
+
+@inner_kernel
+def rate_pair(problem, state, b, rule, scarce, v, k, task, metres, approach, slowdown):
+    """Return the value of a pair, the least is the best (m, or s), and what a yardstick compares, in order.
+
+    `metres` are the way to the pickup, `approach` those of them from where the vehicle sets out. openTCS asks
+    a vehicle for its task where vehicles are scarce, and a task for its vehicle otherwise.
+    """
+    i, place = state.episode[b, S.EPISODE_INSTANCE], np.float64(k)
+    arrival = S.find_ready(problem, state, b, task)
+    if rule == NEAREST:
+        return metres, (metres, place, 0.0, 0.0)
+    if rule == FCFS_NEAREST:
+        return arrival, (arrival, place, metres, 0.0)
+    if rule == ASSIGNMENT:
+        waited = np.float64(state.episode[b, S.EPISODE_TIME]) - state.waiting_since[b, task]
+        seconds = ways.find_delay(state, b, v) + (
+            approach / problem.fleet[i, v, S.FLEET_SPEED] + slowdown
+        )
+        seconds = max(seconds, S.find_ready_in(problem, state, b, task))
+        value = S.round_sum(seconds - WAITING_WEIGHT * max(0.0, waited))
+        return value, (value, place, metres, 0.0)
+    due = S.find_due(problem, state, b, task)
+    if rule == EDD_NEAREST:
+        return due, (due, place, metres, 0.0)
+    if scarce:
+        return due, (np.float64(v), due, arrival, metres)
+    return due, (due, arrival, place, metres)
+
+
+@inner_kernel
+def compare_pairs(problem, state, b, decider):
+    """Write the value of each pair; return vehicle and pool position of the best, by `rate_pair`.
+
+    The first of equals by vehicle, then by place in the pool; -1 twice without a pair.
+    """
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    rule = decider.rule
+    scarce = offers.count_free(problem, state, b) < state.episode[b, S.EPISODE_POOL_SIZE]
+    best_v, best_k, best = np.int64(-1), np.int64(-1), (np.inf, np.inf, np.inf, np.inf)
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        free = offers.is_free(state, b, v)
+        priority = offers.find_priority(problem, state, b, v) if free else 0.0
+        for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+            task = state.pool[b, k]
+            decider.value[v, k] = np.inf
+            if not free or not offers.is_offered(problem, state, b, v, task, priority):
+                continue
+            pickup = problem.ends[i, task, S.ENDS_PICKUP]
+            approach, slowdown, _ = ways.find_approach(problem, state, b, v, pickup)
+            approach = S.round_sum(approach)
+            # As if it came from so far that it is there when the task is ready.
+            until = S.find_ready_in(problem, state, b, task) * problem.fleet[i, v, S.FLEET_SPEED]
+            metres = max(S.round_sum(ways.find_rest(state, b, v) + approach), until)
+            value, own = rate_pair(
+                problem, state, b, rule, scarce, v, k, task, metres, approach, slowdown
+            )
+            decider.value[v, k] = value
+            if own < best:
+                best_v, best_k, best = np.int64(v), np.int64(k), own
+    return best_v, best_k
+
+
+@kernel
+def add_later(problem, state, b, decider):
+    """Write the values of vehicles with a task, free at their deliveries, beside those of free ones."""
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    size = state.episode[b, S.EPISODE_POOL_SIZE]
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        vehicle = state.vehicle[b, v]
+        if offers.is_free(state, b, v) or vehicle[S.VEHICLE_STATUS] != S.WORKING:
+            continue
+        end = vehicle[S.VEHICLE_EVENT_TICK]
+        site = np.int64(problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_DELIVERY])
+        highest = -np.inf
+        for k in range(size):
+            task = np.int64(state.pool[b, k])
+            decider.value[v, k] = np.inf
+            takes = S.may_carry(problem, i, v, task)
+            if takes and energy.has_battery(problem, state, b, v):
+                level = energy.find_level(problem, state, b, v, end)
+                takes = level >= errands.find_site_need(problem, i, v, task, site)
+            if takes:
+                way = ways.time_way(
+                    problem, state, b, v, site, problem.ends[i, task, S.ENDS_PICKUP]
+                )
+                waited = np.float64(now) - state.waiting_since[b, task]
+                seconds = np.float64(end - now) + way
+                decider.value[v, k] = S.round_sum(seconds - WAITING_WEIGHT * waited)
+                highest = max(highest, problem.record[i, task, S.RECORD_PRIORITY])
+        for k in range(size):
+            if problem.record[i, state.pool[b, k], S.RECORD_PRIORITY] < highest:
+                decider.value[v, k] = np.inf
+
+
+@kernel
+def choose_assigned(problem, state, b, decider):
+    """Return the first free vehicle of the best assignment and its task's position; -1 twice without a pair.
+
+    The assignment has as many pairs as can be, and of those the least sum of values, in whole milliseconds.
+    Where tasks may change hands, vehicles with a task are partners, too: what they shall take waits for them.
+    Without the pair it is still the best of the others, so a next decision at the same time goes on with
+    it, or with one of the same sum.
+    """
+    n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
+    n_waiting = state.episode[b, S.EPISODE_POOL_SIZE]
+    matching, n = decider.matching, 0
+    for v in range(n_vehicles):
+        for k in range(n_waiting):
+            if decider.value[v, k] < np.inf:
+                decider.vehicle[n] = v
+                n += 1
+                break
+    by_vehicle = n <= n_waiting
+    for j in range(n):
+        for k in range(n_waiting):
+            value, cost = decider.value[decider.vehicle[j], k], NO_PAIR
+            if value < np.inf:
+                cost = np.int64(np.floor(1e3 * value + 0.5))
+            if by_vehicle:
+                matching.cost[j, k] = cost
+            else:
+                matching.cost[k, j] = cost
+    n_columns = max(n, n_waiting)
+    match_rows(min(n, n_waiting), n_columns, matching)
+    first, position = np.int64(n), np.int64(-1)
+    for c in range(n_columns):
+        row = matching.row_of[c]
+        if row < 0 or matching.cost[row, c] == NO_PAIR:
+            continue
+        own, place = (row, np.int64(c)) if by_vehicle else (np.int64(c), row)
+        if own < first and offers.is_free(state, b, decider.vehicle[own]):
+            first, position = own, place
+    if position < 0:
+        return np.int64(-1), position
+    return decider.vehicle[first], position
+
+
+@inner_kernel
+def decide_by_yardstick(problem, state, b, decider, row, key, decision):
+    """Decide as `deciders.decide`, by a yardstick; `decider.value` holds what it compared after it."""
+    v, k = compare_pairs(problem, state, b, decider)
+    if decider.rule == ASSIGNMENT:
+        if problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_MAX_CHANGES] >= 0:
+            add_later(problem, state, b, decider)
+        v, k = choose_assigned(problem, state, b, decider)
+    return v, k, np.int64(decider.rule if v >= 0 else -1)

@@ -1,0 +1,181 @@
+"""What a vehicle's battery holds, uses and needs; and when something comes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.driving.ways import (
+    count_trip,
+    count_way,
+    find_approach,
+    find_delay,
+    find_stand,
+)
+from acerl_np.kernels.ground import state as S
+from acerl_np.support.compiled import inner_kernel, kernel
+
+
+@S.unless_errands(lambda problem, state, b, v: False)
+def has_battery(problem, state, b, v):
+    """Whether vehicle v has a battery."""
+    return problem.battery[state.episode[b, S.EPISODE_INSTANCE], v, S.BATTERY_CAPACITY] > 0
+
+
+@inner_kernel
+def find_rate(battery, status):
+    """Return what a vehicle uses a tick without a load."""
+    if status in (S.BROKEN, S.CHARGING):
+        return np.int64(0)
+    if status in (S.IDLE, S.QUEUED):
+        return battery[S.BATTERY_IDLE]
+    return battery[S.BATTERY_EMPTY]
+
+
+@inner_kernel
+def find_level(problem, state, b, v, tick):
+    """Return the level of vehicle v, which has a battery, at a tick from its last change on."""
+    battery = problem.battery[state.episode[b, S.EPISODE_INSTANCE], v]
+    vehicle = state.vehicle[b, v]
+    level, since = vehicle[S.VEHICLE_LEVEL], vehicle[S.VEHICLE_LEVEL_TICK]
+    status = vehicle[S.VEHICLE_STATUS]
+    if status == S.CHARGING:
+        level += battery[S.BATTERY_CHARGE] * (tick - since)
+        return min(level, battery[S.BATTERY_CAPACITY])
+    if status == S.WORKING:
+        loaded = min(tick, max(since, vehicle[S.VEHICLE_LOADED_TICK]))
+        level -= battery[S.BATTERY_LOADED] * (tick - loaded)
+        tick = min(loaded, max(since, vehicle[S.VEHICLE_LOADED_TICK] - vehicle[S.VEHICLE_PAUSE]))
+        level -= battery[S.BATTERY_IDLE] * (loaded - tick)
+    return max(np.int64(0), level - find_rate(battery, status) * (tick - since))
+
+
+@S.unless_errands(lambda problem, state, b, v: None)
+def set_level(problem, state, b, v):
+    """Write the level of vehicle v at this tick, before what it does changes."""
+    if has_battery(problem, state, b, v):
+        now = state.episode[b, S.EPISODE_TIME]
+        state.vehicle[b, v, S.VEHICLE_LEVEL] = find_level(problem, state, b, v, now)
+        state.vehicle[b, v, S.VEHICLE_LEVEL_TICK] = now
+
+
+@inner_kernel
+def divide_up(a, b):
+    """Return a / b, at least 0, rounded up, of whole numbers."""
+    return max(np.int64(0), -(-a // b))
+
+
+@inner_kernel
+def find_exhaustion(problem, state, b, v):
+    """Return the tick at which the battery of vehicle v is empty, `NEVER` if that does not come so."""
+    battery = problem.battery[state.episode[b, S.EPISODE_INSTANCE], v]
+    vehicle = state.vehicle[b, v]
+    level, since = vehicle[S.VEHICLE_LEVEL], vehicle[S.VEHICLE_LEVEL_TICK]
+    rate = find_rate(battery, vehicle[S.VEHICLE_STATUS])
+    tick = S.NEVER
+    if rate > 0:
+        tick = since + max(np.int64(1), divide_up(level, rate))
+    if vehicle[S.VEHICLE_STATUS] != S.WORKING:
+        return tick
+    loaded = max(since, vehicle[S.VEHICLE_LOADED_TICK])
+    waits = max(since, loaded - vehicle[S.VEHICLE_PAUSE])
+    if tick <= waits:
+        return tick
+    level -= rate * (waits - since)
+    rate = battery[S.BATTERY_IDLE]
+    if waits < loaded and rate > 0:
+        tick = max(since + 1, waits + divide_up(level, rate))
+        if tick <= loaded:
+            return tick
+        level -= rate * (loaded - waits)
+    rate = battery[S.BATTERY_LOADED]
+    return max(since + 1, loaded + divide_up(level, rate)) if rate > 0 else S.NEVER
+
+
+@inner_kernel
+def find_charged(problem, state, b, v, level):
+    """Return the tick at which the charging vehicle v has reached a level."""
+    battery = problem.battery[state.episode[b, S.EPISODE_INSTANCE], v]
+    vehicle = state.vehicle[b, v]
+    missing = level - vehicle[S.VEHICLE_LEVEL]
+    return vehicle[S.VEHICLE_LEVEL_TICK] + divide_up(missing, battery[S.BATTERY_CHARGE])
+
+
+@inner_kernel
+def find_back(problem, i, v, site):
+    """Return the ticks of vehicle v from a site to the nearest charger, `NEVER` where no way leads."""
+    back = S.NEVER
+    for k in range(problem.berth.shape[1]):
+        if problem.berth[i, k, S.BERTH_CHARGES]:
+            back = min(back, count_way(problem, i, v, site, problem.berth[i, k, S.BERTH_SITE]))
+    return back
+
+
+@inner_kernel
+def find_need(problem, i, v, task, delay, metres, slowdown, truncates):
+    """Return what vehicle v must hold to take a task, `NEVER` where no way leads.
+
+    Its way to the pickup begins after `delay` ticks and has so many metres, slowed down by so many seconds.
+    From the delivery it must still come to a charger, with the critical level left.
+    """
+    if metres == np.inf:
+        return S.NEVER
+    battery = problem.battery[i, v]
+    if battery[S.BATTERY_CAPACITY] == 0:
+        return np.int64(0)
+    to_pickup, duration = count_trip(problem, i, v, task, metres, slowdown, truncates)
+    back = find_back(problem, i, v, problem.ends[i, task, S.ENDS_DELIVERY])
+    if back == S.NEVER:
+        return S.NEVER
+    need = battery[S.BATTERY_CRITICAL] + battery[S.BATTERY_EMPTY] * (delay + to_pickup + back)
+    return need + battery[S.BATTERY_LOADED] * (duration - to_pickup)
+
+
+@kernel
+def find_own_need(problem, state, b, v, task):
+    """Return what vehicle v, which is free, must hold now to take a task."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    metres, slowdown, _ = find_approach(problem, state, b, v, problem.ends[i, task, S.ENDS_PICKUP])
+    delay = np.int64(find_delay(state, b, v))
+    truncates = state.vehicle[b, v, S.VEHICLE_HALTED_TOWARDS] < 0
+    return find_need(problem, i, v, task, delay, metres, slowdown, truncates)
+
+
+@inner_kernel
+def is_plenty(problem, state, b, v, task, level):
+    """Whether a level is enough for a task by far: what is cheap to tell, and true of most."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    battery, pickup = problem.battery[i, v], problem.ends[i, task, S.ENDS_PICKUP]
+    layout = problem.instance[i, S.INSTANCE_LAYOUT]
+    if problem.distance[layout, find_stand(state, b, v), pickup] == np.inf:
+        return False
+    plenty = battery[S.BATTERY_CRITICAL] + battery[S.BATTERY_PLENTY]
+    plenty += battery[S.BATTERY_EMPTY] * np.int64(find_delay(state, b, v))
+    plenty += battery[S.BATTERY_LOADED] * S.count_ticks(problem.record[i, task, S.RECORD_HANDLING])
+    halted = state.vehicle[b, v, S.VEHICLE_HALTED_TOWARDS] >= 0
+    return level >= plenty and not halted
+
+
+@S.unless_errands(lambda problem, state, b, v: True)
+def is_sure(problem, state, b, v):
+    """Whether vehicle v has the energy for any task, and a way to it, without a look."""
+    lacks = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_LACKS_WAYS]
+    return not lacks and not has_battery(problem, state, b, v)
+
+
+@S.unless_errands(lambda problem, state, b, v, task: True)
+def can_serve(problem, state, b, v, task):
+    """Whether vehicle v, which is free, has a way to a task and holds what that needs."""
+    if is_sure(problem, state, b, v):
+        return True
+    level = find_level(problem, state, b, v, state.episode[b, S.EPISODE_TIME])
+    if is_plenty(problem, state, b, v, task, level):
+        return True
+    return level >= find_own_need(problem, state, b, v, task)
+
+
+@S.unless_errands(lambda problem, state, b, v: False)
+def is_exhausted(problem, state, b, v):
+    """Whether vehicle v has a battery that is empty at this tick."""
+    if not has_battery(problem, state, b, v):
+        return False
+    return find_exhaustion(problem, state, b, v) == state.episode[b, S.EPISODE_TIME]

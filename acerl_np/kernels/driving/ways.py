@@ -1,0 +1,157 @@
+"""How far and how long a vehicle drives: routes, speed limits, and the way on after a halt in mid-edge."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.ground import state as S
+from acerl_np.support.compiled import inner_kernel
+
+
+@inner_kernel
+def find_slowdown(problem, row, a, b):
+    """Return by how many seconds speed limits slow the route from a to b; `row` as FLEET_SLOWDOWN has it."""
+    return problem.slowdown[np.int64(row), a, b] if row >= 0.0 else 0.0
+
+
+@inner_kernel
+def find_pace(problem, i, v, a, b):
+    """Return the speed, m/s, of vehicle v of instance i on the edge from a to b."""
+    speed = problem.fleet[i, v, S.FLEET_SPEED]
+    if problem.fleet[i, v, S.FLEET_SLOWDOWN] < 0.0:
+        return speed
+    return min(speed, problem.edge_speed[problem.instance[i, S.INSTANCE_LAYOUT], a, b])
+
+
+@inner_kernel
+def slow_part(problem, i, v, a, b, metres):
+    """Return by how many seconds a speed limit slows vehicle v on `metres` of the edge from a to b."""
+    if problem.fleet[i, v, S.FLEET_SLOWDOWN] < 0.0:
+        return 0.0
+    return metres / find_pace(problem, i, v, a, b) - metres / problem.fleet[i, v, S.FLEET_SPEED]
+
+
+@S.unless_errands(lambda state, b, v: False)
+def may_turn(state, b, v):
+    """Whether vehicle v drives, queues or charges, and may turn to a task."""
+    return state.vehicle[b, v, S.VEHICLE_STAND_SITE] >= 0
+
+
+@inner_kernel
+def find_stand(state, b, v):
+    """Return the site from which vehicle v sets out: the next one if it drives and is free, else its own."""
+    stands = may_turn(state, b, v)
+    return state.vehicle[b, v, S.VEHICLE_STAND_SITE if stands else S.VEHICLE_SITE]
+
+
+@inner_kernel
+def find_delay(state, b, v):
+    """Return in how many seconds a free vehicle is where it sets out."""
+    if not may_turn(state, b, v):
+        return 0.0
+    return np.float64(state.vehicle[b, v, S.VEHICLE_STAND_TICK] - state.episode[b, S.EPISODE_TIME])
+
+
+@inner_kernel
+def find_rest(state, b, v):
+    """Return how many metres a free vehicle still drives to where it sets out."""
+    # Where distances are cut, it may be there before its pace says so.
+    if find_delay(state, b, v) == 0.0:
+        return 0.0
+    now, place = np.float64(state.episode[b, S.EPISODE_TIME]), state.place[b, v]
+    return max(0.0, place[S.PLACE_STAND_REACHED] - now) * place[S.PLACE_STAND_PACE]
+
+
+@inner_kernel
+def find_approach(problem, state, b, v, pickup):
+    """Return how a free vehicle comes from where it stands to a site; one that drives, from its next site.
+
+    From mid-edge it turns back or goes on, whichever is shorter, or quicker where routes are the quickest.
+
+    Returns
+    -------
+    tuple of (float, float, bool)
+        Metres, seconds that speed limits add, and whether it turns back.
+    """
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    layout = problem.instance[i, S.INSTANCE_LAYOUT]
+    row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
+    site = find_stand(state, b, v)
+    ahead = state.vehicle[b, v, S.VEHICLE_HALTED_TOWARDS]
+    done = state.place[b, v, S.PLACE_HALTED_AT]
+    metres = problem.distance[layout, site, pickup]
+    if ahead < 0:
+        return metres, find_slowdown(problem, row, site, pickup), False
+    if done == 0.0:
+        return S.round_sum(metres), find_slowdown(problem, row, site, pickup), False
+    rest = problem.edge_length[layout, site, ahead] - done
+    onward = S.round_sum(rest + problem.distance[layout, ahead, pickup])
+    slow_onward = slow_part(problem, i, v, site, ahead, rest)
+    slow_onward += find_slowdown(problem, row, ahead, pickup)
+    if problem.edge_length[layout, ahead, site] == np.inf:
+        return onward, slow_onward, False
+    back = S.round_sum(done + metres)
+    slow_back = slow_part(problem, i, v, ahead, site, done)
+    slow_back += find_slowdown(problem, row, site, pickup)
+    turns = back <= onward
+    if problem.instance[i, S.INSTANCE_QUICKEST]:
+        speed = problem.fleet[i, v, S.FLEET_SPEED]
+        turns = S.round_sum(back / speed + slow_back) <= S.round_sum(onward / speed + slow_onward)
+    return (back, slow_back, True) if turns else (onward, slow_onward, False)
+
+
+@inner_kernel
+def time_way(problem, state, b, v, site, pickup):
+    """Return the seconds of vehicle v from a site, -1 for where it is free, to a pickup."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    speed = problem.fleet[i, v, S.FLEET_SPEED]
+    if site < 0:
+        metres, slowdown, _ = find_approach(problem, state, b, v, pickup)
+        return find_delay(state, b, v) + (metres / speed + slowdown)
+    row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
+    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], site, pickup]
+    return metres / speed + find_slowdown(problem, row, site, pickup)
+
+
+@inner_kernel
+def time_loaded(problem, i, v, task):
+    """Return the seconds of vehicle v from the pickup of a task to its delivery, handling included."""
+    pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
+    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], pickup, delivery]
+    seconds = metres / problem.fleet[i, v, S.FLEET_SPEED]
+    seconds += find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], pickup, delivery)
+    return seconds + problem.record[i, task, S.RECORD_HANDLING]
+
+
+@inner_kernel
+def count_trip(problem, i, v, task, metres, slowdown, truncates):
+    """Return the ticks of vehicle v to a pickup, by so many metres and slowed down, and to the delivery."""
+    pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
+    speed = problem.fleet[i, v, S.FLEET_SPEED]
+    to_pickup = S.count_ticks(metres / speed + slowdown)
+    metres += problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], pickup, delivery]
+    if truncates:
+        metres = S.measure_distance(metres, problem.instance[i, S.INSTANCE_TRUNCATES])
+    slowdown += find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], pickup, delivery)
+    # Without a limit the sum is that of the two times alone, to the last bit.
+    handling = problem.record[i, task, S.RECORD_HANDLING]
+    duration = max(np.int64(1), S.count_ticks(metres / speed + slowdown + handling))
+    return min(to_pickup, duration), duration
+
+
+@inner_kernel
+def count_errand(problem, i, v, metres, slowdown, truncates):
+    """Return the ticks of vehicle v on a way without a task, of so many metres and slowed down."""
+    if truncates:
+        metres = S.measure_distance(metres, problem.instance[i, S.INSTANCE_TRUNCATES])
+    return max(np.int64(1), S.count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown))
+
+
+@inner_kernel
+def count_way(problem, i, v, a, b):
+    """Return the ticks of vehicle v without a load from site a to site b, `NEVER` where no way leads."""
+    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], a, b]
+    if metres == np.inf:
+        return S.NEVER
+    slowdown = find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], a, b)
+    return S.count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown)

@@ -1,0 +1,198 @@
+"""One episode, from event to event: arrivals, finishes, breakdowns, repairs, assignments.
+
+The clock jumps: nothing happens between two events, so `advance_events` goes straight to the next
+tick at which a vehicle or a task changes, and stops where a decision is due. What `errands` and `chains` do,
+and call-backs, is none of the paper's: these hooks do nothing where an instance has no such thing, and are
+not compiled where no instance has.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.driving import commitment, energy, offers
+from acerl_np.kernels.episode import breakdowns, chains, errands
+from acerl_np.kernels.ground import state as S
+from acerl_np.support.compiled import inner_kernel, kernel
+
+
+@inner_kernel
+def find_next_tick(problem, state, b):
+    """Return the tick of the next event of episode b, `NEVER` if there is none."""
+    i, n_arrived = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_N_ARRIVED]
+    tick = S.NEVER
+    if n_arrived < problem.instance[i, S.INSTANCE_N_TASKS]:
+        tick = problem.arrival_tick[i, n_arrived]
+    tick = min(tick, chains.find_chain_tick(problem, state, b))
+    tick = min(tick, errands.find_errand_tick(problem, state, b))
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        vehicle = state.vehicle[b, v]
+        if vehicle[S.VEHICLE_STATUS] != S.IDLE:
+            tick = min(tick, vehicle[S.VEHICLE_EVENT_TICK])
+        if vehicle[S.VEHICLE_STATUS] != S.BROKEN:
+            tick = min(tick, vehicle[S.VEHICLE_BREAKDOWN_AT])
+    return tick
+
+
+@inner_kernel
+def finish_tasks(problem, state, b, tick):
+    """Let vehicles deliver that are due at a tick; return whether one does."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    opens = False
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        vehicle = state.vehicle[b, v]
+        if vehicle[S.VEHICLE_STATUS] == S.WORKING and vehicle[S.VEHICLE_EVENT_TICK] == tick:
+            energy.set_level(problem, state, b, v)
+            task = vehicle[S.VEHICLE_TASK]
+            vehicle[S.VEHICLE_STATUS] = S.IDLE
+            vehicle[S.VEHICLE_SINCE] = tick
+            vehicle[S.VEHICLE_TASK] = -1
+            vehicle[S.VEHICLE_SITE] = problem.ends[i, task, S.ENDS_DELIVERY]
+            state.task[b, task, S.TASK_FINISH] = tick
+            state.episode[b, S.EPISODE_N_FINISHED] += 1
+            chains.queue_task(problem, state, b, task, tick)
+            opens = True
+    return opens
+
+
+@inner_kernel
+def add_arrivals(problem, state, b, tick):
+    """Let the tasks wait that have arrived by a tick; return whether there are any."""
+    i, first = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_N_ARRIVED]
+    n = first
+    while n < problem.instance[i, S.INSTANCE_N_TASKS] and problem.arrival_tick[i, n] <= tick:
+        commitment.append_waiting(state, b, n)
+        state.waiting_since[b, n] = problem.record[i, n, S.RECORD_ARRIVAL]
+        n += 1
+    state.episode[b, S.EPISODE_N_ARRIVED] = n
+    return n > first
+
+
+@inner_kernel
+def process_tick(problem, state, b, tick):
+    """Let everything happen that happens at `tick`, in this order; then decisions may be due."""
+    state.episode[b, S.EPISODE_TIME] = tick
+    opens = breakdowns.break_and_repair(problem, state, b, tick)
+    opens |= finish_tasks(problem, state, b, tick)
+    opens |= errands.end_errands(problem, state, b, tick)
+    opens |= chains.go_on(problem, state, b, tick)
+    opens |= add_arrivals(problem, state, b, tick)
+    opens |= errands.find_free(problem, state, b)
+    if opens:
+        state.episode[b, S.EPISODE_WAITS] = 0
+        commitment.open_round(problem, state, b)
+
+
+@inner_kernel
+def finish_episode(problem, state, b):
+    """Close episode b and measure it: makespan and tardiness (Eqs. 1 and 2), what else counts, the goal."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    makespan, delay, late, total = 0.0, 0.0, 0.0, 0.0
+    for task in range(problem.instance[i, S.INSTANCE_N_TASKS]):
+        finish = np.float64(state.task[b, task, S.TASK_FINISH])
+        weight = S.find_weight(problem, i, task)
+        makespan = max(makespan, finish)
+        makespan = max(makespan, chains.find_done(problem, state, b, task))
+        own = finish - S.find_due(problem, state, b, task)
+        total += weight
+        delay += weight * max(0.0, own)
+        # Finishes are whole seconds; due times may be off by rounding.
+        if own > 1e-9:
+            late += weight
+    waiting, driven, empty = 0.0, 0.0, 0.0
+    for v in range(state.usage.shape[1]):
+        waiting += state.usage[b, v, S.USAGE_WAITING]
+        driven += state.usage[b, v, S.USAGE_DRIVEN]
+        empty += state.usage[b, v, S.USAGE_EMPTY]
+    outcome = state.outcome[b]
+    outcome[S.OUTCOME_MAKESPAN] = makespan
+    outcome[S.OUTCOME_TARDINESS] = delay / total
+    outcome[S.OUTCOME_LATE] = late / total
+    outcome[S.OUTCOME_WAITING] = waiting / total
+    outcome[S.OUTCOME_EMPTY] = empty / driven if driven > 0.0 else 0.0
+    outcome[S.OUTCOME_VALUE] = S.weigh_measures(problem, outcome, S.GOAL_OBJECTIVE)
+    outcome[S.OUTCOME_COST] = S.weigh_measures(problem, outcome, S.GOAL_COST)
+    state.episode[b, S.EPISODE_PHASE] = S.FINISHED
+
+
+@inner_kernel
+def pass_tick(problem, state, b, due):
+    """Advance running episode b to its next tick with an event, or to `due` if that is sooner; or close it.
+
+    No decision is to be taken now; the caller wants to be asked again at `due`, `NEVER` for none.
+    """
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    is_over = state.episode[b, S.EPISODE_N_FINISHED] == problem.instance[i, S.INSTANCE_N_TASKS]
+    if is_over and state.episode[b, S.EPISODE_N_PROCESSED] == 0:
+        finish_episode(problem, state, b)
+        return
+    errands.settle_tick(problem, state, b)
+    tick = min(due, find_next_tick(problem, state, b))
+    if tick == S.NEVER:
+        state.episode[b, S.EPISODE_PHASE] = S.STUCK
+    elif tick > problem.instance[i, S.INSTANCE_HORIZON]:
+        state.episode[b, S.EPISODE_TIME] = problem.instance[i, S.INSTANCE_HORIZON]
+        state.episode[b, S.EPISODE_PHASE] = S.STOPPED
+    else:
+        process_tick(problem, state, b, tick)
+
+
+@inner_kernel
+def pass_ticks(problem, state, b):
+    """Advance episode b, tick by tick, to its next decision or to its end."""
+    while state.episode[b, S.EPISODE_PHASE] == S.RUNNING and not offers.is_decision_due(
+        problem, state, b
+    ):
+        pass_tick(problem, state, b, S.NEVER)
+
+
+@kernel
+def advance_errands(problem, state, b):
+    """Advance an episode of vehicles with errands: too much to be part of every kernel that advances one."""
+    pass_ticks(problem, state, b)
+
+
+@S.unless_errands(lambda problem, state, b: pass_ticks(problem, state, b))
+def advance_events(problem, state, b):
+    """Advance episode b to its next decision or to its end."""
+    advance_errands(problem, state, b)
+
+
+@inner_kernel
+def open_episode(problem, state, b, instance):
+    """Start row b on `instance`; nothing has happened yet.
+
+    `state.breakdown_key[b]` must be set if a vehicle of the instance breaks down at random.
+    """
+    for k in range(S.N_EPISODE_FIELDS):
+        state.episode[b, k] = 0
+    state.episode[b, S.EPISODE_INSTANCE] = instance
+    state.episode[b, S.EPISODE_SETTLED] = -1
+    state.episode[b, S.EPISODE_FREED] = -1
+    for k in range(S.N_OUTCOME_FIELDS):
+        state.outcome[b, k] = np.nan
+    for task in range(problem.instance[instance, S.INSTANCE_N_TASKS]):
+        state.task[b, task, S.TASK_VEHICLE] = -1
+        state.task[b, task, S.TASK_CHANGES] = 0
+    for v in range(state.usage.shape[1]):
+        for k in range(S.N_USAGE_FIELDS):
+            state.usage[b, v, k] = 0.0
+    for v in range(problem.instance[instance, S.INSTANCE_N_VEHICLES]):
+        vehicle = state.vehicle[b, v]
+        for k in range(S.N_VEHICLE_FIELDS):
+            vehicle[k] = 0
+        vehicle[S.VEHICLE_SITE] = problem.start_site[instance, v]
+        vehicle[S.VEHICLE_TASK] = -1
+        vehicle[S.VEHICLE_HALTED_TOWARDS] = -1
+        vehicle[S.VEHICLE_STAND_SITE] = -1
+        vehicle[S.VEHICLE_LEFT_TICK] = -1
+        vehicle[S.VEHICLE_LEVEL] = problem.battery[instance, v, S.BATTERY_START]
+        vehicle[S.VEHICLE_LEVEL_TICK] = -1 if vehicle[S.VEHICLE_LEVEL] == 0 else 0
+        breakdowns.plan_breakdown(problem, state, b, v, np.int64(-1))
+
+
+@inner_kernel
+def start_episode(problem, state, b, instance):
+    """Start row b on `instance`, as `open_episode`, and advance it to its first decision."""
+    open_episode(problem, state, b, instance)
+    advance_events(problem, state, b)

@@ -1,0 +1,1 @@
+"""What all kernels stand on: the columns of their arrays, keyed draws, vectors, matchings."""

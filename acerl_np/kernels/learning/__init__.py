@@ -1,0 +1,1 @@
+"""Ranks of members, and the update that they weigh."""

@@ -1,0 +1,1 @@
+"""Networks forward and backward, and what learners lose and gain."""

@@ -1,0 +1,259 @@
+"""One decision about a situation that is given, not simulated: for a control system's dispatcher.
+
+Row 0 of the state holds the situation. Working vehicles have arrived as far as the kernels know, so they
+stay where the last event has put them; the clock stands at 0, and times are counted from now.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from acerl_np.kernels.deciding import deciders
+from acerl_np.kernels.driving import energy, offers, trips
+from acerl_np.kernels.episode import errands
+from acerl_np.kernels.ground import state as S
+from acerl_np.support.compiled import inner_kernel, kernel
+
+FAR_TICK = np.int64(2**40)
+"""In place of a tick that nobody knows."""
+
+N_PLAN_FIELDS = 2
+PLAN_TIME, PLAN_REPAIR_TIME = range(N_PLAN_FIELDS)
+
+N_ERRAND_FIELDS = 7
+ERRAND_SINCE, ERRAND_BEGAN, ERRAND_REACHED, ERRAND_LOADED = range(4)
+ERRAND_LEVEL, ERRAND_LEVEL_TIME, ERRAND_LEFT = range(4, N_ERRAND_FIELDS)
+
+
+class Clock(NamedTuple):
+    """Moments of the control system's clock, which the tables of kernels count from now.
+
+    Attributes
+    ----------
+    since : ndarray(float64, (M,)), s, since when each task waits
+    arrival : ndarray(float64, (M,)), s
+    used : ndarray(bool, (M,)), rows of the tables that hold a task
+    known : ndarray(float64, (M,)), s, when a task begins to wait that is held back: inf once the one before
+        it is done; -inf of all others
+    machine : ndarray(float64, (K,)), s, until when each server of the machines is busy, which has row K
+    finish : ndarray(float64, (V,)), s, when each working vehicle should have delivered
+    broke : ndarray(float64, (V,)), s, when each broken vehicle broke down
+    planned : ndarray(float64, (V, K, N_PLAN_FIELDS)), breakdowns that the layout lists
+        PLAN_TIME : s since the day's start, inf after the last
+        PLAN_REPAIR_TIME : s
+    errand : ndarray(float64, (V, N_ERRAND_FIELDS)), of floors where vehicles park, charge or are called back
+        ERRAND_SINCE : s, since when it is idle, or at a charger
+        ERRAND_BEGAN, ERRAND_REACHED : s, when its way begins at VEHICLE_TRIP_SITE, and when that is reached
+        ERRAND_LOADED : s, when it should have loaded its task
+        ERRAND_LEVEL, ERRAND_LEVEL_TIME : energy, and s, when it had that
+        ERRAND_LEFT : s, when it left VEHICLE_LEFT_SITE, a parking place
+    """
+
+    since: np.ndarray
+    arrival: np.ndarray
+    used: np.ndarray
+    known: np.ndarray
+    machine: np.ndarray
+    finish: np.ndarray
+    broke: np.ndarray
+    planned: np.ndarray
+    errand: np.ndarray
+
+
+@kernel
+def count_from(problem, state, clock, now, day, relative):
+    """Write the times of row 0 as counted from `now`, as the kernels' clock stands at 0.
+
+    Parameters
+    ----------
+    now : float, s
+    day : float, s, the day's start, from which planned breakdowns count
+    relative : bool
+        Whether arrivals are counted from now, too. Rules compare sums of them, whose ties rounding would
+        break, so they read them as they are.
+    """
+    for k in range(state.episode[0, S.EPISODE_POOL_SIZE]):
+        task = state.pool[0, k]
+        state.waiting_since[0, task] = clock.since[task] - now
+    if relative:
+        count_all_from(problem, state, clock, now, day)
+    if S.is_chained(problem, 0):
+        count_chains_from(problem, state, clock, now)
+    if S.has_errands(problem, 0):
+        state.episode[0, S.EPISODE_FREED] = -1
+        for v in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
+            count_errand_from(problem, state, clock, now, v)
+            if state.vehicle[0, v, S.VEHICLE_STATUS] != S.WORKING:
+                errands.mark_free(problem, state, np.int64(0), np.int64(v))
+
+
+@inner_kernel
+def count_chains_from(problem, state, clock, now):
+    """Write what is held back, when tasks are ready, and what machines still do, as counted from `now`."""
+    n = 0
+    for task in range(len(clock.used)):
+        if clock.used[task]:
+            state.ready[0, task] = clock.arrival[task] - now
+        if clock.used[task] and clock.known[task] > -np.inf:
+            state.expected[0, n] = task
+            state.job[0, task, S.JOB_KNOWN] = S.NEVER
+            if clock.known[task] < np.inf:
+                state.job[0, task, S.JOB_KNOWN] = max(1, S.count_ticks(clock.known[task] - now))
+            n += 1
+    state.episode[0, S.EPISODE_N_EXPECTED] = n
+    n = 0
+    for k in range(len(clock.machine)):
+        ticks = S.count_ticks(max(0.0, clock.machine[k] - now))
+        if ticks > 0:
+            state.processed[0, n] = k
+            state.job[0, k, S.JOB_DONE] = ticks
+            n += 1
+    state.episode[0, S.EPISODE_N_PROCESSED] = n
+
+
+@inner_kernel
+def count_all_from(problem, state, clock, now, day):
+    """Write also arrivals, finishes and breakdowns as counted from `now`."""
+    room = len(clock.used)
+    n_open = 0
+    for task in range(room):
+        if clock.used[task]:
+            n_open += 1
+            problem.record[0, task, S.RECORD_ARRIVAL] = clock.arrival[task] - now
+    problem.instance[0, S.INSTANCE_N_TASKS] = room
+    state.episode[0, S.EPISODE_N_ARRIVED] = room
+    state.episode[0, S.EPISODE_N_FINISHED] = room - n_open
+    for v in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
+        status = state.vehicle[0, v, S.VEHICLE_STATUS]
+        tick = FAR_TICK
+        if status == S.WORKING:
+            tick = max(np.int64(1), np.int64(min(np.ceil(clock.finish[v] - now), 2.0**62)))
+        state.vehicle[0, v, S.VEHICLE_EVENT_TICK] = tick
+        # When a broken vehicle broke down, or when another one's next planned breakdown is.
+        first, ticks = S.NEVER, np.int64(0)
+        if status == S.BROKEN:
+            first = np.int64(np.floor(clock.broke[v] - now))
+        else:
+            for k in range(clock.planned.shape[1]):
+                time = clock.planned[v, k, PLAN_TIME]
+                if time > now - day and time < np.inf:
+                    tick = np.int64(np.ceil(time - (now - day)))
+                    if tick < first:
+                        first = tick
+                        ticks = np.int64(np.ceil(clock.planned[v, k, PLAN_REPAIR_TIME]))
+        problem.breakdown[0, v, 0, S.BREAKDOWN_TICK] = first
+        problem.breakdown[0, v, 0, S.BREAKDOWN_REPAIR_TICKS] = ticks
+
+
+@inner_kernel
+def count_errand_from(problem, state, clock, now, v):
+    """Write vehicle v's way, level and places as counted from `now`."""
+    vehicle, place, own = state.vehicle[0, v], state.place[0, v], clock.errand[v]
+    vehicle[S.VEHICLE_SINCE] = S.count_ticks(own[ERRAND_SINCE] - now)
+    vehicle[S.VEHICLE_LEVEL] = np.int64(np.floor(own[ERRAND_LEVEL] + 0.5e-9))
+    vehicle[S.VEHICLE_LEVEL_TICK] = S.count_ticks(own[ERRAND_LEVEL_TIME] - now)
+    vehicle[S.VEHICLE_LEFT_TICK] = S.count_ticks(own[ERRAND_LEFT] - now)
+    if vehicle[S.VEHICLE_LEFT_TICK] == 0:
+        state.episode[0, S.EPISODE_FREED] = 0
+    status = vehicle[S.VEHICLE_STATUS]
+    if trips.drives(status):
+        end = max(np.int64(1), S.count_ticks(clock.finish[v] - now))
+        vehicle[S.VEHICLE_EVENT_TICK] = end
+        vehicle[S.VEHICLE_LOADED_TICK] = min(end, S.count_ticks(own[ERRAND_LOADED] - now))
+        # Ways that do not begin at a whole second from now are that much longer.
+        began = own[ERRAND_BEGAN] - now
+        tick = np.int64(np.floor(began + 0.5e-9))
+        vehicle[S.VEHICLE_TRIP_TICK] = tick
+        place[S.PLACE_TRIP_METRES] = 0.0
+        place[S.PLACE_TRIP_SLOWDOWN] = max(0.0, began - np.float64(tick))
+        place[S.PLACE_TRIP_REACHED] = own[ERRAND_REACHED] - now
+    elif status == S.QUEUED:
+        vehicle[S.VEHICLE_EVENT_TICK] = S.NEVER
+    elif status == S.CHARGING and energy.has_battery(problem, state, np.int64(0), v):
+        full = problem.battery[0, v, S.BATTERY_FULL]
+        charged = energy.find_charged(problem, state, np.int64(0), v, full)
+        vehicle[S.VEHICLE_EVENT_TICK] = max(np.int64(1), charged)
+
+
+@kernel
+def find_live_turn(problem, state, clock, now, v):
+    """Write where vehicle v could turn to something else at `now`, s, where it stands if it stands."""
+    vehicle = state.vehicle[0, v]
+    count_errand_from(problem, state, clock, now, v)
+    if trips.drives(vehicle[S.VEHICLE_STATUS]):
+        trips.find_turn(problem, state, np.int64(0), v)
+    else:
+        site = vehicle[S.VEHICLE_SITE]
+        trips.set_stand(state, np.int64(0), v, site, site, np.int64(0), 0.0, 0.0)
+
+
+@kernel
+def is_opened(problem, state, clock, now, day, relative, asked):
+    """Whether since `asked`, s, a level or the end of a way has made an assignment possible."""
+    count_from(problem, state, clock, now, day, relative)
+    b, after = np.int64(0), S.count_ticks(asked - now)
+    for k in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
+        v = np.int64(k)
+        status, since = state.vehicle[0, v, S.VEHICLE_STATUS], state.vehicle[0, v, S.VEHICLE_SINCE]
+        # What it could take when it began to charge it could take before.
+        if (
+            status == S.CHARGING
+            and errands.find_offer(problem, state, b, v, max(after, since)) <= 0
+        ):
+            return True
+        if status == S.IDLE and since > after and offers.has_choice(problem, state, b, v):
+            return True
+    return False
+
+
+@kernel
+def find_errand(problem, state, clock, now, day, relative, first, charges, parks):
+    """Return the first idle vehicle from `first` on that shall charge or park, how, and at which site.
+
+    Parameters
+    ----------
+    charges, parks : bool
+        Whether it may be sent to charge, and to park.
+
+    Returns
+    -------
+    tuple of int
+        Vehicle, TO_CHARGER or PARKING, site; if there is none -1, -1 and the tick from now at which something
+        may come of levels and parking, `NEVER` for none.
+    """
+    count_from(problem, state, clock, now, day, relative)
+    b = np.int64(0)
+    for k in range(first, problem.instance[0, S.INSTANCE_N_VEHICLES]):
+        v = np.int64(k)
+        if state.vehicle[0, v, S.VEHICLE_STATUS] != S.IDLE:
+            continue
+        site = errands.find_refill(problem, state, b, v) if charges else np.int64(-1)
+        if site >= 0:
+            return v, np.int64(S.TO_CHARGER), site
+        site = errands.find_rest_site(problem, state, b, v) if parks else np.int64(-1)
+        if site >= 0:
+            return v, np.int64(S.PARKING), site
+    return np.int64(-1), np.int64(-1), errands.find_errand_tick(problem, state, b)
+
+
+@kernel
+def decide_live(problem, state, clock, now, day, relative, decider, key, decision):
+    """Return the vehicle, its task's position in the pool, and the rule that picked it.
+
+    Parameters
+    ----------
+    state : State, row 0 is read, once its times are counted from now
+    relative : bool, as `count_from` takes them
+    decider : Decider, its first function decides
+    key : ndarray(uint32, (4,)), stream of the draws
+    decision : int, number of decisions before this one
+
+    Returns
+    -------
+    tuple of int
+        -1 three times when no vehicle has a choice; the rule is -1 where a task was chosen without one.
+    """
+    count_from(problem, state, clock, now, day, relative)
+    return deciders.decide(problem, state, np.int64(0), decider, np.int64(0), key, decision)

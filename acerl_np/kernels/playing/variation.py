@@ -1,0 +1,181 @@
+"""Training records drawn anew: perturbed copies, and synthetic days made of the records' own tasks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.episode import chains
+from acerl_np.kernels.ground import random
+from acerl_np.kernels.ground import state as S
+from acerl_np.support.compiled import inner_kernel, kernel
+
+
+@inner_kernel
+def copy_task(source, i, task, target, k, position):
+    """Copy a task of instance i of one Problem to a row of another one, arrival tick included."""
+    for field in range(S.N_RECORD_FIELDS):
+        target.record[k, position, field] = source.record[i, task, field]
+    for field in range(S.N_ENDS_FIELDS):
+        target.ends[k, position, field] = source.ends[i, task, field]
+    target.arrival_tick[k, position] = source.arrival_tick[i, task]
+    if target.chain.shape[1] == 0:
+        return
+    if source.chain.shape[1] == 0:
+        target.chain[k, position, S.CHAIN_AFTER] = target.chain[k, position, S.CHAIN_MACHINE] = -1
+        target.lead[k, position, S.LEAD_ANNOUNCED] = 0.0
+        return
+    for field in range(S.N_CHAIN_FIELDS):
+        target.chain[k, position, field] = source.chain[i, task, field]
+    for field in range(S.N_LEAD_FIELDS):
+        target.lead[k, position, field] = source.lead[i, task, field]
+
+
+@inner_kernel
+def swap_fields(array, n_fields, i, j):
+    """Let rows i and j of an array (ndarray((n, n_fields))) change places."""
+    for k in range(n_fields):
+        array[i, k], array[j, k] = array[j, k], array[i, k]
+
+
+@inner_kernel
+def place_task(target, k, position, arrival):
+    """Give the task at `position`, the last of row k so far, its arrival, and sort it in, stably."""
+    record, ticks = target.record[k], target.arrival_tick[k]
+    record[position, S.RECORD_ARRIVAL] = arrival
+    ticks[position] = np.int64(np.ceil(arrival))
+    while position > 0 and record[position - 1, S.RECORD_ARRIVAL] > arrival:
+        swap_fields(record, S.N_RECORD_FIELDS, position, position - 1)
+        swap_fields(target.ends[k], S.N_ENDS_FIELDS, position, position - 1)
+        ticks[position], ticks[position - 1] = ticks[position - 1], ticks[position]
+        position -= 1
+
+
+@inner_kernel
+def perturb_arrival(arrival, magnitude, uniform):
+    """Return an arrival moved by whole seconds within +-magnitude, cut at 0; an arrival of 0 stays."""
+    if arrival <= 0.0:
+        return arrival
+    noise = np.floor(uniform * (2 * magnitude + 1)) - magnitude
+    return max(0.0, arrival + noise)
+
+
+@inner_kernel
+def is_relative(source, i, other):
+    """Whether instances i and other are of one floor, and of parts of it that lead to each other.
+
+    A record that can be served lies in one such part, so its first task tells which.
+    """
+    layout = source.instance[i, S.INSTANCE_LAYOUT]
+    if source.instance[other, S.INSTANCE_LAYOUT] != layout:
+        return False
+    own, its = source.ends[i, 0, S.ENDS_PICKUP], source.ends[other, 0, S.ENDS_PICKUP]
+    there, back = source.distance[layout, own, its], source.distance[layout, its, own]
+    return there < np.inf and back < np.inf
+
+
+@inner_kernel
+def draw_relative(source, i, key, task, draw):
+    """Return a relative of instance i, or itself, and one of its tasks, all alike probable."""
+    n = 0
+    for other in range(len(source.instance)):
+        if is_relative(source, i, other):
+            n += source.instance[other, S.INSTANCE_N_TASKS]
+    k = np.int64(random.draw_uniform(key, task, draw) * n)
+    for other in range(len(source.instance)):
+        if is_relative(source, i, other):
+            if k < source.instance[other, S.INSTANCE_N_TASKS]:
+                return other, k
+            k -= source.instance[other, S.INSTANCE_N_TASKS]
+    return i, np.int64(0)
+
+
+@kernel
+def draw_chains(source, i, key, target, k):
+    """Fill row k of `target` with as many tasks as instance i has, or a few less: whole chains of relatives.
+
+    The first task of each has the arrival of another one's.
+    """
+    n, n_tasks, draw = np.int64(0), source.instance[i, S.INSTANCE_N_TASKS], np.int64(0)
+    while True:
+        other, first = draw_relative(source, i, key, draw, np.int64(3))
+        first = chains.find_root(source, other, first)
+        end = first + 1
+        while (
+            end < source.instance[other, S.INSTANCE_N_TASKS]
+            and source.chain[other, end, S.CHAIN_AFTER] >= 0
+        ):
+            end += 1
+        if n > 0 and n + end - first > n_tasks:
+            break
+        end = min(end, first + n_tasks)
+        for task in range(first, end):
+            copy_task(source, other, task, target, k, n + task - first)
+            if task > first:
+                target.chain[k, n + task - first, S.CHAIN_AFTER] += n - first
+        other, task = draw_relative(source, i, key, draw, np.int64(4))
+        task = chains.find_root(source, other, task)
+        target.record[k, n, S.RECORD_ARRIVAL] = source.record[other, task, S.RECORD_ARRIVAL]
+        n += end - first
+        draw += 1
+    target.instance[k, S.INSTANCE_N_TASKS] = n
+
+
+@kernel
+def draw_records(source, target, bases, magnitude, synthetic, seed, generation, key):
+    """Fill rows of `target` with variants of records of `source`.
+
+    Row k is record bases[k], every arrival moved by whole seconds within +-m, m drawn from 0 to
+    `magnitude`; arrivals of 0 stay. Or it is a synthetic day on its floor: as many tasks, each with the
+    pickup and delivery of one, the arrival of another and the expiry of a third task of its relatives, in
+    the slots of the record's own tasks. Of a chained record those tasks move that follow none, and a
+    synthetic one is made of whole chains.
+    Draws are keyed by (seed, generation, k).
+
+    Parameters
+    ----------
+    target : Problem, output: the first len(bases) instances. It has the layouts of `source`.
+    bases : ndarray(int64, (n,))
+    magnitude : int, s
+    synthetic : float, probability of a synthetic day
+    key : ndarray(uint32, (4,)), scratch
+    """
+    for k in range(len(bases)):
+        i = bases[k]
+        random.derive_key(seed, random.RECORD, generation, k, key)
+        S.copy_floor(source, i, target, k)
+        for v in range(source.fleet.shape[1]):
+            n = source.breakdown.shape[2]
+            S.copy_table(source.breakdown[i], v, target.breakdown[k], v, n)
+        n_tasks = source.instance[i, S.INSTANCE_N_TASKS]
+        own = np.floor(random.draw_uniform(key, 0, 1) * (magnitude + 1))
+        is_synthetic = random.draw_uniform(key, 0, 2) < synthetic
+        chained = S.is_chained(source, i)
+        if chained and is_synthetic:
+            draw_chains(source, i, key, target, k)
+            n_tasks = 0
+        for task in range(target.record.shape[1]):
+            if task >= n_tasks:
+                target.arrival_tick[k, task] = S.NEVER
+                continue
+            if is_synthetic:
+                other, its = draw_relative(source, i, key, task, np.int64(3))
+                copy_task(source, other, its, target, k, task)
+                if source.instance[other, S.INSTANCE_HAS_PRIORITIES]:
+                    target.instance[k, S.INSTANCE_HAS_PRIORITIES] = 1
+                other, its = draw_relative(source, i, key, task, np.int64(4))
+                target.record[k, task, S.RECORD_EXPIRY] = source.record[other, its, S.RECORD_EXPIRY]
+                target.record[k, task, S.RECORD_SLOT] = source.record[i, task, S.RECORD_SLOT]
+                other, its = draw_relative(source, i, key, task, np.int64(5))
+                arrival = source.record[other, its, S.RECORD_ARRIVAL]
+            else:
+                copy_task(source, i, task, target, k, task)
+                arrival = source.record[i, task, S.RECORD_ARRIVAL]
+            arrival = perturb_arrival(arrival, own, random.draw_uniform(key, task, 0))
+            if not chained:
+                place_task(target, k, task, arrival)
+            elif source.chain[i, task, S.CHAIN_AFTER] < 0:
+                target.record[k, task, S.RECORD_ARRIVAL] = arrival
+        if chained:
+            chains.plan_arrivals(target, k, 0)
+            for task in range(target.instance[k, S.INSTANCE_N_TASKS], target.record.shape[1]):
+                target.arrival_tick[k, task] = S.NEVER
