@@ -22,7 +22,7 @@ from large_floor import make_floor
 from script import make_parser
 
 import acerl_np
-from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.pictures.replay import write_replay
 from acerl_np.problem.generate import generate_record

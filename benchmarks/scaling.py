@@ -23,7 +23,7 @@ import numpy as np
 from script import make_parser
 
 import acerl_np
-from acerl_np.commands.outputs import declare_outputs
+from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Edge, Site, Vehicle
 

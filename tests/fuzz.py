@@ -46,7 +46,7 @@ import numpy as np
 import acerl_np
 from acerl_np import ACERL, Config, InputError, Instance, Layout, Policy, StaticPlan
 from acerl_np.commands.main import build_parser, main
-from acerl_np.commands.train_options import fill_settings, merge_options
+from acerl_np.commands.shared.train_options import fill_settings, merge_options
 from acerl_np.evaluation.references import load_references, save_references
 from acerl_np.live.audit import read_audit
 from acerl_np.policies.network import initial_parameters

@@ -44,22 +44,22 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from acerl_np.commands import options as opt
-from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import DEFAULT_FIT, make_plan, sort_names
-from acerl_np.commands.progress import report_unfinished
-from acerl_np.commands.tables import (
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared.outputs import declare_outputs
+from acerl_np.commands.shared.players import DEFAULT_FIT, make_plan, sort_names
+from acerl_np.commands.shared.progress import report_unfinished
+from acerl_np.commands.shared.tables import (
     list_standings,
     render_standings,
     show_below,
     write_tables,
     write_trials,
 )
-from acerl_np.commands.teams import open_team
+from acerl_np.commands.shared.teams import open_team
 from acerl_np.support.errors import make_printable
 
 if TYPE_CHECKING:
-    from acerl_np.commands.players import Plan
+    from acerl_np.commands.shared.players import Plan
     from acerl_np.evaluation.references import Reference
     from acerl_np.evaluation.trials import Trials
     from acerl_np.simulation.trace import Trace

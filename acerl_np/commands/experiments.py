@@ -26,10 +26,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands import options as opt
-from acerl_np.commands.outputs import declare_outputs, make_folder
-from acerl_np.commands.progress import compile_ahead, make_report
-from acerl_np.commands.teams import open_team
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared.outputs import declare_outputs, make_folder
+from acerl_np.commands.shared.progress import compile_ahead, make_report
+from acerl_np.commands.shared.teams import open_team
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import clear_cell, render_data, render_json

@@ -25,10 +25,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands import options as opt
-from acerl_np.commands.inputs import drop_breakdowns, report_ignored
-from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.tables import count
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared.inputs import drop_breakdowns, report_ignored
+from acerl_np.commands.shared.outputs import declare_outputs
+from acerl_np.commands.shared.tables import count
 from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
 from acerl_np.support.errors import InputError, LayoutError, describe, list_first, make_printable
 

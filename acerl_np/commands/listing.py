@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 
-from acerl_np.commands.options import FORMAT, CommandOption, declare
-from acerl_np.commands.tables import Column, render
+from acerl_np.commands.shared.options import FORMAT, CommandOption, declare
+from acerl_np.commands.shared.tables import Column, render
 
 RULES = {
     "FCFS": "the task that came first",

@@ -12,8 +12,8 @@ from itertools import pairwise
 from typing import NoReturn
 
 import acerl_np
-from acerl_np.commands.interruption import Terminated
-from acerl_np.commands.options import EXPORT, part_help
+from acerl_np.commands.shared.interruption import Terminated
+from acerl_np.commands.shared.options import EXPORT, part_help
 from acerl_np.support.errors import AcerlError, make_printable, suggest_name
 from acerl_np.support.files import remember_streams
 from acerl_np.support.own import trusting

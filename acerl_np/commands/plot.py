@@ -22,17 +22,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acerl_np.commands import options as opt
-from acerl_np.commands.curves import PICTURE, draw_runs
-from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import (
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared.curves import PICTURE, draw_runs
+from acerl_np.commands.shared.outputs import declare_outputs
+from acerl_np.commands.shared.players import (
     DEFAULT_FIT,
     make_plan,
     plan_episode,
     sort_episode,
     sort_names,
 )
-from acerl_np.commands.progress import report_unfinished
+from acerl_np.commands.shared.progress import report_unfinished
 from acerl_np.support.errors import InputError, PolicyError, make_printable
 
 if TYPE_CHECKING:

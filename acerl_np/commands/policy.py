@@ -17,10 +17,10 @@ import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands import options as opt
-from acerl_np.commands.inputs import load_instances, names_records
-from acerl_np.commands.players import Seat, check_fit, read_goal
-from acerl_np.commands.tables import Column, render
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared.inputs import load_instances, names_records
+from acerl_np.commands.shared.players import Seat, check_fit, read_goal
+from acerl_np.commands.shared.tables import Column, render
 from acerl_np.problem.goal import PAPER
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
 from acerl_np.support.own import TRUST, is_own_name, trusting

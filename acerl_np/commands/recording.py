@@ -23,11 +23,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acerl_np.commands import inputs
-from acerl_np.commands import options as opt
-from acerl_np.commands.making import GENERATE, PERTURB
-from acerl_np.commands.outputs import declare_outputs, make_folder
-from acerl_np.commands.tables import COLUMN_OF, FIGURES, USAGE, Column, count, render
+from acerl_np.commands.shared import inputs
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared.making import GENERATE, PERTURB
+from acerl_np.commands.shared.outputs import declare_outputs, make_folder
+from acerl_np.commands.shared.tables import COLUMN_OF, FIGURES, USAGE, Column, count, render
 from acerl_np.support.errors import (
     Fault,
     InputError,

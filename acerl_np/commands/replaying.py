@@ -27,9 +27,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from acerl_np.commands import options as opt
-from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import plan_episode, sort_episode
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared.outputs import declare_outputs
+from acerl_np.commands.shared.players import plan_episode, sort_episode
 from acerl_np.support.errors import InputError, make_printable
 from acerl_np.support.files import show_path
 

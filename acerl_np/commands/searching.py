@@ -36,13 +36,13 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from acerl_np.commands import options as opt
-from acerl_np.commands.inputs import load_instances, names_records
-from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import read_goal
-from acerl_np.commands.progress import compile_ahead
-from acerl_np.commands.tables import Column, render, show_below
-from acerl_np.commands.teams import open_team
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared.inputs import load_instances, names_records
+from acerl_np.commands.shared.outputs import declare_outputs
+from acerl_np.commands.shared.players import read_goal
+from acerl_np.commands.shared.progress import compile_ahead
+from acerl_np.commands.shared.tables import Column, render, show_below
+from acerl_np.commands.shared.teams import open_team
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.exact import Proof

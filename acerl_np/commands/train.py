@@ -50,12 +50,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands import options as opt
-from acerl_np.commands import train_options
-from acerl_np.commands.curves import draw_training, remove_picture
-from acerl_np.commands.interruption import catch_signals
-from acerl_np.commands.judging import Judges, show_verdict, write_judges
-from acerl_np.commands.learners import (
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared import train_options
+from acerl_np.commands.shared.curves import draw_training, remove_picture
+from acerl_np.commands.shared.interruption import catch_signals
+from acerl_np.commands.shared.judging import Judges, show_verdict, write_judges
+from acerl_np.commands.shared.learners import (
     Learner,
     begin,
     describe_length,
@@ -64,13 +64,13 @@ from acerl_np.commands.learners import (
     name_part,
     show_progress,
 )
-from acerl_np.commands.outputs import declare_run, make_folder, open_results
-from acerl_np.commands.players import play_quietly
-from acerl_np.commands.progress import compile_ahead, report_unfinished
-from acerl_np.commands.several import declare_seeds, read_seeds, run_seeds
-from acerl_np.commands.tables import list_figures, summarise
-from acerl_np.commands.teams import open_team
-from acerl_np.commands.tensorboard import find_writer, open_tensorboard
+from acerl_np.commands.shared.outputs import declare_run, make_folder, open_results
+from acerl_np.commands.shared.players import play_quietly
+from acerl_np.commands.shared.progress import compile_ahead, report_unfinished
+from acerl_np.commands.shared.several import declare_seeds, read_seeds, run_seeds
+from acerl_np.commands.shared.tables import list_figures, summarise
+from acerl_np.commands.shared.teams import open_team
+from acerl_np.commands.shared.tensorboard import find_writer, open_tensorboard
 from acerl_np.support.errors import InputError, WorkerError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import render_data

@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 import time
 
-from acerl_np.commands.options import CommandOption
+from acerl_np.commands.shared.options import CommandOption
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -45,11 +45,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands import options as opt
-from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.players import Seat, make_plan, sort_names
-from acerl_np.commands.progress import make_report, report_unfinished
-from acerl_np.commands.tables import COLUMN_OF, Column, count, render, show_below
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared.outputs import declare_outputs
+from acerl_np.commands.shared.players import Seat, make_plan, sort_names
+from acerl_np.commands.shared.progress import make_report, report_unfinished
+from acerl_np.commands.shared.tables import COLUMN_OF, Column, count, render, show_below
 from acerl_np.support.errors import InputError, PolicyWarning, describe, make_printable
 from acerl_np.support.report import DATA_FORMATS, render_data
 

@@ -10,9 +10,9 @@ import pytest
 from tables_and_refusals import read_config, write
 
 import acerl_np
-from acerl_np.commands import judging
-from acerl_np.commands.judging import Judges, write_judges
-from acerl_np.commands.learners import show_means
+from acerl_np.commands.shared import judging
+from acerl_np.commands.shared.judging import Judges, write_judges
+from acerl_np.commands.shared.learners import show_means
 from acerl_np.evaluation import verdict as verdicts
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.goal import Goal

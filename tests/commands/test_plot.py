@@ -11,8 +11,8 @@ from tables_and_refusals import write
 from team_tasks import TeamHere
 
 import acerl_np
-from acerl_np.commands.curves import RULES, draw_training, find_beside
 from acerl_np.commands.main import main
+from acerl_np.commands.shared.curves import RULES, draw_training, find_beside
 
 needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 

@@ -11,7 +11,7 @@ from team_tasks import Here
 import acerl_np
 from acerl_np.commands import train
 from acerl_np.commands.main import main
-from acerl_np.commands.several import read_seeds
+from acerl_np.commands.shared.several import read_seeds
 from acerl_np.experiments.seeds import SeedTask, train_seeds
 from acerl_np.support.errors import StorageError
 from acerl_np.support.team import Team

@@ -10,7 +10,7 @@ import pytest
 from boxes import draw_figure, find_faults
 from tables_and_refusals import list_unrefused_files
 
-from acerl_np.commands.curves import find_beside
+from acerl_np.commands.shared.curves import find_beside
 from acerl_np.pictures.runs import (
     MEMBERS,
     find_limit,

@@ -15,7 +15,7 @@ from worlds import change, make_task
 
 import acerl_np
 from acerl_np import CheckpointError, ConfigError, Instance, Layout
-from acerl_np.commands.train_options import show_value
+from acerl_np.commands.shared.train_options import show_value
 from acerl_np.evolution.sampler import AdaptiveSampler, make_sampler
 from acerl_np.kernels.networks.perceptron import allocate_inputs, list_inputs
 from acerl_np.problem.goal import PAPER

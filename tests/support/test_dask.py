@@ -16,7 +16,7 @@ from machine import find_environment
 
 import acerl_np
 from acerl_np.commands.main import main
-from acerl_np.commands.teams import connect_dask
+from acerl_np.commands.shared.teams import connect_dask
 from acerl_np.support.errors import ConfigError, WorkerError
 from acerl_np.support.team import Team
 

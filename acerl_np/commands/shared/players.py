@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from acerl_np.commands.inputs import (
+from acerl_np.commands.shared.inputs import (
     is_bundled,
     is_suite,
     is_table,
@@ -18,7 +18,7 @@ from acerl_np.commands.inputs import (
     load_named,
     read_past,
 )
-from acerl_np.commands.progress import compile_ahead
+from acerl_np.commands.shared.progress import compile_ahead
 from acerl_np.support.errors import (
     InputError,
     PolicyError,

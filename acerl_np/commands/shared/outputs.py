@@ -166,7 +166,7 @@ def is_killed_start(folder: Path) -> bool:
 
     That is config.json, and the held-back records that it names: nothing was trained there.
     """
-    from acerl_np.commands.judging import FILE, read_held_back
+    from acerl_np.commands.shared.judging import FILE, read_held_back
     from acerl_np.pictures.runs import read_config
 
     try:

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from acerl_np.commands.inputs import is_bundled
-from acerl_np.commands.tables import list_verdict, render_verdict
+from acerl_np.commands.shared.inputs import is_bundled
+from acerl_np.commands.shared.tables import list_verdict, render_verdict
 from acerl_np.support.errors import InputError, describe, make_printable
 from acerl_np.support.numbers import is_real
 

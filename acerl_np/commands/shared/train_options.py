@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, get_args
 
-from acerl_np.commands import options as opt
-from acerl_np.commands.inputs import is_bundled
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared.inputs import is_bundled
 from acerl_np.support.errors import (
     ConfigError,
     InputError,

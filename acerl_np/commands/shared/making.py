@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands import options as opt
-from acerl_np.commands.inputs import load_instances
-from acerl_np.commands.outputs import declare_outputs, make_folder
-from acerl_np.commands.tables import count
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared.inputs import load_instances
+from acerl_np.commands.shared.outputs import declare_outputs, make_folder
+from acerl_np.commands.shared.tables import count
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import path_exists
 

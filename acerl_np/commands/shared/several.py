@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.curves import PICTURE, draw_training
-from acerl_np.commands.outputs import declare_outputs
-from acerl_np.commands.progress import make_report
-from acerl_np.commands.tables import USAGE_MEANING, Column, describe_share, render
+from acerl_np.commands.shared.curves import PICTURE, draw_training
+from acerl_np.commands.shared.outputs import declare_outputs
+from acerl_np.commands.shared.progress import make_report
+from acerl_np.commands.shared.tables import USAGE_MEANING, Column, describe_share, render
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.fields import MAX_SEED
 from acerl_np.support.files import claim_folder, write_atomically

@@ -11,10 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.inputs import load_instances, names_records, vary_breakdowns
-from acerl_np.commands.judging import NOTHING, Judges, check_judges, part_records, read_judges
-from acerl_np.commands.progress import open_meter
-from acerl_np.commands.train_options import ACERL, fill_settings, find_preset
+from acerl_np.commands.shared.inputs import load_instances, names_records, vary_breakdowns
+from acerl_np.commands.shared.judging import (
+    NOTHING,
+    Judges,
+    check_judges,
+    part_records,
+    read_judges,
+)
+from acerl_np.commands.shared.progress import open_meter
+from acerl_np.commands.shared.train_options import ACERL, fill_settings, find_preset
 from acerl_np.problem.goal import PAPER, SHIFT, Goal
 from acerl_np.support.errors import InputError
 

@@ -25,7 +25,7 @@ def find_beside(paths: Sequence[str | Path]) -> Beside:
 
     Studies are always of bundled records, with the paper's limit.
     """
-    from acerl_np.commands.tables import is_published
+    from acerl_np.commands.shared.tables import is_published
     from acerl_np.experiments.published import find_row
     from acerl_np.experiments.study_tables import COST_LIMIT
     from acerl_np.pictures.runs import find_limit, find_objective, find_study, read_facts
