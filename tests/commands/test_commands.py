@@ -77,12 +77,7 @@ def test_evaluate_compares_policies_and_writes_every_trial(empty, run):
     acerl_np.ACERL([acerl_np.load_instance("DMH-01")], config).policy.save("best.csv")
     words = "evaluate best.csv edd Static DMH-01 DMH-02 --trials 3 --format"
     rows = read_rows(run(f"{words} csv --trials-csv all.csv").out)
-    labels = [
-        "best.csv",
-        "EDD",
-        "Static (fitted on dmh-train)",
-        "hindsight",
-    ]  # what a file holds tells
+    labels = ["best.csv", "EDD", "Static (fitted on dmh-train)", "hindsight"]
     cells = {(row["policy"], row["record"]): row for row in rows}
     assert list(cells) == [(x, record) for x in labels for record in ("DMH-01", "DMH-02", "mean")]
     second = acerl_np.load_instance("DMH-02")
