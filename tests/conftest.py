@@ -169,19 +169,20 @@ def read_all():
 
 
 @pytest.fixture
-def run(request, capsys, monkeypatch):
-    """Run a command and return what it prints; one that is refused says so in a line and changes no file.
-
-    A verdict's lookahead is compiled for the policy that is judged, those of hindsight for each rule: slow
-    tests alone have them.
-    """
-    from acerl_np.commands.main import main
+def few_lookaheads(request, monkeypatch):
+    """A verdict's is compiled for the policy that is judged, hindsight's for each rule: for slow tests."""
     from acerl_np.evaluation import hindsight, verdict
 
     if not request.node.get_closest_marker("slow"):
         monkeypatch.setattr(hindsight, "_play_policies", lambda *given: given[-1])
         for name in ("SECONDS_PER_DECISION", "SECONDS_PER_SIZE"):
             monkeypatch.setattr(verdict, name, math.inf)
+
+
+@pytest.fixture
+def run(capsys, few_lookaheads):
+    """Run a command and return what it prints; one that is refused says so in a line and changes no file."""
+    from acerl_np.commands.main import main
 
     def call(words, status=0):
         before = read_all() if status else {}

@@ -1,7 +1,7 @@
-"""A slow, obvious lookahead on the slow simulator: the oracle of `kernels.lookahead`.
+"""A slow, obvious lookahead on the slow simulator: the oracle of `kernels.playing.lookahead`.
 
 What a future is, what a record weighs and what a candidate is worth, written from the words of
-`policies.lookahead.Lookahead`. Draws are those of `kernels.random`, by the kernel's counters.
+`policies.lookahead.Lookahead`. Draws are those of `kernels.ground.random`, by the kernel's counters.
 """
 
 import copy

@@ -1,4 +1,4 @@
-"""The yardsticks on the slow simulator, from their words: the oracle of `kernels.yardsticks`."""
+"""The yardsticks on the slow simulator, from their words: the oracle of `kernels.deciding.yardsticks`."""
 
 import naive
 import naive_index

@@ -12,6 +12,7 @@ JIT = not numba.config.DISABLE_JIT
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="cases are timed by a signal"),
     pytest.mark.skipif(not JIT, reason="thousands of episodes are played with compiled kernels"),
+    pytest.mark.usefixtures("few_lookaheads"),
 ]
 
 

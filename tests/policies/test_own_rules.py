@@ -60,6 +60,7 @@ BOTH_FEATURES = [
 ]
 
 
+@pytest.mark.compiles
 @pytest.mark.parametrize(
     ("both", "options"),
     [

@@ -261,7 +261,7 @@ def test_static_on_own_records_needs_others(empty, run):
     words = "evaluate Static DMH-01 --layout floor.json --trials 1"
     run(words, 2)
     assert run(f"{words} --fit DMH-02").err == ""
-    fleet = "Static: DMH-01: fleet: trained for v0, v1, v2 (hash "
+    fleet = "Static (fitted on dmh-train): DMH-01: fleet: trained for v0, v1, v2 (hash "
     assert run(f"{words} --fit dmh-train").err.startswith(fleet)
 
 

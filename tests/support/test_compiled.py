@@ -77,11 +77,11 @@ def folders(package):
 
 
 def test_a_stamp_covers_the_version_and_what_a_module_imports(package):
-    names = "(f'acerl_np.kernels.{name}' for name in ('update', 'vector'))"
+    names = "(f'acerl_np.kernels.{name}' for name in ('learning.update', 'ground.vector'))"
     program = "from acerl_np.support.machine_code import source_stamp\n"
     program += f"print(*map(source_stamp, {names}))"
     first = run(package, program).stdout.split()
-    replace(package / "kernels" / "random.py", "LANES = 512", "LANES = 256")
+    replace(package / "kernels" / "ground" / "random.py", "LANES = 512", "LANES = 256")
     update, vector = run(package, program).stdout.split()
     assert update != first[0] and vector == first[1]
     version = package / "support" / "version.py"
