@@ -759,7 +759,7 @@ def test_replay_and_evaluate_show_past_assignments(empty, run):
     assert (table[4]["record"], table[4]["makespan_s"]) == ("day", 45.0)
     assert table[4]["tardiness_s"] == pytest.approx(11.4, abs=0.05)
     assert Path("all.csv").read_text().count("\nreplay,day,") == 2
-    assert "--past: read 2 files for 1 records" in run(f"{words} past.csv", 2).err
+    assert "--past: read 2 files of assignments for 1 records" in run(f"{words} past.csv", 2).err
     write(Path("past.csv"), "task,vehicle,start", "t0,v,2.5")
     assert "past.csv: line 2: task: the file ends without 't1'" in run(words, 2).err
 
