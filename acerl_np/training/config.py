@@ -82,9 +82,9 @@ class Config(Options):
     population : int
         lambda, members of a generation.
     learning_rate : float
-        alpha, step along the estimated gradient; with `shaping` rank use about 1/100 of it. On DMH 0.12 with
-        `outcome` best, `curve_every` 1 and `curve_trials` 2 keeps the limit in 97 % of the trials instead of
-        91 % (`docs/learning.md`).
+        alpha, step along the estimated gradient; with `shaping` rank use about 1/100 of it. On DMH, with
+        slots in pool order, 0.12 with `outcome` best, `curve_every` 1 and `curve_trials` 2 keeps the limit in
+        97 % of the trials instead of 91 % (`docs/learning.md`).
     noise_std : float
         sigma, standard deviation of the parameter noise.
     noise_decay : float
