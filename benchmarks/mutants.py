@@ -144,7 +144,7 @@ MUTANTS = [
     ),
     Mutant(
         "kernels: an undone trip waits twice",
-        "kernels/episode/events.py",
+        "kernels/episode/breakdowns.py",
         "usage[USAGE_WAITING] -= usage[USAGE_LAST_WAITING]",
         "usage[USAGE_WAITING] += usage[USAGE_LAST_WAITING]",
         "tests/simulation/test_usage.py",
@@ -684,9 +684,9 @@ MUTANTS = [
     ),
     Mutant(
         "commands: a range has no lower end",
-        "commands/shared/options.py",
-        "usable and low <= value <= high",
-        "usable and value <= high",
+        "support/fields.py",
+        "fits = self.low <= number <= self.high",
+        "fits = number <= self.high",
         "tests/commands/test_errors.py",
     ),
     Mutant(
