@@ -20,11 +20,10 @@ from worlds import make_task, straight_floor, worlds
 
 import acerl_np
 from acerl_np import InputError, Instance, Layout, RecordError, Simulator, load_instance, load_suite
-from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.generate import find_task_places, generate_record, perturb
 from acerl_np.problem.parts import Breakdown
-from acerl_np.problem.records import write_record
+from acerl_np.problem.records import read_assignments, write_record
 from acerl_np.problem.servable import check_record, measure_load, measure_service_time
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.replay import SCHEDULE_COLUMNS, replay_assignments, write_schedule
@@ -759,7 +758,7 @@ def test_replay_and_evaluate_show_past_assignments(empty, run):
     assert (table[4]["record"], table[4]["makespan_s"]) == ("day", 45.0)
     assert table[4]["tardiness_s"] == pytest.approx(11.4, abs=0.05)
     assert Path("all.csv").read_text().count("\nreplay,day,") == 2
-    assert "--past: read 2 files for 1 records" in run(f"{words} past.csv", 2).err
+    assert "read 2 files of assignments for 1 records" in run(f"{words} past.csv", 2).err
     write(Path("past.csv"), "task,vehicle,start", "t0,v,2.5")
     assert "past.csv: line 2: task: the file ends without 't1'" in run(words, 2).err
 
