@@ -74,10 +74,8 @@ def published_rows() -> tuple[PublishedRow, ...]:
 
 def find_row(table: str, policy: str, suite: str = "") -> PublishedRow | None:
     """Return one row of the paper, None if it has no such row."""
-    for row in published_rows():
-        if (row.table, row.policy, row.suite) == (table, policy, suite):
-            return row
-    return None
+    rows = (row for row in table_rows(table) if (row.policy, row.suite) == (policy, suite))
+    return next(rows, None)
 
 
 def table_rows(table: str) -> tuple[PublishedRow, ...]:
