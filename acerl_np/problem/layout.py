@@ -334,9 +334,9 @@ class Layout:
         are stations and aliases, which only say how records may name the sites.
         """
         data = self.to_dict()
-        floor = ("sites", "edges", "routes", "truncate_distances", "quickest_routes")
-        parts = (*floor, "chargers", "parking", "machines")
-        return hash_json({key: data[key] for key in parts if key in data})
+        floor = ["sites", "edges", "routes", "truncate_distances", "quickest_routes"]
+        floor += ["chargers", "parking", "machines"]
+        return hash_json({key: data[key] for key in floor if key in data})
 
     @cached_property
     def fleet_hash(self) -> str:
