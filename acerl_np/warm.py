@@ -13,10 +13,10 @@ from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.own import rule
 from acerl_np.policies.static_search import find_static
-from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Edge, Site, Vehicle
+from acerl_np.problem.records import Assignments
 from acerl_np.rivals.training import train
 from acerl_np.simulation.replay import replay_assignments
 from acerl_np.simulation.simulator import Simulator

@@ -727,8 +727,8 @@ MUTANTS = [
     Mutant(
         "problem: a file of breakdowns is a record",
         "problem/bundled.py",
-        "path for path in files if path.name != BREAKDOWNS_FILE",
-        "path for path in files",
+        " if files[name].name != BREAKDOWNS_FILE",
+        "",
         f"{RECORDS} {COMMANDS}",
     ),
     Mutant(

@@ -51,9 +51,8 @@ from acerl_np.evaluation.references import load_references, save_references
 from acerl_np.live.audit import read_audit
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.origin import Origin
-from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.importers.files import import_floor
-from acerl_np.problem.records import write_record
+from acerl_np.problem.records import read_assignments, write_record
 from acerl_np.problem.servable import describe_parts, measure_load
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.simulation.replay import replay_assignments, write_schedule

@@ -23,19 +23,31 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.inputs import drop_breakdowns, report_ignored
 from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.commands.shared.tables import count
+from acerl_np.problem import parts, servable
+from acerl_np.problem.bundled import load_layout, load_records
+from acerl_np.problem.export import read_mapping
+from acerl_np.problem.importers.common import complete_battery
+from acerl_np.problem.importers.files import import_floor
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.json_tree import table
+from acerl_np.problem.layout import (
+    CHARGER,
+    PARKING,
+    Layout,
+    find_sites,
+    find_stations,
+    find_type,
+    resize_fleet,
+)
 from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
 from acerl_np.support.errors import InputError, LayoutError, describe, list_first, make_printable
-
-if TYPE_CHECKING:
-    from acerl_np.problem.instance import Instance
-    from acerl_np.problem.layout import Layout
-    from acerl_np.problem.parts import Battery, Vehicle
+from acerl_np.support.files import write_atomically
 
 SHOWN = 5
 """Examples that are listed of what was found."""
@@ -65,11 +77,6 @@ def import_layout(arguments: argparse.Namespace) -> None:
     leave their starts, a floor in parts, and what could not be carried over are said on the standard error
     stream, one line each.
     """
-    from acerl_np.problem.importers.files import import_floor
-    from acerl_np.problem.layout import Layout
-    from acerl_np.problem.servable import describe_parts
-    from acerl_np.support.files import write_atomically
-
     declare_outputs(arguments, [arguments.out])
     data, warnings = import_floor(
         arguments.file,
@@ -91,7 +98,7 @@ def import_layout(arguments: argparse.Namespace) -> None:
     layout = layout.with_fleet(_set_out(arguments, layout, layout.vehicles))
     layout = _equip(arguments, layout, own)
     write_atomically(arguments.out, format_layout(layout).encode())
-    for line in filter(None, (describe_parts(layout), *warnings)):
+    for line in filter(None, (servable.describe_parts(layout), *warnings)):
         print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
     print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
 
@@ -101,12 +108,12 @@ def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
     names = {site["id"]: site["id"] for site in data["sites"]}
     # An alias may be of a station that is served from several sites.
     names = {k: v for k, v in data.get("aliases", {}).items() if v in names} | names
-    parts = text.split(":")
-    for k in range(1, len(parts)):
-        a = ":".join(parts[:k])
+    words = text.split(":")
+    for k in range(1, len(words)):
+        a = ":".join(words[:k])
         for b, length in (
-            (":".join(parts[k:]), f"{LIFT_LENGTH}"),
-            (":".join(parts[k:-1]), parts[-1]),
+            (":".join(words[k:]), f"{LIFT_LENGTH}"),
+            (":".join(words[k:-1]), words[-1]),
         ):
             if a in names and b in names and names[a] != names[b]:
                 with suppress(ValueError):
@@ -136,8 +143,8 @@ def _demand_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
 
 
 def _set_out(
-    arguments: argparse.Namespace, layout: Layout, vehicles: Sequence[Vehicle]
-) -> list[Vehicle]:
+    arguments: argparse.Namespace, layout: Layout, vehicles: Sequence[parts.Vehicle]
+) -> list[parts.Vehicle]:
     """Return vehicles with the starts, in turn, the speed and the capacity that the arguments give."""
     given = {name: getattr(arguments, name) for name in ("speed", "capacity")}
     changes: dict[str, Any] = {name: x for name, x in given.items() if x is not None}
@@ -164,9 +171,6 @@ def parse_pairs(text: str) -> dict[str, int]:
 
 def _read_battery(arguments: argparse.Namespace) -> dict[str, int] | None:
     """Return what the arguments say of a battery, levels only if they say them; None for no battery."""
-    from acerl_np.problem.importers.common import complete_battery
-    from acerl_np.problem.parts import VEHICLE
-
     given: dict[str, int] | None = arguments.battery
     hours, minutes = arguments.battery_hours, arguments.charge_minutes
     if (hours is None) != (minutes is None) or (hours is not None and given is not None):
@@ -176,7 +180,7 @@ def _read_battery(arguments: argparse.Namespace) -> dict[str, int] | None:
         given = {**RATES, "capacity": capacity, "charge": math.ceil(capacity / (60.0 * minutes))}
     if given is not None:
         whole = complete_battery(given) if "capacity" in given else given
-        VEHICLE["battery"].read(whole, "--battery")  # refuses what is none
+        parts.VEHICLE["battery"].read(whole, "--battery")  # refuses what is none
     return given
 
 
@@ -187,11 +191,6 @@ def _equip(
 
     `own` is the battery of each vehicle that has one of its own.
     """
-    from acerl_np.problem.importers.common import complete_battery
-    from acerl_np.problem.json_tree import table
-    from acerl_np.problem.layout import CHARGER, find_sites
-    from acerl_np.problem.layout import PARKING as PARKS
-    from acerl_np.problem.parts import PARKING, VEHICLE, Charger, Parking, ParkingPlace
 
     def list_sites(kind: str) -> list[str]:
         found = [site.id for site in layout.sites if site.kind == kind]
@@ -204,14 +203,14 @@ def _equip(
     changes: dict[str, Any] = {}
     given = _read_battery(arguments)
     if given is not None:
-        read = VEHICLE["battery"].read
+        read = parts.VEHICLE["battery"].read
         batteries = [None if x is None else read(x, "--battery") for x in own]
         fleet = zip(layout.vehicles, batteries, strict=True)
         changes["vehicles"] = tuple(replace(vehicle, battery=x) for vehicle, x in fleet)
         if not all(batteries):
             changes["battery"] = read(complete_battery(given), "--battery")
         if not layout.chargers:
-            changes["chargers"] = tuple(map(Charger, list_sites(CHARGER)))
+            changes["chargers"] = tuple(map(parts.Charger, list_sites(CHARGER)))
     if arguments.chargers is not None:
         changes["chargers"] = ()
     for word in arguments.chargers or ():
@@ -224,21 +223,19 @@ def _equip(
                 f"{MAX_VEHICLES} or for one slot without"
             )
         changes["chargers"] += tuple(
-            Charger(layout.sites[k].id, 1 if whole else int(slots)) for k in sites
+            parts.Charger(layout.sites[k].id, 1 if whole else int(slots)) for k in sites
         )
     if arguments.parking is not None:
-        after = table({"after": PARKING["after"]}, dict).read(arguments.parking, "--parking")
-        places = list(map(ParkingPlace, list_sites(PARKS)))
+        after = table({"after": parts.PARKING["after"]}, dict).read(arguments.parking, "--parking")
+        places = list(map(parts.ParkingPlace, list_sites(PARKING)))
         if not places:
-            raise InputError(f"--parking: no site of kind '{PARKS}'; expected at least one")
-        changes["parking"] = Parking(tuple(places), **after)
+            raise InputError(f"--parking: no site of kind '{PARKING}'; expected at least one")
+        changes["parking"] = parts.Parking(tuple(places), **after)
     return replace(layout, **changes) if changes else layout
 
 
 def _find_starts(layout: Layout, word: str) -> list[str]:
     """Return the sites that a word of --start stands for."""
-    from acerl_np.problem.layout import PARKING, find_sites
-
     parking = [site.id for site in layout.sites if site.kind == PARKING]
     found = [layout.sites[k].id for k in find_sites(layout, word)]
     if not found and word == PARKING:
@@ -257,7 +254,7 @@ def _find_starts(layout: Layout, word: str) -> list[str]:
 def format_layout(layout: Layout) -> str:
     """Return a layout as JSON with one line per site, edge, vehicle and name."""
     show = partial(json.dumps, ensure_ascii=False)
-    parts = []
+    shown = []
     for key, value in layout.to_dict().items():
         marks, lines = "[]", value
         if key in ("stations", "aliases"):
@@ -265,11 +262,11 @@ def format_layout(layout: Layout) -> str:
         elif isinstance(value, list):
             lines = [show(item) for item in value]
         if lines is value or not lines:
-            parts.append(f"  {show(key)}: {show(value)}")
+            shown.append(f"  {show(key)}: {show(value)}")
         else:
             listed = ",\n".join(f"    {line}" for line in lines)
-            parts.append(f"  {show(key)}: {marks[0]}\n{listed}\n  {marks[1]}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+            shown.append(f"  {show(key)}: {marks[0]}\n{listed}\n  {marks[1]}")
+    return "{\n" + ",\n".join(shown) + "\n}\n"
 
 
 def _sizes(layout: Layout) -> str:
@@ -286,25 +283,14 @@ def check(arguments: argparse.Namespace) -> None:
     Say first which vehicles cannot leave their starts, and which parts the floor falls in; then how large it
     is, what cannot be reached on it, and whether its fleet can keep up with records.
     """
-    from acerl_np.problem.bundled import load_layout, load_records
-    from acerl_np.problem.export import read_mapping
-    from acerl_np.problem.layout import find_stations, find_type
-    from acerl_np.problem.servable import (
-        describe_charging,
-        describe_parts,
-        find_no_return,
-        find_unreachable,
-        measure_load,
-    )
-
     layout, tasks = load_layout(arguments.layout), arguments.tasks
     # Too large demands are counted here, not refused.
     floor = layout.with_fleet(replace(vehicle, capacity=0.0) for vehicle in layout.vehicles)
     if arguments.breakdowns is not None and not tasks:
         raise InputError("--breakdowns: given without records; expected task records")
-    parts = describe_parts(layout)
-    if parts:
-        print(f"{layout.name}: {parts}", flush=True)
+    faults = servable.describe_parts(layout)
+    if faults:
+        print(f"{layout.name}: {faults}", flush=True)
     with report_ignored():
         files = {"breakdowns": arguments.breakdowns, "mapping": read_mapping(arguments.mapping)}
         instances: list[Instance] = []
@@ -318,12 +304,12 @@ def check(arguments: argparse.Namespace) -> None:
         print(f"{count(len(own), 'station')} of type {kind}: {list_first(own)}")
     for line in _list_energy(layout):
         print(line)
-    n_pairs, pairs = find_unreachable(floor, SHOWN + 1)
+    n_pairs, pairs = servable.find_unreachable(floor, SHOWN + 1)
     if n_pairs:
         print(f"unreachable pairs: {n_pairs} ({list_first([f'{a} -> {b}' for a, b in pairs])})")
     else:
         print("every site can be reached from every other")
-    for vehicle, sites in find_no_return(floor).items():
+    for vehicle, sites in servable.find_no_return(floor).items():
         places = f"{count(len(sites), 'site')}: {list_first(sites)}"
         print(f"vehicle {vehicle}: cannot return to its start from {places}")
     for instance in instances:
@@ -331,13 +317,13 @@ def check(arguments: argparse.Namespace) -> None:
             replace(vehicle, capacity=own.capacity)
             for vehicle, own in zip(instance.layout.vehicles, layout.vehicles, strict=True)
         ]
-        load = measure_load(instance, fleet)
+        load = servable.measure_load(instance, fleet)
         print(
             f"{instance.name}: {instance.n_tasks} tasks in {load.span:g} s, "
             f"offered load {load.offered:.2f} ({load.loaded:.2f} without approaches)"
         )
         if load.slots:
-            share, slots, *said = describe_charging(load, layout)
+            share, slots, *said = servable.describe_charging(load, layout)
             print(
                 f"{instance.name}: a vehicle must charge {load.charging:.0%} of its time, {share}; slots: "
                 f"{load.slots:.1f} {slots}"
@@ -360,9 +346,6 @@ def check(arguments: argparse.Namespace) -> None:
 
 def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
     """Return lines on the floor's machines, chargers, parking places, and each kind of battery."""
-    from acerl_np.problem.layout import CHARGER
-    from acerl_np.problem.parts import THRESHOLDS
-
     slots = {charger.site: charger.slots for charger in layout.chargers}
     slots = slots or {site.id: 1 for site in layout.sites if site.kind == CHARGER}
     lines = []
@@ -378,7 +361,7 @@ def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
         named = [site + f" ({n} places)" * (n > 1) for site, n in places]
         after = f"parking after {layout.parking.after} s without a task"
         lines.append(f"{after}: {count(len(named), 'site')}: {list_first(named, most)}")
-    owners: dict[Battery, list[str]] = {}
+    owners: dict[parts.Battery, list[str]] = {}
     for vehicle, battery in zip(layout.vehicles, layout.batteries, strict=True):
         if battery is not None:
             owners.setdefault(battery, []).append(vehicle.id)
@@ -388,7 +371,7 @@ def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
             for key, rate in (("empty", battery.empty), ("loaded", battery.loaded))
         ]
         levels = ", ".join(
-            f"{key} {getattr(battery, key) / battery.capacity:.0%}" for key in THRESHOLDS
+            f"{key} {getattr(battery, key) / battery.capacity:.0%}" for key in parts.THRESHOLDS
         )
         lines.append(
             f"battery of {list_first(names, most)}: lasts {hours[0]} or {hours[1]}, charged in "
@@ -399,8 +382,6 @@ def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
 
 def _show_stations(layout: Layout) -> None:
     """Print each station with its type, the sites that serve it, and what else it is called."""
-    from acerl_np.problem.layout import find_stations, find_type
-
     called: dict[str, list[str]] = {}
     for alias, name in layout.aliases.items():
         called.setdefault(name, []).append(alias)
@@ -429,10 +410,6 @@ def change_fleet(arguments: argparse.Namespace) -> None:
       acerl-np floor fleet supply-loop --vehicles 6 --battery-hours 2 --charge-minutes 40 \
           --chargers park:2 rack-7 --parking after=60 --out loop6.json
     """
-    from acerl_np.problem.bundled import load_layout
-    from acerl_np.problem.layout import resize_fleet
-    from acerl_np.support.files import write_atomically
-
     declare_outputs(arguments, [arguments.out])
     layout = resize_fleet(load_layout(arguments.layout), arguments.vehicles)
     layout = layout.with_fleet(_set_out(arguments, layout, layout.vehicles))
@@ -446,8 +423,6 @@ def show(arguments: argparse.Namespace) -> None:
 
     Show a floor: as text, or with --out as a picture (needs the extra: pip install 'acerl_np[plot]').
     """
-    from acerl_np.problem.bundled import load_layout
-
     declare_outputs(arguments, [arguments.out])
     layout = load_layout(arguments.layout)
     if arguments.out is not None:

@@ -23,31 +23,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from acerl_np.commands.floor import format_layout
 from acerl_np.commands.shared import inputs
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.making import GENERATE, PERTURB
 from acerl_np.commands.shared.outputs import declare_outputs, make_folder
 from acerl_np.commands.shared.tables import COLUMN_OF, FIGURES, USAGE, Column, count, render
-from acerl_np.support.errors import (
-    Fault,
-    InputError,
-    RecordError,
-    RecordWarning,
-    count_rows,
-    list_causes,
-    list_names,
-    list_some,
-    make_printable,
-)
+from acerl_np.problem import records
+from acerl_np.problem.bundled import find_record, load_layout
+from acerl_np.problem.export import Export, format_mapping, parse_columns, read_mapping
+from acerl_np.problem.fields import show_moment
+from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.records import Assignments
+from acerl_np.problem.servable import RecordCheck, check_record, describe_charging
+from acerl_np.problem.source import DELIMITERS, normalise
+from acerl_np.support import errors
+from acerl_np.support.errors import InputError, RecordError
 from acerl_np.support.files import STDIN, show_path, write_atomically
 from acerl_np.support.report import DATA_FORMATS, render_csv, render_data, render_table
 
 if TYPE_CHECKING:
-    from acerl_np.problem.assignments import Assignments
-    from acerl_np.problem.export import Export
-    from acerl_np.problem.instance import Instance
-    from acerl_np.problem.records import Reading
-    from acerl_np.problem.servable import RecordCheck
     from acerl_np.simulation.replay import Replay
 
 
@@ -102,8 +98,6 @@ FAULTS = (
 
 def read_export(arguments: argparse.Namespace) -> Export:
     """Return how the records are written that the arguments name: by --mapping, and the options beside it."""
-    from acerl_np.problem.export import parse_columns, read_mapping
-
     export = read_mapping(arguments.mapping)
     names = vars(export).keys() - {"columns", "sites"}
     given = {x: getattr(arguments, x) for x in names if getattr(arguments, x) is not None}
@@ -122,37 +116,37 @@ def check(arguments: argparse.Namespace) -> None:
     records convert --skip-bad leaves such rows out of what other commands do. Tasks that no vehicle may
     carry or reach make a record unusable for other commands; the exit status is 0 all the same.
     """
-    from acerl_np.problem.servable import check_record
-
     export = replace(read_export(arguments), skip_bad=True)
-    found: list[tuple[Instance, tuple[Fault, ...]]] = []
-    ignored: list[RecordWarning] = []
+    found: list[tuple[Instance, tuple[errors.Fault, ...]]] = []
+    ignored: list[errors.RecordWarning] = []
     wrong: list[str] = []
     is_data, names = arguments.format in DATA_FORMATS, inputs.drop_breakdowns(arguments.tasks)
     for name in names or [""]:
         own = {**vars(arguments), "tasks": [name] if name else [], "mapping": export}
-        said: list[RecordWarning] = []
+        said: list[errors.RecordWarning] = []
         loaded: list[Instance] = []
         try:
             loaded = inputs.load_instances(argparse.Namespace(**own), servable=False, ignored=said)
         except RecordError as error:
-            said.append(RecordWarning(name, (), error.faults, error.n_rows))
+            said.append(errors.RecordWarning(name, (), error.faults, error.n_rows))
             wrong += [str(error)] * (not error.faults)
         ignored += [warning for warning in said if warning.columns]
         bad = [warning for warning in said if warning.faults]
         for warning in bad:
             n_tasks = sum(item.n_tasks for item in loaded)
-            shown = f"{warning.path}: {count_rows(warning.faults, warning.n_rows)} are bad"
+            shown = f"{warning.path}: {errors.count_rows(warning.faults, warning.n_rows)} are bad"
             shown += f", {n_tasks:,} are fine"
             wrong.append(shown + "; --skip-bad leaves bad ones out" * bool(n_tasks))
             if not (is_data and loaded):
-                causes = list_causes(warning.faults)
+                causes = errors.list_causes(warning.faults)
                 told = [shown, *(causes if len(causes) < len(warning.faults) else ())]
                 rows = [fault._asdict() for fault in warning.faults]
                 table = render(FAULTS, rows, "text" if is_data else arguments.format)
                 # A table for programs has no row of a file without a record.
                 stream = sys.stderr if is_data else sys.stdout
-                print("\n".join(map(make_printable, told)), f"\n{table}", sep="", file=stream)
+                print(
+                    "\n".join(map(errors.make_printable, told)), f"\n{table}", sep="", file=stream
+                )
         # Those of a file stand beside the first of its records.
         found += zip(loaded, [*(x.faults for x in bad), *[()] * len(loaded)], strict=False)
     with inputs.report_ignored():
@@ -179,18 +173,16 @@ def check(arguments: argparse.Namespace) -> None:
         header = [instance.name, "value", "which"]
         print(render_table(header, lines, arguments.format), end="")
     if len(wrong) > 1:
-        print("\n".join(map(make_printable, wrong)), file=sys.stderr)
+        print("\n".join(map(errors.make_printable, wrong)), file=sys.stderr)
         raise RecordError(f"{len(wrong)} of {len(names)} files cannot be read as they are")
     if wrong:
         raise RecordError(wrong[0])
 
 
 def list_check(
-    instance: Instance, faults: Sequence[Fault], found: RecordCheck
+    instance: Instance, faults: Sequence[errors.Fault], found: RecordCheck
 ) -> dict[str, object]:
     """Return a record's row of the table for programs; tasks' names are separated by blanks."""
-    from acerl_np.problem.fields import show_moment
-
     counts = {item.name: getattr(found, item.name) for item in LISTS}
     return {
         "record": instance.name,
@@ -221,9 +213,6 @@ def list_check(
 
 def note_check(instance: Instance, found: RecordCheck) -> dict[str, str]:
     """Return what a table for people says beside values: which tasks, above all."""
-    from acerl_np.problem.fields import show_moment
-    from acerl_np.problem.servable import describe_charging
-
     notes = {
         "fleet_time_s": count(len(instance.layout.vehicles), "vehicle"),
         "offered_load": f"{found.load.loaded:.2f} without approaches",
@@ -277,15 +266,13 @@ def convert(arguments: argparse.Namespace) -> None:
       acerl-np records convert export.csv --layout floor.json --split shift --skip-bad --out week1
       gunzip -c export.csv.gz | acerl-np records convert - --layout floor.json --out week1.csv
     """
-    from acerl_np.problem.bundled import find_record
-    from acerl_np.problem.export import format_mapping
-    from acerl_np.problem.records import LEFT_OUT, examine_record, guess_export, write_record
-
     path, layout = find_record(arguments.tasks, arguments.layout)
     floor = layout if arguments.accept_suggestions else None
-    export, lines = guess_export(path, read_export(arguments), floor)
+    export, lines = records.guess_export(path, read_export(arguments), floor)
     with inputs.report_ignored():
-        instances, reading = examine_record(path, layout, export, lines=lines, servable=False)
+        instances, reading = records.examine_record(
+            path, layout, export, lines=lines, servable=False
+        )
     files = {arguments.out: instances[0]}
     if export.split is not None:
         # A file's name has no brackets: not "<stdin>-2024-05-06-0600.csv".
@@ -294,13 +281,15 @@ def convert(arguments: argparse.Namespace) -> None:
             str(Path(arguments.out) / f"{item.name.removeprefix(unnamed)}.csv"): item
             for item in instances
         }
-    left_out = Path(f"{arguments.out.removesuffix('.csv')}{LEFT_OUT}") if reading.faults else None
+    left_out = (
+        Path(f"{arguments.out.removesuffix('.csv')}{records.LEFT_OUT}") if reading.faults else None
+    )
     folder = None if export.split is None else arguments.out
     declare_outputs(arguments, [arguments.write_mapping, *files, left_out], folder=folder)
     if folder is not None:
         make_folder(folder)
     for file, instance in files.items():
-        write_record(instance, file)
+        records.write_record(instance, file)
     found = describe_reading(instances, reading, export)
     if arguments.format in DATA_FORMATS:
         row = {
@@ -327,12 +316,9 @@ def convert(arguments: argparse.Namespace) -> None:
 
 
 def describe_reading(
-    instances: Sequence[Instance], reading: Reading, export: Export
+    instances: Sequence[Instance], reading: records.Reading, export: Export
 ) -> dict[str, str]:
     """Return what was understood of a record, and as what."""
-    from acerl_np.problem.fields import show_moment
-    from acerl_np.problem.source import DELIMITERS, normalise
-
     first, last = instances[0], instances[-1]
     table, columns = reading.table, reading.table.columns
     task, arrival, expiry = reading.first_row
@@ -349,7 +335,7 @@ def describe_reading(
         **form,
         "header": f"line {columns.line}",
         "columns used": ", ".join(named),
-        "columns ignored": list_names(columns.ignored) or "none",
+        "columns ignored": errors.list_names(columns.ignored) or "none",
         "arrivals": f"{reading.arrivals}; task {task}: {arrival} -> {arrival_read:g} s",
         "expiries": f"{reading.expiries}; task {task}: {expiry} -> {expiry_read:g} s{due}"
         if reading.expiries
@@ -369,10 +355,10 @@ def describe_reading(
         )
     if export.sites:
         pairs = [f"{name} -> {own}" for name, own in export.sites.items()]
-        found["sites read as"] = list_some(pairs, 20)
+        found["sites read as"] = errors.list_some(pairs, 20)
     if reading.faults:
-        found["left out"] = count_rows(reading.faults, reading.n_rows)
-    return {what: make_printable(text) for what, text in found.items()}
+        found["left out"] = errors.count_rows(reading.faults, reading.n_rows)
+    return {what: errors.make_printable(text) for what, text in found.items()}
 
 
 # Replay
@@ -427,8 +413,8 @@ def replay(arguments: argparse.Namespace) -> None:
         )
     declare_outputs(arguments, [arguments.schedule_csv])
     if given and arguments.audit is None:
-        records = inputs.load_instances(arguments, tasks=names) if names else []
-        pairs += inputs.read_past(arguments, paths, inputs.vary_breakdowns(records, "none"))
+        played_on = inputs.load_instances(arguments, tasks=names) if names else []
+        pairs += inputs.read_past(arguments, paths, inputs.vary_breakdowns(played_on, "none"))
     played = [replay_assignments(assignments) for assignments in pairs]
     if arguments.schedule_csv is not None:
         write_schedule(arguments.schedule_csv, played[0])
@@ -451,7 +437,6 @@ def replay(arguments: argparse.Namespace) -> None:
 def _read_log(arguments: argparse.Namespace) -> Assignments:
     """Return what the log of a dispatcher says, with the breakdowns that were."""
     from acerl_np.live.audit import read_audit
-    from acerl_np.problem.bundled import load_layout
 
     for option in (opt.BREAKDOWNS, opt.MAPPING):
         if getattr(arguments, option.key):
@@ -499,16 +484,12 @@ def import_records(arguments: argparse.Namespace) -> None:
       acerl-np records import bilge-ulusoy numbers.json --announced start --out announced
       acerl-np evaluate NVF yardstick/*/EX*.csv
     """
-    from acerl_np.commands.floor import format_layout
-    from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
-    from acerl_np.problem.records import format_record
-
     made = import_bilge_ulusoy(arguments.file, announced=arguments.announced == "start")
     contents: dict[Path, str] = {}
     for instance in made:
         folder = Path(arguments.out) / instance.layout.name
         contents[folder / "layout.json"] = format_layout(instance.layout)
-        contents[folder / f"{instance.name}.csv"] = format_record(instance)
+        contents[folder / f"{instance.name}.csv"] = records.format_record(instance)
     for folder in {path.parent: None for path in contents}:
         declare_outputs(arguments, [p for p in contents if p.parent == folder], folder=folder)
     for path, content in contents.items():

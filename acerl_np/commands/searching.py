@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> None:
     from acerl_np.support.workers import count_cores
 
     declare_outputs(arguments, [arguments.out])
-    every = [x for x, path in bundled_instances().items() if path.suffix == ".csv"]
+    every = [x for x, path in bundled_instances().items() if path.parent.name == "dmh"]
     instances = load_instances(arguments, tasks=None if names_records(arguments) else every)
     seed, goal = arguments.seed, read_goal(arguments)
     if arguments.exact:

@@ -8,7 +8,7 @@ import numpy as np
 
 from acerl_np.evaluation.trials import Playing, Trials
 from acerl_np.kernels.ground.state import join_outcomes
-from acerl_np.problem.assignments import Assignments
+from acerl_np.problem.records import Assignments
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.simulation.replay import Replay, replay_assignments
 

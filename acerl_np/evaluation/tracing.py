@@ -15,9 +15,9 @@ from acerl_np.policies.agent import AgentFunction, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
-from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.records import Assignments
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.simulation.replay import plan_replay

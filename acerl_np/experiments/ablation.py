@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from acerl_np.experiments.comparison import acerl_training
 from acerl_np.experiments.jobs import Training, load_suites
-from acerl_np.experiments.study import Finished, Study
+from acerl_np.experiments.study import Results, Study
 from acerl_np.experiments.study_tables import StudyTable, build_table, spread_table
 from acerl_np.problem.bundled import load_suite
 
@@ -33,7 +33,7 @@ def trainings(study: Study) -> list[Training]:
     return rows
 
 
-def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
+def tables(study: Study, results: Results) -> list[StudyTable]:
     """Return the tables of the full suite and of single instances, on training and test suite."""
     found = []
     for suite in ("dmh-train", "dmh-test"):

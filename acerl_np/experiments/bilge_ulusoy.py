@@ -13,11 +13,9 @@ guided vehicles", International Journal of Production Research 42(2) (2004) 267-
 
 from __future__ import annotations
 
-import csv
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +23,7 @@ import numpy as np
 
 from acerl_np.evaluation.hindsight import ORDER_CHAINS, find_hindsight
 from acerl_np.evaluation.trials import Playing, play_policy
+from acerl_np.experiments.published import read_table
 from acerl_np.experiments.study_tables import Shown, StudyTable, spread
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
@@ -104,10 +103,9 @@ class Run(NamedTuple):
 @cache
 def read_optima() -> dict[str, dict[str, float]]:
     """Return what is known of the forty instances, by name: a column's numbers, nan for none."""
-    text = files("acerl_np.experiments").joinpath(f"{NAME}-optima.csv").read_text(encoding="utf-8")
+    lines = read_table(f"{NAME}-optima.csv")
     return {
-        line.pop("instance"): {key: float(x or "nan") for key, x in line.items()}
-        for line in csv.DictReader(text.splitlines())
+        line.pop("instance"): {key: float(x or "nan") for key, x in line.items()} for line in lines
     }
 
 

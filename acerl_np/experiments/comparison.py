@@ -8,7 +8,7 @@ import numpy as np
 
 from acerl_np.experiments import study_tables
 from acerl_np.experiments.jobs import Training, load_suites
-from acerl_np.experiments.study import Finished, Study
+from acerl_np.experiments.study import Results, Study
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.generate import perturb
 from acerl_np.problem.instance import Instance
@@ -49,7 +49,7 @@ def draw_suite(magnitude: int, draw: int) -> tuple[Instance, ...]:
     return tuple(perturb(item, magnitude, seed=draw) for item in load_suite("dmh-train"))
 
 
-def tables(study: Study, results: dict[str, list[Finished]]) -> list[study_tables.StudyTable]:
+def tables(study: Study, results: Results) -> list[study_tables.StudyTable]:
     """Return the paper's two tables, and the spread over training seeds on both suites."""
     found = []
     for suite in SUITES:
@@ -64,7 +64,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[study_table
     return found
 
 
-def tabulate_times(results: dict[str, list[Finished]]) -> study_tables.StudyTable:
+def tabulate_times(results: Results) -> study_tables.StudyTable:
     """Return how long the trainings took, each on one thread beside the others."""
     lines: list[list[study_tables.Shown]] = []
     for label, runs in results.items():

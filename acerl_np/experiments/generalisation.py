@@ -11,7 +11,7 @@ from typing import Any
 
 from acerl_np.experiments import study_tables
 from acerl_np.experiments.jobs import RivalConfig, Suites, Training
-from acerl_np.experiments.study import Finished, Study
+from acerl_np.experiments.study import Results, Study
 from acerl_np.policies.index import NAMES
 from acerl_np.problem.bundled import load_layout, load_suite
 from acerl_np.problem.generate import generate_record, perturb
@@ -131,7 +131,7 @@ def trainings(study: Study) -> list[Training]:
     return rows
 
 
-def tables(study: Study, results: dict[str, list[Finished]]) -> list[study_tables.StudyTable]:
+def tables(study: Study, results: Results) -> list[study_tables.StudyTable]:
     """Return the tables: forms and features by suite, budgets, lookahead, left out, fresh."""
     found = []
     folds = [label for label in results if label.startswith("left out ")]
@@ -169,9 +169,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[study_table
     return found
 
 
-def _join(
-    study: Study, results: dict[str, list[Finished]], suite: str, label: str
-) -> list[study_tables.Measured]:
+def _join(study: Study, results: Results, suite: str, label: str) -> list[study_tables.Measured]:
     """Return the rows of several trainings as if they were one on all their records."""
     return study_tables.join_rows(
         row

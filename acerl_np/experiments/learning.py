@@ -7,7 +7,7 @@ from typing import Any
 
 from acerl_np.experiments.comparison import acerl_training
 from acerl_np.experiments.jobs import Training, load_suites
-from acerl_np.experiments.study import Finished, Study
+from acerl_np.experiments.study import Results, Study
 from acerl_np.experiments.study_tables import StudyTable, spread_table
 
 NAME = "learning"
@@ -85,7 +85,7 @@ def trainings(study: Study) -> list[Training]:
     return rows
 
 
-def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
+def tables(study: Study, results: Results) -> list[StudyTable]:
     """Return one table per suite, a line per value."""
     found = []
     for suite in SUITES:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from acerl_np.experiments import study_tables
 from acerl_np.experiments.jobs import Training
-from acerl_np.experiments.study import Finished, Study
+from acerl_np.experiments.study import Results, Study
 from acerl_np.problem.bundled import load_suite
 
 NAME = "leave-one-out"
@@ -25,7 +25,7 @@ def trainings(study: Study) -> list[Training]:
     return found
 
 
-def tables(study: Study, results: dict[str, list[Finished]]) -> list[study_tables.StudyTable]:
+def tables(study: Study, results: Results) -> list[study_tables.StudyTable]:
     """Return one table per fold, and all folds on the record that each has left out."""
     instances = load_suite("dmh-train")
     rules = study.rule_rows("dmh-train", instances)

@@ -42,7 +42,8 @@ class PublishedRow:
         return [self.cells[name] for name in instances]
 
 
-def _read(name: str) -> list[dict[str, str]]:
+def read_table(name: str) -> list[dict[str, str]]:
+    """Return the rows of a CSV file of this room."""
     text = files("acerl_np.experiments").joinpath(name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
 
@@ -51,7 +52,7 @@ def _read(name: str) -> list[dict[str, str]]:
 def published_rows() -> tuple[PublishedRow, ...]:
     """Return every row of every table of the paper, in its order."""
     cells: dict[tuple[str, str], dict[str, PublishedCell]] = {}
-    for item in _read("paper-cells.csv"):
+    for item in read_table("paper-cells.csv"):
         cells.setdefault((item["table"], item["policy"]), {})[item["instance"]] = PublishedCell(
             float(item["makespan"]),
             float(item["tardiness"]),
@@ -68,16 +69,14 @@ def published_rows() -> tuple[PublishedRow, ...]:
             float(item["C"]),
             float(item["P_percent"]) / 100.0,
         )
-        for item in _read("paper-rows.csv")
+        for item in read_table("paper-rows.csv")
     )
 
 
 def find_row(table: str, policy: str, suite: str = "") -> PublishedRow | None:
     """Return one row of the paper, None if it has no such row."""
-    for row in published_rows():
-        if (row.table, row.policy, row.suite) == (table, policy, suite):
-            return row
-    return None
+    rows = (row for row in table_rows(table) if (row.policy, row.suite) == (policy, suite))
+    return next(rows, None)
 
 
 def table_rows(table: str) -> tuple[PublishedRow, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from acerl_np.experiments.comparison import DRAWS, NOISED, draw_suite, trainings
 from acerl_np.experiments.published import find_row
-from acerl_np.experiments.study import Finished, Study
+from acerl_np.experiments.study import Results, Study
 from acerl_np.experiments.study_tables import Measured, StudyTable, build_table, spread
 from acerl_np.problem.bundled import load_suite
 from acerl_np.support.report import Cell
@@ -18,7 +18,7 @@ RULE_BLOCKS = 5
 """Of a rule's trials on each further draw, of which there are eight."""
 
 
-def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]:
+def tables(study: Study, results: Results) -> list[StudyTable]:
     """Return one table per magnitude from 10 to 30, the summary, and the further draws."""
     found = []
     summary: dict[str, list[Cell]] = {}
@@ -62,7 +62,7 @@ def tables(study: Study, results: dict[str, list[Finished]]) -> list[StudyTable]
     return found
 
 
-def _tabulate_draws(study: Study, results: dict[str, list[Finished]]) -> StudyTable:
+def _tabulate_draws(study: Study, results: Results) -> StudyTable:
     """Lay out mean and spread over the further draws of each magnitude."""
     lines: dict[str, list[Cell]] = {}
     data: list[dict[str, object]] = []

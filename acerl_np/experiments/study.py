@@ -84,6 +84,10 @@ class Finished:
         }
 
 
+Results = dict[str, list[Finished]]
+"""Finished trainings by the label of their row."""
+
+
 @dataclass
 class Study:
     """Runs trainings and keeps each finished one, so that an interrupted study goes on where it was.
@@ -157,7 +161,7 @@ class Study:
             if not what or name in OTHER_REWARDS
         ]
 
-    def run(self, trainings: Sequence[Training]) -> dict[str, list[Finished]]:
+    def run(self, trainings: Sequence[Training]) -> Results:
         """Train every row with every seed, or take what an earlier study has finished.
 
         Returns
@@ -175,7 +179,7 @@ class Study:
                 if self.report is not None:
                     label = f"{chosen[k].training.label} seed {run.seed}"
                     self.report(len(found), len(chosen), label, is_new)
-        results: dict[str, list[Finished]] = {training.label: [] for training in trainings}
+        results: Results = {training.label: [] for training in trainings}
         for job in jobs:
             results[job.training.label].append(found[job.key()])
         return results
@@ -200,9 +204,7 @@ class Study:
         write_arrays(path, arrays)
         return _load(path, job)
 
-    def rows(
-        self, results: dict[str, list[Finished]], suite: str, *, ahead: bool = False
-    ) -> list[Measured]:
+    def rows(self, results: Results, suite: str, *, ahead: bool = False) -> list[Measured]:
         """Return the measured rows of one suite, or those of the lookaheads on it."""
         found = []
         for label, runs in results.items():
@@ -235,7 +237,7 @@ class Study:
         by_label = {row.label: row for row in played}
         return [by_label[rule] for rule in rules]
 
-    def write_records(self, results: dict[str, list[Finished]], name: str) -> list[Path]:
+    def write_records(self, results: Results, name: str) -> list[Path]:
         """Write histories, training curves and the sampler's choices of all runs as CSV."""
         tables: dict[str, list[list[object]]] = {
             "history": [["policy", "seed", *HISTORY_COLUMNS]],

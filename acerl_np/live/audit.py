@@ -25,12 +25,12 @@ from acerl_np.live.feed import AHEAD, LATE, Feed
 from acerl_np.live.floor import DayBegan, Floor, Given, Item, Ordered, Recalled, Sent
 from acerl_np.live.orders import ASSIGNED
 from acerl_np.live.saving import read_event, read_time
-from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.instance import make_instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_NAME
 from acerl_np.problem.packing import UNUSABLE
 from acerl_np.problem.parts import Breakdown, Vehicle
+from acerl_np.problem.records import Assignments
 from acerl_np.support.errors import (
     EventError,
     LogWarning,

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from acerl_np.problem.export import Export, read_mapping
-from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy, name_instance
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.records import BREAKDOWNS_FILE, NO_BREAKDOWNS, examine_record, read_breakdowns
@@ -20,7 +19,7 @@ from acerl_np.support.errors import InputError, LayoutError, RecordError, sugges
 from acerl_np.support.files import STDIN, path_exists
 
 YARDSTICK = Path("bilge-ulusoy", "bilge-ulusoy.json")
-"""The published numbers of the instances EX11 to EX104, in the folder of the bundled ones."""
+"""The published numbers behind the instances EX11 to EX104, in the folder of the bundled ones."""
 
 
 def instances_folder() -> Path:
@@ -32,21 +31,9 @@ def instances_folder() -> Path:
 
 @cache
 def bundled_instances() -> dict[str, Path]:
-    """Return the files of the bundled instances by name: of each record, or the numbers of the yardstick."""
-    files = sorted(instances_folder().glob("*/*.csv"))
-    found = {path.stem: path for path in files if path.name != BREAKDOWNS_FILE}
-    numbers = instances_folder() / YARDSTICK
-    if numbers.is_file():
-        data = json.loads(numbers.read_text(encoding="utf-8"))
-        names = (name_instance(x, y) for x in data["job_sets"] for y in data["layouts"])
-        found |= dict.fromkeys(names, numbers)
-    return found
-
-
-@cache
-def _load_yardstick() -> dict[str, Instance]:
-    """Return the instances of Bilge and Ulusoy by name."""
-    return {item.name: item for item in import_bilge_ulusoy(instances_folder() / YARDSTICK)}
+    """Return the files of the bundled instances by name."""
+    files = {path.stem: path for path in instances_folder().glob("*/*.csv")}
+    return {name: files[name] for name in sorted(files) if files[name].name != BREAKDOWNS_FILE}
 
 
 @cache
@@ -189,12 +176,8 @@ def _load(
     if breakdowns is None:
         breakdowns = find_breakdowns(instance)
     source, floor = find_record(instance, layout)
-    if source == str(instances_folder() / YARDSTICK):
-        rows = _load_yardstick()[os.fspath(instance)].rows()
-        found = [Instance.from_rows(os.fspath(instance), floor, rows, servable=servable)]
-    else:
-        # Warnings are of the line that called load_instance or load_records.
-        found, _ = examine_record(source, floor, export, servable=servable, stacklevel=5)
+    # Warnings are of the line that called load_instance or load_records.
+    found, _ = examine_record(source, floor, export, servable=servable, stacklevel=5)
     if breakdowns is None:
         return found
     if breakdowns == NO_BREAKDOWNS:
@@ -221,9 +204,7 @@ def find_record(
             f"{name}: no such task record; expected a CSV file or a bundled instance "
             f"({next(iter(bundled))} ... {list(bundled)[-1]}){suggest_name(name, bundled)}"
         )
-    if layout is None and path == instances_folder() / YARDSTICK:
-        layout = _load_yardstick()[name].layout
-    elif layout is None and not own:
+    if layout is None and not own:
         layout = _load_bundled_layout(path.parent.name)
     elif layout is None:
         layout = path.parent / "layout.json"

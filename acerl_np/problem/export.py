@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.problem.fields import CLOCK_DAY, is_clock, make_date_format, parse_number
-from acerl_np.problem.json_tree import flag, is_name, names, plain, shorten, table, text
+from acerl_np.problem.json_tree import at, flag, is_name, names, part, plain, shorten, text
 from acerl_np.problem.limits import MAX_ALIASES, MAX_NAME, MAX_NUMBER
 from acerl_np.problem.task_rows import PAST, RECORD
 from acerl_np.support.errors import InputError, LayoutError, RecordError
@@ -144,6 +144,8 @@ FIELDS = {
 }
 """What can be looked at alone."""
 
+TEXT = at(text(None))
+
 
 @dataclass(frozen=True)
 class Export:
@@ -186,17 +188,17 @@ class Export:
         zone is none.
     """
 
-    columns: Mapping[str, str] = field(default_factory=dict)
-    encoding: str | None = None
-    date_format: str | None = None
-    sheet: str | None = None
-    split: str | None = None
-    skip_bad: bool = False
-    due: float | None = None
-    handling: float | None = None
-    decimal: str | None = None
-    timezone: str | None = None
-    sites: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict, metadata=at(names(text(), len(KNOWN))))
+    encoding: str | None = field(default=None, metadata=TEXT)
+    date_format: str | None = field(default=None, metadata=TEXT)
+    sheet: str | None = field(default=None, metadata=TEXT)
+    split: str | None = field(default=None, metadata=TEXT)
+    skip_bad: bool = field(default=False, metadata=at(flag()))
+    due: float | None = field(default=None, metadata=at(plain(FIELDS["due"])))
+    handling: float | None = field(default=None, metadata=at(plain(FIELDS["handling"])))
+    decimal: str | None = field(default=None, metadata=TEXT)
+    timezone: str | None = field(default=None, metadata=TEXT)
+    sites: Mapping[str, str] = field(default_factory=dict, metadata=at(names(text(), MAX_ALIASES)))
 
     def __post_init__(self) -> None:
         """Look at what can be looked at without a file."""
@@ -222,19 +224,7 @@ class Export:
 
 PLAIN = Export()
 
-FORM = table(
-    {
-        "columns": names(text(), len(KNOWN)),
-        "sites": names(text(), MAX_ALIASES),
-        **{
-            name: text(None)
-            for name in ("encoding", "date_format", "sheet", "split", "decimal", "timezone")
-        },
-        "skip_bad": flag(),
-        **{name: plain(FIELDS[name], default=None) for name in ("due", "handling")},
-    },
-    Export,
-)
+FORM = part(Export)
 """The file of a mapping."""
 
 

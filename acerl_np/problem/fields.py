@@ -26,6 +26,12 @@ EXAMPLE = "2024-05-06T07:08:09"
 
 T = TypeVar("T")
 
+Row = Mapping[str, Any]
+"""A line of a table: its fields by column."""
+
+Time = float | datetime
+"""Seconds, or a moment."""
+
 CLOCK_DAY = datetime(1, 1, 1)
 """The day of times of day: no record has real moments of the year 1."""
 
@@ -43,7 +49,7 @@ MAX_FORMAT = 100
 TRIAL = datetime(2024, 5, 16, 17, 38, tzinfo=UTC)
 
 
-def read_id(row: Mapping[str, Any], column: str, place: str) -> str:
+def read_id(row: Row, column: str, place: str) -> str:
     """Return the name in a field; `RecordError` if it is empty, too long or not printable."""
     value = row.get(column)
     text = value.strip() if isinstance(value, str) else ""
@@ -55,9 +61,7 @@ def read_id(row: Mapping[str, Any], column: str, place: str) -> str:
     return text if is_name(text) else refuse(f"{place}: {column}", value, "a name", RecordError)
 
 
-def read_known(
-    row: Mapping[str, Any], place: str, column: str, known: Mapping[str, T], of: str
-) -> T:
+def read_known(row: Row, place: str, column: str, known: Mapping[str, T], of: str) -> T:
     """Return what the name in a field stands for; `RecordError` if it is none of those `of` something."""
     name = read_id(row, column, place)
     if name not in known:
@@ -84,7 +88,7 @@ def parse_number(value: object) -> float:
 
 
 def read_number(
-    row: Mapping[str, Any],
+    row: Row,
     column: str,
     place: str,
     default: float | None = None,
@@ -228,7 +232,7 @@ class TimeColumn:
         self._relative = relative
         self._place = self._kind = ""
 
-    def read(self, row: Mapping[str, Any], place: str) -> float | datetime:
+    def read(self, row: Row, place: str) -> Time:
         """Return a field's seconds or moment; `RecordError` if it is of another kind than the first field."""
         raw = row.get(self.column)
         plain = self._relative and parse_number(raw) <= MAX_NUMBER
@@ -244,7 +248,7 @@ class TimeColumn:
             refuse(f"{place}: {self.column}", shown, expected, RecordError)
         return value
 
-    def _read_seconds(self, row: Mapping[str, Any], place: str) -> float:
+    def _read_seconds(self, row: Row, place: str) -> float:
         raw = row.get(self.column)
         if self._format is not None and self._format.text and isinstance(raw, str):
             alternative = f", or a time of the format {shorten(self._format.text)}"
@@ -261,7 +265,7 @@ class TimeColumn:
                 )
         return read_number(row, self.column, place, alternative=alternative)
 
-    def _describe_form(self, raw: object, value: float | datetime) -> str:
+    def _describe_form(self, raw: object, value: Time) -> str:
         if not isinstance(value, datetime):
             return "seconds"
         if parse_number(raw) > MAX_NUMBER:
@@ -300,7 +304,7 @@ CLOCK_KIND = "a time of day such as 07:30"
 STAMP_KINDS = ("a timestamp without an offset from UTC", "a timestamp with an offset from UTC")
 
 
-def find_kind(value: float | datetime) -> str:
+def find_kind(value: Time) -> str:
     """Return what kind of time this is, in words: only times of one kind can be compared."""
     if not isinstance(value, datetime):
         return "a number of seconds"
@@ -309,9 +313,7 @@ def find_kind(value: float | datetime) -> str:
     return STAMP_KINDS[value.utcoffset() is not None]
 
 
-def count_seconds(
-    value: float | datetime, epoch: datetime | None, column: str, place: str
-) -> float:
+def count_seconds(value: Time, epoch: datetime | None, column: str, place: str) -> float:
     """Return a time in seconds from `epoch`, the moment of time zero; seconds stay what they are.
 
     A `RecordError` refuses a moment that cannot be counted from there, or lies too far from it.

@@ -11,19 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from acerl_np.problem import task_rows
 from acerl_np.problem.fields import make_date_format
 from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout, show_site
 from acerl_np.problem.parts import Battery
 from acerl_np.problem.source import refuse_faults
-from acerl_np.problem.task_rows import (
-    CHAIN,
-    START,
-    count_before,
-    find_repeated,
-    find_roots,
-    read_tasks,
-)
 from acerl_np.support.errors import InputError, RecordError, describe
 
 COLUMNS = {
@@ -34,7 +27,7 @@ COLUMNS = {
     "handling_time": "handling_time",
     "demand": "demand",
     "priority": "priority",
-    **{name: name for name in CHAIN},
+    **{name: name for name in task_rows.CHAIN},
 }
 """Arrays of an instance, and the columns of its rows."""
 
@@ -93,7 +86,7 @@ class Instance:
     @cached_property
     def root(self) -> np.ndarray:
         """Row of the first task of each task's chain (ndarray(int64, (n_tasks,)))."""
-        return find_roots(self.after)
+        return task_rows.find_roots(self.after)
 
     @cached_property
     def is_plain(self) -> bool:
@@ -152,9 +145,9 @@ class Instance:
         """
         if places is None:
             places = [f"row {k + 1}" for k in range(len(rows))]
-        found = read_tasks(rows, places, layout, epoch, make_date_format(date_format))
+        found = task_rows.read_tasks(rows, places, layout, epoch, make_date_format(date_format))
         kept = [places[k] for k in found.kept]
-        repeated = find_repeated(found.columns["tasks"], kept)
+        repeated = task_rows.find_repeated(found.columns["tasks"], kept)
         refuse_faults([*found.faults, *repeated.values()], len(rows))
         instance, order = make_instance(name, layout, found.columns, found.epoch)
         if servable:
@@ -230,12 +223,12 @@ class Instance:
             if not row["priority"]:
                 del row["priority"]
             if self.is_plain:
-                for column in CHAIN:
+                for column in task_rows.CHAIN:
                     del row[column]
                 continue
             row["after"] = "" if after < 0 else self.tasks[after]
             if math.isinf(row["announced"]):
-                row["announced"] = START
+                row["announced"] = task_rows.START
             if math.isinf(row["expiry_time"]):
                 row["expiry_time"] = None
         return rows
@@ -265,14 +258,14 @@ def make_instance(
     """
     rows = {task: k for k, task in enumerate(columns["tasks"])} | {"": -1}
     after = np.array([rows[task] for task in columns["after"]], np.int32)
-    roots = find_roots(after)
+    roots = task_rows.find_roots(after)
     if (roots < 0).any():  # by a task of another that stood there twice, and was left out
         task = columns["tasks"][int(roots.argmin())]
         raise RecordError(
             f"task '{task}': after: follows itself; expected a chain with a first task"
         )
     arrival = np.array(columns["arrival"])
-    order = np.lexsort((count_before(after), roots, arrival[roots]))
+    order = np.lexsort((task_rows.count_before(after), roots, arrival[roots]))
     columns = {**columns, "arrival": np.maximum(arrival, arrival[roots])}
     place = np.append(np.argsort(order), -1)
     arrays = {}
@@ -289,7 +282,7 @@ def find_earliest(instance: Instance, seconds: np.ndarray) -> np.ndarray:
     """Return when each task is ready at the earliest, s, float64 (n_tasks,), if trips take so long."""
     ready, after = instance.arrival.copy(), instance.after
     ends = seconds + instance.processing
-    for k in np.argsort(count_before(after), kind="stable").tolist():
+    for k in np.argsort(task_rows.count_before(after), kind="stable").tolist():
         if after[k] >= 0:
             ready[k] = max(ready[k], ready[after[k]] + ends[after[k]])
     return ready

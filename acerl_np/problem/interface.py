@@ -27,14 +27,8 @@ MAX_SCALE = 1e18
 MIN_DIVISOR = 1e-10
 """Feature constants within these leave every feature of every layout a finite float32."""
 
-RANGES = (
-    (state.SCALING_DISTANCE_MID, state.SCALING_DISTANCE_HALF),
-    (state.SCALING_WAITING_MID, state.SCALING_WAITING_HALF),
-    (state.SCALING_EXPIRY_MID, state.SCALING_EXPIRY_HALF),
-    (state.SCALING_DEMAND_MID, state.SCALING_DEMAND_HALF),
-    (state.SCALING_TOTAL_MID, state.SCALING_TOTAL_HALF),
-)
-"""Feature constants that are a range: its mid, and its half width."""
+RANGES = [(k, k + 1) for k in range(0, 2 * len(SCALING_PAIRS), 2)]
+"""Where the kernels have the mid and the half width of each range."""
 
 DIVISORS = [*(half for _, half in RANGES), state.SCALING_SPEED, state.SCALING_CAPACITY]
 """Which of the feature constants are divisors."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import math
@@ -10,24 +11,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from acerl_np.problem.limits import MAX_NAME, MAX_NUMBER
-from acerl_np.support.errors import (
-    MAX_SHOWN,
-    InputError,
-    LayoutError,
-    describe,
-    make_printable,
-    suggest_name,
-)
+from acerl_np.support import errors
+from acerl_np.support.errors import InputError, LayoutError
 from acerl_np.support.fields import UNUSABLE, Field
 from acerl_np.support.numbers import is_real
 
 
-def shorten(value: object, most: int = MAX_SHOWN) -> str:
+def shorten(value: object, most: int = errors.MAX_SHOWN) -> str:
     """Return a value as it stood in its file, printable and cut to fit an error's line."""
     try:
-        text = make_printable(json.dumps(value, ensure_ascii=False))
+        text = errors.make_printable(json.dumps(value, ensure_ascii=False))
     except (TypeError, ValueError, RecursionError):
-        text = describe(value) if isinstance(value, int | float) else type(value).__name__
+        text = errors.describe(value) if isinstance(value, int | float) else type(value).__name__
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
@@ -172,7 +167,7 @@ def ids() -> Key:
     return leaf(fits, "a list of site ids", tuple, write=list)
 
 
-def items(of: Key, least: int, most: int, default: Any = ...) -> Key:
+def items(of: Key, least: int, most: int, default: Any = ..., *, brief: bool = False) -> Key:
     """Return the key of a list of `least` to `most` values."""
 
     def read(value: Any, where: str) -> tuple[Any, ...]:
@@ -181,7 +176,7 @@ def items(of: Key, least: int, most: int, default: Any = ...) -> Key:
             raise LayoutError(f"{where}: read {found}; expected a list of {least} to {most}")
         return tuple(of.read(item, f"{where}[{k}]") for k, item in enumerate(value))
 
-    return Key(read, lambda value: [of.write(item) for item in value], default)
+    return Key(read, lambda value: [of.write(item) for item in value], default, brief)
 
 
 def names(of: Key, most: int) -> Key:
@@ -215,7 +210,7 @@ def table(fields: Mapping[str, Key], make: Callable[..., Any], default: Any = ..
         at = f"{where}." if where else ""
         for key in value:
             if key not in fields:
-                known = ", ".join(sorted(fields)) + suggest_name(str(key), fields)
+                known = ", ".join(sorted(fields)) + errors.suggest_name(str(key), fields)
                 raise LayoutError(f"{at}{shorten(key)}: unknown key; expected one of {known}")
         for key in sorted(fields):
             if fields[key].default is ... and key not in value:
@@ -235,3 +230,22 @@ def table(fields: Mapping[str, Key], make: Callable[..., Any], default: Any = ..
         }
 
     return Key(read, write, default, brief=True)
+
+
+def at(key: Key) -> dict[str, Key]:
+    """Return the metadata of a dataclass's field that a file holds at a key of the field's name."""
+    return {"key": key}
+
+
+def list_keys(kind: type) -> dict[str, Key]:
+    """Return the keys of a dataclass whose fields have them, with the fields' defaults."""
+    keys = {own.name: (own.metadata["key"], own.default) for own in dataclasses.fields(kind)}
+    return {
+        name: key if default is dataclasses.MISSING else key._replace(default=default)
+        for name, (key, default) in keys.items()
+    }
+
+
+def part(kind: type) -> Key:
+    """Return the key of an object that holds the fields of a dataclass."""
+    return table(list_keys(kind), kind)

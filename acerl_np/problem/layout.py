@@ -15,23 +15,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from acerl_np.problem import parts
 from acerl_np.problem.json_tree import hash_json, parse_json
 from acerl_np.problem.limits import MAX_NAME, MAX_VEHICLES
-from acerl_np.problem.parts import (
-    LAYOUT,
-    VEHICLE,
-    Battery,
-    Breakdown,
-    Charger,
-    Edge,
-    Machine,
-    Parking,
-    ParkingPlace,
-    RandomBreakdowns,
-    Site,
-    Vehicle,
-    check_model,
-)
 from acerl_np.problem.routes import TOLERANCE, Routes, find_routes
 from acerl_np.support.errors import LayoutError, describe, list_some, make_printable
 from acerl_np.support.fields import Field
@@ -89,17 +75,17 @@ class Layout:
     """
 
     name: str
-    sites: tuple[Site, ...]
-    edges: tuple[Edge, ...]
-    vehicles: tuple[Vehicle, ...]
+    sites: tuple[parts.Site, ...]
+    edges: tuple[parts.Edge, ...]
+    vehicles: tuple[parts.Vehicle, ...]
     task_slots: int = 30
     truncate_distances: bool = False
     named_routes: tuple[tuple[str, ...], ...] = ()
     quickest_routes: bool = False
-    battery: Battery | None = None
-    chargers: tuple[Charger, ...] = ()
-    parking: Parking | None = None
-    machines: tuple[Machine, ...] = ()
+    battery: parts.Battery | None = None
+    chargers: tuple[parts.Charger, ...] = ()
+    parking: parts.Parking | None = None
+    machines: tuple[parts.Machine, ...] = ()
     scaling: Mapping[str, Any] | None = field(default=None, hash=False)
     stations: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -113,7 +99,7 @@ class Layout:
             self._check_site(edge.b, f"edges[{k}].b")
             if edge.a == edge.b:
                 raise LayoutError(f"edges[{k}]: goes from '{edge.a}' to itself; expected two sites")
-        lists: dict[str, tuple[Charger | ParkingPlace | Machine, ...]] = {
+        lists: dict[str, tuple[parts.Charger | parts.ParkingPlace | parts.Machine, ...]] = {
             "chargers": self.chargers,
             "parking.places": self.parking.places if self.parking else (),
             "machines": self.machines,
@@ -132,7 +118,7 @@ class Layout:
         _check_unique("vehicles", [vehicle.id for vehicle in self.vehicles])
         for k, vehicle in enumerate(self.vehicles):
             self._check_site(vehicle.start, f"vehicles[{k}].start")
-            check_model(vehicle.random_breakdowns, f"vehicles[{k}].random_breakdowns")
+            parts.check_model(vehicle.random_breakdowns, f"vehicles[{k}].random_breakdowns")
         self._check_chargers()
 
     def _check_chargers(self) -> None:
@@ -169,7 +155,7 @@ class Layout:
                 )
 
     @cached_property
-    def batteries(self) -> tuple[Battery | None, ...]:
+    def batteries(self) -> tuple[parts.Battery | None, ...]:
         """The battery of each vehicle, None where it has none."""
         return tuple(vehicle.battery or self.battery for vehicle in self.vehicles)
 
@@ -348,9 +334,9 @@ class Layout:
         are stations and aliases, which only say how records may name the sites.
         """
         data = self.to_dict()
-        floor = ("sites", "edges", "routes", "truncate_distances", "quickest_routes")
-        parts = (*floor, "chargers", "parking", "machines")
-        return hash_json({key: data[key] for key in parts if key in data})
+        floor = ["sites", "edges", "routes", "truncate_distances", "quickest_routes"]
+        floor += ["chargers", "parking", "machines"]
+        return hash_json({key: data[key] for key in floor if key in data})
 
     @cached_property
     def fleet_hash(self) -> str:
@@ -379,7 +365,7 @@ class Layout:
         most = CHANGES.read("max_changes", max_changes, LayoutError)
         return self._with(commitment=commitment, max_changes=most)
 
-    def with_breakdowns(self, breakdowns: Mapping[str, Sequence[Breakdown]]) -> Layout:
+    def with_breakdowns(self, breakdowns: Mapping[str, Sequence[parts.Breakdown]]) -> Layout:
         """Return this floor and fleet with other breakdowns; the routes are shared, not found anew.
 
         Parameters
@@ -398,7 +384,7 @@ class Layout:
             )
         )
 
-    def with_random_breakdowns(self, model: RandomBreakdowns | None) -> Layout:
+    def with_random_breakdowns(self, model: parts.RandomBreakdowns | None) -> Layout:
         """Return this floor and fleet with all vehicles breaking down at random as `model` says.
 
         Parameters
@@ -415,12 +401,12 @@ class Layout:
         LayoutError
             If it is neither.
         """
-        check_model(model, "random_breakdowns")
+        parts.check_model(model, "random_breakdowns")
         return self._with(
             vehicles=tuple(replace(vehicle, random_breakdowns=model) for vehicle in self.vehicles)
         )
 
-    def with_fleet(self, vehicles: Iterable[Vehicle]) -> Layout:
+    def with_fleet(self, vehicles: Iterable[parts.Vehicle]) -> Layout:
         """Return this floor with another fleet; the routes are shared where they stay the same.
 
         Parameters
@@ -441,7 +427,7 @@ class Layout:
             raise LayoutError(f"vehicles: read {len(fleet):,}; expected 1 to {MAX_VEHICLES:,}")
         for k, vehicle in enumerate(fleet):
             for key in ("id", "speed", "capacity"):
-                VEHICLE[key].read(getattr(vehicle, key), f"vehicles[{k}].{key}")
+                parts.VEHICLE[key].read(getattr(vehicle, key), f"vehicles[{k}].{key}")
         if self.quickest_routes:
             return replace(self, vehicles=fleet)
         layout = self._with(vehicles=fleet)
@@ -502,7 +488,7 @@ class Layout:
         LayoutError
             If a key is unknown or missing, or a value is of the wrong kind or out of range.
         """
-        found = LAYOUT.read(data, "")
+        found = parts.LAYOUT.read(data, "")
         points, edges = {site.id: site for site in found["sites"]}, []
         for k, edge in enumerate(found["edges"]):
             if edge.one_way and edge.max_reverse_speed is not None:
@@ -521,10 +507,12 @@ class Layout:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the layout as `from_dict` reads it, every field given that has content."""
-        return dict(LAYOUT.write({**vars(self), "format": 1, "routes": self.named_routes}))
+        return dict(parts.LAYOUT.write({**vars(self), "format": 1, "routes": self.named_routes}))
 
 
-def hash_fleet(vehicles: Iterable[Vehicle], batteries: Iterable[Battery | None] = ()) -> str:
+def hash_fleet(
+    vehicles: Iterable[parts.Vehicle], batteries: Iterable[parts.Battery | None] = ()
+) -> str:
     """Return the SHA-256 of vehicles in this order: ids, starts, speeds, capacities, batteries if any."""
     # Whole numbers and minus zero count as the numbers that a file gives.
     fleet = [[v.id, v.start, float(v.speed), float(v.capacity) + 0.0] for v in vehicles]

@@ -1,11 +1,12 @@
-"""What a layout is made of: sites, edges, vehicles and their breakdowns; and the form of each in a file."""
+"""What a layout is made of: sites, edges, vehicles, breakdowns; of each field its form in a file, too."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from acerl_np.problem import json_tree, limits
+from acerl_np.problem.json_tree import at, number, text, whole
 from acerl_np.support.errors import LayoutError, describe
 
 SCALING_PAIRS = ("distance", "waiting", "expiry", "demand", "total_distance")
@@ -17,10 +18,10 @@ SCALING_DIVISORS = ("speed", "capacity")
 class Site:
     """A point of the floor; x and y in metres, `kind` free text such as "workstation"."""
 
-    id: str
-    x: float
-    y: float
-    kind: str = ""
+    id: str = field(metadata=at(text()))
+    x: float = field(metadata=at(number(-limits.MAX_NUMBER)))
+    y: float = field(metadata=at(number(-limits.MAX_NUMBER)))
+    kind: str = field(default="", metadata=at(text("")))
 
 
 @dataclass(frozen=True)
@@ -31,26 +32,22 @@ class Edge:
     the same.
     """
 
-    a: str
-    b: str
-    length: float
-    one_way: bool = False
-    max_speed: float = math.inf
-    max_reverse_speed: float | None = None
+    a: str = field(metadata=at(text()))
+    b: str = field(metadata=at(text()))
+    length: float = field(metadata=at(number(0.0, 4 * limits.MAX_NUMBER, None)))
+    one_way: bool = field(default=False, metadata=at(json_tree.flag()))
+    max_speed: float = field(default=math.inf, metadata=at(number(limits.MIN_SPEED, brief=True)))
+    max_reverse_speed: float | None = field(
+        default=None, metadata=at(number(limits.MIN_SPEED, brief=True))
+    )
 
 
 @dataclass(frozen=True)
 class Breakdown:
     """A vehicle breaks down `time` seconds into the episode; its repair lasts `repair_time` seconds."""
 
-    time: float
-    repair_time: float
-
-
-MEAN_TIMES = {
-    "mean_time_between_failures": json_tree.number(1.0),
-    "mean_time_to_repair": json_tree.number(0.0),
-}
+    time: float = field(metadata=at(number(0.0)))
+    repair_time: float = field(metadata=at(number(0.0)))
 
 
 @dataclass(frozen=True)
@@ -66,12 +63,17 @@ class RandomBreakdowns:
         If a mean time is out of range.
     """
 
-    mean_time_between_failures: float
-    mean_time_to_repair: float
+    mean_time_between_failures: float = field(metadata=at(number(1.0)))
+    mean_time_to_repair: float = field(metadata=at(number(0.0)))
 
     def __post_init__(self) -> None:
-        for key, field in MEAN_TIMES.items():
-            object.__setattr__(self, key, field.read(getattr(self, key), key))
+        for name, key in json_tree.list_keys(RandomBreakdowns).items():
+            object.__setattr__(self, name, key.read(getattr(self, name), name))
+
+
+THRESHOLDS = ("critical", "resume", "good", "full")
+LEVEL = at(whole(0, limits.MAX_LEVEL))
+RATE = at(whole(0, limits.MAX_RATE))
 
 
 @dataclass(frozen=True)
@@ -97,17 +99,17 @@ class Battery:
         If the thresholds are out of order.
     """
 
-    capacity: int
-    start: int
-    idle: int
-    empty: int
-    loaded: int
-    charge: int
-    critical: int
-    resume: int
-    good: int
-    full: int
-    tow: int = 1800
+    capacity: int = field(metadata=at(whole(1, limits.MAX_LEVEL)))
+    start: int = field(metadata=at(whole(0, limits.MAX_LEVEL, None)))
+    idle: int = field(metadata=RATE)
+    empty: int = field(metadata=RATE)
+    loaded: int = field(metadata=RATE)
+    charge: int = field(metadata=at(whole(1, limits.MAX_RATE)))
+    critical: int = field(metadata=LEVEL)
+    resume: int = field(metadata=LEVEL)
+    good: int = field(metadata=LEVEL)
+    full: int = field(metadata=LEVEL)
+    tow: int = field(default=1800, metadata=at(whole(0, limits.MAX_TOW)))
 
     def __post_init__(self) -> None:
         levels = {key: getattr(self, key) for key in (*THRESHOLDS, "capacity")}
@@ -120,23 +122,28 @@ class Battery:
             )
 
 
-THRESHOLDS = ("critical", "resume", "good", "full")
+def make_battery(start: int | None, **values: int) -> Battery:
+    """Return a battery that is charged at the start unless told otherwise."""
+    return Battery(start=values["capacity"] if start is None else start, **values)
+
+
+BATTERY = json_tree.list_keys(Battery)
 
 
 @dataclass(frozen=True)
 class Charger:
     """A site where `slots` vehicles may charge at once."""
 
-    site: str
-    slots: int = 1
+    site: str = field(metadata=at(text()))
+    slots: int = field(default=1, metadata=at(whole(1, limits.MAX_VEHICLES)))
 
 
 @dataclass(frozen=True)
 class ParkingPlace:
     """A site where `places` vehicles may park."""
 
-    site: str
-    places: int = 1
+    site: str = field(metadata=at(text()))
+    places: int = field(default=1, metadata=at(whole(1, limits.MAX_VEHICLES)))
 
 
 @dataclass(frozen=True)
@@ -151,8 +158,8 @@ class Parking:
 class Machine:
     """A site where `servers` delivered tasks may be processed at once, in the order of their deliveries."""
 
-    site: str
-    servers: int = 1
+    site: str = field(metadata=at(text()))
+    servers: int = field(default=1, metadata=at(whole(1, limits.MAX_SERVERS)))
 
 
 @dataclass(frozen=True)
@@ -163,13 +170,23 @@ class Vehicle:
     `battery` of its own it has the layout's, if that has one.
     """
 
-    id: str
-    start: str
-    speed: float = 1.0
-    capacity: float = 0.0
-    breakdowns: tuple[Breakdown, ...] = ()
-    random_breakdowns: RandomBreakdowns | None = None
-    battery: Battery | None = None
+    id: str = field(metadata=at(text()))
+    start: str = field(metadata=at(text()))
+    speed: float = field(default=1.0, metadata=at(number(limits.MIN_SPEED)))
+    capacity: float = field(default=0.0, metadata=at(number(0.0)))
+    breakdowns: tuple[Breakdown, ...] = field(
+        default=(),
+        metadata=at(json_tree.items(json_tree.part(Breakdown), 0, limits.MAX_BREAKDOWNS)),
+    )
+    random_breakdowns: RandomBreakdowns | None = field(
+        default=None, metadata=at(json_tree.part(RandomBreakdowns))
+    )
+    battery: Battery | None = field(
+        default=None, metadata=at(json_tree.table(BATTERY, make_battery))
+    )
+
+
+VEHICLE = json_tree.list_keys(Vehicle)
 
 
 def check_model(model: object, where: str) -> None:
@@ -180,81 +197,32 @@ def check_model(model: object, where: str) -> None:
 
 # The file: each table of fields reads and writes a part. Keys are written in this order.
 
-SITE = {
-    "id": json_tree.text(),
-    "x": json_tree.number(-limits.MAX_NUMBER),
-    "y": json_tree.number(-limits.MAX_NUMBER),
-    "kind": json_tree.text(""),
-}
-EDGE = {
-    "a": json_tree.text(),
-    "b": json_tree.text(),
-    "length": json_tree.number(0.0, 4 * limits.MAX_NUMBER, None),
-    "one_way": json_tree.flag(),
-    "max_speed": json_tree.number(limits.MIN_SPEED, default=math.inf, brief=True),
-    "max_reverse_speed": json_tree.number(limits.MIN_SPEED, default=None, brief=True),
-}
-BREAKDOWN = {"time": json_tree.number(0.0), "repair_time": json_tree.number(0.0)}
-
-
-def make_battery(start: int | None, **values: int) -> Battery:
-    """Return a battery that is charged at the start unless told otherwise."""
-    return Battery(start=values["capacity"] if start is None else start, **values)
-
-
-LEVEL = json_tree.whole(0, limits.MAX_LEVEL)
-BATTERY = {
-    "capacity": json_tree.whole(1, limits.MAX_LEVEL),
-    "start": json_tree.whole(0, limits.MAX_LEVEL, None),
-    **dict.fromkeys(("idle", "empty", "loaded"), json_tree.whole(0, limits.MAX_RATE)),
-    "charge": json_tree.whole(1, limits.MAX_RATE),
-    **dict.fromkeys(THRESHOLDS, LEVEL),
-    "tow": json_tree.whole(0, limits.MAX_TOW, 1800),
-}
-CHARGER = {"site": json_tree.text(), "slots": json_tree.whole(1, limits.MAX_VEHICLES, 1)}
-PLACE = {"site": json_tree.text(), "places": json_tree.whole(1, limits.MAX_VEHICLES, 1)}
 PARKING = {
-    "after": json_tree.whole(0, limits.MAX_TOW, 60),
-    "places": json_tree.items(json_tree.table(PLACE, ParkingPlace), 1, limits.MAX_SITES),
-}
-MACHINE = {"site": json_tree.text(), "servers": json_tree.whole(1, limits.MAX_SERVERS, 1)}
-VEHICLE = {
-    "id": json_tree.text(),
-    "start": json_tree.text(),
-    "speed": json_tree.number(limits.MIN_SPEED, default=1.0),
-    "capacity": json_tree.number(0.0, default=0.0),
-    "breakdowns": json_tree.items(
-        json_tree.table(BREAKDOWN, Breakdown), 0, limits.MAX_BREAKDOWNS, ()
-    ),
-    "random_breakdowns": json_tree.table(MEAN_TIMES, RandomBreakdowns, None),
-    "battery": json_tree.table(BATTERY, make_battery, None),
+    "after": whole(0, limits.MAX_TOW, 60),
+    "places": json_tree.items(json_tree.part(ParkingPlace), 1, limits.MAX_SITES),
 }
 SCALING = {
     **{key: json_tree.pair() for key in SCALING_PAIRS},
-    **{key: json_tree.number(1e-9) for key in SCALING_DIVISORS},
+    **{key: number(1e-9) for key in SCALING_DIVISORS},
 }
 LAYOUT: json_tree.Key = json_tree.table(
     {
         "format": json_tree.one(),
-        "name": json_tree.text(None),
-        "task_slots": json_tree.whole(1, limits.MAX_TASK_SLOTS, 30),
+        "name": text(None),
+        "task_slots": whole(1, limits.MAX_TASK_SLOTS, 30),
         "truncate_distances": json_tree.flag(),
-        "sites": json_tree.items(json_tree.table(SITE, Site), 1, limits.MAX_SITES),
-        "edges": json_tree.items(json_tree.table(EDGE, Edge), 0, limits.MAX_EDGES),
+        "sites": json_tree.items(json_tree.part(Site), 1, limits.MAX_SITES),
+        "edges": json_tree.items(json_tree.part(Edge), 0, limits.MAX_EDGES),
         "routes": json_tree.items(json_tree.ids(), 0, limits.MAX_SITES**2, ()),
-        "vehicles": json_tree.items(json_tree.table(VEHICLE, Vehicle), 1, limits.MAX_VEHICLES),
+        "vehicles": json_tree.items(json_tree.part(Vehicle), 1, limits.MAX_VEHICLES),
         "quickest_routes": json_tree.flag(brief=True),
         "battery": json_tree.table(BATTERY, make_battery, None),
-        "chargers": json_tree.items(
-            json_tree.table(CHARGER, Charger), 1, limits.MAX_SITES, ()
-        )._replace(brief=True),
+        "chargers": json_tree.items(json_tree.part(Charger), 1, limits.MAX_SITES, (), brief=True),
         "parking": json_tree.table(PARKING, Parking, None),
-        "machines": json_tree.items(
-            json_tree.table(MACHINE, Machine), 0, limits.MAX_SITES, ()
-        )._replace(brief=True),
+        "machines": json_tree.items(json_tree.part(Machine), 0, limits.MAX_SITES, (), brief=True),
         "scaling": json_tree.table(SCALING, dict, None),
         "stations": json_tree.names(json_tree.ids(), limits.MAX_SITES),
-        "aliases": json_tree.names(json_tree.text(), limits.MAX_ALIASES),
+        "aliases": json_tree.names(text(), limits.MAX_ALIASES),
     },
     dict,
 )

@@ -1,33 +1,24 @@
-"""Files of task records and of breakdowns, read and written."""
+"""Files of task records, of breakdowns and of past assignments, read and written."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.problem import fields, task_rows
+from acerl_np.problem import fields, source, task_rows
 from acerl_np.problem.export import PLAIN, Export, Part, find_parting, part_rows
 from acerl_np.problem.guesses import guess_columns, guess_format
 from acerl_np.problem.instance import Instance, make_instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_BREAKDOWNS
 from acerl_np.problem.parts import Breakdown
-from acerl_np.problem.source import (
-    SAMPLE,
-    Lines,
-    Source,
-    Table,
-    find_line,
-    name_file,
-    normalise,
-    refuse_faults,
-)
+from acerl_np.problem.source import Lines, Source, Table
 from acerl_np.support.errors import Fault, InputError, RecordError, RecordWarning, make_printable
 from acerl_np.support.files import show_path, write_atomically
 from acerl_np.support.report import render_table
@@ -98,7 +89,7 @@ def examine_record(
 
     def collect(table: Table) -> tuple[list[Instance], Reading]:
         if not table.rows:
-            refuse_faults(table.faults, len(table.faults))
+            source.refuse_faults(table.faults, len(table.faults))
             raise RecordError("no tasks below the header; expected one line per task")
         form = fields.make_date_format(export.date_format, export.timezone)
         n_rows = len(table.rows) + len(table.faults)
@@ -125,9 +116,9 @@ def examine_record(
             places = [table.places[kept[k]] for k in own]
             again = task_rows.find_repeated([columns["tasks"][k] for k in own], places)
             repeated.update({own[k]: fault for k, fault in again.items()})
-        faults = sorted([*table.faults, *faults, *repeated.values()], key=find_line)
+        faults = sorted([*table.faults, *faults, *repeated.values()], key=source.find_line)
         if not (export.skip_bad and kept):
-            refuse_faults(faults, n_rows, ADVICE)
+            source.refuse_faults(faults, n_rows, ADVICE)
         for part in parts:
             own = [k for k in np.flatnonzero(part.rows).tolist() if k not in repeated]
             tasks: dict[str, Any] = {x: [column[k] for k in own] for x, column in columns.items()}
@@ -175,9 +166,9 @@ def guess_export(
     It tells its encoding, sheet, dates, and the columns that are not named yet. With a layout names of sites
     are taken for those that are probably meant.
     """
-    columns, source = dict(export.columns), _make_source(export)
-    lines = source.open(path, export)
-    named = {normalise(field) for field in lines.header}
+    columns, record = dict(export.columns), _make_source(export)
+    lines = record.open(path, export)
+    named = {source.normalise(field) for field in lines.header}
     for name, column in guess_columns(lines.header, lines.sample).items():
         if name not in named:
             columns.setdefault(name, column)
@@ -186,13 +177,13 @@ def guess_export(
         export = replace(export, encoding=lines.form)
     elif not lines.delimiter:
         export = replace(export, sheet=lines.form)
-    with name_file(path):
-        rows = source.parse(lines, export).rows
+    with source.name_file(path):
+        rows = record.parse(lines, export).rows
     if layout is not None:
         export = replace(export, sites=task_rows.suggest_sites(rows, layout, export.sites))
     if export.date_format is None:
         for name in ("arrival_time", "expiry_time"):
-            texts = [row.get(name) for row in rows[:: len(rows) // SAMPLE + 1]]
+            texts = [row.get(name) for row in rows[:: len(rows) // source.SAMPLE + 1]]
             found = guess_format(
                 [
                     x
@@ -222,7 +213,7 @@ def read_breakdowns(
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
 
     def collect(table: Table) -> Layout:
-        refuse_faults(table.faults, len(table.rows) + len(table.faults))
+        source.refuse_faults(table.faults, len(table.rows) + len(table.faults))
         for row, place in zip(table.rows, table.places, strict=True):
             own = fields.read_known(row, place, "vehicle", listed, f"layout '{layout.name}'")
             time = fields.count_seconds(times.read(row, place), epoch, "time", place)
@@ -298,3 +289,78 @@ def _plain(value: str | float | None) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     return str(int(value)) if value == int(value) else repr(value)
+
+
+# Past assignments, as a control system recorded them: which vehicle served which task from when
+
+
+@dataclass(frozen=True, eq=False)
+class Assignments:
+    """Which vehicle served which task from when, as recorded.
+
+    `order` are the tasks by their recorded starts, equal starts in the order of the file; `vehicle` is the
+    position of the one that served each task; `finish`, s, is nan where it was not recorded. `present`,
+    ndarray(float64, (n_vehicles, 2)), s, is from when to when each vehicle was in the fleet; None: all the
+    while.
+    """
+
+    instance: Instance
+    order: np.ndarray
+    vehicle: np.ndarray
+    start: np.ndarray
+    finish: np.ndarray
+    present: np.ndarray | None = None
+
+
+def read_assignments(
+    path: str | os.PathLike[str], instance: Instance, export: Export = PLAIN
+) -> Assignments:
+    """Read past assignments of a record's tasks; "-" is the standard input.
+
+    The CSV's header is `task,vehicle,start`, optionally `finish`; times are seconds or moments of any form,
+    also of the export's format. A `RecordError` names line and field of what is unknown or stands twice, of a
+    vehicle that may not carry its task, or where a task is left out.
+    """
+    form = fields.make_date_format(export.date_format, export.timezone)
+    columns = {name: fields.TimeColumn(name, form) for name in ("start", "finish")}
+    return task_rows.PAST.read(path, lambda table: _collect(table, instance, columns), export)
+
+
+def _collect(
+    table: Table, instance: Instance, columns: dict[str, fields.TimeColumn]
+) -> Assignments:
+    source.refuse_faults(table.faults, len(table.rows) + len(table.faults))
+    layout = instance.layout
+    task_index = {name: k for k, name in enumerate(instance.tasks)}
+    vehicle_index = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
+    n = instance.n_tasks
+    vehicle = np.full(n, -1, np.int32)
+    times = {"start": np.zeros(n), "finish": np.full(n, np.nan)}
+    rows = list(zip(table.rows, table.places, strict=True))
+    seen = [fields.read_id(row, "task", place) for row, place in rows]
+    source.refuse_faults(list(task_rows.find_repeated(seen, table.places).values()), len(rows))
+    for row, place in rows:
+        task = fields.read_known(row, place, "task", task_index, f"record '{instance.name}'")
+        v = fields.read_known(row, place, "vehicle", vehicle_index, f"layout '{layout.name}'")
+        vehicle[task] = v
+        capacity = layout.vehicles[v].capacity
+        if 0.0 < capacity < instance.demand[task]:
+            raise RecordError(
+                f"{place}: vehicle: '{layout.vehicles[v].id}' has a capacity of {capacity:g}; "
+                f"expected a vehicle that may carry the task's demand of {instance.demand[task]:g}"
+            )
+        for column, moments in times.items():
+            if column == "start" or not fields.is_blank(row.get(column)):
+                found = columns[column].read(row, place)
+                moments[task] = fields.count_seconds(found, instance.epoch, column, place)
+    there = set(seen)
+    missing = [name for name in instance.tasks if name not in there]
+    if missing:
+        others = f" and {len(missing) - 1} more of the record's tasks" if missing[1:] else ""
+        raise RecordError(
+            f"{table.places[-1] if table.places else 'line 1'}: task: the file ends without '{missing[0]}'"
+            f"{others}; expected each of the record's {n} tasks once"
+        )
+    in_file = np.array([task_index[name] for name in seen], np.int32)
+    order = in_file[np.argsort(times["start"][in_file], kind="stable")]
+    return Assignments(instance, order, vehicle, **times)

@@ -22,18 +22,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from acerl_np.problem.guesses import EMPTY, fits_format, guess_columns, name_handling
 from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.limits import MAX_COLUMNS
-from acerl_np.support.errors import (
-    Fault,
-    MissingExtraError,
-    RecordError,
-    RecordWarning,
-    count_rows,
-    describe,
-    list_causes,
-    list_some,
-    make_printable,
-    suggest_name,
-)
+from acerl_np.support import errors
+from acerl_np.support.errors import Fault, RecordError
 from acerl_np.support.files import read_bytes, show_path
 from acerl_np.support.report import unmark_text
 
@@ -175,7 +165,7 @@ class Source(NamedTuple):
             columns = table.columns.ignored
             if "handling_time" in {*self.known} - {*table.columns.used} and export.handling is None:
                 columns = name_handling(lines.header, lines.sample, columns)
-            ignored = RecordWarning(show_path(path), columns)
+            ignored = errors.RecordWarning(show_path(path), columns)
             warnings.warn(ignored, stacklevel=stacklevel)
         return result
 
@@ -252,7 +242,7 @@ class Source(NamedTuple):
             if len(fields) != n:
                 names = shorten(",".join([*columns.used, *columns.ignored]))[1:-1]
                 text = f"{len(fields)} fields; expected {n} ({names})"
-                faults.append(Fault(f"line {line}", "", describe(",".join(fields)), text))
+                faults.append(Fault(f"line {line}", "", errors.describe(",".join(fields)), text))
                 continue
             if fields == lines.header:  # a new page begins
                 continue
@@ -321,7 +311,7 @@ class Source(NamedTuple):
             lookalike = find_lookalike(header[k], missing or lacking)
             if lookalike is not None:
                 raise RecordError(
-                    f"line {line}: column '{describe(header[k].strip())}': looks like '{lookalike}'; "
+                    f"line {line}: column '{errors.describe(header[k].strip())}': looks like '{lookalike}'; "
                     "expected that name, or a more different one for a column that is not read"
                 )
         if missing:
@@ -424,7 +414,7 @@ def _read_lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
         for fields in reader:
             yield reader.line_num, fields
     except csv.Error as error:
-        wrong = make_printable(str(error))  # it may show a tab
+        wrong = errors.make_printable(str(error))  # it may show a tab
         raise RecordError(f"line {reader.line_num}: not CSV: {wrong}") from error
 
 
@@ -447,11 +437,13 @@ def _find_positions(
         if not at and by_place is not None and 1 <= int(by_place[1]) <= len(header):
             at = (int(by_place[1]) - 1,)
         if not at:
-            raise LookupError(f"no column '{describe(part)}'{suggest_name(part, header)}")
+            raise LookupError(
+                f"no column '{errors.describe(part)}'{errors.suggest_name(part, header)}"
+            )
         if len(at) > 1:
             raise RecordError(
-                f"column '{describe(part)}' stands twice; expected it once, or its place by --columns: "
-                f"'column {at[0] + 1}' or 'column {at[1] + 1}'"
+                f"column '{errors.describe(part)}' stands twice; expected it once, or its place by "
+                f"--columns: 'column {at[0] + 1}' or 'column {at[1] + 1}'"
             )
         found.append(at[0])
     return tuple(found)
@@ -502,12 +494,12 @@ def refuse_faults(faults: Sequence[Fault], n_rows: int, advice: str = "") -> Non
     if not faults:
         return
     faults = sorted(faults, key=find_line)
-    n_bad, causes = len({fault.place for fault in faults}), list_causes(faults)
+    n_bad, causes = len({fault.place for fault in faults}), errors.list_causes(faults)
     advice = advice if n_bad < n_rows else ""
     several = ""
     if advice or n_bad > 1:
         shared = f", of {len(causes):,} causes" * (1 < len(causes) < len(faults))
-        several = f" ({count_rows(faults, n_rows)} are bad{shared}{advice})"
+        several = f" ({errors.count_rows(faults, n_rows)} are bad{shared}{advice})"
     raise RecordError(f"{faults[0]}{several}", faults, n_rows)
 
 
@@ -590,7 +582,7 @@ def read_workbook(
     try:
         from openpyxl import load_workbook
     except ImportError as error:
-        raise MissingExtraError(
+        raise errors.MissingExtraError(
             f"{shown}: a workbook, and openpyxl is not installed; install it with: pip install "
             "'acerl_np[excel]', or save the sheet as CSV"
         ) from error
@@ -601,7 +593,7 @@ def read_workbook(
         book = load_workbook(io.BytesIO(data), read_only=True, data_only=True)
         names = [page.title for page in book.worksheets]
         if sheet is not None and sheet not in names:
-            shown = list_some([make_printable(name) for name in names], 10)
+            shown = errors.list_some([errors.make_printable(name) for name in names], 10)
             raise RecordError(f"sheet (--sheet): read {shorten(sheet)}; expected one of {shown}")
         for page in book.worksheets:
             if sheet in (None, page.title):

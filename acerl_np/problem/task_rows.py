@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.problem import fields
+from acerl_np.problem.fields import Row, Time
 from acerl_np.problem.json_tree import is_name, refuse, shorten
 from acerl_np.problem.layout import Layout, find_ends, find_sites
 from acerl_np.problem.limits import MAX_TASKS
@@ -68,7 +69,7 @@ class Tasks(NamedTuple):
 
 
 def read_tasks(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Row],
     places: Sequence[str],
     layout: Layout,
     epoch: datetime | None,
@@ -97,7 +98,7 @@ def read_tasks(
     machines = {layout.site_index[machine.site] for machine in layout.machines}
     is_plain = not any(column in row for row in rows for column in CHAIN)
 
-    def read_arrival(row: Mapping[str, Any], place: str) -> float | datetime | None:
+    def read_arrival(row: Row, place: str) -> Time | None:
         follows = not fields.is_blank(row.get("after"))
         return (
             None
@@ -105,7 +106,7 @@ def read_tasks(
             else arrival.read(row, place)
         )
 
-    def read_expiry(row: Mapping[str, Any], place: str) -> float | datetime:
+    def read_expiry(row: Row, place: str) -> Time:
         if fields.is_blank(row.get("expiry_time")):
             if due is not None:
                 return due
@@ -117,20 +118,20 @@ def read_tasks(
             row, "expiry_time", place, unit=" of seconds after the task is ready,"
         )
 
-    def read_announced(row: Mapping[str, Any], place: str) -> float:
+    def read_announced(row: Row, place: str) -> float:
         value = row.get("announced")
         if isinstance(value, str) and value.strip().lower() == START:
             return math.inf
         return fields.read_number(row, "announced", place, 0.0, alternative=f", or '{START}'")
 
-    def read_start(row: Mapping[str, Any], place: str) -> float | datetime | None:
+    def read_start(row: Row, place: str) -> Time | None:
         return None if fields.is_blank(row.get("earliest_start")) else start.read(row, place)
 
-    def read_plain(name: str, unit: str) -> Callable[[Mapping[str, Any], str], float]:
+    def read_plain(name: str, unit: str) -> Callable[[Row, str], float]:
         default = handling or 0.0 if name == "handling_time" else 0.0
         return lambda row, place: fields.read_number(row, name, place, default, unit=unit)
 
-    readers: dict[str, Callable[[Mapping[str, Any], str], Any]] = {
+    readers: dict[str, Callable[[Row, str], Any]] = {
         "tasks": lambda row, place: fields.read_id(row, "task", place),
         "pickup": lambda row, place: sites.read(row, "pickup", place),
         "delivery": lambda row, place: sites.read(row, "delivery", place),
@@ -219,7 +220,7 @@ def read_tasks(
     return Tasks(columns, kept, epoch, faults, roots, ahead, rolled)
 
 
-def _find_offset(moment: float | datetime | None) -> float:
+def _find_offset(moment: Time | None) -> float:
     """Return by how many seconds a moment's clock is ahead of UTC, 0 if it does not say."""
     offset = moment.utcoffset() if isinstance(moment, datetime) else None
     return 0.0 if offset is None else offset.total_seconds()
@@ -237,7 +238,7 @@ def find_repeated(tasks: Sequence[str], places: Sequence[str]) -> dict[int, Faul
     return found
 
 
-def _find_no_task(row: Mapping[str, Any], place: str) -> list[Fault]:
+def _find_no_task(row: Row, place: str) -> list[Fault]:
     """Return the one fault of a row that is no task: of totals, or without any field of a task."""
     blank = [name for name in RECORD.required if fields.is_blank(row.get(name))]
     if len(blank) == len(RECORD.required):
@@ -263,7 +264,7 @@ class SiteNames:
         self._own = [*layout.site_index, *layout.stations, *layout.aliases]
         self._alike: dict[str, list[str]] = {}
 
-    def read(self, row: Mapping[str, Any], column: str, place: str) -> str:
+    def read(self, row: Row, column: str, place: str) -> str:
         """Return the name of a station or site in a field; `RecordError` with the one it may be meant for.
 
         Case does not matter where only one name of the floor is meant.
@@ -290,9 +291,7 @@ class SiteNames:
             self._names[raw] = name
         return name
 
-    def join(
-        self, row: Mapping[str, Any], pickup: str, delivery: str, place: str
-    ) -> tuple[int, int]:
+    def join(self, row: Row, pickup: str, delivery: str, place: str) -> tuple[int, int]:
         """Return pickup and delivery as positions in the layout's sites; refuse the same for both."""
         found = self._ends.get((pickup, delivery))
         if found is None:
@@ -377,10 +376,7 @@ def _refuse_midnight(arrivals: Sequence[datetime], places: Sequence[str]) -> Non
 
 
 def _read_time_zero(
-    rows: Sequence[Mapping[str, Any]],
-    places: Sequence[str],
-    arrival: float | datetime,
-    date_format: fields.DateFormat | None,
+    rows: Sequence[Row], places: Sequence[str], arrival: Time, date_format: fields.DateFormat | None
 ) -> datetime | None:
     """Return the moment that the rows name as time zero, None if they name none."""
     zero, first = None, ""
@@ -404,11 +400,7 @@ def _read_time_zero(
 
 
 def _hold_back(
-    arrival: float,
-    expiry: float,
-    start: float | datetime | None,
-    epoch: datetime | None,
-    place: str,
+    arrival: float, expiry: float, start: Time | None, epoch: datetime | None, place: str
 ) -> tuple[float, float]:
     """Return the arrival and expiry of a task that may not start before a moment; it is due as it was."""
     if start is None:
@@ -423,11 +415,7 @@ def _hold_back(
 
 
 def _count_times(
-    arrival: float | datetime,
-    expiry: float | datetime,
-    epoch: datetime | None,
-    place: str,
-    share_date: bool,
+    arrival: Time, expiry: Time, epoch: datetime | None, place: str, share_date: bool
 ) -> tuple[float, float, bool]:
     """Return an arrival in seconds from time zero, an expiry in seconds from it, whether of the day after."""
     seconds = fields.count_seconds(arrival, epoch, "arrival_time", place)

@@ -12,8 +12,8 @@ import numpy as np
 from acerl_np.kernels.deciding.baselines import play_assignments
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.state import Outcome, allocate_state, read_outcome
-from acerl_np.problem.assignments import Assignments
 from acerl_np.problem.goal import PAPER, Goal
+from acerl_np.problem.records import Assignments
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.simulator import find_served, list_ready
 from acerl_np.support.files import write_atomically

@@ -19,8 +19,8 @@ from acerl_np.policies import reasons
 from acerl_np.policies.index import NAMES, IndexPolicy
 from acerl_np.policies.reasons import COMPARED, MOST
 from acerl_np.policies.rules import RULES, YARDSTICKS
-from acerl_np.problem.assignments import Assignments, read_assignments
 from acerl_np.problem.goal import Goal
+from acerl_np.problem.records import Assignments, read_assignments
 from acerl_np.simulation.replay import replay_assignments
 
 

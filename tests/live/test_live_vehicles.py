@@ -22,7 +22,7 @@ from acerl_np.kernels.ground.state import LEAD_WORK_LEFT
 from acerl_np.live import events as E
 from acerl_np.live.audit import read_audit
 from acerl_np.policies.rules import YARDSTICKS
-from acerl_np.problem.bundled import bundled_instances
+from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 
 JIT = not numba.config.DISABLE_JIT
@@ -227,7 +227,7 @@ def test_what_chains_bring_is_foreseen(commitment, policy, announced, tmp_path):
             self.seen += [(item.task, item.delivery) for item in seen]
 
     Asked.seen = []
-    yardstick = import_bilge_ulusoy(bundled_instances()["EX11"], announced=announced)
+    yardstick = import_bilge_ulusoy(instances_folder() / YARDSTICK, announced=announced)
     instance = next(item for item in yardstick if item.name == "EX11")
     plant = play(instance, policy, commitment, 3, False, Asked, audit=tmp_path / "day.jsonl")
     came = {name: finish for name, _, _, finish, _ in plant.times}

@@ -19,7 +19,7 @@ from acerl_np import (
     load_instance,
     load_suite,
 )
-from acerl_np.problem.bundled import bundled_instances
+from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.demand import draw_shift
 from acerl_np.problem.export import Export
 from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
@@ -190,7 +190,7 @@ def test_the_yardstick_is_as_published():
         ("j1-3", "m2", "m4", "j1-2", 12.0),
         ("j2-1", "lu", "m1", "", 20.0),
     ]
-    numbers = json.loads(bundled_instances()["EX11"].read_text(encoding="utf-8"))
+    numbers = json.loads((instances_folder() / YARDSTICK).read_text(encoding="utf-8"))
     for item in suite:
         job_set, layout = item.name[2:-1], item.name[-1]
         assert (item.layout.routes.distance == np.array(numbers["layouts"][layout])).all()
@@ -207,10 +207,12 @@ def test_the_yardstick_is_as_published():
 
 
 def test_the_yardstick_is_imported_from_its_numbers(empty, run):
-    path = bundled_instances()["EX11"]
+    path = instances_folder() / YARDSTICK
     run(f"records import bilge-ulusoy {path} --out made")
-    made = load_instance("made/bilge-ulusoy-3/EX53.csv")
-    assert made.content_hash == load_instance("EX53").content_hash
+    bundled = [*instances_folder().glob(f"{YARDSTICK.parent}-?/*")]
+    assert len(bundled) == 44
+    for file in bundled:
+        assert Path("made", file.parent.name, file.name).read_bytes() == file.read_bytes()
     known = next(x for x in import_bilge_ulusoy(path, announced=True) if x.name == "EX53")
     expected = np.where(known.after >= 0, np.inf, 0.0)
     assert known.announced.tolist() == expected.tolist()
@@ -225,12 +227,12 @@ def test_the_yardstick_is_imported_from_its_numbers(empty, run):
         import_bilge_ulusoy(Path("bad.json"))
 
     way, machine = ("layouts", "2"), ("job_sets", "1", 0, 1, 0)
-    place = "job_sets.1[0][1]: read"
+    place = "job_sets.1[0][1]: delivery:"
     cases = [
         (((*way, 0, 1), 15), "layouts.2[0][1]: read 15.0; expected at most 14, the time by"),
         (((*way, 1, 1), 1), "layouts.2[1][1]: read 1.0; expected 0 from a station to"),
-        ((machine, 1), f"{place} 1.0; expected another machine"),
-        ((machine, 7), f"{place} 7.0; expected a machine of 1 to 4"),
+        ((machine, 1), f"{place} 'm1' is also the pickup; expected another site"),
+        ((machine, 7), f"{place} unknown site 'm7'; expected a site of layout"),
         ((("layouts",), {}), "layouts: read {}; expected at least one"),
         ((("job_sets",), {}), "job_sets: read {}; expected at least one"),
     ]

@@ -20,11 +20,10 @@ from worlds import make_task, straight_floor, worlds
 
 import acerl_np
 from acerl_np import InputError, Instance, Layout, RecordError, Simulator, load_instance, load_suite
-from acerl_np.problem.assignments import read_assignments
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.generate import find_task_places, generate_record, perturb
 from acerl_np.problem.parts import Breakdown
-from acerl_np.problem.records import write_record
+from acerl_np.problem.records import read_assignments, write_record
 from acerl_np.problem.servable import check_record, measure_load, measure_service_time
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.replay import SCHEDULE_COLUMNS, replay_assignments, write_schedule

@@ -25,8 +25,8 @@ from acerl_np.support.errors import (
 from acerl_np.support.files import is_stream, path_exists
 
 if TYPE_CHECKING:
-    from acerl_np.problem.assignments import Assignments
     from acerl_np.problem.instance import Instance
+    from acerl_np.problem.records import Assignments
 
 
 TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
@@ -211,8 +211,8 @@ def read_past(
     arguments: argparse.Namespace, paths: Sequence[str], instances: Sequence[Instance]
 ) -> list[Assignments]:
     """Return the past assignments of each record."""
-    from acerl_np.problem.assignments import read_assignments
     from acerl_np.problem.export import read_mapping
+    from acerl_np.problem.records import read_assignments
 
     if len(paths) != len(instances):
         raise InputError(

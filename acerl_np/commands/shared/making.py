@@ -7,18 +7,24 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.inputs import load_instances
 from acerl_np.commands.shared.outputs import declare_outputs, make_folder
 from acerl_np.commands.shared.tables import count
+from acerl_np.problem.bundled import find_breakdowns, load_layout
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.records import (
+    BREAKDOWN_COLUMNS,
+    BREAKDOWNS_FILE,
+    NO_BREAKDOWNS,
+    format_record,
+)
+from acerl_np.problem.servable import measure_load
 from acerl_np.support.errors import InputError
-from acerl_np.support.files import path_exists
-
-if TYPE_CHECKING:
-    from acerl_np.problem.instance import Instance
-    from acerl_np.problem.layout import Layout
+from acerl_np.support.files import path_exists, read_bytes, write_atomically
 
 
 def perturb(arguments: argparse.Namespace) -> None:
@@ -114,8 +120,6 @@ def generate(arguments: argparse.Namespace) -> None:
       acerl-np records generate --layout floor.json --process shift --scale 1.5 --goods-in D1 D2 \
           --storage Shelf --work Press Saw --goods-out D3 --out shifts
     """
-    from acerl_np.problem.bundled import load_layout
-
     for option in TASKS_ALONE if arguments.process == "shift" else SHIFT_ALONE:
         if getattr(arguments, option.key) != option.default:
             raise InputError(
@@ -149,7 +153,6 @@ def draw_shifts(
     arguments: argparse.Namespace, layout: Layout, names: Sequence[str]
 ) -> list[Instance]:
     """Return records of shifts, and say who does what in them and what they ask of the fleet."""
-    from acerl_np.problem.servable import measure_load
     from acerl_np.problem.shift import ROLES, find_roles, find_scale, generate_shift, name_place
 
     given = {role: getattr(arguments, role.replace("-", "_")) for role in ROLES}
@@ -256,10 +259,6 @@ def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
 
     One file holds for all records of a folder, so records with unlike files are refused.
     """
-    from acerl_np.problem.bundled import find_breakdowns
-    from acerl_np.problem.records import BREAKDOWN_COLUMNS, BREAKDOWNS_FILE, NO_BREAKDOWNS
-    from acerl_np.support.files import read_bytes
-
     content: bytes | None
     if arguments.breakdowns == NO_BREAKDOWNS:
         content = f"{','.join(BREAKDOWN_COLUMNS)}\n".encode()
@@ -283,9 +282,6 @@ def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
 
 def check_breakdowns_there(folder: str, content: bytes | None) -> None:
     """Refuse a folder whose breakdowns would replace those of new records, `content` or the layout's."""
-    from acerl_np.problem.records import BREAKDOWNS_FILE
-    from acerl_np.support.files import read_bytes
-
     there = Path(folder) / BREAKDOWNS_FILE
     if path_exists(there) and read_bytes(there, InputError) != content:
         raise InputError(
@@ -310,8 +306,6 @@ def make_name(pattern: str, values: Mapping[str, str]) -> str:
 
 def declare_records(arguments: argparse.Namespace, names: Sequence[str], fields: str) -> None:
     """Refuse names that new records cannot have in the arguments' folder; `fields` make names differ."""
-    from acerl_np.problem.records import BREAKDOWNS_FILE
-
     if len(set(names)) < len(names):
         raise InputError(f"--names: '{arguments.names}' gives one name twice; expected {fields}")
     if Path(BREAKDOWNS_FILE).stem in names:
@@ -324,9 +318,6 @@ def declare_records(arguments: argparse.Namespace, names: Sequence[str], fields:
 
 def write_made(made: list[Instance], out: str, breakdowns: bytes | None = None) -> None:
     """Write records into a folder, after the breakdowns beside them, if any, and print their paths."""
-    from acerl_np.problem.records import BREAKDOWNS_FILE, format_record
-    from acerl_np.support.files import write_atomically
-
     contents = {f"{instance.name}.csv": format_record(instance).encode() for instance in made}
     folder = make_folder(out)
     # What is there already has the same content.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import re
@@ -12,8 +13,9 @@ import numpy as np
 from acerl_np.problem.instance import Instance, check_names
 from acerl_np.problem.json_tree import Key, items, names, number, parse_json, refuse, table
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.parts import Edge, Machine, Site, Vehicle
 from acerl_np.problem.task_rows import START
-from acerl_np.support.errors import InputError, LayoutError, RecordError
+from acerl_np.support.errors import InputError, LayoutError
 from acerl_np.support.files import read_text
 
 STATION = "lu"
@@ -67,17 +69,17 @@ def import_bilge_ulusoy(path: str | os.PathLike[str], *, announced: bool = False
         found = []
         for name, jobs in data["job_sets"].items():
             for key, floor in floors.items():
-                rows = list_operations(f"job_sets.{name}", jobs, floor, announced)
-                found.append(Instance.from_rows(name_instance(name, key), floor, rows))
+                rows = list_operations(jobs, announced)
+                places = [
+                    f"job_sets.{name}[{j}][{k}]"
+                    for j, job in enumerate(jobs)
+                    for k in range(len(job))
+                ]
+                found.append(Instance.from_rows(f"EX{name}{key}", floor, rows, places))
         check_names(found)
     except InputError as error:
         raise type(error)(f"{path}: {error}") from error
     return found
-
-
-def name_instance(job_set: str, layout: str) -> str:
-    """Return what the literature calls a job set on a layout."""
-    return f"EX{job_set}{layout}"
 
 
 def make_floor(key: str, times: list[list[float]]) -> Layout:
@@ -94,44 +96,26 @@ def make_floor(key: str, times: list[list[float]]) -> Layout:
                 expected = f"at most {detour:g}, the time by way of station {by}"
                 refuse(f"{where}[{a}][{b}]", time, expected)
     ids = [STATION, *(f"m{k}" for k in range(1, n))]
-    turn = 2.0 * math.pi / (n - 1)
-    places = [(0.0, 0.0), *((math.cos(k * turn), math.sin(k * turn)) for k in range(n - 1))]
-    radius = float(np.mean(times))
-    data: dict[str, Any] = {
-        "format": 1,
-        "name": f"bilge-ulusoy-{key}",
-        "sites": [
-            {"id": ids[k], "x": round(radius * x, 3), "y": round(radius * y, 3), "kind": "machine"}
-            for k, (x, y) in enumerate(places)
-        ],
-        "edges": [
-            {"a": ids[a], "b": ids[b], "length": times[a][b], "one_way": True}
-            for a in range(n)
-            for b in range(n)
-            if a != b
-        ],
-        "vehicles": [{"id": f"v{k + 1}", "start": STATION} for k in range(N_VEHICLES)],
-        "machines": [{"site": site} for site in ids[1:]],
-    }
-    data["sites"][0]["kind"] = "load/unload"
-    return Layout.from_dict(data)
+    turn, radius = 2.0 * math.pi / (n - 1), float(np.mean(times))
+    sites = [Site(STATION, 0.0, 0.0, "load/unload")]
+    for k, machine in enumerate(ids[1:]):
+        x, y = radius * math.cos(k * turn), radius * math.sin(k * turn)
+        sites.append(Site(machine, round(x, 3), round(y, 3), "machine"))
+    ways = itertools.permutations(range(n), 2)
+    edges = [Edge(ids[a], ids[b], times[a][b], one_way=True) for a, b in ways]
+    vehicles = tuple(Vehicle(f"v{k + 1}", STATION) for k in range(N_VEHICLES))
+    machines = tuple(map(Machine, ids[1:]))
+    name = f"bilge-ulusoy-{key}"
+    return Layout(name, tuple(sites), tuple(edges), vehicles, machines=machines)
 
 
-def list_operations(
-    where: str, jobs: list[list[tuple[float, float]]], floor: Layout, announced: bool
-) -> list[dict[str, Any]]:
+def list_operations(jobs: list[list[tuple[float, float]]], announced: bool) -> list[dict[str, Any]]:
     """Return the tasks of jobs: "j1-1" is the first operation of the first one."""
     rows = []
     for j, job in enumerate(jobs):
         at = STATION
         for k, (machine, time) in enumerate(job):
             site = f"m{machine:g}"
-            if site not in floor.site_index:
-                expected = f"a machine of 1 to {len(floor.machines)}"
-                refuse(f"{where}[{j}][{k}]", machine, expected, RecordError)
-            if site == at:
-                expected = "another machine than that of the operation before"
-                refuse(f"{where}[{j}][{k}]", machine, expected, RecordError)
             row = {"task": f"j{j + 1}-{k + 1}", "pickup": at, "delivery": site, "processing": time}
             row |= {"after": f"j{j + 1}-{k}" if k else "", "expiry_time": ""}
             row |= {"arrival_time": 0.0, "announced": START if announced and k else 0.0}
