@@ -461,7 +461,7 @@ MUTANTS = [
     Mutant(
         "files: a resumed run forgets its average",
         "training/acerl.py",
-        "**self._average.pack(),",
+        '"average": self._average,',
         '"average": self.search.mean.astype(np.float64),',
         f"{TRAINING} tests/training/test_best.py tests/test_determinism.py",
     ),
