@@ -114,7 +114,7 @@ def play_assignments(problem, state, instance, order, bounds, start_tick, head):
     ----------
     state : State, output: row 0 holds the finished episode. Its breakdown key must be set.
     instance : int, row of `problem`
-    order : ndarray(int32, (n_tasks,)), the tasks of vehicle 0 in its order, then those of vehicle 1, ..
+    order : ndarray(int64, (n_tasks,)), the tasks of vehicle 0 in its order, then those of vehicle 1, ..
     bounds : ndarray(int64, (n_vehicles + 1,)), the tasks of vehicle v are order[bounds[v]:bounds[v + 1]]
     start_tick : ndarray(int64, (n_tasks,)), recorded start of each task
     head : ndarray(int64, (n_vehicles,)), scratch: where each vehicle is in `order`

@@ -164,11 +164,11 @@ def find_free(problem, state, b, v, planned_breakdowns):
     if status == S.WORKING:
         halt, back = find_halt(problem, state, b, v, planned_breakdowns)
         if halt <= free:
-            return back, np.int64(vehicle[S.VEHICLE_SITE])
+            return back, vehicle[S.VEHICLE_SITE]
         delivery = problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_DELIVERY]
         return max(0.0, free), np.int64(delivery)
     if status != S.BROKEN:
-        return find_charging(problem, state, b, v), np.int64(vehicle[S.VEHICLE_DESTINATION])
+        return find_charging(problem, state, b, v), vehicle[S.VEHICLE_DESTINATION]
     if problem.fleet[i, v, S.FLEET_MEAN_UPTIME] > 0.0:
         # Repairs of random failures have no memory: what is left is what they last in the mean.
         return problem.fleet[i, v, S.FLEET_MEAN_REPAIR], np.int64(-1)

@@ -89,7 +89,7 @@ def undo_rest(problem, state, b, v):
     task, end = vehicle[S.VEHICLE_TASK], vehicle[S.VEHICLE_DESTINATION]
     stand, loaded = vehicle[S.VEHICLE_STAND_SITE], 0.0
     if task >= 0:
-        end = np.int64(problem.ends[i, task, S.ENDS_PICKUP])
+        end = problem.ends[i, task, S.ENDS_PICKUP]
         loaded = distance[end, problem.ends[i, task, S.ENDS_DELIVERY]]
         usage[S.USAGE_BUSY] -= trips.count_busy(state, b, v)
         usage[S.USAGE_WAITING] -= usage[S.USAGE_LAST_WAITING]
@@ -185,19 +185,13 @@ def assign_task(problem, state, b, v, position):
 
 
 @inner_kernel
-def pass_over(problem, state, b):
-    """Let all wait until something happens that decisions are made at."""
+def take_decision(problem, state, b, v, position):
+    """Give the waiting task at `position` of the pool to vehicle v; -1 lets all wait for an event."""
+    if v >= 0:
+        assign_task(problem, state, b, v, position)
+        return
     state.episode[b, S.EPISODE_N_DECISIONS] += 1
     state.episode[b, S.EPISODE_WAITS] = 1
-
-
-@inner_kernel
-def take_decision(problem, state, b, v, position):
-    """Give the waiting task at `position` of the pool to vehicle v; -1 lets all wait."""
-    if v < 0:
-        pass_over(problem, state, b)
-    else:
-        assign_task(problem, state, b, v, position)
 
 
 @inner_kernel

@@ -44,7 +44,7 @@ def find_stand(state, b, v):
     return state.vehicle[b, v, S.VEHICLE_STAND_SITE if stands else S.VEHICLE_SITE]
 
 
-@inner_kernel
+@S.unless_errands(lambda state, b, v: 0.0)
 def find_delay(state, b, v):
     """Return in how many seconds a free vehicle is where it sets out."""
     if not may_turn(state, b, v):
@@ -52,7 +52,7 @@ def find_delay(state, b, v):
     return np.float64(state.vehicle[b, v, S.VEHICLE_STAND_TICK] - state.episode[b, S.EPISODE_TIME])
 
 
-@inner_kernel
+@S.unless_errands(lambda state, b, v: 0.0)
 def find_rest(state, b, v):
     """Return how many metres a free vehicle still drives to where it sets out."""
     # Where distances are cut, it may be there before its pace says so.

@@ -107,10 +107,7 @@ def time_order(problem, i, orders, v, task):
 @inner_kernel
 def play_orders(problem, i, orders):
     """Play instance i by orders; return the mean end of its tasks, inf where some cannot be reached."""
-    n, n_vehicles = (
-        problem.instance[i, S.INSTANCE_N_TASKS],
-        problem.instance[i, S.INSTANCE_N_VEHICLES],
-    )
+    n, n_vehicles = S.count_rows(problem, i)
     distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
     for task in range(n):
         orders.known[task] = S.NEVER
@@ -138,6 +135,7 @@ def play_orders(problem, i, orders):
         if first < 0:
             return np.inf
         task = orders.sequence[orders.place[first]]
+        record, chain = problem.record[i, task], problem.chain[i, task]
         metres, loads, tick = time_order(problem, i, orders, first, task)
         pickup, site = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
         empty += metres
@@ -145,28 +143,15 @@ def play_orders(problem, i, orders):
         orders.place[first] += 1
         orders.free[first], orders.site[first] = tick, site
         process_task(problem, i, orders, task, tick)
-        weight = S.find_weight(problem, i, task)
-        ready, after = (
-            problem.record[i, task, S.RECORD_ARRIVAL],
-            problem.chain[i, task, S.CHAIN_AFTER],
-        )
+        after, ready = chain[S.CHAIN_AFTER], record[S.RECORD_ARRIVAL]
         if after >= 0:
             ready = max(ready, np.float64(orders.done[after]))
-        delay = np.float64(tick) - ready - problem.record[i, task, S.RECORD_EXPIRY]
+        weight, done = S.find_weight(problem, i, task), np.float64(orders.done[task])
         weights += weight
-        total += np.float64(orders.done[task])
-        outcome[S.OUTCOME_MAKESPAN] = max(
-            outcome[S.OUTCOME_MAKESPAN], np.float64(orders.done[task])
-        )
-        outcome[S.OUTCOME_TARDINESS] += weight * max(0.0, delay)
-        outcome[S.OUTCOME_LATE] += weight * (delay > 1e-9)
+        total += done
+        S.add_delivery(outcome, weight, done, np.float64(tick) - ready - record[S.RECORD_EXPIRY])
         outcome[S.OUTCOME_WAITING] += weight * (np.float64(loads) - ready)
-    outcome[S.OUTCOME_TARDINESS] /= weights
-    outcome[S.OUTCOME_LATE] /= weights
-    outcome[S.OUTCOME_WAITING] /= weights
-    outcome[S.OUTCOME_EMPTY] = empty / driven if driven > 0.0 else 0.0
-    outcome[S.OUTCOME_VALUE] = S.weigh_measures(problem, outcome, S.GOAL_OBJECTIVE)
-    outcome[S.OUTCOME_COST] = S.weigh_measures(problem, outcome, S.GOAL_COST)
+    S.close_outcome(problem, outcome, weights, driven, empty)
     return total / n
 
 
@@ -228,10 +213,7 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
     orders : Orders, scratch
     found : Found, output
     """
-    n, n_vehicles = (
-        problem.instance[i, S.INSTANCE_N_TASKS],
-        problem.instance[i, S.INSTANCE_N_VEHICLES],
-    )
+    n, n_vehicles = S.count_rows(problem, i)
     turns, own_turns = np.empty(n, np.int64), np.empty(n, np.int64)
     own, first = np.empty(n, np.int64), np.empty(n, np.int64)
     following = np.full(n, -1, np.int64)
@@ -273,7 +255,7 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
             turns[:] = own_turns
             own[:] = orders.vehicle[:n]
             if mean < np.inf and search.is_better(found, orders.outcome, cost_limit):
-                search.copy_outcome(orders.outcome, found)
+                found.outcome[:] = orders.outcome
                 for k in range(n):
                     task = orders.sequence[k]
                     found.actions[k] = own[task] * n + task
@@ -283,8 +265,7 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
 def follow_orders(problem, state, b, i, actions):
     """Play row b by orders, as `anneal_orders` finds them, in the simulator."""
     events.start_episode(problem, state, b, i)
-    n = problem.instance[i, S.INSTANCE_N_TASKS]
-    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+    n, n_vehicles = S.count_rows(problem, i)
     while state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
         gives = False
         for v in range(n_vehicles):
@@ -299,5 +280,5 @@ def follow_orders(problem, state, b, i, actions):
                     commitment.assign_task(problem, state, b, v, position)
                     gives = True
         if not gives:
-            commitment.pass_over(problem, state, b)
+            commitment.take_decision(problem, state, b, np.int64(-1), np.int64(-1))
         events.advance_events(problem, state, b)
