@@ -60,7 +60,7 @@ def allocate_view(n_episodes: int, n_features: int, n_vehicles: int, rules: np.n
 
 @inner_kernel
 def append_feature(features, n, position, feature):
-    """Append a feature to the list of n unless it is zero; return the list's new length."""
+    """Append a feature to the list of n (`features`, modified) unless it is zero; return its new length."""
     narrow = np.float32(feature)
     if narrow != np.float32(0.0):
         features.position[n] = position
@@ -181,7 +181,7 @@ def list_actions(problem, state, b, n_rules, legal):
 
 @inner_kernel
 def write_view(problem, state, b, view):
-    """Write what is seen in row b, and which actions are legal; nothing once the episode is over."""
+    """Write to `view` what is seen in row b, and which actions are legal; nothing once it is over."""
     view.observation[b, :] = np.float32(0.0)
     view.mask[b, :] = False
     if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:

@@ -17,7 +17,7 @@ def has_battery(problem, state, b, v):
 
 @inner_kernel
 def find_rate(battery, status):
-    """Return what a vehicle uses a tick without a load."""
+    """Return what a vehicle of this battery (ndarray((N_BATTERY_FIELDS,))) uses a tick without a load."""
     if status in (S.BROKEN, S.CHARGING):
         return np.int64(0)
     if status in (S.IDLE, S.QUEUED):
@@ -109,7 +109,8 @@ def find_need(problem, i, v, task, delay, metres, slowdown, truncates):
     """Return what vehicle v must hold to take a task, `NEVER` where no way leads.
 
     Its way to the pickup begins after `delay` ticks and has so many metres, slowed down by so many seconds.
-    From the delivery it must still come to a charger, with the critical level left.
+    From the delivery it must still come to a charger, with the critical level left. `truncates` as of
+    `count_trip`.
     """
     if metres == np.inf:
         return S.NEVER

@@ -37,7 +37,7 @@ def find_target(problem, state, b, v):
 
 @inner_kernel
 def set_on_edge(problem, state, b, v, origin, target, tick, length, rest):
-    """Set vehicle v on an edge at `tick`, when `rest` of its length is ahead."""
+    """Set vehicle v on the edge from `origin` to `target` at `tick`; `rest` of its length, m, is ahead."""
     vehicle = state.vehicle[b, v]
     vehicle[S.VEHICLE_EDGE_FROM] = origin
     vehicle[S.VEHICLE_EDGE_TO] = target
@@ -208,7 +208,7 @@ def set_out(problem, state, b, v, target):
 
 @inner_kernel
 def set_stand(state, b, v, origin, site, tick, reached, pace):
-    """Write that v may turn at a site, from a tick on; it comes from `origin`, at a moment, at this pace."""
+    """Write that v may turn at a site from a tick on; it comes from `origin`, `reached` s, at a pace, m/s."""
     state.vehicle[b, v, S.VEHICLE_STAND_FROM] = origin
     state.vehicle[b, v, S.VEHICLE_STAND_SITE] = site
     state.vehicle[b, v, S.VEHICLE_STAND_TICK] = tick

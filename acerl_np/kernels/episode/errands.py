@@ -153,7 +153,7 @@ def end_errands(problem, state, b, tick):
 
 @inner_kernel
 def find_slot(problem, state, b, places, arrival):
-    """Return when a vehicle that comes to a charger at a tick begins there, after those with an estimate."""
+    """Return when who comes to a charger of so many places at `arrival` begins; estimates go before."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
     start = arrival
@@ -171,7 +171,8 @@ def find_slot(problem, state, b, places, arrival):
 def find_start(problem, state, b, v, site, places, arrival):
     """Return the tick at which vehicle v, at a charger's site from a tick on, would begin to charge there.
 
-    Those that are there before, or on the way and there before, charge to `full` first.
+    Those that are there before, or on the way and there before, charge to `full` first. Writes the estimates
+    of when these are done, ticks.
     """
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]

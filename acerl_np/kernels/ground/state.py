@@ -514,7 +514,7 @@ def allocate_outcome(n_episodes: int) -> Outcome:
 
 @inner_kernel
 def write_outcome(state, b, outcome, episode):
-    """Write how row b of the State ended to entry `episode` of an `Outcome`."""
+    """Write how row b of the State ended to entry `episode` of `outcome`, an `Outcome`."""
     outcome.makespan[episode] = state.outcome[b, OUTCOME_MAKESPAN]
     outcome.tardiness[episode] = state.outcome[b, OUTCOME_TARDINESS]
     outcome.late[episode] = state.outcome[b, OUTCOME_LATE]

@@ -53,6 +53,11 @@ def play_genes(problem, state, b, instance, genes, actions, is_open):
 
     Gene k is the action that decision k would take; where its vehicle has no choice, the next
     vehicle that has one acts by the same rule. A decision is open if it could assign several pairs.
+
+    Parameters
+    ----------
+    genes : ndarray(int64, (n,))
+    actions : ndarray(int64, (n,)), output; is_open : ndarray(bool, (n,)), output
     """
     events.start_episode(problem, state, b, instance)
     n_vehicles = problem.instance[instance, S.INSTANCE_N_VEHICLES]
@@ -93,7 +98,8 @@ def score_episode(problem, state, b, cost_limit, style):
 def change_genes(genes, is_open, used, n_genes, key, step, most_changes):
     """Change one gene or a few, by draws 0 to 2 * most_changes of an annealing step.
 
-    A decision without alternatives passes its change on to the next that has some.
+    A decision without alternatives passes its change on to the next that has some. `genes`, of which `used`
+    were read, is modified: whole numbers below `n_genes`.
     """
     n_changes = 1 + np.int64(most_changes * random.draw_uniform(key, step, 0) ** 2)
     for k in range(n_changes):

@@ -26,7 +26,14 @@ def begin_forecast(problem, state, b, ahead, latest):
 
 @inner_kernel
 def place_planned(ahead, record, ends, rows):
-    """Add tasks that are known to come, by arrival, to the future at hand; write the row of each."""
+    """Add tasks that are known to come, by arrival, to the future at hand; write the row of each.
+
+    Parameters
+    ----------
+    record, ends
+        As of `play_forecast`.
+    rows : ndarray(int64, (n,)), output
+    """
     future = ahead.future
     n = future.instance[0, S.INSTANCE_N_TASKS]
     for k in range(len(record)):

@@ -162,6 +162,13 @@ def match_record(history, h, ends, record, chain, n_seen, now, window, ahead):
     the first of its chain; the nearest arrival wins. Agreement is the share of tasks with a counterpart among
     all that have arrived by now in either, within a horizon's time; the deviation is the largest difference
     of their arrivals. Returns the number of tasks of the day that were looked at.
+
+    Parameters
+    ----------
+    ends, record, chain
+        The day's tasks so far in the first `n_seen` rows, fields as in `Problem`.
+    now, window : float, s
+    ahead : Ahead, modified: `matched`, `deviation` and `agreement` of record h
     """
     n = history.instance[h, S.INSTANCE_N_TASKS]
     reach = ahead.reach[0]

@@ -163,7 +163,7 @@ def draw_whole(key, step, draw, n):
 
 @inner_kernel
 def give_task(problem, i, vehicle, key, step, draw):
-    """Give a task that is drawn to a vehicle that is drawn, if that may carry it."""
+    """Give a task that is drawn to a vehicle that is drawn (`vehicle`, modified), if that may carry it."""
     task = draw_whole(key, step, draw, problem.instance[i, S.INSTANCE_N_TASKS])
     v = draw_whole(key, step, draw + 1, problem.instance[i, S.INSTANCE_N_VEHICLES])
     if S.may_carry(problem, i, v, task):
@@ -172,7 +172,7 @@ def give_task(problem, i, vehicle, key, step, draw):
 
 @inner_kernel
 def change_orders(problem, i, turns, vehicle, key, step):
-    """Change the turns of chains, or who takes a task."""
+    """Change the turns of chains (`turns`, int64 (n,)), or who takes a task (`vehicle`, int64 (n,))."""
     n = len(turns)
     kind = random.draw_uniform(key, step, 0)
     a, b = draw_whole(key, step, 1, n), draw_whole(key, step, 2, n)
@@ -191,7 +191,13 @@ def change_orders(problem, i, turns, vehicle, key, step):
 
 @inner_kernel
 def sort_tasks(turns, following, first, orders):
-    """Write the tasks in the turns of their chains, which are named by their first rows."""
+    """Write the tasks in the turns of their chains, named by their first rows, to `orders.sequence`.
+
+    Parameters
+    ----------
+    turns, following : ndarray(int64, (n,)), a chain at each turn, and the task after each, -1 for none
+    first : ndarray(int64, (n,)), scratch: the next task of each chain
+    """
     for k in range(len(turns)):
         first[turns[k]] = turns[k]
     for k in range(len(turns)):
@@ -263,7 +269,7 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
 
 @kernel
 def follow_orders(problem, state, b, i, actions):
-    """Play row b by orders, as `anneal_orders` finds them, in the simulator."""
+    """Play row b by orders, `actions` (ndarray(int64)) as `anneal_orders` finds them, in the simulator."""
     events.start_episode(problem, state, b, i)
     n, n_vehicles = S.count_rows(problem, i)
     while state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
