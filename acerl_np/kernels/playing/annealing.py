@@ -152,7 +152,7 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, st
         is_tie = is_cheaper and outcome[S.OUTCOME_VALUE] == best[S.OUTCOME_VALUE]
         is_over = state.episode[0, S.EPISODE_PHASE] == S.FINISHED
         if is_over and (is_tie or search.is_better(found, outcome, cost_limit)):
-            found.outcome[:] = outcome
+            search.copy_outcome(outcome, found)
             found.actions[:] = -1
             found.actions[:n] = actions[:n]
         accept = score <= current

@@ -196,7 +196,7 @@ def expand_parent(problem, beam, parents, children, level, b, n, guide, cost_lim
             action = v * rules.N_RULES + rule
             if children.episode[trial, S.EPISODE_PHASE] != S.RUNNING:
                 if search.is_better(found, children.outcome[trial], cost_limit):
-                    found.outcome[:] = children.outcome[trial]
+                    search.copy_outcome(children.outcome[trial], found)
                     keep_sequence(beam, level, b, action, found)
                 continue
             estimate = estimate_rest(problem, children, trial, guide, most_delay)

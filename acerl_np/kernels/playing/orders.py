@@ -261,7 +261,7 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
             turns[:] = own_turns
             own[:] = orders.vehicle[:n]
             if mean < np.inf and search.is_better(found, orders.outcome, cost_limit):
-                found.outcome[:] = orders.outcome
+                search.copy_outcome(orders.outcome, found)
                 for k in range(n):
                     task = orders.sequence[k]
                     found.actions[k] = own[task] * n + task

@@ -50,3 +50,10 @@ def is_better(found, outcome, cost_limit):
     if cost < cost_limit and best < cost_limit:
         return outcome[S.OUTCOME_VALUE] < found.outcome[S.OUTCOME_VALUE]
     return cost < best
+
+
+@inner_kernel
+def copy_outcome(outcome, found):
+    """Write an outcome (ndarray((N_OUTCOME_FIELDS,))) to `found`."""
+    for k in range(S.N_OUTCOME_FIELDS):  # at once it would take memory, which kernels do not count
+        found.outcome[k] = outcome[k]
