@@ -123,16 +123,16 @@ MUTANTS = [
     ),
     Mutant(
         "kernels: tasks that are early make up for late ones",
-        "kernels/episode/events.py",
-        "delay += weight * max(0.0, own)",
-        "delay += weight * own",
+        "kernels/ground/state.py",
+        "+= weight * max(0.0, delay)",
+        "+= weight * delay",
         SIMULATOR,
     ),
     Mutant(
         "kernels: a task on time is late",
-        "kernels/episode/events.py",
-        "if own > 1e-9: late += weight",
-        "if own > -1e-9: late += weight",
+        "kernels/ground/state.py",
+        "+= weight * (delay > 1e-9)",
+        "+= weight * (delay > -1e-9)",
         "tests/simulation/test_usage.py",
     ),
     Mutant(
@@ -461,7 +461,7 @@ MUTANTS = [
     Mutant(
         "files: a resumed run forgets its average",
         "training/acerl.py",
-        "**self._average.pack(),",
+        '"average": self._average,',
         '"average": self.search.mean.astype(np.float64),',
         f"{TRAINING} tests/training/test_best.py tests/test_determinism.py",
     ),

@@ -71,7 +71,7 @@ def play_orders(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) 
     """Play an order of tasks, vehicle * n_tasks + task by turn; return the episode, one row."""
     problem = build_problem([instance], goal=goal)
     state = S.allocate_state(problem, 1)
-    follow_orders(problem, state, 0, 0, np.array(actions, np.int32))
+    follow_orders(problem, state, 0, 0, np.array(actions, np.int64))
     return state
 
 
@@ -203,7 +203,7 @@ def _search(
         k = chain % len(styles)
         style = Style(*styles[k], goal.scale, goal.cost_scale)
         begin = () if has_makespan or k == 0 else best.actions
-        start = np.array(begin, np.int32)
+        start = np.array(begin, np.int64)
         anneal_actions(problem, state, 0, key, style, steps, limit, start, found)
         best = _keep(best, found, limit)
     return best

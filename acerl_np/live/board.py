@@ -132,7 +132,7 @@ class Day:
     def __init__(self, start: float = 0.0) -> None:
         self.start = start
         self.n_tasks = 0
-        self.ends = np.zeros((FIRST_ROOM, S.N_ENDS_FIELDS), np.int32)
+        self.ends = np.zeros((FIRST_ROOM, S.N_ENDS_FIELDS), np.int64)
         self.record = np.zeros((FIRST_ROOM, S.N_RECORD_FIELDS))
         self.delay = 0.0
         self.delivered = 0

@@ -68,7 +68,7 @@ class Forecaster:
             shape = 1, room
             sized = tables._replace(
                 record=np.zeros((*shape, S.N_RECORD_FIELDS)),
-                ends=np.zeros((*shape, S.N_ENDS_FIELDS), np.int32),
+                ends=np.zeros((*shape, S.N_ENDS_FIELDS), np.int64),
                 arrival_tick=np.zeros(shape, np.int64),
             )
             self._ahead = self.player.prepare(sized, [board.layout], True)[1]()
@@ -132,7 +132,7 @@ class Forecaster:
         """Return the rows of the tasks that are held back off the board, by their starts, s from now."""
         planned = [] if board.has_chains else _order_planned(board)
         record = np.zeros((len(planned), S.N_RECORD_FIELDS))
-        ends = np.zeros((len(planned), S.N_ENDS_FIELDS), np.int32)
+        ends = np.zeros((len(planned), S.N_ENDS_FIELDS), np.int64)
         for k, task in enumerate(planned):
             board.fill_row(task, ends[k], record[k])
             arrival = max(0.0, task.arrival - now)

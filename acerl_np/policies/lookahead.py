@@ -332,7 +332,7 @@ class Lookahead(BasePolicy):
             trip=_measure_trip(history) if self.futures else 0.0,
             reach=np.full(1, np.inf),
             past=past,
-            seen_ends=np.empty((0, S.N_ENDS_FIELDS), np.int32),
+            seen_ends=np.empty((0, S.N_ENDS_FIELDS), np.int64),
             seen_record=np.empty((0, S.N_RECORD_FIELDS)),
             agreement=np.zeros(n_history),
             deviation=np.zeros(n_history),

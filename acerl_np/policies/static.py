@@ -92,7 +92,7 @@ class StaticPlan(AnyPolicy):
         self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
     ) -> tuple[Problem, Callable[[], PlanDecider]]:
         found = [self.positions(find_layout(place)) for place in places]
-        orders, rules = np.array([found], np.int32).transpose(2, 0, 1, 3).copy()
+        orders, rules = np.array([found], np.int64).transpose(2, 0, 1, 3).copy()
         return problem, lambda: PlanDecider(orders, rules)
 
     def _find_misfit(self, layout: Layout) -> str | None:

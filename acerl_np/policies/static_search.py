@@ -94,7 +94,7 @@ def play_static(
     """
     n_vehicles, n = problem.fleet.shape[1], len(rows)
     at_once = max(1, MAX_EPISODES // n)
-    tables = np.zeros((2, len(plans), 1, n_vehicles), np.int32)
+    tables = np.zeros((2, len(plans), 1, n_vehicles), np.int64)
     for k, plan in enumerate(plans):
         tables[:, k, 0, : len(plan.order)] = plan
     parts = []

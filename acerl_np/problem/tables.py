@@ -181,7 +181,7 @@ def _allocate_rows(
     n_jobs = n_tasks if n_machines >= 0 else 0
     room: dict[str, np.ndarray] = {
         "instance": np.zeros((n, state.N_INSTANCE_FIELDS), np.int64),
-        "ends": np.zeros((n, n_tasks, state.N_ENDS_FIELDS), np.int32),
+        "ends": np.zeros((n, n_tasks, state.N_ENDS_FIELDS), np.int64),
         "record": np.zeros((n, n_tasks, state.N_RECORD_FIELDS)),
         "arrival_tick": np.full((n, n_tasks), NEVER),
         "chain": np.zeros((n, n_jobs, state.N_CHAIN_FIELDS), np.int64),
@@ -190,7 +190,7 @@ def _allocate_rows(
         "fleet": np.zeros((n, fleet, state.N_FLEET_FIELDS)),
         "battery": np.zeros((n, fleet, state.N_BATTERY_FIELDS), np.int64),
         "berth": np.zeros((n, n_berths, state.N_BERTH_FIELDS), np.int64),
-        "start_site": np.zeros((n, fleet), np.int32),
+        "start_site": np.zeros((n, fleet), np.int64),
         "breakdown": np.zeros((n, fleet, n_breakdowns, state.N_BREAKDOWN_FIELDS), np.int64),
         "scaling": np.zeros((n, state.N_SCALING_FIELDS)),
         "unit": np.ones((n, state.N_UNIT_FIELDS)),
@@ -222,7 +222,7 @@ def _stack_layouts(
         edge_speed=np.full((n_limited, *(n_sites if n_limited else 0,) * 2), np.inf),
         slowdown=np.zeros((n_slow, *(n_sites if n_slow else 0,) * 2)),
         way=np.zeros((n_layouts, n_sites, n_sites, state.N_WAY_FIELDS), np.int32),
-        route_sites=np.array([site for route in named for site in route] or [-1], np.int32),
+        route_sites=np.array([site for route in named for site in route] or [-1], np.int64),
         goal=goal.make_table(),
         class_weight=goal.make_class_weights(),
         errands=state.NO_ERRANDS,

@@ -30,7 +30,7 @@ from acerl_np.support.numbers import Whole, is_real
 from acerl_np.support.own import trusting
 from acerl_np.support.sharing import exclusive, whole
 from acerl_np.support.workers import Workers
-from acerl_np.training.checkpoint import load_checkpoint, refuse_unusable, unpack
+from acerl_np.training.checkpoint import load_checkpoint, refuse_end, refuse_unusable, unpack
 from acerl_np.training.curves import pack_curve, unpack_curve
 from acerl_np.training.forms import describe_network
 from acerl_np.training.history import pack_history, unpack_history
@@ -115,7 +115,7 @@ class RivalTrainer(Trainer[Round]):
         self.steps = _check_steps(steps)
         goal = self.goal = own.goal
         seen = {"slots": own.slots, "goal": goal, "rules": own.rules}
-        self._shape = describe_network(self.instances, own.hidden, **seen)
+        self._shape = describe_network(self.instances, own)
         sampler = make_sampler("ais" if adaptive else "random", len(self.instances), self.seed)
         self.episodes = Episodes(self.instances, own.episodes, sampler, self.seed, **seen)
         sim = self.episodes.sim
@@ -254,10 +254,7 @@ class RivalTrainer(Trainer[Round]):
             trainer.steps = _check_steps(steps)
             # The last update goes beyond the number that it was trained to.
             if trainer.taken > trainer.steps != stored["steps"]:
-                raise CheckpointError(
-                    f"{path}: has {trainer.taken} steps already; expected at least as many (--steps), "
-                    f"read {steps}"
-                )
+                refuse_end(path, trainer.taken, "steps", steps)
         return trainer
 
     def _restore(self, taken: int, arrays: dict[str, np.ndarray]) -> None:

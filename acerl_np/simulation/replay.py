@@ -56,7 +56,7 @@ class ReplayPlan(NamedTuple):
 
     Attributes
     ----------
-    order : ndarray(int32, (n_tasks,)), the tasks of vehicle 0 in its order, then those of vehicle 1, ...
+    order : ndarray(int64, (n_tasks,)), the tasks of vehicle 0 in its order, then those of vehicle 1, ...
     bounds : ndarray(int64, (n_vehicles + 1,)), the tasks of vehicle v are order[bounds[v]:bounds[v + 1]]
     start_tick : ndarray(int64, (n_tasks,)), recorded start of each task
     head : ndarray(int64, (n_vehicles,)), where each vehicle is in `order`: at its first task
@@ -74,7 +74,7 @@ def plan_replay(assignments: Assignments) -> ReplayPlan:
     ordered = assignments.vehicle[assignments.order]
     bounds = np.searchsorted(np.sort(ordered), np.arange(fleet + 1)).astype(np.int64)
     return ReplayPlan(
-        order=assignments.order[np.argsort(ordered, kind="stable")],
+        order=assignments.order[np.argsort(ordered, kind="stable")].astype(np.int64),
         bounds=bounds,
         start_tick=np.ceil(np.maximum(assignments.start, 0.0)).astype(np.int64),
         head=bounds[:-1].copy(),

@@ -26,13 +26,33 @@ from acerl_np.support.sharing import exclusive, whole
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import THREADS, Workers
 from acerl_np.training import checkpoint, history
-from acerl_np.training.average import Average
 from acerl_np.training.config import Config, check_config, check_stored
 from acerl_np.training.curves import VALUES, CurvePoint, pack_curve, unpack_curve
 from acerl_np.training.forms import make_form, make_search, restore_search
 from acerl_np.training.records import TrainingRecords
 from acerl_np.training.remote import Split
 from acerl_np.training.trainer import Trainer
+
+LATE = 3.0
+"""Power of the generation with which a mean weighs in the average."""
+
+
+def move_average(average: np.ndarray, mean: np.ndarray, generation: int) -> np.ndarray:
+    """Return the average of a search's means after one more, of which that of generation t weighs about t^3.
+
+    One mean is as good as the noise of the last generation's ranking; the late ones together are better.
+    No end need be known (Shamir and Zhang, "Stochastic gradient descent for non-smooth optimization:
+    convergence results and optimal averaging schemes", ICML 2013, polynomial-decay averaging). The first mean
+    stands until generation 1 has one.
+
+    Parameters
+    ----------
+    average : ndarray(float64, (n_parameters,))
+    mean : ndarray(float, (n_parameters,))
+    generation : int, 1 for the first
+    """
+    moved: np.ndarray = average + (LATE + 1.0) / (generation + LATE) * (mean - average)
+    return moved
 
 
 class ACERL(Trainer[history.Generation]):
@@ -101,7 +121,7 @@ class ACERL(Trainer[history.Generation]):
         goal = self.goal = config.goal
         self._problem = self._form.problem
         self.search = make_search(self._form.start(self.seed), config, self.seed, self._workers)
-        self._average = Average(self.search.mean)
+        self._average = self.search.mean.astype(np.float64)
         self._best: CurvePoint | None = None
         self._best_theta = np.empty(0, np.float32)
         self._sampler = make_sampler(
@@ -179,8 +199,10 @@ class ACERL(Trainer[history.Generation]):
         return self._show()
 
     def _show(self) -> Policy | IndexPolicy:
-        is_average = self.config.outcome == "average"
-        return self._form.make_policy(self._average.theta if is_average else self.search.mean)
+        mean = self.search.mean
+        if self.config.outcome == "average":
+            mean = self._average.astype(mean.dtype)
+        return self._form.make_policy(mean)
 
     @property
     def _when(self) -> tuple[int, int]:
@@ -200,8 +222,7 @@ class ACERL(Trainer[history.Generation]):
         """Return a trainer for a step: it shares with this one what no step changes."""
         draft = object.__new__(type(self))
         vars(draft).update(vars(self))
-        draft.search, draft._average = copy.copy(self.search), copy.copy(self._average)
-        draft._sampler = copy.deepcopy(self._sampler)
+        draft.search, draft._sampler = copy.copy(self.search), copy.deepcopy(self._sampler)
         return draft
 
     @exclusive
@@ -234,7 +255,7 @@ class ACERL(Trainer[history.Generation]):
         utilities = self._rank.rank_population(returns, costs, dealt.rows, noise)  # 12, 14, 16
         search.tell(utilities, noise)  # line 17; a step that is refused changes nothing
         self.sampler.update(dealt.records.ravel(), returns.ravel())  # lines 11, 13
-        self._average.add(search.mean, self.generation)
+        self._average = move_average(self._average, search.mean, self.generation)
         self._decisions += int(outcome.decisions.sum())
         self._seconds += time.perf_counter() - started
         counts = np.bincount(dealt.records.ravel(), minlength=len(self.instances))
@@ -266,7 +287,7 @@ class ACERL(Trainer[history.Generation]):
         return {
             "theta": self.search.mean,
             "spread": self.search.spread.pack(),
-            **self._average.pack(),
+            "average": self._average,
             **history.pack_history(self.history, n),
             "failed": np.array([record.failed for record in self.history], np.int64),
             "curve": {"when": when, **columns, "best_theta": self._best_theta},
@@ -337,14 +358,11 @@ class ACERL(Trainer[history.Generation]):
             return
         # Another end must not change what is played from here on, nor after the next stop.
         self.config = replace(stored, records_per_member=self._records.each, **changes)
-        refused = "{}: has {} {} already; expected at least as many (--{}), read {}"
         if generations is not None and self.generation > self.config.generations:
-            what = path, self.generation, "generations", "generations", generations
-            raise CheckpointError(refused.format(*what))
+            checkpoint.refuse_end(path, self.generation, "generations", generations)
         # The last generation goes beyond the number that it was trained to.
         if decisions is not None and self._decisions > decisions != stored.decisions:
-            what = path, self._decisions, "decisions", "decisions", decisions
-            raise CheckpointError(refused.format(*what))
+            checkpoint.refuse_end(path, self._decisions, "decisions", decisions)
 
     def _restore(self, generation: int, decisions: int, arrays: dict[str, np.ndarray]) -> None:
         expected = f"a count from 0 to {checkpoint.MAX_COUNT:,}"
@@ -372,7 +390,7 @@ class ACERL(Trainer[history.Generation]):
         self._seconds = self.history[-1].seconds if self.history else 0.0
         restore_search(self.search, found["theta"], generation, found["spread"])
         self._restore_curve(found["curve"])
-        self._average.restore(found["average"])
+        self._average = found["average"]
         self.sampler.set_state(found["sampler"])
 
     def _restore_curve(self, found: dict[str, np.ndarray]) -> None:

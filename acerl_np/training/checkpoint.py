@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -81,6 +81,12 @@ def check_shape(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
     """Refuse an array of another shape."""
     if array.shape != shape:
         refuse(name, f"shape {array.shape}", str(shape), CheckpointError)
+
+
+def refuse_end(path: str | os.PathLike[str], done: int, noun: str, asked: object) -> NoReturn:
+    """Refuse to end a training before what its file has done already."""
+    told = f"has {done} {noun} already; expected at least as many (--{noun}), read {asked}"
+    raise CheckpointError(f"{path}: {told}")
 
 
 @contextmanager

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.kernels.ground.state import Outcome
 from acerl_np.problem.goal import Goal
 from acerl_np.support.report import render_csv
 
@@ -41,23 +40,6 @@ class CurvePoint:
     tardiness: np.ndarray
     satisfied: np.ndarray
     value: np.ndarray
-
-    @classmethod
-    def of(
-        cls, generation: int, decisions: int, played: Outcome, n_instances: int, cost_limit: float
-    ) -> CurvePoint:
-        """Return the point of episodes that were played instance by instance, as many of each.
-
-        Parameters
-        ----------
-        generation, decisions : int
-        played : Outcome
-        n_instances : int
-        cost_limit : float
-        """
-        own = played.makespan, played.tardiness, played.cost < cost_limit, played.value
-        means = (values.reshape(n_instances, -1).mean(axis=1) for values in own)
-        return cls(generation, decisions, *means)
 
     def beats(self, other: CurvePoint) -> bool:
         """Whether more trials keep the limit, or as many with a smaller mean objective."""

@@ -21,7 +21,6 @@ from acerl_np.policies import index
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem import interface
-from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, refuse_chains
 from acerl_np.problem.tables import build_problem, count_actions, count_features, set_commitment
 from acerl_np.simulation.arena import play_list, play_members
@@ -63,32 +62,28 @@ class Form(ABC):
 
 
 def describe_network(
-    instances: Sequence[Instance],
-    hidden: Sequence[int],
-    *,
-    biases: bool = True,
-    standardise: bool = False,
-    slots: interface.SlotKind = "task",
-    goal: Goal = PAPER,
-    rules: tuple[str, ...] = interface.PAPER_RULES,
+    instances: Sequence[Instance], options: Any, *, biases: bool = True, standardise: bool = False
 ) -> dict[str, Any]:
-    """Return what `Policy` takes beside its parameters, for the floors of these training records."""
+    """Return what `Policy` takes beside its parameters, for the floors of these training records.
+
+    `options` are a training's, of any algorithm: they have `hidden`, `slots`, `goal` and `rules`.
+    """
     refuse_chains(instances)
-    own = interface.find_slots(slots, instances)
+    own = interface.find_slots(options.slots, instances)
     sizes = [instance.layout.task_slots for instance in instances]
     fleets = [len(instance.layout.vehicles) for instance in instances]
     return {
-        "hidden": tuple(hidden),
+        "hidden": tuple(options.hidden),
         "task_slots": max(len(own.ids), *sizes),
         "n_vehicles": max(fleets),
         "scaling": interface.find_scaling(instances),
         "smallest": (min(sizes), min(fleets)),
         "has_biases": biases,
         "standardises": standardise,
-        "origin": Origin.of(instances, goal=goal),
+        "origin": Origin.of(instances, goal=options.goal),
         "slots": own.kind,
         "task_ids": own.ids,
-        "rules": rules,
+        "rules": options.rules,
     }
 
 
@@ -104,13 +99,7 @@ class NetworkForm(Form):
     ) -> None:
         self.config, self.workers, self.tile = config, workers, tile
         shape = self._shape = describe_network(
-            instances,
-            config.hidden,
-            biases=config.biases,
-            standardise=config.standardise,
-            slots=config.slots,
-            goal=config.goal,
-            rules=config.rules,
+            instances, config, biases=config.biases, standardise=config.standardise
         )
         slots = interface.Slots(shape["slots"], shape["task_ids"])
         self.problem = build_problem(

@@ -92,13 +92,13 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
 
     def _look(self) -> CurvePoint:
         """Return how the policy does; the look of now if there is one."""
-        generation, decisions = self._when
         if self.curve and (self.curve[-1].generation, self.curve[-1].decisions) == self._when:
             return self.curve[-1]
         problem, make = self._show().prepare(self._problem, self.instances)
         played = self.goal.weigh(play_list(problem, make, self._rows, self._keys, self._workers))
-        n, limit = len(self.instances), self.goal.cost_limit
-        return CurvePoint.of(generation, decisions, played, n, limit)
+        own = played.makespan, played.tardiness, played.cost < self.goal.cost_limit, played.value
+        means = (values.reshape(len(self.instances), -1).mean(axis=1) for values in own)
+        return CurvePoint(*self._when, *means)
 
     def _observe(self) -> None:
         """Look at the policy if a look is due."""

@@ -10,9 +10,8 @@ from searches import read_bytes
 from trainings import interrupt_at, list_lines
 
 from acerl_np.evolution import Evolution, Strategy, make_sampler
-from acerl_np.training.average import Average
 
-ROOMS = str(Path("acerl_np", "evolution")), str(Path("acerl_np", "training", "average.py"))
+ROOMS = (str(Path("acerl_np", "evolution")),)
 
 
 OPTIONS = {"sigma": 0.5, "population": 4, "adapt": "matrix", "n_instances": 2}
@@ -58,12 +57,7 @@ def make_dealer():
     return part, partial(part.update, [0, 1], [-1.0, -2.0]), part.get_state
 
 
-def make_average():
-    part = Average(np.zeros(3))
-    return part, partial(part.add, np.ones(3), 1), part.pack
-
-
-@pytest.mark.parametrize("make", [make_strategy, make_dealer, make_average])
+@pytest.mark.parametrize("make", [make_strategy, make_dealer])
 def test_its_parts_are_never_torn_and_a_copy_stays_as_it_was(make):
     part, change, read = make()
     before, kept = read_bytes(read()), copy.copy(part)

@@ -162,7 +162,7 @@ def test_plans_go_by_their_order_and_rules(world, data):
     n = len(world.layout["vehicles"])
     orders = [data.draw(st.permutations(range(n))) for _ in range(2)]
     rules = [data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)) for _ in range(2)]
-    decider = deciders.PlanDecider(*np.array([orders, rules], np.int32)[:, :, np.newaxis])
+    decider = deciders.PlanDecider(*np.array([orders, rules], np.int64)[:, :, np.newaxis])
 
     def choose(slow, _, decision):
         v = next(v for v in orders[0] if v in free_vehicles(slow))

@@ -218,7 +218,8 @@ def test_a_network_tries_what_its_rules_pick():
     if not JIT:
         instance = Instance.from_rows("short", instance.layout, instance.rows()[:6])
     rules = ("LWT", "AHP", "EDD")
-    shape = describe_network([instance], (6,), slots="pool", rules=rules)
+    options = acerl_np.Config(hidden=(6,), slots="pool", rules=rules)
+    shape = describe_network([instance], options)
     sizes = (219, 6, 9)
     network = Policy(initial_parameters(sizes, 5), **shape)
 

@@ -27,7 +27,7 @@ def count_choices(problem, state, b):
 
 @inner_kernel
 def choose_vehicle(problem, state, b, uniform):
-    """Return one of the vehicles that have a choice, each with the same probability."""
+    """Return one of the vehicles that have a choice, alike probable, by a number in [0, 1); -1 for none."""
     k = int(uniform * count_choices(problem, state, b))
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
         if offers.has_choice(problem, state, b, v):
@@ -39,7 +39,7 @@ def choose_vehicle(problem, state, b, uniform):
 
 @inner_kernel
 def choose_task(problem, state, b, v, uniform):
-    """Return the position of one of the waiting tasks that v is offered, each equally probable."""
+    """Return the position of a waiting task that v is offered, all alike probable, by a number in [0, 1)."""
     priority = offers.find_priority(problem, state, b, v)
     n = 0
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
@@ -76,6 +76,11 @@ def decide_by_rule(problem, state, b, decider, row, key, decision):
 @inner_kernel
 def assign_due(problem, state, b, order, bounds, start_tick, head):
     """Let every free vehicle without a task begin its next recorded one if that is due and waits.
+
+    Parameters
+    ----------
+    order, bounds, start_tick, head
+        As of `play_assignments`; `head` is modified.
 
     Returns
     -------
@@ -114,7 +119,7 @@ def play_assignments(problem, state, instance, order, bounds, start_tick, head):
     ----------
     state : State, output: row 0 holds the finished episode. Its breakdown key must be set.
     instance : int, row of `problem`
-    order : ndarray(int32, (n_tasks,)), the tasks of vehicle 0 in its order, then those of vehicle 1, ..
+    order : ndarray(int64, (n_tasks,)), the tasks of vehicle 0 in its order, then those of vehicle 1, ..
     bounds : ndarray(int64, (n_vehicles + 1,)), the tasks of vehicle v are order[bounds[v]:bounds[v + 1]]
     start_tick : ndarray(int64, (n_tasks,)), recorded start of each task
     head : ndarray(int64, (n_vehicles,)), scratch: where each vehicle is in `order`

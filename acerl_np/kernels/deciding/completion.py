@@ -127,7 +127,10 @@ def allocate_completion(n_vehicles: int, n_tasks: int) -> Completion:
 
 @inner_kernel
 def find_halt(problem, state, b, v, planned_breakdowns):
-    """Return the seconds until the next planned breakdown of vehicle v, inf without, and until its repair."""
+    """Return the seconds until the next planned breakdown of vehicle v, inf without, and until its repair.
+
+    inf twice, too, unless `planned_breakdowns` are looked at.
+    """
     i = state.episode[b, S.EPISODE_INSTANCE]
     k = state.vehicle[b, v, S.VEHICLE_NEXT_BREAKDOWN]
     if planned_breakdowns and k < problem.breakdown.shape[2]:
@@ -164,11 +167,11 @@ def find_free(problem, state, b, v, planned_breakdowns):
     if status == S.WORKING:
         halt, back = find_halt(problem, state, b, v, planned_breakdowns)
         if halt <= free:
-            return back, np.int64(vehicle[S.VEHICLE_SITE])
+            return back, vehicle[S.VEHICLE_SITE]
         delivery = problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_DELIVERY]
         return max(0.0, free), np.int64(delivery)
     if status != S.BROKEN:
-        return find_charging(problem, state, b, v), np.int64(vehicle[S.VEHICLE_DESTINATION])
+        return find_charging(problem, state, b, v), vehicle[S.VEHICLE_DESTINATION]
     if problem.fleet[i, v, S.FLEET_MEAN_UPTIME] > 0.0:
         # Repairs of random failures have no memory: what is left is what they last in the mean.
         return problem.fleet[i, v, S.FLEET_MEAN_REPAIR], np.int64(-1)
@@ -179,7 +182,7 @@ def find_free(problem, state, b, v, planned_breakdowns):
 
 @inner_kernel
 def rate_end(end, due, most_slack, offset):
-    """Return the key of a task that would end so, the least comes first; `offset` is what stays of it."""
+    """Return the key, s, of a task that ends so and is `due`, the least first; `offset` stays of it."""
     slack = min(max(due - end, -UNKNOWN), most_slack)  # without a way there is no end
     return S.round_sum(end + FAVOUR_SLACK * slack + offset)
 
@@ -192,7 +195,13 @@ def comes_before(lead, value, j, k):
 
 @inner_kernel
 def keep_least(lead, value, n, most, kept):
-    """List the `most` places that come first of n, ascending; the first of equals; return how many."""
+    """List the `most` places that come first of n, ascending; the first of equals; return how many.
+
+    Parameters
+    ----------
+    lead, value : ndarray(float64, (at least n,)), see `comes_before`
+    kept : ndarray(int64, (min(n, most),)), output
+    """
     if n <= most:
         for k in range(n):
             kept[k] = k
@@ -330,7 +339,7 @@ def rate_next(own, row, w, k, end):
 
 @inner_kernel
 def find_next(own, row, w, n_left):
-    """Find the task of those left that vehicle w would take next, -1 for none. The first of equals."""
+    """Find which of the first `n_left` of `own.left` w would take next, -1 for none. The first of equals."""
     best, least = np.int64(-1), NEVER_NEXT
     for n in range(n_left):
         k = own.left[n]

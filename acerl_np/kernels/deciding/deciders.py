@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.kernels.deciding import baselines, observation, yardsticks
-from acerl_np.kernels.deciding.index import Index, Pairs, allocate_pairs, choose_pair
+from acerl_np.kernels.deciding.index import Index, Pairs, allocate_pairs, decide_by_index
 from acerl_np.kernels.deciding.own import OwnDecider, decide_by_own
 from acerl_np.kernels.deciding.rules import PAPER_RULES, select_task
 from acerl_np.kernels.driving import offers
@@ -58,7 +58,7 @@ class PlanDecider(NamedTuple):
 
     Attributes
     ----------
-    orders, rules : ndarray(int32, (N, I, n_vehicles))
+    orders, rules : ndarray(int64, (N, I, n_vehicles))
         Vehicles, the preferred one first, and the rule of each vehicle; by instance, or once for all.
     """
 
@@ -100,7 +100,7 @@ class NetworkDecider(NamedTuple):
     noise_key : ndarray(uint32, (4,))
     bits : ndarray(uint32, (4, LANES)); normals : ndarray(float32, (4, LANES))
     features : Features; layers : Layers
-    seen : ndarray(int32, (n_features, N_SEEN_FIELDS)), see `observation.list_seen`
+    seen : ndarray(int64, (n_features, N_SEEN_FIELDS)), see `observation.list_seen`
     legal : ndarray(int32, (n_actions,)); weight : ndarray(float64, (n_actions,))
     rules : ndarray(int64, (R,)), the rules of a vehicle's outputs
     """
@@ -174,7 +174,7 @@ def allocate_networks(
             active=N.allocate_features(widest),
             logits=np.empty(n_actions, np.float32),
         ),
-        seen=np.empty((n_features, observation.N_SEEN_FIELDS), np.int32),
+        seen=np.empty((n_features, observation.N_SEEN_FIELDS), np.int64),
         legal=np.empty(n_actions, np.int32),
         weight=np.empty(n_actions, np.float64),
         rules=rules,
@@ -204,21 +204,12 @@ def decide_by_plan(problem, state, b, decider, row, key, decision):
     i = state.episode[b, S.EPISODE_INSTANCE]
     own = i % decider.orders.shape[1]
     for k in range(decider.orders.shape[2]):
-        v = np.int64(decider.orders[row, own, k])
+        v = decider.orders[row, own, k]
         n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
         if v < n_vehicles and offers.has_choice(problem, state, b, v):
-            rule = np.int64(decider.rules[row, own, v])
+            rule = decider.rules[row, own, v]
             return v, np.int64(select_task(problem, state, b, v, rule)), rule
     return NOTHING
-
-
-@inner_kernel
-def decide_by_index(problem, state, b, decider, row, key, decision):
-    """Decide as `decide`, by an index function; `decider.pairs` holds the scores of all pairs after it."""
-    v, position = choose_pair(
-        problem, state, b, decider.indices, row, decider.greedy, key, decision, decider.pairs
-    )
-    return v, position, NO_RULE
 
 
 @inner_kernel
@@ -228,13 +219,8 @@ def find_network(decider, row):
         return row
     place = row % len(decider.held)
     if decider.held[place] != row:
-        own, key, bits, normals = (
-            decider.theta[place],
-            decider.noise_key,
-            decider.bits,
-            decider.normals,
-        )
-        mean, sigma = decider.mean, decider.noise_std
+        own, mean, sigma = decider.theta[place], decider.mean, decider.noise_std
+        key, bits, normals = decider.noise_key, decider.bits, decider.normals
         update.perturb_member(mean, sigma, decider.noise, row, key, bits, normals, own)
         N.sum_columns(decider.network, own, decider.column_sums[place])
         decider.held[place] = row
@@ -249,10 +235,8 @@ def choose_output(decider, row, n_features, n_legal, key, decision, draw):
     N.forward(decider.network, theta, column_sums, decider.features, n_features, layers)
     if decider.greedy:
         return np.int64(N.choose_greedy(layers.logits, decider.legal, n_legal))
-    uniform = random.draw_uniform(key, decision, draw)
-    return np.int64(
-        N.choose_sampled(layers.logits, decider.legal, n_legal, uniform, decider.weight)
-    )
+    uniform, weight = random.draw_uniform(key, decision, draw), decider.weight
+    return np.int64(N.choose_sampled(layers.logits, decider.legal, n_legal, uniform, weight))
 
 
 @inner_kernel

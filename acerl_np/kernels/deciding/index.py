@@ -66,7 +66,7 @@ class Pairs(NamedTuple):
     Attributes
     ----------
     n : ndarray(int64, (1,)), number of pairs
-    vehicle, position : ndarray(int32, (P,)), free vehicle, and position of the task in the pool; -1 to wait
+    vehicle, position : ndarray(int64, (P,)), free vehicle, and position of the task in the pool; -1 to wait
     score : ndarray(float64, (P,))
     x : ndarray(float32, (P, N_INDEX_FEATURES + G)), features of each pair
     wait : ndarray(float32, (N_WAIT_FEATURES,)), features of waiting
@@ -99,8 +99,8 @@ def allocate_pairs(n_vehicles: int, n_tasks: int, n_own: int = 0) -> Pairs:
     n = min(MOST_PAIRS, possible)
     return Pairs(
         n=np.zeros(1, np.int64),
-        vehicle=np.empty(n + 1, np.int32),
-        position=np.empty(n + 1, np.int32),
+        vehicle=np.empty(n + 1, np.int64),
+        position=np.empty(n + 1, np.int64),
         score=np.empty(n + 1),
         x=np.empty((n, N_INDEX_FEATURES + n_own), np.float32),
         wait=np.empty(N_WAIT_FEATURES, np.float32),
@@ -126,15 +126,14 @@ def write_features(problem, state, b, index, own, w, k, x):
     x[SLACK] = min(max(slack, 0.0), FAR)
     x[LATENESS] = max(0.0, -slack)
     x[WAITING] = max(0.0, np.float64(state.episode[b, S.EPISODE_TIME]) - since) * per_second
-    last = len(index.used) - 1 - len(index.own)
-    if last < 0 or index.used[last] < COMPLETED:
-        return
-    if index.used[last] >= CURRENT:
+    completes, asks_more = False, False
+    for j in range(len(index.used) - len(index.own)):
+        completes |= COMPLETED <= index.used[j] < CURRENT
+        asks_more |= index.used[j] >= CURRENT
+    if asks_more:
         write_vehicle_features(problem, state, b, own, w, k, x)
-        while last >= 0 and index.used[last] >= CURRENT:
-            last -= 1
-        if last < 0 or index.used[last] < COMPLETED:
-            return
+    if not completes:
+        return
     C.complete(problem, i, own, w, k)
     for n in range(C.N_RESULTS):
         x[COMPLETED + n] = own.result[n] * (1.0 if n == C.N_LATE else per_second)
@@ -146,7 +145,7 @@ def write_vehicle_features(problem, state, b, own, w, k, x):
     i = state.episode[b, S.EPISODE_INSTANCE]
     per_second = 1.0 / problem.unit[i, S.UNIT_SECONDS]
     now = state.episode[b, S.EPISODE_TIME]
-    v, task = own.vehicle[w], np.int64(state.pool[b, own.position[k]])
+    v, task = own.vehicle[w], state.pool[b, own.position[k]]
     present = state.task[b, task, S.TASK_VEHICLE]
     x[CURRENT] = present == v
     x[GAIN] = 0.0
@@ -159,7 +158,7 @@ def write_vehicle_features(problem, state, b, own, w, k, x):
         level = energy.find_level(problem, state, b, v, now)
         x[LEVEL] = level / capacity
         x[RESERVE] = (level - energy.find_own_need(problem, state, b, v, task)) / capacity
-        x[CHARGER_NEAR] = energy.find_back(problem, i, v, np.int64(own.delivery[k])) * per_second
+        x[CHARGER_NEAR] = energy.find_back(problem, i, v, own.delivery[k]) * per_second
     x[WORK_LEFT] = x[MACHINE_BUSY] = x[READY_IN] = 0.0
     if S.is_chained(problem, i):
         x[WORK_LEFT] = problem.lead[i, task, S.LEAD_WORK_LEFT] * per_second
@@ -263,23 +262,24 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
 
 
 @inner_kernel
-def choose_pair(problem, state, b, index, row, greedy, key, decision, pairs):
-    """Return vehicle and pool position of the pair of largest score, or one drawn from the softmax.
+def decide_by_index(problem, state, b, decider, row, key, decision):
+    """Decide as `deciders.decide`: by the pair of largest score, or one drawn from the softmax.
 
-    The first of equals wins. Draw (decision, 0) of the stream of `key` samples; -1 twice to wait, or without
-    a pair.
+    The first of equals wins. Draw (decision, 0) of the stream of `key` samples; -1 three times to wait, too.
+    `decider.pairs` holds the scores of all pairs after it.
     """
-    score_pairs(problem, state, b, index, row, pairs, key, decision)
+    pairs, none = decider.pairs, np.int64(-1)
+    score_pairs(problem, state, b, decider.indices, row, pairs, key, decision)
     n = pairs.n[0]
     if n == 0:
-        return np.int64(-1), np.int64(-1)
+        return none, none, none
     best = 0
     for k in range(1, n):
         if pairs.score[k] > pairs.score[best]:
             best = k
-    if not greedy:
+    if not decider.greedy:
         for k in range(n):
             pairs.weight[k] = pairs.score[k]
         uniform = random.draw_uniform(key, decision, np.int64(0))
         best = network.draw_softmax(pairs.weight, n, uniform)
-    return np.int64(pairs.vehicle[best]), np.int64(pairs.position[best])
+    return pairs.vehicle[best], pairs.position[best], none

@@ -32,7 +32,7 @@ class View(NamedTuple):
     observation : ndarray(float32, (B, n_features)), zero in episodes that are over
     mask : ndarray(bool, (B, n_actions)), legal actions, all False in episodes that are over
     features : Features
-    seen : ndarray(int32, (n_features, N_SEEN_FIELDS)), see `list_seen`
+    seen : ndarray(int64, (n_features, N_SEEN_FIELDS)), see `list_seen`
     legal : ndarray(int32, (n_actions,))
     rules : ndarray(int64, (R,)), the rules of a vehicle's actions
     """
@@ -52,7 +52,7 @@ def allocate_view(n_episodes: int, n_features: int, n_vehicles: int, rules: np.n
         observation=np.zeros((n_episodes, n_features), np.float32),
         mask=np.zeros((n_episodes, n_actions), np.bool_),
         features=network.allocate_features(n_features),
-        seen=np.empty((n_features, N_SEEN_FIELDS), np.int32),
+        seen=np.empty((n_features, N_SEEN_FIELDS), np.int64),
         legal=np.empty(n_actions, np.int32),
         rules=rules,
     )
@@ -60,7 +60,7 @@ def allocate_view(n_episodes: int, n_features: int, n_vehicles: int, rules: np.n
 
 @inner_kernel
 def append_feature(features, n, position, feature):
-    """Append a feature to the list of n unless it is zero; return the list's new length."""
+    """Append a feature to the list of n (`features`, modified) unless it is zero; return its new length."""
     narrow = np.float32(feature)
     if narrow != np.float32(0.0):
         features.position[n] = position
@@ -77,7 +77,7 @@ def list_seen(problem, state, b, slots, seen):
 
     Parameters
     ----------
-    seen : ndarray(int32, (at least slots, N_SEEN_FIELDS))
+    seen : ndarray(int64, (at least slots, N_SEEN_FIELDS))
         Output.
         SEEN_SLOT : from 0, ascending
         SEEN_TASK
@@ -116,7 +116,7 @@ def list_features(problem, state, b, features, seen):
     ----------
     state : State, the positions of working vehicles are brought up to date
     features : Features, output
-    seen : ndarray(int32, (at least as many as slots, N_SEEN_FIELDS)), output, see `list_seen`
+    seen : ndarray(int64, (at least as many as slots, N_SEEN_FIELDS)), output, see `list_seen`
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     now = state.episode[b, S.EPISODE_TIME]
@@ -126,21 +126,16 @@ def list_features(problem, state, b, features, seen):
     distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
     truncate = problem.instance[i, S.INSTANCE_TRUNCATES]
     n = np.int64(0)
-    for k in range(n_seen):
-        task = seen[k, SEEN_TASK]
+    for place in range(n_seen):
+        task = seen[place, SEEN_TASK]
         waiting = np.float64(now) - state.waiting_since[b, task]
-        first = N_TASK_FEATURES * seen[k, SEEN_SLOT]
-        loaded = problem.record[i, task, S.RECORD_LOADED]
-        expiry = problem.record[i, task, S.RECORD_EXPIRY]
-        demand = problem.record[i, task, S.RECORD_DEMAND]
-        x = (loaded - scale[S.SCALING_DISTANCE_MID]) / scale[S.SCALING_DISTANCE_HALF]
-        n = append_feature(features, n, first, x)
-        x = (waiting - scale[S.SCALING_WAITING_MID]) / scale[S.SCALING_WAITING_HALF]
-        n = append_feature(features, n, first + 1, x)
-        x = (expiry - scale[S.SCALING_EXPIRY_MID]) / scale[S.SCALING_EXPIRY_HALF]
-        n = append_feature(features, n, first + 2, x)
-        x = (demand - scale[S.SCALING_DEMAND_MID]) / scale[S.SCALING_DEMAND_HALF]
-        n = append_feature(features, n, first + 3, x)
+        first = N_TASK_FEATURES * seen[place, SEEN_SLOT]
+        own = problem.record[i, task]
+        seen_of = own[S.RECORD_LOADED], waiting, own[S.RECORD_EXPIRY], own[S.RECORD_DEMAND]
+        for k in range(N_TASK_FEATURES):
+            # Scaling constants stand in the features' order, two of each.
+            x = (seen_of[k] - scale[2 * k]) / scale[2 * k + 1]
+            n = append_feature(features, n, first + k, x)
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         status = state.vehicle[b, v, S.VEHICLE_STATUS]
         if trips.drives(status):
@@ -149,19 +144,17 @@ def list_features(problem, state, b, features, seen):
         free = offers.is_free(state, b, v)
         status = S.IDLE if free else S.BROKEN if status == S.BROKEN else S.WORKING
         first = N_TASK_FEATURES * slots + v * (N_VEHICLE_FEATURES + slots)
-        x = problem.fleet[i, v, S.FLEET_SPEED] / scale[S.SCALING_SPEED]
-        n = append_feature(features, n, first, x)
-        x = status / np.float64(S.BROKEN)
-        n = append_feature(features, n, first + 1, x)
-        x = problem.fleet[i, v, S.FLEET_CAPACITY] / scale[S.SCALING_CAPACITY]
-        n = append_feature(features, n, first + 2, x)
+        speed = problem.fleet[i, v, S.FLEET_SPEED] / scale[S.SCALING_SPEED]
+        capacity = problem.fleet[i, v, S.FLEET_CAPACITY] / scale[S.SCALING_CAPACITY]
+        seen_of_it = speed, status / np.float64(S.BROKEN), capacity
+        for k in range(N_VEHICLE_FEATURES):
+            n = append_feature(features, n, first + k, seen_of_it[k])
         site = ways.find_stand(state, b, v)
         for k in range(n_seen):
             task = seen[k, SEEN_TASK]
-            pickup = problem.ends[i, task, S.ENDS_PICKUP]
-            total = (
-                distance[site, pickup] + distance[pickup, problem.ends[i, task, S.ENDS_DELIVERY]]
-            )
+            ends = problem.ends[i, task]
+            pickup, delivery = ends[S.ENDS_PICKUP], ends[S.ENDS_DELIVERY]
+            total = distance[site, pickup] + distance[pickup, delivery]
             total = S.measure_distance(total, truncate)
             x = (total - scale[S.SCALING_TOTAL_MID]) / scale[S.SCALING_TOTAL_HALF]
             n = append_feature(features, n, first + N_VEHICLE_FEATURES + seen[k, SEEN_SLOT], x)
@@ -188,11 +181,9 @@ def list_actions(problem, state, b, n_rules, legal):
 
 @inner_kernel
 def write_view(problem, state, b, view):
-    """Write what is seen in row b, and which actions are legal; nothing once the episode is over."""
-    for k in range(view.observation.shape[1]):
-        view.observation[b, k] = np.float32(0.0)
-    for k in range(view.mask.shape[1]):
-        view.mask[b, k] = False
+    """Write to `view` what is seen in row b, and which actions are legal; nothing once it is over."""
+    view.observation[b, :] = np.float32(0.0)
+    view.mask[b, :] = False
     if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
         return
     n = list_features(problem, state, b, view.features, view.seen)

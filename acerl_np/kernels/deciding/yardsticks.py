@@ -42,10 +42,10 @@ def rate_pair(problem, state, b, rule, scarce, v, k, task, metres, approach, slo
         return arrival, (arrival, place, metres, 0.0)
     if rule == ASSIGNMENT:
         waited = np.float64(state.episode[b, S.EPISODE_TIME]) - state.waiting_since[b, task]
-        seconds = ways.find_delay(state, b, v) + (
-            approach / problem.fleet[i, v, S.FLEET_SPEED] + slowdown
+        seconds = approach / problem.fleet[i, v, S.FLEET_SPEED] + slowdown
+        seconds = max(
+            ways.find_delay(state, b, v) + seconds, S.find_ready_in(problem, state, b, task)
         )
-        seconds = max(seconds, S.find_ready_in(problem, state, b, task))
         value = S.round_sum(seconds - WAITING_WEIGHT * max(0.0, waited))
         return value, (value, place, metres, 0.0)
     due = S.find_due(problem, state, b, task)
@@ -99,19 +99,18 @@ def add_later(problem, state, b, decider):
         if offers.is_free(state, b, v) or vehicle[S.VEHICLE_STATUS] != S.WORKING:
             continue
         end = vehicle[S.VEHICLE_EVENT_TICK]
-        site = np.int64(problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_DELIVERY])
+        site = problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_DELIVERY]
         highest = -np.inf
         for k in range(size):
-            task = np.int64(state.pool[b, k])
+            task = state.pool[b, k]
             decider.value[v, k] = np.inf
             takes = S.may_carry(problem, i, v, task)
             if takes and energy.has_battery(problem, state, b, v):
                 level = energy.find_level(problem, state, b, v, end)
                 takes = level >= errands.find_site_need(problem, i, v, task, site)
             if takes:
-                way = ways.time_way(
-                    problem, state, b, v, site, problem.ends[i, task, S.ENDS_PICKUP]
-                )
+                pickup = problem.ends[i, task, S.ENDS_PICKUP]
+                way = ways.time_way(problem, state, b, v, site, pickup)
                 waited = np.float64(now) - state.waiting_since[b, task]
                 seconds = np.float64(end - now) + way
                 decider.value[v, k] = S.round_sum(seconds - WAITING_WEIGHT * waited)

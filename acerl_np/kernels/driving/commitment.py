@@ -45,16 +45,6 @@ def stands_at(state, b, v, site):
 
 
 @inner_kernel
-def is_parking(problem, i, site):
-    """Whether vehicles of instance i park at a site."""
-    for k in range(problem.berth.shape[1]):
-        places = 0 if problem.berth[i, k, S.BERTH_CHARGES] else problem.berth[i, k, S.BERTH_PLACES]
-        if places > 0 and problem.berth[i, k, S.BERTH_SITE] == site:
-            return True
-    return False
-
-
-@inner_kernel
 def note_leaving(problem, state, b, v):
     """Note the parking place that vehicle v has or is under way to as it first sets out at this tick.
 
@@ -71,7 +61,11 @@ def note_leaving(problem, state, b, v):
     elif status == S.IDLE and stands_at(state, b, v, vehicle[S.VEHICLE_SITE]):
         site = vehicle[S.VEHICLE_SITE]
     vehicle[S.VEHICLE_LEFT_SITE], vehicle[S.VEHICLE_LEFT_TICK] = site, now
-    frees = is_parking(problem, i, site)
+    frees = False
+    for k in range(problem.berth.shape[1]):
+        berth = problem.berth[i, k]
+        parks = berth[S.BERTH_PLACES] > 0 and not berth[S.BERTH_CHARGES]
+        frees |= parks and berth[S.BERTH_SITE] == site
     for u in range(problem.instance[i, S.INSTANCE_N_VEHICLES] if status == S.CHARGING else 0):
         other = state.vehicle[b, u]
         queues = other[S.VEHICLE_STATUS] == S.QUEUED
@@ -89,7 +83,7 @@ def undo_rest(problem, state, b, v):
     task, end = vehicle[S.VEHICLE_TASK], vehicle[S.VEHICLE_DESTINATION]
     stand, loaded = vehicle[S.VEHICLE_STAND_SITE], 0.0
     if task >= 0:
-        end = np.int64(problem.ends[i, task, S.ENDS_PICKUP])
+        end = problem.ends[i, task, S.ENDS_PICKUP]
         loaded = distance[end, problem.ends[i, task, S.ENDS_DELIVERY]]
         usage[S.USAGE_BUSY] -= trips.count_busy(state, b, v)
         usage[S.USAGE_WAITING] -= usage[S.USAGE_LAST_WAITING]
@@ -185,19 +179,13 @@ def assign_task(problem, state, b, v, position):
 
 
 @inner_kernel
-def pass_over(problem, state, b):
-    """Let all wait until something happens that decisions are made at."""
+def take_decision(problem, state, b, v, position):
+    """Give the waiting task at `position` of the pool to vehicle v; -1 lets all wait for an event."""
+    if v >= 0:
+        assign_task(problem, state, b, v, position)
+        return
     state.episode[b, S.EPISODE_N_DECISIONS] += 1
     state.episode[b, S.EPISODE_WAITS] = 1
-
-
-@inner_kernel
-def take_decision(problem, state, b, v, position):
-    """Give the waiting task at `position` of the pool to vehicle v; -1 lets all wait."""
-    if v < 0:
-        pass_over(problem, state, b)
-    else:
-        assign_task(problem, state, b, v, position)
 
 
 @inner_kernel

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.driving.ways import (
-    count_trip,
-    count_way,
-    find_approach,
-    find_delay,
-    find_stand,
-)
+from acerl_np.kernels.driving import ways
 from acerl_np.kernels.ground import state as S
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -23,7 +17,7 @@ def has_battery(problem, state, b, v):
 
 @inner_kernel
 def find_rate(battery, status):
-    """Return what a vehicle uses a tick without a load."""
+    """Return what a vehicle of this battery (ndarray((N_BATTERY_FIELDS,))) uses a tick without a load."""
     if status in (S.BROKEN, S.CHARGING):
         return np.int64(0)
     if status in (S.IDLE, S.QUEUED):
@@ -106,7 +100,7 @@ def find_back(problem, i, v, site):
     back = S.NEVER
     for k in range(problem.berth.shape[1]):
         if problem.berth[i, k, S.BERTH_CHARGES]:
-            back = min(back, count_way(problem, i, v, site, problem.berth[i, k, S.BERTH_SITE]))
+            back = min(back, ways.count_way(problem, i, v, site, problem.berth[i, k, S.BERTH_SITE]))
     return back
 
 
@@ -115,14 +109,15 @@ def find_need(problem, i, v, task, delay, metres, slowdown, truncates):
     """Return what vehicle v must hold to take a task, `NEVER` where no way leads.
 
     Its way to the pickup begins after `delay` ticks and has so many metres, slowed down by so many seconds.
-    From the delivery it must still come to a charger, with the critical level left.
+    From the delivery it must still come to a charger, with the critical level left. `truncates` as of
+    `count_trip`.
     """
     if metres == np.inf:
         return S.NEVER
     battery = problem.battery[i, v]
     if battery[S.BATTERY_CAPACITY] == 0:
         return np.int64(0)
-    to_pickup, duration = count_trip(problem, i, v, task, metres, slowdown, truncates)
+    to_pickup, duration = ways.count_trip(problem, i, v, task, metres, slowdown, truncates)
     back = find_back(problem, i, v, problem.ends[i, task, S.ENDS_DELIVERY])
     if back == S.NEVER:
         return S.NEVER
@@ -134,8 +129,10 @@ def find_need(problem, i, v, task, delay, metres, slowdown, truncates):
 def find_own_need(problem, state, b, v, task):
     """Return what vehicle v, which is free, must hold now to take a task."""
     i = state.episode[b, S.EPISODE_INSTANCE]
-    metres, slowdown, _ = find_approach(problem, state, b, v, problem.ends[i, task, S.ENDS_PICKUP])
-    delay = np.int64(find_delay(state, b, v))
+    metres, slowdown, _ = ways.find_approach(
+        problem, state, b, v, problem.ends[i, task, S.ENDS_PICKUP]
+    )
+    delay = np.int64(ways.find_delay(state, b, v))
     truncates = state.vehicle[b, v, S.VEHICLE_HALTED_TOWARDS] < 0
     return find_need(problem, i, v, task, delay, metres, slowdown, truncates)
 
@@ -146,10 +143,10 @@ def is_plenty(problem, state, b, v, task, level):
     i = state.episode[b, S.EPISODE_INSTANCE]
     battery, pickup = problem.battery[i, v], problem.ends[i, task, S.ENDS_PICKUP]
     layout = problem.instance[i, S.INSTANCE_LAYOUT]
-    if problem.distance[layout, find_stand(state, b, v), pickup] == np.inf:
+    if problem.distance[layout, ways.find_stand(state, b, v), pickup] == np.inf:
         return False
     plenty = battery[S.BATTERY_CRITICAL] + battery[S.BATTERY_PLENTY]
-    plenty += battery[S.BATTERY_EMPTY] * np.int64(find_delay(state, b, v))
+    plenty += battery[S.BATTERY_EMPTY] * np.int64(ways.find_delay(state, b, v))
     plenty += battery[S.BATTERY_LOADED] * S.count_ticks(problem.record[i, task, S.RECORD_HANDLING])
     halted = state.vehicle[b, v, S.VEHICLE_HALTED_TOWARDS] >= 0
     return level >= plenty and not halted

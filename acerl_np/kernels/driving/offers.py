@@ -107,7 +107,7 @@ def may_wait(problem, state, b):
     if state.episode[b, S.EPISODE_N_ARRIVED] < problem.instance[i, S.INSTANCE_N_TASKS]:
         return True
     for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
-        if comes_unasked(problem, state, b, np.int64(state.expected[b, k])):
+        if comes_unasked(problem, state, b, state.expected[b, k]):
             return True
     if count_returning(problem, state, b) > 0:
         return True

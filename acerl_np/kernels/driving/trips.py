@@ -27,7 +27,7 @@ def count_busy(state, b, v):
 def find_target(problem, state, b, v):
     """Return the site at the end of the leg that vehicle v is on."""
     if state.vehicle[b, v, S.VEHICLE_LEG] == S.JOINING or state.vehicle[b, v, S.VEHICLE_TASK] < 0:
-        return np.int32(state.vehicle[b, v, S.VEHICLE_DESTINATION])
+        return state.vehicle[b, v, S.VEHICLE_DESTINATION]
     field = S.ENDS_DELIVERY
     if state.vehicle[b, v, S.VEHICLE_LEG] == S.TO_PICKUP:
         field = S.ENDS_PICKUP
@@ -37,7 +37,7 @@ def find_target(problem, state, b, v):
 
 @inner_kernel
 def set_on_edge(problem, state, b, v, origin, target, tick, length, rest):
-    """Set vehicle v on an edge at `tick`, when `rest` of its length is ahead."""
+    """Set vehicle v on the edge from `origin` to `target` at `tick`; `rest` of its length, m, is ahead."""
     vehicle = state.vehicle[b, v]
     vehicle[S.VEHICLE_EDGE_FROM] = origin
     vehicle[S.VEHICLE_EDGE_TO] = target
@@ -55,7 +55,8 @@ def enter_edge(problem, state, b, v, site, k, tick):
     if k >= 0:
         following = problem.route_sites[k]
     else:
-        following = problem.way[layout, site, find_target(problem, state, b, v), S.WAY_NEXT_SITE]
+        target = find_target(problem, state, b, v)
+        following = np.int64(problem.way[layout, site, target, S.WAY_NEXT_SITE])
     length = problem.edge_length[layout, site, following]
     set_on_edge(problem, state, b, v, site, following, tick, length, length)
 
@@ -74,7 +75,7 @@ def start_leg(problem, state, b, v, leg, site, tick):
         state.vehicle[b, v, S.VEHICLE_EDGE_FROM] = site
         return
     way = problem.way[problem.instance[i, S.INSTANCE_LAYOUT], site, target]
-    enter_edge(problem, state, b, v, site, way[S.WAY_NAMED_ROUTE], tick)
+    enter_edge(problem, state, b, v, site, np.int64(way[S.WAY_NAMED_ROUTE]), tick)
 
 
 @kernel
@@ -82,7 +83,7 @@ def leave_pickup(problem, state, b, v):
     """Set vehicle v, which waits for its task at the pickup, on the way that begins once it is loaded."""
     vehicle = state.vehicle[b, v]
     i = state.episode[b, S.EPISODE_INSTANCE]
-    pickup = np.int64(problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_PICKUP])
+    pickup = problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_PICKUP]
     vehicle[S.VEHICLE_HIDDEN] = vehicle[S.VEHICLE_REVERSED] = False
     start_leg(problem, state, b, v, S.TO_DELIVERY, pickup, vehicle[S.VEHICLE_LOADED_TICK])
 
@@ -125,7 +126,7 @@ def locate_vehicle(problem, state, b, v, tick):
         vehicle[S.VEHICLE_SITE] = vehicle[S.VEHICLE_EDGE_FROM]
 
 
-@inner_kernel
+@S.unless_errands(lambda problem, state, b, v: None)
 def finish_edge(problem, state, b, v):
     """Set vehicle v on what is left of the edge to the site where it may turn; a new way begins there."""
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
@@ -207,7 +208,7 @@ def set_out(problem, state, b, v, target):
 
 @inner_kernel
 def set_stand(state, b, v, origin, site, tick, reached, pace):
-    """Write that v may turn at a site, from a tick on; it comes from `origin`, at a moment, at this pace."""
+    """Write that v may turn at a site from a tick on; it comes from `origin`, `reached` s, at a pace, m/s."""
     state.vehicle[b, v, S.VEHICLE_STAND_FROM] = origin
     state.vehicle[b, v, S.VEHICLE_STAND_SITE] = site
     state.vehicle[b, v, S.VEHICLE_STAND_TICK] = tick
@@ -224,7 +225,7 @@ def find_turn(problem, state, b, v):
     vehicle, place = state.vehicle[b, v], state.place[b, v]
     end = vehicle[S.VEHICLE_DESTINATION]
     if vehicle[S.VEHICLE_TASK] >= 0:
-        end = np.int64(problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_PICKUP])
+        end = problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_PICKUP]
         pause = vehicle[S.VEHICLE_PAUSE]
         if pause > 0 and now >= vehicle[S.VEHICLE_LOADED_TICK] - pause:
             set_stand(state, b, v, end, end, now, np.float64(now), 0.0)
@@ -238,7 +239,7 @@ def find_turn(problem, state, b, v):
     k = np.int64(problem.way[layout, site, end, S.WAY_NAMED_ROUTE])
     while tick < now and site != end:
         if k >= 0:
-            following = np.int64(problem.route_sites[k])
+            following = problem.route_sites[k]
             k += 1
         else:
             following = np.int64(problem.way[layout, site, end, S.WAY_NEXT_SITE])

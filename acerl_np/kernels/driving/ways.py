@@ -44,7 +44,7 @@ def find_stand(state, b, v):
     return state.vehicle[b, v, S.VEHICLE_STAND_SITE if stands else S.VEHICLE_SITE]
 
 
-@inner_kernel
+@S.unless_errands(lambda state, b, v: 0.0)
 def find_delay(state, b, v):
     """Return in how many seconds a free vehicle is where it sets out."""
     if not may_turn(state, b, v):
@@ -52,7 +52,7 @@ def find_delay(state, b, v):
     return np.float64(state.vehicle[b, v, S.VEHICLE_STAND_TICK] - state.episode[b, S.EPISODE_TIME])
 
 
-@inner_kernel
+@S.unless_errands(lambda state, b, v: 0.0)
 def find_rest(state, b, v):
     """Return how many metres a free vehicle still drives to where it sets out."""
     # Where distances are cut, it may be there before its pace says so.
@@ -125,7 +125,11 @@ def time_loaded(problem, i, v, task):
 
 @inner_kernel
 def count_trip(problem, i, v, task, metres, slowdown, truncates):
-    """Return the ticks of vehicle v to a pickup, by so many metres and slowed down, and to the delivery."""
+    """Return the ticks of vehicle v to a pickup, by so many metres and slowed down, and to the delivery.
+
+    `truncates`: whether the whole way is cut to whole metres where the layout says so, as of one that has not
+    halted within an edge.
+    """
     pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
     speed = problem.fleet[i, v, S.FLEET_SPEED]
     to_pickup = S.count_ticks(metres / speed + slowdown)
@@ -141,7 +145,7 @@ def count_trip(problem, i, v, task, metres, slowdown, truncates):
 
 @inner_kernel
 def count_errand(problem, i, v, metres, slowdown, truncates):
-    """Return the ticks of vehicle v on a way without a task, of so many metres and slowed down."""
+    """Return the ticks of vehicle v on a way without a task, as `count_trip` counts those of one."""
     if truncates:
         metres = S.measure_distance(metres, problem.instance[i, S.INSTANCE_TRUNCATES])
     return max(np.int64(1), S.count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown))

@@ -7,7 +7,7 @@ import numpy as np
 from acerl_np.kernels.driving import commitment, energy, trips, ways
 from acerl_np.kernels.ground import random
 from acerl_np.kernels.ground import state as S
-from acerl_np.support.compiled import inner_kernel
+from acerl_np.support.compiled import inner_kernel, kernel
 
 
 @inner_kernel
@@ -42,7 +42,7 @@ def undo_usage(problem, state, b, v, length, moved):
     usage[S.USAGE_DRIVEN] = max(usage[S.USAGE_EMPTY], usage[S.USAGE_DRIVEN] - rest)
 
 
-@inner_kernel
+@kernel
 def break_vehicle(problem, state, b, v, ticks):
     """Break vehicle v down for so many ticks: it stands where it was a tick ago and gives its task back."""
     i = state.episode[b, S.EPISODE_INSTANCE]

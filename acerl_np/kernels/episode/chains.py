@@ -60,7 +60,7 @@ def plan_followers(problem, state, b, task, begins, ends):
     i = state.episode[b, S.EPISODE_INSTANCE]
     state.job[b, task, S.JOB_DONE] = ends
     for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
-        other = np.int64(state.expected[b, k])
+        other = state.expected[b, k]
         if problem.chain[i, other, S.CHAIN_AFTER] == task:
             ready = max(problem.record[i, other, S.RECORD_ARRIVAL], np.float64(ends))
             state.ready[b, other] = ready
@@ -94,7 +94,7 @@ def run_machines(problem, state, b, tick):
             left += 1
     state.episode[b, S.EPISODE_N_PROCESSED] = left
     for k in range(left):
-        task = np.int64(state.processed[b, k])
+        task = state.processed[b, k]
         if state.job[b, task, S.JOB_DONE] < S.NEVER:
             continue
         machine = problem.chain[i, task, S.CHAIN_MACHINE]
@@ -117,7 +117,7 @@ def release_tasks(problem, state, b, tick):
     i = state.episode[b, S.EPISODE_INSTANCE]
     left, before = 0, state.episode[b, S.EPISODE_POOL_SIZE]
     for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
-        task = np.int64(state.expected[b, k])
+        task = state.expected[b, k]
         if state.job[b, task, S.JOB_KNOWN] <= tick:
             state.waiting_since[b, task] = state.ready[b, task]
             append_waiting(state, b, task)

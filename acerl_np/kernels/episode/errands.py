@@ -41,7 +41,7 @@ def find_offer(problem, state, b, v, after):
     site = state.vehicle[b, v, S.VEHICLE_SITE]
     full = problem.battery[i, v, S.BATTERY_FULL]
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
-        task = np.int64(state.pool[b, k])
+        task = state.pool[b, k]
         if S.may_carry(problem, i, v, task):
             need = find_site_need(problem, i, v, task, site)
             if need <= full:
@@ -56,8 +56,7 @@ def find_site_need(problem, i, v, task, site):
     """Return what vehicle v must hold at a site to take a task, `NEVER` where no way leads."""
     layout = problem.instance[i, S.INSTANCE_LAYOUT]
     pickup = problem.ends[i, task, S.ENDS_PICKUP]
-    row = np.int64(problem.fleet[i, v, S.FLEET_SLOWDOWN])
-    slowdown = problem.slowdown[row, site, pickup] if row >= 0 else 0.0
+    slowdown = ways.find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], site, pickup)
     metres = problem.distance[layout, site, pickup]
     return energy.find_need(problem, i, v, task, np.int64(0), metres, slowdown, True)
 
@@ -154,7 +153,7 @@ def end_errands(problem, state, b, tick):
 
 @inner_kernel
 def find_slot(problem, state, b, places, arrival):
-    """Return when a vehicle that comes to a charger at a tick begins there, after those with an estimate."""
+    """Return when who comes to a charger of so many places at `arrival` begins; estimates go before."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
     start = arrival
@@ -172,7 +171,8 @@ def find_slot(problem, state, b, places, arrival):
 def find_start(problem, state, b, v, site, places, arrival):
     """Return the tick at which vehicle v, at a charger's site from a tick on, would begin to charge there.
 
-    Those that are there before, or on the way and there before, charge to `full` first.
+    Those that are there before, or on the way and there before, charge to `full` first. Writes the estimates
+    of when these are done, ticks.
     """
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
@@ -200,9 +200,8 @@ def find_start(problem, state, b, v, site, places, arrival):
         here = max(now, comes)
         start = max(here, find_slot(problem, state, b, places, comes))
         level = energy.find_level(problem, state, b, first, here)
-        missing = battery[S.BATTERY_FULL] - max(
-            np.int64(0), level - battery[S.BATTERY_IDLE] * (start - here)
-        )
+        level = max(np.int64(0), level - battery[S.BATTERY_IDLE] * (start - here))
+        missing = battery[S.BATTERY_FULL] - level
         ticks = max(np.int64(1), energy.divide_up(missing, battery[S.BATTERY_CHARGE]))
         state.vehicle[b, first, S.VEHICLE_ESTIMATE] = start + ticks
 
@@ -213,7 +212,7 @@ def helps(problem, state, b, v, site):
     i = state.episode[b, S.EPISODE_INSTANCE]
     full = problem.battery[i, v, S.BATTERY_FULL]
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
-        task = np.int64(state.pool[b, k])
+        task = state.pool[b, k]
         if S.may_carry(problem, i, v, task) and find_site_need(problem, i, v, task, site) <= full:
             return True
     return False
@@ -253,7 +252,7 @@ def lacks_energy(problem, state, b, v):
     i = state.episode[b, S.EPISODE_INSTANCE]
     lacks = False
     for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
-        task = np.int64(state.pool[b, k])
+        task = state.pool[b, k]
         if S.may_carry(problem, i, v, task):
             if energy.can_serve(problem, state, b, v, task):
                 return False

@@ -87,31 +87,20 @@ def process_tick(problem, state, b, tick):
 def finish_episode(problem, state, b):
     """Close episode b and measure it: makespan and tardiness (Eqs. 1 and 2), what else counts, the goal."""
     i = state.episode[b, S.EPISODE_INSTANCE]
-    makespan, delay, late, total = 0.0, 0.0, 0.0, 0.0
+    outcome = state.outcome[b]
+    outcome[:] = 0.0
+    total, driven, empty = 0.0, 0.0, 0.0
     for task in range(problem.instance[i, S.INSTANCE_N_TASKS]):
         finish = np.float64(state.task[b, task, S.TASK_FINISH])
         weight = S.find_weight(problem, i, task)
-        makespan = max(makespan, finish)
-        makespan = max(makespan, chains.find_done(problem, state, b, task))
-        own = finish - S.find_due(problem, state, b, task)
         total += weight
-        delay += weight * max(0.0, own)
-        # Finishes are whole seconds; due times may be off by rounding.
-        if own > 1e-9:
-            late += weight
-    waiting, driven, empty = 0.0, 0.0, 0.0
+        done = max(finish, chains.find_done(problem, state, b, task))
+        S.add_delivery(outcome, weight, done, finish - S.find_due(problem, state, b, task))
     for v in range(state.usage.shape[1]):
-        waiting += state.usage[b, v, S.USAGE_WAITING]
+        outcome[S.OUTCOME_WAITING] += state.usage[b, v, S.USAGE_WAITING]
         driven += state.usage[b, v, S.USAGE_DRIVEN]
         empty += state.usage[b, v, S.USAGE_EMPTY]
-    outcome = state.outcome[b]
-    outcome[S.OUTCOME_MAKESPAN] = makespan
-    outcome[S.OUTCOME_TARDINESS] = delay / total
-    outcome[S.OUTCOME_LATE] = late / total
-    outcome[S.OUTCOME_WAITING] = waiting / total
-    outcome[S.OUTCOME_EMPTY] = empty / driven if driven > 0.0 else 0.0
-    outcome[S.OUTCOME_VALUE] = S.weigh_measures(problem, outcome, S.GOAL_OBJECTIVE)
-    outcome[S.OUTCOME_COST] = S.weigh_measures(problem, outcome, S.GOAL_COST)
+    S.close_outcome(problem, outcome, total, driven, empty)
     state.episode[b, S.EPISODE_PHASE] = S.FINISHED
 
 
@@ -164,23 +153,18 @@ def open_episode(problem, state, b, instance):
 
     `state.breakdown_key[b]` must be set if a vehicle of the instance breaks down at random.
     """
-    for k in range(S.N_EPISODE_FIELDS):
-        state.episode[b, k] = 0
+    state.episode[b, :] = 0
     state.episode[b, S.EPISODE_INSTANCE] = instance
     state.episode[b, S.EPISODE_SETTLED] = -1
     state.episode[b, S.EPISODE_FREED] = -1
-    for k in range(S.N_OUTCOME_FIELDS):
-        state.outcome[b, k] = np.nan
+    state.outcome[b, :] = np.nan
     for task in range(problem.instance[instance, S.INSTANCE_N_TASKS]):
         state.task[b, task, S.TASK_VEHICLE] = -1
         state.task[b, task, S.TASK_CHANGES] = 0
-    for v in range(state.usage.shape[1]):
-        for k in range(S.N_USAGE_FIELDS):
-            state.usage[b, v, k] = 0.0
+    state.usage[b, :, :] = 0.0
     for v in range(problem.instance[instance, S.INSTANCE_N_VEHICLES]):
         vehicle = state.vehicle[b, v]
-        for k in range(S.N_VEHICLE_FIELDS):
-            vehicle[k] = 0
+        vehicle[:] = 0
         vehicle[S.VEHICLE_SITE] = problem.start_site[instance, v]
         vehicle[S.VEHICLE_TASK] = -1
         vehicle[S.VEHICLE_HALTED_TOWARDS] = -1

@@ -46,7 +46,7 @@ def allocate_matching(n_rows: int, n_columns: int) -> Matching:
 
 
 @kernel
-def match_rows(n_rows, n_columns, matching):
+def match_rows(n_rows, n_columns, own):
     """Give each of the first rows one of the first columns, with the least sum of costs.
 
     By shortest augmenting paths: the rows enter one after the other, and each lets those before it move on
@@ -57,48 +57,37 @@ def match_rows(n_rows, n_columns, matching):
     Parameters
     ----------
     n_rows, n_columns : int, n_rows <= n_columns
-    matching : Matching, input: `cost`. Output: `row_of`.
+    own : Matching, input: `cost`. Output: `row_of`.
     """
-    cost, row_of, length, came_from = (
-        matching.cost,
-        matching.row_of,
-        matching.length,
-        matching.came_from,
-    )
-    row_price, column_price, reached = (
-        matching.row_price,
-        matching.column_price,
-        matching.reached,
-    )
     for c in range(n_columns):
-        row_of[c] = -1
-        column_price[c] = 0
+        own.row_of[c] = -1
+        own.column_price[c] = 0
     for entering in range(n_rows):
-        row_price[entering] = 0
+        own.row_price[entering] = 0
         for c in range(n_columns):
-            length[c] = FAR
-            reached[c] = False
+            own.length[c] = FAR
+            own.reached[c] = False
         row, column, path = np.int64(entering), np.int64(-1), np.int64(0)
         while row >= 0:
             nearest, following = FAR, np.int64(-1)
             for c in range(n_columns):
-                if reached[c]:
+                if own.reached[c]:
                     continue
-                through = path + cost[row, c] - row_price[row] - column_price[c]
-                if through < length[c]:
-                    length[c] = through
-                    came_from[c] = column
-                if length[c] < nearest:
-                    nearest, following = length[c], np.int64(c)
+                through = path + own.cost[row, c] - own.row_price[row] - own.column_price[c]
+                if through < own.length[c]:
+                    own.length[c] = through
+                    own.came_from[c] = column
+                if own.length[c] < nearest:
+                    nearest, following = own.length[c], np.int64(c)
             path, column = nearest, following
-            reached[column] = True
-            row = row_of[column]
-        row_price[entering] += path
+            own.reached[column] = True
+            row = own.row_of[column]
+        own.row_price[entering] += path
         for c in range(n_columns):
-            if reached[c] and row_of[c] >= 0:
-                row_price[row_of[c]] += path - length[c]
-                column_price[c] -= path - length[c]
-        while came_from[column] >= 0:
-            row_of[column] = row_of[came_from[column]]
-            column = came_from[column]
-        row_of[column] = entering
+            if own.reached[c] and own.row_of[c] >= 0:
+                own.row_price[own.row_of[c]] += path - own.length[c]
+                own.column_price[c] -= path - own.length[c]
+        while own.came_from[column] >= 0:
+            own.row_of[column] = own.row_of[own.came_from[column]]
+            column = own.came_from[column]
+        own.row_of[column] = entering

@@ -221,7 +221,7 @@ class Problem(NamedTuple):
     way : ndarray(int32, (L, S, S, N_WAY_FIELDS)), how to get from site a to site b
         WAY_NEXT_SITE : the site after a on the default route
         WAY_NAMED_ROUTE : index of the second site of the named route in `route_sites`, or -1
-    route_sites : ndarray(int32, (n,)), the named routes one after the other
+    route_sites : ndarray(int64, (n,)), the named routes one after the other
     instance : ndarray(int64, (I, N_INSTANCE_FIELDS))
         INSTANCE_LAYOUT : the instance's layout
         INSTANCE_TRUNCATES : whether distances are truncated to whole metres, 0 or 1
@@ -235,7 +235,7 @@ class Problem(NamedTuple):
         INSTANCE_PARK_AFTER : ticks after which an idle vehicle drives to a parking place, `NEVER` for none
         INSTANCE_CHAINED : whether tasks follow others, are processed, or announced, 0 or 1
         INSTANCE_LACKS_WAYS : whether from some site no way leads to another, 0 or 1
-    ends : ndarray(int32, (I, M, N_ENDS_FIELDS)), the sites of each task
+    ends : ndarray(int64, (I, M, N_ENDS_FIELDS)), the sites of each task
         ENDS_PICKUP, ENDS_DELIVERY
     record : ndarray(float64, (I, M, N_RECORD_FIELDS)), the tasks as they are given
         RECORD_ARRIVAL, RECORD_EXPIRY, RECORD_HANDLING : s; expiry is relative to arrival
@@ -269,7 +269,7 @@ class Problem(NamedTuple):
     berth : ndarray(int64, (I, N, N_BERTH_FIELDS)), chargers and parking places
         BERTH_SITE, BERTH_PLACES : how many vehicles charge, or park, there at once
         BERTH_CHARGES : 1 for a charger, 0 for a parking place
-    start_site : ndarray(int32, (I, V))
+    start_site : ndarray(int64, (I, V))
     breakdown : ndarray(int64, (I, V, K, N_BREAKDOWN_FIELDS)), listed ones by time
         BREAKDOWN_TICK : `NEVER` after the last
         BREAKDOWN_REPAIR_TICKS
@@ -334,7 +334,7 @@ class State(NamedTuple):
         OUTCOME_MAKESPAN, OUTCOME_TARDINESS, OUTCOME_WAITING : s
         OUTCOME_LATE, OUTCOME_EMPTY : shares
         OUTCOME_VALUE, OUTCOME_COST : as `Problem.goal` weighs these, shares in percent
-    pool : ndarray(int32, (B, M)), waiting tasks in pool order
+    pool : ndarray(int64, (B, M)), waiting tasks in pool order
     waiting_since : ndarray(float64, (B, M)), s, per task
     task : ndarray(int64, (B, M, N_TASK_FIELDS))
         TASK_VEHICLE : -1 while unassigned
@@ -344,8 +344,8 @@ class State(NamedTuple):
         JOB_KNOWN : tick from which an expected task may be given, `NEVER` while nobody knows
         JOB_DONE : tick at which its processing ends, `NEVER` in the queue
     ready : ndarray(float64, (B, M)), s, when each task that is known may be loaded
-    expected : ndarray(int32, (B, M)), tasks of chains that have begun, or announced, which are not known yet
-    processed : ndarray(int32, (B, M)), tasks at machines, by delivery
+    expected : ndarray(int64, (B, M)), tasks of chains that have begun, or announced, which are not known yet
+    processed : ndarray(int64, (B, M)), tasks at machines, by delivery
     vehicle : ndarray(int64, (B, V, N_VEHICLE_FIELDS))
         VEHICLE_STATUS : IDLE, WORKING or BROKEN; without a task ROAMING (to its next site), PARKING (to a
             place), TO_CHARGER, QUEUED or CHARGING
@@ -416,13 +416,13 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
     return State(
         episode=np.zeros((n_episodes, N_EPISODE_FIELDS), np.int64),
         outcome=np.zeros((n_episodes, N_OUTCOME_FIELDS)),
-        pool=np.zeros((n_episodes, n_tasks), np.int32),
+        pool=np.zeros((n_episodes, n_tasks), np.int64),
         waiting_since=np.zeros((n_episodes, n_tasks)),
         task=np.zeros((n_episodes, n_tasks, N_TASK_FIELDS), np.int64),
         job=np.zeros((n_episodes, n_jobs, N_JOB_FIELDS), np.int64),
         ready=np.zeros((n_episodes, n_jobs)),
-        expected=np.zeros((n_episodes, n_jobs), np.int32),
-        processed=np.zeros((n_episodes, n_jobs), np.int32),
+        expected=np.zeros((n_episodes, n_jobs), np.int64),
+        processed=np.zeros((n_episodes, n_jobs), np.int64),
         vehicle=np.zeros((n_episodes, n_vehicles, N_VEHICLE_FIELDS), np.int64),
         place=np.zeros((n_episodes, n_vehicles, N_PLACE_FIELDS)),
         usage=np.zeros((n_episodes, n_vehicles, N_USAGE_FIELDS)),
@@ -514,7 +514,7 @@ def allocate_outcome(n_episodes: int) -> Outcome:
 
 @inner_kernel
 def write_outcome(state, b, outcome, episode):
-    """Write how row b of the State ended to entry `episode` of an `Outcome`."""
+    """Write how row b of the State ended to entry `episode` of `outcome`, an `Outcome`."""
     outcome.makespan[episode] = state.outcome[b, OUTCOME_MAKESPAN]
     outcome.tardiness[episode] = state.outcome[b, OUTCOME_TARDINESS]
     outcome.late[episode] = state.outcome[b, OUTCOME_LATE]
@@ -539,6 +539,12 @@ def read_outcome(state: State) -> Outcome:
 def join_outcomes(parts: Sequence[Outcome]) -> Outcome:
     """Return the outcome of lists of episodes as that of one list."""
     return Outcome(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+
+@inner_kernel
+def count_rows(problem, i):
+    """Return how many tasks and vehicles instance i has."""
+    return problem.instance[i, INSTANCE_N_TASKS], problem.instance[i, INSTANCE_N_VEHICLES]
 
 
 @inner_kernel
@@ -569,7 +575,7 @@ def find_ready(problem, state, b, task):
     return problem.record[i, task, RECORD_ARRIVAL]
 
 
-@inner_kernel
+@unless_errands(lambda problem, state, b, task: 0.0)
 def find_ready_in(problem, state, b, task):
     """Return the seconds until a task that is known may be loaded."""
     if not is_chained(problem, state.episode[b, EPISODE_INSTANCE]):
@@ -578,7 +584,7 @@ def find_ready_in(problem, state, b, task):
     return max(0.0, ready - np.float64(state.episode[b, EPISODE_TIME]))
 
 
-@inner_kernel
+@unless_errands(lambda problem, state, b, task, tick: np.int64(0))
 def find_pause(problem, state, b, task, tick):
     """Return how many ticks a vehicle that is at the pickup of a task at a tick waits until it is ready."""
     i = state.episode[b, EPISODE_INSTANCE]
@@ -613,6 +619,29 @@ def weigh_measures(problem, measures, row):
             percent = k in (OUTCOME_LATE, OUTCOME_EMPTY)
             total += weight * (100.0 * measures[k] if percent else measures[k])
     return total
+
+
+@inner_kernel
+def add_delivery(outcome, weight, done, delay):
+    """Add a task, done at `done` s and `delay` s late, to an outcome's sums (modified)."""
+    outcome[OUTCOME_MAKESPAN] = max(outcome[OUTCOME_MAKESPAN], done)
+    outcome[OUTCOME_TARDINESS] += weight * max(0.0, delay)
+    # Deliveries are whole seconds; due times may be off by rounding.
+    outcome[OUTCOME_LATE] += weight * (delay > 1e-9)
+
+
+@inner_kernel
+def close_outcome(problem, outcome, weight, driven, empty):
+    """Make an outcome (ndarray((N_OUTCOME_FIELDS,)), modified) of its sums over tasks of a weight in all.
+
+    `driven` and `empty` are the fleet's metres, all and those without a load.
+    """
+    outcome[OUTCOME_TARDINESS] /= weight
+    outcome[OUTCOME_LATE] /= weight
+    outcome[OUTCOME_WAITING] /= weight
+    outcome[OUTCOME_EMPTY] = empty / driven if driven > 0.0 else 0.0
+    outcome[OUTCOME_VALUE] = weigh_measures(problem, outcome, GOAL_OBJECTIVE)
+    outcome[OUTCOME_COST] = weigh_measures(problem, outcome, GOAL_COST)
 
 
 @inner_kernel

@@ -199,7 +199,13 @@ def forward(network, theta, column_sums, features, n, layers):
 
 @kernel
 def choose_greedy(logits, legal, n_legal):
-    """Return the legal action of largest logit, the first of equals; NaN never wins."""
+    """Return the legal action of largest logit, the first of equals; NaN never wins.
+
+    Parameters
+    ----------
+    logits : ndarray(float32, (n_actions,))
+    legal : ndarray(int32, (n_actions,)), legal actions in the first `n_legal` entries
+    """
     best = legal[0]
     best_logit = F(-np.inf)
     for k in range(n_legal):
@@ -212,7 +218,7 @@ def choose_greedy(logits, legal, n_legal):
 
 @inner_kernel
 def draw_softmax(weight, n, uniform):
-    """Draw one of n numbers by their softmax, by inversion with one uniform number; overwrite them."""
+    """Draw one of n numbers (`weight`, overwritten) by their softmax, by inversion with a uniform one."""
     highest = -np.inf
     for k in range(n):
         highest = max(highest, weight[k])

@@ -53,6 +53,11 @@ def play_genes(problem, state, b, instance, genes, actions, is_open):
 
     Gene k is the action that decision k would take; where its vehicle has no choice, the next
     vehicle that has one acts by the same rule. A decision is open if it could assign several pairs.
+
+    Parameters
+    ----------
+    genes : ndarray(int64, (n,))
+    actions : ndarray(int64, (n,)), output; is_open : ndarray(bool, (n,)), output
     """
     events.start_episode(problem, state, b, instance)
     n_vehicles = problem.instance[instance, S.INSTANCE_N_VEHICLES]
@@ -93,7 +98,8 @@ def score_episode(problem, state, b, cost_limit, style):
 def change_genes(genes, is_open, used, n_genes, key, step, most_changes):
     """Change one gene or a few, by draws 0 to 2 * most_changes of an annealing step.
 
-    A decision without alternatives passes its change on to the next that has some.
+    A decision without alternatives passes its change on to the next that has some. `genes`, of which `used`
+    were read, is modified: whole numbers below `n_genes`.
     """
     n_changes = 1 + np.int64(most_changes * random.draw_uniform(key, step, 0) ** 2)
     for k in range(n_changes):
@@ -102,7 +108,7 @@ def change_genes(genes, is_open, used, n_genes, key, step, most_changes):
         while not is_open[place] and tries < used:
             place = (place + 1) % used
             tries += 1
-        genes[place] = np.int32(random.draw_uniform(key, step, 2 * k + 2) * n_genes)
+        genes[place] = np.int64(random.draw_uniform(key, step, 2 * k + 2) * n_genes)
 
 
 @kernel
@@ -113,21 +119,21 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, st
     ----------
     state : State, row 0 is used
     instance : int, row of `problem`
-    key : ndarray(uint32, (4,)), stream of the draws
+    key : ndarray(uint64, (4,)), stream of the draws
     n_steps : int, episodes to play
     cost_limit : float, the cost of a kept sequence is below it where that is within reach
-    start : ndarray(int32, (n,)), actions to begin with, the others are drawn
+    start : ndarray(int64, (n,)), actions to begin with, the others are drawn
     found : Found, output
     """
     n_max = len(found.actions)
     n_genes = problem.instance[instance, S.INSTANCE_N_VEHICLES] * rules.N_RULES
-    genes = np.empty(n_max, np.int32)
-    candidate = np.empty(n_max, np.int32)
-    actions = np.empty(n_max, np.int32)
+    genes = np.empty(n_max, np.int64)
+    candidate = np.empty(n_max, np.int64)
+    actions = np.empty(n_max, np.int64)
     is_open = np.zeros(n_max, np.bool_)
     was_open = np.zeros(n_max, np.bool_)
     for k in range(n_max):
-        genes[k] = np.int32(random.draw_uniform(key, 0, k) * n_genes)
+        genes[k] = np.int64(random.draw_uniform(key, 0, k) * n_genes)
     for k in range(len(start)):
         genes[k] = start[k]
     used = play_genes(problem, state, 0, instance, genes, actions, is_open)
@@ -142,9 +148,8 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, st
         n = play_genes(problem, state, 0, instance, candidate, actions, was_open)
         score = score_episode(problem, state, 0, cost_limit, style)
         outcome = state.outcome[0]
-        is_tie = outcome[S.OUTCOME_VALUE] == best[S.OUTCOME_VALUE] and outcome[
-            S.OUTCOME_COST
-        ] < min(best[S.OUTCOME_COST], cost_limit)
+        is_cheaper = outcome[S.OUTCOME_COST] < min(best[S.OUTCOME_COST], cost_limit)
+        is_tie = is_cheaper and outcome[S.OUTCOME_VALUE] == best[S.OUTCOME_VALUE]
         is_over = state.episode[0, S.EPISODE_PHASE] == S.FINISHED
         if is_over and (is_tie or search.is_better(found, outcome, cost_limit)):
             search.copy_outcome(outcome, found)

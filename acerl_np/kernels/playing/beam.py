@@ -42,10 +42,10 @@ class Beam(NamedTuple):
     Attributes
     ----------
     parents, children : State, W rows each, and one more to try an action in
-    origin, taken : ndarray(int32, (n_levels, W)), row in the level before, and action, of each that stayed
+    origin, taken : ndarray(int64, (n_levels, W)), row in the level before, and action, of each that stayed
     estimates : ndarray(float64, (C,))
     hashes : ndarray(uint64, (C,))
-    child_of, child_action : ndarray(int32, (C,)), parent and action of each child
+    child_of, child_action : ndarray(int64, (C,)), parent and action of each child
     table : ndarray(uint64, (PLACES * W,)), hashes of the level, 0 where a place is free
     """
 
@@ -68,12 +68,12 @@ def allocate_beam(problem: S.Problem, width: int, n_levels: int) -> Beam:
     return Beam(
         parents=S.allocate_state(problem, width + 1),
         children=S.allocate_state(problem, width + 1),
-        origin=np.empty((n_levels, width), np.int32),
-        taken=np.empty((n_levels, width), np.int32),
+        origin=np.empty((n_levels, width), np.int64),
+        taken=np.empty((n_levels, width), np.int64),
         estimates=np.empty(n_children),
         hashes=np.empty(n_children, np.uint64),
-        child_of=np.empty(n_children, np.int32),
-        child_action=np.empty(n_children, np.int32),
+        child_of=np.empty(n_children, np.int64),
+        child_action=np.empty(n_children, np.int64),
         table=np.empty(PLACES * width, np.uint64),
     )
 
@@ -111,12 +111,6 @@ def estimate_rest(problem, state, b, guide, most_delay):
 
 
 @inner_kernel
-def read_bits(x):
-    """Return the bits of a float64 as an integer."""
-    return np.float64(x).view(np.int64)
-
-
-@inner_kernel
 def mix_hash(h, x):
     """Mix the integer x into the hash h (the finaliser of splitmix64)."""
     z = np.uint64(h) ^ np.uint64(x)
@@ -139,15 +133,15 @@ def hash_row(problem, state, b):
     for k in range(n_waiting):
         h = mix_hash(h, state.pool[b, k])
     for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
-        vehicle, place = state.vehicle[b, v], state.place[b, v]
+        vehicle, bits = state.vehicle[b, v], state.place[b, v].view(np.int64)
         if vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0:
-            h = mix_hash(h, read_bits(place[S.PLACE_HALTED_AT]))
+            h = mix_hash(h, bits[S.PLACE_HALTED_AT])
         breaks = vehicle[S.VEHICLE_BREAKDOWN_AT] <= vehicle[S.VEHICLE_EVENT_TICK]
         n_fields = N_LASTING
         if vehicle[S.VEHICLE_STATUS] == S.WORKING and breaks:
             # Where it will halt follows from where it is.
             n_fields = S.N_VEHICLE_FIELDS
-            h = mix_hash(h, read_bits(place[S.PLACE_EDGE_OFFSET]))
+            h = mix_hash(h, bits[S.PLACE_EDGE_OFFSET])
         for k in range(n_fields):
             h = mix_hash(h, vehicle[k])
     return h

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.deciding import deciders
-from acerl_np.kernels.driving import commitment
 from acerl_np.kernels.episode import events
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing import futures, variation
@@ -28,7 +26,14 @@ def begin_forecast(problem, state, b, ahead, latest):
 
 @inner_kernel
 def place_planned(ahead, record, ends, rows):
-    """Add tasks that are known to come, by arrival, to the future at hand; write the row of each."""
+    """Add tasks that are known to come, by arrival, to the future at hand; write the row of each.
+
+    Parameters
+    ----------
+    record, ends
+        As of `play_forecast`.
+    rows : ndarray(int64, (n,)), output
+    """
     future = ahead.future
     n = future.instance[0, S.INSTANCE_N_TASKS]
     for k in range(len(record)):
@@ -70,7 +75,7 @@ def play_forecast(problem, state, b, ahead, f, record, ends, rows, finish):
     ahead : Ahead, as `begin_forecast` has left it
     f : int
     record : ndarray(float64, (n, N_RECORD_FIELDS)), tasks that are known to come, by arrival
-    ends : ndarray(int32, (n, N_ENDS_FIELDS)), their sites
+    ends : ndarray(int64, (n, N_ENDS_FIELDS)), their sites
     rows : ndarray(int64, (K,)), output: the future's rows of the K known tasks: those that wait, in pool
         order, those under way by their vehicles, those that are expected, and those to come; the first
         three by their rows where tasks are called back
@@ -81,9 +86,8 @@ def play_forecast(problem, state, b, ahead, f, record, ends, rows, finish):
     n = len(rows) - len(record)
     present = states.episode[futures.PRESENT]
     recalls = problem.instance[0, S.INSTANCE_MAX_CHANGES] >= 0
-    for k in range(
-        n
-    ):  # what machines still do stands before what is expected, or after all of these
+    # What machines still do stands before what is expected, or after all of these.
+    for k in range(n):
         is_open = recalls or k < n - present[S.EPISODE_N_EXPECTED]
         rows[k] = k if is_open else k + present[S.EPISODE_N_PROCESSED]
     place_planned(ahead, record, ends, rows[n:])
@@ -91,7 +95,6 @@ def play_forecast(problem, state, b, ahead, f, record, ends, rows, finish):
     for k in range(n, len(rows)):  # what the last future has left there
         states.task[futures.PLAYED, rows[k], S.TASK_VEHICLE] = -1
         states.task[futures.PLAYED, rows[k], S.TASK_FINISH] = 0
-    key = states.breakdown_key[futures.PLAYED]
     first = 0
     while True:
         events.advance_events(future, states, futures.PLAYED)
@@ -102,11 +105,7 @@ def play_forecast(problem, state, b, ahead, f, record, ends, rows, finish):
             k += 1
         if k == len(rows) or states.episode[futures.PLAYED, S.EPISODE_PHASE] != S.RUNNING:
             break
-        decision = states.episode[futures.PLAYED, S.EPISODE_N_DECISIONS]
-        v, position, _ = deciders.decide(
-            future, states, futures.PLAYED, ahead.decider, 0, key, decision
-        )
-        commitment.take_decision(future, states, futures.PLAYED, v, position)
+        futures.play_decision(ahead, np.int64(0))
     for k in range(len(rows)):
         tick = find_finish(states, rows[k])
         finish[k] = np.float64(tick) if tick < S.NEVER else np.inf

@@ -55,7 +55,7 @@ class Ahead(NamedTuple):
     future : Problem, scratch: one instance, the future at hand
     states : State, scratch: row PRESENT is the situation in the future at hand, row PLAYED is played
     seed : int, of the futures' draws, beside the episode's key
-    key : ndarray(uint32, (4,)), stream of the present decision's draws
+    key : ndarray(uint64, (4,)), stream of the present decision's draws
     matches : bool, whether records weigh by how well they agree with the day so far, or all the same
     cost_limit, penalty, margin : float
         A future's value is its objective plus `penalty` times the cost beyond `cost_limit - margin`, both as
@@ -68,7 +68,7 @@ class Ahead(NamedTuple):
         PAST_CLOCK : s between the day's start and the state's tick 0
         PAST_DELAY, PAST_TASKS : s of delay of the tasks that have left the tables, and their number
         PAST_SEEN : tasks of the day so far in `seen_...`; -1 where the tables have them
-    seen_ends : ndarray(int32, (n, N_ENDS_FIELDS)), sites of the day's tasks so far, by arrival
+    seen_ends : ndarray(int64, (n, N_ENDS_FIELDS)), sites of the day's tasks so far, by arrival
     seen_record : ndarray(float64, (n, N_RECORD_FIELDS)), times since the day's start
     agreement, deviation, weight : ndarray(float64, (H,)), see `weigh_history`
     matched : ndarray(bool, (H, M)), tasks of the history that have a counterpart in the day so far
@@ -162,6 +162,13 @@ def match_record(history, h, ends, record, chain, n_seen, now, window, ahead):
     the first of its chain; the nearest arrival wins. Agreement is the share of tasks with a counterpart among
     all that have arrived by now in either, within a horizon's time; the deviation is the largest difference
     of their arrivals. Returns the number of tasks of the day that were looked at.
+
+    Parameters
+    ----------
+    ends, record, chain
+        The day's tasks so far in the first `n_seen` rows, fields as in `Problem`.
+    now, window : float, s
+    ahead : Ahead, modified: `matched`, `deviation` and `agreement` of record h
     """
     n = history.instance[h, S.INSTANCE_N_TASKS]
     reach = ahead.reach[0]
@@ -243,19 +250,6 @@ def weigh_history(problem, state, b, ahead):
 
 
 @inner_kernel
-def pick_record(ahead, uniform):
-    """Return the historical record that a uniform number in [0, 1) falls on."""
-    last = 0
-    for h in range(len(ahead.weight)):
-        if ahead.weight[h] > 0.0:
-            last = h
-            uniform -= ahead.weight[h]
-            if uniform < 0.0:
-                return h
-    return last
-
-
-@inner_kernel
 def write_present(problem, state, b, ahead):
     """Write what all futures of a decision share: floor, fleet, tasks that have arrived, situation.
 
@@ -276,7 +270,7 @@ def write_present(problem, state, b, ahead):
         if recalls:
             copy_open_tasks(problem, state, b, ahead)
         for position in range(0 if recalls else state.episode[b, S.EPISODE_POOL_SIZE]):
-            waiting = np.int64(state.pool[b, position])
+            waiting = state.pool[b, position]
             states.pool[PRESENT, position] = copy_open_task(problem, state, b, ahead, waiting)
         for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
             usage = states.usage[PRESENT, v]
@@ -343,12 +337,12 @@ def copy_chains(problem, state, b, ahead):
     """Copy what is at machines or expected, too, and let tasks follow each other by their new rows."""
     future, states = ahead.future, ahead.states
     for k in range(state.episode[b, S.EPISODE_N_PROCESSED]):
-        task = np.int64(state.processed[b, k])
+        task = state.processed[b, k]
         states.processed[PRESENT, k] = copy_open_task(problem, state, b, ahead, task)
     states.episode[PRESENT, S.EPISODE_N_FINISHED] = state.episode[b, S.EPISODE_N_PROCESSED]
     recalls = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_MAX_CHANGES] >= 0
     for k in range(0 if recalls else state.episode[b, S.EPISODE_N_EXPECTED]):
-        task = np.int64(state.expected[b, k])
+        task = state.expected[b, k]
         states.expected[PRESENT, k] = copy_open_task(problem, state, b, ahead, task)
     for n in range(states.episode[PRESENT, S.EPISODE_N_ARRIVED]):
         end = states.episode[PRESENT, S.EPISODE_N_ARRIVED]
@@ -378,10 +372,8 @@ def link_task(future, task, first, n, arrival, now):
     chain[S.CHAIN_AFTER] = find_origin(future, first, n, after)
     if after >= 0:
         return chain[S.CHAIN_AFTER] >= 0
-    return (
-        chains.find_known(future, 0, n, arrival) > now
-        or future.lead[0, n, S.LEAD_ANNOUNCED] == np.inf
-    )
+    unannounced = future.lead[0, n, S.LEAD_ANNOUNCED] == np.inf
+    return unannounced or chains.find_known(future, 0, n, arrival) > now
 
 
 @inner_kernel
@@ -435,12 +427,9 @@ def write_future(state, b, ahead, f, h):
     future.instance[0, S.INSTANCE_HORIZON] = history.instance[h, S.INSTANCE_HORIZON]
     for v in range(future.breakdown.shape[1]):
         for k in range(future.breakdown.shape[2]):
-            tick = history.breakdown[h, v, k, S.BREAKDOWN_TICK]
-            ticks = history.breakdown[h, v, k, S.BREAKDOWN_REPAIR_TICKS]
-            future.breakdown[0, v, k, S.BREAKDOWN_TICK] = (
-                tick - np.int64(clock) if tick < S.NEVER else tick
-            )
-            future.breakdown[0, v, k, S.BREAKDOWN_REPAIR_TICKS] = ticks
+            S.copy_fields(history.breakdown[h, v], k, future.breakdown[0, v], k)
+            if history.breakdown[h, v, k, S.BREAKDOWN_TICK] < S.NEVER:
+                future.breakdown[0, v, k, S.BREAKDOWN_TICK] -= np.int64(clock)
 
 
 @inner_kernel
@@ -488,13 +477,12 @@ def open_future(problem, state, b, ahead, f, h):
     states, future = ahead.states, ahead.future
     now = state.episode[b, S.EPISODE_TIME]
     i = state.episode[b, S.EPISODE_INSTANCE]
-    future.instance[0, S.INSTANCE_HAS_PRIORITIES] = (
-        problem.instance[i, S.INSTANCE_HAS_PRIORITIES]
-        | ahead.history.instance[h, S.INSTANCE_HAS_PRIORITIES]
-    )
+    ranks = problem.instance[i, S.INSTANCE_HAS_PRIORITIES]
+    ranks |= ahead.history.instance[h, S.INSTANCE_HAS_PRIORITIES]
+    future.instance[0, S.INSTANCE_HAS_PRIORITIES] = ranks
     # Breakdowns to come must not be those that the true episode will draw.
     for word in range(4):
-        states.breakdown_key[PRESENT, word] = ahead.key[word] ^ np.uint32(f + 1)
+        states.breakdown_key[PRESENT, word] = ahead.key[word] ^ np.uint64(f + 1)
     for v in range(future.instance[0, S.INSTANCE_N_VEHICLES]):
         states.vehicle[PRESENT, v, S.VEHICLE_NEXT_BREAKDOWN] = 0
         breakdowns.plan_breakdown(future, states, PRESENT, v, now)
@@ -505,9 +493,25 @@ def open_future(problem, state, b, ahead, f, h):
 
 @inner_kernel
 def pick_future(ahead, f):
-    """Return the historical record of future f."""
+    """Return the historical record of future f: that on which its place in [0, 1) falls, by weight."""
     place = random.draw_uniform(ahead.key, np.int64(0), np.int64(0)) + f * GOLDEN
-    return pick_record(ahead, place - np.floor(place))
+    place, last = place - np.floor(place), 0
+    for h in range(len(ahead.weight)):
+        if ahead.weight[h] > 0.0:
+            last = h
+            place -= ahead.weight[h]
+            if place < 0.0:
+                break
+    return last
+
+
+@inner_kernel
+def play_decision(ahead, row):
+    """Let the base of a row take the next decision of the future that is played."""
+    future, states, decider = ahead.future, ahead.states, ahead.decider
+    key, decision = states.breakdown_key[PLAYED], states.episode[PLAYED, S.EPISODE_N_DECISIONS]
+    v, position, _ = deciders.decide(future, states, PLAYED, decider, row, key, decision)
+    commitment.take_decision(future, states, PLAYED, v, position)
 
 
 @inner_kernel

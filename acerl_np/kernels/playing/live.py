@@ -194,14 +194,11 @@ def is_opened(problem, state, clock, now, day, relative, asked):
     """Whether since `asked`, s, a level or the end of a way has made an assignment possible."""
     count_from(problem, state, clock, now, day, relative)
     b, after = np.int64(0), S.count_ticks(asked - now)
-    for k in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
-        v = np.int64(k)
+    for v in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
         status, since = state.vehicle[0, v, S.VEHICLE_STATUS], state.vehicle[0, v, S.VEHICLE_SINCE]
         # What it could take when it began to charge it could take before.
-        if (
-            status == S.CHARGING
-            and errands.find_offer(problem, state, b, v, max(after, since)) <= 0
-        ):
+        begins = max(after, since)
+        if status == S.CHARGING and errands.find_offer(problem, state, b, v, begins) <= 0:
             return True
         if status == S.IDLE and since > after and offers.has_choice(problem, state, b, v):
             return True
@@ -225,8 +222,7 @@ def find_errand(problem, state, clock, now, day, relative, first, charges, parks
     """
     count_from(problem, state, clock, now, day, relative)
     b = np.int64(0)
-    for k in range(first, problem.instance[0, S.INSTANCE_N_VEHICLES]):
-        v = np.int64(k)
+    for v in range(first, problem.instance[0, S.INSTANCE_N_VEHICLES]):
         if state.vehicle[0, v, S.VEHICLE_STATUS] != S.IDLE:
             continue
         site = errands.find_refill(problem, state, b, v) if charges else np.int64(-1)

@@ -56,7 +56,7 @@ def list_candidates(ahead, row):
             for k in range(1, n):
                 if pairs.score[k] > pairs.score[best]:
                     best = k
-            add_candidate(ahead, row, np.int64(pairs.vehicle[best]), np.int64(pairs.position[best]))
+            add_candidate(ahead, row, pairs.vehicle[best], pairs.position[best])
             pairs.score[best] = -np.inf
         return
     for v in range(future.instance[0, S.INSTANCE_N_VEHICLES]):
@@ -87,10 +87,8 @@ def count_candidates(ahead):
     """Return how many different assignments are candidates, 2 for more."""
     for row in range(len(ahead.candidate)):
         for k in range(ahead.n_candidates[row]):
-            if (
-                ahead.candidate[row, k, 0] != ahead.candidate[0, 0, 0]
-                or ahead.candidate[row, k, 1] != ahead.candidate[0, 0, 1]
-            ):
+            own, first = ahead.candidate[row, k], ahead.candidate[0, 0]
+            if own[0] != first[0] or own[1] != first[1]:
                 return 2
     return 1
 
@@ -155,7 +153,6 @@ def play_candidates(ahead, h, n_steps):
                 v, position = ahead.candidate[row, k, 0], ahead.candidate[row, k, 1]
                 commitment.take_decision(future, states, futures.PLAYED, v, position)
                 progress[futures.PROGRESS_PLAYS] = 1
-            key = states.breakdown_key[futures.PLAYED]
             while True:
                 events.advance_events(future, states, futures.PLAYED)
                 if states.episode[futures.PLAYED, S.EPISODE_PHASE] != S.RUNNING:
@@ -163,11 +160,7 @@ def play_candidates(ahead, h, n_steps):
                 if n_steps <= 0:
                     return np.int64(-1)
                 n_steps -= 1
-                decision = states.episode[futures.PLAYED, S.EPISODE_N_DECISIONS]
-                v, position, _ = deciders.decide(
-                    future, states, futures.PLAYED, ahead.decider, row, key, decision
-                )
-                commitment.take_decision(future, states, futures.PLAYED, v, position)
+                futures.play_decision(ahead, row)
             ahead.value[h, row, k] = read_value(ahead)
             progress[futures.PROGRESS_PLAYS] = 0
         progress[futures.PROGRESS_CANDIDATE] += 1

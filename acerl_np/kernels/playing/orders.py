@@ -107,10 +107,7 @@ def time_order(problem, i, orders, v, task):
 @inner_kernel
 def play_orders(problem, i, orders):
     """Play instance i by orders; return the mean end of its tasks, inf where some cannot be reached."""
-    n, n_vehicles = (
-        problem.instance[i, S.INSTANCE_N_TASKS],
-        problem.instance[i, S.INSTANCE_N_VEHICLES],
-    )
+    n, n_vehicles = S.count_rows(problem, i)
     distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
     for task in range(n):
         orders.known[task] = S.NEVER
@@ -138,6 +135,7 @@ def play_orders(problem, i, orders):
         if first < 0:
             return np.inf
         task = orders.sequence[orders.place[first]]
+        record, chain = problem.record[i, task], problem.chain[i, task]
         metres, loads, tick = time_order(problem, i, orders, first, task)
         pickup, site = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
         empty += metres
@@ -145,28 +143,15 @@ def play_orders(problem, i, orders):
         orders.place[first] += 1
         orders.free[first], orders.site[first] = tick, site
         process_task(problem, i, orders, task, tick)
-        weight = S.find_weight(problem, i, task)
-        ready, after = (
-            problem.record[i, task, S.RECORD_ARRIVAL],
-            problem.chain[i, task, S.CHAIN_AFTER],
-        )
+        after, ready = chain[S.CHAIN_AFTER], record[S.RECORD_ARRIVAL]
         if after >= 0:
             ready = max(ready, np.float64(orders.done[after]))
-        delay = np.float64(tick) - ready - problem.record[i, task, S.RECORD_EXPIRY]
+        weight, done = S.find_weight(problem, i, task), np.float64(orders.done[task])
         weights += weight
-        total += np.float64(orders.done[task])
-        outcome[S.OUTCOME_MAKESPAN] = max(
-            outcome[S.OUTCOME_MAKESPAN], np.float64(orders.done[task])
-        )
-        outcome[S.OUTCOME_TARDINESS] += weight * max(0.0, delay)
-        outcome[S.OUTCOME_LATE] += weight * (delay > 1e-9)
+        total += done
+        S.add_delivery(outcome, weight, done, np.float64(tick) - ready - record[S.RECORD_EXPIRY])
         outcome[S.OUTCOME_WAITING] += weight * (np.float64(loads) - ready)
-    outcome[S.OUTCOME_TARDINESS] /= weights
-    outcome[S.OUTCOME_LATE] /= weights
-    outcome[S.OUTCOME_WAITING] /= weights
-    outcome[S.OUTCOME_EMPTY] = empty / driven if driven > 0.0 else 0.0
-    outcome[S.OUTCOME_VALUE] = S.weigh_measures(problem, outcome, S.GOAL_OBJECTIVE)
-    outcome[S.OUTCOME_COST] = S.weigh_measures(problem, outcome, S.GOAL_COST)
+    S.close_outcome(problem, outcome, weights, driven, empty)
     return total / n
 
 
@@ -178,7 +163,7 @@ def draw_whole(key, step, draw, n):
 
 @inner_kernel
 def give_task(problem, i, vehicle, key, step, draw):
-    """Give a task that is drawn to a vehicle that is drawn, if that may carry it."""
+    """Give a task that is drawn to a vehicle that is drawn (`vehicle`, modified), if that may carry it."""
     task = draw_whole(key, step, draw, problem.instance[i, S.INSTANCE_N_TASKS])
     v = draw_whole(key, step, draw + 1, problem.instance[i, S.INSTANCE_N_VEHICLES])
     if S.may_carry(problem, i, v, task):
@@ -187,7 +172,7 @@ def give_task(problem, i, vehicle, key, step, draw):
 
 @inner_kernel
 def change_orders(problem, i, turns, vehicle, key, step):
-    """Change the turns of chains, or who takes a task."""
+    """Change the turns of chains (`turns`, int64 (n,)), or who takes a task (`vehicle`, int64 (n,))."""
     n = len(turns)
     kind = random.draw_uniform(key, step, 0)
     a, b = draw_whole(key, step, 1, n), draw_whole(key, step, 2, n)
@@ -206,7 +191,13 @@ def change_orders(problem, i, turns, vehicle, key, step):
 
 @inner_kernel
 def sort_tasks(turns, following, first, orders):
-    """Write the tasks in the turns of their chains, which are named by their first rows."""
+    """Write the tasks in the turns of their chains, named by their first rows, to `orders.sequence`.
+
+    Parameters
+    ----------
+    turns, following : ndarray(int64, (n,)), a chain at each turn, and the task after each, -1 for none
+    first : ndarray(int64, (n,)), scratch: the next task of each chain
+    """
     for k in range(len(turns)):
         first[turns[k]] = turns[k]
     for k in range(len(turns)):
@@ -228,10 +219,7 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
     orders : Orders, scratch
     found : Found, output
     """
-    n, n_vehicles = (
-        problem.instance[i, S.INSTANCE_N_TASKS],
-        problem.instance[i, S.INSTANCE_N_VEHICLES],
-    )
+    n, n_vehicles = S.count_rows(problem, i)
     turns, own_turns = np.empty(n, np.int64), np.empty(n, np.int64)
     own, first = np.empty(n, np.int64), np.empty(n, np.int64)
     following = np.full(n, -1, np.int64)
@@ -281,10 +269,9 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
 
 @kernel
 def follow_orders(problem, state, b, i, actions):
-    """Play row b by orders, as `anneal_orders` finds them, in the simulator."""
+    """Play row b by orders, `actions` (ndarray(int64)) as `anneal_orders` finds them, in the simulator."""
     events.start_episode(problem, state, b, i)
-    n = problem.instance[i, S.INSTANCE_N_TASKS]
-    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+    n, n_vehicles = S.count_rows(problem, i)
     while state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
         gives = False
         for v in range(n_vehicles):
@@ -299,5 +286,5 @@ def follow_orders(problem, state, b, i, actions):
                     commitment.assign_task(problem, state, b, v, position)
                     gives = True
         if not gives:
-            commitment.pass_over(problem, state, b)
+            commitment.take_decision(problem, state, b, np.int64(-1), np.int64(-1))
         events.advance_events(problem, state, b)

@@ -55,15 +55,12 @@ def find_impossible(problem, state, rows, vehicles, tasks):
         if v == -1 and task == -1 and offers.may_wait(problem, state, b):
             continue
         i = state.episode[b, S.EPISODE_INSTANCE]
-        if (
-            not 0 <= v < problem.instance[i, S.INSTANCE_N_VEHICLES]
-            or commitment.find_waiting(state, b, task) < 0
-        ):
+        known = 0 <= v < problem.instance[i, S.INSTANCE_N_VEHICLES]
+        if not known or commitment.find_waiting(state, b, task) < 0:
             return k
-        free = offers.is_free(state, b, v)
-        if not free or not offers.is_offered(
-            problem, state, b, v, task, offers.find_priority(problem, state, b, v)
-        ):
+        priority = offers.find_priority(problem, state, b, v)
+        offered = offers.is_offered(problem, state, b, v, task, priority)
+        if not offered or not offers.is_free(state, b, v):
             return k
     return -1
 
@@ -80,9 +77,8 @@ def assign_batch(problem, state, rows, vehicles, tasks, view):
     for k in range(len(rows)):
         b = rows[k]
         if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
-            commitment.take_decision(
-                problem, state, b, vehicles[k], commitment.find_waiting(state, b, tasks[k])
-            )
+            position = commitment.find_waiting(state, b, tasks[k])
+            commitment.take_decision(problem, state, b, vehicles[k], position)
             events.advance_events(problem, state, b)
             observation.write_view(problem, state, b, view)
 
@@ -112,9 +108,8 @@ def list_pairs(problem, state, tasks, pairs):
                 slot = own - 1 if own > 0 else k
                 if slot < n_slots:
                     tasks[b, slot] = task
-                    pairs[b, v, slot] = free and offers.is_offered(
-                        problem, state, b, v, task, priority
-                    )
+                    offered = offers.is_offered(problem, state, b, v, task, priority)
+                    pairs[b, v, slot] = free and offered
 
 
 @kernel

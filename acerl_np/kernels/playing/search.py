@@ -20,7 +20,7 @@ class Found(NamedTuple):
 
     Attributes
     ----------
-    actions : ndarray(int32, (n_max,)), -1 after its end
+    actions : ndarray(int64, (n_max,)), -1 after its end
     outcome : ndarray(float64, (N_OUTCOME_FIELDS,)), fields as in `State`; inf if there is none
     """
 
@@ -30,7 +30,7 @@ class Found(NamedTuple):
 
 def allocate_found(n_max: int) -> Found:
     """Return a `Found` with room for sequences of `n_max` actions; it holds none."""
-    return Found(np.full(n_max, -1, np.int32), np.full(S.N_OUTCOME_FIELDS, np.inf))
+    return Found(np.full(n_max, -1, np.int64), np.full(S.N_OUTCOME_FIELDS, np.inf))
 
 
 @inner_kernel
@@ -55,5 +55,5 @@ def is_better(found, outcome, cost_limit):
 @inner_kernel
 def copy_outcome(outcome, found):
     """Write an outcome (ndarray((N_OUTCOME_FIELDS,))) to `found`."""
-    for k in range(S.N_OUTCOME_FIELDS):
+    for k in range(S.N_OUTCOME_FIELDS):  # at once it would take memory, which kernels do not count
         found.outcome[k] = outcome[k]

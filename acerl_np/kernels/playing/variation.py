@@ -52,7 +52,7 @@ def place_task(target, k, position, arrival):
 
 @inner_kernel
 def perturb_arrival(arrival, magnitude, uniform):
-    """Return an arrival moved by whole seconds within +-magnitude, cut at 0; an arrival of 0 stays."""
+    """Return an arrival, s, moved by whole seconds within +-magnitude, cut at 0; one of 0 stays."""
     if arrival <= 0.0:
         return arrival
     noise = np.floor(uniform * (2 * magnitude + 1)) - magnitude
