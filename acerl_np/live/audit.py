@@ -22,8 +22,8 @@ from acerl_np.live import events
 from acerl_np.live.board import Situation, find_arrival
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.feed import AHEAD, LATE, Feed
-from acerl_np.live.floor import DayBegan, Floor, Given, Item, Ordered, Recalled, Sent
-from acerl_np.live.orders import ASSIGNED
+from acerl_np.live.floor import Floor
+from acerl_np.live.orders import ASSIGNED, DayBegan, Given, Item, Ordered, Recalled, Sent
 from acerl_np.live.saving import read_event, read_time
 from acerl_np.problem.instance import make_instance
 from acerl_np.problem.layout import Layout
@@ -48,16 +48,11 @@ RECALL, PARK, CHARGE = "Recall", "Park", "Charge"
 
 ORDERS = (ASSIGNED, RECALL, PARK, CHARGE)
 
-PLACES = (
-    "VehiclePassed",
-    "VehicleParked",
-    "VehicleCharging",
-    "VehicleLevel",
-    "MachineBusy",
-    PARK,
-    CHARGE,
-)
-"""Lines that say nothing of who serves what: on another floor, as without batteries, they may not be."""
+PLACES = ("VehiclePassed", "VehicleParked", "VehicleCharging", "VehicleLevel", "MachineBusy")
+"""Events that, as orders to park or charge, say nothing of who serves what.
+
+On another floor, as without batteries, they may not be.
+"""
 
 BEGINNING = '{"kind": "'
 """Of each line."""
@@ -358,7 +353,7 @@ def _play(
                 redo_line(feed, line if is_all else floor.fit(line), f"{path}: {place}")
             except EventError as error:
                 feed.undo(mark, error)
-                if is_all and line["kind"] not in PLACES:
+                if is_all and line["kind"] not in (*PLACES, PARK, CHARGE):
                     raise
     return floor.notes
 
@@ -386,7 +381,7 @@ class _Witness(Floor):
 
     def __init__(self, layout: Layout) -> None:
         decider = LiveDecider("FCFS", greedy=True, seed=0, budget=None, task_ids=None)
-        super().__init__(layout, decider.build_problem, lambda *_: None, **decider.options)
+        super().__init__(layout, decider)
         self.notes: list[_Note] = []
 
     def apply(self, item: Item) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import count
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from itertools import count, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -15,11 +15,19 @@ from acerl_np.live.events import TaskArrived
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import measure_loaded
 
+if TYPE_CHECKING:
+    from acerl_np.live.decision import LiveDecider
+
 FIRST_ROOM = 64
 """Tasks that there is room for at first; the room doubles when it is full."""
 
 SERVING, LEAVING, OUT, REMOVING = 0, 1, 2, 3
 """Service of a vehicle: given tasks; out after its task; out of service; removed after its task."""
+
+PROBLEM_ROWS = ("ends", "record", "arrival_tick", "chain", "lead")
+STATE_ROWS = ("pool", "waiting_since", "task", "job", "ready", "expected", "processed")
+CLOCK_ROWS = ("since", "arrival", "used", "known")
+"""Arrays of the kernels' tables that have a row a task."""
 
 DAY_FIELDS = [S.RECORD_ARRIVAL, S.RECORD_EXPIRY, S.RECORD_HANDLING, S.RECORD_DEMAND]
 """What a day keeps of a task besides its sites."""
@@ -181,14 +189,8 @@ class Board:
     Parameters
     ----------
     layout : Layout
-    build : callable
-        Returns empty tables of a layout with `FIRST_ROOM` tasks.
-    hides_out : bool
-        Whether vehicles that are out of service may carry nothing as kernels see it; else they are broken.
-    ranks : bool
-        Whether priorities count though those of the tasks at hand are alike: others may come in a future.
-    task_slots : dict of int, optional
-        Own slots of the day's tasks, from 1; by default a task's slot is its place in the pool.
+    decider : LiveDecider
+        Who decides: it says what kernels are to see.
 
     Attributes
     ----------
@@ -205,19 +207,8 @@ class Board:
         Goes up with each change, so that one can tell whether there was any.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        build: Callable[[Layout], S.Problem],
-        *,
-        hides_out: bool,
-        ranks: bool,
-        task_slots: Mapping[str, int] | None,
-    ) -> None:
-        self._build = build
-        self._task_slots = task_slots
-        self._hides_out = hides_out
-        self._ranks = ranks
+    def __init__(self, layout: Layout, decider: LiveDecider) -> None:
+        self._decider = decider
         self.changes = 0
         self.day = Day()
         self._lay_out(layout)
@@ -238,7 +229,7 @@ class Board:
         """Make empty tables."""
         n = len(layout.vehicles)
         self.layout = layout
-        self.problem = self._build(layout)
+        self.problem = self._decider.build_problem(layout)
         self.state = S.allocate_state(self.problem, 1)
         self.state.vehicle[0, :, S.VEHICLE_LEG] = S.ARRIVED
         self.state.vehicle[0, :, [S.VEHICLE_TASK, S.VEHICLE_HALTED_TOWARDS]] = -1
@@ -297,7 +288,7 @@ class Board:
             times = vehicle.since, way.began, way.reached, way.loaded
             self.clock.errand[v, : kernels.ERRAND_LEFT] = *times, vehicle.level, vehicle.level_time
         self.n_ready += vehicle.is_ready - before.is_ready
-        if self._hides_out and vehicle.service != before.service:
+        if self._decider.hides_out and vehicle.service != before.service:
             is_hidden = vehicle.service != SERVING
             capacity = -1.0 if is_hidden else self.layout.vehicles[v].capacity
             self.problem.fleet[0, v, S.FLEET_CAPACITY] = capacity
@@ -358,10 +349,10 @@ class Board:
     def enter(self, task: LiveTask) -> None:
         """Let a task wait from its arrival on, last in the pool."""
         slot = 0
-        if self._task_slots is not None:
+        if (slots := self._decider.task_slots) is not None:
             # That of a task nobody has named is the lowest that no other has.
-            taken = {*self._task_slots.values(), *(other.slot for other in self.tasks.values())}
-            named = self._task_slots.get(task.event.task)
+            taken = {*slots.values(), *(other.slot for other in self.tasks.values())}
+            named = slots.get(task.event.task)
             slot = named or next(k for k in count(1) if k not in taken)
         task = self._take_row(task)._replace(since=task.arrival, slot=slot)
         self._write(task)
@@ -412,7 +403,9 @@ class Board:
         """Count the tasks whose priority is not that of most."""
         if event.priority != 0.0:
             self._n_ranked += n
-        self.problem.instance[0, S.INSTANCE_HAS_PRIORITIES] = self._n_ranked > 0 or self._ranks
+        self.problem.instance[0, S.INSTANCE_HAS_PRIORITIES] = (
+            self._n_ranked > 0 or self._decider.ranks
+        )
 
     def leave(self, task: LiveTask) -> None:
         """Take a task off the tables; its row keeps nothing that a future could count."""
@@ -548,14 +541,17 @@ class Board:
         site = vehicle.site if way.began > now else way.site
         return vehicle._replace(site=site, level=level, level_time=now, way=way)
 
-    def _measure_way(self, v: int, a: int, b: int) -> float:
-        """Return how long a way without a load takes, s."""
+    def _measure_way(self, v: int, *sites: int, whole: bool = False) -> float:
+        """Return how long a way through sites takes, s; by whole metres, where kernels go by these."""
+        legs = [*pairwise(sites)]
+        metres = sum(float(self.problem.distance[0, a, b]) for a, b in legs)
+        if whole and self.problem.instance[0, S.INSTANCE_TRUNCATES]:
+            metres = math.floor(metres + 0.5e-9)
         slowdown = self.layout.routes.find_slowdown(self.layout.vehicles[v].speed)
-        slow = 0.0 if slowdown is None else float(slowdown[a, b])
-        speed = self.problem.fleet[0, v, S.FLEET_SPEED]
-        return float(self.problem.distance[0, a, b] / speed) + slow
+        slow = 0.0 if slowdown is None else sum(float(slowdown[a, b]) for a, b in legs)
+        return metres / float(self.problem.fleet[0, v, S.FLEET_SPEED]) + slow
 
-    def send(self, v: int, status: int, site: int, now: float) -> None:
+    def send(self, v: int, charges: bool, site: int, now: float) -> None:
         """Send a vehicle without a task to a place where it parks or charges."""
         vehicle = self._leave_place(v, now)
         assert vehicle.way is not None
@@ -567,6 +563,7 @@ class Board:
             seconds -= rest / float(self.problem.fleet[0, v, S.FLEET_SPEED])
         way = vehicle.way._replace(end=site)
         finish = way.began + max(1.0, seconds)
+        status = S.TO_CHARGER if charges else S.PARKING
         vehicle = vehicle._replace(status=status, way=way, finish=finish, is_confirmed=False)
         self.put(v, vehicle)
 
@@ -633,16 +630,9 @@ class Board:
 
     def snapshot(self) -> Situation:
         """Return the situation, to come back to it with `restore`."""
-        return Situation(
-            self.layout,
-            self.vehicles.copy(),
-            self.tasks.copy(),
-            self.pool.copy(),
-            self.planned.copy(),
-            self.clock.machine.copy(),
-            self.day,
-            self.day.mark,
-        )
+        vehicles, tasks, pool = self.vehicles.copy(), self.tasks.copy(), self.pool.copy()
+        planned, machines, day = self.planned.copy(), self.clock.machine.copy(), self.day
+        return Situation(self.layout, vehicles, tasks, pool, planned, machines, day, day.mark)
 
     def restore(self, situation: Situation, *, anew: bool = False) -> None:
         """Return to a situation; `anew` with new tables, whatever was done to these."""
@@ -673,43 +663,20 @@ class Board:
 
     def _estimate(self, v: int, site: int, task: LiveTask) -> float:
         """Return how long a trip from a site takes, s."""
-        distance = self.problem.distance[0]
-        row = self.problem.ends[0, task.row]
-        pickup, delivery = int(row[S.ENDS_PICKUP]), int(row[S.ENDS_DELIVERY])
-        metres = float(distance[site, pickup] + distance[pickup, delivery])
-        if self.problem.instance[0, S.INSTANCE_TRUNCATES]:
-            metres = math.floor(metres + 0.5e-9)
-        slowdown = self.layout.routes.find_slowdown(self.layout.vehicles[v].speed)
-        slow = 0.0
-        if slowdown is not None:
-            slow = float(slowdown[site, pickup] + slowdown[pickup, delivery])
-        driven = metres / float(self.problem.fleet[0, v, S.FLEET_SPEED])
-        return driven + slow + task.event.handling_time
+        pickup, delivery = self.problem.ends[0, task.row, [S.ENDS_PICKUP, S.ENDS_DELIVERY]].tolist()
+        driven = self._measure_way(v, site, pickup, delivery, whole=True)
+        return driven + task.event.handling_time
 
     def _make_room(self) -> None:
         """Double the rows of the tables."""
         n = self.room
-        problem, state, clock = self.problem, self.state, self.clock
-        self.problem = problem._replace(
-            ends=_double(problem.ends, 1),
-            record=_double(problem.record, 1),
-            arrival_tick=_double(problem.arrival_tick, 1),
-            chain=_double(problem.chain, 1),
-            lead=_double(problem.lead, 1),
+        self.problem = self.problem._replace(
+            **{name: _double(getattr(self.problem, name), 1) for name in PROBLEM_ROWS}
         )
-        self.state = state._replace(
-            pool=_double(state.pool, 1),
-            waiting_since=_double(state.waiting_since, 1),
-            task=_double(state.task, 1),
-            job=_double(state.job, 1),
-            ready=_double(state.ready, 1),
-            expected=_double(state.expected, 1),
-            processed=_double(state.processed, 1),
+        self.state = self.state._replace(
+            **{name: _double(getattr(self.state, name), 1) for name in STATE_ROWS}
         )
-        self.clock = clock._replace(
-            since=_double(clock.since),
-            arrival=_double(clock.arrival),
-            used=_double(clock.used),
-            known=_double(clock.known),
+        self.clock = self.clock._replace(
+            **{name: _double(getattr(self.clock, name)) for name in CLOCK_ROWS}
         )
         self._free = list(range(2 * n - 1, n - 1, -1)) + self._free

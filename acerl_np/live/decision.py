@@ -12,15 +12,8 @@ import numpy as np
 from acerl_np.kernels.deciding.observation import allocate_view, write_view
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.random import ACTION, derive_key
-from acerl_np.kernels.playing.futures import (
-    PAST_CLOCK,
-    PAST_DELAY,
-    PAST_SEEN,
-    PAST_TASKS,
-    PROGRESS_FUTURE,
-    Ahead,
-)
-from acerl_np.kernels.playing.live import count_from, decide_live, find_errand, is_opened
+from acerl_np.kernels.playing import futures as F
+from acerl_np.kernels.playing import live as kernels
 from acerl_np.kernels.playing.lookahead import begin_lookahead, pick_candidate, rate_candidates
 from acerl_np.live.board import FIRST_ROOM, Board
 from acerl_np.live.events import Explanation, Option
@@ -31,7 +24,7 @@ from acerl_np.policies.lookahead import Lookahead, are_apart
 from acerl_np.policies.network import Policy
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES, RulePolicy
-from acerl_np.problem.interface import PAPER_RULES, assign_slots, number_rules, scaling_of
+from acerl_np.problem import interface
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_live_problem
 from acerl_np.simulation.scene import Scene
@@ -67,21 +60,25 @@ class LiveRecord(NamedTuple):
 class LiveScene(Scene):
     """A board as it stands at `now`, s: one episode, whose decision a policy in plain Python takes."""
 
-    def __init__(self, board: Board, policy: OwnPolicy, now: float) -> None:
+    def __init__(
+        self, board: Board, slots: interface.Slots, rules: tuple[str, ...], now: float
+    ) -> None:
         self.problem, self.state = board.problem, board.state
         self._tables = self.problem
         tasks = {task.row: name for name, task in board.tasks.items()}
         self.pool = (LiveRecord("dispatcher", board.layout, tasks),)
-        self.slots, self.task_ids, self.rules = policy.slots, policy.task_ids, policy.rules
+        (self.slots, self.task_ids), self.rules = slots, rules
         self._places = (board.layout,)
         self._origin = now
         self._use = Exclusive("scene")
         n_vehicles = self.problem.fleet.shape[1]
-        self._view = allocate_view(1, self.n_features, n_vehicles, number_rules(self.rules))
+        self._view = allocate_view(
+            1, self.n_features, n_vehicles, interface.number_rules(self.rules)
+        )
         write_view(self.problem, self.state, 0, self._view)
 
 
-def show_day(ahead: Ahead, board: Board, now: float) -> Ahead:
+def show_day(ahead: F.Ahead, board: Board, now: float) -> F.Ahead:
     """Return a lookahead that knows the day so far of a board at `now`, s."""
     day, excluded = board.day, ahead.excluded
     if day.n_tasks > 0:
@@ -89,11 +86,11 @@ def show_day(ahead: Ahead, board: Board, now: float) -> Ahead:
         apart = are_apart(board.problem.distance[0], own, first)
         # Records of another part are no future; but a floor has to go on where all are.
         excluded = excluded if apart.all() else apart[np.newaxis]
-    ahead.past[PAST_SEEN] = day.n_tasks
-    ahead.past[PAST_CLOCK] = now - day.start
-    ahead.past[PAST_DELAY] = day.delay
+    ahead.past[F.PAST_SEEN] = day.n_tasks
+    ahead.past[F.PAST_CLOCK] = now - day.start
+    ahead.past[F.PAST_DELAY] = day.delay
     # What machines still do is shown as tasks, too.
-    ahead.past[PAST_TASKS] = day.delivered - board.state.episode[0, S.EPISODE_N_PROCESSED]
+    ahead.past[F.PAST_TASKS] = day.delivered - board.state.episode[0, S.EPISODE_N_PROCESSED]
     return ahead._replace(seen_ends=day.ends, seen_record=day.record, excluded=excluded)
 
 
@@ -102,8 +99,12 @@ class LiveDecider:
 
     Attributes
     ----------
-    options : dict
-        What a board is to know of the policy, as `Board` takes it.
+    hides_out : bool
+        Whether vehicles that are out of service may carry nothing as kernels see it; else they are broken.
+    ranks : bool
+        Whether priorities count though those of the tasks at hand are alike: others may come in a future.
+    task_slots : dict of int or None
+        Own slots of the day's tasks, from 1; None: a task's slot is its place in the pool.
     rules : tuple of str
         Those that a network's or an agent's actions name, else the paper's.
 
@@ -132,14 +133,17 @@ class LiveDecider:
         self._prepared_for: S.Problem | None = None
         self._decider: Any = None
         self._shown = base if isinstance(base, Policy | OwnPolicy) else None
-        self.rules = PAPER_RULES if self._shown is None else self._shown.rules
+        self.rules = interface.PAPER_RULES if self._shown is None else self._shown.rules
         history = policy.history if isinstance(policy, Lookahead) else ()
-        self.options: dict[str, Any] = {
-            # A network sees each of its vehicles, and so does a policy in plain Python.
-            "hides_out": self._is_relative and self._shown is None,
-            "ranks": any(record.priority.any() for record in history),
-            "task_slots": self._give_slots(task_ids),
-        }
+        # A network sees each of its vehicles, and so does a policy in plain Python.
+        self.hides_out = self._is_relative and self._shown is None
+        self.ranks = any(record.priority.any() for record in history)
+        self.task_slots = self._give_slots(task_ids)
+
+    def check_layout(self, layout: Layout, name: str) -> None:
+        """Refuse a floor and fleet that the policy cannot serve; rules serve any."""
+        if not isinstance(self.policy, str):
+            self.policy.check_layout(layout, name)
 
     def _give_slots(self, task_ids: Sequence[str] | None) -> dict[str, int] | None:
         """Return slots of the day's tasks, from 1, for a policy that knows tasks by their ids."""
@@ -151,7 +155,7 @@ class LiveDecider:
                 "of the day's tasks, or a policy with slots 'pool' or of form index"
             )
         ids = [str(task) for task in task_ids]
-        slots = assign_slots(ids, self._shown.task_ids)
+        slots = interface.assign_slots(ids, self._shown.task_ids)
         return dict(zip(ids, slots.tolist(), strict=True))
 
     def build_problem(self, layout: Layout) -> S.Problem:
@@ -163,7 +167,7 @@ class LiveDecider:
             if isinstance(self._base, IndexPolicy):
                 problem = move_thresholds(problem, self._base.theta, self._base.features)
             return problem
-        known = scaling_of(layout) if own.scaling is None else own.scaling
+        known = interface.scaling_of(layout) if own.scaling is None else own.scaling
         return build_live_problem(
             layout,
             FIRST_ROOM,
@@ -174,7 +178,7 @@ class LiveDecider:
 
     def tell(self, board: Board, now: float) -> None:
         """Count a board's times from now, as an observation reads them."""
-        count_from(*self._clock(board, now))
+        kernels.count_from(*self._clock(board, now))
 
     def _clock(self, board: Board, now: float) -> tuple[Any, ...]:
         """Return what kernels take to count a board's times from now."""
@@ -183,19 +187,21 @@ class LiveDecider:
 
     def is_opened(self, board: Board, now: float, asked: float) -> bool:
         """Whether since `asked`, s, a level or the end of a way has made an assignment possible."""
-        return bool(is_opened(*self._clock(board, now), asked))
+        return bool(kernels.is_opened(*self._clock(board, now), asked))
 
     def find_errand(
         self, board: Board, now: float, first: int, charges: bool, parks: bool
     ) -> tuple[int, int, int]:
         """Return who shall charge or park, as `kernels.live.find_errand`."""
-        v, status, site = find_errand(*self._clock(board, now), first, charges, parks)
+        v, status, site = kernels.find_errand(*self._clock(board, now), first, charges, parks)
         return int(v), int(status), int(site)
 
-    def show(self, board: Board, policy: OwnPolicy, now: float) -> LiveScene:
-        """Return what a policy in plain Python is asked about."""
+    def show(self, board: Board, now: float) -> LiveScene:
+        """Return what a network or a policy in plain Python sees of a board; else what rules would."""
         self.tell(board, now)
-        return LiveScene(board, policy, now)
+        own = self._shown
+        slots = interface.POOL if own is None else interface.Slots(own.slots, own.task_ids)
+        return LiveScene(board, slots, self.rules, now)
 
     def decide(self, board: Board, decisions: int, now: float) -> Decision:
         """Return the next decision, after so many others, at `now`, s."""
@@ -205,16 +211,16 @@ class LiveDecider:
             self._prepared_for = board.problem
             player = RulePolicy(self.policy) if isinstance(self.policy, str) else self.policy
             self._decider = player.prepare(board.problem, [board.layout], self.greedy)[1]()
-        if isinstance(self._decider, Ahead):
+        if isinstance(self._decider, F.Ahead):
             self.tell(board, now)
             return self._look_ahead(self._decider, board, decisions, now)
         clock = self._clock(board, now)
-        v, position, rule = decide_live(*clock, self._decider, self._key, decisions)
+        v, position, rule = kernels.decide_live(*clock, self._decider, self._key, decisions)
         own = getattr(self.policy, "name", "index")
         return Decision(v, position, RULE_NAMES.get(rule, own), 0)
 
     def _ask(self, policy: OwnPolicy, board: Board, now: float) -> Decision:
-        scene = self.show(board, policy, now)
+        scene = self.show(board, now)
         if not scene.action_mask.any():
             return NOTHING
         vehicles, tasks = policy.choose(scene)
@@ -247,14 +253,14 @@ class LiveDecider:
             )
         return Explanation(reason.by, reason.measure, options, parts, outlook)
 
-    def _look_ahead(self, ahead: Ahead, board: Board, decisions: int, now: float) -> Decision:
+    def _look_ahead(self, ahead: F.Ahead, board: Board, decisions: int, now: float) -> Decision:
         """Look ahead until all futures are seen or the time is up."""
         started = time.perf_counter()
         ahead = show_day(ahead, board, now)
         problem, state = board.problem, board.state
         found = begin_lookahead(problem, state, 0, ahead, self._key, decisions)
         if found < 2:  # one candidate is taken without a look at any future
-            ahead.progress[PROGRESS_FUTURE] = ahead.n_futures
+            ahead.progress[F.PROGRESS_FUTURE] = ahead.n_futures
         ends = math.inf if self.budget is None else started + self.budget
         # Nothing is passed over where there is nothing to decide: a dispatcher's first question, which has no
         # task, is to compile or load all that a later one needs.
@@ -267,5 +273,5 @@ class LiveDecider:
             fitting = int(steps * min(TURN, ends - moment) / max(1e-9, moment - began))
             steps, began = max(1, min(fitting, 4 * steps)), moment
         _, _, v, position = pick_candidate(ahead)
-        seen = int(ahead.progress[PROGRESS_FUTURE]) if found > 1 else 0
+        seen = int(ahead.progress[F.PROGRESS_FUTURE]) if found > 1 else 0
         return Decision(int(v), int(position), "lookahead", seen) if found > 0 else NOTHING

@@ -15,23 +15,16 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from acerl_np.kernels.deciding.observation import allocate_view, write_view
-from acerl_np.kernels.ground.state import (
-    BATTERY_GOOD,
-    INSTANCE_TASK_SLOTS,
-    NEVER,
-    PARKING,
-    TO_CHARGER,
-)
+from acerl_np.kernels.ground import state as S
 from acerl_np.live import audit as logs
 from acerl_np.live import events, saving
+from acerl_np.live import orders as told
 from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
 from acerl_np.live.events import Assignment, Charge, Event, Forecast, Order, Park, Recall
 from acerl_np.live.feed import AHEAD, LATE, Feed, Numbers
-from acerl_np.live.floor import MOST, DayBegan, Floor, Given, Recalled, Sent, check_record
+from acerl_np.live.floor import MOST, Floor, check_record, name_item, naming
 from acerl_np.live.forecast import Forecaster, find_player
-from acerl_np.live.orders import Orders, pack_order, unpack_order
 from acerl_np.policies.agent import OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import MAX_FUTURES, Lookahead
@@ -39,10 +32,8 @@ from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, find_policy_name
 from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.interface import number_rules
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import UNUSABLE
-from acerl_np.problem.tables import count_features
 from acerl_np.simulation.scene import Chooses
 from acerl_np.support.errors import (
     EventError,
@@ -54,7 +45,9 @@ from acerl_np.support.errors import (
     describe,
     list_some,
 )
-from acerl_np.support.numbers import Whole, check_seed, is_real, is_whole
+from acerl_np.support.fields import MOST as LARGEST
+from acerl_np.support.fields import Field, refuse
+from acerl_np.support.numbers import Whole, check_seed, is_real
 from acerl_np.support.own import trusting
 from acerl_np.support.sharing import CopiedWhole, Exclusive, Method, exclusive_all
 
@@ -75,6 +68,16 @@ FORECAST_BUDGET = 0.012
 
 LATEST = 86_400
 """s, the largest lateness of events: they are kept that long."""
+
+SECONDS = {
+    "start": Field(float, -LARGEST, LARGEST, expected="seconds"),
+    "lateness": Field(float, 0.0, LATEST, expected=f"seconds from 0 to {LATEST:,}"),
+    "ahead": Field(float, 0.0, MOST, above=True, expected=f"seconds until {MOST:g}"),
+    "budget": Field(float, 0.0, 1e6, optional=True, expected="seconds, or None"),
+}
+"""Options of a dispatcher that are times."""
+
+FUTURES = Field(int, 1, MAX_FUTURES)
 
 BUDGET = 0.002
 """s per decision of a lookahead, the paper's limit."""
@@ -210,25 +213,18 @@ class Dispatcher(CopiedWhole):
         if isinstance(layout, str | os.PathLike):
             layout = load_layout(layout)
         if not isinstance(layout, Layout):
-            raise InputError(f"layout: read {describe(layout)}; expected a Layout or its file")
+            refuse("layout", layout, "a Layout or its file")
         policy = seat_policy(policy)
         if isinstance(policy, str):
             policy = find_policy_name(policy, tuple(RULES))
         self.policy = policy
         self.greedy = bool(greedy)
         self.seed = check_seed(seed)
-        check_budget(budget)
-        self.budget = None if budget is None else float(budget)
         self.explain = bool(explain)
-        if not is_real(start):
-            raise InputError(f"start: read {describe(start)}; expected seconds")
-        if not is_real(lateness) or not 0.0 <= lateness <= LATEST:
-            raise InputError(
-                f"lateness: read {describe(lateness)}; expected seconds from 0 to {LATEST:,}"
-            )
-        if not is_real(ahead) or not 0.0 < ahead <= MOST:
-            raise InputError(f"ahead: read {describe(ahead)}; expected seconds until {MOST:g}")
-        self.lateness, self.ahead = float(lateness), float(ahead)
+        times = {"budget": budget, "start": start, "lateness": lateness, "ahead": ahead}
+        self.budget, start, self.lateness, self.ahead = (
+            SECONDS[name].read(name, time, InputError) for name, time in times.items()
+        )
         if not isinstance(policy, str) and policy.commitment is not None:
             layout = layout.with_commitment(policy.commitment, policy.max_changes)
         if commitment is not None or max_changes is not None:
@@ -237,27 +233,24 @@ class Dispatcher(CopiedWhole):
         self.commitment, self.max_changes = layout.commitment, layout.max_changes
         self.parks, self.charges = bool(parks), bool(charges)
         self._decisions = self._lines = 0
-        self._orders = Orders()
+        self._orders = told.Orders()
         self._opens = True
         """Whether something has happened since the last decision that opens another one."""
         self._asked = -math.inf
         """When decisions were last made, s."""
         self._next_errand = math.inf
         """When something may come of levels or parking, s."""
-        check = _accept_any
         if not isinstance(policy, str):
-            check = policy.check_layout
-            check(layout, "dispatcher")
+            policy.check_layout(layout, "dispatcher")
             warn_of_difference(policy, [("dispatcher", layout)])
         if isinstance(task_ids, str) or not isinstance(task_ids, Iterable | None):
-            raise InputError(f"task_ids: read {describe(task_ids)}; expected ids of tasks, or None")
+            refuse("task_ids", task_ids, "ids of tasks, or None")
         self.task_ids = None if task_ids is None else tuple(task_ids)
         self._decider = LiveDecider(
             policy, greedy=self.greedy, seed=self.seed, budget=self.budget, task_ids=self.task_ids
         )
-        build = self._decider.build_problem
-        self._floor = Floor(layout, build, check, **self._decider.options)
-        self._floor.apply(DayBegan(-math.inf, float(start)))
+        self._floor = Floor(layout, self._decider)
+        self._floor.apply(told.DayBegan(-math.inf, start))
         self._warm_up()
         self._feed = Feed(self._floor, self.lateness, self.ahead)
         self._audit: logs.AuditLog | None = None
@@ -292,7 +285,7 @@ class Dispatcher(CopiedWhole):
         """Compile or load the kernels now, not at the first decision."""
         floor = self._floor
         if isinstance(self.policy, OwnPolicy):  # which is asked about no task that is none
-            self._decider.show(floor, self.policy, 0.0).pairs()
+            self._decider.show(floor, 0.0).pairs()
         elif not isinstance(self.policy, Lookahead):
             before = floor.snapshot()
             floor.try_task()
@@ -377,12 +370,9 @@ class Dispatcher(CopiedWhole):
     @property
     def levels(self) -> dict[str, float]:
         """Energy of each vehicle that has a battery, as far as is known at the time of the last event."""
-        floor, batteries = self._floor, self._floor.layout.batteries
-        return {
-            name: floor.believe_level(name, self._feed.time)
-            for v, (name, _) in enumerate(self._fleet)
-            if batteries[v] is not None
-        }
+        known = {name: self._floor.believe_level(name, self._feed.time) for name, _ in self._fleet}
+        has_battery = zip(known, self._floor.layout.batteries, strict=True)
+        return {name: known[name] for name, battery in has_battery if battery is not None}
 
     @property
     def sites(self) -> dict[str, str]:
@@ -428,12 +418,11 @@ class Dispatcher(CopiedWhole):
         EventError
             If it is no number.
         """
-        if not is_real(start):
-            raise EventError(f"begin_day: read {describe(start)}; expected seconds")
+        start = SECONDS["start"].read("begin_day", start, EventError)
         clock = self._feed.time
         self._feed.expire(clock)
-        self._feed.begin_day(float(start))
-        self._note(logs.DAY_BEGAN, start=float(start), clock=None if math.isinf(clock) else clock)
+        self._feed.begin_day(start)
+        self._note(logs.DAY_BEGAN, start=start, clock=saving.pack_time(clock))
 
     @undone
     def feed(self, event: Event, *, hold: bool = False, number: int | None = None) -> None:
@@ -476,8 +465,10 @@ class Dispatcher(CopiedWhole):
         if number is not None and number in self._feed.numbers:
             self._feed.undo(mark)  # no line tells of what is ignored
             return
-        believed = self._believe(event)
-        check_record(event)
+        name = event.vehicle if isinstance(event, events.VehicleLevel) else None
+        believed = [self._floor.believe_level(name, t) for t in (self._feed.time, event.time)]
+        with naming(name_item(event)):
+            check_record(event)
         entry = self._feed.take(event, holds=bool(hold), told=number)
         if entry is None:
             self._feed.undo(mark)
@@ -502,17 +493,10 @@ class Dispatcher(CopiedWhole):
         elif not isinstance(event, events.MachineBusy):
             self._opens |= not isinstance(event, events.RecallAnswered) or not event.done
 
-    def _believe(self, event: Event) -> tuple[float, float]:
-        """Return which level a vehicle is believed to have, at the latest time and at that of an event."""
-        if not isinstance(event, events.VehicleLevel):
-            return 0.0, 0.0
-        floor, name = self._floor, event.vehicle
-        return floor.believe_level(name, self._feed.time), floor.believe_level(name, event.time)
-
     def _compare_level(self, event: events.VehicleLevel, before: float, believed: float) -> None:
         """Note whether a level opens decisions, and warn of one that has fallen far.
 
-        `before` and `believed` are what `_believe` said.
+        `before` and `believed` is what was reckoned with at the latest time, and at that of the event.
         """
         level, battery = self._floor.read_level(event)
         self._opens |= level > before and event.vehicle not in self._find_under_way().values()
@@ -553,12 +537,14 @@ class Dispatcher(CopiedWhole):
         vars(self._orders).update(orders)
         self._feed.undo(mark, error)
 
-    def _move_to(self, now: float) -> None:
-        """Let time pass until a question."""
+    def _move_to(self, now: float, what: str) -> float:
+        """Let time pass until a question, and return it."""
+        now = self._check_time(now, what)
         if self._floor.next_release is None:
             self._feed.time = now
         else:
             self._release(now)
+        return now
 
     @undone
     def _release(self, now: float) -> None:
@@ -598,8 +584,7 @@ class Dispatcher(CopiedWhole):
         StorageError
             If one cannot be written to the log; the next call returns what was decided.
         """
-        now = self._check_time(now, "decide")
-        self._move_to(now)
+        now = self._move_to(now, "decide")
         orders = self._take_owed() if self._orders.owed else []
         floor, decider = self._floor, self._decider
         try:
@@ -661,9 +646,8 @@ class Dispatcher(CopiedWhole):
         vehicle, task = self._floor.layout.vehicles[v].id, self._floor.vehicles[v].task
         assert task is not None
         self._floor.turn(v, now)
-        self._feed.give(Recalled(now, vehicle, task))
         order = Recall(vehicle, task, reason, self._orders.last + 1)
-        self._note_order(now, order)
+        self._note_order(told.Recalled(now, vehicle, task), order)
         return order
 
     def _send_idle(self, now: float, orders: list[Order]) -> None:
@@ -673,37 +657,36 @@ class Dispatcher(CopiedWhole):
             who = self._floor, now, v + 1
             v, status, site = self._decider.find_errand(*who, self.charges, self.parks)
             if v < 0:
-                self._next_errand = math.inf if site == NEVER else now + site
+                self._next_errand = math.inf if site == S.NEVER else now + site
                 return
-            place = self._floor.layout.sites[site].id
-            if status == TO_CHARGER:
+            charges = status == S.TO_CHARGER
+            if charges:
                 level = self._floor.find_level(v, now)
-                low = level < self._floor.problem.battery[0, v, BATTERY_GOOD]
+                low = level < self._floor.problem.battery[0, v, S.BATTERY_GOOD]
                 reason = f"level {level:.0f}: {'low' if low else 'no waiting task fits it'}"
             else:
                 reason = f"idle for {now - self._floor.vehicles[v].since:.0f} s"
-            orders.append(self._send(now, v, place, status == TO_CHARGER, reason))
+            orders.append(self._send(now, v, site, charges, reason))
 
     @undone
-    def _send(self, now: float, v: int, site: str, charges: bool, reason: str) -> Park | Charge:
+    def _send(self, now: float, v: int, place: int, charges: bool, reason: str) -> Park | Charge:
         """Send a vehicle to a place."""
-        vehicle, index = self._floor.layout.vehicles[v].id, self._floor.layout.site_index[site]
-        self._floor.send(v, TO_CHARGER if charges else PARKING, index, now)
-        self._feed.give(Sent(now, vehicle, site, charges))
-        kind = Charge if charges else Park
-        order = kind(vehicle, site, reason, self._orders.last + 1)
-        self._note_order(now, order)
+        vehicle, site = self._floor.layout.vehicles[v].id, self._floor.layout.sites[place].id
+        self._floor.send(v, charges, place, now)
+        order = (Charge if charges else Park)(vehicle, site, reason, self._orders.last + 1)
+        self._note_order(told.Sent(now, vehicle, site, charges), order)
         return order
 
-    def _note_order(self, now: float, order: Order) -> None:
-        """Note an order, also in the log; it is owed until that is done."""
+    def _note_order(self, given: told.Ordered, order: Order) -> None:
+        """Note an order that was carried out, also in the log; it is owed until that is done."""
+        self._feed.give(given)
         self._orders.add(order)
         if self._audit is None:
             self._lines += 1
             return
         owed = self._orders.owed
         self._orders.owe([order])
-        self._note(**pack_order(order), time=now)
+        self._note(**told.pack_order(order), time=given.time)
         self._orders.owed = owed
 
     def _take_owed(self) -> list[Order]:
@@ -742,16 +725,9 @@ class Dispatcher(CopiedWhole):
         EventError
             If time runs backwards, or more than `ahead` forwards.
         """
-        now = self._check_time(now, "observe")
-        self._move_to(now)
-        self._decider.tell(self._floor, now)
-        problem = self._floor.problem
-        n_vehicles = problem.fleet.shape[1]
-        slots = int(problem.instance[0, INSTANCE_TASK_SLOTS])
-        n_features = count_features(slots, n_vehicles)
-        view = allocate_view(1, n_features, n_vehicles, number_rules(self._decider.rules))
-        write_view(problem, self._floor.state, 0, view)
-        return view.observation[0], view.mask[0]
+        now = self._move_to(now, "observe")
+        scene = self._decider.show(self._floor, now)
+        return scene.observation[0], scene.action_mask[0]
 
     def forecast(
         self,
@@ -796,16 +772,13 @@ class Dispatcher(CopiedWhole):
             If an option is unusable.
         """
         now = self._check_time(now, "forecast")
-        if not is_whole(futures) or not 1 <= futures <= MAX_FUTURES:
-            raise InputError(
-                f"futures: read {describe(futures)}; expected a whole number from 1 to {MAX_FUTURES:,}"
-            )
-        check_budget(budget)
+        futures = FUTURES.read("futures", futures, InputError)
+        budget = SECONDS["budget"].read("budget", budget, InputError)
         kept = self._forecasting
         if kept is None or kept[0] is not history:
             player = find_player(self.policy, self._floor.layout, history)
             self._forecasting = kept = history, Forecaster(player, self.seed)
-        return kept[1].look(self._floor, self._decisions, now, int(futures), budget)
+        return kept[1].look(self._floor, self._decisions, now, futures, budget)
 
     @undone
     def assign(self, now: float, vehicle: str, task: str) -> Assignment:
@@ -830,9 +803,9 @@ class Dispatcher(CopiedWhole):
         EventError
             If it cannot be; nothing is changed then.
         """
-        now = self._check_time(now, "assign")
-        self._move_to(now)
-        v, position = self._floor.check_assignment(f"assign at {now} s", vehicle, task)
+        now = self._move_to(now, "assign")
+        with naming(f"assign at {now} s"):
+            v, position = self._floor.check_assignment(vehicle, task)
         return self._assign(now, Decision(v, position, MANUAL, 0))
 
     @undone
@@ -857,11 +830,10 @@ class Dispatcher(CopiedWhole):
         EventError
             If it cannot be; nothing is changed then.
         """
-        now = self._check_time(now, "send")
-        self._move_to(now)
-        sent = self._floor.check_errand(f"send at {now} s", vehicle, site)
-        v = [item.id for item in self._floor.layout.vehicles].index(vehicle)
-        return self._send(now, v, sent.site, sent.charges, MANUAL)
+        now = self._move_to(now, "send")
+        with naming(f"send at {now} s"):
+            v, place, charges = self._floor.check_errand(vehicle, site)
+        return self._send(now, v, place, charges, MANUAL)
 
     def _find_reason(self, found: Decision, now: float) -> events.Explanation | None:
         """Return why a decision was taken, before it is carried out, if that is wanted."""
@@ -879,11 +851,10 @@ class Dispatcher(CopiedWhole):
         task = floor.carry(found.vehicle, found.position, now)
         self._decisions += 1
         vehicle = floor.layout.vehicles[found.vehicle].id
-        self._feed.give(Given(now, vehicle, task))
         finish = floor.vehicles[found.vehicle].finish
         number = self._orders.last + 1
         assignment = Assignment(vehicle, task, found.rule, found.futures, finish, reason, number)
-        self._note_order(now, assignment)
+        self._note_order(told.Given(now, vehicle, task), assignment)
         return assignment
 
     def _check_time(self, time: float, what: str) -> float:
@@ -983,12 +954,9 @@ class Dispatcher(CopiedWhole):
             dispatcher._lines = int(data["lines"])
             dispatcher._feed.numbers = Numbers(int(end) for end in data["numbers"])
             dispatcher._orders.unpack(data["given"], int(data["last_order"]))
-            dispatcher._opens, dispatcher._asked = (
-                bool(data["opens"]),
-                saving.read_time(data["asked"]),
-            )
-            moment = data["next_errand"]
-            dispatcher._next_errand = math.inf if moment is None else saving.read_time(moment)
+            dispatcher._opens = bool(data["opens"])
+            dispatcher._asked = saving.read_time(data["asked"])
+            dispatcher._next_errand = saving.read_time(data["next_errand"], math.inf)
         except UNUSABLE as error:
             raise InputError(saving.describe_unusable(path, error)) from error
         return dispatcher
@@ -1098,7 +1066,7 @@ class Dispatcher(CopiedWhole):
             with logs.name_line(f"{path}: {place}", line):
                 logs.redo_line(self._feed, line, f"{path}: {place}")
                 if line["kind"] in logs.ORDERS:
-                    order = unpack_order(line)
+                    order = told.unpack_order(line)
                     self._decisions += isinstance(order, Assignment)
                     self._orders.add(order)
                 elif "number" in line:
@@ -1108,13 +1076,3 @@ class Dispatcher(CopiedWhole):
             self._lines += 1
         self._feed.lateness, self._feed.ahead = self.lateness, self.ahead
         self._orders.owe_all()
-
-
-def check_budget(budget: float | None) -> None:
-    """Refuse what is no time, s."""
-    if budget is not None and not (is_real(budget) and 0.0 <= budget <= 1e6):
-        raise InputError(f"budget: read {describe(budget)}; expected seconds, or None")
-
-
-def _accept_any(layout: Layout, name: str) -> None:
-    """Rules serve any fleet."""

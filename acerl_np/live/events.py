@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple, get_args
 
 from acerl_np.support.errors import EventError, describe
+from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import is_real, is_whole
 
 
@@ -403,8 +404,7 @@ def as_told(event: Event, number: int | None) -> tuple[Event, int | None]:
     if number is None:
         return event, None
     if not is_whole(number):
-        read = f"{name} at {event.time} s: number: read {describe(number)}"
-        raise EventError(f"{read}; expected a whole number")
+        refuse(f"{name} at {event.time} s: number", number, "a whole number", EventError)
     return event, int(number)
 
 

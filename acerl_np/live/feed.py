@@ -11,7 +11,8 @@ from typing import Any, cast
 
 from acerl_np.live.board import Situation
 from acerl_np.live.events import Event, TaskArrived, VehicleLevel, VehiclePassed
-from acerl_np.live.floor import DayBegan, Floor, Item, NoEvent, Ordered
+from acerl_np.live.floor import Floor, name_item
+from acerl_np.live.orders import DayBegan, Item, NoEvent, Ordered
 from acerl_np.support.errors import EventError
 
 LATE = 5.0
@@ -214,8 +215,8 @@ class Feed:
         time = float(event.time)
         if time < self.time - self.lateness:
             raise EventError(
-                f"{type(event).__name__} at {event.time} s: more than {self.lateness:g} s before the last "
-                f"event at {self.time} s; expected events at most {self.lateness:g} s late"
+                f"{name_item(event)}: more than {self.lateness:g} s before the last event at {self.time} s; "
+                f"expected events at most {self.lateness:g} s late"
             )
         entry = Entry(self._place(event, time), self._count(), event, holds, told=told)
         in_order = not self.entries or self.entries[-1].time <= entry.time
@@ -296,10 +297,8 @@ class Feed:
             except EventError as error:
                 if entry is late or late is None:
                     raise
-                raise EventError(
-                    f"{type(late.item).__name__} at {late.item.time} s: contradicts what came "
-                    f"after it: {error}"
-                ) from error
+                what = name_item(late.item)
+                raise EventError(f"{what}: contradicts what came after it: {error}") from error
         if self._n_middle == len(self.entries):
             self._middle = self.floor.snapshot()
         self.floor.advance(self.time)

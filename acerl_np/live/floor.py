@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from acerl_np.kernels.ground import state as S
 from acerl_np.live import board, events
 from acerl_np.live.events import Event
+from acerl_np.live.orders import TOLD, DayBegan, Given, Item, Recalled, Sent
 from acerl_np.problem.fields import read_id
 from acerl_np.problem.layout import Layout, find_ends, find_sites
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES
 from acerl_np.problem.parts import Battery, Vehicle
 from acerl_np.simulation.scene import STATUSES
-from acerl_np.support.errors import (
-    EventError,
-    LayoutError,
-    PolicyError,
-    RecordError,
-    describe,
-    list_some,
-)
-from acerl_np.support.fields import Field
+from acerl_np.support.errors import EventError, InputError, describe, list_some
+from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import is_real
+
+if TYPE_CHECKING:
+    from acerl_np.live.decision import LiveDecider
 
 MOST = 1e12
 """Largest number of a task that a log of before may have."""
@@ -46,45 +44,11 @@ MOMENTS = ("earliest_start", "due", "ready")
 NUMBERS = (*events.NUMBERS[events.TaskArrived], "earliest_start")
 """Fields of a task that hold one."""
 
+UNCHAINED = "expected a layout with machines, and a rule, an index policy or a lookahead over one"
+"""What an error says of tasks that follow others where none may."""
+
 ERRANDS = (S.ROAMING, S.PARKING, S.TO_CHARGER, S.QUEUED, S.CHARGING)
 """What a vehicle without a task may do besides being idle or broken."""
-
-
-class Given(NamedTuple):
-    """An assignment that has been given."""
-
-    time: float
-    vehicle: str
-    task: str
-
-
-class Recalled(NamedTuple):
-    """A task that a vehicle has been told to give back."""
-
-    time: float
-    vehicle: str
-    task: str
-
-
-class Sent(NamedTuple):
-    """A vehicle that has been sent to a place, to charge or to park."""
-
-    time: float
-    vehicle: str
-    site: str
-    charges: bool
-
-
-class DayBegan(NamedTuple):
-    """A new day from `start` on: what has arrived and been delivered before is forgotten."""
-
-    time: float
-    start: float
-
-
-Ordered = Given | Recalled | Sent
-NoEvent = Ordered | DayBegan
-Item = Event | NoEvent
 
 
 class Floor(board.Board):
@@ -92,10 +56,8 @@ class Floor(board.Board):
 
     Parameters
     ----------
-    layout, build, **options
+    layout, decider
         As of `Board`.
-    check_layout : callable
-        Refuses a fleet that the policy cannot serve, with a PolicyError.
 
     Attributes
     ----------
@@ -105,22 +67,16 @@ class Floor(board.Board):
         Latest earliest start of those that are not held back any more, s.
     """
 
-    def __init__(
-        self,
-        layout: Layout,
-        build: Callable[[Layout], S.Problem],
-        check_layout: Callable[[Layout, str], None],
-        **options: Any,
-    ) -> None:
-        super().__init__(layout, build, **options)
-        self._check_layout = check_layout
+    def __init__(self, layout: Layout, decider: LiveDecider) -> None:
+        super().__init__(layout, decider)
         self.next_release: float | None = None
         self.last_release = -np.inf
         self._learn_fleet()
 
     def apply(self, item: Item) -> None:
         """Let an event, or what else happened, happen; an EventError if it cannot be changes nothing."""
-        HANDLERS[type(item)](self, item)
+        with naming(name_item(item)):
+            HANDLERS[type(item)](self, item)
         self.changes += 1
 
     def advance(self, now: float) -> None:
@@ -153,51 +109,46 @@ class Floor(board.Board):
                 self._begin_waiting(board.LiveTask(events.TaskArrived(0.0, "", *ends, 1.0)))
                 return
 
-    def check_assignment(self, what: str, vehicle: str, task: str) -> tuple[int, int]:
+    def check_assignment(self, vehicle: str, task: str) -> tuple[int, int]:
         """Return the vehicle's position, and the task's in the pool; an EventError if it cannot be."""
-        v = self._find_vehicle(vehicle, what)
+        v = self._find_vehicle(vehicle)
         if self.vehicles[v].status not in (S.IDLE, *ERRANDS):
-            raise EventError(f"{what}: vehicle '{vehicle}' is not idle")
+            raise EventError(f"vehicle '{vehicle}' is not idle")
         if self.vehicles[v].service != board.SERVING:
-            raise EventError(f"{what}: vehicle '{vehicle}' is out of service")
+            raise EventError(f"vehicle '{vehicle}' is out of service")
         if task not in self.pool:
-            raise EventError(f"{what}: task '{describe(task)}' does not wait")
+            raise EventError(f"task '{describe(task)}' does not wait")
         demand, capacity = self.tasks[task].event.demand, self.layout.vehicles[v].capacity
         if capacity and demand > capacity:
             raise EventError(
-                f"{what}: task '{task}' has demand {demand:g}; "
-                f"vehicle '{vehicle}' carries {capacity:g}"
+                f"task '{task}' has demand {demand:g}; vehicle '{vehicle}' carries {capacity:g}"
             )
         return v, self.pool.index(task)
 
     def _give(self, given: Given) -> None:
-        what = f"assignment at {given.time} s"
-        self.carry(*self.check_assignment(what, given.vehicle, given.task), given.time)
+        self.carry(*self.check_assignment(given.vehicle, given.task), given.time)
 
-    def check_errand(self, what: str, vehicle: str, site: str) -> Sent:
-        """Return how a vehicle is sent to a place, no moment yet; an EventError if it cannot be."""
-        v, place = self._find_vehicle(vehicle, what), self._find_site(site, what)
+    def check_errand(self, vehicle: str, site: str) -> tuple[int, int, bool]:
+        """Return the vehicle's and the site's position, and whether it is to charge; an EventError if not."""
+        v, place = self._find_vehicle(vehicle), self._find_site(site)
         status = self.vehicles[v].status
         if status not in (S.IDLE, *ERRANDS):
-            raise EventError(f"{what}: vehicle '{vehicle}' is {STATUSES[status]}")
+            raise EventError(f"vehicle '{vehicle}' is {STATUSES[status]}")
         charges = place in self._chargers and self.layout.batteries[v] is not None
         if not charges and place not in self._parking:
-            raise EventError(f"{what}: site '{site}' is no charger and no parking place for it")
-        own = self.vehicles[v].site
-        if not np.isfinite(self.problem.distance[0, own, place]):
-            raise EventError(f"{what}: no way for vehicle '{vehicle}' to '{site}'")
-        return Sent(0.0, vehicle, self.layout.sites[place].id, charges)
+            raise EventError(f"site '{site}' is no charger and no parking place for it")
+        if not np.isfinite(self.problem.distance[0, self.vehicles[v].site, place]):
+            raise EventError(f"no way for vehicle '{vehicle}' to '{site}'")
+        return v, place, charges
 
     def _send(self, sent: Sent) -> None:
-        site = self.check_errand(f"order at {sent.time} s", sent.vehicle, sent.site).site
-        status = S.TO_CHARGER if sent.charges else S.PARKING
-        index = self.layout.site_index[site]
-        self.send(self._positions[sent.vehicle], status, index, sent.time)
+        v, place, _ = self.check_errand(sent.vehicle, sent.site)
+        self.send(v, sent.charges, place, sent.time)
 
     def _turn_back(self, order: Recalled) -> None:
-        v = self._find_vehicle(order.vehicle, what := f"recall at {order.time} s")
+        v = self._find_vehicle(order.vehicle)
         if not self.has_errands or self.vehicles[v].task != order.task:
-            raise EventError(f"{what}: task '{order.task}' is not on vehicle '{order.vehicle}'")
+            raise EventError(f"task '{order.task}' is not on vehicle '{order.vehicle}'")
         self.turn(v, order.time)
 
     def _begin_day(self, item: DayBegan) -> None:
@@ -208,44 +159,35 @@ class Floor(board.Board):
 
     # Sites
 
-    def _find_sites(self, name: str, what: str) -> tuple[int, ...]:
+    def _find_sites(self, name: str) -> tuple[int, ...]:
         """Return a site, or those of a station."""
-        site = self.layout.site_index.get(name) if isinstance(name, str) else None
-        if site is not None:
-            return (site,)
-        sites = find_sites(self.layout, name) if isinstance(name, str) else ()
+        is_name = isinstance(name, str)
+        if is_name and name in self.layout.site_index:
+            return (self.layout.site_index[name],)
+        sites = find_sites(self.layout, name) if is_name else ()
         if not sites:
-            raise EventError(
-                f"{what}: site '{describe(name)}' unknown; expected a site of the layout"
-            )
+            raise EventError(f"site '{describe(name)}' unknown; expected a site of the layout")
         return sites
 
-    def _find_site(self, name: str, what: str) -> int:
-        sites = self._find_sites(name, what)
+    def _find_site(self, name: str) -> int:
+        sites = self._find_sites(name)
         if len(sites) > 1:
-            raise EventError(
-                f"{what}: site '{name}' is a station of {len(sites)} sites; expected one of them"
-            )
+            refuse_state("site", name, f"a station of {len(sites)} sites", "one of them")
         return sites[0]
 
-    def _find_open_site(self, name: str, what: str) -> int:
+    def _find_open_site(self, name: str) -> int:
         """Return a site at which a vehicle may stand without a task."""
-        site = self._find_site(name, what)
-        try:
-            self.layout.check_stand(self.layout.sites[site].id, f"{what}: site")
-        except LayoutError as error:
-            raise EventError(str(error)) from error
+        site = self._find_site(name)
+        self.layout.check_stand(self.layout.sites[site].id, "site")
         return site
 
-    def _find_ends(self, event: events.TaskArrived, what: str) -> tuple[int, int]:
+    def _find_ends(self, event: events.TaskArrived) -> tuple[int, int]:
         """Return the sites of a task, those of stations chosen as in a record."""
-        pickups = self._find_sites(event.pickup, what)
-        deliveries = self._find_sites(event.delivery, what)
-        pickup, delivery = (
-            self.layout.aliases.get(name, name) for name in (event.pickup, event.delivery)
-        )
+        names = event.pickup, event.delivery
+        pickups, deliveries = map(self._find_sites, names)
+        pickup, delivery = (self.layout.aliases.get(name, name) for name in names)
         if pickup == delivery or len({*pickups, *deliveries}) == 1:
-            raise EventError(f"{what}: task '{event.task}': pickup and delivery are one site")
+            raise EventError(f"task '{event.task}': pickup and delivery are one site")
         if len(pickups) == len(deliveries) == 1:
             return pickups[0], deliveries[0]
         return find_ends(self.layout, pickups, deliveries)
@@ -253,30 +195,27 @@ class Floor(board.Board):
     # Tasks
 
     def _arrive(self, event: events.TaskArrived) -> None:
-        what = name_event(event)
         if not isinstance(event.task, str) or not event.task:
-            raise EventError(f"{what}: task: read '{describe(event.task)}'; expected a name")
+            refuse("task", f"'{describe(event.task)}'", "a name", EventError)
         if event.task in self.tasks or event.task in self.planned:
-            raise EventError(f"{what}: task '{event.task}' waits or is under way already")
-        pickup, delivery = self._find_ends(event, what)
+            raise EventError(f"task '{event.task}' waits or is under way already")
+        pickup, delivery = self._find_ends(event)
         for field in ("expiry", "handling_time", "demand", "processing", "announced"):
             value = getattr(event, field)
             if not (self.has_chains and field in ("expiry", "announced") and value == np.inf):
-                AMOUNT.read(f"{what}: {field}", value, EventError)
-        self._check_chain(event, delivery, what)
-        RANK.read(f"{what}: priority", event.priority, EventError)
+                AMOUNT.read(field, value, EventError)
+        self._check_chain(event, delivery)
+        RANK.read("priority", event.priority, EventError)
         start, due = event.earliest_start, event.time + event.expiry
         if start is not None and not (is_real(start) and start <= due):
-            raise EventError(
-                f"{what}: earliest_start: read {describe(start)}; expected a time until {due:g} s, when the "
-                "task is due"
-            )
+            expected = f"a time until {due:g} s, when the task is due"
+            refuse("earliest_start", start, expected, EventError)
         if not np.isfinite(self.problem.distance[0, pickup, delivery]):
-            raise EventError(f"{what}: no way from '{event.pickup}' to '{event.delivery}'")
+            raise EventError(f"no way from '{event.pickup}' to '{event.delivery}'")
         if event.demand > self._largest:
-            raise EventError(f"{what}: demand {event.demand:g} exceeds every vehicle's capacity")
+            raise EventError(f"demand {event.demand:g} exceeds every vehicle's capacity")
         if event.demand > self._carried_from[pickup]:
-            raise EventError(f"{what}: no vehicle that may carry it can reach '{event.pickup}'")
+            raise EventError(f"no vehicle that may carry it can reach '{event.pickup}'")
         sites = self.layout.sites
         own = _normalise(event, sites[pickup].id, sites[delivery].id)
         task = board.LiveTask(own, told=None if own == event else event)
@@ -286,38 +225,27 @@ class Floor(board.Board):
         else:
             self._begin_waiting(task)
 
-    def _check_chain(self, event: events.TaskArrived, delivery: int, what: str) -> None:
+    def _check_chain(self, event: events.TaskArrived, delivery: int) -> None:
         """Refuse a task that follows none that is known, or is processed where there is no machine."""
         if not event.after and not event.processing:
             return
         if not self.has_chains:
-            raise EventError(
-                f"{what}: task '{event.task}' follows another, or is processed; expected a layout with "
-                "machines, and a rule, an index policy or a lookahead over one"
-            )
+            raise EventError(f"task '{event.task}' follows another, or is processed; {UNCHAINED}")
         if event.after and (not isinstance(event.after, str) or not self._find_task(event.after)):
-            raise EventError(
-                f"{what}: after: read '{describe(event.after)}'; expected a task that is held back, waits or "
-                "is under way"
-            )
+            expected = "a task that is held back, waits or is under way"
+            refuse("after", f"'{describe(event.after)}'", expected, EventError)
         if event.processing and delivery not in self._machine_at:
-            raise EventError(f"{what}: processing: no machine at '{event.delivery}'; expected one")
+            raise EventError(f"processing: no machine at '{event.delivery}'; expected one")
 
     def _announce(self, event: events.TaskAnnounced | events.TaskReady) -> None:
-        what = name_event(event)
         ready = event.ready if isinstance(event, events.TaskAnnounced) else event.time
         task = self._find_task(event.task) if isinstance(event.task, str) else None
         if task is None:
-            raise EventError(
-                f"{what}: task '{describe(event.task)}' is unknown; expected one that is held back or waits"
-            )
+            refuse_state("task", event.task, "unknown", "one that is held back or waits")
         if not self.has_chains:
-            raise EventError(
-                f"{what}: this policy knows no task before it waits; expected a layout with machines, and a "
-                "rule, an index policy or a lookahead over one"
-            )
+            raise EventError(f"this policy knows no task before it waits; {UNCHAINED}")
         if not is_real(ready) or not abs(ready) <= MOST:
-            raise EventError(f"{what}: ready: read {describe(ready)}; expected seconds")
+            refuse("ready", ready, "seconds", EventError)
         task = task._replace(ready=float(ready))
         if self.planned.pop(event.task, None) is not None:
             self._begin_waiting(task)
@@ -327,10 +255,10 @@ class Floor(board.Board):
         # What a vehicle has already is loaded when its messages say so.
 
     def _note_machine(self, event: events.MachineBusy) -> None:
-        what, site = name_event(event), self._find_site(event.site, name_event(event))
+        site = self._find_site(event.site)
         if not self.has_chains or site not in self._machine_at:
-            raise EventError(f"{what}: site '{event.site}' has no machine; expected one that has")
-        AMOUNT.read(f"{what}: seconds", event.seconds, EventError)
+            raise EventError(f"site '{event.site}' has no machine; expected one that has")
+        AMOUNT.read("seconds", event.seconds, EventError)
         n, k = len(self.clock.machine), self._machine_at[site]
         mine = np.flatnonzero(self.problem.chain[0, :n, S.CHAIN_MACHINE] == k)
         # In whole seconds, which together are what is left.
@@ -341,8 +269,7 @@ class Floor(board.Board):
         self.enter(task)
         event, arrival = task.event, task.arrival
         index = self.layout.site_index
-        expiry = task.due - arrival
-        values = arrival - self.day.start, expiry, event.handling_time, event.demand
+        values = arrival - self.day.start, task.due - arrival, event.handling_time, event.demand
         self.day.add(index[event.pickup], index[event.delivery], values)
 
     def _plan_release(self) -> None:
@@ -360,29 +287,25 @@ class Floor(board.Board):
             found = "unknown"
             if task is not None:
                 found = f"on vehicle '{self.layout.vehicles[task.vehicle].id}'"
-            raise EventError(
-                f"{name_event(event)}: task '{describe(event.task)}' is {found}; expected a waiting task"
-            )
+            refuse_state("task", event.task, found, "a waiting task")
         return task
 
     def _change(self, event: events.TaskChanged) -> None:
-        what, task = name_event(event), self._find_waiting(event)
+        task = self._find_waiting(event)
         old = new = task.event
         if event.due is not None:
             first = task.arrival
             if old.after and event.task in self.planned:
                 raise EventError(
-                    f"{what}: due: nobody knows yet when task '{event.task}' is ready; expected None"
+                    f"due: nobody knows yet when task '{event.task}' is ready; expected None"
                 )
             if not is_real(event.due) or not first <= event.due <= first + MOST:
-                raise EventError(
-                    f"{what}: due: read {describe(event.due)}; expected a time from {first:g} s on, "
-                    "when the task may begin"
-                )
+                expected = f"a time from {first:g} s on, when the task may begin"
+                refuse("due", event.due, expected, EventError)
             begin = old.time if task.ready is None else task.ready
             new = replace(new, expiry=float(event.due) - begin)
         if event.priority is not None:
-            priority = RANK.read(f"{what}: priority", event.priority, EventError)
+            priority = RANK.read("priority", event.priority, EventError)
             new = replace(new, priority=priority)
         self.replace_event(task, new)
 
@@ -396,19 +319,15 @@ class Floor(board.Board):
             super().restore(self.snapshot())
 
     def _recall(self, event: events.TaskRecalled) -> None:
-        what, task = name_event(event), self.tasks.get(event.task)
+        task = self.tasks.get(event.task)
         if task is None or task.vehicle < 0:
             found = "unknown" if task is None else "waiting"
-            raise EventError(
-                f"{what}: task '{describe(event.task)}' is {found}; expected one under way"
-            )
+            refuse_state("task", event.task, found, "one under way")
         v = task.vehicle
-        vehicle = self.vehicles[v]
+        vehicle, name = self.vehicles[v], self.layout.vehicles[v].id
         if vehicle.has_fetched:
-            raise EventError(
-                f"{what}: vehicle '{self.layout.vehicles[v].id}' has been at the pickup of task "
-                f"'{event.task}'; expected one on its way there"
-            )
+            found = f"vehicle '{name}' has been at the pickup of task '{event.task}'"
+            raise EventError(f"{found}; expected one on its way there")
         # The vehicle drives on to the next site on its way.
         pickup = self.layout.site_index[task.event.pickup]
         route = self.layout.routes.explicit.get((vehicle.origin, pickup), ())
@@ -421,35 +340,29 @@ class Floor(board.Board):
 
     # Vehicles
 
-    def _find_vehicle(self, name: str, what: str) -> int:
+    def _find_vehicle(self, name: str) -> int:
         """Return a vehicle's position."""
         v = self._positions.get(name) if isinstance(name, str) else None
         if v is None:
             known = list_some(list(self._positions), 20)
-            raise EventError(f"{what}: vehicle '{describe(name)}' unknown; expected one of {known}")
+            raise EventError(f"vehicle '{describe(name)}' unknown; expected one of {known}")
         return v
 
     def _expect(self, event: Any, *statuses: int) -> tuple[int, board.LiveVehicle]:
         """Return a vehicle that has one of these statuses."""
-        what = name_event(event)
-        v = self._find_vehicle(event.vehicle, what)
+        v = self._find_vehicle(event.vehicle)
         vehicle = self.vehicles[v]
         if vehicle.status not in statuses:
             known = [STATUSES[status] for status in statuses if status not in ERRANDS]
-            expected = " or ".join(known or [STATUSES[S.CHARGING]])
-            raise EventError(
-                f"{what}: vehicle '{event.vehicle}' is {STATUSES[vehicle.status]}; "
-                f"expected it to be {expected}"
-            )
+            expected = f"it to be {' or '.join(known or [STATUSES[S.CHARGING]])}"
+            refuse_state("vehicle", event.vehicle, STATUSES[vehicle.status], expected)
         return v, vehicle
 
     def _find_place(
         self, event: events.VehicleRepaired | events.VehicleBack, vehicle: board.LiveVehicle
     ) -> int:
         """Return the site of an event, by default the one at which the vehicle stands."""
-        return (
-            vehicle.site if event.site is None else self._find_site(event.site, name_event(event))
-        )
+        return vehicle.site if event.site is None else self._find_site(event.site)
 
     def _drop(self, v: int, since: float, *, waits: bool = True) -> None:
         """Take the task off a vehicle, if it has one."""
@@ -467,7 +380,7 @@ class Floor(board.Board):
         vehicle = self.vehicles[v]
         if vehicle.service == board.REMOVING:
             rest = [item for w, item in enumerate(self.layout.vehicles) if w != v]
-            self._set_fleet(rest, "VehicleRemoved")
+            self._set_fleet(rest)
             return
         service = board.OUT if vehicle.service == board.LEAVING else vehicle.service
         broke = float(now) if service == board.OUT or status == S.BROKEN else vehicle.broke
@@ -481,17 +394,16 @@ class Floor(board.Board):
 
     def _become_idle(self, event: events.VehicleIdle) -> None:
         v, vehicle = self._expect(event, S.WORKING)
-        what = name_event(event)
-        site = self._find_site(event.site, what)
+        site = self._find_site(event.site)
         if not event.delivered:
             self._drop(v, float(event.time))
         elif vehicle.task is not None:
             task, now = self.tasks[vehicle.task], float(event.time)
             # Of a station any site will do, also another than the one that was reckoned with.
             told = (task.told or task.event).delivery
-            if site not in self._find_sites(told, what):
+            if site not in self._find_sites(told):
                 raise EventError(
-                    f"{what}: vehicle '{event.vehicle}' is at '{describe(event.site)}', task "
+                    f"vehicle '{event.vehicle}' is at '{describe(event.site)}', task "
                     f"'{vehicle.task}' goes to '{told}'; expected it there, or delivered=False, by which the "
                     "task waits again"
                 )
@@ -505,7 +417,7 @@ class Floor(board.Board):
 
     def _pass(self, event: events.VehiclePassed) -> None:
         v, vehicle = self._expect(event, S.WORKING, S.IDLE, *ERRANDS)
-        site, now = self._find_site(event.site, name_event(event)), float(event.time)
+        site, now = self._find_site(event.site), float(event.time)
         way = vehicle.way
         if vehicle.status in ERRANDS and (way is None or site == way.end):
             # It is where it was sent, or it is moved away from a charger.
@@ -538,34 +450,33 @@ class Floor(board.Board):
 
     def _park(self, event: events.VehicleParked) -> None:
         v, _ = self._expect(event, S.IDLE, *ERRANDS)
-        self._end_work(v, self._find_open_site(event.site, name_event(event)), float(event.time))
+        self._end_work(v, self._find_open_site(event.site), float(event.time))
 
     def _charge(self, event: events.VehicleCharging) -> None:
-        what, statuses = name_event(event), (S.IDLE, *ERRANDS) if event.begins else (S.CHARGING,)
+        statuses = (S.IDLE, *ERRANDS) if event.begins else (S.CHARGING,)
         v, _ = self._expect(event, *statuses)
-        self._expect_battery(v, what)
-        site = self._find_site(event.site, what)
+        self._expect_battery(v)
+        site = self._find_site(event.site)
         if site not in self._chargers:
-            raise EventError(f"{what}: site '{event.site}' is no charger; expected one")
+            raise EventError(f"site '{event.site}' is no charger; expected one")
         self._end_work(v, site, float(event.time), S.CHARGING if event.begins else S.IDLE)
 
-    def _expect_battery(self, v: int, what: str) -> Battery:
+    def _expect_battery(self, v: int) -> Battery:
         battery = self.layout.batteries[v]
         if battery is None:
-            own = self.layout.vehicles[v].id
-            raise EventError(f"{what}: vehicle '{own}' has no battery in the layout")
+            name = self.layout.vehicles[v].id
+            raise EventError(f"vehicle '{name}' has no battery in the layout")
         return battery
 
     def read_level(self, event: events.VehicleLevel) -> tuple[float, Battery]:
         """Return the energy that an event tells, and the vehicle's battery; an EventError if it cannot be."""
-        what = name_event(event)
-        battery = self._expect_battery(self._find_vehicle(event.vehicle, what), what)
+        battery = self._expect_battery(self._find_vehicle(event.vehicle))
         if (event.level is None) == (event.percent is None):
-            raise EventError(f"{what}: expected either a level or percent")
+            raise EventError("expected either a level or percent")
         if event.level is None:
-            percent = PERCENT.read(f"{what}: percent", event.percent, EventError)
+            percent = PERCENT.read("percent", event.percent, EventError)
             return percent * battery.capacity / 100.0, battery
-        level = Field(float, 0.0, battery.capacity).read(f"{what}: level", event.level, EventError)
+        level = Field(float, 0.0, battery.capacity).read("level", event.level, EventError)
         return level, battery
 
     def _level(self, event: events.VehicleLevel) -> None:
@@ -579,16 +490,14 @@ class Floor(board.Board):
         return 0.0 if v is None else self.find_level(v, now)
 
     def _answer(self, event: events.RecallAnswered) -> None:
-        what, now = name_event(event), float(event.time)
+        now = float(event.time)
         v, vehicle = self._expect(event, S.IDLE, S.WORKING, S.BROKEN, *ERRANDS)
         if event.done or not self.has_errands:
             return
         task = self.tasks.get(event.task) if isinstance(event.task, str) else None
         if task is None or vehicle.status == S.BROKEN:
             found = "unknown" if task is None else "not on a vehicle that is broken"
-            raise EventError(
-                f"{what}: task '{describe(event.task)}' is {found}; expected one that was called back"
-            )
+            refuse_state("task", event.task, found, "one that was called back")
         other = task.vehicle
         if other != v:
             for loser in (other, v):
@@ -624,40 +533,30 @@ class Floor(board.Board):
     # The fleet
 
     def _add(self, event: events.VehicleAdded) -> None:
-        what = name_event(event)
         if not isinstance(event.vehicle, str) or not event.vehicle:
-            raise EventError(f"{what}: vehicle: read '{describe(event.vehicle)}'; expected a name")
+            refuse("vehicle", f"'{describe(event.vehicle)}'", "a name", EventError)
         if event.vehicle in self._positions:
-            raise EventError(f"{what}: vehicle '{event.vehicle}' is in the fleet already")
-        site = self.layout.sites[self._find_open_site(event.site, what)].id
+            raise EventError(f"vehicle '{event.vehicle}' is in the fleet already")
+        site = self.layout.sites[self._find_open_site(event.site)].id
         if len(self.vehicles) == MAX_VEHICLES:
-            raise EventError(f"{what}: {MAX_VEHICLES:,} vehicles already; expected fewer")
-        try:
-            added = Vehicle(event.vehicle, site, event.speed, event.capacity)
-            self._set_fleet([*self.layout.vehicles, added], what)
-        except LayoutError as error:
-            raise EventError(f"{what}: {error}") from error
+            raise EventError(f"{MAX_VEHICLES:,} vehicles already; expected fewer")
+        added = Vehicle(event.vehicle, site, event.speed, event.capacity)
+        self._set_fleet([*self.layout.vehicles, added])
         v = len(self.vehicles) - 1
         self.put(v, self._make_vehicle(v, self.vehicles[v].site, float(event.time)))
 
     def _withdraw(self, event: events.VehicleOutOfService | events.VehicleRemoved) -> None:
         v, vehicle = self._expect(event, S.IDLE, S.WORKING, S.BROKEN, *ERRANDS)
-        what, is_removal = name_event(event), isinstance(event, events.VehicleRemoved)
+        is_removal = isinstance(event, events.VehicleRemoved)
         if not is_removal and vehicle.service != board.SERVING:
-            raise EventError(
-                f"{what}: vehicle '{event.vehicle}' is out of service, or about to be; "
-                "expected one in service"
-            )
+            found = "out of service, or about to be"
+            refuse_state("vehicle", event.vehicle, found, "one in service")
         if is_removal:
-            fleet = zip(self.layout.vehicles, self.vehicles, strict=True)
-            rest = [
-                item
-                for w, (item, own) in enumerate(fleet)
-                if w != v and own.service != board.REMOVING
-            ]
+            leaving = {w for w, own in enumerate(self.vehicles) if own.service == board.REMOVING}
+            rest = [item for w, item in enumerate(self.layout.vehicles) if w not in leaving | {v}]
             if not rest:
-                raise EventError(f"{what}: the last vehicle; expected at least one to stay")
-            self._find_fleet(rest, what)
+                raise EventError("the last vehicle; expected at least one to stay")
+            self._find_fleet(rest)
         self.put(v, vehicle._replace(service=board.REMOVING if is_removal else board.LEAVING))
         if vehicle.status != S.WORKING or event.at_once:
             self._drop(v, float(event.time) - 1.0)
@@ -667,36 +566,29 @@ class Floor(board.Board):
     def _come_back(self, event: events.VehicleBack) -> None:
         v, vehicle = self._expect(event, S.IDLE, S.WORKING, S.BROKEN, *ERRANDS)
         if vehicle.service not in (board.OUT, board.LEAVING):
-            raise EventError(
-                f"{name_event(event)}: vehicle '{event.vehicle}' is not out of service; "
-                "expected it to be"
-            )
+            refuse_state("vehicle", event.vehicle, "not out of service", "it to be")
         since = float(event.time) if self.has_errands else vehicle.since
         site = self._find_place(event, vehicle)
         self.put(v, vehicle._replace(service=board.SERVING, site=site, since=since))
 
-    def _find_fleet(self, vehicles: Iterable[Vehicle], what: str) -> Layout:
+    def _find_fleet(self, vehicles: Iterable[Vehicle]) -> Layout:
         """Return the floor with another fleet, which the policy must serve."""
         layout = self.layout.with_fleet(vehicles)
-        try:
-            self._check_layout(layout, what)
-        except PolicyError as error:
-            raise EventError(str(error)) from error
+        self._decider.check_layout(layout, "fleet")
         return layout
 
-    def _set_fleet(self, vehicles: Iterable[Vehicle], what: str) -> None:
+    def _set_fleet(self, vehicles: Iterable[Vehicle]) -> None:
         """Change the fleet; vehicles that stay keep what they do."""
-        layout, before = self._find_fleet(vehicles, what), self.snapshot()
-        own, tasks = [], dict(before.tasks)
-        for v, vehicle in enumerate(layout.vehicles):
-            if vehicle.id in self._positions:
-                own.append(before.vehicles[self._positions[vehicle.id]])
-            else:
-                start = layout.site_index[vehicle.start]
-                own.append(board.LiveVehicle(S.IDLE, board.SERVING, start, start))
-            name = own[v].task
-            if name is not None:
-                tasks[name] = tasks[name]._replace(vehicle=v)
+        layout, before = self._find_fleet(vehicles), self.snapshot()
+        known = dict(zip(self._positions, before.vehicles, strict=True))
+        starts = [layout.site_index[vehicle.start] for vehicle in layout.vehicles]
+        own = [
+            known.get(vehicle.id, board.LiveVehicle(S.IDLE, board.SERVING, start, start))
+            for vehicle, start in zip(layout.vehicles, starts, strict=True)
+        ]
+        carriers = {vehicle.task: v for v, vehicle in enumerate(own) if vehicle.task is not None}
+        moved = {name: before.tasks[name]._replace(vehicle=v) for name, v in carriers.items()}
+        tasks = {**before.tasks, **moved}
         super().restore(before._replace(layout=layout, vehicles=own, tasks=tasks))
         self._learn_fleet()
 
@@ -738,9 +630,23 @@ HANDLERS: dict[type, Callable[[Floor, Any], None]] = {
 }
 
 
-def name_event(event: Event) -> str:
-    """Return an event as an error names it."""
-    return f"{type(event).__name__} at {event.time} s"
+def name_item(item: Item) -> str:
+    """Return what happened as an error names it."""
+    return f"{TOLD.get(type(item), type(item).__name__)} at {item.time} s"
+
+
+def refuse_state(kind: str, name: object, found: str, expected: str) -> NoReturn:
+    """Refuse a task or a vehicle for what it is at present."""
+    raise EventError(f"{kind} '{describe(name)}' is {found}; expected {expected}")
+
+
+@contextmanager
+def naming(what: str) -> Iterator[None]:
+    """Let errors say of which event or call they are: all are an EventError then."""
+    try:
+        yield
+    except InputError as error:
+        raise EventError(f"{what}: {error}") from error
 
 
 def check_record(event: Event) -> None:
@@ -748,22 +654,17 @@ def check_record(event: Event) -> None:
 
     Logs and states of before may have such tasks.
     """
-    what = name_event(event)
-    try:
-        if isinstance(event, events.TaskArrived):
-            read_id(vars(event), "task", what)
-    except RecordError as error:
-        raise EventError(str(error)) from error
+    if isinstance(event, events.TaskArrived):
+        read_id(vars(event), "task", "record")
     for name, value in vars(event).items():
         if value is None:
             if name in events.NUMBERS[type(event)]:  # null in the log says infinity
-                raise EventError(f"{what}: {name}: read None; expected a number")
+                refuse(name, value, "a number", EventError)
         elif name in LIMITED and value != np.inf:
-            LIMITED[name].read(f"{what}: {name}", value, EventError)
+            LIMITED[name].read(name, value, EventError)
         elif name in MOMENTS:
             least = event.time - MAX_NUMBER if name == "ready" else -MOST
-            field = Field(float, least, event.time + MAX_NUMBER)
-            field.read(f"{what}: {name}", value, EventError)
+            Field(float, least, event.time + MAX_NUMBER).read(name, value, EventError)
 
 
 def _normalise(event: events.TaskArrived, pickup: str, delivery: str) -> events.TaskArrived:

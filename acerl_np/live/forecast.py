@@ -110,18 +110,10 @@ class Forecaster:
     def _copy(self, board: Board, now: float) -> tuple[S.Problem, S.State]:
         """Return the board's tables with times counted from now."""
         problem, state = board.problem, board.state
-        problem = problem._replace(
-            record=problem.record.copy(),
-            instance=problem.instance.copy(),
-            breakdown=problem.breakdown.copy(),
-            fleet=problem.fleet.copy(),
-        )
-        state = state._replace(
-            episode=state.episode.copy(),
-            waiting_since=state.waiting_since.copy(),
-            vehicle=state.vehicle.copy(),
-            place=state.place.copy(),
-        )
+        tables = ("record", "instance", "breakdown", "fleet")
+        problem = problem._replace(**{name: getattr(problem, name).copy() for name in tables})
+        rows = ("episode", "waiting_since", "vehicle", "place")
+        state = state._replace(**{name: getattr(state, name).copy() for name in rows})
         count_from(problem, state, board.clock, now, board.day.start, True)
         for v, vehicle in enumerate(board.vehicles):
             if vehicle.service != SERVING:  # nobody knows when it is back

@@ -1,11 +1,11 @@
-"""What vehicles were told to do last, and which of it may not have reached the plant."""
+"""What vehicles were told to do, and which of the last orders may not have reached the plant."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 from acerl_np.live import events
 from acerl_np.live.events import Assignment, Charge, Event, Order, Park, Recall
@@ -15,6 +15,46 @@ ENDING = (events.VehicleIdle, events.VehicleBroke, events.VehicleRemoved)
 
 ASSIGNED = "Assigned"
 """What a log calls an assignment; other orders as their classes."""
+
+
+class Given(NamedTuple):
+    """An assignment that has been given."""
+
+    time: float
+    vehicle: str
+    task: str
+
+
+class Recalled(NamedTuple):
+    """A task that a vehicle has been told to give back."""
+
+    time: float
+    vehicle: str
+    task: str
+
+
+class Sent(NamedTuple):
+    """A vehicle that has been sent to a place, to charge or to park."""
+
+    time: float
+    vehicle: str
+    site: str
+    charges: bool
+
+
+class DayBegan(NamedTuple):
+    """A new day from `start` on: what has arrived and been delivered before is forgotten."""
+
+    time: float
+    start: float
+
+
+TOLD = {Given: "assignment", Recalled: "recall", Sent: "order"}
+"""How errors name these."""
+
+Ordered = Given | Recalled | Sent
+NoEvent = Ordered | DayBegan
+Item = Event | NoEvent
 
 
 class Orders:
@@ -106,12 +146,8 @@ def pack_order(order: Order) -> dict[str, Any]:
     """Return an order as a line of a log has it, but for its time."""
     line = {"kind": type(order).__name__, **order._asdict()}
     if isinstance(order, Assignment):
-        line |= {
-            "kind": ASSIGNED,
-            "number": order.number,
-            "finish": order.finish,
-            "futures": order.futures,
-        }
+        line |= {name: getattr(order, name) for name in ("number", "finish", "futures")}
+        line["kind"] = ASSIGNED
         if order.reason is not None:
             options = [option._asdict() for option in order.reason.options]
             line["reason"] = {**order.reason._asdict(), "options": options}

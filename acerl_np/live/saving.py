@@ -15,12 +15,14 @@ from acerl_np.kernels.ground.state import WORKING
 from acerl_np.live.board import DAY_FIELDS, Day, LiveTask, LiveVehicle, Situation, Way
 from acerl_np.live.events import EVENTS, NUMBERS, Event, TaskArrived
 from acerl_np.live.feed import Entry, Feed
-from acerl_np.live.floor import DayBegan, Given, Item, NoEvent, Recalled, Sent
+from acerl_np.live.orders import DayBegan, Given, Item, NoEvent, Recalled, Sent
 from acerl_np.policies.files import AnyPolicy, BasePolicy, pack_policy, unpack_policy
 from acerl_np.policies.lookahead import Lookahead
+from acerl_np.policies.origin import add_prefix, take_prefixed
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import UNUSABLE
-from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
+from acerl_np.support.errors import InputError, PolicyError, make_printable
+from acerl_np.support.fields import refuse
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 from acerl_np.support.numbers import is_real
 
@@ -28,6 +30,13 @@ FORMAT = 4
 
 ERRAND_FIELDS = ("since", "level", "level_time", "way")
 """Fields of vehicles that are only written where there is something in them."""
+
+VEHICLE_FIELDS = {
+    **dict.fromkeys(("status", "service"), int),
+    **dict.fromkeys(("has_fetched", "is_confirmed"), bool),
+    **dict.fromkeys(("finish", "broke", "since", "level", "level_time"), float),
+}
+"""Fields of vehicles that hold a number, and its kind."""
 
 TASK_FIELDS = {"changes": int, "number": int, "ready": float, "root": float, "since": float}
 """Fields of tasks that are only written where there is something in them."""
@@ -49,9 +58,9 @@ def write_dispatcher(
         "state": np.frombuffer(json.dumps(data, default=float).encode(), np.uint8),
     }
     if isinstance(policy, Lookahead):
-        arrays |= {f"ahead.{name}": a for name, a in policy.to_arrays().items()}
+        arrays |= add_prefix("ahead.", policy.to_arrays())
     elif isinstance(policy, AnyPolicy):
-        arrays |= {f"policy.{name}": a for name, a in pack_policy(policy).items()}
+        arrays |= add_prefix("policy.", pack_policy(policy))
     elif not isinstance(policy, str):
         raise PolicyError(f"dispatcher: read {policy}; no file can hold a policy in plain Python")
     write_arrays(path, arrays)
@@ -145,28 +154,12 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
     """
     tasks, n = {}, len(feed.base.machines)
     for row, entry in enumerate(data["tasks"]):
-        tasks[entry["task"]] = _unpack_task(entry)._replace(
-            row=n + row,
-            since=float(entry["since"]),
-            vehicle=int(entry["vehicle"]),
-            slot=int(entry["slot"]),
-        )
+        since, vehicle, slot = float(entry["since"]), int(entry["vehicle"]), int(entry["slot"])
+        own = _unpack_task(entry)._replace(row=n + row, since=since, vehicle=vehicle, slot=slot)
+        tasks[entry["task"]] = own
     carried = {task.vehicle: name for name, task in tasks.items()}
     vehicles = [
-        LiveVehicle(
-            status=int(entry["status"]),
-            service=int(entry["service"]),
-            site=layout.site_index[entry["site"]],
-            origin=layout.site_index[entry["origin"]],
-            has_fetched=bool(entry["has_fetched"]),
-            task=carried.get(v) if int(entry["status"]) == WORKING else None,
-            finish=float(entry["finish"]),
-            broke=float(entry["broke"]),
-            is_confirmed=bool(entry["is_confirmed"]),
-            **{name: float(entry.get(name, 0.0)) for name in ("since", "level", "level_time")},
-            way=_unpack_way(entry["way"], layout) if "way" in entry else None,
-        )
-        for v, entry in enumerate(data["vehicles"])
+        _unpack_vehicle(entry, layout, carried.get(v)) for v, entry in enumerate(data["vehicles"])
     ]
     planned = {entry["task"]: _unpack_task(entry) for entry in data["planned"]}
     if feed.floor.has_chains:
@@ -208,11 +201,23 @@ def _unpack_task(data: dict[str, Any]) -> LiveTask:
     return LiveTask(read_event(TaskArrived, data), told=told, **kept)
 
 
+def _unpack_vehicle(data: dict[str, Any], layout: Layout, carried: str | None) -> LiveVehicle:
+    values: dict[str, Any] = {
+        name: kind(data[name])
+        for name, kind in VEHICLE_FIELDS.items()
+        if name in data or name not in ERRAND_FIELDS
+    }
+    values |= {name: layout.site_index[data[name]] for name in ("site", "origin")}
+    task = carried if values["status"] == WORKING else None
+    way = _unpack_way(data["way"], layout) if "way" in data else None
+    return LiveVehicle(**values, task=task, way=way)
+
+
 def _unpack_way(values: list[Any], layout: Layout) -> Way:
     """Return a way, whose sites stand as positions: the floor is the same, whatever the fleet."""
     way = Way(*values)
     if not all(0 <= place < len(layout.sites) for place in (way.site, way.before, way.end)):
-        raise ValueError(f"way: read {describe(values)}; expected sites of the layout")
+        refuse("way", values, "sites of the layout", ValueError)
     return way
 
 
@@ -240,23 +245,16 @@ def pack_time(time: float) -> float | None:
     return None if math.isinf(time) else float(time)
 
 
-def read_time(time: float | None) -> float:
+def read_time(time: float | None, unknown: float = -math.inf) -> float:
     """Return a moment, s, that was written as plain values; a ValueError if it is none."""
     if time is None:
-        return -math.inf
+        return unknown
     if not is_real(time):
-        raise ValueError(f"time: read {describe(time)}; expected seconds")
+        refuse("time", time, "seconds", ValueError)
     return float(time)
 
 
 def _unpack_policy(arrays: dict[str, np.ndarray]) -> Any:
-    def part(prefix: str) -> dict[str, np.ndarray]:
-        return {
-            name.removeprefix(prefix): array
-            for name, array in arrays.items()
-            if name.startswith(prefix)
-        }
-
-    if ahead := part("ahead."):
+    if ahead := take_prefixed("ahead.", arrays):
         return Lookahead.from_arrays(ahead)
-    return unpack_policy(part("policy."))
+    return unpack_policy(take_prefixed("policy.", arrays))

@@ -66,9 +66,7 @@ class OwnPolicy(BasePolicy):
         try:
             vehicles, tasks = answer
         except (TypeError, ValueError):
-            raise ActionError(
-                f"choose: read {describe(answer)}; expected vehicles and tasks"
-            ) from None
+            refuse("choose", answer, "vehicles and tasks", ActionError)
         n = sim.n_episodes
         return read_choices("vehicles", vehicles, n), read_choices("tasks", tasks, n)
 
@@ -94,12 +92,7 @@ class OwnPolicy(BasePolicy):
         return problem, self._refuse_to_decide
 
     def _refuse_to_decide(self) -> NoReturn:
-        raise PolicyError(
-            f"policy: read {self}; expected one that is compiled, as a rule by @acerl_np.rule"
-        )
-
-    def _find_misfit(self, layout: Layout) -> None:
-        return None
+        refuse("policy", self, "one that is compiled, as a rule by @acerl_np.rule", PolicyError)
 
 
 def seat_policy(policy: Any, instances: Instance | Sequence[Instance] = ()) -> BasePolicy | str:
@@ -187,11 +180,9 @@ class Agent(OwnPolicy):
         may_wait: bool = False,
     ) -> None:
         if not callable(function):
-            raise PolicyError(
-                f"function: read {describe(function)}; expected a function of observations and masks"
-            )
+            refuse("function", function, "a function of observations and masks", PolicyError)
         if actions not in ACTIONS:
-            raise PolicyError(f"actions: read {describe(actions)}; expected one of {list(ACTIONS)}")
+            refuse("actions", actions, f"one of {list(ACTIONS)}", PolicyError)
         records = list_instances(instances)
         own = find_slots(slots, records)
         problem = build_problem(

@@ -31,7 +31,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import CHANGES, COMMITMENT, MAX_CHANGES, Layout
 from acerl_np.problem.tables import set_commitment
 from acerl_np.support.errors import PolicyError, describe
-from acerl_np.support.fields import Field
+from acerl_np.support.fields import Field, refuse
 from acerl_np.support.own import TRUST, check_kept, is_own_name, load_own, name_own, write_own
 
 
@@ -298,9 +298,7 @@ class IndexPolicy(AnyPolicy):
         self.theta = np.array(theta, np.float64)
         self.theta.flags.writeable = False
         if self.theta.shape != (len(self.features),):
-            raise PolicyError(
-                f"theta: read shape {self.theta.shape}; expected ({len(self.features)},)"
-            )
+            refuse("theta", f"shape {self.theta.shape}", f"({len(self.features)},)", PolicyError)
         with np.errstate(over="ignore"):  # what overflows is refused below
             self.index = build_index(self.theta[None], self.features, self.planned_breakdowns)
         if not np.isfinite(self.index.parameters).all():
@@ -322,14 +320,8 @@ class IndexPolicy(AnyPolicy):
 
     def replace(self, theta: ArrayLike) -> IndexPolicy:
         """Return this policy with other weights."""
-        return IndexPolicy(
-            theta,
-            features=self.features,
-            planned_breakdowns=self.planned_breakdowns,
-            commitment=self.commitment,
-            max_changes=self.max_changes,
-            origin=self.origin,
-        )
+        options = {name: getattr(self, name) for name in ("features", "planned_breakdowns", *LATE)}
+        return IndexPolicy(theta, **options, origin=self.origin)
 
     def __repr__(self) -> str:
         return f"IndexPolicy({len(self.features)} features)"
@@ -341,9 +333,6 @@ class IndexPolicy(AnyPolicy):
         if self.commitment is not None:
             problem = set_commitment(problem, self.commitment, self.max_changes)
         return problem, seat_index(self.index, self.features, problem, greedy)
-
-    def _find_misfit(self, layout: Layout) -> str | None:
-        return None
 
     def _pack(self) -> dict[str, np.ndarray]:
         late = () if self.commitment is None else LATE

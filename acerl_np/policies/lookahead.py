@@ -14,17 +14,11 @@ from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.random import LOOKAHEAD
 from acerl_np.kernels.ground.state import Problem, allocate_state
 from acerl_np.kernels.learning.update import fill_stream
-from acerl_np.kernels.playing.futures import (
-    LEAST_REACH,
-    N_PAST_FIELDS,
-    N_PROGRESS_FIELDS,
-    PAST_SEEN,
-    Ahead,
-)
+from acerl_np.kernels.playing import futures as F
 from acerl_np.policies.files import BasePolicy, pack_policy, unpack_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
-from acerl_np.policies.origin import Origin
+from acerl_np.policies.origin import Origin, add_prefix, take_prefixed
 from acerl_np.policies.own import OwnRule
 from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
 from acerl_np.policies.static import StaticPlan
@@ -226,7 +220,7 @@ class Lookahead(BasePolicy):
 
     def _prepare(
         self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
-    ) -> tuple[Problem, Callable[[], Ahead]]:
+    ) -> tuple[Problem, Callable[[], F.Ahead]]:
         layout = find_layout(places[0])
         for place in places:
             if not _same_floor(find_layout(place), layout):
@@ -261,7 +255,7 @@ class Lookahead(BasePolicy):
         longest = max((record.n_tasks for record in self.history), default=0)
         # Without futures no horizon cuts anything off; it says that tasks that are done do not matter, of
         # which a live day has any number.
-        most, live = (0.0, 0.0) if self.futures else (LEAST_REACH, np.inf)
+        most, live = (0.0, 0.0) if self.futures else (F.LEAST_REACH, np.inf)
         sizes = [place.n_tasks if isinstance(place, Instance) else live for place in places]
         return np.array([most if max(longest, size) > WHOLE else np.inf for size in sizes])
 
@@ -297,7 +291,7 @@ class Lookahead(BasePolicy):
         excluded: np.ndarray,
         horizon: np.ndarray,
         layout: Layout,
-    ) -> Ahead:
+    ) -> F.Ahead:
         n_tasks = problem.record.shape[1] + history.record.shape[1]
         n_breakdowns = history.breakdown.shape[2]
         future = allocate_variants(problem, 1, n_tasks, n_breakdowns)
@@ -309,9 +303,9 @@ class Lookahead(BasePolicy):
         decider = self._make_base(future, layout)
         pairs = decider.pairs if isinstance(decider, IndexDecider) else None
         rows = (self.bases, most)
-        past = np.zeros(N_PAST_FIELDS)
-        past[PAST_SEEN] = -1.0
-        return Ahead(
+        past = np.zeros(F.N_PAST_FIELDS)
+        past[F.PAST_SEEN] = -1.0
+        return F.Ahead(
             decider=decider,
             pairs=allocate_pairs(0, 0) if pairs is None else pairs,
             ranks_pairs=pairs is not None,
@@ -344,7 +338,7 @@ class Lookahead(BasePolicy):
             square=np.zeros(rows),
             n_seen=np.zeros(rows, np.int64),
             is_behind=np.zeros(rows, np.bool_),
-            progress=np.zeros(N_PROGRESS_FIELDS, np.int64),
+            progress=np.zeros(F.N_PROGRESS_FIELDS, np.int64),
             known=np.zeros(n_history, np.bool_),
             value=np.zeros((n_history, *rows)),
         )
@@ -356,7 +350,7 @@ class Lookahead(BasePolicy):
         options["rule"] = self.policy if isinstance(self.policy, str) else None
         options["goal"] = self.goal.to_dict()
         return {
-            **{f"base.{name}": array for name, array in base.items()},
+            **add_prefix("base.", base),
             "history": packing.pack_instances(self.history),
             "options": packing.pack_json(options),
         }
@@ -370,18 +364,13 @@ class Lookahead(BasePolicy):
         PolicyError
             If an array is missing, or holds something else.
         """
-        base = {
-            name.removeprefix("base."): array
-            for name, array in arrays.items()
-            if name.startswith("base.")
-        }
         try:
             options = packing.unpack_json(arrays["options"])
             rule = options.pop("rule")
             if "goal" in options:  # else it is from before there was another than the paper's
                 options["objective"] = Goal.from_dict(options.pop("goal"))
             history = packing.unpack_instances(arrays["history"])
-            policy: Any = rule or unpack_policy(base)
+            policy: Any = rule or unpack_policy(take_prefixed("base.", arrays))
             return cls(policy, history=history, **options)
         except packing.UNUSABLE as error:
             reason = make_printable(str(error)[:400])

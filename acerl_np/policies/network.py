@@ -22,6 +22,7 @@ from acerl_np.problem.instance import Instance, refuse_chains
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import count_actions, count_features
 from acerl_np.support.errors import PolicyError
+from acerl_np.support.fields import refuse
 
 MAX_PARAMETERS = 100_000_000
 
@@ -142,10 +143,9 @@ class Policy(AnyPolicy):
         if min(self.task_slots, self.n_vehicles, *self.hidden, *self.smallest) < 1:
             raise PolicyError("a policy's sizes must be at least 1")
         if self.smallest[0] > self.task_slots or self.smallest[1] > self.n_vehicles:
-            raise PolicyError(
-                f"smallest: read {self.smallest[0]} task slots and {self.smallest[1]} vehicles; "
-                f"expected at most {self.task_slots} and {self.n_vehicles}"
-            )
+            found = f"{self.smallest[0]} task slots and {self.smallest[1]} vehicles"
+            expected = f"at most {self.task_slots} and {self.n_vehicles}"
+            refuse("smallest", found, expected, PolicyError)
         self.n_features = count_features(self.task_slots, self.n_vehicles)
         self.n_actions = count_actions(self.n_vehicles, self.rules)
         self.network = make_network(
@@ -156,12 +156,10 @@ class Policy(AnyPolicy):
         self.scaling = interface.check_scaling(scaling, PolicyError)
         with np.errstate(over="ignore"):  # what overflows is refused below
             self._theta = np.array(theta, np.float32)
-        expected = count_parameters(self.sizes.tolist(), self.network.has_biases)
-        if self._theta.shape != (expected,):
-            raise PolicyError(
-                f"theta: read shape {self._theta.shape}; expected ({expected},) for layers "
-                f"{'-'.join(map(str, self.sizes))}"
-            )
+        n = count_parameters(self.sizes.tolist(), self.network.has_biases)
+        if self._theta.shape != (n,):
+            expected = f"({n},) for layers {'-'.join(map(str, self.sizes))}"
+            refuse("theta", f"shape {self._theta.shape}", expected, PolicyError)
         if not np.isfinite(self._theta).all():
             raise PolicyError("theta: not finite; expected finite numbers")
         self.column_sums = np.empty(self.sizes[1], np.float32)
@@ -231,14 +229,11 @@ class Policy(AnyPolicy):
         if mask.ndim == 1:
             mask = mask[None]
         if x.ndim != 2 or x.shape[1] != self.n_features:
-            raise PolicyError(
-                f"observation: read shape {np.shape(observation)}; expected (B, {self.n_features})"
-            )
+            found, expected = f"shape {np.shape(observation)}", f"(B, {self.n_features})"
+            refuse("observation", found, expected, PolicyError)
         if mask.shape != (len(x), self.n_actions):
-            raise PolicyError(
-                f"action mask: read shape {np.shape(action_mask)}; "
-                f"expected ({len(x)}, {self.n_actions})"
-            )
+            found, expected = f"shape {np.shape(action_mask)}", f"({len(x)}, {self.n_actions})"
+            refuse("action mask", found, expected, PolicyError)
         # A sum is quicker, but that of finite numbers may overflow.
         with np.errstate(over="ignore", invalid="ignore"):
             suspect = not np.isfinite(x.sum())

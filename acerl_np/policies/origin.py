@@ -23,6 +23,7 @@ from acerl_np.support.errors import (
     list_some,
     make_printable,
 )
+from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import MAX_TEXT_BYTES
 from acerl_np.support.version import __version__
 
@@ -32,7 +33,7 @@ PREFIX = "origin."
 SHOWN = 8
 """Most vehicles, and half of the most floors, that a line names."""
 
-HASH = re.compile("[0-9a-f]{64}")
+TEXT, HASH = Field(str), re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -191,10 +192,10 @@ class Origin:
             origin = cls(
                 tuple(_read_place(item) for item in data["places"]),
                 tuple(
-                    TrainingRecord(_read_text(item["name"]), _read_hash(item["content_hash"]))
+                    TrainingRecord(_read_text(item, "name"), _read_hash(item, "content_hash"))
                     for item in data["records"]
                 ),
-                _read_text(data["version"]),
+                _read_text(data, "version"),
                 Goal.from_dict(data["goal"]) if "goal" in data else PAPER,
             )
             if not origin.places:
@@ -212,25 +213,21 @@ class Origin:
             raise PolicyError(f"origin: {reason}; the file holds no usable origin") from error
 
 
-def _read_text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise PolicyError(f"read {describe(value)}; expected a text")
-    return value
+def _read_text(data: Mapping[str, Any], name: str) -> str:
+    return str(TEXT.read(name, data[name], PolicyError))
 
 
-def _read_hash(value: Any) -> str:
-    if not HASH.fullmatch(_read_text(value)):
-        raise PolicyError(f"read {describe(value)}; expected a hash of 64 digits")
-    return str(value)
-
-
-def _read_place(item: Any) -> Place:
-    return Place(
-        _read_text(item["floor"]),
-        _read_hash(item["floor_hash"]),
-        tuple(_read_text(name) for name in item["vehicles"]),
-        _read_hash(item["fleet_hash"]),
+def _read_hash(data: Mapping[str, Any], name: str) -> str:
+    value = _read_text(data, name)
+    return (
+        value if HASH.fullmatch(value) else refuse(name, value, "a hash of 64 digits", PolicyError)
     )
+
+
+def _read_place(item: Mapping[str, Any]) -> Place:
+    vehicles = tuple(TEXT.read("vehicles", name, PolicyError) for name in item["vehicles"])
+    floor_hash, fleet_hash = (_read_hash(item, name) for name in ("floor_hash", "fleet_hash"))
+    return Place(_read_text(item, "floor"), floor_hash, vehicles, fleet_hash)
 
 
 def _name_floor(place: Place) -> str:
@@ -255,20 +252,27 @@ def _tell_fleets(places: Sequence[Place], own: Place) -> str:
     )
 
 
+def add_prefix(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return arrays whose names begin with a prefix, as part of others."""
+    return {f"{prefix}{name}": array for name, array in arrays.items()}
+
+
+def take_prefixed(prefix: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the arrays of which `add_prefix` made those that begin so, by their names before."""
+    n = len(prefix)
+    return {name[n:]: array for name, array in arrays.items() if name.startswith(prefix)}
+
+
 def pack_origin(origin: Origin | None) -> dict[str, np.ndarray]:
     """Return the arrays of an origin as they stand among those of its policy; none without one."""
     if origin is None:
         return {}
-    return {f"{PREFIX}{name}": array for name, array in origin.to_arrays().items()}
+    return add_prefix(PREFIX, origin.to_arrays())
 
 
 def unpack_origin(arrays: Mapping[str, np.ndarray]) -> Origin | None:
     """Return the origin among a policy's arrays, None if there is none."""
-    own = {
-        name.removeprefix(PREFIX): array
-        for name, array in arrays.items()
-        if name.startswith(PREFIX)
-    }
+    own = take_prefixed(PREFIX, arrays)
     return Origin.from_arrays(own) if own else None
 
 

@@ -10,20 +10,14 @@ import functools
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import Any, ClassVar, Literal, Self, get_args, overload
 from weakref import WeakValueDictionary
 
 import numba
 import numpy as np
 
+from acerl_np.kernels.deciding import own as kernels
 from acerl_np.kernels.deciding.floor import Floor, list_rows, list_tables
-from acerl_np.kernels.deciding.own import (
-    OwnDecider,
-    View,
-    allocate_asked,
-    make_own_decider,
-    make_rating,
-)
 from acerl_np.kernels.ground.state import Problem, allocate_state
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.origin import Origin
@@ -31,12 +25,14 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.support.callbacks import compile_own
 from acerl_np.support.errors import PolicyError, describe, make_printable
+from acerl_np.support.fields import Field
 from acerl_np.support.own import TRUST, check_kept, load_own, name_compiled, name_own, write_own
 
 PairFunction = Callable[[Floor, int, int], float]
 """What a rule or a feature is: of the floor, an idle vehicle and a waiting task."""
 
 VehicleChoice = Literal["rule", "random"]
+VEHICLE = Field(get_args(VehicleChoice))
 
 
 REFUSED = {
@@ -145,10 +141,12 @@ def compile_pairs(function: PairFunction, problem: Problem) -> Any:
     made = vars(function).get(COMPILED)
     if made is None:
         tables, rows = list_tables(problem), list_rows(allocate_state(problem, 1))
-        asked = allocate_asked(1)
-        kind = numba.typeof(View(tables, rows, asked.vehicle, asked.task, asked.value))
+        asked = kernels.allocate_asked(1)
+        kind = numba.typeof(kernels.View(tables, rows, asked.vehicle, asked.task, asked.value))
         try:
-            made = compile_own(make_rating(function), kind, name_compiled(function, str(kind)))
+            made = compile_own(
+                kernels.make_rating(function), kind, name_compiled(function, str(kind))
+            )
         except (numba.core.errors.NumbaError, TypeError) as error:
             raise PolicyError(_explain(function, str(error))) from None
         setattr(function, COMPILED, made)
@@ -193,8 +191,7 @@ class OwnRule(AnyPolicy):
 
     def __init__(self, function: PairFunction, vehicle: VehicleChoice) -> None:
         check_function(function, "rule")
-        if vehicle not in ("rule", "random"):
-            raise PolicyError(f"vehicle: read {describe(vehicle)}; expected one of rule, random")
+        VEHICLE.read("vehicle", vehicle, PolicyError)
         functools.update_wrapper(self, function)
         self.function, self.name = function, function.__name__
         self.draws_vehicle = vehicle == "random"
@@ -212,12 +209,9 @@ class OwnRule(AnyPolicy):
 
     def _prepare(
         self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
-    ) -> tuple[Problem, Callable[[], OwnDecider]]:
+    ) -> tuple[Problem, Callable[[], kernels.OwnDecider]]:
         rate = compile_pairs(self.function, problem)
-        return problem, lambda: make_own_decider(rate, self.draws_vehicle, problem)
-
-    def _find_misfit(self, layout: Layout) -> None:
-        return None
+        return problem, lambda: kernels.make_own_decider(rate, self.draws_vehicle, problem)
 
     def _pack(self) -> dict[str, np.ndarray]:
         return {"function": np.array(write_own(self.function))}

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels.deciding import deciders as D
 from acerl_np.kernels.deciding.completion import LAST_END, MOST_STEPS, TOTAL_LATE
-from acerl_np.kernels.deciding.deciders import (
-    AgentsDecider,
-    Decider,
-    IndexDecider,
-    NetworkDecider,
-    YardstickDecider,
-)
 from acerl_np.kernels.deciding.index import COMPLETED, CURRENT
 from acerl_np.kernels.deciding.own import OwnDecider
 from acerl_np.kernels.deciding.rules import AHP, LWT
@@ -51,7 +45,7 @@ RULE_NAMES = {number: name for name, number in RULES.items()}
 
 
 def explain_choice(
-    decider: Decider | Ahead, problem: Problem, state: State, b: int, chosen: tuple[int, int, int]
+    decider: D.Decider | Ahead, problem: Problem, state: State, b: int, chosen: tuple[int, int, int]
 ) -> Reason:
     """Return why an assignment was chosen, before it is carried out."""
     v, position, rule = chosen
@@ -59,55 +53,50 @@ def explain_choice(
         return Reason("wait")
     if isinstance(decider, Ahead):
         return _compare_futures(decider, state, b, chosen)
-    if isinstance(decider, IndexDecider):
+    name, task = RULE_NAMES.get(rule, ""), int(state.pool[b, position])
+    if isinstance(decider, D.IndexDecider):
         pairs, n = decider.pairs, _count_pairs(decider)
         tasks = state.pool[b, pairs.position[:n]]
-        listed = zip(pairs.vehicle[:n].tolist(), tasks.tolist(), pairs.score[:n], strict=True)
-        found = [Alternative(w, task, "", float(score)) for w, task, score in listed]
-        own = _best_with(found, v, int(state.pool[b, position]), "")
-        return Reason(
-            "index", "score", own, *_compare_best(decider, problem, state, b, v, position)
-        )
+        best = _best_with(_list_pairs("", pairs.vehicle, tasks, pairs.score[:n]), v, task, "")
+        more = _compare_best(decider, problem, state, b, v, position)
+        return Reason("index", "score", best, *more)
     if isinstance(decider, OwnDecider):
-        name, own_pairs = FUNCTIONS[decider.rate].__name__, decider.pairs
-        found = [
-            Alternative(
-                int(own_pairs.vehicle[k]), int(own_pairs.task[k]), name, float(own_pairs.value[k])
-            )
-            for k in range(int(own_pairs.n[0]))
-            if np.isfinite(own_pairs.value[k])
-        ]
-        return Reason(
-            name, "value", _best_with(found, v, int(state.pool[b, position]), name, sign=1.0)
-        )
-    name = RULE_NAMES[rule]
-    if isinstance(decider, YardstickDecider):
+        name, own = FUNCTIONS[decider.rate].__name__, decider.pairs
+        found = _list_pairs(name, own.vehicle, own.task, own.value[: int(own.n[0])])
+        found = [item for item in found if np.isfinite(item.value)]
+        return Reason(name, "value", _best_with(found, v, task, name, sign=1.0))
+    if isinstance(decider, D.YardstickDecider):
         n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
         value = decider.value[:n_vehicles, : state.episode[b, S.EPISODE_POOL_SIZE]]
-        found = [
-            Alternative(w, int(state.pool[b, k]), name, float(value[w, k]))
-            for w, k in np.argwhere(np.isfinite(value)).tolist()
-        ]
-        own = _best_with(found, v, int(state.pool[b, position]), name, sign=1.0)
-        return Reason(name, COMPARED[name], own)
-    if isinstance(decider, NetworkDecider):
+        vehicles, positions = np.nonzero(np.isfinite(value))
+        tasks = state.pool[b, positions]
+        found = _list_pairs(name, vehicles, tasks, value[vehicles, positions])
+        return Reason(name, COMPARED[name], _best_with(found, v, task, name, sign=1.0))
+    if isinstance(decider, D.NetworkDecider):
         found = _list_actions(decider, problem, state, b)
-        own = _best_with(found, v, int(state.pool[b, position]), name)
-        return Reason(f"network, {name}", "probability", own)
-    by = f"agents, {name}" if isinstance(decider, AgentsDecider) else name
+        return Reason(f"network, {name}", "probability", _best_with(found, v, task, name))
+    by = f"agents, {name}" if isinstance(decider, D.AgentsDecider) else name
     if name not in COMPARED:
         return Reason(by)
     return Reason(by, COMPARED[name], _compare_tasks(problem, state, b, v, position, rule))
 
 
-def _count_pairs(decider: IndexDecider) -> int:
+def _list_pairs(
+    rule: str, vehicles: np.ndarray, tasks: np.ndarray, values: np.ndarray
+) -> list[Alternative]:
+    """Return pairs with their values, as many as there are values."""
+    pairs = zip(vehicles.tolist(), tasks.tolist(), values.tolist(), strict=False)
+    return [Alternative(v, task, rule, value) for v, task, value in pairs]
+
+
+def _count_pairs(decider: D.IndexDecider) -> int:
     """Return the number of pairs that were compared, without the choice to wait."""
     n = int(decider.pairs.n[0])
     return n - 1 if n and decider.pairs.vehicle[n - 1] < 0 else n
 
 
 def _compare_best(
-    decider: IndexDecider, problem: Problem, state: State, b: int, v: int, position: int
+    decider: D.IndexDecider, problem: Problem, state: State, b: int, v: int, position: int
 ) -> tuple[tuple[Part, ...], tuple[Outlook, ...]]:
     """Return what moves the chosen pair's score most beside the next best one's, and what comes of both."""
     index, pairs, n = decider.indices, decider.pairs, _count_pairs(decider)
@@ -161,7 +150,7 @@ def _compare_tasks(
 
 
 def _list_actions(
-    decider: NetworkDecider, problem: Problem, state: State, b: int
+    decider: D.NetworkDecider, problem: Problem, state: State, b: int
 ) -> list[Alternative]:
     """Return a network's legal actions with their probabilities."""
     actions, found = [], []

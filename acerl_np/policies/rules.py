@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
+from acerl_np.kernels.deciding import yardsticks
 from acerl_np.kernels.deciding.baselines import MIX, RANDOM
 from acerl_np.kernels.deciding.deciders import RuleDecider, YardstickDecider, make_yardstick_decider
-from acerl_np.kernels.deciding.yardsticks import (
-    ASSIGNMENT,
-    EDD_NEAREST,
-    FCFS_NEAREST,
-    NEAREST,
-    OPENTCS,
-)
 from acerl_np.kernels.ground.state import Problem
 from acerl_np.policies.files import BasePolicy
 from acerl_np.problem.instance import Instance
@@ -25,11 +19,11 @@ RULES = {
     **TASK_RULES,
     "MIX": MIX,
     "Random": RANDOM,
-    "nearest": NEAREST,
-    "fcfs-nearest": FCFS_NEAREST,
-    "edd-nearest": EDD_NEAREST,
-    "opentcs": OPENTCS,
-    "assignment": ASSIGNMENT,
+    "nearest": yardsticks.NEAREST,
+    "fcfs-nearest": yardsticks.FCFS_NEAREST,
+    "edd-nearest": yardsticks.EDD_NEAREST,
+    "opentcs": yardsticks.OPENTCS,
+    "assignment": yardsticks.ASSIGNMENT,
 }
 """Policies by name: a vehicle drawn uniformly from the free ones, then the rule picks its task. MIX
 draws one of the first four rules as well, Random draws the task; `YARDSTICKS` draw nothing."""
@@ -89,6 +83,3 @@ class RulePolicy(BasePolicy):
         if self.name in YARDSTICKS:
             return problem, lambda: make_yardstick_decider(rule, problem)
         return problem, lambda: RuleDecider(rule)
-
-    def _find_misfit(self, layout: Layout) -> None:
-        return None

@@ -21,6 +21,7 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import UNUSABLE, pack_json, unpack_json
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import InputError, PolicyError, describe, list_some, make_printable
+from acerl_np.support.fields import refuse
 from acerl_np.support.files import MAX_TEXT_BYTES
 from acerl_np.support.numbers import Whole, check_seed
 
@@ -66,7 +67,7 @@ class StaticPlan(AnyPolicy):
     def __post_init__(self) -> None:
         order = tuple(self.order)
         if not order or not all(isinstance(name, str) for name in order):
-            raise PolicyError(f"order: read {describe(self.order)}; expected ids of vehicles")
+            refuse("order", self.order, "ids of vehicles", PolicyError)
         if len(set(order)) < len(order):
             twice = next(name for name in order if order.count(name) > 1)
             raise PolicyError(f"order: '{describe(twice)}' again; expected each vehicle once")
@@ -112,9 +113,8 @@ class StaticPlan(AnyPolicy):
     def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
         array = arrays["plan"]
         if not 0 < array.size <= MAX_TEXT_BYTES:
-            raise PolicyError(
-                f"plan: read {array.dtype} of shape {array.shape}; expected a static plan"
-            )
+            found = f"{array.dtype} of shape {array.shape}"
+            refuse("plan", found, "a static plan", PolicyError)
         try:
             plan: Any = [(name, rule) for name, rule in unpack_json(array)]
             return cls(tuple(name for name, _ in plan), dict(plan), origin)

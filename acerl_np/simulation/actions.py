@@ -11,7 +11,7 @@ from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing.rollout import list_pairs
 from acerl_np.kernels.playing.trace import rate_tasks
 from acerl_np.problem.interface import number_rules
-from acerl_np.simulation.scene import Scene, find_legal, read_choices
+from acerl_np.simulation.scene import Scene, read_choices
 from acerl_np.simulation.simulator import Simulator
 
 ACTIONS = ("rules", "pairs")
@@ -38,26 +38,18 @@ class Actions:
         if not self._may_wait:
             self._simulator.step(actions, episodes=rows)
             return
-        rows, chosen, _ = self._read(actions, rows)
+        rows, chosen = self._read(actions, rows)
         waits = chosen == self.n - 1
         self._simulator.step(chosen[~waits], episodes=rows[~waits])
         nobody = np.full(waits.sum(), -1)
         self._simulator.assign(nobody, nobody, episodes=rows[waits])
 
-    def _read(
-        self, actions: ArrayLike, rows: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return episodes, an action of each, and whether it runs; refuse one that is illegal."""
-        simulator, mask = self._simulator, self.mask()
-        if rows is None:
-            rows = np.arange(simulator.n_episodes)
+    def _read(self, actions: ArrayLike, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return episodes and an action of each; refuse one that is illegal."""
+        rows = np.arange(self._simulator.n_episodes) if rows is None else rows
         chosen = read_choices("actions", actions, len(rows))
-        running = ~simulator.done[rows]
-        illegal = running & ~find_legal(mask[rows], chosen)
-        if illegal.any():
-            k = int(np.argmax(illegal))
-            raise simulator.explain_illegal(int(rows[k]), int(chosen[k]), mask)
-        return rows, chosen, running
+        self._simulator.check_legal(rows, chosen, self.mask())
+        return rows, chosen
 
     def begin(self) -> None:
         """Note that episodes were started."""
@@ -91,7 +83,8 @@ class PairActions(Actions):
 
     def take(self, actions: ArrayLike, rows: np.ndarray | None = None) -> None:
         """Take one in all episodes, or those of `rows`, that are not over; an `ActionError` changes none."""
-        rows, chosen, running = self._read(actions, rows)
+        rows, chosen = self._read(actions, rows)
+        running = ~self._simulator.done[rows]
         waits = chosen == self._pairs[0].size
         vehicles, slots = np.divmod(np.where(running & ~waits, chosen, 0), self.slots)
         tasks = self._tasks[rows, slots]
@@ -138,19 +131,18 @@ def read_actions(
         pairs = np.zeros((n, problem.fleet.shape[1], slots), np.bool_)
         list_pairs(problem, state, seen, pairs)
         mask = pairs.reshape(n, -1)
-    actions, said = np.zeros(n, np.int64), [bool(row.any()) for row in mask]
+    actions, said = np.zeros(n, np.int64), np.asarray(mask.any(axis=1))
     mask = add_waits(scene, mask, may_wait)
-    if any(said):
+    if said.any():
         actions = read_choices("actions", ask(mask), n)
+        scene.check_legal(np.flatnonzero(said), actions[said], mask)
+    actions[~said] = rules[~said].argmax(axis=1)
     chosen = np.full((2, n), -1)
     for b in np.flatnonzero(rules.any(axis=1)).tolist():
-        is_said = said[b]
-        action = int(actions[b] if is_said else rules[b].argmax())
-        if is_said and not find_legal(mask[[b]], actions[[b]])[0]:
-            raise scene.explain_illegal(b, action, mask)
-        if may_wait and is_said and action == mask.shape[1] - 1:
+        action = int(actions[b])
+        if may_wait and said[b] and action == mask.shape[1] - 1:
             continue
-        if is_said and kind == "pairs":
+        if said[b] and kind == "pairs":
             v, slot = divmod(action, slots)
             chosen[:, b] = v, seen[b, slot]
             continue

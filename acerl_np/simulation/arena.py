@@ -11,13 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from acerl_np.kernels.deciding.deciders import (
-    AgentsDecider,
-    Decider,
-    NetworkDecider,
-    allocate_networks,
-    derive_keys,
-)
+from acerl_np.kernels.deciding import deciders as D
 from acerl_np.kernels.deciding.rules import PAPER_RULES
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.random import ACTION, EVALUATION
@@ -74,13 +68,13 @@ def stream_keys(
     keys = np.empty((len(instances), trials, 4), np.uint32)
     for i, instance in enumerate(instances):
         content = number_hash(instance.content_hash)
-        derive_keys(seed, purpose, content, 0, keys[i])
+        D.derive_keys(seed, purpose, content, 0, keys[i])
     return keys.reshape(-1, 4)
 
 
 def play_list(
     problem: S.Problem,
-    prepare: Callable[[], Decider | Ahead],
+    prepare: Callable[[], D.Decider | Ahead],
     instances: np.ndarray,
     keys: np.ndarray,
     workers: Workers,
@@ -108,8 +102,8 @@ def play_list(
         tile = unit = most = 1
         n_rounds = max(1, min(AHEAD_DECISIONS, MAX_TASKS // (kind.n_futures * n_tasks)))
     elif tile is None:
-        tile = TILE if isinstance(kind, NetworkDecider | AgentsDecider) else 1
-    spaces: queue.SimpleQueue[tuple[S.State, Decider | Ahead]] = queue.SimpleQueue()
+        tile = TILE if isinstance(kind, D.NetworkDecider | D.AgentsDecider) else 1
+    spaces: queue.SimpleQueue[tuple[S.State, D.Decider | Ahead]] = queue.SimpleQueue()
     for decider in deciders:
         spaces.put((S.allocate_state(problem, tile), decider))
 
@@ -150,10 +144,10 @@ def play_members(
     first, last = (0, len(instances)) if members is None else members
     each, tile = instances.shape[1], tile or TILE
     keys = np.empty(((last - first) * each, 4), np.uint32)
-    derive_keys(noise.seed, ACTION, noise.generation, first * each, keys)
+    D.derive_keys(noise.seed, ACTION, noise.generation, first * each, keys)
 
-    def prepare() -> NetworkDecider:
-        room = allocate_networks(network, tile, rules)
+    def prepare() -> D.NetworkDecider:
+        room = D.allocate_networks(network, tile, rules)
         return room._replace(mean=theta, noise_std=float(noise_std), noise=noise)
 
     return play_list(

@@ -21,7 +21,8 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.interface import refuse_other_slots
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import count_actions, count_features
-from acerl_np.support.errors import ActionError, InputError, PolicyError, describe
+from acerl_np.support.errors import ActionError, PolicyError
+from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import is_whole
 from acerl_np.support.sharing import Exclusive
 
@@ -130,9 +131,8 @@ def read_choices(name: str, values: ArrayLike, n: int) -> np.ndarray:
     except ValueError as error:
         raise ActionError(f"{name}: {error}; expected integers") from error
     if read.shape != (n,) or read.dtype.kind not in "iu":
-        raise ActionError(
-            f"{name}: read {read.dtype} of shape {read.shape}; expected integers of shape ({n},)"
-        )
+        found = f"{read.dtype} of shape {read.shape}"
+        refuse(name, found, f"integers of shape ({n},)", ActionError)
     return read.astype(np.int64)
 
 
@@ -321,9 +321,7 @@ class Scene:
 
     def _check_episode(self, b: int) -> int:
         if not is_whole(b) or not 0 <= b < self.n_episodes:
-            raise InputError(
-                f"b: read {describe(b)}; expected the index of an episode, from 0 to {self.n_episodes - 1}"
-            )
+            refuse("b", b, f"the index of an episode, from 0 to {self.n_episodes - 1}")
         return b
 
     def decide(
@@ -401,18 +399,25 @@ class Scene:
             f"episode {b} at {self.time[b]:g} s: vehicle {v} with task {task} is impossible: {fault}"
         )
 
-    def explain_illegal(self, b: int, action: int, mask: np.ndarray) -> ActionError:
-        """Return the error of an action that is illegal.
+    def check_legal(self, rows: np.ndarray, actions: np.ndarray, mask: np.ndarray) -> None:
+        """Refuse actions of which one, of an episode that is not over, is illegal.
 
         Parameters
         ----------
-        b : int
-            Index of the episode.
-        action : int
+        rows, actions : ndarray(int64, (n,))
+            Episodes, and the action of each.
         mask : ndarray(bool, (B, n_actions))
             Legal actions.
+
+        Raises
+        ------
+        ActionError
         """
-        return ActionError(
-            f"episode {b} at {self.time[b]:g} s: action {action} is illegal; "
-            f"expected one of {np.flatnonzero(mask[b]).tolist()}"
-        )
+        illegal = ~self.done[rows] & ~find_legal(mask[rows], actions)
+        if illegal.any():
+            k = int(np.argmax(illegal))
+            b = int(rows[k])
+            raise ActionError(
+                f"episode {b} at {self.time[b]:g} s: action {actions[k]} is illegal; "
+                f"expected one of {np.flatnonzero(mask[b]).tolist()}"
+            )

@@ -16,9 +16,9 @@ from acerl_np.problem import interface
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
-from acerl_np.simulation.scene import Chooser, Chooses, Scene, find_legal, read_choices
+from acerl_np.simulation.scene import Chooser, Chooses, Scene, read_choices
 from acerl_np.simulation.streams import BreakdownStreams
-from acerl_np.support.errors import InputError, describe
+from acerl_np.support.errors import InputError
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole, is_whole
 from acerl_np.support.sharing import CopiedWhole, Exclusive
@@ -184,7 +184,7 @@ class Simulator(Scene, CopiedWhole):
         if n_episodes is None:
             n_episodes = len(entries)
         if not is_whole(n_episodes) or n_episodes < 1:
-            raise InputError(f"n_episodes: read {describe(n_episodes)}; expected at least 1")
+            refuse("n_episodes", n_episodes, "at least 1")
         position = {id(instance): k for k, instance in enumerate(self.pool)}
         first = np.array([position[id(instance)] for instance in entries], np.int64)
         self.choices = np.resize(first, n_episodes)
@@ -287,10 +287,10 @@ class Simulator(Scene, CopiedWhole):
                 raise InputError(f"choices: read {len(chosen)}; expected {len(rows)}")
         if seeds is not None:
             if not isinstance(seeds, Iterable):
-                raise InputError(f"seeds: read {describe(seeds)}; expected a list")
+                refuse("seeds", seeds, "a list")
             self._streams.check_seeds(seeds)
             if len(seeds) != len(rows):
-                raise InputError(f"seeds: read {len(seeds)}; expected {len(rows)}")
+                refuse("seeds", len(seeds), str(len(rows)))
         with self._use:
             if seeds is not None:
                 self._streams.seed_episodes(rows.tolist(), seeds)
@@ -317,13 +317,8 @@ class Simulator(Scene, CopiedWhole):
         """
         rows = self._rows if episodes is None else self._read_rows(episodes)
         chosen = read_choices("actions", actions, len(rows))
-        every = episodes is None
         with self._use:
-            running = ~(self.done if every else self.done[rows])
-            legal = find_legal(self._view.mask if every else self._view.mask[rows], chosen)
-            if (running & ~legal).any():
-                k = int(np.argmax(running & ~legal))
-                raise self.explain_illegal(int(rows[k]), int(chosen[k]), self._view.mask)
+            self.check_legal(rows, chosen, self._view.mask)
             self._advance(False, rows, chosen)
 
     def assign(
@@ -414,8 +409,6 @@ def _read_indices(name: str, values: ArrayLike, n: int) -> np.ndarray:
         indices = np.empty(0, np.object_).reshape(0, 0)
     whole = indices.dtype.kind in "iu" or indices.size == 0  # an empty list has no type
     if indices.ndim != 1 or not whole or ((indices < 0) | (indices >= n)).any():
-        raise InputError(
-            f"{name}: read {indices.dtype} of shape {indices.shape}; "
-            f"expected a list of indices from 0 to {n - 1}"
-        )
+        found = f"{indices.dtype} of shape {indices.shape}"
+        refuse(name, found, f"a list of indices from 0 to {n - 1}")
     return indices.astype(np.int64)

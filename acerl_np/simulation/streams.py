@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.ground.random import BREAKDOWN, derive_key
-from acerl_np.support.errors import InputError, describe
+from acerl_np.support.errors import InputError
+from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole, is_whole
 
 
@@ -44,7 +45,8 @@ class BreakdownStreams:
         if given and self._keys is not None:
             raise InputError("seed: the random breakdowns have keys of their own; expected no seed")
         for seed in given:
-            _check_seed(seed)
+            if not is_whole(seed) or seed < 0:
+                refuse("seed", seed, "a whole number from 0 on")
 
     def seed_all(self, seed: Whole) -> None:
         """Let episode b draw from seed + b from its next start on; `check_seeds` has passed."""
@@ -73,14 +75,9 @@ def _read_keys(keys: ArrayLike, n_episodes: int) -> np.ndarray:
         read = np.asarray(keys)
     except ValueError:
         read = np.empty(0)
-    expected = f"expected whole numbers below 2**32 of shape ({n_episodes}, 4)"
+    expected = f"whole numbers below 2**32 of shape ({n_episodes}, 4)"
     if read.shape != (n_episodes, 4) or read.dtype.kind not in "iu":
-        raise InputError(f"breakdown_keys: read {read.dtype} of shape {read.shape}; {expected}")
+        refuse("breakdown_keys", f"{read.dtype} of shape {read.shape}", expected)
     if (read < 0).any() or (read >= 2**32).any():
-        raise InputError(f"breakdown_keys: out of range; {expected}")
+        raise InputError(f"breakdown_keys: out of range; expected {expected}")
     return read.astype(np.uint32)
-
-
-def _check_seed(seed: object) -> None:
-    if not is_whole(seed) or seed < 0:  # type: ignore[operator]
-        raise InputError(f"seed: read {describe(seed)}; expected a whole number from 0 on")
