@@ -265,7 +265,11 @@ def show_verdict(
         print(verdict.margin.sentence())
     print(verdict.sentence())
     difference = verdict.policy.difference
-    if difference is not None and math.isnan(difference.error) and not verdict.policy.unfinished:
+    if (
+        difference is not None
+        and math.isnan(difference.error)
+        and not verdict.policy.trials.unfinished
+    ):
         print(advise(verdict, len(trainer.instances)))
     print()
     return list_verdict(verdict)
