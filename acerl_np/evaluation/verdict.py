@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.hindsight import find_references, measure_size
-from acerl_np.evaluation.hold_out import make_noised
+from acerl_np.evaluation.hold_out import LEAST_JUDGES, make_noised
 from acerl_np.evaluation.margin import (
     RULES_TO_BEAT,
     Margin,
@@ -31,9 +31,6 @@ from acerl_np.problem.goal import PAPER, Goal, find_goal
 from acerl_np.problem.instance import Instance, commit_instances, list_instances
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.numbers import Whole
-
-FEWEST_RECORDS = 5
-"""Records from which a standard error over them is told."""
 
 PATIENCE = 60.0
 """s of a core that a part of a verdict may take; else it is left out."""
@@ -69,7 +66,7 @@ TOLD = ("makespan", "tardiness", "late", "waiting")
 class Difference(NamedTuple):
     """A paired difference over records: mean, its standard error, and both in % of the other's mean.
 
-    Negative is less; the errors are nan for fewer than `FEWEST_RECORDS`, the percentages where the other's
+    Negative is less; the errors are nan for fewer than `LEAST_JUDGES`, the percentages where the other's
     mean is 0.
     """
 
@@ -95,7 +92,7 @@ def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
     amount, mean = float(difference.mean()), float(y.mean())
     scale = 100.0 / mean if mean else math.nan
     error = math.nan
-    if len(difference) >= FEWEST_RECORDS:
+    if len(difference) >= LEAST_JUDGES:
         error = float(difference.std(ddof=1)) / math.sqrt(len(difference))
     return Difference(amount, error, amount * scale, error * scale)
 

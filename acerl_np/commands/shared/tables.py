@@ -6,7 +6,7 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.support.files import write_atomically
@@ -70,13 +70,19 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' if number > 1 else ''}"
 
 
+def find_below(form: str) -> tuple[str, TextIO]:
+    """Return how a line beside a table ends, and where it goes: a table for another program stays one."""
+    end = "  " if form == "markdown" else ""
+    return end, sys.stdout if form in ("text", "markdown") else sys.stderr
+
+
 def show_below(form: str, lines: Sequence[str]) -> None:
-    """Print what stands below a table; a table for another program stays one."""
-    stream = sys.stdout if form in ("text", "markdown") else sys.stderr
+    """Print what stands below a table."""
+    end, stream = find_below(form)
     if form == "markdown" and lines:
         print()  # or they would be rows of the table
     for line in dict.fromkeys(lines):
-        print(line + ("  " if form == "markdown" else ""), file=stream)
+        print(f"{line}{end}", file=stream)
 
 
 USAGE = (
@@ -95,17 +101,8 @@ FIGURES = (
     Column("satisfied_share", "within limit", ".0%"),
 )
 ERROR = Column("error", "error")
-COLUMN_OF = {
-    **{"makespan": "makespan_s", "tardiness": "tardiness_s", "late": "late_share"},
-    **{"waiting": "waiting_s", "utilisation": "utilisation_share", "empty": "empty_share"},
-}
-"""Names of what trials hold of each episode."""
-
-
-def list_columns(goal: Goal) -> list[Column]:
-    """Return the columns of `list_figures` that people are shown: the objective's first, if it is one."""
-    columns = [] if goal.objective == PAPER.objective else [make_value_column(goal)]
-    return [*columns, *(FIGURES if goal.has_limit else FIGURES[:2])]
+COLUMN_OF = {column.name.rpartition("_")[0]: column.name for column in (*FIGURES[:2], *USAGE)}
+"""Columns of what trials hold of each episode: "makespan" stands in "makespan_s"."""
 
 
 def make_value_column(goal: Goal) -> Column:
@@ -414,7 +411,9 @@ def summarise(
         {**row, "paper": pair and pair[0], "paper tardiness": pair and pair[1]}
         for row, pair in zip(list_figures("policy", trials), paper, strict=True)
     ]
-    columns = [Column("record", "instance"), *list_columns(trials.goal)]
+    goal, columns = trials.goal, [Column("record", "instance")]
+    columns += [] if goal.objective == PAPER.objective else [make_value_column(goal)]
+    columns += FIGURES if goal.has_limit else FIGURES[:2]
     if known:
         columns.append(Column("paper", "paper makespan", ".1f"))
         columns.append(Column("paper tardiness", "paper tardiness", ".1f"))
@@ -427,7 +426,7 @@ def summarise(
             "last row over the records\n"
         )
     means = f"{on}{'means' if on else 'Means'} over {trials.makespan.shape[1]} trials"
-    title = f"{means}{describe_share(trials.goal)}"
+    title = f"{means}{describe_share(goal)}"
     return f"{title}\n{render(columns, rows, 'text', rules=[len(rows) - 1])}{below}"
 
 
@@ -445,38 +444,31 @@ def render_verdict(verdict: Verdict, *, more: bool = False) -> str:
     title = f"Means over {trials[0]} trials" + (
         f" ({trials[-1]} with lookahead)" if len(trials) > 1 else ""
     )
-    usage = {column.name: column for column in USAGE}
-    usage["late_share"], usage["empty_share"] = (
-        usage[name]._replace(form=".1%") for name in ("late_share", "empty_share")
-    )
     columns = [Column("policy", "policy")]
     is_sum = goal.objective not in SHOWN
     if is_sum:
         columns.append(Column("value", f"{goal.objective}", goal.format))
     columns += FIGURES[:2]
-    columns += [x for name, x in usage.items() if more or name != "utilisation_share"]
+    for column in USAGE:
+        if more or column.name != "utilisation_share":
+            form = ".1%" if column.name in ("late_share", "empty_share") else column.form
+            columns.append(column._replace(form=form))
     if goal.has_limit:
         columns.append(FIGURES[2])
         title += f"; within limit: share of the trials with {goal.cost} below {goal.limit}"
     lines = [title, USAGE_MEANING] if more else [title]
-    rows = list_verdict(verdict)
-    lines.append(render(columns, rows, "text"))
-    beside = {"value": ("", "", 1.0)} if is_sum else {}
-    beside |= SHOWN
-    columns = [Column("policy", "policy")]
-    titles = {"value": f"{goal.objective}", "late": "late, points", "empty": "empty, points"}
-    columns += [
-        Column(name, titles.get(name, f"{name}, {unit}")) for name, (_, unit, _) in beside.items()
-    ]
+    lines.append(render(columns, list_verdict(verdict), "text"))
+    titles = {"value": f"{goal.objective}"} if is_sum else {}
+    titles |= {name: f"{name}, {unit}" for name, (_, unit, _) in SHOWN.items()}
+    columns = [Column("policy", "policy"), *(Column(*both) for both in titles.items())]
     shown: list[dict[str, object]] = []
     for row in verdict.rows:
-        if row.difference is None:
-            continue
-        changes = {"value": row.difference, **row.changes}
-        cells = {name: show_difference(*changes[name][:2], "+") for name in beside}
-        shown.append({"policy": row.label, **cells})
+        if row.difference is not None:
+            changes = {"value": row.difference, **row.changes}
+            cells = {name: show_difference(*changes[name][:2], "+") for name in titles}
+            shown.append({"policy": row.label, **cells})
     difference = verdict.policy.difference
-    unknown = difference is None or math.isnan(difference.error)
+    unknown = difference is None or difference.sign is None
     lines.append(
         f"Beside {best}, the best rule on the training records: less that of the rule, record by\nrecord, "
         + ("too few records for an error" if unknown else "± standard error")
