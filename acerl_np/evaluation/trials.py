@@ -17,7 +17,7 @@ from acerl_np.policies.agent import AgentFunction, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import STATIC, RulePolicy, find_policy_name
-from acerl_np.policies.static import fit_static
+from acerl_np.policies.static import StaticPlan, fit_static
 from acerl_np.problem.goal import PAPER, Goal, OwnMeasure, find_goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
@@ -61,6 +61,11 @@ class Playing:
             threads=THREADS.read("threads", self.threads),
             seed=check_seed(self.seed),
         )
+
+    def fit(self, training: Instance | Sequence[Instance]) -> StaticPlan:
+        """Return the static plan that fits these records best, played so."""
+        how = {name: getattr(self, name) for name in ("seed", "horizon", "threads")}
+        return fit_static(training, objective=self.goal, **how)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what decides an outcome, as plain values."""
@@ -297,9 +302,7 @@ def play_policy(
                 f"{STATIC}: no records to fit it on; expected training=records, or the plan that "
                 "fit_static(records) returns"
             )
-        names = ("seed", "horizon", "threads")
-        how = {name: getattr(playing, name) for name in names}
-        policy = fit_static(training, objective=playing.goal, **how)
+        policy = playing.fit(training)
     elif training is not None:
         raise PolicyError(f"training: given with a policy that needs none; expected '{STATIC}'")
     policy = seat_policy(policy, chosen)

@@ -362,13 +362,12 @@ def judge(
         rows.append(VerdictRow.of(label, join_trials(parts), other))
 
     plan = None
-    fit = partial(static.fit_static, objective=goal, seed=seed, horizon=horizon, threads=threads)
     look = partial(Lookahead, futures=futures, objective=goal, seed=seed)
     try:
         searched = [seen for _, seen, _ in groups] + [known] * (kind == "folds")
         command = "(acerl-np evaluate Static --fit RECORDS)"
         begin("static plan", sum(map(static.estimate_static, searched)), command)
-        plans = [fit(seen) for seen in searched]
+        plans = [playing.fit(seen) for seen in searched]
         add("static plan", plans[: len(groups)], playing)
         plan = plans[-1]
     except PolicyError as error:
