@@ -66,6 +66,6 @@ def draw_figure(draw, *arguments, look=lambda figure: figure):
             yield figure
             found.append(look(figure))
 
-    with mock.patch(f"{draw.__module__}.open_figure", watch):
+    with mock.patch("acerl_np.pictures.drawing.open_figure", watch):
         draw("a.png", *arguments)
     return found[0]

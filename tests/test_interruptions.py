@@ -164,7 +164,7 @@ LONG = ["--generations", "1000000", "--trials", "0", "--quiet"]
     [
         (["train", "--seeds", "0:3", *LONG, "--out", "all"], False, signal.SIGINT),
         (["train", "--processes", "2", *LONG, "--out", "run"], False, signal.SIGINT),
-        (["experiments", "ablation", "--seeds", "1", "--out", "study"], True, signal.SIGTERM),
+        (["experiments", "ablation", "--trainings", "1", "--out", "study"], True, signal.SIGTERM),
         (["hindsight", "DMH-01", "DMH-02", "--effort", "10"], True, signal.SIGINT),
     ],
 )

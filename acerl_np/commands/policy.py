@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.inputs import load_instances, names_records
 from acerl_np.commands.shared.players import Seat, check_fit, read_goal
-from acerl_np.commands.shared.tables import Column, render
+from acerl_np.commands.shared.tables import Column, find_below, render, show_below
 from acerl_np.problem.goal import PAPER
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
 from acerl_np.support.own import TRUST, is_own_name, trusting
@@ -79,25 +78,19 @@ def run(arguments: argparse.Namespace) -> None:
     if importance is None and names_records(arguments):
         check_fit([Seat(arguments.file, policy)], load_instances(arguments))
     form = arguments.format
+    shown = [[make_printable(name), make_printable(text)] for name, text in facts]
     if form == "json":
         print(render_json(facts, importance), end="")
-        return
-    shown = [[make_printable(name), make_printable(text)] for name, text in facts]
-    if importance is None and form != "text":
+    elif importance is None and form != "text":
         print(render_table(["policy", make_printable(arguments.file)], shown, form), end="")
-        return
-    # A table for another program stays one.
-    below = sys.stdout if form in ("text", "markdown") else sys.stderr
-    for name, text in shown:
-        print(f"{name}: {text}{'  ' if form == 'markdown' else ''}", file=below)
-    if importance is None:
-        return
-    print(file=below)
-    print(render_features(importance, form), end="")
-    if form == "markdown":
-        print()
-    for line in explain(importance):
-        print(line, file=below)
+    else:
+        end, below = find_below(form)
+        for name, text in shown:
+            print(f"{name}: {text}{end}", file=below)
+        if importance is not None:
+            print(file=below)
+            print(render_features(importance, form), end="")
+            show_below(form, explain(importance))
 
 
 def has_unread(features: Iterable[str]) -> bool:
@@ -165,16 +158,8 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
 
 def list_features(importance: Importance) -> list[dict[str, object]]:
     """Return the rows of the table of features."""
-    return [
-        {
-            "feature": part.name,
-            "weight": part.weight,
-            "effect": part.effect,
-            "value_without": part.value,
-            "satisfied_without_share": part.satisfied,
-        }
-        for part in importance.parts
-    ]
+    names = ("feature", "weight", "effect", "value_without", "satisfied_without_share")
+    return [dict(zip(names, part, strict=True)) for part in importance.parts]
 
 
 def render_features(importance: Importance, form: str) -> str:

@@ -115,8 +115,12 @@ def check(arguments: argparse.Namespace) -> None:
     The exit status is 2 if rows or files cannot be read, after all of them are listed; a mapping made with
     records convert --skip-bad leaves such rows out of what other commands do. Tasks that no vehicle may
     carry or reach make a record unusable for other commands; the exit status is 0 all the same.
+
+    Where all is well, --write-mapping keeps the options of reading for the other commands.
     """
-    export = replace(read_export(arguments), skip_bad=True)
+    declare_outputs(arguments, [arguments.write_mapping])
+    given = read_export(arguments)
+    export = replace(given, skip_bad=True)
     found: list[tuple[Instance, tuple[errors.Fault, ...]]] = []
     ignored: list[errors.RecordWarning] = []
     wrong: list[str] = []
@@ -177,6 +181,7 @@ def check(arguments: argparse.Namespace) -> None:
         raise RecordError(f"{len(wrong)} of {len(names)} files cannot be read as they are")
     if wrong:
         raise RecordError(wrong[0])
+    write_mapping(arguments.write_mapping, given)
 
 
 def list_check(
@@ -310,9 +315,14 @@ def convert(arguments: argparse.Namespace) -> None:
         bad = [["place", "field", "read", "wrong"], *reading.faults]
         write_atomically(left_out, render_csv(bad).encode())
         print(f"left out {left_out}", file=sys.stderr)
-    if arguments.write_mapping is not None:
-        write_atomically(arguments.write_mapping, format_mapping(export).encode())
-        print(f"mapping {arguments.write_mapping}", file=sys.stderr)
+    write_mapping(arguments.write_mapping, export)
+
+
+def write_mapping(path: str | None, export: Export) -> None:
+    """Write how records are read, if that is wanted."""
+    if path is not None:
+        write_atomically(path, format_mapping(export).encode())
+        print(f"mapping {path}", file=sys.stderr)
 
 
 def describe_reading(
@@ -498,6 +508,10 @@ def import_records(arguments: argparse.Namespace) -> None:
         print(path)
 
 
+WRITE_MAPPING = opt.CommandOption(
+    "--write-mapping FILE.toml", "write how the record was understood, for --mapping"
+)
+
 ACTIONS = {
     "perturb": PERTURB,
     "generate": GENERATE,
@@ -525,9 +539,7 @@ ACTIONS = {
             opt.CommandOption(
                 "--out OUT.csv", "the record to write, with --split a folder", required=True
             ),
-            opt.CommandOption(
-                "--write-mapping FILE.toml", "write how the record was understood, for --mapping"
-            ),
+            WRITE_MAPPING,
             opt.CommandOption(
                 "--accept-suggestions",
                 "take unknown names of sites for those that are probably meant; the mapping keeps them as "
@@ -540,7 +552,7 @@ ACTIONS = {
     "check": opt.Action(
         "look through records",
         check,
-        (*opt.list_data(), *opt.EXPORT, opt.FORMAT),
+        (*opt.list_data(), *opt.EXPORT, WRITE_MAPPING, opt.FORCE, opt.FORMAT),
         opt.OFFERED_LOAD,
     ),
     "replay": opt.Action(

@@ -212,7 +212,7 @@ def show_results(
     rows = [{"records_of": "training", **row} for row in list_figures("policy", trials)]
     if judged:
         found = show_verdict(trainer, judges, playing, options, folder, team)
-        rows += [{**dict.fromkeys(rows[0]), "records_of": judges.on, **row} for row in found]
+        rows += [{"records_of": judges.on, **row} for row in found]
     write_atomically(folder / "results.csv", render_data(rows, "csv").encode())
 
 

@@ -25,7 +25,7 @@ from acerl_np.kernels.ground.state import may_carry
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
-from acerl_np.support.errors import InputError, MissingExtraError
+from acerl_np.support.errors import InputError, needing
 
 if TYPE_CHECKING:
     from ortools.sat.python.cp_model import CpSolver
@@ -75,12 +75,8 @@ class Proof(NamedTuple):
 
 def check_extra() -> None:
     """Refuse to prove anything without OR-Tools."""
-    try:
+    with needing("OR-Tools is not installed; install it with: pip install 'acerl_np[exact]'"):
         from ortools.sat.python import cp_model  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(
-            "OR-Tools is not installed; install it with: pip install 'acerl_np[exact]'"
-        ) from error
 
 
 def check_provable(instance: Instance, goal: Goal) -> None:

@@ -44,7 +44,7 @@ def choose_rule(results: Mapping[str, Trials], measure: str = "value") -> str:
         trials = results[name]
         cost = float(trials.mean_cost().mean())
         within = cost < trials.cost_limit
-        means = [float(getattr(trials, f"mean_{x}")().mean()) for x in (measure, "value")]
+        means = [float(trials.mean(x).mean()) for x in (measure, "value")]
         scores = means if within else [cost]
         return trials.unfinished > 0, not within, [math.inf if math.isnan(x) else x for x in scores]
 
@@ -165,8 +165,6 @@ def compare_trials(
 
     References of another goal are passed over; they stand by the content hash of their instances.
     """
-    makespan = np.array([trials.mean_makespan() for trials in results])
-    tardiness = np.array([trials.mean_tardiness() for trials in results])
     goal = results[0].goal
     if any(instance.layout.commitment == "pickup" for instance in instances):
         references = {}  # of schedules in which nothing is called back
@@ -185,7 +183,8 @@ def compare_trials(
         start = best if static is None else float(static.value.mean())
         if start > best:
             way = (start - mean) / (start - best)
-    m, c = (normalise(values, values) for values in (makespan, tardiness))
+    peers = (np.array([x.mean(name) for x in results]) for name in ("makespan", "tardiness"))
+    m, c = (normalise(values, values) for values in peers)
     return Comparison(m, c, hindsight, above, way, static)
 
 

@@ -53,13 +53,8 @@ def _read_goal(value: Any, where: str) -> Goal:
         raise LayoutError(f"{where}: {error}") from error
 
 
-def _make_of_paper(cost_limit: float, makespan: float, tardiness: float, **own: Any) -> Reference:
-    scores: Any = {
-        "makespan": makespan,
-        "value": makespan,
-        "tardiness": tardiness,
-        "cost": tardiness,
-    }
+def _make_of_paper(cost_limit: float, **own: Any) -> Reference:
+    scores = {"value": own["makespan"], "cost": own["tardiness"]}
     return Reference(goal=Goal(cost_limit=cost_limit), **scores, **own)
 
 

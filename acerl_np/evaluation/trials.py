@@ -17,7 +17,7 @@ from acerl_np.policies.agent import AgentFunction, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import STATIC, RulePolicy, find_policy_name
-from acerl_np.policies.static import fit_static
+from acerl_np.policies.static import StaticPlan, fit_static
 from acerl_np.problem.goal import PAPER, Goal, OwnMeasure, find_goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
@@ -61,6 +61,11 @@ class Playing:
             threads=THREADS.read("threads", self.threads),
             seed=check_seed(self.seed),
         )
+
+    def fit(self, training: Instance | Sequence[Instance]) -> StaticPlan:
+        """Return the static plan that fits these records best, played so."""
+        how = {name: getattr(self, name) for name in ("seed", "horizon", "threads")}
+        return fit_static(training, objective=self.goal, **how)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what decides an outcome, as plain values."""
@@ -151,43 +156,54 @@ class Trials:
         """Number of episodes that did not finish."""
         return int(np.isnan(self.makespan).sum())
 
+    def mean(self, name: str) -> np.ndarray:
+        """Return the mean of one of `METRICS` over the finished trials of each instance; nan without one."""
+        values: np.ndarray = getattr(self, name)
+        finished = np.isfinite(values)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.where(finished, values, 0.0).sum(axis=1) / finished.sum(axis=1))
+
     def mean_value(self) -> np.ndarray:
         """Return the mean objective over the finished trials of each instance."""
-        return _mean_finished(self.value)
+        return self.mean("value")
 
     def mean_cost(self) -> np.ndarray:
         """Return the mean cost over the finished trials of each instance."""
-        return _mean_finished(self.cost)
+        return self.mean("cost")
 
     def mean_makespan(self) -> np.ndarray:
         """Return the mean over the finished trials of each instance, s; nan where none finished."""
-        return _mean_finished(self.makespan)
+        return self.mean("makespan")
 
     def mean_tardiness(self) -> np.ndarray:
         """Return the mean over the finished trials of each instance, s; nan where none finished."""
-        return _mean_finished(self.tardiness)
+        return self.mean("tardiness")
 
     def mean_late(self) -> np.ndarray:
         """Return the mean share of late tasks over the finished trials of each instance."""
-        return _mean_finished(self.late)
+        return self.mean("late")
 
     def mean_waiting(self) -> np.ndarray:
         """Return the mean waiting over the finished trials of each instance, s."""
-        return _mean_finished(self.waiting)
+        return self.mean("waiting")
 
     def mean_utilisation(self) -> np.ndarray:
         """Return the mean utilisation over the finished trials of each instance."""
-        return _mean_finished(self.utilisation)
+        return self.mean("utilisation")
 
     def mean_empty(self) -> np.ndarray:
         """Return the mean share of empty travel over the finished trials of each instance."""
-        return _mean_finished(self.empty)
+        return self.mean("empty")
 
 
-def _mean_finished(values: np.ndarray) -> np.ndarray:
-    finished = np.isfinite(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(finished, values, 0.0).sum(axis=1) / finished.sum(axis=1))
+def join_trials(parts: Sequence[Trials]) -> Trials:
+    """Return the trials of several lists of instances as those of one list."""
+    figures: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in METRICS
+    }
+    names = tuple(name for part in parts for name in part.instances)
+    decisions = sum(part.decisions for part in parts)
+    return replace(parts[0], instances=names, decisions=decisions, **figures)
 
 
 def evaluate_policy(
@@ -286,9 +302,7 @@ def play_policy(
                 f"{STATIC}: no records to fit it on; expected training=records, or the plan that "
                 "fit_static(records) returns"
             )
-        names = ("seed", "horizon", "threads")
-        how = {name: getattr(playing, name) for name in names}
-        policy = fit_static(training, objective=playing.goal, **how)
+        policy = playing.fit(training)
     elif training is not None:
         raise PolicyError(f"training: given with a policy that needs none; expected '{STATIC}'")
     policy = seat_policy(policy, chosen)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.hindsight import find_references, measure_size
-from acerl_np.evaluation.hold_out import make_noised
+from acerl_np.evaluation.hold_out import LEAST_JUDGES, make_noised
 from acerl_np.evaluation.margin import (
     RULES_TO_BEAT,
     Margin,
@@ -21,7 +21,7 @@ from acerl_np.evaluation.margin import (
     measure_margin,
     play_best_rule,
 )
-from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
+from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
 from acerl_np.kernels.playing.futures import LEAST_REACH
 from acerl_np.policies import static
 from acerl_np.policies.index import IndexPolicy
@@ -31,9 +31,6 @@ from acerl_np.problem.goal import PAPER, Goal, find_goal
 from acerl_np.problem.instance import Instance, commit_instances, list_instances
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.numbers import Whole
-
-FEWEST_RECORDS = 5
-"""Records from which a standard error over them is told."""
 
 PATIENCE = 60.0
 """s of a core that a part of a verdict may take; else it is left out."""
@@ -69,7 +66,7 @@ TOLD = ("makespan", "tardiness", "late", "waiting")
 class Difference(NamedTuple):
     """A paired difference over records: mean, its standard error, and both in % of the other's mean.
 
-    Negative is less; the errors are nan for fewer than `FEWEST_RECORDS`, the percentages where the other's
+    Negative is less; the errors are nan for fewer than `LEAST_JUDGES`, the percentages where the other's
     mean is 0.
     """
 
@@ -95,7 +92,7 @@ def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
     amount, mean = float(difference.mean()), float(y.mean())
     scale = 100.0 / mean if mean else math.nan
     error = math.nan
-    if len(difference) >= FEWEST_RECORDS:
+    if len(difference) >= LEAST_JUDGES:
         error = float(difference.std(ddof=1)) / math.sqrt(len(difference))
     return Difference(amount, error, amount * scale, error * scale)
 
@@ -120,49 +117,37 @@ def show_seconds(seconds: float) -> str:
 
 
 class VerdictRow(NamedTuple):
-    """A line of a verdict: figures of `Trials` over the records, nan where one has no finished trial.
+    """A line of a verdict: the trials of a policy, and how far they are from those of the best rule.
 
-    The limit is kept where the mean cost is below it. The difference is that of the objective to the best
-    rule's, and `changes` are those of each measure, shares in percent; None and empty for that rule itself.
-    `trials` are those of each record.
+    The difference is that of the objective, and `changes` are those of each measure, shares in percent; None
+    and empty for that rule itself.
     """
 
     label: str
-    makespan: float
-    tardiness: float
-    late: float
-    satisfied: float
-    within_limit: bool
-    difference: Difference | None
-    unfinished: int
-    trials: int
-    waiting: float = math.nan
-    utilisation: float = math.nan
-    empty: float = math.nan
-    value: float = math.nan
-    cost: float = math.nan
+    trials: Trials
+    difference: Difference | None = None
     changes: Mapping[str, Difference] = MappingProxyType({})
 
     @classmethod
     def of(cls, label: str, trials: Trials, other: Trials | None = None) -> VerdictRow:
         """Return the row of a policy's trials beside those of the best rule."""
-        difference, changes = None, {}
-        if other is not None:
-            difference = compare_paired(trials.mean_value(), other.mean_value())
-            for name, (_, _, unit) in SHOWN.items():
-                both = (unit * getattr(x, f"mean_{name}")() for x in (trials, other))
-                changes[name] = compare_paired(*both)
-        means = {name: float(getattr(trials, f"mean_{name}")().mean()) for name in METRICS}
-        return cls(
-            label=label,
-            **means,
-            satisfied=trials.satisfied,
-            within_limit=means["cost"] < trials.cost_limit,
-            difference=difference,
-            unfinished=trials.unfinished,
-            trials=trials.makespan.shape[1],
-            changes=changes,
-        )
+        if other is None:
+            return cls(label, trials)
+        changes = {
+            name: compare_paired(*(unit * x.mean(name) for x in (trials, other)))
+            for name, (_, _, unit) in SHOWN.items()
+        }
+        return cls(label, trials, compare_paired(trials.mean_value(), other.mean_value()), changes)
+
+    @property
+    def value(self) -> float:
+        """The mean objective; nan where a record has no finished trial."""
+        return float(self.trials.mean_value().mean())
+
+    @property
+    def within_limit(self) -> bool:
+        """Whether the mean cost is below the limit."""
+        return float(self.trials.mean_cost().mean()) < self.trials.cost_limit
 
 
 class Fold(NamedTuple):
@@ -235,9 +220,8 @@ class Verdict(NamedTuple):
     def _compare(self) -> tuple[str, list[str]]:
         difference, name, goal = self.policy.difference, self.best_rule, self.goal
         for row, who in ((self.policy, "the policy"), (self.rule, name)):
-            if row.unfinished:
-                episodes = self.n_records * row.trials
-                return f"{who} did not finish {row.unfinished} of {episodes} episodes", []
+            if missed := row.trials.unfinished:
+                return f"{who} did not finish {missed} of {row.trials.makespan.size} episodes", []
         assert difference is not None
         inside, rule_inside = self.policy.within_limit, self.rule.within_limit
         gains = inside and not rule_inside
@@ -369,22 +353,21 @@ def judge(
         report("rules and policy", seconds)
     rule, _ = play_best_rule(known, playing)
     other = play_policy(rule, judges, playing)
-    own = _join([play_policy(base, some, playing) for base, _, some in groups])
+    own = join_trials([play_policy(base, some, playing) for base, _, some in groups])
     rows, notes = [VerdictRow.of("policy", own, other), VerdictRow.of(rule, other)], []
 
     def add(label: str, players: Sequence[Any], how: Playing) -> None:
         pairs = zip(players, groups, strict=True)
         parts = [play_policy(player, some, how) for player, (_, _, some) in pairs]
-        rows.append(VerdictRow.of(label, _join(parts), other))
+        rows.append(VerdictRow.of(label, join_trials(parts), other))
 
     plan = None
-    fit = partial(static.fit_static, objective=goal, seed=seed, horizon=horizon, threads=threads)
     look = partial(Lookahead, futures=futures, objective=goal, seed=seed)
     try:
         searched = [seen for _, seen, _ in groups] + [known] * (kind == "folds")
         command = "(acerl-np evaluate Static --fit RECORDS)"
         begin("static plan", sum(map(static.estimate_static, searched)), command)
-        plans = [fit(seen) for seen in searched]
+        plans = [playing.fit(seen) for seen in searched]
         add("static plan", plans[: len(groups)], playing)
         plan = plans[-1]
     except PolicyError as error:
@@ -400,7 +383,7 @@ def judge(
             add(f"{who}, lookahead {futures}", players, replace(playing, trials=few))
         except PolicyError as error:
             notes.append(f"{who}, lookahead {futures} left out: {error}")
-    margin, note = _find_margin(rows, judges, other, playing, begin)
+    margin, note = _find_margin(rows, judges, playing, begin)
     notes += [note] if note else []
     once = tuple(dict.fromkeys(notes))
     return Verdict(tuple(rows), rule, kind, len(judges), goal, plan, once, margin, len(folds))
@@ -418,28 +401,14 @@ def _part(
     return rest, own
 
 
-def _join(parts: Sequence[Trials]) -> Trials:
-    """Return the trials of several lists of records as those of one list."""
-    figures: dict[str, Any] = {
-        name: np.concatenate([getattr(part, name) for part in parts]) for name in METRICS
-    }
-    names = tuple(name for part in parts for name in part.instances)
-    decisions = sum(part.decisions for part in parts)
-    return replace(parts[0], instances=names, decisions=decisions, **figures)
-
-
 def _find_margin(
-    rows: Sequence[VerdictRow],
-    records: Sequence[Instance],
-    played: Trials,
-    playing: Playing,
-    begin: Begin,
+    rows: Sequence[VerdictRow], records: Sequence[Instance], playing: Playing, begin: Begin
 ) -> tuple[Margin | None, str]:
     """Return how far the best rule, the second row, is from hindsight, None if farther than little.
 
     Or None and what was not sought, and how to seek it.
     """
-    goal, rule = playing.goal, rows[1]
+    goal, rule, played = playing.goal, rows[1], rows[1].trials
     least = min((row.value for row in rows if row.within_limit), default=math.inf)
     if goal.own or rule.value - least > find_little(goal, least) or played.unfinished:
         return None, ""

@@ -14,7 +14,7 @@ import numpy as np
 
 from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.metrics import standard_error
-from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
+from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
 from acerl_np.policies.agent import seat_policy
 from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.problem.demand import DEMAND, draw_shift
@@ -227,7 +227,7 @@ def _list_means(trials: Trials, name: str) -> np.ndarray:
     """Return the means of the records, of one record its trials."""
     share = 100.0 if UNITS.get(name) == "%" else 1.0
     alone = len(trials.instances) == 1
-    return share * np.ravel(getattr(trials, name) if alone else getattr(trials, f"mean_{name}")())
+    return share * np.ravel(getattr(trials, name) if alone else trials.mean(name))
 
 
 def _average(values: np.ndarray) -> tuple[float, float]:
@@ -361,13 +361,8 @@ def _play_best(
         )
         for i in rows
     ]
-    figures: dict[str, Any] = {
-        name: np.stack([getattr(results[rule], name)[i] for i, rule in enumerate(best)])
-        for name in METRICS
-    }
-    return tuple(name for name, _ in Counter(best).most_common()), replace(
-        results[best[0]], **figures
-    )
+    trials = join_trials([results[rule].select([i]) for i, rule in enumerate(best)])
+    return tuple(name for name, _ in Counter(best).most_common()), trials
 
 
 # What reaches a target

@@ -7,14 +7,10 @@ of learners there are modules that nothing here imports: `acerl_np.gym.sb3` and 
 
 from __future__ import annotations
 
-from acerl_np.support.errors import MissingExtraError
+from acerl_np.support.errors import needing
 
-try:
+with needing("{}: the environments need gymnasium >= 1.1; pip install 'acerl_np[gym]'"):
     import gymnasium
-except ImportError as error:
-    raise MissingExtraError(
-        f"{error}: the environments need gymnasium >= 1.1; pip install 'acerl_np[gym]'"
-    ) from error
 
 from acerl_np.gym.single import DMHEnv
 from acerl_np.gym.vector import DMHVectorEnv

@@ -284,19 +284,14 @@ def _load(
     chosen: Any = others if instances is None else instances
     if chosen is None:
         chosen = "DMH-01"
-    if isinstance(chosen, str | os.PathLike | Instance):
-        chosen = [chosen]
-    if not isinstance(chosen, Sequence):
-        raise InputError(
-            f"instances: read {chosen!r}; expected a name, a file, an Instance or several"
-        )
+    is_one = isinstance(chosen, str | os.PathLike | Instance) or not isinstance(chosen, Sequence)
     loaded: list[Instance] = []
-    for item in chosen:
-        if not isinstance(item, str | os.PathLike | Instance):
-            raise InputError(f"instances: read {item!r}; expected a name, a file or an Instance")
+    for item in [chosen] if is_one else chosen:
         if isinstance(item, Instance):
             item.check_servable()
             loaded.append(item)
+        elif not isinstance(item, str | os.PathLike):
+            raise InputError(f"instances: read {item!r}; expected names, files or Instances")
         elif item in bundled_suites():
             loaded += load_suite(str(item))
         else:

@@ -7,18 +7,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-try:
-    from stable_baselines3.common.vec_env import VecEnv
-except ImportError as error:
-    from acerl_np.support.errors import MissingExtraError
+from acerl_np.support.errors import InputError, needing
 
-    raise MissingExtraError(
-        f"{error}: DMHVecEnv needs Stable-Baselines3; pip install 'acerl_np[sb3]'"
-    ) from error
+with needing("{}: DMHVecEnv needs Stable-Baselines3; pip install 'acerl_np[sb3]'"):
+    from stable_baselines3.common.vec_env import VecEnv
 
 from acerl_np.gym.episodes import InstanceLike, Settings
 from acerl_np.gym.vector import DMHVectorEnv
-from acerl_np.support.errors import InputError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
 

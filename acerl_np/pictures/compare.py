@@ -11,7 +11,7 @@ import numpy as np
 
 from acerl_np.evaluation.trials import Trials
 from acerl_np.pictures import drawing
-from acerl_np.pictures.drawing import open_figure
+from acerl_np.pictures.drawing import Style
 from acerl_np.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ LETTERS, LINES = 32, 3
 FAR = 4.0
 """A policy ends the axis if the axis would be so many times as long with it: the others would be one blot."""
 
-RECORD: drawing.Style = {
+RECORD: Style = {
     **{"color": drawing.GREY, "linewidth": 0.6, "zorder": 2},
     **{"marker": "o", "markersize": 3.5, "markerfacecolor": "white"},
 }
-MEAN: drawing.Style = {
+MEAN: Style = {
     "fmt": "D",
     "color": drawing.BLUE,
     "markersize": 7,
@@ -80,7 +80,7 @@ def draw_comparison(
         raise InputError(f"{len(results)} policies; expected 1 to {drawing.MAX_LINES}")
     names = [drawing.wrap(drawing.cut_path(x, 80), LETTERS, LINES) for x in labels]
     row = ROW + 0.14 * max(0, max(name.count("\n") for name in names) - 1)
-    with open_figure(path, WIDTH, AROUND + row * len(results)) as figure:
+    with drawing.open_figure(path, WIDTH, AROUND + row * len(results)) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         goal, values = results[0].goal, np.array([x.mean_value() for x in results])
         costs = np.array([x.mean_cost() for x in results])
@@ -93,7 +93,7 @@ def draw_comparison(
         limit = goal.cost_limit
         if goal.has_limit and (limit < right.get_xlim()[1] or not find_far(costs).any()):
             right.axvline(limit, color=drawing.BLACK, linewidth=1.2, linestyle="--", zorder=1)
-            above: drawing.Style = {
+            above: Style = {
                 "transform": right.get_xaxis_transform(),
                 "ha": "center",
                 "va": "bottom",
@@ -137,15 +137,11 @@ def _plot_measure(axes: Axes, by_record: np.ndarray, what: str, form: str = ".1f
         if row > 0:
             text += f" ({difference[row]:+z,{form}}".replace("-", "−")
             text += ")" if np.isnan(error[row]) else f" ± {error[row]:,{form}})"
-        ground: drawing.Style = {**drawing.GROUND, "pad": 0.5, "alpha": 0.85}
+        ground: Style = {**drawing.GROUND, "pad": 0.5, "alpha": 0.85}
         if far[row]:
-            edge: drawing.Style = {
-                "transform": axes.get_yaxis_transform(),
-                "clip_on": False,
-                "zorder": 5,
-            }
+            edge: Style = {"transform": axes.get_yaxis_transform(), "clip_on": False, "zorder": 5}
             axes.plot([1.0], [row], marker=">", color=drawing.BLUE, markersize=8, **edge)
-            place: drawing.Style = {"xycoords": edge["transform"], "ha": "right", "va": "bottom"}
+            place: Style = {"xycoords": edge["transform"], "ha": "right", "va": "bottom"}
             drawing.write_beside(axes, text, (1.0, row), (2, 8), bbox=ground, zorder=5, **place)
             continue
         drawing.write_beside(axes, text, (mean, row), (0, 8), va="bottom", bbox=ground, zorder=5)

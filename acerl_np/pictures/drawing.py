@@ -13,7 +13,7 @@ from unicodedata import east_asian_width
 
 import numpy as np
 
-from acerl_np.support.errors import InputError, MissingExtraError, make_printable
+from acerl_np.support.errors import InputError, make_printable, needing
 from acerl_np.support.files import MARK, write_atomically
 
 if TYPE_CHECKING:
@@ -84,12 +84,8 @@ def check_form(path: str | os.PathLike[str]) -> str:
 
 def check_extra() -> None:
     """Refuse to draw without matplotlib."""
-    try:
+    with needing("matplotlib is not installed; install it with: pip install 'acerl_np[plot]'"):
         import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        raise MissingExtraError(
-            "matplotlib is not installed; install it with: pip install 'acerl_np[plot]'"
-        ) from error
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import numpy as np
 
 from acerl_np.kernels.ground.state import CHARGING, QUEUED
 from acerl_np.pictures import drawing
-from acerl_np.pictures.drawing import open_figure
+from acerl_np.pictures.drawing import Style
 from acerl_np.simulation.trace import Trace
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Look(NamedTuple):
     hatch: str
     height: float
 
-    def style(self) -> drawing.Style:
+    def style(self) -> Style:
         """Return it as matplotlib's patches take it."""
         face = {"facecolor": self.face, "hatch": self.hatch}
         return {**face, "edgecolor": drawing.BLACK, "linewidth": 0.5}
@@ -124,7 +124,7 @@ def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
     used = [look for kind, look in LOOKS.items() if any(bar.kind == kind for bar in bars)]
     below = 0.85 + 0.2 * ((len(used) - 1) // MOST_BESIDE)
     height += below - 0.85
-    with open_figure(path, width, height, tidy=False) as figure:
+    with drawing.open_figure(path, width, height, tidy=False) as figure:
         from matplotlib.patches import Patch
         from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -150,11 +150,11 @@ def draw_gantt(path: str | os.PathLike[str], trace: Trace) -> None:
         axes.xaxis.set_major_locator(MaxNLocator(max(4, int(width))))
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.set_xlabel("time (s)")
-        title: drawing.Style = {"va": "top", "fontsize": 10, "gid": "title"}
+        title: Style = {"va": "top", "fontsize": 10, "gid": "title"}
         figure.text(0.1 / width, 1.0 - 0.12 / height, heading, **title)
         handles = [Patch(label=look.label, **look.style()) for look in used]
-        place: drawing.Style = {"loc": "lower left", "bbox_to_anchor": (0.1 / width, 0.04 / height)}
-        spaces: drawing.Style = {"ncols": MOST_BESIDE, "borderaxespad": 0.0, "columnspacing": 1.4}
+        place: Style = {"loc": "lower left", "bbox_to_anchor": (0.1 / width, 0.04 / height)}
+        spaces: Style = {"ncols": MOST_BESIDE, "borderaxespad": 0.0, "columnspacing": 1.4}
         figure.legend(handles=handles, **place, **spaces)
 
 
@@ -171,10 +171,10 @@ def _write_ids(figure: Figure, axes: Axes, trace: Trace, bars: list[Bar]) -> Non
         if least > (bar.end - bar.start) * inches:
             continue
         middle = (bar.start + bar.end) / 2
-        look: drawing.Style = {"color": "white", "bbox": None}
+        look: Style = {"color": "white", "bbox": None}
         if LOOKS[bar.kind].hatch:
             look = {"color": drawing.BLACK, "bbox": {**drawing.GROUND, "pad": 0.6}}
-        centre: drawing.Style = {"ha": "center", "va": "center", "fontsize": ID_SIZE}
+        centre: Style = {"ha": "center", "va": "center", "fontsize": ID_SIZE}
         axes.text(middle, bar.row, text, **centre, **look, zorder=3, gid="id")
 
 

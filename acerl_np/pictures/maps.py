@@ -7,24 +7,12 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from acerl_np.pictures.drawing import (
-    BESIDE,
-    BLUE,
-    GREEN,
-    GREY,
-    GROUND,
-    ORANGE,
-    PURPLE,
-    RED,
-    Style,
-    cut,
-    open_figure,
-    write_beside,
-)
+from acerl_np.pictures import drawing
+from acerl_np.pictures.drawing import Style
 from acerl_np.problem.layout import Layout, name_stations
 from acerl_np.simulation.trace import Trace
 from acerl_np.support.errors import list_first
@@ -33,13 +21,21 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from acerl_np.problem.parts import Site
+
 MAX_LABELS = 1000
 """Sites for whose names room is looked for."""
 
 SMALL = 40
 """Sites, and edges, of a floor that has room for large letters and for the lengths of its edges."""
 
-KINDS = {BLUE: "o", GREY: "v", ORANGE: "D", GREEN: "s", PURPLE: "^"}
+KINDS = {
+    drawing.BLUE: "o",
+    drawing.GREY: "v",
+    drawing.ORANGE: "D",
+    drawing.GREEN: "s",
+    drawing.PURPLE: "^",
+}
 """Colour and marker of each kind of site, the most frequent first; a floor of more kinds has one for all."""
 
 LONGEST_NAME, LONGEST_LABEL, LONGEST_KIND, LONGEST_ID = 60, 40, 40, 40
@@ -76,7 +72,7 @@ def _open_map(
     x, y = ([getattr(site, which) for site in layout.sites] for which in "xy")
     wide, deep = max(x) - min(x), max(y) - min(y)
     shape = min(max(deep / wide, 0.3), 1.5) if wide > 0.0 else 1.0
-    with open_figure(path, width, tall * shape + above) as figure:
+    with drawing.open_figure(path, width, tall * shape + above) as figure:
         axes = figure.add_subplot()
         yield figure, axes
         longest = max(len(label) for label in axes.get_legend_handles_labels()[1])
@@ -92,10 +88,9 @@ def draw_layout(layout: Layout, path: str | os.PathLike[str]) -> None:
     with _open_map(path, layout, 8.0, 8.0, 0.8) as (_, axes):
         _plot_edges(axes, layout)
         _plot_sites(axes, layout)
-        axes.set_title(
-            f"{cut(layout.name, LONGEST_NAME)}: {len(layout.sites)} sites, {len(layout.edges)} edges, "
-            f"{len(layout.vehicles)} vehicles"
-        )
+        name, sites = drawing.cut(layout.name, LONGEST_NAME), len(layout.sites)
+        rest = f"{len(layout.edges)} edges, {len(layout.vehicles)} vehicles"
+        axes.set_title(f"{name}: {sites} sites, {rest}")
 
 
 def count_traffic(trace: Trace) -> np.ndarray:
@@ -153,11 +148,10 @@ def draw_traffic(path: str | os.PathLike[str], trace: Trace) -> None:
         bar.set_label("drives along an edge, per hour")
         bar.outline.set_visible(False)
         idle = float(empty.sum()) / whole if whole > 0.0 else 0.0
+        label, name = (drawing.cut(x, LONGEST_LABEL) for x in (trace.label, instance.name))
+        drives = f"{whole:,.0f} drives along an edge in {hours:.1f} h, {idle:.0%} without a load"
         explained = "\non each edge: drives an hour (and how much of that was without a load)"
-        axes.set_title(
-            f"{cut(trace.label, LONGEST_LABEL)} on {cut(instance.name, LONGEST_LABEL)}: {whole:,.0f} drives "
-            f"along an edge in {hours:.1f} h, {idle:.0%} without a load{explained if labels else ''}"
-        )
+        axes.set_title(f"{label} on {name}: {drives}{explained if labels else ''}")
 
 
 def _plot_edges(axes: Axes, layout: Layout, *, labels: Mapping[int, str] | None = None) -> None:
@@ -172,16 +166,12 @@ def _plot_edges(axes: Axes, layout: Layout, *, labels: Mapping[int, str] | None 
     if lines:
         thick = 2.0 if len(layout.edges) <= SMALL else 1.0
         axes.plot(*zip(*lines, strict=True), color="0.7", linewidth=thick, zorder=1)
-    arrows = [(*place[edge.a], *place[edge.b]) for edge in layout.edges if edge.one_way]
+    arrows = [(place[edge.a], place[edge.b]) for edge in layout.edges if edge.one_way]
     if arrows:
-        lengths = [math.hypot(c - a, d - b) or 1.0 for a, b, c, d in arrows]
-        both = [(*arrow, length) for arrow, length in zip(arrows, lengths, strict=True)]
+        start, end = np.array(arrows, float).transpose(1, 2, 0)
+        length = np.hypot(*(end - start))
         axes.quiver(
-            [(a + c) / 2 for a, _, c, _, _ in both],
-            [(b + d) / 2 for _, b, _, d, _ in both],
-            [(c - a) / length for a, _, c, _, length in both],
-            [(d - b) / length for _, b, _, d, length in both],
-            **ARROW,
+            *(start + end) / 2, *(end - start) / np.where(length > 0.0, length, 1.0), **ARROW
         )
     if len(layout.edges) > SMALL:
         return
@@ -195,33 +185,31 @@ def _plot_edges(axes: Axes, layout: Layout, *, labels: Mapping[int, str] | None 
         (a, b), (c, d) = place[edge.a], place[edge.b]
         # Beside the arrow of a one-way edge, on the line of another.
         shift = (0, -9 if edge.one_way else 0)
-        look: Style = {
-            "va": "center",
-            "color": "0.35",
-            "bbox": {**GROUND, "pad": 1.0},
-            "zorder": 2.5,
-        }
-        write_beside(axes, label, ((a + c) / 2, (b + d) / 2), shift, **look)
+        ground = {**drawing.GROUND, "pad": 1.0}
+        look: Style = {"va": "center", "color": "0.35", "bbox": ground, "zorder": 2.5}
+        drawing.write_beside(axes, label, ((a + c) / 2, (b + d) / 2), shift, **look)
 
 
 def _plot_sites(axes: Axes, layout: Layout) -> None:
     """Draw sites by kind, and where vehicles start."""
     small = len(layout.sites) <= SMALL
+
+    def scatter(sites: list[Site], **look: Any) -> None:
+        axes.scatter([site.x for site in sites], [site.y for site in sites], **look)
+
     kinds = [kind for kind, _ in Counter(site.kind for site in layout.sites).most_common()]
     if len(kinds) > len(KINDS):
         kinds = []
     for kind, (colour, marker) in zip(kinds or [""], KINDS.items(), strict=False):
         sites = [site for site in layout.sites if not kinds or site.kind == kind]
         look: Style = {"color": colour, "edgecolors": "white", "linewidths": 0.8, "marker": marker}
-        label = cut(kind.lstrip("_ "), LONGEST_KIND) or "site"
-        places = [site.x for site in sites], [site.y for site in sites]
-        axes.scatter(*places, s=70 if small else 28, **look, zorder=3, label=label)
+        label = drawing.cut(kind.lstrip("_ "), LONGEST_KIND) or "site"
+        scatter(sites, s=70 if small else 28, **look, zorder=3, label=label)
     starts = [
         layout.sites[k] for k in sorted({layout.site_index[v.start] for v in layout.vehicles})
     ]
-    look = {"marker": "s", "facecolors": "none", "edgecolors": RED, "linewidths": 1.5}
-    places = [site.x for site in starts], [site.y for site in starts]
-    axes.scatter(*places, s=220 if small else 70, **look, zorder=4, label="start of a vehicle")
+    look = {"marker": "s", "facecolors": "none", "edgecolors": drawing.RED, "linewidths": 1.5}
+    scatter(starts, s=220 if small else 70, **look, zorder=4, label="start of a vehicle")
     marks = [("P", 120, "vehicles charge here", [item.site for item in layout.chargers])]
     if layout.parking is not None:
         parked = [place.site for place in layout.parking.places]
@@ -229,9 +217,8 @@ def _plot_sites(axes: Axes, layout: Layout) -> None:
     for marker, size, label, names in marks:
         sites = [layout.sites[layout.site_index[name]] for name in names]
         look = {"marker": marker, "color": "white", "edgecolors": "black", "linewidths": 0.8}
-        places = [site.x for site in sites], [site.y for site in sites]
         if sites:
-            axes.scatter(*places, s=size if small else size // 3, **look, zorder=4.5, label=label)
+            scatter(sites, s=size if small else size // 3, **look, zorder=4.5, label=label)
     axes.set_aspect("equal", adjustable="datalim")
     axes.margins(0.09)
     axes.set(xlabel="x (m)", ylabel="y (m)")
@@ -266,8 +253,8 @@ def _write_names(figure: Figure, axes: Axes, layout: Layout) -> None:
     # Names stay readable on whatever lies below them.
     halo: Style = {"path_effects": [withStroke(linewidth=2.0, foreground="white")]}
     for site, name, colour in _name_sites(layout):
-        look = {**BESIDE, **halo, "fontsize": size, "color": colour, "zorder": 5}
-        at, text = (layout.sites[site].x, layout.sites[site].y), cut(name, LONGEST_ID)
+        look = {**drawing.BESIDE, **halo, "fontsize": size, "color": colour, "zorder": 5}
+        at, text = (layout.sites[site].x, layout.sites[site].y), drawing.cut(name, LONGEST_ID)
         label = axes.annotate(text, at, xytext=(0.0, 0.0), in_layout=False, **look)
         extent = np.asarray(label.get_window_extent().size)
         boxes = np.array(

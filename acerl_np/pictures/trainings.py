@@ -10,21 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.pictures.drawing import (
-    BLACK,
-    BLUE,
-    GREY,
-    MARKERS,
-    MAX_LINES,
-    ORANGE,
-    Style,
-    choose_style,
-    cut,
-    cut_path,
-    open_figure,
-    wrap,
-    write_title,
-)
+from acerl_np.pictures import drawing
+from acerl_np.pictures.drawing import Style
 from acerl_np.pictures.runs import MEMBERS, Counts, Line
 from acerl_np.problem.goal import find_unit
 from acerl_np.support.errors import InputError, list_some
@@ -73,11 +60,11 @@ POINTS = 32
 RECORD_LETTERS, SHARE_LETTERS, LINE_LETTERS = 24, 20, 40
 
 RULE: dict[str, Any] = {
-    **{"color": GREY, "linestyle": (0, (1, 1)), "linewidth": 0.8, "zorder": 5},
+    **{"color": drawing.GREY, "linestyle": (0, (1, 1)), "linewidth": 0.8, "zorder": 5},
     **{"markevery": [1], "markerfacecolor": "white", "clip_on": False},
 }
-MORE_OFTEN: Style = {"hatch": "////", "facecolor": ORANGE, "edgecolor": BLACK}
-LESS_OFTEN: Style = {"facecolor": BLUE, "alpha": 0.3}
+MORE_OFTEN: Style = {"hatch": "////", "facecolor": drawing.ORANGE, "edgecolor": drawing.BLACK}
+LESS_OFTEN: Style = {"facecolor": drawing.BLUE, "alpha": 0.3}
 """Looks of a rule's level, and of shares above and below the even one."""
 
 
@@ -125,10 +112,10 @@ def draw_curves(
     """
     if not lines:
         raise InputError("no lines to draw; expected at least one")
-    if len(lines) > MAX_LINES:
+    if len(lines) > drawing.MAX_LINES:
         names = list_some([line.label for line in lines], 3)
         raise InputError(
-            f"{len(lines)} lines ({names}); expected at most {MAX_LINES} (--only names some)"
+            f"{len(lines)} lines ({names}); expected at most {drawing.MAX_LINES} (--only names some)"
         )
     records = list_records(lines)
     # No panels of their own where the mean shows the same.
@@ -143,10 +130,10 @@ def draw_curves(
         return 0.2 * math.ceil(entries / columns) + 0.25
 
     height = HEAD + MEAN_HEIGHT + FOOT + measure_legend(entries)
-    titles = [wrap(record, RECORD_LETTERS) for record in shown]
+    titles = [drawing.wrap(record, RECORD_LETTERS) for record in shown]
     gap = GAP + 0.15 * any("\n" in title for title in titles)
     height += blocks * (2 * (PANEL_HEIGHT + 0.16) + gap)
-    with open_figure(path, WIDTH, height, tidy=False) as figure:
+    with drawing.open_figure(path, WIDTH, height, tidy=False) as figure:
 
         def add_panel(left: float, top: float, wide: float, tall: float) -> Axes:
             place = (left / WIDTH, 1.0 - (top + tall) / height, wide / WIDTH, tall / height)
@@ -159,7 +146,9 @@ def draw_curves(
             axes = add_panel(0.65 + 4.4 * which, HEAD, 3.7, MEAN_HEIGHT)
             _plot_panel(axes, which, lines, records, beside)
             name = (
-                f"mean of {len(records)} records" if shown else cut(records[0], 2 * RECORD_LETTERS)
+                f"mean of {len(records)} records"
+                if shown
+                else drawing.cut(records[0], 2 * RECORD_LETTERS)
             )
             axes.set_title(f"{short}, {name}", loc="left", fontsize=10)
             axes.set(ylabel=what, xlabel="decisions (thousand)")
@@ -218,14 +207,14 @@ def _plot_panel(
         if not any(name in line.looks[0].values for name in records):
             continue
         mean = average_seeds(line, records)
-        look: Style = choose_style(k)
+        look: Style = drawing.choose_style(k)
         end = max(end, float(mean.decisions.max(initial=0.0)))
         axes.plot(
             mean.decisions,
             mean.centre[which],
             **{**look, "markersize": 2.5 if small else 4.0, "linewidth": 1.2 if small else 1.6},
             markevery=max(1, len(mean.decisions) // 8),
-            label=cut_path(line.label, LINE_LETTERS),
+            label=drawing.cut_path(line.label, LINE_LETTERS),
             zorder=4,
         )
         low, high = (mean.centre[which] + sign * mean.spread[which] for sign in (-1, 1))
@@ -235,9 +224,9 @@ def _plot_panel(
     for k, (label, levels) in enumerate(beside.rules.items()):
         level = _find_level(levels, records, which)
         if level is not None:
-            size: Style = {"marker": MARKERS[k + 1], "markersize": 4.5 if small else 6.0}
+            size: Style = {"marker": drawing.MARKERS[k + 1], "markersize": 4.5 if small else 6.0}
             axes.plot([0.0, 1.02 * end], [level, level], **RULE, **size, label=label)
-    thin: dict[str, Any] = {"color": BLACK, "zorder": 3}
+    thin: dict[str, Any] = {"color": drawing.BLACK, "zorder": 3}
     label, levels = beside.paper or ("", {})
     level = _find_level(levels, records, which)
     if level is not None:
@@ -298,7 +287,7 @@ def draw_sampler(path: str | os.PathLike[str], label: str, runs: Sequence[Counts
     columns = min(COLUMNS, len(chosen))
     rows = math.ceil(len(chosen) / columns)
     height = AROUND + SHARE_HEIGHT * math.ceil(len(chosen) / COLUMNS)
-    with open_figure(path, WIDTH, height) as figure:
+    with drawing.open_figure(path, WIDTH, height) as figure:
         panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for axes in panels.flat[len(chosen) :]:
             axes.set_visible(False)
@@ -310,10 +299,12 @@ def draw_sampler(path: str | os.PathLike[str], label: str, runs: Sequence[Counts
             ):
                 how: Style = {"where": where, "interpolate": True, "linewidth": 0.0, "label": own}
                 axes.fill_between(generations, uniform, line, **how, **look)
-            axes.plot(generations, line, color=BLACK, linewidth=1.2, label="share of the episodes")
-            even: Style = {"color": GREY, "linestyle": "--", "linewidth": 1.2}
+            axes.plot(
+                generations, line, color=drawing.BLACK, linewidth=1.2, label="share of the episodes"
+            )
+            even: Style = {"color": drawing.GREY, "linestyle": "--", "linewidth": 1.2}
             axes.axhline(uniform, **even, label=f"even share, {uniform:.1f}%")
-            title = f"{wrap(names[k], SHARE_LETTERS)}: {total[k]:.1f}%"
+            title = f"{drawing.wrap(names[k], SHARE_LETTERS)}: {total[k]:.1f}%"
             axes.set_title(title, loc="left", fontsize=9)
             if place % columns == 0:
                 axes.set_ylabel("share (%)")
@@ -324,5 +315,7 @@ def draw_sampler(path: str | os.PathLike[str], label: str, runs: Sequence[Counts
         seeds = f", {len(runs)} seeds together" if len(runs) > 1 else ""
         left_out = f"; {len(chosen)} of {len(names)} records" if len(chosen) < len(names) else ""
         what = "each record's share of the episodes; in each title: of all"
-        write_title(figure, f"{cut_path(label, LINE_LETTERS)}: {what}{seeds}{left_out}")
+        drawing.write_title(
+            figure, f"{drawing.cut_path(label, LINE_LETTERS)}: {what}{seeds}{left_out}"
+        )
         figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower left", ncols=4)

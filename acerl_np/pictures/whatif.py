@@ -10,7 +10,7 @@ import numpy as np
 
 from acerl_np.evaluation.whatif import KNOBS, UNITS, Row, Target, find_varied, group_rows
 from acerl_np.pictures import drawing
-from acerl_np.pictures.drawing import open_figure
+from acerl_np.pictures.drawing import Style
 from acerl_np.support.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ LETTERS = 40
 WIDE = 20.0
 """Times the smallest mean from which on a linear axis shows little."""
 
-LINE: drawing.Style = {"markersize": 4.5, "linewidth": 1.2, "capsize": 2.5, "elinewidth": 1.0}
+LINE: Style = {"markersize": 4.5, "linewidth": 1.2, "capsize": 2.5, "elinewidth": 1.0}
 
 
 def draw_settings(
@@ -49,7 +49,7 @@ def draw_settings(
     own = goal.objective if goal.objective in UNITS else "value"
     more = dict.fromkeys([target.measure if target else SHOWN[0], *SHOWN])
     names = [own, *sorted([x for x in more if x != own][:3], key=list(UNITS).index)]
-    with open_figure(path, WIDTH, HEIGHT + LEGEND_ROW * len(groups)) as figure:
+    with drawing.open_figure(path, WIDTH, HEIGHT + LEGEND_ROW * len(groups)) as figure:
         for name, axes in zip(names, figure.subplots(2, 2, sharex=True).flat, strict=True):
             for k, ((policy, others), group) in enumerate(groups.items()):
                 x = [row.setting[asked] for row in group]

@@ -241,13 +241,8 @@ class RivalTrainer(Trainer[Round]):
         """
         stored, instances, arrays = load_checkpoint(path, cls.kind)
         with refuse_unusable(path), trusting(trust):
-            trainer = cls(
-                stored["algorithm"],
-                instances,
-                steps=stored["steps"],
-                seed=stored["seed"],
-                settings=stored["settings"],
-            )
+            own = {name: stored[name] for name in ("steps", "seed", "settings")}
+            trainer = cls(stored["algorithm"], instances, **own)
             trainer.settings.check_whole(stored["settings"])
             trainer._restore(int(stored["taken"]), arrays)
         if steps is not None:

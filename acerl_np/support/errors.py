@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -225,3 +226,12 @@ class SharingError(AcerlError, RuntimeError):
 
 class MissingExtraError(InputError, ImportError):
     """An optional extra is not installed; the message names the command that installs it."""
+
+
+@contextmanager
+def needing(words: str) -> Iterator[None]:
+    """Raise a `MissingExtraError` where a block imports what is not there; {} in its words is the reason."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(words.format(error)) from error

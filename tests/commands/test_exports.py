@@ -114,8 +114,9 @@ DATED = [
 
 def test_the_date_format_is_in_a_mapping_of_every_command(folder, run):
     """And a column that is ignored is a line."""
-    (folder / "erp.toml").write_text('date_format = "%d.%m.%Y %H:%M"\n')
     (folder / "dated.csv").write_text(text_of(DATED))
+    check = "records check dated.csv --date-format '%d.%m.%Y %H:%M' --write-mapping erp.toml"
+    assert "mapping erp.toml" in run(check).err
     starts = ["task;vehicle;start", "t0;v;06.05.2024 07:00", "t1;w;06.05.2024 07:31"]
     (folder / "past.csv").write_text(text_of(starts))
     make_index()

@@ -16,7 +16,7 @@ from worlds import make_task
 
 import acerl_np
 from acerl_np.commands.main import main
-from acerl_np.commands.shared.tables import VEHICLE_COLUMNS, list_tasks, list_vehicles
+from acerl_np.commands.shared.tables import list_tasks, list_vehicles
 from acerl_np.evaluation.margin import Margin
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.verdict import judge
@@ -151,9 +151,7 @@ def test_a_training_tells_more_and_that_there_is_little_to_win(quiet, run):
 
 def test_vehicles_shares_are_those_of_every_second():
     trace = trace_policy("nearest", make_powered())
-    rows = [
-        dict(zip(VEHICLE_COLUMNS, line, strict=True)) for line in list_vehicles("nearest", 0, trace)
-    ]
+    rows = list(list_vehicles(trace))
     spans = {
         "queue_share": [own for own in trace.errands if own.status == QUEUED],
         "charging_share": [own for own in trace.errands if own.status == CHARGING],
@@ -168,6 +166,6 @@ def test_vehicles_shares_are_those_of_every_second():
         assert 0.0 < row["loaded_share"] < busy <= 1.0
         lowest = min(trace.find_level(v, t) for t in times) / BATTERY["capacity"]
         assert float(row["lowest_level_share"]) == pytest.approx(lowest, abs=1e-5)
-    changes = [line[-2] for line in list_tasks("nearest", 0, trace)]
+    changes = [row["changes"] for row in list_tasks(trace)]
     assert sum(changes) == sum(row["called_back"] for row in rows) > 0
     assert sum(row["tasks"] for row in rows) == trace.instance.n_tasks

@@ -82,8 +82,9 @@ def test_paired_differences_and_their_errors_by_hand():
 
 
 def make_row(label, tardiness=20.0, difference=None, unfinished=0):
-    own = 100.0, tardiness, 0.1, 1.0, tardiness < 50.0
-    return VerdictRow(label, *own, difference, unfinished, 3)
+    makespan = np.full(18, 100.0)
+    makespan[:unfinished] = math.nan
+    return VerdictRow(label, make_trials(makespan, [tardiness] * 18), difference)
 
 
 UNKNOWN = "too few records to tell (makespan -4.2 % beside NVF, "
@@ -308,7 +309,7 @@ def test_a_verdict_is_what_its_parts_are():
     assert verdict.best_rule == choose_rule(played)
     both = (acerl_np.evaluate_policy(x, unseen, **how) for x in (policy, verdict.best_rule))
     own, other = (trials.makespan.mean() for trials in both)
-    assert verdict.policy.makespan == own
+    assert verdict.policy.trials.mean_makespan().mean() == own
     assert verdict.policy.difference.amount == pytest.approx(own - other)
     assert verdict.rule.difference is None
     assert verdict.kind == "unseen" and verdict.n_records == 2
@@ -331,10 +332,11 @@ def test_a_fold_is_judged_by_what_it_has_not_seen():
         )
         return pytest.approx(np.concatenate(list(found)).mean())
 
-    assert verdict.policy.makespan == find_mean(policies)
+    assert verdict.policy.trials.mean_makespan().mean() == find_mean(policies)
     assert (verdict.kind, verdict.n_records, verdict.n_folds) == ("folds", 5, 2)
     assert verdict.policy.difference.sign is not None
-    assert verdict.rows[2].makespan == find_mean([acerl_np.fit_static(x) for x in parts[::-1]])
+    plans = [acerl_np.fit_static(x) for x in parts[::-1]]
+    assert verdict.rows[2].trials.mean_makespan().mean() == find_mean(plans)
     with pytest.raises(acerl_np.InputError, match="some of the training records in each"):
         judge(policies[0], records[:3], folds=folds)
 

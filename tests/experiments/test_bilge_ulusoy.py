@@ -110,7 +110,7 @@ def test_what_is_known_of_the_forty():
 def test_other_instances_of_the_form(empty, run):
     path = make_file(empty, 2)
     words = "experiments bilge-ulusoy --file tripled.json --out out"
-    run(f"{words} --seeds 1 --generations 2 --effort 0.01 --threads 1")
+    run(f"{words} --trainings 1 --generations 2 --effort 0.01 --threads 1")
     found = {row["policy"]: row for row in read_rows("out/tripled-online.csv")}
     assert set(found) >= {"nearest", "nearest, lookahead", "index", "index, lookahead"}
     assert float(found["index, lookahead"]["announced_gap_share"]) < 0.5

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -264,8 +263,8 @@ def show_verdict(
     if verdict.margin is not None and verdict.margin.is_little:
         print(verdict.margin.sentence())
     print(verdict.sentence())
-    difference = verdict.policy.difference
-    if difference is not None and math.isnan(difference.error) and not verdict.policy.unfinished:
+    own, missed = verdict.policy.difference, verdict.policy.trials.unfinished
+    if own is not None and own.sign is None and not missed:
         print(advise(verdict, len(trainer.instances)))
     print()
     return list_verdict(verdict)

@@ -262,7 +262,6 @@ def _fit_static(
 ) -> Seat:
     """Return a plan fitted on --fit, or on `DEFAULT_FIT` for bundled records of its floor and fleet."""
     from acerl_np.policies.rules import STATIC
-    from acerl_np.policies.static import fit_static
     from acerl_np.problem.bundled import load_suite
 
     if "fit" not in arguments:
@@ -281,8 +280,7 @@ def _fit_static(
                 "(other records than those that judge it)"
             )
     training = load_named(arguments, fit)
-    how = {name: getattr(playing, name) for name in ("seed", "horizon", "threads")}
-    plan = fit_static(training, objective=playing.goal, **how)
+    plan = playing.fit(training)
     names = fit if all(map(is_suite, fit)) else [make_printable(item.name) for item in training]
     return Seat(f"{STATIC} (fitted on {list_some(names, 3)})", plan)
 

@@ -6,12 +6,11 @@ import math
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import compress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.support.files import write_atomically
-from acerl_np.support.report import DATA_FORMATS, render_csv, render_data, render_table
+from acerl_np.support.report import DATA_FORMATS, render_data, render_table
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.margin import Comparison
@@ -71,13 +70,19 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' if number > 1 else ''}"
 
 
+def find_below(form: str) -> tuple[str, TextIO]:
+    """Return how a line beside a table ends, and where it goes: a table for another program stays one."""
+    end = "  " if form == "markdown" else ""
+    return end, sys.stdout if form in ("text", "markdown") else sys.stderr
+
+
 def show_below(form: str, lines: Sequence[str]) -> None:
-    """Print what stands below a table; a table for another program stays one."""
-    stream = sys.stdout if form in ("text", "markdown") else sys.stderr
+    """Print what stands below a table."""
+    end, stream = find_below(form)
     if form == "markdown" and lines:
         print()  # or they would be rows of the table
     for line in dict.fromkeys(lines):
-        print(line + ("  " if form == "markdown" else ""), file=stream)
+        print(f"{line}{end}", file=stream)
 
 
 USAGE = (
@@ -96,17 +101,8 @@ FIGURES = (
     Column("satisfied_share", "within limit", ".0%"),
 )
 ERROR = Column("error", "error")
-COLUMN_OF = {
-    **{"makespan": "makespan_s", "tardiness": "tardiness_s", "late": "late_share"},
-    **{"waiting": "waiting_s", "utilisation": "utilisation_share", "empty": "empty_share"},
-}
-"""Names of what trials hold of each episode."""
-
-
-def list_columns(goal: Goal) -> list[Column]:
-    """Return the columns of `list_figures` that people are shown: the objective's first, if it is one."""
-    columns = [] if goal.objective == PAPER.objective else [make_value_column(goal)]
-    return [*columns, *(FIGURES if goal.has_limit else FIGURES[:2])]
+COLUMN_OF = {column.name.rpartition("_")[0]: column.name for column in (*FIGURES[:2], *USAGE)}
+"""Columns of what trials hold of each episode: "makespan" stands in "makespan_s"."""
 
 
 def make_value_column(goal: Goal) -> Column:
@@ -129,7 +125,7 @@ def list_figures(label: str, trials: Trials) -> list[dict[str, object]]:
     from acerl_np.evaluation.metrics import satisfied_share, standard_error
 
     n = len(trials.instances)
-    figures = {column: getattr(trials, f"mean_{name}")() for name, column in COLUMN_OF.items()}
+    figures = {column: trials.mean(name) for name, column in COLUMN_OF.items()}
     rows: list[dict[str, object]] = []
     for i, name in enumerate([*trials.instances, "mean"]):
         part = slice(None) if i == n else slice(i, i + 1)
@@ -199,12 +195,12 @@ def list_standings(
 ) -> list[dict[str, object]]:
     """Return the figures of all policies, and those of hindsight where it is known."""
     rows: list[dict[str, object]] = []
+    beside = {"m": comparison.m, "c": comparison.c}
+    beside["above_hindsight_share"] = comparison.above_hindsight
+    beside["of_the_way_share"] = comparison.of_the_way
     for k, (label, trials) in enumerate(zip(labels, results, strict=True)):
         for row in list_figures(label, trials):
             whole = row["record"] == "mean"
-            beside = {"m": comparison.m, "c": comparison.c}
-            beside["above_hindsight_share"] = comparison.above_hindsight
-            beside["of_the_way_share"] = comparison.of_the_way
             row |= {name: values[k] if whole else None for name, values in beside.items()}
             rows.append({**row, "plan": plans.get(label)})
     best = [(item.makespan, item.tardiness) for item in comparison.hindsight]
@@ -280,26 +276,6 @@ def write_trials(path: str, labels: Sequence[str], results: Sequence[Trials]) ->
     write_atomically(path, render_data(rows, "csv").encode())
 
 
-TASK_COLUMNS = (
-    *("policy", "record", "trial", "task", "pickup", "delivery", "priority", "time_zero"),
-    *("arrival_s", "due_s", "assigned_s", "picked_up_s", "delivered_s", "waited_s", "late_s"),
-    "vehicle",
-)
-"""Of a task in a trial, times in s from the record's time zero; the rest stays empty if nobody served it."""
-
-CHANGES, READY = "changes", "ready_s"
-"""Further columns: how often it was called back, where tasks may change hands; when it could be loaded, where
-some task follows another or is announced. Waiting and lateness then count from there."""
-
-VEHICLE_COLUMNS = (
-    *("policy", "record", "trial", "vehicle", "tasks", "loaded_share", "empty_share"),
-    *("queue_share", "charging_share", "broken_share", "lowest_level_share", "called_back"),
-)
-"""Of a vehicle in a trial: tasks delivered; shares of the episode's time loaded, driving without a load, in a
-charger's queue, charging and broken down; its lowest level, as a share of the capacity, empty without a
-battery; how often it lost a task to a call-back."""
-
-
 def write_tables(
     tasks: str | None, vehicles: str | None, played: Iterable[tuple[str, int, Trace]]
 ) -> None:
@@ -307,26 +283,26 @@ def write_tables(
 
     `played` are labels, trials' numbers and what happened in them.
     """
-    lines: list[list[list[object]]] = [[], []]
-    recalls = chained = False
-    for label, k, trace in played:
-        recalls |= trace.instance.layout.commitment == "pickup"
-        chained |= not trace.instance.is_plain
-        if tasks is not None:
-            lines[0] += list_tasks(label, k, trace)
-        if vehicles is not None:
-            lines[1] += list_vehicles(label, k, trace)
-    if tasks is not None:
-        head: list[object] = [*TASK_COLUMNS, CHANGES, READY]
-        shown = [True] * len(TASK_COLUMNS) + [recalls, chained]
-        text = render_csv([list(compress(line, shown)) for line in [head, *lines[0]]])
-        write_atomically(tasks, text.encode())
-    if vehicles is not None:
-        write_atomically(vehicles, render_csv([VEHICLE_COLUMNS, *lines[1]]).encode())
+    lister = {tasks: list_tasks, vehicles: list_vehicles}
+    rows: dict[str, list[dict[str, object]]] = {path: [] for path in lister if path is not None}
+    needless = {"changes", "ready_s"}
+    for label, trial, trace in played:
+        needless -= {"changes"} if trace.instance.layout.commitment == "pickup" else set()
+        needless -= set() if trace.instance.is_plain else {"ready_s"}
+        whose = {"policy": label, "record": trace.instance.name, "trial": trial}
+        for path, found in rows.items():
+            found += [{**whose, **row} for row in lister[path](trace)]
+    for path, found in rows.items():
+        shown = [{name: x for name, x in row.items() if name not in needless} for row in found]
+        write_atomically(path, render_data(shown, "csv").encode())
 
 
-def list_vehicles(label: str, trial: int, trace: Trace) -> Iterator[list[object]]:
-    """Give the cells of `VEHICLE_COLUMNS` of each vehicle."""
+def list_vehicles(trace: Trace) -> Iterator[dict[str, object]]:
+    """Give what a vehicle did: tasks delivered, shares of the episode's time, its lowest level, call-backs.
+
+    Shares are those loaded, driving without a load, in a charger's queue, charging and broken down; the level
+    is a share of the capacity, empty without a battery.
+    """
     from acerl_np.kernels.ground.state import CHARGING, QUEUED
 
     layout, end = trace.instance.layout, max(trace.end, 1)
@@ -341,44 +317,54 @@ def list_vehicles(label: str, trial: int, trace: Trace) -> Iterator[list[object]
         queued, charging = spent.pop(QUEUED, 0), spent.pop(CHARGING, 0)
         empty += spent.total()
         broken = sum(stop.end - stop.start for stop in trace.stops if stop.vehicle == v)
-        shares = [x / end for x in (loaded, empty, queued, charging, broken)]
-        battery, lowest = layout.batteries[v], ""
+        battery, lowest = layout.batteries[v], None
         if battery is not None:
             times = [*(own.time for own in trace.levels[v]), trace.end]
             least = min(trace.find_level(v, time) for time in times)
             lowest = f"{least / battery.capacity:.6g}"
-        delivered = sum(trip.delivered for trip in trips)
-        recalled = sum(trip.recall is not None for trip in trips)
-        yield [
-            *(label, trace.instance.name, trial, vehicle.id, delivered),
-            *(round(share, 6) for share in shares),
-            *(lowest, recalled),
-        ]
+        yield {
+            **{"vehicle": vehicle.id, "tasks": sum(trip.delivered for trip in trips)},
+            **{"loaded_share": round(loaded / end, 6), "empty_share": round(empty / end, 6)},
+            **{"queue_share": round(queued / end, 6), "charging_share": round(charging / end, 6)},
+            **{"broken_share": round(broken / end, 6), "lowest_level_share": lowest},
+            "called_back": sum(trip.recall is not None for trip in trips),
+        }
 
 
-def list_tasks(label: str, trial: int, trace: Trace) -> Iterator[list[object]]:
-    """Give the cells of `TASK_COLUMNS`, `CHANGES` and `READY` of each task; what is not known is empty."""
+SERVED = ("assigned_s", "picked_up_s", "delivered_s", "waited_s", "late_s", "vehicle")
+"""Of a task: empty if nobody served it."""
+
+
+def list_tasks(trace: Trace) -> Iterator[dict[str, object]]:
+    """Give what came of each task, times in s from the record's time zero; what is not known is empty.
+
+    Changes are how often it was called back. Ready is when it could be loaded, which differs from its arrival
+    where it follows another or is announced; waiting and lateness then count from there.
+    """
     from acerl_np.problem.fields import show_moment
 
     instance, sites = trace.instance, trace.instance.layout.sites
-    zero = "" if instance.epoch is None else show_moment(instance.epoch)
+    zero = None if instance.epoch is None else show_moment(instance.epoch)
     trips = {trip.task: trip for trip in trace.trips if trip.delivered}
     changes = Counter(trip.task for trip in trace.trips if trip.recall is not None)
     for k, task in enumerate(instance.tasks):
         ready = float(trace.ready[k])
         due = ready + float(instance.expiry[k])
-        ends = [sites[instance.pickup[k]].id, sites[instance.delivery[k]].id]
-        own = [label, instance.name, trial, task, *ends, int(instance.priority[k]), zero]
-        cells: list[object] = [""] * 6
+        row: dict[str, object] = {
+            **{"task": task, "pickup": sites[instance.pickup[k]].id},
+            **{"delivery": sites[instance.delivery[k]].id, "priority": int(instance.priority[k])},
+            **{"time_zero": zero, "arrival_s": round(float(instance.arrival[k]), 6)},
+            **{"due_s": round(due, 6), **dict.fromkeys(SERVED)},
+            **{"changes": changes[k], "ready_s": round(ready, 6)},
+        }
         if k in trips:
             trip = trips[k]
             pickup = trip.end if trip.pickup is None else trip.pickup
-            late = max(0.0, trip.end - due)
-            times = [trip.start, pickup, trip.end, round(pickup - ready, 6), round(late, 6)]
-            cells = [*times, instance.layout.vehicles[trip.vehicle].id]
-        known = [float(instance.arrival[k]), due, ready]
-        arrival, *rest = (round(x, 6) if math.isfinite(x) else "" for x in known)
-        yield [*own, arrival, rest[0], *cells, changes[k], rest[1]]
+            waited, late = round(pickup - ready, 6), round(max(0.0, trip.end - due), 6)
+            vehicle = instance.layout.vehicles[trip.vehicle].id
+            own = trip.start, pickup, trip.end, waited, late, vehicle
+            row |= zip(SERVED, own, strict=True)
+        yield row
 
 
 # What a training has achieved
@@ -425,7 +411,9 @@ def summarise(
         {**row, "paper": pair and pair[0], "paper tardiness": pair and pair[1]}
         for row, pair in zip(list_figures("policy", trials), paper, strict=True)
     ]
-    columns = [Column("record", "instance"), *list_columns(trials.goal)]
+    goal, columns = trials.goal, [Column("record", "instance")]
+    columns += [] if goal.objective == PAPER.objective else [make_value_column(goal)]
+    columns += FIGURES if goal.has_limit else FIGURES[:2]
     if known:
         columns.append(Column("paper", "paper makespan", ".1f"))
         columns.append(Column("paper tardiness", "paper tardiness", ".1f"))
@@ -438,20 +426,13 @@ def summarise(
             "last row over the records\n"
         )
     means = f"{on}{'means' if on else 'Means'} over {trials.makespan.shape[1]} trials"
-    title = f"{means}{describe_share(trials.goal)}"
+    title = f"{means}{describe_share(goal)}"
     return f"{title}\n{render(columns, rows, 'text', rules=[len(rows) - 1])}{below}"
 
 
 def list_verdict(verdict: Verdict) -> list[dict[str, object]]:
-    """Return the figures of a verdict's rows, as those of `list_figures`."""
-    return [
-        {
-            **{"policy": row.label, "record": "mean", "trials": row.trials},
-            **{column: getattr(row, name) for name, column in COLUMN_OF.items()},
-            **{"satisfied_share": row.satisfied, "value": row.value},
-        }
-        for row in verdict.rows
-    ]
+    """Return the figures of a verdict's rows, the means of `list_figures`."""
+    return [list_figures(row.label, row.trials)[-1] for row in verdict.rows]
 
 
 def render_verdict(verdict: Verdict, *, more: bool = False) -> str:
@@ -459,42 +440,35 @@ def render_verdict(verdict: Verdict, *, more: bool = False) -> str:
     from acerl_np.evaluation.verdict import SHOWN, show_difference
 
     goal, best = verdict.goal, verdict.best_rule
-    trials = sorted({row.trials for row in verdict.rows}, reverse=True)
+    trials = sorted({row.trials.makespan.shape[1] for row in verdict.rows}, reverse=True)
     title = f"Means over {trials[0]} trials" + (
         f" ({trials[-1]} with lookahead)" if len(trials) > 1 else ""
-    )
-    usage = {column.name: column for column in USAGE}
-    usage["late_share"], usage["empty_share"] = (
-        usage[name]._replace(form=".1%") for name in ("late_share", "empty_share")
     )
     columns = [Column("policy", "policy")]
     is_sum = goal.objective not in SHOWN
     if is_sum:
         columns.append(Column("value", f"{goal.objective}", goal.format))
     columns += FIGURES[:2]
-    columns += [x for name, x in usage.items() if more or name != "utilisation_share"]
+    for column in USAGE:
+        if more or column.name != "utilisation_share":
+            form = ".1%" if column.name in ("late_share", "empty_share") else column.form
+            columns.append(column._replace(form=form))
     if goal.has_limit:
         columns.append(FIGURES[2])
         title += f"; within limit: share of the trials with {goal.cost} below {goal.limit}"
     lines = [title, USAGE_MEANING] if more else [title]
-    rows = list_verdict(verdict)
-    lines.append(render(columns, rows, "text"))
-    beside = {"value": ("", "", 1.0)} if is_sum else {}
-    beside |= SHOWN
-    columns = [Column("policy", "policy")]
-    titles = {"value": f"{goal.objective}", "late": "late, points", "empty": "empty, points"}
-    columns += [
-        Column(name, titles.get(name, f"{name}, {unit}")) for name, (_, unit, _) in beside.items()
-    ]
+    lines.append(render(columns, list_verdict(verdict), "text"))
+    titles = {"value": f"{goal.objective}"} if is_sum else {}
+    titles |= {name: f"{name}, {unit}" for name, (_, unit, _) in SHOWN.items()}
+    columns = [Column("policy", "policy"), *(Column(*both) for both in titles.items())]
     shown: list[dict[str, object]] = []
     for row in verdict.rows:
-        if row.difference is None:
-            continue
-        changes = {"value": row.difference, **row.changes}
-        cells = {name: show_difference(*changes[name][:2], "+") for name in beside}
-        shown.append({"policy": row.label, **cells})
+        if row.difference is not None:
+            changes = {"value": row.difference, **row.changes}
+            cells = {name: show_difference(*changes[name][:2], "+") for name in titles}
+            shown.append({"policy": row.label, **cells})
     difference = verdict.policy.difference
-    unknown = difference is None or math.isnan(difference.error)
+    unknown = difference is None or difference.sign is None
     lines.append(
         f"Beside {best}, the best rule on the training records: less that of the rule, record by\nrecord, "
         + ("too few records for an error" if unknown else "± standard error")

@@ -12,10 +12,10 @@ from acerl_np.commands.shared.options import SILENT
 from acerl_np.support.errors import (
     ConfigError,
     InputError,
-    MissingExtraError,
     WorkerError,
     describe,
     make_printable,
+    needing,
 )
 
 if TYPE_CHECKING:
@@ -61,12 +61,10 @@ def connect_dask(
     A TLS address takes its certificates from Dask's configuration. For the scheduler, and for a worker, it is
     waited `patience` seconds; `time_limit` is that of `Team`.
     """
-    try:
+    with needing(
+        "--dask needs Dask: pip install 'acerl_np[dask]' (here and where the workers are)"
+    ):
         from distributed import Client
-    except ImportError as error:
-        raise MissingExtraError(
-            "--dask needs Dask: pip install 'acerl_np[dask]' (here and where the workers are)"
-        ) from error
     from acerl_np.support.team import Team
 
     # Dask and what it stands on log nothing: what matters is raised, on one line.

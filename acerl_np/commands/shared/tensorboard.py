@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.support.errors import MissingExtraError
+from acerl_np.support.errors import needing
 
 if TYPE_CHECKING:
     from acerl_np.rivals.history import Round
@@ -25,12 +25,9 @@ LOOKS = ("makespan", "tardiness", "satisfied")
 
 def find_writer() -> Any:
     """Return the library's writer; refuse to go on without it."""
-    try:
+    words = "tensorboardX is not installed; install it with: pip install 'acerl_np[tensorboard]'"
+    with needing(words):
         from tensorboardX import SummaryWriter
-    except ImportError as error:
-        raise MissingExtraError(
-            "tensorboardX is not installed; install it with: pip install 'acerl_np[tensorboard]'"
-        ) from error
     return SummaryWriter
 
 
