@@ -21,7 +21,7 @@ from acerl_np.evaluation.margin import (
     measure_margin,
     play_best_rule,
 )
-from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
+from acerl_np.evaluation.trials import METRICS, Playing, Trials, join_trials, play_policy
 from acerl_np.kernels.playing.futures import LEAST_REACH
 from acerl_np.policies import static
 from acerl_np.policies.index import IndexPolicy
@@ -139,10 +139,13 @@ class VerdictRow(NamedTuple):
         }
         return cls(label, trials, compare_paired(trials.mean_value(), other.mean_value()), changes)
 
-    @property
-    def value(self) -> float:
-        """The mean objective; nan where a record has no finished trial."""
-        return float(self.trials.mean_value().mean())
+    def __getattr__(self, name: str) -> float:
+        """Return a figure of `Trials`, such as `makespan`: the mean over records, nan where one has none."""
+        if name in ("satisfied", "unfinished"):
+            return float(getattr(self.trials, name))
+        if name not in METRICS:
+            raise AttributeError(name)
+        return float(self.trials.mean(name).mean())
 
     @property
     def within_limit(self) -> bool:

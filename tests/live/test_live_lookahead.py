@@ -179,7 +179,7 @@ def test_memory_is_that_of_the_day(tmp_path):
     assert (board.room, len(board._free), len(board.tasks), len(board.pool)) == (64, 64, 0, 0)
     day = dispatcher._floor.day
     assert (day.n_tasks, day.delivered) == (10_000, 10_000)
-    assert day.ends.nbytes + day.record.nbytes <= 16384 * 64
+    assert day.ends.nbytes + day.record.nbytes <= 16384 * 72
     dispatcher.save(tmp_path / "live.npz")
     again = Dispatcher.load(tmp_path / "live.npz")._floor.day
     assert (again.start, again.mark) == (-7.5, day.mark)

@@ -286,7 +286,7 @@ def test_what_is_no_rule_or_feature_is_one_line():
         (rule, helped, "due: read a vehicle; expected a task"),
         (rule, len, "rule len: read .*; expected a function of .floor, vehicle, task."),
         (rule, lambda floor: 0, "expected a function of"),
-        (rule(vehicle="any"), unknown, "vehicle: read any; expected one of"),
+        (rule(vehicle="any"), unknown, "vehicle: read 'any'; expected one of"),
         (lambda own: feature(scale=own), 0.0, "scale: read 0.0; expected a number above 0"),
         (lambda own: feature(scale=1.0, unit=own), "m", "unit: read 'm'; expected '' or 's'"),
         (feature(scale=2.0, unit="s"), way, "another one of this source has scale 0.4"),
