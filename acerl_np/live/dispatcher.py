@@ -23,7 +23,7 @@ from acerl_np.live.board import OUT, LiveVehicle
 from acerl_np.live.decision import Decision, LiveDecider
 from acerl_np.live.events import Assignment, Charge, Event, Forecast, Order, Park, Recall
 from acerl_np.live.feed import AHEAD, LATE, Feed, Numbers
-from acerl_np.live.floor import MOST, Floor, check_record, name_item, naming
+from acerl_np.live.floor import MOST, Floor, check_record, naming
 from acerl_np.live.forecast import Forecaster, find_player
 from acerl_np.policies.agent import OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
@@ -466,8 +466,9 @@ class Dispatcher(CopiedWhole):
             self._feed.undo(mark)  # no line tells of what is ignored
             return
         name = event.vehicle if isinstance(event, events.VehicleLevel) else None
-        believed = [self._floor.believe_level(name, t) for t in (self._feed.time, event.time)]
-        with naming(name_item(event)):
+        times = () if name is None else (self._feed.time, event.time)
+        believed = [self._floor.believe_level(name, time) for time in times]
+        with naming(event):
             check_record(event)
         entry = self._feed.take(event, holds=bool(hold), told=number)
         if entry is None:

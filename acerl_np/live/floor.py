@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -75,7 +74,7 @@ class Floor(board.Board):
 
     def apply(self, item: Item) -> None:
         """Let an event, or what else happened, happen; an EventError if it cannot be changes nothing."""
-        with naming(name_item(item)):
+        with naming(item):
             HANDLERS[type(item)](self, item)
         self.changes += 1
 
@@ -640,13 +639,19 @@ def refuse_state(kind: str, name: object, found: str, expected: str) -> NoReturn
     raise EventError(f"{kind} '{describe(name)}' is {found}; expected {expected}")
 
 
-@contextmanager
-def naming(what: str) -> Iterator[None]:
-    """Let errors say of which event or call they are: all are an EventError then."""
-    try:
-        yield
-    except InputError as error:
-        raise EventError(f"{what}: {error}") from error
+class naming:  # noqa: N801 (a function to who uses it; a class, as it is entered at every event)
+    """Let errors say of which item or call they are: all are an EventError then."""
+
+    def __init__(self, what: str | Item) -> None:
+        self.what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, InputError):
+            name = self.what if isinstance(self.what, str) else name_item(self.what)
+            raise EventError(f"{name}: {error}") from error
 
 
 def check_record(event: Event) -> None:

@@ -74,12 +74,16 @@ class Field:
             return bool(value) if isinstance(value, bool | np.bool_) else UNUSABLE
         if self.kind is str:
             return value if isinstance(value, str) else UNUSABLE
-        if isinstance(value, bool) or not isinstance(value, Integral if self.kind is int else Real):
-            return UNUSABLE
-        try:
-            number = self.kind(value)
-        except OverflowError:  # a whole number beyond every float
-            return UNUSABLE
+        number = value
+        if type(value) is not self.kind:  # which is asked for every number of a live day
+            if isinstance(value, bool) or not isinstance(
+                value, Integral if self.kind is int else Real
+            ):
+                return UNUSABLE
+            try:
+                number = self.kind(value)
+            except OverflowError:  # a whole number beyond every float
+                return UNUSABLE
         fits = self.low <= number <= self.high and not (self.above and number == self.low)
         return number if fits else UNUSABLE
 
