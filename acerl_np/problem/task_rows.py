@@ -91,20 +91,50 @@ def read_tasks(
         raise RecordError("no tasks; expected at least one")
     if len(rows) > RECORD.limit:
         raise RecordError(f"{len(rows):,} tasks; expected at most {RECORD.limit:,}")
+    sites = SiteNames(layout, mapping)
+    is_plain = not any(column in row for row in rows for column in CHAIN)
+    readers = _make_readers(sites, date_format, due, handling, is_plain)
+    columns, kept, faults = _read_columns(rows, places, readers, sites, layout)
+    starts = columns.pop("start")
+    if not kept:
+        return Tasks(columns, kept, epoch, faults, np.zeros(0, np.int64), [], [])
+    own = [rows[k] for k in kept], [places[k] for k in kept]
+    if epoch is None:
+        epoch = _find_epoch(columns, *own, date_format)
+    left, ahead, rolled = _count_from(epoch, columns, starts, *own, share_date, faults)
+    columns, kept = _take(left, columns, kept)
+    before = find_before(columns["tasks"], columns["after"])
+    roots = find_roots(before)
+    if (roots < 0).any():
+        lost = {str(row.get("task")).strip() for row in rows}
+        faults += list_unlinked(columns, before, roots, [places[k] for k in kept], lost)
+        left = np.flatnonzero(roots >= 0).tolist()
+        columns, kept = _take(left, columns, kept)
+        roots, ahead = np.searchsorted(left, roots[left]), [ahead[k] for k in left]
+    return Tasks(columns, kept, epoch, faults, roots, ahead, rolled)
+
+
+Readers = dict[str, Callable[[Row, str], Any]]
+"""By the column of `Tasks.columns`, what reads it of a row that stands at a place."""
+
+
+def _make_readers(
+    sites: SiteNames,
+    date_format: fields.DateFormat | None,
+    due: float | None,
+    handling: float | None,
+    is_plain: bool,
+) -> Readers:
+    """Return what reads each column; `is_plain` says whether no task belongs to a chain."""
     arrival, expiry, start = (
         fields.TimeColumn(name, date_format, relative=name == "expiry_time") for name in TIMES
     )
-    sites = SiteNames(layout, mapping)
-    machines = {layout.site_index[machine.site] for machine in layout.machines}
-    is_plain = not any(column in row for row in rows for column in CHAIN)
 
     def read_arrival(row: Row, place: str) -> Time | None:
         follows = not fields.is_blank(row.get("after"))
-        return (
-            None
-            if follows and fields.is_blank(row.get("arrival_time"))
-            else arrival.read(row, place)
-        )
+        if follows and fields.is_blank(row.get("arrival_time")):
+            return None
+        return arrival.read(row, place)
 
     def read_expiry(row: Row, place: str) -> Time:
         if fields.is_blank(row.get("expiry_time")):
@@ -131,7 +161,7 @@ def read_tasks(
         default = handling or 0.0 if name == "handling_time" else 0.0
         return lambda row, place: fields.read_number(row, name, place, default, unit=unit)
 
-    readers: dict[str, Callable[[Row, str], Any]] = {
+    return {
         "tasks": lambda row, place: fields.read_id(row, "task", place),
         "pickup": lambda row, place: sites.read(row, "pickup", place),
         "delivery": lambda row, place: sites.read(row, "delivery", place),
@@ -145,6 +175,13 @@ def read_tasks(
         "announced": read_announced,
         "start": read_start,
     }
+
+
+def _read_columns(
+    rows: Sequence[Row], places: Sequence[str], readers: Readers, sites: SiteNames, layout: Layout
+) -> tuple[dict[str, list[Any]], list[int], list[Fault]]:
+    """Return the fields of the rows that can be read, by column; which rows these are; the others' faults."""
+    machines = {layout.site_index[machine.site] for machine in layout.machines}
     names = [*readers]
     columns: dict[str, list[Any]] = {name: [] for name in names}
     faults: list[Fault] = []
@@ -174,20 +211,47 @@ def read_tasks(
         kept.append(k)
         for column, value in zip(columns.values(), values, strict=True):
             column.append(value)
-    starts = columns.pop("start")
-    if not kept:
-        return Tasks(columns, kept, epoch, faults, np.zeros(0, np.int64), [], [])
-    arrivals, expiries = columns["arrival"], columns["expiry"]
-    own = [rows[k] for k in kept], [places[k] for k in kept]
+    return columns, kept, faults
+
+
+def _find_epoch(
+    columns: dict[str, list[Any]],
+    rows: Sequence[Row],
+    places: Sequence[str],
+    date_format: fields.DateFormat | None,
+) -> datetime | None:
+    """Return the moment of time zero: that of the rows, else the first arrival; None without dates."""
+    arrivals = columns["arrival"]
     firsts = [k for k, task in enumerate(columns["after"]) if not task]
-    if epoch is None and firsts:
-        epoch = _read_time_zero(*own, arrivals[firsts[0]], date_format)
-    if epoch is None and firsts and isinstance(arrivals[firsts[0]], datetime):
+    if not firsts:
+        return None
+    epoch = _read_time_zero(rows, places, arrivals[firsts[0]], date_format)
+    if epoch is None and isinstance(arrivals[firsts[0]], datetime):
         moments = [arrivals[k] for k in firsts]
-        _refuse_midnight(moments, [own[1][k] for k in firsts])
+        _refuse_midnight(moments, [places[k] for k in firsts])
         epoch = min(moments)
+    return epoch
+
+
+def _count_from(
+    epoch: datetime | None,
+    columns: dict[str, list[Any]],
+    starts: Sequence[Time | None],
+    rows: Sequence[Row],
+    places: Sequence[str],
+    share_date: bool,
+    faults: list[Fault],
+) -> tuple[list[int], list[float], list[float]]:
+    """Count arrivals and expiries of `columns` from time zero, in place; faults of rows join `faults`.
+
+    Returns
+    -------
+    tuple of lists
+        The places of rows without a fault, and `ahead` and `rolled` as of `Tasks`.
+    """
+    arrivals, expiries = columns["arrival"], columns["expiry"]
     left, ahead, rolled = [], [], []
-    for k, (row, place) in enumerate(zip(*own, strict=True)):
+    for k, (row, place) in enumerate(zip(rows, places, strict=True)):
         clock = _find_offset(arrivals[k])
         try:
             if columns["after"][k] and starts[k] is not None:
@@ -206,18 +270,14 @@ def read_tasks(
         left.append(k)
         rolled += [due_in] * rolls
         ahead.append(clock - _find_offset(epoch))
-    columns = {name: [column[k] for k in left] for name, column in columns.items()}
-    kept = [kept[k] for k in left]
-    before = find_before(columns["tasks"], columns["after"])
-    roots = find_roots(before)
-    if (roots < 0).any():
-        lost = {str(row.get("task")).strip() for row in rows}
-        faults += list_unlinked(columns, before, roots, [places[k] for k in kept], lost)
-        left = np.flatnonzero(roots >= 0).tolist()
-        columns = {name: [column[k] for k in left] for name, column in columns.items()}
-        kept, roots = [kept[k] for k in left], np.searchsorted(left, roots[left])
-        ahead = [ahead[k] for k in left]
-    return Tasks(columns, kept, epoch, faults, roots, ahead, rolled)
+    return left, ahead, rolled
+
+
+def _take(
+    left: Sequence[int], columns: dict[str, list[Any]], kept: list[int]
+) -> tuple[dict[str, list[Any]], list[int]]:
+    """Return the rows that are left of columns, and of their positions."""
+    return {name: [x[k] for k in left] for name, x in columns.items()}, [kept[k] for k in left]
 
 
 def _find_offset(moment: Time | None) -> float:
