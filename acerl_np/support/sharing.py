@@ -13,7 +13,7 @@ from acerl_np.support.errors import SharingError
 
 
 class Exclusive:
-    """A block that one thread at a time may be in; another one is refused, and does not wait.
+    """What a block holds that one thread at a time may be in: `with exclusive.free():`; another is refused.
 
     Copies and pickles are free, whoever is in the block of the original. An error says the name.
     """
@@ -22,14 +22,17 @@ class Exclusive:
         self.name = name
         self._lock = threading.Lock()
 
-    def __enter__(self) -> None:
-        if not self._lock.acquire(blocking=False):
+    def free(self) -> threading.Lock:
+        """Return the lock to hold; a SharingError if it is held.
+
+        The block enters and leaves the lock itself, as Ctrl-C may fall between the lines of methods of ours.
+        So of two threads that ask at once the second one waits.
+        """
+        if self._lock.locked():
             raise SharingError(
                 f"{self.name}: in use by another thread; expected one thread at a time"
             )
-
-    def __exit__(self, *raised: object) -> None:
-        self._lock.release()
+        return self._lock
 
     def __reduce__(self) -> tuple[type[Exclusive], tuple[str]]:
         return Exclusive, (self.name,)
@@ -55,7 +58,7 @@ def exclusive(method: Method) -> Method:
 
     @wraps(method)
     def enter(owner: Any, /, *given: Any, **named: Any) -> Any:
-        with owner._use:
+        with owner._use.free():
             return method(owner, *given, **named)
 
     return cast(Method, enter)

@@ -151,7 +151,10 @@ def test_a_refused_order_does_not_move_the_clock():
 def test_properties_in_use_are_refused():
     dispatcher = Dispatcher("dmh", "STD")
     for name in SEEN:
-        with dispatcher._use, pytest.raises(SharingError, match="dispatcher: in use by another"):
+        with (
+            dispatcher._use.free(),
+            pytest.raises(SharingError, match="dispatcher: in use by another"),
+        ):
             getattr(dispatcher, name)
         getattr(dispatcher, name)
 
