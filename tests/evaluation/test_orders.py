@@ -117,7 +117,7 @@ def test_the_search_finds_the_best_of_all_orders(seed):
 
 @pytest.mark.slow
 @needs_jit
-@pytest.mark.parametrize("name", ["EX32", "DMH-01"])
+@pytest.mark.parametrize("name", [pytest.param("EX32", marks=pytest.mark.long), "DMH-01"])
 def test_hindsight_is_never_worse_than_what_is_played(name, monkeypatch, tmp_path):
     """Whatever the search finds, here next to nothing; what wins is played as it was."""
     for search, most in (("ANNEALING_CHAINS", 0), ("BEAM_WIDTH", 1), ("ORDER_CHAINS", 0)):

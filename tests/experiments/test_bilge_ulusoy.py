@@ -105,7 +105,7 @@ def test_what_is_known_of_the_forty():
     assert sum(x["genetic_2004_s"] == x["makespan_s"] for x in optima) == 26
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 def test_other_instances_of_the_form(empty, run):
     path = make_file(empty, 2)

@@ -213,7 +213,7 @@ def test_a_perfect_plant_with_chains_goes_as_the_simulator(seed, commitment):
     play(instance, policy, commitment, seed % 9, seed % 2 == 0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("announced", [False, True])
 @pytest.mark.parametrize("policy", ["nearest", CHAINS])
 @pytest.mark.parametrize("commitment", ["assignment", "pickup"])
