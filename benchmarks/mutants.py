@@ -902,7 +902,8 @@ def run_tests(folder: Path, words: list[str], *, plain: bool) -> Run:
     except subprocess.TimeoutExpired:
         return Run("hang")
     failed = re.findall(r"^(?:FAILED|ERROR) (.*?)(?: - .*)?$", done.stdout, re.MULTILINE)
-    outcome = {0: "passed", 1: "failed", 2: "failed"}.get(done.returncode, "none")
+    crashed = "failed" if done.returncode < 0 else "none"
+    outcome = {0: "passed", 1: "failed", 2: "failed"}.get(done.returncode, crashed)
     return Run(outcome, failed[-1] if failed else "")
 
 

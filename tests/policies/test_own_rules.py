@@ -263,10 +263,14 @@ def test_what_is_not_there_is_no_number():
     """Nothing is read beyond the tables: such a pair comes last, and the first of them is taken."""
 
     def beyond(floor, vehicle, task):
-        site = floor.site(vehicle + 10**9) + floor.pickup(-1)
-        much = floor.distance(site, 10**6) + floor.mean("due", 10**6)
-        much += floor.slack(vehicle, task + 10**9)
-        return much + floor.speed(vehicle + 99) + floor.arrival(-task - 1)
+        site, there = floor.site(vehicle + 10**9) + floor.pickup(-1), 0.0
+        for value in (
+            *(floor.distance(site, 10**6), floor.mean("due", 10**6), floor.speed(vehicle + 99)),
+            *(floor.slack(vehicle + 99, task), floor.slack(vehicle, task + 10**9)),
+            floor.arrival(-task - 1),
+        ):
+            there += not np.isnan(value)
+        return -there * task
 
     def first(floor, vehicle, task):
         return 0.0
