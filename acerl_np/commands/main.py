@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["rivals"]:  # as it was once called
-        words[:1] = ["train"] if words[1:2] == ["--help"] else ["train", "--algorithm"]
+        words[:1] = ["train"] if words[1:2] in (["-h"], ["--help"]) else ["train", "--algorithm"]
     command = next((word for word in words if not word.startswith("-")), None)
     try:
         options = build_parser(command).parse_args(words)

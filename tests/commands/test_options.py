@@ -138,7 +138,7 @@ def test_files_of_own_records_are_named_beside_a_config_json(folder, run):
 def test_rivals_is_train_with_an_algorithm(run):
     words = "asac --set capacity=9 --settings"
     assert run(f"rivals {words}").out == run(f"train --algorithm {words}").out
-    assert run("rivals --help").out == run("train --help").out
+    assert run("rivals --help").out == run("rivals -h").out == run("train --help").out
 
 
 # What is judged, and how long it takes

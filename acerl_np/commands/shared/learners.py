@@ -177,7 +177,7 @@ def check_resumed(learner: Learner, path: str, trainer: Any) -> Judges:
 
 def find_settings(trainer: Any) -> Any:
     """Return what a trainer goes by: its `Config`, or its `Settings`."""
-    return getattr(trainer, "config", None) or trainer.settings
+    return trainer.config if is_acerl(trainer) else trainer.settings
 
 
 def check_same(path: str, asked: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
@@ -208,9 +208,14 @@ def show_means(record: Any, goal: Goal) -> str:
     return f"{text}, within limit {record.satisfied:.0%}" if goal.has_limit else text
 
 
+def is_acerl(trainer: Any) -> bool:
+    """Whether a trainer is ACERL's, not that of another learner."""
+    return hasattr(trainer, "config")
+
+
 def find_place(trainer: Any) -> tuple[int, int, str]:
     """Return the generation, the decisions or the steps, how many there will be, and how both are written."""
-    if not hasattr(trainer, "config"):
+    if not is_acerl(trainer):
         return trainer.taken, trainer.steps, "{n:,}/{total:,} steps"
     if trainer.config.decisions is None:
         return trainer.generation, trainer.config.generations, "generation {n}/{total}"
@@ -220,7 +225,7 @@ def find_place(trainer: Any) -> tuple[int, int, str]:
 def describe_length(trainer: Any) -> str:
     """Return how long was trained."""
     n = count_decisions(trainer)
-    if hasattr(trainer, "config"):
+    if is_acerl(trainer):
         return f"{trainer.generation} generations, {n:,} decisions"
     return f"{trainer.algorithm}: {n:,} steps"
 
@@ -233,10 +238,9 @@ def show_progress(trainer: Any, *, quiet: bool) -> Iterator[Callable[[Any], None
         return
     before, started = count_decisions(trainer), time.perf_counter()
     first, total, form = find_place(trainer)
-    is_acerl = hasattr(trainer, "config")
-    noun, failed = (
-        ("decisions", "members did not finish") if is_acerl else ("steps", "episodes could not end")
-    )
+    noun, failed = "steps", "episodes could not end"
+    if is_acerl(trainer):
+        noun, failed = "decisions", "members did not finish"
     with open_meter(first, total, form) as meter:
 
         def show(record: Any) -> None:
