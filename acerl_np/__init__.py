@@ -5,9 +5,8 @@ Public names are imported when they are first used, so that `import acerl_np` is
 
 from __future__ import annotations
 
-import ast
 import importlib
-from pathlib import Path
+from functools import cache
 from typing import TYPE_CHECKING
 
 from acerl_np.support.version import __version__ as __version__
@@ -111,24 +110,30 @@ if TYPE_CHECKING:
     from acerl_np.training.history import Generation as Generation
     from acerl_np.warm import warm_up as warm_up
 
-_HOME_OF = {
-    item.name: node.module
-    for node in ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8")))
-    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("acerl_np.")
-    for item in node.names
-}
-"""The module that defines each public name, by the imports above, which type checkers go by."""
-
 _ROOMS = ("evolution", "rivals")
 """Packages that need no import of their own: `acerl_np.rivals.train`."""
 
-__all__ = sorted(_HOME_OF)
+
+@cache
+def _find_homes() -> dict[str, str]:
+    """Return the module that defines each public name, by the imports above, which type checkers go by."""
+    import ast
+    from pathlib import Path
+
+    return {
+        item.name: node.module
+        for node in ast.walk(ast.parse(Path(__file__).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("acerl_np.")
+        for item in node.names
+    }
 
 
 def __getattr__(name: str) -> object:
     if name in _ROOMS:
         return importlib.import_module(f"acerl_np.{name}")
-    home = _HOME_OF.get(name)
+    if name == "__all__":
+        return sorted(_find_homes())
+    home = _find_homes().get(name)
     if home is None:
         raise AttributeError(f"module 'acerl_np' has no attribute {name!r}")
     value = getattr(importlib.import_module(home), name)
@@ -137,4 +142,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return __all__
+    return sorted(_find_homes())

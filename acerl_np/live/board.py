@@ -663,7 +663,7 @@ class Board:
 
     def _estimate(self, v: int, site: int, task: LiveTask) -> float:
         """Return how long a trip from a site takes, s."""
-        pickup, delivery = self.problem.ends[0, task.row, [S.ENDS_PICKUP, S.ENDS_DELIVERY]].tolist()
+        pickup, delivery = self.problem.ends[0, task.row].tolist()
         driven = self._measure_way(v, site, pickup, delivery, whole=True)
         return driven + task.event.handling_time
 
