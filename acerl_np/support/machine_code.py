@@ -26,7 +26,7 @@ import numpy as np
 
 from acerl_np.support.version import __version__
 
-SECONDS = "10 to 40 s"
+SECONDS = "5 to 40 s"
 """How long the kernels of one use take to compile: a training, hindsight, a lookahead of a rule or of a
 network; measured on an idle and on a busy core."""
 

@@ -32,7 +32,7 @@ def package(tmp_path):
     return shutil.copytree(Path(acerl_np.__file__).parent, copied, ignore=ignored)
 
 
-ANNOUNCED = "acerl_np: compiling kernels, once on this machine (10 to 40 s) ...\n"
+ANNOUNCED = "acerl_np: compiling kernels, once on this machine (5 to 40 s) ...\n"
 
 # Compiles in half a second, and calls kernels of another file.
 SMALL = """
