@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import io
 import json
+import math
 import os
 import re
 import statistics
@@ -21,6 +22,7 @@ import tempfile
 import time
 import tokenize
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -89,16 +91,26 @@ def check_lines() -> bool:
     return all(good)
 
 
-def run_pytest(costs: Path, *words: str) -> tuple[int, dict[str, Any]]:
+def run_pytest(*words: str) -> tuple[int, dict[str, Any]]:
     """Run pytest; return its status and what it writes of costs."""
-    status = subprocess.call([sys.executable, "-m", "pytest", "--costs", costs, *words], cwd=ROOT)
-    return status, json.loads(read(costs)) if costs.exists() else {}
+    with tempfile.TemporaryDirectory() as folder:
+        costs = Path(folder) / "costs.json"
+        command = [sys.executable, "-m", "pytest", "--costs", str(costs), *words]
+        status = subprocess.call(command, cwd=ROOT)
+        return status, json.loads(read(costs)) if costs.exists() else {}
 
 
-def check_alone(test: str, costs: Path) -> bool:
-    """Run a test again, alone and warm; whether it is quick then."""
-    status, cost = run_pytest(costs, "-n", "0", "-q", "-p", "no:cacheprovider", test)
-    return status == 0 and compare(test, cost["most"], BUDGET["tests"]["alone"])
+def check_alone(tests: list[str]) -> bool:
+    """Run tests again, each alone in a process and warm, one a core; whether they are quick then."""
+    quiet = "-n", "0", "-q", "-p", "no:cacheprovider"
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        found = list(pool.map(lambda test: run_pytest(*quiet, test), tests))
+    limit = BUDGET["tests"]["alone"]
+    good = [
+        compare(test, cost.get("most", math.inf), limit) and status == 0
+        for test, (status, cost) in zip(tests, found, strict=True)
+    ]
+    return all(good)
 
 
 def check_tests() -> bool:
@@ -106,25 +118,23 @@ def check_tests() -> bool:
     cache = Path(os.environ["XDG_CACHE_HOME"])
     if any(cache.rglob("*.nbc")):
         raise SystemExit(f"{cache}: holds machine code; expected an empty cache")
-    with tempfile.TemporaryDirectory() as folder:
-        costs = Path(folder) / "costs.json"
-        before = sum(os.times()[2:4])
-        status, cost = run_pytest(costs)
-        seconds = sum(os.times()[2:4]) - before
-        if status:
-            return False
-        # numba keeps one file of machine code a variant, beside an index.
-        variants = sum(1 for _ in cache.rglob("*.nbc"))
-        piece = statistics.median(measure_yardstick() for _ in range(3))
-        print(f"{seconds / 60:.1f} min of processor; a piece of compiling took {piece:.1f} s")
-        limits = BUDGET["tests"]
-        good = [
-            compare("kernel variants compiled", variants, limits["variants"]),
-            compare("processes started by tests", cost["processes"], limits["processes"]),
-            compare("time, in pieces", round(seconds / piece), NOISE * limits["time"]),
-            *(check_alone(test, costs) for test in cost["long"]),
-        ]
-        return all(good)
+    before = sum(os.times()[2:4])
+    status, cost = run_pytest()
+    seconds = sum(os.times()[2:4]) - before
+    if status:
+        return False
+    # numba keeps one file of machine code a variant, beside an index.
+    variants = sum(1 for _ in cache.rglob("*.nbc"))
+    piece = statistics.median(measure_yardstick() for _ in range(3))
+    print(f"{seconds / 60:.1f} min of processor; a piece of compiling took {piece:.1f} s")
+    limits = BUDGET["tests"]
+    good = [
+        compare("kernel variants compiled", variants, limits["variants"]),
+        compare("processes started by tests", cost["processes"], limits["processes"]),
+        compare("time, in pieces", round(seconds / piece), NOISE * limits["time"]),
+        check_alone(cost["long"]),
+    ]
+    return all(good)
 
 
 def measure_yardstick() -> float:
