@@ -31,12 +31,8 @@ RECORD: Style = {
     **{"marker": "o", "markersize": 3.5, "markerfacecolor": "white"},
 }
 MEAN: Style = {
-    "fmt": "D",
-    "color": drawing.BLUE,
-    "markersize": 7,
-    "elinewidth": 2.0,
-    "capsize": 4.0,
-    "zorder": 4,
+    **{"color": drawing.BLUE, "zorder": 4, "fmt": "D", "markersize": 7},
+    **{"elinewidth": 2.0, "capsize": 4.0},
 }
 """Looks of a record's line, and of a policy's mean."""
 
@@ -93,23 +89,17 @@ def draw_comparison(
         limit = goal.cost_limit
         if goal.has_limit and (limit < right.get_xlim()[1] or not find_far(costs).any()):
             right.axvline(limit, color=drawing.BLACK, linewidth=1.2, linestyle="--", zorder=1)
-            above: Style = {
-                "transform": right.get_xaxis_transform(),
-                "ha": "center",
-                "va": "bottom",
-            }
-            right.text(limit, 1.01, f"limit {goal.limit}", fontsize=8, **above)
+            above: Style = {"transform": right.get_xaxis_transform(), "fontsize": 8}
+            right.text(limit, 1.01, f"limit {goal.limit}", ha="center", va="bottom", **above)
         n, trials = results[0].makespan.shape
         if goal.has_limit:
-            names = [
-                f"{x}\n{y.satisfied:.0%} within limit" for x, y in zip(names, results, strict=True)
-            ]
+            kept = [f"{x.satisfied:.0%} within limit" for x in results]
+            names = [f"{name}\n{share}" for name, share in zip(names, kept, strict=True)]
         left.set_yticks(range(len(labels)), names)
         left.set_ylim(len(labels) - 0.45, -0.6)
-        records = (
-            f"{n} record{'s' * (n > 1)}, means over {trials} trial{'s' * (trials > 1)} of each"
-        )
-        drawing.write_title(figure, f"{len(labels)} policies on {records}")
+        means = f"means over {trials} trial{'s' * (trials > 1)} of each"
+        title = f"{len(labels)} policies on {n} record{'s' * (n > 1)}, {means}"
+        drawing.write_title(figure, title)
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=2)
 
 
@@ -123,8 +113,7 @@ def _plot_measure(axes: Axes, by_record: np.ndarray, what: str, form: str = ".1f
     for row in rows.tolist():
         axes.axhline(row, color=drawing.PALE, linewidth=0.6, zorder=0)
     what_bars = "bar: standard error of the difference to the first, record by record"
-    bars = np.where(np.isfinite(error), error, 0.0)
-    shown = np.where(far, np.nan, means)
+    shown, bars = np.where(far, np.nan, means), np.nan_to_num(error, posinf=0.0)
     axes.errorbar(shown, rows, xerr=bars, **MEAN, label=f"mean; {what_bars}")
     if far.any():
         near = by_record[~far]

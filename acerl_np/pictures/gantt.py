@@ -93,14 +93,12 @@ def list_bars(trace: Trace) -> list[Bar]:
         there = pickup - trip.pause
         bars += [Bar("way", own, trip.start, there, task), Bar(kind, own, pickup, trip.end, task)]
         bars.append(Bar("pause", own, there, pickup, task))
-    bars += [
-        Bar("broken", stop.vehicle, stop.start, min(stop.end, trace.end)) for stop in trace.stops
-    ]
+    for stop in trace.stops:
+        bars.append(Bar("broken", stop.vehicle, stop.start, min(stop.end, trace.end)))
     kinds = {QUEUED: "queue", CHARGING: "charging"}
-    bars += [
-        Bar(kinds.get(own.status, "errand"), own.vehicle, own.start, own.end)
-        for own in trace.errands
-    ]
+    for errand in trace.errands:
+        kind = kinds.get(errand.status, "errand")
+        bars.append(Bar(kind, errand.vehicle, errand.start, errand.end))
     rows = {place: k for k, place in enumerate(trace.servers, len(trace.instance.layout.vehicles))}
     for item in trace.processing:
         row = rows[item.machine, item.server]

@@ -30,11 +30,8 @@ SMALL = 40
 """Sites, and edges, of a floor that has room for large letters and for the lengths of its edges."""
 
 KINDS = {
-    drawing.BLUE: "o",
-    drawing.GREY: "v",
-    drawing.ORANGE: "D",
-    drawing.GREEN: "s",
-    drawing.PURPLE: "^",
+    **{drawing.BLUE: "o", drawing.GREY: "v", drawing.ORANGE: "D"},
+    **{drawing.GREEN: "s", drawing.PURPLE: "^"},
 }
 """Colour and marker of each kind of site, the most frequent first; a floor of more kinds has one for all."""
 
@@ -122,9 +119,8 @@ def draw_traffic(path: str | os.PathLike[str], trace: Trace) -> None:
     rate = passes / hours
     busy = np.flatnonzero(passes > 0.0)
     small = len(layout.edges) <= SMALL
-    labels = {}
-    if small:
-        labels = {k: f"{rate[k]:.3g} ({empty[k] / passes[k]:.0%})" for k in busy.tolist()}
+    shown = busy.tolist() if small else []
+    labels = {k: f"{rate[k]:.3g} ({empty[k] / passes[k]:.0%})" for k in shown}
     with _open_map(path, layout, 9.0, 7.5, 1.3) as (figure, axes):
         import matplotlib
         from matplotlib.collections import LineCollection
@@ -170,9 +166,8 @@ def _plot_edges(axes: Axes, layout: Layout, *, labels: Mapping[int, str] | None 
     if arrows:
         start, end = np.array(arrows, float).transpose(1, 2, 0)
         length = np.hypot(*(end - start))
-        axes.quiver(
-            *(start + end) / 2, *(end - start) / np.where(length > 0.0, length, 1.0), **ARROW
-        )
+        length[length == 0.0] = 1.0
+        axes.quiver(*(start + end) / 2, *(end - start) / length, **ARROW)
     if len(layout.edges) > SMALL:
         return
     # Opposite one-way edges share a place; the first of them is shown.
@@ -205,15 +200,12 @@ def _plot_sites(axes: Axes, layout: Layout) -> None:
         look: Style = {"color": colour, "edgecolors": "white", "linewidths": 0.8, "marker": marker}
         label = drawing.cut(kind.lstrip("_ "), LONGEST_KIND) or "site"
         scatter(sites, s=70 if small else 28, **look, zorder=3, label=label)
-    starts = [
-        layout.sites[k] for k in sorted({layout.site_index[v.start] for v in layout.vehicles})
-    ]
+    starts = [layout.sites[k] for k in sorted({*layout.starts.tolist()})]
     look = {"marker": "s", "facecolors": "none", "edgecolors": drawing.RED, "linewidths": 1.5}
     scatter(starts, s=220 if small else 70, **look, zorder=4, label="start of a vehicle")
-    marks = [("P", 120, "vehicles charge here", [item.site for item in layout.chargers])]
-    if layout.parking is not None:
-        parked = [place.site for place in layout.parking.places]
-        marks.append(("X", 40, "vehicles park here", parked))
+    charge = [item.site for item in layout.chargers]
+    park = [item.site for item in layout.parking.places] if layout.parking else []
+    marks = ("P", 120, "vehicles charge here", charge), ("X", 40, "vehicles park here", park)
     for marker, size, label, names in marks:
         sites = [layout.sites[layout.site_index[name]] for name in names]
         look = {"marker": marker, "color": "white", "edgecolors": "black", "linewidths": 0.8}
@@ -257,9 +249,8 @@ def _write_names(figure: Figure, axes: Axes, layout: Layout) -> None:
         at, text = (layout.sites[site].x, layout.sites[site].y), drawing.cut(name, LONGEST_ID)
         label = axes.annotate(text, at, xytext=(0.0, 0.0), in_layout=False, **look)
         extent = np.asarray(label.get_window_extent().size)
-        boxes = np.array(
-            [_place(centres[site], extent, shift * points, *place) for place in PLACES]
-        )
+        far, centre = shift * points, centres[site]
+        boxes = np.array([_place(centre, extent, far, *place) for place in PLACES])
         inside = (boxes[:, :2] >= axes.bbox.min).all(1) & (boxes[:, 2:] <= axes.bbox.max).all(1)
         free = inside & ~_overlap(boxes, taken).any(axis=1)
         best = free & ~_overlap(boxes, edges).any(axis=1)

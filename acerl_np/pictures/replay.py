@@ -59,20 +59,10 @@ def make_replay(traces: Trace | Sequence[Trace]) -> str:
         "".join(line.lstrip() for name in names for line in _read(name).splitlines(keepends=True))
         for names in (("replay.css",), scripts)
     )
-    rules = {
-        "default-src": "'none'",
-        "script-src": f"'sha256-{_digest(script)}'",
-        "style-src": f"'sha256-{_digest(style)}'",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    parts = {
-        "mark": MARK,
-        "policy": "; ".join(f"{key} {value}" for key, value in rules.items()),
-        "style": style,
-        "data": format_data(describe_episodes(shown)),
-        "script": script,
-    }
+    own = f"script-src 'sha256-{_digest(script)}'; style-src 'sha256-{_digest(style)}'"
+    policy = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
+    parts = {"mark": MARK, "policy": policy, "style": style, "script": script}
+    parts["data"] = format_data(describe_episodes(shown))
     # In one pass: what is put in is not searched for marks.
     return re.sub(r"<!-- put (\w+) -->", lambda mark: parts[mark[1]], _read("replay.html"))
 
@@ -105,7 +95,13 @@ def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
     berths = {item.site: [item.slots, 0] for item in layout.chargers}
     for place in layout.parking.places if layout.parking else ():
         berths.setdefault(place.site, [0, 0])[1] = place.places
-    columns = (instance.tasks, instance.pickup, instance.delivery, instance.arrival)
+    tasks = []
+    columns = instance.tasks, instance.pickup, instance.delivery, instance.arrival, instance.expiry
+    for name, pickup, delivery, arrival, expiry in zip(*columns, strict=True):
+        # The tick from which a task waits, and when it is due: rounding must not make it late, which counts
+        # from 1e-9 s on. Where tasks follow others, both are of a run.
+        times = [math.ceil(arrival), _round(arrival + expiry, 9)] if instance.is_plain else []
+        tasks.append([name, int(pickup), int(delivery), *times])
     return {
         "name": instance.name,
         "layout": layout.name,
@@ -123,17 +119,7 @@ def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
             [v.id, index[v.start], *([own.capacity, own.critical] if own else [])]
             for v, own in zip(layout.vehicles, layout.batteries, strict=True)
         ],
-        # The tick from which a task waits, and when it is due: rounding must not make it late, which counts
-        # from 1e-9 s on. Where tasks follow others, both are of a run.
-        "tasks": [
-            [
-                name,
-                int(a),
-                int(b),
-                *([math.ceil(c), _round(c + expiry, 9)] if instance.is_plain else []),
-            ]
-            for name, a, b, c, expiry in zip(*columns, instance.expiry, strict=True)
-        ],
+        "tasks": tasks,
         "runs": [_describe_run(trace) for trace in traces],
     }
 
@@ -153,13 +139,8 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
         own = [decision.time, decision.vehicle, decision.task]
         told = [number(reason.by), number(reason.measure), find_chosen(decision)]
         parts = [
-            [
-                number(part.words),
-                number(part.unit),
-                _shorten(part.difference, 3),
-                _shorten(part.value, 3),
-            ]
-            for part in reason.parts
+            [number(x.words), number(x.unit), _shorten(x.difference, 3), _shorten(x.value, 3)]
+            for x in reason.parts
         ]
         outlooks = [
             [item.vehicle, item.task, number(item.what), _shorten(item.end), _shorten(item.late)]
@@ -189,14 +170,12 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
         for own in trace.errands
     ]
     chained = {} if trace.instance.is_plain else _describe_chains(trace)
+    figures = ("makespan", "tardiness", "late", "waiting")
     return {
         "label": trace.label,
         "status": trace.status,
         "end": trace.end,
-        "makespan": _shorten(trace.makespan, 12),
-        "tardiness": _shorten(trace.tardiness, 12),
-        "late": _shorten(trace.late, 12),
-        "waiting": _shorten(trace.waiting, 12),
+        **{name: _shorten(getattr(trace, name), 12) for name in figures},
         "objective": _describe_objective(trace),
         "texts": list(texts),
         "decisions": decisions,
@@ -216,26 +195,19 @@ def _describe_chains(trace: Trace) -> dict[str, Any]:
 
     A task waits once it is ready, or given before that. None: never. Of a machine each server is one row.
     """
-    instance = trace.instance
+    instance, layout = trace.instance, trace.instance.layout
     first: dict[int, int] = {}
     for trip in trace.trips:
         first.setdefault(trip.task, trip.start)
-    jobs = []
-    for task, (ready, due) in enumerate(
-        zip(trace.ready.tolist(), (trace.ready + instance.expiry).tolist(), strict=True)
-    ):
+    jobs, machines = [], []
+    for task, after in enumerate(instance.after.tolist()):
+        ready = float(trace.ready[task])
+        due = ready + float(instance.expiry[task])
         begin = None if math.isnan(ready) else min(math.ceil(ready), first.get(task, math.inf))
-        jobs.append(
-            [begin, _round(due, 9) if math.isfinite(due) else None, int(instance.after[task])]
-        )
-    layout = instance.layout
-    machines = [
-        [
-            layout.site_index[layout.machines[k].site],
-            [own[2:] for own in trace.processing if own[:2] == (k, server)],
-        ]
-        for k, server in trace.servers
-    ]
+        jobs.append([begin, _round(due, 9) if math.isfinite(due) else None, after])
+    for k, server in trace.servers:
+        work = [own[2:] for own in trace.processing if own[:2] == (k, server)]
+        machines.append([layout.site_index[layout.machines[k].site], work])
     return {"jobs": jobs, "machines": machines}
 
 

@@ -95,20 +95,18 @@ def _read_table(path: Path, required: Sequence[str], expected: str = "") -> _Tab
             rows.append(fields)
             lines.append(reader.line_num)
             if len(fields) != len(rows[0]):
-                raise InputError(
-                    f"{path}: line {reader.line_num}: {len(fields)} fields; expected {len(rows[0])}"
-                )
+                expected = f"expected {len(rows[0])}"
+                raise InputError(f"{path}: line {lines[-1]}: {len(fields)} fields; {expected}")
     except csv.Error as error:
         raise InputError(f"{path}: line {reader.line_num}: not CSV: {error}") from error
     names = ",".join(required)
     if not rows:
         raise InputError(f"{path}: line 1: the file is empty; expected {names}")
-    lacking = [name for name in required if name not in rows[0]]
-    if lacking:
-        raise InputError(
-            f"{path}: line {lines[0]}: no column '{lacking[0]}'; read {describe(','.join(rows[0]))}, "
-            f"expected {names}"
-        )
+    read = describe(",".join(rows[0]))
+    for name in required:
+        if name not in rows[0]:
+            found = f"no column '{name}'; read {read}"
+            raise InputError(f"{path}: line {lines[0]}: {found}, expected {names}")
     if expected and len(rows) == 1:
         raise InputError(f"{path}: line 1: a header and nothing else; expected {expected}")
     columns = zip(*rows[1:], strict=True) if len(rows) > 1 else [()] * len(rows[0])
@@ -167,19 +165,15 @@ def find_runs(path: str | os.PathLike[str]) -> list[Path]:
         raise InputError(f"{describe(path)}: {found}; expected the folder of a run")
     if _is_run(folder):
         return [folder]
-    seeds = {
-        int(match[1]): own
-        for own in folder.iterdir()
-        if (match := SEED_FOLDER.fullmatch(own.name)) and _is_run(own)
-    }
-    named = read_facts(folder).get("seeds")
+    named, seeds = read_facts(folder).get("seeds"), {}
+    for own in folder.iterdir():
+        if (match := SEED_FOLDER.fullmatch(own.name)) and _is_run(own):
+            seeds[int(match[1])] = own
     if isinstance(named, list):
         seeds = {seed: own for seed, own in seeds.items() if seed in named}
     if not seeds:
-        raise InputError(
-            f"{folder}: no {CURVES} and no {HISTORY}; expected the folder of a run, of train --seeds or "
-            "of a study"
-        )
+        expected = "expected the folder of a run, of train --seeds or of a study"
+        raise InputError(f"{folder}: no {CURVES} and no {HISTORY}; {expected}")
     return [seeds[seed] for seed in sorted(seeds)]
 
 

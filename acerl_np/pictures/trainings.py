@@ -121,9 +121,8 @@ def draw_curves(
     # No panels of their own where the mean shows the same.
     shown = records[:MAX_RECORDS] if len(records) > 1 else []
     blocks = math.ceil(len(shown) / COLUMNS)
-    entries = (
-        len(lines) + len(beside.rules) + sum(x is not None for x in (beside.paper, beside.limit))
-    )
+    entries = len(lines) + len(beside.rules)
+    entries += sum(x is not None for x in (beside.paper, beside.limit))
     columns = 4 if max(len(line.label) for line in lines) <= 22 else 2
 
     def measure_legend(entries: int) -> float:
@@ -145,11 +144,8 @@ def draw_curves(
         for which, (short, what) in enumerate(beside.what):
             axes = add_panel(0.65 + 4.4 * which, HEAD, 3.7, MEAN_HEIGHT)
             _plot_panel(axes, which, lines, records, beside)
-            name = (
-                f"mean of {len(records)} records"
-                if shown
-                else drawing.cut(records[0], 2 * RECORD_LETTERS)
-            )
+            name = drawing.cut(records[0], 2 * RECORD_LETTERS)
+            name = f"mean of {len(records)} records" if shown else name
             axes.set_title(f"{short}, {name}", loc="left", fontsize=10)
             axes.set(ylabel=what, xlabel="decisions (thousand)")
             own, labels = axes.get_legend_handles_labels()
@@ -203,24 +199,19 @@ def _plot_panel(
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     end = 0.0
+    sizes: Style = {"markersize": 2.5 if small else 4.0, "linewidth": 1.2 if small else 1.6}
     for k, line in enumerate(lines):
         if not any(name in line.looks[0].values for name in records):
             continue
-        mean = average_seeds(line, records)
-        look: Style = drawing.choose_style(k)
-        end = max(end, float(mean.decisions.max(initial=0.0)))
-        axes.plot(
-            mean.decisions,
-            mean.centre[which],
-            **{**look, "markersize": 2.5 if small else 4.0, "linewidth": 1.2 if small else 1.6},
-            markevery=max(1, len(mean.decisions) // 8),
-            label=drawing.cut_path(line.label, LINE_LETTERS),
-            zorder=4,
-        )
-        low, high = (mean.centre[which] + sign * mean.spread[which] for sign in (-1, 1))
-        if np.isfinite(low).any():
+        decisions, centres, spreads = average_seeds(line, records)
+        centre, spread = centres[which], spreads[which]
+        look: Style = {**drawing.choose_style(k), **sizes, "markevery": max(1, len(decisions) // 8)}
+        end = max(end, float(decisions.max(initial=0.0)))
+        label = drawing.cut_path(line.label, LINE_LETTERS)
+        axes.plot(decisions, centre, **look, label=label, zorder=4)
+        if np.isfinite(spread).any():
             band: Style = {"color": look["color"], "alpha": 0.25, "linewidth": 0, "zorder": 2}
-            axes.fill_between(mean.decisions, low, high, **band)
+            axes.fill_between(decisions, centre - spread, centre + spread, **band)
     for k, (label, levels) in enumerate(beside.rules.items()):
         level = _find_level(levels, records, which)
         if level is not None:
@@ -256,9 +247,8 @@ def find_shares(runs: Sequence[Counts]) -> np.ndarray:
     """
     for run in runs:
         if run.names != runs[0].names:
-            raise InputError(
-                f"runs on different records: {', '.join(runs[0].names[:3])} and {', '.join(run.names[:3])}"
-            )
+            first, other = (", ".join(names[:3]) for names in (runs[0].names, run.names))
+            raise InputError(f"runs on different records: {first} and {other}")
     n = min(len(run.members) for run in runs)
     members = np.sum([run.members[:n] for run in runs], axis=0)
     total = members.sum(axis=1, keepdims=True)
@@ -299,9 +289,8 @@ def draw_sampler(path: str | os.PathLike[str], label: str, runs: Sequence[Counts
             ):
                 how: Style = {"where": where, "interpolate": True, "linewidth": 0.0, "label": own}
                 axes.fill_between(generations, uniform, line, **how, **look)
-            axes.plot(
-                generations, line, color=drawing.BLACK, linewidth=1.2, label="share of the episodes"
-            )
+            share: Style = {"color": drawing.BLACK, "linewidth": 1.2}
+            axes.plot(generations, line, **share, label="share of the episodes")
             even: Style = {"color": drawing.GREY, "linestyle": "--", "linewidth": 1.2}
             axes.axhline(uniform, **even, label=f"even share, {uniform:.1f}%")
             title = f"{drawing.wrap(names[k], SHARE_LETTERS)}: {total[k]:.1f}%"
@@ -315,7 +304,6 @@ def draw_sampler(path: str | os.PathLike[str], label: str, runs: Sequence[Counts
         seeds = f", {len(runs)} seeds together" if len(runs) > 1 else ""
         left_out = f"; {len(chosen)} of {len(names)} records" if len(chosen) < len(names) else ""
         what = "each record's share of the episodes; in each title: of all"
-        drawing.write_title(
-            figure, f"{drawing.cut_path(label, LINE_LETTERS)}: {what}{seeds}{left_out}"
-        )
+        shown = drawing.cut_path(label, LINE_LETTERS)
+        drawing.write_title(figure, f"{shown}: {what}{seeds}{left_out}")
         figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower left", ncols=4)

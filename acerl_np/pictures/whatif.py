@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from acerl_np.evaluation.whatif import KNOBS, UNITS, Row, Target, find_varied, g
 from acerl_np.pictures import drawing
 from acerl_np.pictures.drawing import Style
 from acerl_np.support.errors import InputError
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 WIDTH, HEIGHT, LEGEND_ROW = 9.0, 5.4, 0.2
 """Inches of the picture, and of a line of its legend."""
@@ -62,11 +58,15 @@ def draw_settings(
             unit = goal.unit if name == "value" else UNITS[name]
             axes.set_ylabel(f"{goal.objective if name == 'value' else name}{unit and f' ({unit})'}")
             if target is not None and name == target.measure:
-                axes.axhline(
-                    target.limit, color=drawing.BLACK, linewidth=1.2, linestyle="--", zorder=1
-                )
+                dashed: Style = {"color": drawing.BLACK, "linewidth": 1.2, "linestyle": "--"}
+                axes.axhline(target.limit, **dashed, zorder=1)
             axes.margins(y=0.12)
-            _choose_scale(axes, [row.measure(name)[0] for row in rows])
+            known = [mean for row in rows if np.isfinite(mean := row.measure(name)[0])]
+            # Logarithmic above 1, linear below, where the means reach from few to very many.
+            if known and max(known) > WIDE * max(1.0, min(known)):
+                axes.set_yscale("symlog", linthresh=1.0)
+                axes.yaxis.set_major_formatter("{x:g}")
+                axes.set_ylim(bottom=0.0 if min(known) < 1.0 else None)
         is_count = KNOBS[asked].field.kind is int
         for axes in figure.axes[2:]:
             axes.set_xlabel(asked.replace("_", " ") + ("" if is_count else " (1: as given)"))
@@ -78,12 +78,3 @@ def draw_settings(
         drawing.write_title(figure, f"{what}; {', '.join(words)}")
         handles, labels = figure.axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower left", ncols=2)
-
-
-def _choose_scale(axes: Axes, means: Sequence[float]) -> None:
-    """Take a logarithmic axis above 1, a linear one below, where the means reach from few to very many."""
-    known = [mean for mean in means if np.isfinite(mean)]
-    if known and max(known) > WIDE * max(1.0, min(known)):
-        axes.set_yscale("symlog", linthresh=1.0)
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.set_ylim(bottom=0.0 if min(known) < 1.0 else None)
