@@ -31,23 +31,24 @@ Examples
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.inputs import load_instances, names_records
 from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.commands.shared.players import read_goal
-from acerl_np.commands.shared.progress import compile_ahead
+from acerl_np.commands.shared.progress import compile_ahead, make_report
 from acerl_np.commands.shared.tables import Column, render, show_below
 from acerl_np.commands.shared.teams import open_team
+from acerl_np.problem.bundled import bundled_instances
+from acerl_np.problem.instance import Instance
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.exact import Proof
     from acerl_np.evaluation.references import Reference
-    from acerl_np.problem.instance import Instance
 
 OPTIONS = (
     *opt.list_data("all DMH records"),
@@ -98,18 +99,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Search, verify, show and write the references."""
+    from acerl_np.evaluation import exact
     from acerl_np.evaluation.bounds import bound_objective
-    from acerl_np.evaluation.exact import (
-        check_extra,
-        check_provable,
-        prove_makespan,
-        take_proven,
-    )
     from acerl_np.evaluation.hindsight import check_future, find_references
     from acerl_np.evaluation.margin import compare_references, measure_margin, play_best_rule
     from acerl_np.evaluation.references import save_references
     from acerl_np.evaluation.trials import Playing
-    from acerl_np.problem.bundled import bundled_instances
     from acerl_np.support.workers import count_cores
 
     declare_outputs(arguments, [arguments.out])
@@ -117,30 +112,30 @@ def run(arguments: argparse.Namespace) -> None:
     instances = load_instances(arguments, tasks=None if names_records(arguments) else every)
     seed, goal = arguments.seed, read_goal(arguments)
     if arguments.exact:
-        check_extra()
+        exact.check_extra()
     for instance in instances:
         check_future(instance)
         if arguments.exact:
-            check_provable(instance, goal)
+            exact.check_provable(instance, goal)
     compile_ahead("search", "static")
     started = time.perf_counter()
     own = min(arguments.threads or count_cores(), len(instances))
+    report, places = make_report("records"), itertools.count(1)
+
+    def show(instance: Instance, found: Reference | None) -> None:
+        what = "no schedule finishes" if found is None else found.goal.show(found.value)
+        over = ", over the limit" if found is not None and not found.within else ""
+        report(next(places), len(instances), f"{instance.name}: {what}{over}")
+
+    how = {"effort": arguments.effort, "seed": seed, "callback": show}
     with open_team(vars(arguments), own=own) as team:
-        references = find_references(
-            instances,
-            objective=goal,
-            effort=arguments.effort,
-            seed=seed,
-            callback=make_report(len(instances)),
-            executor=team,
-        )
+        references = find_references(instances, objective=goal, executor=team, **how)
     proofs: list[Proof | None] = [None] * len(instances)
-    if arguments.exact:
-        for k, instance in enumerate(instances):
-            own = prove_makespan(instance, goal, references[k], seconds=arguments.time_limit)
-            proofs[k], references[k] = own, take_proven(instance, goal, references[k], own)
-            line = f"{instance.name}: at least {own.bound:.0f} s, {own.describe()}"
-            print(f"{k + 1}/{len(instances)} {line}", file=sys.stderr, flush=True)
+    for k, instance in enumerate(instances if arguments.exact else ()):
+        own = exact.prove_makespan(instance, goal, references[k], seconds=arguments.time_limit)
+        proofs[k], references[k] = own, exact.take_proven(instance, goal, references[k], own)
+        line = f"{instance.name}: at least {own.bound:.0f} s, {own.describe()}"
+        print(f"{k + 1}/{len(instances)} {line}", file=sys.stderr, flush=True)
     known = compare_references(instances, references, goal)
     playing = Playing(seed=seed, goal=goal, threads=arguments.threads)
     rule, played = play_best_rule(instances, playing)
@@ -172,11 +167,12 @@ def run(arguments: argparse.Namespace) -> None:
     ]
     print(render(columns, rows, arguments.format), end="")
     best = [item for item in references if item is not None]
+    lines = []
     if best:
         some = [k for k, item in enumerate(references) if item is not None]
         margin = measure_margin(rule, played.select(some), [instances[k] for k in some], best)
-        show_below(arguments.format, [margin.sentence()] if margin.is_little else [])
-    lines = [
+        lines += [margin.sentence()] if margin.is_little else []
+    lines += [
         f"{instance.name}: the model plans {proof.planned:.1f} s, the simulator plays {proof.makespan:.1f} s."
         for instance, proof in zip(instances, proofs, strict=True)
         if proof and proof.planned != proof.makespan
@@ -186,22 +182,3 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.out is not None:
         save_references(arguments.out, best)
         print(f"references {arguments.out}", file=sys.stderr)
-
-
-def make_report(total: int) -> Callable[[Instance, Reference | None], None]:
-    """Return what says, after each record, what was found and how long the rest will take."""
-    started = time.perf_counter()
-    count = 0
-
-    def report(instance: Instance, reference: Reference | None) -> None:
-        nonlocal count
-        count += 1
-        left = (time.perf_counter() - started) / count * (total - count)
-        what = "no schedule finishes"
-        if reference:
-            over = "" if reference.within else ", over the limit"
-            what = f"{reference.goal.show(reference.value)}{over}"
-        line = f"{count}/{total} {instance.name}: {what}, about {left:.0f} s left"
-        print(line, file=sys.stderr, flush=True)
-
-    return report
