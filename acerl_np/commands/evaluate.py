@@ -45,21 +45,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared import tables
 from acerl_np.commands.shared.outputs import declare_outputs
-from acerl_np.commands.shared.players import DEFAULT_FIT, make_plan, sort_names
+from acerl_np.commands.shared.players import DEFAULT_FIT, Plan, make_plan, sort_names
 from acerl_np.commands.shared.progress import report_unfinished
-from acerl_np.commands.shared.tables import (
-    list_standings,
-    render_standings,
-    show_below,
-    write_tables,
-    write_trials,
-)
 from acerl_np.commands.shared.teams import open_team
 from acerl_np.support.errors import make_printable
 
 if TYPE_CHECKING:
-    from acerl_np.commands.shared.players import Plan
     from acerl_np.evaluation.references import Reference
     from acerl_np.evaluation.trials import Trials
     from acerl_np.simulation.trace import Trace
@@ -98,22 +91,22 @@ def run(arguments: argparse.Namespace) -> None:
     from acerl_np.policies.static import StaticPlan
 
     named = sort_names(arguments)
-    outputs = [arguments.trials_csv, arguments.tasks_csv, arguments.vehicles_csv]
-    declare_outputs(arguments, outputs)
+    traced = arguments.tasks_csv, arguments.vehicles_csv
+    declare_outputs(arguments, [arguments.trials_csv, *traced])
     plan = make_plan(arguments, named, DEFAULT_FIT)
     labels, instances, goal = plan.labels, plan.records, plan.playing.goal
     references = gather_references(arguments.references, plan)
     with open_team(vars(arguments)) as team:
         results, times = plan.play(team)
     if arguments.trials_csv is not None:
-        write_trials(arguments.trials_csv, labels, results)
-    tables = arguments.tasks_csv, arguments.vehicles_csv
-    if tables != (None, None):
-        write_tables(*tables, trace_all(plan, results))
+        tables.write_trials(arguments.trials_csv, labels, results)
+    if any(traced):
+        tables.write_tables(*traced, trace_all(plan, results))
     comparison = compare_trials(instances, results, references)
     plans = {label: own.describe() for label, own in plan.seats if isinstance(own, StaticPlan)}
-    figures = list_standings(labels, results, comparison, plans)
-    table, below = render_standings(instances, figures, goal, arguments.format, more=arguments.more)
+    figures = tables.list_standings(labels, results, comparison, plans)
+    form, more = arguments.format, arguments.more
+    table, below = tables.render_standings(instances, figures, goal, form, more=more)
     print(table, end="")
     below += [f"{label}: {own}" for label, own in plans.items()]
     if comparison.static is not None:
@@ -125,7 +118,7 @@ def run(arguments: argparse.Namespace) -> None:
         best = play_best_rule(instances, plan.playing)
         margin = measure_margin(*best, instances, comparison.hindsight)
         below += [margin.sentence()] if margin.is_little else []
-    show_below(arguments.format, below)
+    tables.show_below(form, below)
     for label, trials in zip(labels, results, strict=True):
         report_unfinished(label, trials)
 
@@ -154,11 +147,9 @@ def gather_references(path: str | None, plan: Plan) -> dict[str, Reference]:
         return references
     references |= {item.content_hash: item for item in load_references(path) if item.goal == goal}
     known = find_known(plan.records, references, goal)
+    why = "(other tasks, floor, breakdowns, objective or cost limit)"
     for record, reference in zip(plan.records, known, strict=True):
         if reference is None:
-            print(
-                f"{make_printable(path)}: no reference for {record.name} "
-                "(other tasks, floor, breakdowns, objective or cost limit)",
-                file=sys.stderr,
-            )
+            line = f"{make_printable(path)}: no reference for {record.name} {why}"
+            print(line, file=sys.stderr)
     return references

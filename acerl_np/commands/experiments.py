@@ -60,6 +60,11 @@ YARDSTICK = "bilge-ulusoy"
 PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
 """What "all" repeats."""
 
+FORMAT = opt.FORMAT.but(
+    help="form of the printed tables; csv and json: plain numbers, units in the columns' names, all tables "
+    "in one; Markdown and CSV files are written in any case"
+)
+
 
 RENAMED = {"seeds": "trainings", "rival-seeds": "rival-trainings"}
 MOVED = {f"--{x}": f"another name now; expected --{y} {{}}" for x, y in RENAMED.items()}
@@ -75,10 +80,9 @@ def list_options(study: str) -> tuple[opt.CommandOption, ...]:
     options = [seeds, opt.CommandOption("--generations", what, int, range=(1, 1_000_000))]
     if study == YARDSTICK:
         file = "other instances in the form of bilge-ulusoy.json; gaps are then to what hindsight finds"
-        options += [
-            opt.CommandOption("--file FILE.json", file),
-            opt.EFFORT.but(help=opt.EFFORT.help.replace("the work", "the work of hindsight")),
-        ]
+        options.append(opt.CommandOption("--file FILE.json", file))
+        what = opt.EFFORT.help.replace("the work", "the work of hindsight")
+        options.append(opt.EFFORT.but(help=what))
     else:
         trials = opt.TRIALS.but(help="episodes per instance and seed", range=(1, 100_000))
         options.insert(1, trials)
@@ -91,28 +95,22 @@ def list_options(study: str) -> tuple[opt.CommandOption, ...]:
             opt.CommandOption("--rival-steps", steps, int, 1_000_000, range=long),
             seeds.but(usage="--rival-trainings N", help="trainings of each", default=5),
         ]
-    form = (
-        "form of the printed tables; csv and json: plain numbers, units in the columns' names, all tables in "
-        "one; Markdown and CSV files are written in any case"
-    )
     return (
-        *options,
-        opt.THREADS.but(help="trainings at a time (default: one per core)"),
+        *(*options, opt.THREADS.but(help="trainings at a time (default: one per core)")),
         *opt.list_team("train", "never"),
         opt.CommandOption("--out DIR", "folder of runs and tables", default="runs/experiments"),
-        opt.FORCE,
-        opt.FORMAT.but(help=form),
+        *(opt.FORCE, FORMAT),
     )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    actions = {
-        name: opt.Action(summary, run, list_options(name), f"{summary}\n\n{parser.description}")
-        for name, summary in STUDIES.items()
-    }
-    summary = STUDIES[YARDSTICK]
-    actions[YARDSTICK] = opt.Action(summary, run_yardstick, list_options(YARDSTICK))
+    actions = {}
+    for name, summary in STUDIES.items():
+        do, below = run, f"{summary}\n\n{parser.description}"
+        if name == YARDSTICK:
+            do, below = run_yardstick, ""
+        actions[name] = opt.Action(do, list_options(name), below, summary)
     opt.add_actions(parser, actions, "study")
 
 
@@ -132,13 +130,12 @@ def read_rivals(text: str) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the study."""
+    from acerl_np.experiments.study import Study
     from acerl_np.support.workers import count_cores
 
     # A study without compared learners has no such options.
     given = {"rivals": "none", **vars(arguments)}
     rivals = read_rivals(given["rivals"])
-    from acerl_np.experiments.study import Study
-
     names = PAPER if arguments.study == "all" else (arguments.study,)
     declare_study(arguments, names)
     folder = make_folder(arguments.out)
@@ -189,8 +186,7 @@ def run_yardstick(arguments: argparse.Namespace) -> None:
     write_atomically(kept, bilge_ulusoy.write_runs(joined).encode())
     documents: list[dict[str, Any]] = []
     tables = bilge_ulusoy.tables(name, joined, known=path is None)
-    files = [kept, *show_tables(arguments, folder, tables, documents)]
-    print("files: " + " ".join(str(path) for path in files), file=sys.stderr)
+    show_tables(arguments, folder, tables, documents, [kept])
     print_documents(arguments, documents)
 
 
@@ -199,10 +195,10 @@ def declare_study(arguments: argparse.Namespace, names: tuple[str, ...]) -> None
     folder = Path(arguments.out)
     try:
         begun = any(RUN.fullmatch(path.name) for path in (folder / "runs").glob("*.npz"))
-        patterns = [f"{name}*.{form}" for name in names for form in ("csv", "md")]
-        tables = [path for pattern in patterns for path in folder.glob(pattern)]
+        found = [path for name in names for path in folder.glob(f"{name}*.*")]
     except (OSError, ValueError):
         return  # no such folder can be
+    tables = [path for path in found if path.suffix in (".csv", ".md")]
     declare_outputs(arguments, tables, force=begun or bool(arguments.force))
 
 
@@ -216,10 +212,8 @@ def show_studies(arguments: argparse.Namespace, study: Study, names: tuple[str, 
         module = importlib.import_module(f"acerl_np.experiments.{name.replace('-', '_')}")
         study.report = make_report()
         results = study.run(module.trainings(study))
-        files = study.write_records(results, name)
-        tables = module.tables(study, results)
-        files += show_tables(arguments, study.folder, tables, documents)
-        print("files: " + " ".join(str(path) for path in files), file=sys.stderr)
+        files, tables = study.write_records(results, name), module.tables(study, results)
+        show_tables(arguments, study.folder, tables, documents, files)
     print_documents(arguments, documents)
 
 
@@ -228,9 +222,9 @@ def show_tables(
     folder: Path,
     tables: Iterable[StudyTable],
     documents: list[dict[str, Any]],
-) -> list[Path]:
-    """Write tables, and print them or add them to the documents; return those files that people read."""
-    files = []
+    files: list[Path],
+) -> None:
+    """Write tables, and print them or add them to the documents; say which files people read, with these."""
     for table in tables:
         for form, suffix in (("markdown", "md"), ("csv", "csv")):
             path = folder / f"{table.name}.{suffix}"
@@ -241,7 +235,7 @@ def show_tables(
             documents.append({"table": table.name, "title": table.title, "rows": rows})
         else:
             print(table.render(arguments.format))
-    return files
+    print("files: " + " ".join(map(str, files)), file=sys.stderr)
 
 
 def print_documents(arguments: argparse.Namespace, documents: list[dict[str, Any]]) -> None:
@@ -250,8 +244,6 @@ def print_documents(arguments: argparse.Namespace, documents: list[dict[str, Any
         print(render_json(documents), end="")
     elif documents:
         # One table of CSV: the name of the table first, then the columns of all.
-        known = dict.fromkeys(x for item in documents for row in item["rows"] for x in row)
-        joined = [
-            {"table": item["table"], **known, **row} for item in documents for row in item["rows"]
-        ]
-        print(render_data(joined, "csv"), end="")
+        rows = [{"table": item["table"], **row} for item in documents for row in item["rows"]]
+        known = dict.fromkeys(name for row in rows for name in row)
+        print(render_data([{**known, **row} for row in rows], "csv"), end="")

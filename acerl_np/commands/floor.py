@@ -29,6 +29,7 @@ from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.inputs import drop_breakdowns, report_ignored
 from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.commands.shared.tables import count
+from acerl_np.problem import layout as layouts
 from acerl_np.problem import parts, servable
 from acerl_np.problem.bundled import load_layout, load_records
 from acerl_np.problem.export import read_mapping
@@ -36,15 +37,7 @@ from acerl_np.problem.importers.common import complete_battery
 from acerl_np.problem.importers.files import import_floor
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.json_tree import table
-from acerl_np.problem.layout import (
-    CHARGER,
-    PARKING,
-    Layout,
-    find_sites,
-    find_stations,
-    find_type,
-    resize_fleet,
-)
+from acerl_np.problem.layout import CHARGER, PARKING, Layout, find_sites
 from acerl_np.problem.limits import LIFT_LENGTH, MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
 from acerl_np.support.errors import InputError, LayoutError, describe, list_first, make_printable
 from acerl_np.support.files import write_atomically
@@ -65,7 +58,7 @@ RATES = {"idle": 100, "empty": 300, "loaded": 700}
 
 
 def import_layout(arguments: argparse.Namespace) -> None:
-    """Write the layout that a file of another system describes.
+    """Make a layout from LIF or openTCS.
 
     Turn a VDMA LIF file (JSON) or an openTCS plant model (XML) into a layout for acerl-np.
 
@@ -95,12 +88,19 @@ def import_layout(arguments: argparse.Namespace) -> None:
         _ = layout.routes  # refuses lengths that routes cannot be told by
     except LayoutError as error:
         raise LayoutError(f"{arguments.file}: {error}") from error
-    layout = layout.with_fleet(_set_out(arguments, layout, layout.vehicles))
-    layout = _equip(arguments, layout, own)
-    write_atomically(arguments.out, format_layout(layout).encode())
+    layout = _write_changed(arguments, layout, own)
     for line in filter(None, (servable.describe_parts(layout), *warnings)):
         print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
+
+
+def _write_changed(
+    arguments: argparse.Namespace, layout: Layout, own: Sequence[dict[str, int] | None]
+) -> Layout:
+    """Write a floor as the arguments change it, and return it; `own` is as of `_equip`."""
+    layout = _equip(arguments, _set_out(arguments, layout), own)
+    write_atomically(arguments.out, format_layout(layout).encode())
     print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
+    return layout
 
 
 def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
@@ -110,19 +110,15 @@ def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
     names = {k: v for k, v in data.get("aliases", {}).items() if v in names} | names
     words = text.split(":")
     for k in range(1, len(words)):
-        a = ":".join(words[:k])
-        for b, length in (
-            (":".join(words[k:]), f"{LIFT_LENGTH}"),
-            (":".join(words[k:-1]), words[-1]),
-        ):
+        a, rest, shorter = (":".join(x) for x in (words[:k], words[k:], words[k:-1]))
+        for b, length in ((rest, f"{LIFT_LENGTH}"), (shorter, words[-1])):
             if a in names and b in names and names[a] != names[b]:
                 with suppress(ValueError):
                     if 0.0 < float(length) <= MAX_NUMBER:
                         return {"a": names[a], "b": names[b], "length": float(length)}
-    raise InputError(
-        f"--lift: read '{text}'; expected A:B or A:B:LENGTH, two of the sites "
-        f"{list_first([site['id'] for site in data['sites']])} and metres above 0"
-    )
+    some = list_first([site["id"] for site in data["sites"]])
+    expected = f"expected A:B or A:B:LENGTH, two of the sites {some} and metres above 0"
+    raise InputError(f"--lift: read '{text}'; {expected}")
 
 
 def _demand_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
@@ -130,9 +126,8 @@ def _demand_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
     some = list_first([site["id"] for site in data["sites"]])
     if arguments.vehicles is not None:
         if arguments.start is None:
-            raise InputError(
-                f"--start: missing beside --vehicles; expected 'parking' or some of the sites {some}"
-            )
+            expected = f"expected 'parking' or some of the sites {some}"
+            raise InputError(f"--start: missing beside --vehicles; {expected}")
         first = data["sites"][0]["id"]
         data["vehicles"] = [{"id": f"v{k + 1}", "start": first} for k in range(arguments.vehicles)]
     elif not data["vehicles"]:
@@ -142,17 +137,15 @@ def _demand_fleet(arguments: argparse.Namespace, data: dict[str, Any]) -> None:
         )
 
 
-def _set_out(
-    arguments: argparse.Namespace, layout: Layout, vehicles: Sequence[parts.Vehicle]
-) -> list[parts.Vehicle]:
-    """Return vehicles with the starts, in turn, the speed and the capacity that the arguments give."""
+def _set_out(arguments: argparse.Namespace, layout: Layout) -> Layout:
+    """Return a floor whose fleet has the starts, in turn, speed and capacity that the arguments give."""
     given = {name: getattr(arguments, name) for name in ("speed", "capacity")}
     changes: dict[str, Any] = {name: x for name, x in given.items() if x is not None}
-    fleet = [replace(vehicle, **changes) for vehicle in vehicles]
-    if arguments.start is None:
-        return fleet
-    starts = [site for word in arguments.start for site in _find_starts(layout, word)]
-    return [replace(vehicle, start=starts[k % len(starts)]) for k, vehicle in enumerate(fleet)]
+    starts = [site for word in arguments.start or () for site in _find_starts(layout, word)]
+    fleet = [replace(vehicle, **changes) for vehicle in layout.vehicles]
+    if starts:
+        fleet = [replace(vehicle, start=starts[k % len(starts)]) for k, vehicle in enumerate(fleet)]
+    return layout.with_fleet(fleet)
 
 
 def parse_pairs(text: str) -> dict[str, int]:
@@ -198,7 +191,7 @@ def _equip(
         if lost:
             said = f"sites of kind {kind}: {len(lost)} ({list_first(lost)}) left out, as no edge leads away"
             print(f"warning: {said}", file=sys.stderr)
-        return [site for site in found if site not in layout.dead_ends]
+        return [site for site in found if site not in lost]
 
     changes: dict[str, Any] = {}
     given = _read_battery(arguments)
@@ -222,9 +215,8 @@ def _equip(
                 f"--chargers: read '{word}'; expected sites, nodes or stations, each with SITE:SLOTS of 1 to "
                 f"{MAX_VEHICLES} or for one slot without"
             )
-        changes["chargers"] += tuple(
-            parts.Charger(layout.sites[k].id, 1 if whole else int(slots)) for k in sites
-        )
+        n = 1 if whole else int(slots)
+        changes["chargers"] += tuple(parts.Charger(layout.sites[k].id, n) for k in sites)
     if arguments.parking is not None:
         after = table({"after": parts.PARKING["after"]}, dict).read(arguments.parking, "--parking")
         places = list(map(parts.ParkingPlace, list_sites(PARKING)))
@@ -243,9 +235,9 @@ def _find_starts(layout: Layout, word: str) -> list[str]:
     if not found and "," in word:
         return [site for part in word.split(",") for site in _find_starts(layout, part.strip())]
     if not found:
+        some = list_first([site.id for site in layout.sites])
         raise InputError(
-            f"--start: read '{word}'; expected sites, nodes or stations such as "
-            f"{list_first([site.id for site in layout.sites])}, or '{PARKING}' "
+            f"--start: read '{word}'; expected sites, nodes or stations such as {some}, or '{PARKING}' "
             f"({count(len(parking), 'parking place')} on this floor)"
         )
     return found
@@ -278,7 +270,7 @@ def _sizes(layout: Layout) -> str:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Print what a floor is, what cannot be reached on it, and the load of records.
+    """Check reach, and load against capacity.
 
     Say first which vehicles cannot leave their starts, and which parts the floor falls in; then how large it
     is, what cannot be reached on it, and whether its fleet can keep up with records.
@@ -298,8 +290,8 @@ def check(arguments: argparse.Namespace) -> None:
             instances += load_records(name, layout=floor, **files)
     print(f"{layout.name}: {_sizes(layout)}")
     types: dict[str, list[str]] = {}
-    for name, served in find_stations(layout).items():
-        types.setdefault(find_type(layout, served), []).append(name)
+    for name, served in layouts.find_stations(layout).items():
+        types.setdefault(layouts.find_type(layout, served), []).append(name)
     for kind, own in types.items():
         print(f"{count(len(own), 'station')} of type {kind}: {list_first(own)}")
     for line in _list_energy(layout):
@@ -318,30 +310,23 @@ def check(arguments: argparse.Namespace) -> None:
             for vehicle, own in zip(instance.layout.vehicles, layout.vehicles, strict=True)
         ]
         load = servable.measure_load(instance, fleet)
-        print(
-            f"{instance.name}: {instance.n_tasks} tasks in {load.span:g} s, "
-            f"offered load {load.offered:.2f} ({load.loaded:.2f} without approaches)"
-        )
+        offered = f"offered load {load.offered:.2f} ({load.loaded:.2f} without approaches)"
+        lines = [f"{instance.n_tasks} tasks in {load.span:g} s, {offered}"]
         if load.slots:
             share, slots, *said = servable.describe_charging(load, layout)
-            print(
-                f"{instance.name}: a vehicle must charge {load.charging:.0%} of its time, {share}; slots: "
-                f"{load.slots:.1f} {slots}"
-            )
-            for sentence in said:
-                print(f"{instance.name}: {sentence}")
+            time = f"a vehicle must charge {load.charging:.0%} of its time, {share}"
+            lines += [f"{time}; slots: {load.slots:.1f} {slots}", *said]
         if load.too_heavy:
             heavy = [f"{instance.tasks[k]} ({instance.demand[k]:g})" for k in load.too_heavy]
-            print(
-                f"{instance.name}: demand above every capacity ({layout.largest_load:g}) in {len(heavy)} "
-                f"tasks: {list_first(heavy)}; no vehicle can carry them"
-            )
+            most = f"demand above every capacity ({layout.largest_load:g})"
+            named = f"in {len(heavy)} tasks: {list_first(heavy)}"
+            lines.append(f"{most} {named}; no vehicle can carry them")
         if load.loaded > 1.0:
-            print(f"{instance.name}: this fleet cannot keep up with these records")
+            lines.append("this fleet cannot keep up with these records")
         elif load.offered > 1.0:
-            print(
-                f"{instance.name}: this fleet keeps up only with approaches shorter than the mean"
-            )
+            lines.append("this fleet keeps up only with approaches shorter than the mean")
+        for line in lines:
+            print(f"{instance.name}: {line}")
 
 
 def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
@@ -385,11 +370,11 @@ def _show_stations(layout: Layout) -> None:
     called: dict[str, list[str]] = {}
     for alias, name in layout.aliases.items():
         called.setdefault(name, []).append(alias)
-    stations = find_stations(layout)
+    stations = layouts.find_stations(layout)
     if stations:
         print("stations:")
     for name, sites in stations.items():
-        line = f"  {name}  {find_type(layout, sites)}"
+        line = f"  {name}  {layouts.find_type(layout, sites)}"
         if name in layout.stations:
             line += f"; served from {', '.join(layout.sites[k].id for k in sites)}"
         if name in called:
@@ -398,7 +383,7 @@ def _show_stations(layout: Layout) -> None:
 
 
 def change_fleet(arguments: argparse.Namespace) -> None:
-    """Write a layout with another fleet.
+    """Write a floor with another fleet.
 
     Write a floor with another fleet of N vehicles: the layout's first ones with their names, and further ones
     like these in turn, where --start, --speed and --capacity do not say otherwise. Listed breakdowns are not
@@ -411,15 +396,12 @@ def change_fleet(arguments: argparse.Namespace) -> None:
           --chargers park:2 rack-7 --parking after=60 --out loop6.json
     """
     declare_outputs(arguments, [arguments.out])
-    layout = resize_fleet(load_layout(arguments.layout), arguments.vehicles)
-    layout = layout.with_fleet(_set_out(arguments, layout, layout.vehicles))
-    layout = _equip(arguments, layout, [None] * arguments.vehicles)
-    write_atomically(arguments.out, format_layout(layout).encode())
-    print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
+    layout = layouts.resize_fleet(load_layout(arguments.layout), arguments.vehicles)
+    _write_changed(arguments, layout, [None] * arguments.vehicles)
 
 
 def show(arguments: argparse.Namespace) -> None:
-    """Print a floor, or draw it.
+    """Print or draw a floor.
 
     Show a floor: as text, or with --out as a picture (needs the extra: pip install 'acerl_np[plot]').
     """
@@ -436,9 +418,8 @@ def show(arguments: argparse.Namespace) -> None:
     print(picture + "\n")
     if unnamed:
         print("sites without room for their names:")
-        for k in unnamed:
-            site = layout.sites[k]
-            print(f"  {site.id} at ({site.x:g}, {site.y:g})")
+    for site in (layout.sites[k] for k in unnamed):
+        print(f"  {site.id} at ({site.x:g}, {site.y:g})")
     _show_stations(layout)
     for line in _list_energy(layout, most=len(layout.sites)):
         print(line)
@@ -456,10 +437,9 @@ def show(arguments: argparse.Namespace) -> None:
             print(f"    breaks down at {times}{', ...' * bool(vehicle.breakdowns[MOST_TIMES:])} s")
         if vehicle.random_breakdowns is not None:
             model = vehicle.random_breakdowns
-            print(
-                f"    breaks down at random: every {model.mean_time_between_failures:g} s for "
-                f"{model.mean_time_to_repair:g} s in the mean"
-            )
+            often = f"every {model.mean_time_between_failures:g} s"
+            long = f"for {model.mean_time_to_repair:g} s in the mean"
+            print(f"    breaks down at random: {often} {long}")
 
 
 def draw_text(layout: Layout) -> tuple[str, list[int]]:
@@ -471,13 +451,10 @@ def draw_text(layout: Layout) -> tuple[str, list[int]]:
     longest = min(max(len(site.id) for site in layout.sites), 20)
     columns = WIDTH - longest - 1
     # A character is about twice as high as wide.
-    scale = max((max(x) - min(x)) / (columns - 1), (max(y) - min(y)) / (2.0 * (HEIGHT - 1)))
-    scale = scale or 1.0
-    places = [
-        (round((max(y) - b) / (2.0 * scale)), round((a - min(x)) / scale))
-        for a, b in zip(x, y, strict=True)
-    ]
-    grid = [[" "] * WIDTH for _ in range(max(row for row, _ in places) + 1)]
+    scale = max((max(x) - min(x)) / (columns - 1), (max(y) - min(y)) / (2.0 * (HEIGHT - 1))) or 1.0
+    rows = [round((max(y) - b) / (2.0 * scale)) for b in y]
+    places = [*zip(rows, (round((a - min(x)) / scale) for a in x), strict=True)]
+    grid = [[" "] * WIDTH for _ in range(max(rows) + 1)]
     for row, column in places:
         grid[row][column] = MARK
     unnamed = []
@@ -606,10 +583,10 @@ CHANGE = (
 )
 PICTURE = opt.CommandOption("--out FILE", "picture to write: png, svg or pdf")
 ACTIONS = {
-    "import": opt.Action("make a layout from LIF or openTCS", import_layout, IMPORT),
-    "check": opt.Action("reach, and load against capacity", check, CHECK, opt.OFFERED_LOAD),
-    "fleet": opt.Action("a floor with another fleet", change_fleet, CHANGE),
-    "show": opt.Action("a picture of a floor", show, (FLOOR, PICTURE, opt.FORCE)),
+    "import": opt.Action(import_layout, IMPORT),
+    "check": opt.Action(check, CHECK, opt.OFFERED_LOAD),
+    "fleet": opt.Action(change_fleet, CHANGE),
+    "show": opt.Action(show, (FLOOR, PICTURE, opt.FORCE)),
 }
 
 

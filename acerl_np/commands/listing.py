@@ -10,6 +10,7 @@ import argparse
 
 from acerl_np.commands.shared.options import FORMAT, CommandOption, declare
 from acerl_np.commands.shared.tables import Column, render
+from acerl_np.problem.bundled import bundled_suites
 
 RULES = {
     "FCFS": "the task that came first",
@@ -27,6 +28,12 @@ RULES = {
     "assignment": "all idle vehicles at once: the least sum of approaches, less 0.3 s a second waited",
     "Static": "the best fixed order of vehicles with one rule each, fitted on --fit",
 }
+OWN = {"module:name": "a rule or a policy of your own, see docs/extending.md"}
+PRESETS = {
+    "paper": "the paper's network and search, the defaults",
+    "best": "an index function and a search for unseen days; acerl-np train --preset best --settings shows "
+    "its settings",
+}
 
 
 KINDS = ("suites", "rules", "presets", "features")
@@ -36,22 +43,12 @@ def list_rows(kind: str) -> list[dict[str, str]]:
     """Return what there is to name of a kind."""
     from acerl_np.policies.index import FEATURES
     from acerl_np.policies.rules import POLICY_NAMES
-    from acerl_np.problem.bundled import bundled_suites
 
-    how = "; acerl-np train --preset best --settings shows its settings"
+    suites = bundled_suites().items()
     found = {
-        "suites": {
-            name: f"{len(records)} records, {records[0]} to {records[-1]}"
-            for name, records in bundled_suites().items()
-        },
-        "rules": {
-            **{name: RULES.get(name, "") for name in POLICY_NAMES},
-            "module:name": "a rule or a policy of your own, see docs/extending.md",
-        },
-        "presets": {
-            "paper": "the paper's network and search, the defaults",
-            "best": f"an index function and a search for unseen days{how}",
-        },
+        "suites": {name: f"{len(own)} records, {own[0]} to {own[-1]}" for name, own in suites},
+        "rules": {**{name: RULES.get(name, "") for name in POLICY_NAMES}, **OWN},
+        "presets": PRESETS,
         "features": {feature.name: feature.words for feature in FEATURES},
     }
     return [{"kind": kind[:-1], "name": name, "what": what} for name, what in found[kind].items()]
@@ -67,6 +64,5 @@ def run(arguments: argparse.Namespace) -> None:
     """Print the tables, one for programs."""
     kinds = [arguments.what] if arguments.what else KINDS
     rows = [row for kind in kinds for row in list_rows(kind)]
-    columns = [Column("kind", "kind"), Column("name", "name", words=True)]
-    columns.append(Column("what", "what", words=True))
+    columns = [Column(name, name, words=name != "kind") for name in ("kind", "name", "what")]
     print(render(columns, rows, arguments.format), end="")

@@ -44,9 +44,11 @@ MODULES = {
 """Modules that are not called like their commands."""
 
 
-WRITES = "acerl-np records convert IN --out OUT --write-mapping FILE"
-MAPPED = "an option of records convert; expected --mapping FILE, which"
-MOVED = {option.name: f"{MAPPED} '{WRITES} {option.usage}' writes" for option in EXPORT}
+MAPPED = (
+    "an option of records convert; expected --mapping FILE, which 'acerl-np records convert IN --out OUT "
+    "--write-mapping FILE {}' writes"
+)
+MOVED = {option.name: MAPPED.format(option.usage) for option in EXPORT}
 """Options of reading, and what is said to who gives one where a mapping says the same."""
 
 
@@ -120,7 +122,7 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         )
         if name == ALIASES.get(command or "", command):
             module = importlib.import_module(f"acerl_np.commands.{MODULES.get(name, name)}")
-            subparser.description, subparser.epilog = part_help(module.__doc__)
+            _, subparser.description, subparser.epilog = part_help(module.__doc__)
             subparser.set_defaults(run=getattr(module, "run", None))
             subparser.moved = getattr(module, "MOVED", {})
             module.add_arguments(subparser)

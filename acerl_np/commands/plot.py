@@ -23,17 +23,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared import players
 from acerl_np.commands.shared.curves import PICTURE, draw_runs
 from acerl_np.commands.shared.outputs import declare_outputs
-from acerl_np.commands.shared.players import (
-    DEFAULT_FIT,
-    make_plan,
-    plan_episode,
-    sort_episode,
-    sort_names,
-)
 from acerl_np.commands.shared.progress import report_unfinished
+from acerl_np.pictures.runs import find_runs, find_study, read_counts
 from acerl_np.support.errors import InputError, PolicyError, make_printable
+from acerl_np.support.own import trusting
 
 if TYPE_CHECKING:
     from acerl_np.simulation.trace import Trace
@@ -49,10 +45,9 @@ def _picture(arguments: argparse.Namespace, default: str | Path) -> Iterator[Pat
 
     out = Path(default if arguments.out is None else arguments.out)
     check_form(out)
-    default_folder = (
-        out.parent if arguments.out is None else None
-    )  # who reads there says what lacks
-    declare_outputs(arguments, [out], folder=default_folder, own=arguments.out is None)
+    usual = arguments.out is None
+    # Who reads in the default's folder says what lacks.
+    declare_outputs(arguments, [out], folder=out.parent if usual else None, own=usual)
     check_extra()
     yield out
     print(make_printable(str(out)))
@@ -67,8 +62,6 @@ def draw_curves(arguments: argparse.Namespace) -> None:
     a study (a line for each policy; if it holds several studies, name the file STUDY-curves.csv). On the
     paper's records its figures stand beside the lines.
     """
-    from acerl_np.pictures.runs import find_study
-
     default = Path(PICTURE)
     if len(arguments.runs) == 1:
         study = find_study(arguments.runs[0])
@@ -106,10 +99,10 @@ def _trace_episode(arguments: argparse.Namespace) -> Trace:
     if arguments.past is not None and len(arguments.names) > 1:
         shown = ", ".join(map(make_printable, arguments.names))
         raise InputError(f"read {len(arguments.names)} names ({shown}); expected INSTANCE")
-    named = sort_episode(arguments)
+    named = players.sort_episode(arguments)
     if arguments.past is not None:
         named = named._replace(labels=["past assignments"])
-    plan = plan_episode(arguments, named)
+    plan = players.plan_episode(arguments, named)
     return plan.trace(plan.seats[0], 0, arguments.trial)
 
 
@@ -123,11 +116,11 @@ def compare(arguments: argparse.Namespace) -> None:
     from acerl_np.pictures.compare import draw_comparison
     from acerl_np.pictures.drawing import MAX_LINES
 
-    named = sort_names(arguments)
+    named = players.sort_names(arguments)
     if len(named.players) > MAX_LINES:
         raise InputError(f"{len(named.players)} policies; expected 1 to {MAX_LINES}")
     with _picture(arguments, "compare.png") as out:
-        plan = make_plan(arguments, named, DEFAULT_FIT)
+        plan = players.make_plan(arguments, named, players.DEFAULT_FIT)
         results, _ = plan.play()
         draw_comparison(out, plan.labels, results)
     for label, trials in zip(plan.labels, results, strict=True):
@@ -140,7 +133,6 @@ def draw_shares(arguments: argparse.Namespace) -> None:
     Draw each record's share of the episodes over the generations, beside the even share: from
     history.csv.
     """
-    from acerl_np.pictures.runs import find_runs, read_counts
     from acerl_np.pictures.trainings import draw_sampler
 
     folder = Path(arguments.folder)
@@ -158,19 +150,16 @@ def draw_learned(arguments: argparse.Namespace) -> None:
     from acerl_np.pictures.weights import draw_weights
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.index import IndexPolicy
-    from acerl_np.support.own import trusting
 
     file = arguments.file
-    with _picture(arguments, Path(file).parent / "weights.png") as out:
-        with trusting(None):
-            policy = load_policy(file)
-            parts = list_parts(policy) if isinstance(policy, IndexPolicy) else []
+    with _picture(arguments, Path(file).parent / "weights.png") as out, trusting(None):
+        policy = load_policy(file)
         if not isinstance(policy, IndexPolicy):
             raise PolicyError(
                 f"{make_printable(file)}: read a policy of form {policy.form}, whose weights have no "
                 "names; expected an index policy (acerl-np train --preset best)"
             )
-        draw_weights(out, file, parts)
+        draw_weights(out, file, list_parts(policy))
 
 
 EPISODES = (
@@ -198,10 +187,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     actions = {}
     for name, (draw, options, default) in KINDS.items():
-        summary = (draw.__doc__ or "").partition(".")[0].removeprefix("Draw ")
-        out = opt.CommandOption(
-            "--out FILE",
-            f"picture to write: png, svg or pdf (default: {default}, in the place of an earlier picture)",
-        )
-        actions[name] = opt.Action(summary, draw, (*options, out, opt.FORCE))
+        usual = f"default: {default}, in the place of an earlier picture"
+        out = opt.CommandOption("--out FILE", f"picture to write: png, svg or pdf ({usual})")
+        actions[name] = opt.Action(draw, (*options, out, opt.FORCE))
     opt.add_actions(parser, actions, "kind")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import warnings
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.shared import options as opt
@@ -21,44 +22,34 @@ from acerl_np.commands.shared.inputs import load_instances, names_records
 from acerl_np.commands.shared.players import Seat, check_fit, read_goal
 from acerl_np.commands.shared.tables import Column, find_below, render, show_below
 from acerl_np.problem.goal import PAPER
+from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import PolicyWarning, list_some, make_printable
 from acerl_np.support.own import TRUST, is_own_name, trusting
 from acerl_np.support.report import render_data, render_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from acerl_np.evaluation.importance import Importance
     from acerl_np.policies.files import AnyPolicy
     from acerl_np.policies.index import IndexPolicy
-    from acerl_np.problem.instance import Instance
 
 SHOWN = 8
 """Most names in a line."""
 
 MEASURING = (
-    opt.BEHIND,
-    opt.SUITE.but(help="a bundled suite to play"),
-    *opt.READING,
-    opt.SEED.but(help="seed of the copies"),
-    *opt.GOAL,
-    opt.THREADS,
-    opt.TRUST,
+    *(opt.BEHIND, opt.SUITE.but(help="a bundled suite to play"), *opt.READING),
+    *(opt.SEED.but(help="seed of the copies"), *opt.GOAL, opt.THREADS, opt.TRUST),
 )
 """On what `measure` plays, and how."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    file = opt.CommandOption("file FILE", "policy.npz, of any form")
-    show = opt.Action(
-        "what a file holds, and what each weight does", run, (file, *MEASURING, opt.FORMAT)
-    )
-    opt.add_actions(parser, {"show": show})
+    options = opt.CommandOption("file FILE", "policy.npz, of any form"), *MEASURING, opt.FORMAT
+    opt.add_actions(parser, {"show": opt.Action(run, options)})
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Show the policy.
+    """Show what a file holds, and what each weight does.
 
     Show a policy of any form: its sizes or its plan, and where it comes from (floor, fleet, records,
     version).
@@ -103,10 +94,8 @@ def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
     from acerl_np.evaluation.importance import measure_importance
 
     records: list[Instance] = list(policy.origin.history) if policy.origin is not None else []
-    if names_records(arguments):
-        records = load_instances(arguments)
-    if has_unread(policy.features):
-        records = []
+    records = load_instances(arguments) if names_records(arguments) else records
+    records = [] if has_unread(policy.features) else records
     goal = read_goal(arguments, [policy])
     how = {"seed": arguments.seed, "threads": arguments.threads, "objective": goal}
     with warnings.catch_warnings():
@@ -156,7 +145,7 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
     return facts
 
 
-def list_features(importance: Importance) -> list[dict[str, object]]:
+def list_features(importance: Importance) -> list[dict[str, Any]]:
     """Return the rows of the table of features."""
     names = ("feature", "weight", "effect", "value_without", "satisfied_without_share")
     return [dict(zip(names, part, strict=True)) for part in importance.parts]
@@ -172,22 +161,20 @@ def render_features(importance: Importance, form: str) -> str:
     if whole is not None:
         columns.append(Column("value_without", f"{goal.objective} without", goal.format))
         columns.append(Column("more", "more", f"+{goal.format}"))
+        rows = [{**row, "more": row["value_without"] - whole} for row in rows]
         if goal.has_limit:
             columns.append(Column("satisfied_without_share", "within without", ".0%"))
     columns.append(Column("effect", "effect", words=True))
-    for row, part in zip(rows, importance.parts, strict=True):
-        row["more"] = part.value - whole if part.value is not None and whole is not None else None
     return render(columns, rows, form)
 
 
 def explain(importance: Importance) -> list[str]:
     """Return what stands below the table of features."""
     weight = "weight: per typical difference of the feature between the pairs of a decision"
-    without = "no records in the file; TASKS or --suite name some, to tell what each is worth"
+    why = "no records in the file; TASKS or --suite name some"
     if has_unread(part.name for part in importance.parts):
-        without = (
-            "its functions are not imported unasked; --trust-code does, to tell what each is worth"
-        )
+        why = "its functions are not imported unasked; --trust-code does"
+    without = f"{why}, to tell what each is worth"
     if importance.value is not None:
         goal = importance.goal
         within = f", {importance.satisfied:.0%} within {goal.limit}" if goal.has_limit else ""
@@ -203,11 +190,10 @@ def render_json(facts: list[tuple[str, str]], importance: Importance | None) -> 
     """Return everything as one JSON object."""
     data: dict[str, Any] = {}
     for name, text in facts:
-        # A policy may come from several floors and fleets.
-        if name in ("floor", "fleet"):
-            data.setdefault(name, []).append(text)
-        else:
-            data[name] = int(text.replace(",", "")) if name == "parameters" else text
+        data[name] = int(text.replace(",", "")) if name == "parameters" else text
+    # A policy may come from several floors and fleets.
+    for name in data.keys() & {"floor", "fleet"}:
+        data[name] = [text for own, text in facts if own == name]
     if importance is not None:
         data["value"], data["satisfied_share"] = importance.value, importance.satisfied
         data["features"] = list_features(importance)

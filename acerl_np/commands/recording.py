@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.floor import format_layout
 from acerl_np.commands.shared import inputs
@@ -35,7 +35,6 @@ from acerl_np.problem.export import Export, format_mapping, parse_columns, read_
 from acerl_np.problem.fields import show_moment
 from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.records import Assignments
 from acerl_np.problem.servable import RecordCheck, check_record, describe_charging
 from acerl_np.problem.source import DELIMITERS, normalise
 from acerl_np.support import errors
@@ -107,7 +106,7 @@ def read_export(arguments: argparse.Namespace) -> Export:
 
 
 def check(arguments: argparse.Namespace) -> None:
-    """Print one table per record, or one for programs with a row for each.
+    """Look through records.
 
     Look through task records: rows that cannot be read, all of them, and what is wrong with each; what the
     others ask of the fleet, and what in them nobody could do.
@@ -148,9 +147,7 @@ def check(arguments: argparse.Namespace) -> None:
                 table = render(FAULTS, rows, "text" if is_data else arguments.format)
                 # A table for programs has no row of a file without a record.
                 stream = sys.stderr if is_data else sys.stdout
-                print(
-                    "\n".join(map(errors.make_printable, told)), f"\n{table}", sep="", file=stream
-                )
+                print("\n".join([*map(errors.make_printable, told), table]), file=stream)
         # Those of a file stand beside the first of its records.
         found += zip(loaded, [*(x.faults for x in bad), *[()] * len(loaded)], strict=False)
     with inputs.report_ignored():
@@ -169,9 +166,8 @@ def check(arguments: argparse.Namespace) -> None:
         data["usable"] = "yes" if result.servable else "no"
         mean = data["handling_s"]
         data["handling_s"] = f"{mean:g} s a task" if mean else "none, 0 s"
-        hidden = (() if result.load.slots else OF_BATTERIES) + (
-            OF_CHAINS if instance.is_plain else ()
-        )
+        hidden = [] if result.load.slots else [*OF_BATTERIES]
+        hidden += OF_CHAINS if instance.is_plain else ()
         columns = [x for x in CHECKS if x.name not in hidden]
         lines = [[x.title, x.show(data[x.name]), notes.get(x.name, "")] for x in columns]
         header = [instance.name, "value", "which"]
@@ -241,7 +237,7 @@ NUMBERS = ("tasks", "first arrival", "last arrival")
 
 
 def convert(arguments: argparse.Namespace) -> None:
-    """Print how a record was understood, and write it.
+    """Show how a record is understood, write it plainly.
 
     Read a task record as another system exported it, show how it was understood, and write it as this program
     writes records: separated by commas, arrivals as seconds, ISO 8601 timestamps or times of day, expiries in
@@ -278,18 +274,13 @@ def convert(arguments: argparse.Namespace) -> None:
         instances, reading = records.examine_record(
             path, layout, export, lines=lines, servable=False
         )
-    files = {arguments.out: instances[0]}
-    if export.split is not None:
+    out, first, last = arguments.out, instances[0], instances[-1]
+    files, folder = {out: first}, None if export.split is None else out
+    if folder is not None:
         # A file's name has no brackets: not "<stdin>-2024-05-06-0600.csv".
-        unnamed = f"{show_path(STDIN)}-"
-        files = {
-            str(Path(arguments.out) / f"{item.name.removeprefix(unnamed)}.csv"): item
-            for item in instances
-        }
-    left_out = (
-        Path(f"{arguments.out.removesuffix('.csv')}{records.LEFT_OUT}") if reading.faults else None
-    )
-    folder = None if export.split is None else arguments.out
+        named = [item.name.removeprefix(f"{show_path(STDIN)}-") for item in instances]
+        files = {str(Path(out) / f"{x}.csv"): y for x, y in zip(named, instances, strict=True)}
+    left_out = Path(out.removesuffix(".csv") + records.LEFT_OUT) if reading.faults else None
     declare_outputs(arguments, [arguments.write_mapping, *files, left_out], folder=folder)
     if folder is not None:
         make_folder(folder)
@@ -297,16 +288,13 @@ def convert(arguments: argparse.Namespace) -> None:
         records.write_record(instance, file)
     found = describe_reading(instances, reading, export)
     if arguments.format in DATA_FORMATS:
-        row = {
-            "record": instances[0].name,
-            **{name.replace(" ", "_"): x for name, x in found.items() if name not in NUMBERS},
-            "tasks": sum(instance.n_tasks for instance in instances),
-            "first_arrival_s": instances[0].arrival.min(),
-            "last_arrival_s": instances[-1].arrival.max(),
-        }
+        row: dict[str, object] = {"record": first.name}
+        row |= {name.replace(" ", "_"): x for name, x in found.items() if name not in NUMBERS}
+        row["tasks"] = sum(instance.n_tasks for instance in instances)
+        row |= {"first_arrival_s": first.arrival.min(), "last_arrival_s": last.arrival.max()}
         print(render_data([row], arguments.format), end="")
     else:
-        columns = [Column("what", instances[0].name), Column("text", "understood as", words=True)]
+        columns = [Column("what", first.name), Column("text", "understood as", words=True)]
         rows = [{"what": what, "text": text} for what, text in found.items()]
         print(render(columns, rows, arguments.format), end="")
     for file in files:
@@ -334,35 +322,31 @@ def describe_reading(
     task, arrival, expiry = reading.first_row
     arrival_read, expiry_read = reading.first
     due = "" if reading.expiries in ("seconds", "--due") else " after the arrival"
+    expiries = f"{reading.expiries}; task {task}: {expiry} -> {expiry_read:g} s{due}"
+    if reading.rolled:
+        late = f"{count(len(reading.rolled), 'task')} due the day after"
+        expiries += f"; {late}, at most {max(reading.rolled):g} s after the arrival"
     named = [
         name if normalise(own) == name else f"{name} ({own})"
         for name, own in zip(columns.used, columns.named, strict=True)
     ]
-    form = {"sheet": table.form}
+    found = {"sheet": table.form}
     if table.delimiter:
-        form = {"columns separated by": DELIMITERS[table.delimiter], "encoding": table.form}
-    found = {
-        **form,
+        found = {"columns separated by": DELIMITERS[table.delimiter], "encoding": table.form}
+    found |= {
         "header": f"line {columns.line}",
         "columns used": ", ".join(named),
         "columns ignored": errors.list_names(columns.ignored) or "none",
         "arrivals": f"{reading.arrivals}; task {task}: {arrival} -> {arrival_read:g} s",
-        "expiries": f"{reading.expiries}; task {task}: {expiry} -> {expiry_read:g} s{due}"
-        if reading.expiries
-        else "none, never due",
+        "expiries": expiries if reading.expiries else "none, never due",
         "tasks": str(sum(instance.n_tasks for instance in instances)),
-        "first arrival": f"{first.arrival.min():g} s",
-        "last arrival": f"{last.arrival.max():g} s",
-        "time zero": "second 0" if first.epoch is None else show_moment(first.epoch),
     }
-    if instances[1:]:
-        del found["first arrival"], found["last arrival"]
+    if len(instances) == 1:
+        found["first arrival"] = f"{first.arrival.min():g} s"
+        found["last arrival"] = f"{last.arrival.max():g} s"
+    found["time zero"] = "second 0" if first.epoch is None else show_moment(first.epoch)
+    if len(instances) > 1:
         found["records"] = f"{len(instances)}, {first.name} to {last.name}"
-    if reading.rolled:
-        found["expiries"] += (
-            f"; {count(len(reading.rolled), 'task')} due the day after, at most {max(reading.rolled):g} s "
-            "after the arrival"
-        )
     if export.sites:
         pairs = [f"{name} -> {own}" for name, own in export.sites.items()]
         found["sites read as"] = errors.list_some(pairs, 20)
@@ -388,7 +372,7 @@ COLUMNS = (
 
 
 def replay(arguments: argparse.Namespace) -> None:
-    """Play past assignments and print their scores, and their mean if there are several.
+    """Play past assignments.
 
     Play past assignments in the simulator, to compare yesterday's dispatching with rules and policies.
 
@@ -411,40 +395,34 @@ def replay(arguments: argparse.Namespace) -> None:
     """
     from acerl_np.simulation.replay import replay_assignments, write_schedule
 
-    paths, names = arguments.past or [], arguments.names
-    given = paths if arguments.audit is None else [*paths, *names]
-    if (arguments.audit is None) != bool(given):
-        found = f"{len(given)} files" + ("" if arguments.audit is None else " and --audit")
+    paths, names, is_log = arguments.past or [], arguments.names, arguments.audit is not None
+    given = [*paths, *names] if is_log else paths
+    if is_log == bool(given):
+        found = f"{len(given)} files{' and --audit' if is_log else ''}"
         raise InputError(f"ASSIGNMENTS.csv: read {found}; expected assignments or --audit LOG")
-    pairs = [] if arguments.audit is None else [_read_log(arguments)]
     if arguments.schedule_csv is not None and len(paths) > 1:
-        raise InputError(
-            f"--schedule-csv: given with {len(paths)} files of assignments; expected one"
-        )
+        said = f"given with {len(paths)} files of assignments; expected one"
+        raise InputError(f"--schedule-csv: {said}")
     declare_outputs(arguments, [arguments.schedule_csv])
-    if given and arguments.audit is None:
+    if is_log:
+        pairs = [_read_log(arguments)]
+    else:
         played_on = inputs.load_instances(arguments, tasks=names) if names else []
-        pairs += inputs.read_past(arguments, paths, inputs.vary_breakdowns(played_on, "none"))
+        pairs = inputs.read_past(arguments, paths, inputs.vary_breakdowns(played_on, "none"))
     played = [replay_assignments(assignments) for assignments in pairs]
     if arguments.schedule_csv is not None:
         write_schedule(arguments.schedule_csv, played[0])
-    rows = [score_replay(item) for item in played]
-    names = [item.assignments.instance.name for item in played]
+    rows, is_data = [score_replay(item) for item in played], arguments.format in DATA_FORMATS
     rules = [len(rows)] if len(rows) > 1 else []
     if rules:
-        rows.append({name: sum(row[name] for row in rows) / len(rows) for name in rows[0]})
-        names.append("mean")
-    shown: list[dict[str, object]] = []
-    for k, (name, row) in enumerate(zip(names, rows, strict=True)):
-        shown.append({"record": name, **row})
-        if k in rules and arguments.format not in DATA_FORMATS:
-            shown[-1] |= {key: f"{row[key]:.1f}" for key in COUNTS}
-    is_whole = arguments.more or arguments.format in DATA_FORMATS
-    columns = COLUMNS if is_whole else COLUMNS[:-4]
-    print(render(columns, shown, arguments.format, rules), end="")
+        mean = {x: sum(row[x] for row in rows) / len(rows) for x in rows[0] if x != "record"}
+        words = {} if is_data else {x: f"{mean[x]:.1f}" for x in COUNTS}
+        rows.append({"record": "mean", **mean, **words})
+    columns = COLUMNS if arguments.more or is_data else COLUMNS[:-4]
+    print(render(columns, rows, arguments.format, rules), end="")
 
 
-def _read_log(arguments: argparse.Namespace) -> Assignments:
+def _read_log(arguments: argparse.Namespace) -> records.Assignments:
     """Return what the log of a dispatcher says, with the breakdowns that were."""
     from acerl_np.live.audit import read_audit
 
@@ -454,12 +432,11 @@ def _read_log(arguments: argparse.Namespace) -> Assignments:
     if arguments.layout is None:
         raise InputError("--layout: missing; expected the floor of the log of --audit")
     with inputs.report_ignored():
-        return read_audit(
-            arguments.audit, load_layout(arguments.layout).with_random_breakdowns(None)
-        )
+        layout = load_layout(arguments.layout).with_random_breakdowns(None)
+        return read_audit(arguments.audit, layout)
 
 
-def score_replay(played: Replay) -> dict[str, float]:
+def score_replay(played: Replay) -> dict[str, Any]:
     """Return the figures of a replay by the names of their columns."""
     from acerl_np.evaluation.past import count_late, measure_delays, measure_utilisation
     from acerl_np.evaluation.trials import Trials
@@ -467,6 +444,7 @@ def score_replay(played: Replay) -> dict[str, float]:
     behind, instance = measure_delays(played), played.assignments.instance
     trials, late = Trials.of([instance], played.outcome), count_late(played)
     return {
+        "record": instance.name,
         "makespan_s": played.makespan,
         "tardiness_s": played.tardiness,
         "late_tasks": late,
@@ -481,7 +459,7 @@ def score_replay(played: Replay) -> dict[str, float]:
 
 
 def import_records(arguments: argparse.Namespace) -> None:
-    """Write the records of a yardstick, and their floors.
+    """Build the records of a yardstick.
 
     Build the records of a published yardstick from its numbers, each in the folder of its floor, beside a
     layout.json. bilge-ulusoy: the job shop with two vehicles of Bilge and Ulusoy (1995) and those of its
@@ -500,14 +478,15 @@ def import_records(arguments: argparse.Namespace) -> None:
         folder = Path(arguments.out) / instance.layout.name
         contents[folder / "layout.json"] = format_layout(instance.layout)
         contents[folder / f"{instance.name}.csv"] = records.format_record(instance)
-    for folder in {path.parent: None for path in contents}:
-        declare_outputs(arguments, [p for p in contents if p.parent == folder], folder=folder)
+    for path in contents:
+        declare_outputs(arguments, [path], folder=path.parent)
     for path, content in contents.items():
-        make_folder(str(path.parent))
+        make_folder(path.parent)
         write_atomically(path, content.encode())
         print(path)
 
 
+MORE = "show waiting, utilisation and empty travel, too (csv and json always do)"
 WRITE_MAPPING = opt.CommandOption(
     "--write-mapping FILE.toml", "write how the record was understood, for --mapping"
 )
@@ -516,7 +495,6 @@ ACTIONS = {
     "perturb": PERTURB,
     "generate": GENERATE,
     "import": opt.Action(
-        "build the records of a yardstick",
         import_records,
         (
             opt.CommandOption("kind", "whose form the file has", choices=("bilge-ulusoy",)),
@@ -532,7 +510,6 @@ ACTIONS = {
         ),
     ),
     "convert": opt.Action(
-        "show how a record is understood, write it plainly",
         convert,
         (
             opt.CommandOption("tasks IN", "a task record (CSV, .xlsx), '-' for the standard input"),
@@ -550,13 +527,11 @@ ACTIONS = {
         ),
     ),
     "check": opt.Action(
-        "look through records",
         check,
         (*opt.list_data(), *opt.EXPORT, WRITE_MAPPING, opt.FORCE, opt.FORMAT),
         opt.OFFERED_LOAD,
     ),
     "replay": opt.Action(
-        "play past assignments",
         replay,
         (
             *opt.PAIRS,
@@ -570,10 +545,7 @@ ACTIONS = {
                 "planned_finish as recorded; of one record",
             ),
             opt.FORCE,
-            opt.MORE.but(
-                help="show waiting, utilisation and empty travel, too (csv and json always do)"
-            ),
-            opt.FORMAT,
+            *(opt.MORE.but(help=MORE), opt.FORMAT),
         ),
     ),
 }

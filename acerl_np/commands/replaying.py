@@ -56,15 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Play, write the page and print its name."""
-    out: str = DEFAULT_OUT if arguments.out is None else arguments.out
-    if Path(out).suffix.lower() not in ENDINGS:
-        raise InputError(
-            f"--out: read '{make_printable(out)}'; expected a name that ends in {ENDINGS[0]}"
-        )
-    declare_outputs(arguments, [out], own=arguments.out is None)
-    traces = play(arguments)
     from acerl_np.pictures.replay import write_replay
 
+    out: str = DEFAULT_OUT if arguments.out is None else arguments.out
+    if Path(out).suffix.lower() not in ENDINGS:
+        expected = f"expected a name that ends in {ENDINGS[0]}"
+        raise InputError(f"--out: read '{make_printable(out)}'; {expected}")
+    declare_outputs(arguments, [out], own=arguments.out is None)
+    traces = play(arguments)
     write_replay(traces, out)
     print(f"{make_printable(out)}: {', '.join(describe_end(item) for item in traces)}")
 

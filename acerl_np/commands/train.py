@@ -45,25 +45,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from acerl_np.commands.shared import learners, train_options
 from acerl_np.commands.shared import options as opt
-from acerl_np.commands.shared import train_options
 from acerl_np.commands.shared.curves import draw_training, remove_picture
 from acerl_np.commands.shared.interruption import catch_signals
 from acerl_np.commands.shared.judging import Judges, show_verdict, write_judges
-from acerl_np.commands.shared.learners import (
-    Learner,
-    begin,
-    describe_length,
-    find_place,
-    find_settings,
-    name_part,
-    show_progress,
-)
+from acerl_np.commands.shared.learners import Learner
 from acerl_np.commands.shared.outputs import declare_run, make_folder, open_results
 from acerl_np.commands.shared.players import play_quietly
 from acerl_np.commands.shared.progress import compile_ahead, report_unfinished
@@ -100,11 +91,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train, save, evaluate; return the exit status."""
-    given = {
-        name: value
-        for name, value in vars(arguments).items()
-        if name not in ("command", "run", "trust_code") and value != []
-    }
+    beside = ("command", "run", "trust_code")
+    given = {name: x for name, x in vars(arguments).items() if name not in beside and x != []}
     options, settings = train_options.merge_options(given)
     learner = Learner(options, settings)
     if options["settings"]:
@@ -119,9 +107,8 @@ def run(arguments: argparse.Namespace) -> int:
     if options["tensorboard"]:
         find_writer()
     if not learner.is_acerl and (options["processes"] or options["dask"]) is not None:
-        raise InputError(
-            "--processes, --dask: one training runs on one thread; expected --seeds besides"
-        )
+        said = "one training runs on one thread; expected --seeds besides"
+        raise InputError(f"--processes, --dask: {said}")
     declare_run(learner.named)
     with open_team(options) as workers:
         return train_one(learner, workers)
@@ -147,7 +134,7 @@ def train_several(learner: Learner) -> int:
     declare_seeds(learner.named, tasks, folder)
     own = min(options["threads"] or count_cores(), len(tasks))
     with open_team(options, usual=None, own=own) as team:
-        compile_ahead(name_part(config), quiet=options["quiet"])
+        compile_ahead(learners.name_part(config), quiet=options["quiet"])
         run_seeds(tasks, make_folder(folder), team, more=options["more"], quiet=options["quiet"])
     return 0
 
@@ -155,10 +142,11 @@ def train_several(learner: Learner) -> int:
 def train_one(learner: Learner, team: Team | None) -> int:
     """Train with one seed, on the threads of this process or with a team; return the exit status."""
     options = learner.options
-    trainer, judges = begin(learner, team)
+    trainer, judges = learners.begin(learner, team)
     judged = judges.on != "nothing" and options["trials"] > 0
     parts = ["rules", "static", "lookahead"] if judged else []
-    compile_ahead(name_part(find_settings(trainer)), *parts, quiet=options["quiet"])
+    part = learners.name_part(learners.find_settings(trainer))
+    compile_ahead(part, *parts, quiet=options["quiet"])
     with open_results(learner.named, f"{learner.name()}-seed{trainer.seed}") as folder:
         # First: what it names tells a killed start from a run (`outputs.is_killed_start`).
         write_config(folder / "config.json", learner, trainer, judges)
@@ -167,22 +155,16 @@ def train_one(learner: Learner, team: Team | None) -> int:
         started = time.perf_counter()
         stopped = train(learner, trainer, folder, team)
         seconds = time.perf_counter() - started
-        picture = None
-        if stopped is None:
-            picture = draw_training(folder, quiet=options["quiet"])
-        else:
+        if stopped is not None:
             remove_picture(folder)
-    if stopped is not None:
-        done, total, form = find_place(trainer)
-        how_far = form.format(n=done, total=total).replace("/", " of ")
-        print(
-            f"acerl-np train: stopped after {how_far}; {go_on(learner, folder)}",
-            file=sys.stderr,
-        )
-        return 128 + stopped
+            done, total, form = learners.find_place(trainer)
+            how_far = form.format(n=done, total=total).replace("/", " of ")
+            learner.say(f"stopped after {how_far}; {go_on(learner, folder)}", always=True)
+            return 128 + stopped
+        picture = draw_training(folder, quiet=options["quiet"])
     if options["trials"]:
         show_results(learner, trainer, judges, folder, team)
-    print(f"{describe_length(trainer)}, {seconds:.1f} s; seed {trainer.seed}")
+    print(f"{learners.describe_length(trainer)}, {seconds:.1f} s; seed {trainer.seed}")
     print(f"policy {folder / 'policy.npz'}   checkpoint {folder / 'run.npz'}")
     print(f"history {folder / 'history.csv'}   curves {folder / 'curves.csv'}")
     print(f"options {folder / 'config.json'}" + (f"   picture {picture}" if picture else ""))
@@ -196,13 +178,9 @@ def show_results(
     from acerl_np.evaluation.trials import Playing
 
     options = learner.options
-    playing = Playing(
-        trials=options["trials"],
-        seed=trainer.seed,
-        goal=trainer.goal,
-        threads=options["threads"],
-        horizon=getattr(find_settings(trainer), "horizon", None),
-    )
+    how = {"goal": trainer.goal, "threads": options["threads"]}
+    how["horizon"] = getattr(learners.find_settings(trainer), "horizon", None)
+    playing = Playing(options["trials"], trainer.seed, **how)
     trials = play_quietly(trainer.policy, trainer.instances, playing)
     judged = judges.on != "nothing"
     on = "Training records: " if judged else ""
@@ -225,12 +203,9 @@ def write_config(path: Path, learner: Learner, trainer: Any, judges: Judges) -> 
     """Write every option of the run as JSON."""
     import acerl_np
 
-    data = {
-        "acerl_np": acerl_np.__version__,
-        "seed": trainer.seed,
-        "instances": {instance.name: instance.content_hash for instance in trainer.instances},
-    }
-    own = find_settings(trainer).to_dict()
+    named = {instance.name: instance.content_hash for instance in trainer.instances}
+    data = {"acerl_np": acerl_np.__version__, "seed": trainer.seed, "instances": named}
+    own = learners.find_settings(trainer).to_dict()
     if learner.is_acerl:
         data |= {**judges.to_dict(), "preset": learner.options["preset"], "config": own}
     else:
@@ -269,7 +244,7 @@ def train(learner: Learner, trainer: Any, folder: Path, team: Team | None) -> in
                 raise Stopped
 
     save()
-    failure: WorkerError | None = None
+    failure: BaseException | None = None
     with catch_signals() as caught:
         if team is not None:
             team.watch = give_up
@@ -278,15 +253,13 @@ def train(learner: Learner, trainer: Any, folder: Path, team: Team | None) -> in
         last_save, last_line = time.perf_counter(), len(trainer.history)
         every = options["checkpoint_generations"]
         with (
-            show_progress(trainer, quiet=options["quiet"]) as show,
+            learners.show_progress(trainer, quiet=options["quiet"]) as show,
             open_tensorboard(folder, trainer, options["tensorboard"]) as log,
         ):
             while not trainer.done and caught() is None:
                 try:
                     record = trainer.step()
-                except Stopped:
-                    break
-                except WorkerError as error:
+                except (Stopped, WorkerError) as error:
                     failure = error
                     break
                 show(record)
@@ -301,7 +274,7 @@ def train(learner: Learner, trainer: Any, folder: Path, team: Team | None) -> in
         if options["no_records"] and policy.origin is not None:
             policy.origin = policy.origin.without_records()
         policy.save(folder / "policy.npz")
-        if failure is not None:
+        if isinstance(failure, WorkerError):
             remove_picture(folder)
             raise WorkerError(f"{failure}; {go_on(learner, folder)}") from failure
         return None if trainer.done else caught()

@@ -50,13 +50,13 @@ from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.commands.shared.players import Seat, make_plan, sort_names
 from acerl_np.commands.shared.progress import make_report, report_unfinished
 from acerl_np.commands.shared.tables import COLUMN_OF, Column, count, render, show_below
+from acerl_np.problem.goal import SHIFT, Goal
+from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError, PolicyWarning, describe, make_printable
 from acerl_np.support.report import DATA_FORMATS, render_data
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.whatif import Row, Target
-    from acerl_np.problem.goal import Goal
-    from acerl_np.problem.instance import Instance
 
 STEPS = 5
 """Values between two bounds of a factor, without a step."""
@@ -132,11 +132,10 @@ SHOWING = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    opt.declare(
-        parser, NAMES, *VALUES.values(), *SHOWING, opt.SUITE, *opt.READING, opt.RANDOM_BREAKDOWNS
-    )
-    opt.declare(parser, opt.TRIALS.but(default=1), opt.SEED, opt.GREEDY, OBJECTIVE)
-    opt.declare(parser, *opt.GOAL[1:], *opt.COMMITMENT, opt.HORIZON, opt.THREADS, opt.TRUST)
+    opt.declare(parser, NAMES, *VALUES.values(), *SHOWING, opt.SUITE, *opt.READING)
+    opt.declare(parser, opt.RANDOM_BREAKDOWNS, opt.TRIALS.but(default=1), opt.SEED, opt.GREEDY)
+    opt.declare(parser, OBJECTIVE, *opt.GOAL[1:], *opt.COMMITMENT, opt.HORIZON, opt.THREADS)
+    opt.declare(parser, opt.TRUST)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -144,7 +143,6 @@ def run(arguments: argparse.Namespace) -> None:
     from acerl_np.evaluation.whatif import BEST, Target, answer_target, show_setting, what_if
     from acerl_np.pictures.drawing import check_extra, check_form
     from acerl_np.policies.rules import YARDSTICKS
-    from acerl_np.problem.goal import SHIFT
 
     target = None if arguments.target is None else Target.read(arguments.target)
     knobs = {name: getattr(arguments, option.key) for name, option in VALUES.items()}
@@ -158,9 +156,9 @@ def run(arguments: argparse.Namespace) -> None:
         check_extra()
     plan = make_plan(arguments, sort_names(arguments, needed=False), shifts=SHIFT)
     seats, records, playing = plan.seats, plan.records, plan.playing
-    asked: dict[str, Any] = {BEST: YARDSTICKS}
-    if any(isinstance(seat.policy, str) for seat in seats):
-        asked.clear()  # rules that are named stand in its place
+    # Rules that are named stand in the best one's place.
+    named = any(isinstance(seat.policy, str) for seat in seats)
+    asked: dict[str, Any] = {} if named else {BEST: YARDSTICKS}
     asked |= {seat.label: seat.policy for seat in seats}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # `make_plan` has said it
@@ -169,9 +167,8 @@ def run(arguments: argparse.Namespace) -> None:
     table, below = render_rows(rows, playing.goal, target, arguments.format)
     print(table, end="")
     if BEST in asked:
-        measure = (
-            playing.goal.objective if target is None else f"{target.measure}, as the target is"
-        )
+        measure = playing.goal.objective
+        measure = f"{target.measure}, as the target is" if target else measure
         words = "for each record, on the others"
         if len(records) == 1:
             words = "on the record that judges it: there is no other"
@@ -194,7 +191,7 @@ def list_known(seats: Sequence[Seat], records: Sequence[Instance]) -> list[str]:
     lines = []
     for label, policy in seats:
         origin = getattr(policy, "origin", None)
-        known = {item.content_hash for item in origin.records} if origin is not None else set()
+        known = [] if origin is None else [item.content_hash for item in origin.records]
         n = sum(record.content_hash in known for record in records)
         if n:
             lines.append(f"{label}: trained on {n} of these records; others would tell more of it.")
@@ -217,21 +214,19 @@ def render_rows(
     columns += [Column("policy", "policy", words=True), Column("tasks", "tasks", ".0f")]
     columns += [Column(name, title) for name, title in shown.items()]
     columns.append(Column("change", "change"))
-    lines = []
+    lines: list[dict[str, object]] = []
     for row in rows:
-        line: dict[str, object] = {name: show_difference(*row.measure(name)) for name in shown}
-        line |= {**row.setting, "tasks": row.n_tasks}
-        line["policy"] = row.describe()
-        line["change"] = "base" if row.is_base else show_difference(*row.compare("value"), "+")
-        lines.append(line)
+        change = "base" if row.is_base else show_difference(*row.compare("value"), "+")
+        line = {"tasks": row.n_tasks, "policy": row.describe(), "change": change}
+        lines.append(
+            {**row.setting, **line, **{x: show_difference(*row.measure(x)) for x in shown}}
+        )
     n, trials = rows[0].trials.makespan.shape
     means = f"Means over {count(n, 'record')}, {count(trials, 'trial')} of each"
     over = f"± standard error over the {'records' if n > 1 else 'trials'}"
-    below = [
-        f"{means}, {over if n * trials > 1 else 'too few for a standard error'}.",
-        f"change: of {goal.objective}, to the base, which is what is given, record by record.",
-    ]
-    return render(columns, lines, form), below
+    over = over if n * trials > 1 else "too few for a standard error"
+    change = f"change: of {goal.objective}, to the base, which is what is given, record by record."
+    return render(columns, lines, form), [f"{means}, {over}.", change]
 
 
 def list_row(row: Row) -> dict[str, object]:

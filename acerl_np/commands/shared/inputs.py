@@ -9,25 +9,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from acerl_np.support.errors import (
-    InputError,
-    LayoutError,
-    LogWarning,
-    RecordWarning,
-    describe,
-    describe_left_out,
-    list_causes,
-    list_some,
-    make_printable,
-)
+from acerl_np.problem import bundled, records
+from acerl_np.problem.export import read_mapping
+from acerl_np.problem.instance import Instance, commit_instances
+from acerl_np.problem.layout import MAX_CHANGES
+from acerl_np.problem.parts import RandomBreakdowns
+from acerl_np.support import errors
+from acerl_np.support.errors import InputError, LayoutError, LogWarning, RecordWarning
 from acerl_np.support.files import is_stream, path_exists
-
-if TYPE_CHECKING:
-    from acerl_np.problem.instance import Instance
-    from acerl_np.problem.records import Assignments
-
 
 TABLES = (".csv", ".tsv", ".txt", ".xlsx", ".xlsm")
 """Endings of the names of tables, where there is no file that tells."""
@@ -63,24 +53,22 @@ def report_ignored(kept: list[RecordWarning] | None = None) -> Iterator[None]:
                 found.setdefault(column, []).append(message.path)
     if found:
         paths = list(dict.fromkeys(path for some in found.values() for path in some))
-        warning = RecordWarning(list_some(paths, 3), list(found))
+        warning = RecordWarning(errors.list_some(paths, 3), list(found))
         print(" ".join(str(warning).split()), file=sys.stderr)
 
 
 def list_faults(warning: RecordWarning) -> str:
     """Return what was left out of a table, a line for each cause."""
-    causes = list_causes(warning.faults)
+    causes = errors.list_causes(warning.faults)
     rest = len(causes) - MOST_FAULTS
     lines = causes[:MOST_FAULTS]
     lines += [f"and {rest:,} causes more (acerl-np records check lists all)"] * (rest > 0)
-    shown = describe_left_out(warning.faults, warning.n_rows)
-    return "\n  ".join(map(make_printable, [f"{warning.path}: {shown}:", *lines]))
+    shown = errors.describe_left_out(warning.faults, warning.n_rows)
+    return "\n  ".join(map(errors.make_printable, [f"{warning.path}: {shown}:", *lines]))
 
 
 def vary_breakdowns(instances: list[Instance], text: str | None) -> list[Instance]:
     """Return the instances with the breakdowns that --random-breakdowns asks for; None is for their own."""
-    from acerl_np.problem.parts import RandomBreakdowns
-
     if text is None:
         return instances
     model = None
@@ -92,7 +80,8 @@ def vary_breakdowns(instances: list[Instance], text: str | None) -> list[Instanc
             raise InputError(f"--random-breakdowns: {error}") from error
         except ValueError as error:
             expected = "expected MTBF,MTTR in seconds such as 3600,300, or none"
-            raise InputError(f"--random-breakdowns: read {describe(text)}; {expected}") from error
+            said = f"--random-breakdowns: read {errors.describe(text)}; {expected}"
+            raise InputError(said) from error
     # Instances that share a layout go on sharing it.
     layouts = {id(item.layout): item.layout.with_random_breakdowns(model) for item in instances}
     return [replace(item, layout=layouts[id(item.layout)]) for item in instances]
@@ -111,9 +100,6 @@ def load_instances(
     With `servable` records are refused some of whose tasks may be impossible to reach or to carry. What is
     ignored goes to the list `ignored`, if there is one, as `report_ignored` says.
     """
-    from acerl_np.problem.bundled import load_layout, load_records, load_suite
-    from acerl_np.problem.export import read_mapping
-
     suite, breakdowns = getattr(arguments, "suite", None), arguments.breakdowns
     tasks = arguments.tasks if tasks is None else tasks
     if tasks and suite is not None:
@@ -122,43 +108,32 @@ def load_instances(
         raise InputError("--layout: given without task records; expected TASKS.csv as well")
     usual = default if suite is None else suite
     if not tasks and usual is None:
-        given = "nothing to work on"
-        if breakdowns is not None:
-            given = "--breakdowns: given without records"
+        given = (
+            "nothing to work on" if breakdowns is None else "--breakdowns: given without records"
+        )
         raise InputError(f"{given}; expected task records or --suite")
     export = read_mapping(arguments.mapping)
     found: list[Instance] = []
     with report_ignored(ignored):
-        layout = None if arguments.layout is None else load_layout(arguments.layout)
+        layout = None if arguments.layout is None else bundled.load_layout(arguments.layout)
         how = {"layout": layout, "breakdowns": breakdowns, "mapping": export}
-        for name in drop_breakdowns(tasks):
-            if is_suite(name):
-                found += load_suite(name, breakdowns=breakdowns)
+        for name in drop_breakdowns(tasks) or [usual or ""]:
+            if not tasks or is_suite(name):
+                found += bundled.load_suite(name, breakdowns=breakdowns)
             else:
-                found += load_records(name, **how, servable=servable)
-        if not tasks and usual is not None:
-            found = load_suite(usual, breakdowns=breakdowns)
-    random = getattr(arguments, "random_breakdowns", None)
-    return vary_commitment(vary_breakdowns(found, random), arguments)
+                found += bundled.load_records(name, **how, servable=servable)
+    found = vary_breakdowns(found, getattr(arguments, "random_breakdowns", None))
+    most = getattr(arguments, "max_changes", None)
+    if getattr(arguments, "commitment", None) == "pickup":
+        found = commit_instances(found, "pickup", MAX_CHANGES if most is None else most)
+    elif most is not None:
+        raise InputError("--max-changes: given without --commitment pickup")
+    return found
 
 
 def load_named(arguments: argparse.Namespace, names: Sequence[str]) -> list[Instance]:
     """Load records or suites besides those that judge; layout and breakdowns hold for them, too."""
     return load_instances(argparse.Namespace(**{**vars(arguments), "suite": None}), tasks=names)
-
-
-def vary_commitment(instances: list[Instance], arguments: argparse.Namespace) -> list[Instance]:
-    """Return instances whose tasks may change hands as --commitment and --max-changes say."""
-    from acerl_np.problem.instance import commit_instances
-    from acerl_np.problem.layout import MAX_CHANGES
-
-    commitment = getattr(arguments, "commitment", None)
-    most = getattr(arguments, "max_changes", None)
-    if commitment != "pickup":
-        if most is not None:
-            raise InputError("--max-changes: given without --commitment pickup")
-        return instances
-    return commit_instances(instances, commitment, MAX_CHANGES if most is None else most)
 
 
 def names_records(arguments: argparse.Namespace) -> bool:
@@ -168,11 +143,8 @@ def names_records(arguments: argparse.Namespace) -> bool:
 
 def drop_breakdowns(tasks: Sequence[str]) -> Sequence[str]:
     """Return the names without those that "*.csv" finds beside records: of breakdowns, of rows left out."""
-    from acerl_np.problem.records import BREAKDOWNS_FILE, LEFT_OUT
-
-    return [
-        x for x in tasks if Path(x).name != BREAKDOWNS_FILE and not x.endswith(LEFT_OUT)
-    ] or tasks
+    left_out, breakdowns = records.LEFT_OUT, records.BREAKDOWNS_FILE
+    return [x for x in tasks if Path(x).name != breakdowns and not x.endswith(left_out)] or tasks
 
 
 def is_table(name: str) -> bool:
@@ -195,25 +167,18 @@ def is_table(name: str) -> bool:
 
 def is_bundled(name: str) -> bool:
     """Whether a name is that of a bundled instance or suite, and of no file."""
-    from acerl_np.problem.bundled import bundled_instances
-
-    return (name in bundled_instances() and not path_exists(name)) or is_suite(name)
+    return (name in bundled.bundled_instances() and not path_exists(name)) or is_suite(name)
 
 
 def is_suite(name: str) -> bool:
     """Whether a name is that of a bundled suite, and of no file."""
-    from acerl_np.problem.bundled import bundled_suites
-
-    return name in bundled_suites() and not path_exists(name)
+    return name in bundled.bundled_suites() and not path_exists(name)
 
 
 def read_past(
     arguments: argparse.Namespace, paths: Sequence[str], instances: Sequence[Instance]
-) -> list[Assignments]:
+) -> list[records.Assignments]:
     """Return the past assignments of each record."""
-    from acerl_np.problem.export import read_mapping
-    from acerl_np.problem.records import read_assignments
-
     if len(paths) != len(instances):
         raise InputError(
             f"--past: read {len(paths)} files of assignments for {len(instances)} records; expected one each"
@@ -221,6 +186,6 @@ def read_past(
     export = read_mapping(arguments.mapping)
     with report_ignored():
         return [
-            read_assignments(path, instance, export)
+            records.read_assignments(path, instance, export)
             for path, instance in zip(paths, instances, strict=True)
         ]

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from acerl_np.commands.shared.inputs import is_bundled
 from acerl_np.commands.shared.tables import list_verdict, render_verdict
+from acerl_np.pictures.runs import read_config
+from acerl_np.problem.bundled import bundled_instances
+from acerl_np.problem.instance import Instance, check_names
+from acerl_np.problem.packing import UNUSABLE, pack_instances, unpack_instances
 from acerl_np.support.errors import InputError, describe, make_printable
+from acerl_np.support.files import read_arrays, take_kind, write_arrays
 from acerl_np.support.numbers import is_real
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Playing
     from acerl_np.evaluation.verdict import Fold, Verdict
-    from acerl_np.problem.instance import Instance
     from acerl_np.support.team import Team
     from acerl_np.training.acerl import ACERL
 
@@ -68,15 +72,8 @@ def part_records(
     Of own records a third or a quarter is held back unless --hold-out or --folds say otherwise; with fewer
     than ten there are folds, with fewer than five noised copies. Of bundled ones none.
     """
-    from acerl_np.evaluation.hold_out import (
-        FOLDS,
-        LEAST_JUDGES,
-        SHARE,
-        choose_share,
-        hold_out,
-        part_folds,
-    )
-    from acerl_np.problem.instance import check_names
+    from acerl_np.evaluation import hold_out
+    from acerl_np.evaluation.hold_out import LEAST_JUDGES
 
     check_names(instances)
     share, folds = options["hold_out"], options["folds"]
@@ -85,25 +82,22 @@ def part_records(
     own = not all(map(is_bundled, options["tasks"]))
     n, different = len(instances), len({item.content_hash for item in instances})
     if share is None and folds is None and own and different > 1:
-        share = choose_share(n)
+        share = hold_out.choose_share(n)
         if options["seeds"] is not None and n >= 4:
-            share = share or SHARE
+            share = share or hold_out.SHARE
         if share is None and different >= LEAST_JUDGES:
-            folds = FOLDS
+            folds = hold_out.FOLDS
     if folds is not None:
-        folds = len(part_folds(instances, folds, seed=options["seed"]))
+        folds = len(hold_out.part_folds(instances, folds, seed=options["seed"]))
         return list(instances), Judges("folds", folds=folds)
     if share is None or share == "none":
         return list(instances), Judges("noised copies" if own else "nothing")
-    training, held_back = hold_out(instances, share, seed=options["seed"])
+    training, held_back = hold_out.hold_out(instances, share, seed=options["seed"])
     return training, Judges("held-back records", tuple(held_back), float(share))
 
 
 def write_judges(folder: Path, judges: Judges) -> None:
     """Write the records that are held back beside the checkpoint; those of an earlier run are removed."""
-    from acerl_np.problem.packing import pack_instances
-    from acerl_np.support.files import write_arrays
-
     if judges.held_back:
         packed = pack_instances(judges.held_back)
         write_arrays(folder / FILE, {"kind": "records", "format": FORMAT, "records": packed})
@@ -114,9 +108,6 @@ def write_judges(folder: Path, judges: Judges) -> None:
 
 def read_judges(folder: Path, training: Sequence[Instance]) -> Judges:
     """Return what judges a training that goes on: as recorded in the folder of its checkpoint."""
-    from acerl_np.pictures.runs import read_config
-    from acerl_np.problem.bundled import bundled_instances
-
     facts = read_config(folder)
     known = {item.content_hash for item in training}
     held_back = read_held_back(folder / FILE) if (folder / FILE).exists() else []
@@ -146,9 +137,6 @@ def read_judges(folder: Path, training: Sequence[Instance]) -> Judges:
 
 def read_held_back(path: Path) -> list[Instance]:
     """Return the records that `write_judges` wrote."""
-    from acerl_np.problem.packing import UNUSABLE, unpack_instances
-    from acerl_np.support.files import read_arrays, take_kind
-
     arrays = read_arrays(path, InputError)
     take_kind(path, arrays, "records", FORMAT, InputError, noun="held-back records")
     try:
@@ -162,19 +150,25 @@ def check_judges(path: str, judges: Judges, options: dict[str, Any]) -> Judges:
     """Refuse a --hold-out that differs from the one recorded beside a checkpoint; --folds may come later."""
     asked = options["hold_out"]
     found = judges.share if judges.held_back else "none"
-    if asked not in (None, found):
-        raise InputError(
-            f"{path}: trained with hold_out {found}; read {asked}, expected the same (leave the option "
-            "out, or train anew)"
-        )
+    if asked is not None:
+        check_same(path, {"hold_out": asked}, {"hold_out": found})
     folds = options["folds"]
     if folds is None:
         return judges
     if judges.held_back:
-        raise InputError(
-            f"{path}: trained with held-back records, which judge; read --folds {folds}"
-        )
+        said = f"trained with held-back records, which judge; read --folds {folds}"
+        raise InputError(f"{path}: {said}")
     return Judges("folds", folds=folds)
+
+
+def check_same(path: str, asked: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
+    """Refuse options that differ from those of a checkpoint."""
+    for name, value in asked.items():
+        if value != stored[name]:
+            raise InputError(
+                f"{path}: trained with {name} {stored[name]}; read {value}, expected the same (leave the "
+                "option out, or train anew)"
+            )
 
 
 def train_folds(
@@ -196,12 +190,11 @@ def train_folds(
             f"(acerl-np train --resume {folder / 'run.npz'} --folds {n})"
         )
         return []
-    folds = []
+    folds, how = [], {"seed": trainer.seed, "threads": options["threads"], "executor": team}
     for k, unseen in enumerate(part_folds(trainer.instances, n, seed=trainer.seed)):
         left_out = {item.content_hash for item in unseen}
         rest = [item for item in trainer.instances if item.content_hash not in left_out]
-        workers = {"threads": options["threads"], "executor": team}
-        fold = ACERL(rest, trainer.config, seed=trainer.seed, **workers)
+        fold = ACERL(rest, trainer.config, **how)
         fold.run()
         folds.append(Fold(fold.policy, unseen))
         if not options["quiet"]:

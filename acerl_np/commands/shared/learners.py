@@ -11,14 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from acerl_np.commands.shared import judging
 from acerl_np.commands.shared.inputs import load_instances, names_records, vary_breakdowns
-from acerl_np.commands.shared.judging import (
-    NOTHING,
-    Judges,
-    check_judges,
-    part_records,
-    read_judges,
-)
+from acerl_np.commands.shared.judging import NOTHING, Judges
 from acerl_np.commands.shared.progress import open_meter
 from acerl_np.commands.shared.train_options import ACERL, fill_settings, find_preset
 from acerl_np.problem.goal import PAPER, SHIFT, Goal
@@ -27,8 +22,6 @@ from acerl_np.support.errors import InputError
 if TYPE_CHECKING:
     from acerl_np.problem.instance import Instance
     from acerl_np.support.team import Team
-
-EXPECTED = "expected the same (leave the option out, or train anew)"
 
 
 @dataclass
@@ -63,9 +56,9 @@ class Learner:
         what = "tasks" if self.options["tasks"] else self.options["suite"] or "dmh-train"
         return what if self.is_acerl else f"{what}-{self.algorithm}"
 
-    def say(self, line: str) -> None:
-        """Say what was chosen for want of an option."""
-        if not self.options["quiet"]:
+    def say(self, line: str, *, always: bool = False) -> None:
+        """Say a line, with --quiet only one that must be said `always`."""
+        if always or not self.options["quiet"]:
             print(f"acerl-np train: {line}", file=sys.stderr)
 
     def say_objective(self, goal: Goal, instances: Sequence[Instance]) -> None:
@@ -74,8 +67,8 @@ class Learner:
 
         if "objective" in self.settings or not are_shifts(instances):
             return
-        sizes = sorted({item.n_tasks for item in instances})
-        shifts = f"shifts of {' to '.join(map(str, dict.fromkeys((sizes[0], sizes[-1]))))} tasks"
+        sizes = [item.n_tasks for item in instances]
+        shifts = f"shifts of {' to '.join(map(str, sorted({min(sizes), max(sizes)})))} tasks"
         why = f"as these are {shifts} (--objective makespan, tardiness, waiting ...)"
         if goal.objective == PAPER.objective:
             fits = f"(--objective {SHIFT} fits them)"
@@ -94,18 +87,16 @@ class Learner:
             self.say_objective(PAPER, training)
             steps = self.options["steps"] or STEPS
             return training, judges, RivalConfig(self.algorithm, steps, self.settings)
-        training, judges = part_records({**self.options, "seed": seed}, training)
+        training, judges = judging.part_records({**self.options, "seed": seed}, training)
         config: Any = fill_settings(self.options, self.settings)
         config = config.resolve(training)
         if self.options["preset"] is None and find_preset(self.options, self.settings) == "best":
             self.say("preset best: the paper's is for the benchmark (--preset paper)")
         self.say_objective(config.goal, training)
         if config.form == "network" and config.slots == "task" and are_never_the_same(training):
-            print(
-                "acerl-np train: most task ids stand in one record only, so a slot for each task cannot "
-                "help; --preset best can",
-                file=sys.stderr,
-            )
+            ids = "most task ids stand in one record only"
+            said = f"{ids}, so a slot for each task cannot help; --preset best can"
+            self.say(said, always=True)
         return training, judges, config
 
 
@@ -141,18 +132,19 @@ def check_resumed(learner: Learner, path: str, trainer: Any) -> Judges:
 
     options, own = learner.options, find_settings(trainer)
     judges = NOTHING
+    folder = Path(path).parent
     if learner.is_acerl:
-        judges = check_judges(path, read_judges(Path(path).parent, trainer.instances), options)
-    preset = read_config(Path(path).parent).get("preset")
-    stored = {"preset": preset, "seed": trainer.seed}
-    stored["algorithm"] = getattr(trainer, "algorithm", ACERL)
+        judges = judging.read_judges(folder, trainer.instances)
+        judges = judging.check_judges(path, judges, options)
+    preset, algorithm = read_config(folder).get("preset"), getattr(trainer, "algorithm", ACERL)
+    stored = {"preset": preset, "seed": trainer.seed, "algorithm": algorithm}
     known = [name for name in stored if None not in (options[name], stored[name])]
-    check_same(path, {name: options[name] for name in known}, stored)
+    judging.check_same(path, {name: options[name] for name in known}, stored)
     options["preset"] = preset
     settings = type(own).from_dict({**own.to_dict(), **learner.settings})
     if learner.is_acerl:
         settings = settings.resolve(trainer.instances)
-    check_same(path, settings.to_dict(), own.to_dict())
+    judging.check_same(path, settings.to_dict(), own.to_dict())
     if names_records(learner.named) or options["breakdowns"] is not None:
         held_back = {item.content_hash for item in judges.held_back}
         found = load_instances(learner.named)
@@ -178,15 +170,6 @@ def check_resumed(learner: Learner, path: str, trainer: Any) -> Judges:
 def find_settings(trainer: Any) -> Any:
     """Return what a trainer goes by: its `Config`, or its `Settings`."""
     return trainer.config if is_acerl(trainer) else trainer.settings
-
-
-def check_same(path: str, asked: Mapping[str, Any], stored: Mapping[str, Any]) -> None:
-    """Refuse options that differ from those of a checkpoint."""
-    for name, value in asked.items():
-        if value != stored[name]:
-            raise InputError(
-                f"{path}: trained with {name} {stored[name]}; read {value}, {EXPECTED}"
-            )
 
 
 def name_part(config: Any) -> str:

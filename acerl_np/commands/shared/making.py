@@ -13,22 +13,18 @@ from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.inputs import load_instances
 from acerl_np.commands.shared.outputs import declare_outputs, make_folder
 from acerl_np.commands.shared.tables import count
+from acerl_np.problem import records
 from acerl_np.problem.bundled import find_breakdowns, load_layout
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.records import (
-    BREAKDOWN_COLUMNS,
-    BREAKDOWNS_FILE,
-    NO_BREAKDOWNS,
-    format_record,
-)
+from acerl_np.problem.records import BREAKDOWNS_FILE
 from acerl_np.problem.servable import measure_load
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import path_exists, read_bytes, write_atomically
 
 
 def perturb(arguments: argparse.Namespace) -> None:
-    """Write perturbed records.
+    """Add noise to arrival times.
 
     Add uniform whole-number noise to the arrival times, cut at 0: noised variants of known records, as in the
     paper's test suites. Tasks that arrive at 0 stay there unless --zeros move is given. The same seed gives
@@ -46,21 +42,18 @@ def perturb(arguments: argparse.Namespace) -> None:
 
     instances = load_instances(arguments)
     breakdowns = read_own_breakdowns(arguments)
-    n = arguments.magnitude
+    n, how = arguments.magnitude, {"seed": arguments.seed, "zeros": arguments.zeros}
     names = []
-    for k, instance in enumerate(instances):
-        values = {"{name}": instance.name, "{n}": str(n), "{k}": f"{arguments.first + k:02d}"}
+    for k, instance in enumerate(instances, arguments.first):
+        values = {"{name}": instance.name, "{n}": str(n), "{k}": f"{k:02d}"}
         names.append(make_name(arguments.names, values))
     declare_records(arguments, names, "{name} or {k}")
-    made = [
-        perturb(instance, n, name=name, seed=arguments.seed, zeros=arguments.zeros)
-        for instance, name in zip(instances, names, strict=True)
-    ]
+    named = zip(instances, names, strict=True)
+    made = [perturb(instance, n, name=name, **how) for instance, name in named]
     write_made(made, arguments.out, breakdowns)
 
 
 PERTURB = opt.Action(
-    "add noise to arrival times",
     perturb,
     (
         *opt.list_data(),
@@ -85,7 +78,7 @@ PERTURB = opt.Action(
 
 
 def generate(arguments: argparse.Namespace) -> None:
-    r"""Write records that are drawn.
+    r"""Draw records for a floor.
 
     Draw task records for a floor: pickups and deliveries at random among its stations, arrivals in whole
     seconds. The same options and seed give the same files.
@@ -122,10 +115,8 @@ def generate(arguments: argparse.Namespace) -> None:
     """
     for option in TASKS_ALONE if arguments.process == "shift" else SHIFT_ALONE:
         if getattr(arguments, option.key) != option.default:
-            raise InputError(
-                f"{option.name}: given with --process {arguments.process}; expected it with "
-                "another process"
-            )
+            said = f"given with --process {arguments.process}; expected it with another process"
+            raise InputError(f"{option.name}: {said}")
     check_breakdowns_there(arguments.out, None)
     names = [make_name(arguments.names, {"{k}": f"{k + 1:02d}"}) for k in range(arguments.count)]
     declare_records(arguments, names, "{k}")
@@ -158,31 +149,23 @@ def draw_shifts(
     given = {role: getattr(arguments, role.replace("-", "_")) for role in ROLES}
     roles = {role: words for role, words in given.items() if words is not None}
     for role, places in find_roles(layout, roles).items():
-        print(
-            f"{role}: {', '.join(name_place(layout, place) for place in places)}", file=sys.stderr
-        )
-    options: dict[str, Any] = {name: getattr(arguments, name) for name in ("hours", "demand")}
-    options["roles"] = roles
-    if arguments.handling_time is not None:
-        options["handling_time"] = arguments.handling_time
-    scale = arguments.scale
+        shown = ", ".join(name_place(layout, place) for place in places)
+        print(f"{role}: {shown}", file=sys.stderr)
+    own = ("hours", "demand", "handling_time", "scale")
+    options: dict[str, Any] = {x: getattr(arguments, x) for x in own}
+    options = {"roles": roles, **{name: x for name, x in options.items() if x is not None}}
     if arguments.utilisation is not None:
-        if scale is not None:
+        if arguments.scale is not None:
             raise InputError("--utilisation: given with --scale; expected one of both")
-        scale = find_scale(layout, arguments.utilisation, **options)
-    options["scale"] = 1.0 if scale is None else scale
-    made = [
-        generate_shift(layout, seed=arguments.seed, index=k, name=name, **options)
-        for k, name in enumerate(names)
-    ]
+        options["scale"] = find_scale(layout, arguments.utilisation, **options)
+    scale, how = options.setdefault("scale", 1.0), {**options, "seed": arguments.seed}
+    made = [generate_shift(layout, index=k, name=name, **how) for k, name in enumerate(names)]
     loads = [measure_load(instance) for instance in made]
     tasks = sum(instance.n_tasks for instance in made) / len(made)
     offered, loaded = (sum(x) / len(made) for x in zip(*(load[:2] for load in loads), strict=True))
-    print(
-        f"scale {options['scale']:g}: {tasks:.0f} tasks a shift, offered load {offered:.2f} "
-        f"({loaded:.2f} without approaches) for {count(len(layout.vehicles), 'vehicle')}",
-        file=sys.stderr,
-    )
+    load = f"offered load {offered:.2f} ({loaded:.2f} without approaches)"
+    fleet = count(len(layout.vehicles), "vehicle")
+    print(f"scale {scale:g}: {tasks:.0f} tasks a shift, {load} for {fleet}", file=sys.stderr)
     return made
 
 
@@ -218,8 +201,9 @@ SHIFT_ALONE = (
 )
 """What holds for the shift alone."""
 
+NAMES = "names of the records, {k} a two-digit number from 1"
+
 GENERATE = opt.Action(
-    "draw records for a floor",
     generate,
     (
         opt.ONE_FLOOR,
@@ -244,11 +228,7 @@ GENERATE = opt.Action(
         opt.SEED.but(help="seed of the draws"),
         opt.CommandOption("--count", "number of records", int, 1, (1, 10_000)),
         opt.CommandOption("--out DIR", "folder for the records", required=True),
-        opt.CommandOption(
-            "--names PATTERN",
-            "names of the records, {k} a two-digit number from 1",
-            default="tasks-{k}",
-        ),
+        opt.CommandOption("--names PATTERN", NAMES, default="tasks-{k}"),
         opt.FORCE,
     ),
 )
@@ -260,8 +240,8 @@ def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
     One file holds for all records of a folder, so records with unlike files are refused.
     """
     content: bytes | None
-    if arguments.breakdowns == NO_BREAKDOWNS:
-        content = f"{','.join(BREAKDOWN_COLUMNS)}\n".encode()
+    if arguments.breakdowns == records.NO_BREAKDOWNS:
+        content = f"{','.join(records.BREAKDOWN_COLUMNS)}\n".encode()
     elif arguments.breakdowns is not None:
         content = read_bytes(arguments.breakdowns, InputError, streams=True)
     else:
@@ -295,9 +275,8 @@ def make_name(pattern: str, values: Mapping[str, str]) -> str:
     placeholders = "|".join(map(re.escape, values))
     # A record's own name may hold braces, so the pattern is looked at and not what comes of it.
     if re.search("[{}]", re.sub(placeholders, "", pattern)):
-        raise InputError(
-            f"--names: read '{pattern}'; expected no braces but those of {', '.join(values)}"
-        )
+        expected = f"expected no braces but those of {', '.join(values)}"
+        raise InputError(f"--names: read '{pattern}'; {expected}")
     name = re.sub(placeholders, lambda found: values[found[0]], pattern)
     if not name or name in {".", ".."} or any(letter in name for letter in "/\\\0"):
         raise InputError(f"--names: read '{name}'; expected the name of a file")
@@ -309,16 +288,15 @@ def declare_records(arguments: argparse.Namespace, names: Sequence[str], fields:
     if len(set(names)) < len(names):
         raise InputError(f"--names: '{arguments.names}' gives one name twice; expected {fields}")
     if Path(BREAKDOWNS_FILE).stem in names:
-        raise InputError(
-            f"--names: read '{arguments.names}'; expected another name than that of {BREAKDOWNS_FILE}"
-        )
+        expected = f"expected another name than that of {BREAKDOWNS_FILE}"
+        raise InputError(f"--names: read '{arguments.names}'; {expected}")
     files = [Path(arguments.out) / f"{name}.csv" for name in names]
     declare_outputs(arguments, files, folder=arguments.out)
 
 
 def write_made(made: list[Instance], out: str, breakdowns: bytes | None = None) -> None:
     """Write records into a folder, after the breakdowns beside them, if any, and print their paths."""
-    contents = {f"{instance.name}.csv": format_record(instance).encode() for instance in made}
+    contents = {f"{item.name}.csv": records.format_record(item).encode() for item in made}
     folder = make_folder(out)
     # What is there already has the same content.
     if breakdowns is not None and not path_exists(folder / BREAKDOWNS_FILE):

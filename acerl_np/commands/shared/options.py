@@ -150,20 +150,22 @@ def declare(parser: Parser, *options: CommandOption, given: bool = False) -> Non
 
 
 class Action(NamedTuple):
-    """What stands below a command: `run` does it, and its docstring below the first line is its help."""
+    """What stands below a command: `run` does it, and its docstring is its help."""
 
-    summary: str
     run: Callable[[argparse.Namespace], object]
     options: tuple[CommandOption, ...]
     below: str = ""
     """Ends the help."""
+    summary: str = ""
+    """What the command's help says of it, if not the docstring's first line."""
 
 
-def part_help(text: str | None) -> tuple[str, str]:
-    """Return what a docstring says below its first line: description, and examples."""
-    _, _, below = inspect.cleandoc(text or "").partition("\n\n")
+def part_help(text: str | None) -> tuple[str, str, str]:
+    """Return what a docstring says: its first line as a summary, then description, and examples."""
+    first, _, below = inspect.cleandoc(text or "").partition("\n\n")
     description, _, examples = below.partition("Examples\n--------\n")
-    return description, f"examples:\n{examples}" if examples else ""
+    summary = first[:1].lower() + first[1:].rstrip(".")
+    return summary, description, f"examples:\n{examples}" if examples else ""
 
 
 def add_actions(
@@ -172,10 +174,10 @@ def add_actions(
     """Declare what stands below a command; one without examples of its own shows the command's."""
     choices = parser.add_subparsers(dest=what, metavar=what.upper(), required=True)
     for name, action in actions.items():
-        description, examples = part_help(action.run.__doc__)
+        summary, description, examples = part_help(action.run.__doc__)
         choice = choices.add_parser(
             name,
-            help=action.summary,
+            help=action.summary or summary,
             description="\n\n".join(filter(None, (description, action.below))),
             epilog=examples or parser.epilog,
             allow_abbrev=False,

@@ -7,27 +7,19 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 
+from acerl_np.commands.shared.judging import FILE, read_held_back
+from acerl_np.pictures.runs import read_config
+from acerl_np.problem.bundled import bundled_instances, bundled_suites
+from acerl_np.support import files
 from acerl_np.support.errors import AcerlError, InputError, make_printable
-from acerl_np.support.files import (
-    STDIN,
-    TEMPORARY,
-    check_place,
-    claim_folder,
-    describe_os_error,
-    has_mark,
-    path_exists,
-)
+from acerl_np.support.files import has_mark, path_exists
 
 WRITTEN = (
-    "out",
-    "picture",
-    "schedule_csv",
-    "tasks_csv",
-    "trials_csv",
-    "vehicles_csv",
-    "write_mapping",
+    *("out", "picture", "write_mapping"),
+    *("schedule_csv", "tasks_csv", "trials_csv", "vehicles_csv"),
 )
 """Options that name what is written; all others may name what is read."""
 
@@ -57,21 +49,14 @@ def declare_outputs(
     what is no option's value, for the error. `folder` is made later, if need be (`make_folder`). With `own`
     what this package made (`has_mark`) may be replaced unasked: for default names, nobody chose them.
     """
-    from acerl_np.problem.bundled import bundled_instances, bundled_suites
-
     force = bool(arguments.force) if force is None else force
     named = {vars(arguments).get(key): f"--{key.replace('_', '-')}" for key in WRITTEN}
     paths = [os.fspath(output) for output in outputs if output is not None]
-    read = [
-        name
-        for key, value in vars(arguments).items()
-        if key not in WRITTEN
-        for name in (value if isinstance(value, list) else [value])
-        if isinstance(name, str)
-    ]
+    values = [value for key, value in vars(arguments).items() if key not in WRITTEN]
+    every = [x for value in values for x in (value if isinstance(value, list) else [value])]
+    read = [name for name in every if isinstance(name, str)]
     bundled, suites = bundled_instances(), bundled_suites()
-    for name in read.copy():
-        read += [str(bundled[item]) for item in suites.get(name, [name]) if item in bundled]
+    read += [str(bundled[x]) for name in read for x in suites.get(name, [name]) if x in bundled]
     for path in paths:
         shown, asked = make_printable(path), named.get(path, option)
         source = next((name for name in read if _are_same(name, path)), None)
@@ -81,29 +66,27 @@ def declare_outputs(
             raise InputError(
                 f"{asked}: {shown} {same} read, and would be overwritten; expected another name"
             )
-        if path == STDIN or (path_exists(path) and not Path(path).is_file()):
-            what = "a folder" if Path(path).is_dir() else "no file"
-            found = "read '-'" if path == STDIN else f"{shown} is {what}"
+        place = Path(path)
+        if path == files.STDIN or (path_exists(path) and not place.is_file()):
+            what = "a folder" if place.is_dir() else "no file"
+            found = "read '-'" if path == files.STDIN else f"{shown} is {what}"
             raise InputError(f"{asked}: {found}; expected the name of a file")
         if os.path.lexists(path) and not force and not (own and has_mark(path)):
             raise InputError(
                 f"{asked}: {shown} exists; expected a new name, or --force to replace it"
             )
-        place = Path(path)
         if folder is not None and Path(folder).is_relative_to(place.parent):
             while not path_exists(place.parent) and place.parent != place.parent.parent:
                 place = place.parent
         try:
-            check_place(place)
+            files.check_place(place)
         except InputError as error:
             raise InputError(f"{asked}: {error}") from error
     counts = Counter(Path(path).resolve() for path in paths)
     for path in paths:
         if counts[Path(path).resolve()] > 1:
-            raise InputError(
-                f"{named.get(path, option)}: {make_printable(path)} is what another option writes, too; "
-                "expected another name"
-            )
+            said = "is what another option writes, too; expected another name"
+            raise InputError(f"{named.get(path, option)}: {make_printable(path)} {said}")
 
 
 def _are_same(one: str, other: str) -> bool:
@@ -115,22 +98,20 @@ def _are_same(one: str, other: str) -> bool:
 
 def make_folder(path: str | Path, *, new: bool = False) -> Path:
     """Make a folder for results if need be; with `new` one that did not exist, with the first free number."""
-    folder, k = Path(path), 1
-    while True:
+    folder = Path(path)
+    for k in count(2):
         try:
             folder.mkdir(parents=True, exist_ok=not new)
-            return folder
-        except OSError as error:
+            break
+        except (OSError, ValueError) as error:
             if not isinstance(error, FileExistsError) or not folder.is_dir():
-                name, reason = make_printable(str(folder)), describe_os_error(error)
-                raise InputError(
-                    f"{name}: cannot make the folder: {reason}; expected the name of a folder"
-                ) from error
-        except ValueError as error:
-            name = make_printable(str(folder))
-            raise InputError(f"{name}: {error}; expected the name of a folder") from error
-        k += 1
+                reason = str(error)
+                if isinstance(error, OSError):
+                    reason = f"cannot make the folder: {files.describe_os_error(error)}"
+                name = make_printable(str(folder))
+                raise InputError(f"{name}: {reason}; expected the name of a folder") from error
         folder = Path(f"{path}-{k}")
+    return folder
 
 
 @contextmanager
@@ -144,7 +125,7 @@ def open_results(arguments: argparse.Namespace, name: str) -> Iterator[Path]:
         folder = make_folder(Path("runs") / name, new=True)
     else:
         folder = make_folder(Path(resume).parent if out is None else out)
-    with claim_folder(folder):
+    with files.claim_folder(folder):
         declare_run(arguments)
         yield folder
 
@@ -157,8 +138,7 @@ def declare_run(arguments: argparse.Namespace) -> None:
     folder = Path(resume).parent if out is None else Path(out)
     if resume is None or not _are_same(resume, str(folder / "run.npz")):
         force = bool(arguments.force) or is_killed_start(folder)
-        files = [folder / name for name in RUN_FILES]
-        declare_outputs(arguments, files, folder=folder, force=force)
+        declare_outputs(arguments, [folder / x for x in RUN_FILES], folder=folder, force=force)
 
 
 def is_killed_start(folder: Path) -> bool:
@@ -166,11 +146,8 @@ def is_killed_start(folder: Path) -> bool:
 
     That is config.json, and the held-back records that it names: nothing was trained there.
     """
-    from acerl_np.commands.shared.judging import FILE, read_held_back
-    from acerl_np.pictures.runs import read_config
-
     try:
-        names = {item.name for item in folder.iterdir() if not TEMPORARY.fullmatch(item.name)}
+        names = {x.name for x in folder.iterdir() if not files.TEMPORARY.fullmatch(x.name)}
         facts = read_config(folder)
         # The folder of --seeds has a config.json with "seeds", and of a study none of these.
         if not names <= {"config.json", FILE} or not {"acerl_np", "seed"} <= facts.keys():

@@ -10,15 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from acerl_np.commands.shared.inputs import (
-    is_bundled,
-    is_suite,
-    is_table,
-    load_instances,
-    load_named,
-    read_past,
-)
+from acerl_np.commands.shared import inputs
 from acerl_np.commands.shared.progress import compile_ahead
+from acerl_np.problem import bundled
+from acerl_np.problem.goal import PAPER, Goal
+from acerl_np.problem.instance import Instance, check_names
 from acerl_np.support.errors import (
     InputError,
     PolicyError,
@@ -27,12 +23,10 @@ from acerl_np.support.errors import (
     make_printable,
 )
 from acerl_np.support.files import path_exists
+from acerl_np.support.own import is_own_name, load_own
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Playing, Trials
-    from acerl_np.policies.files import AnyPolicy, BasePolicy
-    from acerl_np.problem.goal import Goal
-    from acerl_np.problem.instance import Instance
     from acerl_np.simulation.trace import Trace
     from acerl_np.support.team import Team
 
@@ -72,13 +66,10 @@ class Plan:
         """Return the trials of each seat, and a line for each that looked ahead: how long that took."""
         from acerl_np.evaluation.past import play_past
         from acerl_np.policies.lookahead import Lookahead
-        from acerl_np.support.team import find_team
         from acerl_np.support.workers import count_cores
 
         playing = replace(self.playing, executor=team)
-        workers = (
-            find_team(team).n_workers if team is not None else playing.threads or count_cores()
-        )
+        workers = (playing.threads or count_cores()) if team is None else team.n_workers
         results: list[Trials] = []
         times: list[str] = []
         for label, policy in self.seats:
@@ -89,13 +80,10 @@ class Plan:
             try:
                 trials = play_quietly(policy, self.records, playing)
             except PolicyError as error:
-                if looks:
-                    raise PolicyError(f"{label}: {error}") from error
-                raise
-            seconds = time.perf_counter() - started
+                raise PolicyError(f"{label}: {error}" if looks else str(error)) from error
             if looks:
                 busy = min(workers, trials.makespan.size)
-                each = 1e3 * seconds * busy / max(1, trials.decisions)
+                each = 1e3 * (time.perf_counter() - started) * busy / max(1, trials.decisions)
                 times.append(f"{label}: {each:.2g} ms a decision")
             results.append(trials)
         return results, times
@@ -125,7 +113,7 @@ def sort_names(arguments: argparse.Namespace, *, needed: bool = True) -> Named:
 
     Without any policy it is an error if one is `needed`.
     """
-    records = [name for name in arguments.names if is_table(name) or is_bundled(name)]
+    records = [x for x in arguments.names if inputs.is_table(x) or inputs.is_bundled(x)]
     names = [name for name in arguments.names if name not in records]
     if not names and needed:
         raise InputError("no policy; expected policy.npz or a name such as EDD before the records")
@@ -145,8 +133,8 @@ def sort_episode(arguments: argparse.Namespace) -> Named:
         raise InputError(f"read {len(arguments.names)} names ({shown}); expected {expected}")
     others = [getattr(arguments, name, None) for name in ("against", "past")]
     names = [*policies, *(name for name in others if name is not None)]
-    past = [name == arguments.past or is_table(name) for name in names]
-    players = [[name] if is_past else name for name, is_past in zip(names, past, strict=True)]
+    past = arguments.past
+    players = [[name] if name == past or inputs.is_table(name) else name for name in names]
     return Named(players, names, [record])
 
 
@@ -163,18 +151,17 @@ def make_plan(
     look ahead have a second seat. The objective of `shifts` is that where nothing else says one.
     """
     from acerl_np.policies.rules import STATIC
-    from acerl_np.problem.instance import check_names
     from acerl_np.training.config import are_shifts
 
     found = [find_policy(name) if isinstance(name, str) else name for name in named.players]
-    records = load_instances(arguments, default, tasks=named.records)
+    records = inputs.load_instances(arguments, default, tasks=named.records)
     check_names(records)
     goal = read_goal(arguments, found, shifts if are_shifts(records) else None)
     playing = read_playing(arguments, goal)
     seats = []
     for label, player in zip(named.labels, found, strict=True):
         if isinstance(player, list):
-            seats.append(Seat(label, tuple(read_past(arguments, player, records))))
+            seats.append(Seat(label, tuple(inputs.read_past(arguments, player, records))))
         elif player == STATIC:
             seats.append(_fit_static(arguments, named.records, records, playing))
         else:
@@ -214,12 +201,8 @@ def read_goal(
     the paper's, or `usual` if none was trained. What a policy's file names is not imported: a function counts
     where an option names it.
     """
-    from acerl_np.problem.goal import PAPER, Goal
-
-    names = (field.name for field in fields(Goal))
-    given: dict[str, Any] = {
-        name: x for name in names if (x := getattr(arguments, name, None)) is not None
-    }
+    names = {field.name for field in fields(Goal)}
+    given = {name: x for name, x in vars(arguments).items() if name in names and x is not None}
     aims = [item.origin.goal for item in policies if getattr(item, "origin", None) is not None]  # type: ignore[attr-defined]
     if usual and not aims:
         given.setdefault("objective", usual)
@@ -234,24 +217,20 @@ def read_goal(
     return Goal(**{**vars(aims[0]), **limit, **given})
 
 
-def find_policy(name: str) -> BasePolicy | str:
+def find_policy(name: str) -> Any:
     """Return the policy in a file, the name of a known one, or what a `module:name` says."""
     from acerl_np.policies.agent import seat_policy
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.rules import find_policy_name
-    from acerl_np.problem.bundled import bundled_instances
-    from acerl_np.support.own import is_own_name, load_own
 
     if name.endswith(".npz") or path_exists(name):
-        policy: AnyPolicy = load_policy(name)
-        return policy
+        return load_policy(name)
     if name.endswith(".py"):
-        raise PolicyError(
-            f"policy '{make_printable(name)}': no name; expected {make_printable(name)}:NAME"
-        )
+        shown = make_printable(name)
+        raise PolicyError(f"policy '{shown}': no name; expected {shown}:NAME")
     if is_own_name(name):
         return seat_policy(load_own(name, "policy", PolicyError))
-    return find_policy_name(name, others=bundled_instances())
+    return find_policy_name(name, others=bundled.bundled_instances())
 
 
 def _fit_static(
@@ -262,7 +241,6 @@ def _fit_static(
 ) -> Seat:
     """Return a plan fitted on --fit, or on `DEFAULT_FIT` for bundled records of its floor and fleet."""
     from acerl_np.policies.rules import STATIC
-    from acerl_np.problem.bundled import load_suite
 
     if "fit" not in arguments:
         raise PolicyError(
@@ -270,19 +248,17 @@ def _fit_static(
         )
     fit = arguments.fit
     if fit is None:
-        fit, own = [DEFAULT_FIT], load_suite(DEFAULT_FIT)[0].layout
-        if not all(map(is_bundled, named)) or not all(
-            (item.layout.floor_hash, item.layout.fleet_hash) == (own.floor_hash, own.fleet_hash)
-            for item in records
-        ):
+        fit, usual = [DEFAULT_FIT], bundled.load_suite(DEFAULT_FIT)
+        hashes = {(x.layout.floor_hash, x.layout.fleet_hash) for x in (usual[0], *records)}
+        if not all(map(inputs.is_bundled, named)) or len(hashes) > 1:
             raise InputError(
                 "Static: no records to fit it on; expected --fit TASKS.csv or a bundled suite "
                 "(other records than those that judge it)"
             )
-    training = load_named(arguments, fit)
-    plan = playing.fit(training)
-    names = fit if all(map(is_suite, fit)) else [make_printable(item.name) for item in training]
-    return Seat(f"{STATIC} (fitted on {list_some(names, 3)})", plan)
+    training = inputs.load_named(arguments, fit)
+    is_named = all(map(inputs.is_suite, fit))
+    names = fit if is_named else [make_printable(item.name) for item in training]
+    return Seat(f"{STATIC} (fitted on {list_some(names, 3)})", playing.fit(training))
 
 
 def check_fit(seats: Sequence[Seat], records: Sequence[Instance]) -> None:
@@ -322,8 +298,10 @@ def look_ahead(
                 raise InputError(f"--{name}: given {how}; expected --lookahead 1 or more as well")
     if arguments.lookahead is None:
         return seats
-    history = None if arguments.history is None else load_named(arguments, arguments.history)
+    history = arguments.history and inputs.load_named(arguments, arguments.history)
     bases = arguments.bases or 1
+    same = {"history": history, "weights": arguments.weights or "match", "seed": arguments.seed}
+    same |= {"futures": arguments.lookahead, "objective": goal, "horizon": arguments.ahead}
     found: list[Seat] = []
     for label, policy in seats:
         found.append(Seat(label, policy))
@@ -335,16 +313,7 @@ def look_ahead(
         words += [arguments.weights] if arguments.weights else []
         words += [f"{bases} bases"] if several > 1 else []
         try:
-            ahead = Lookahead(
-                policy,
-                history=history,
-                futures=arguments.lookahead,
-                seed=arguments.seed,
-                weights=arguments.weights or "match",
-                bases=several,
-                objective=goal,
-                horizon=arguments.ahead,
-            )
+            ahead = Lookahead(policy, bases=several, **same)
             for record in records:
                 ahead.check_fits(record)
         except PolicyError as error:

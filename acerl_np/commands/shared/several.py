@@ -8,10 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import acerl_np
 from acerl_np.commands.shared.curves import PICTURE, draw_training
 from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.commands.shared.progress import make_report
 from acerl_np.commands.shared.tables import USAGE_MEANING, Column, describe_share, render
+from acerl_np.pictures.runs import read_config
 from acerl_np.support.errors import InputError, describe
 from acerl_np.support.fields import MAX_SEED
 from acerl_np.support.files import claim_folder, write_atomically
@@ -45,14 +47,13 @@ def read_seeds(text: str) -> range:
 def declare_seeds(arguments: argparse.Namespace, tasks: Sequence[SeedTask], folder: Path) -> None:
     """Refuse a folder that holds another training; the same one, maybe of other seeds, goes on in its own."""
     from acerl_np.experiments.seeds import FILES, TRIALS_FILE, is_begun
-    from acerl_np.pictures.runs import read_config
 
     force = bool(arguments.force)
     found, own = read_config(folder), json.loads(json.dumps(describe_tasks(tasks)))
     same = (found.get(name) == x for name, x in own.items() if name not in ("acerl_np", "seeds"))
     shared = [folder / name for name in (CONFIG, SUMMARY, PICTURE)]
-    force_shared = force or ("seeds" in found and all(same))
-    declare_outputs(arguments, shared, folder=folder, force=force_shared)
+    again = force or ("seeds" in found and all(same))
+    declare_outputs(arguments, shared, folder=folder, force=again)
     for task in tasks:
         place = folder / f"seed{task.seed}"
         files = [place / name for name in (*FILES, TRIALS_FILE)]
@@ -82,21 +83,16 @@ def run_seeds(
     goal = tasks[0].goal
     forms = {"seed": "", "value": goal.format, "unseen value": goal.format}
     forms |= {name: ".0%" for name in header if name.endswith(SHARES)}
-    columns = [
-        Column(
-            name,
-            name.replace("value", f"{goal.objective}").replace("satisfied", "within limit"),
-            forms.get(name, ".1f"),
-        )
-        for name in header
-        if goal.has_limit or not name.endswith("satisfied")
-    ]
+    columns = []
+    for name in header:
+        title = name.replace("value", f"{goal.objective}").replace("satisfied", "within limit")
+        if goal.has_limit or not name.endswith("satisfied"):
+            columns.append(Column(name, title, forms.get(name, ".1f")))
     shown = [dict(zip(header, row, strict=True)) for row in rows]
-    meaning = f"\n{USAGE_MEANING}" if more else ""
-    print(
-        f"Means over {tasks[0].trials} trials of each record{describe_share(goal)}{meaning}\n"
-        f"{render(columns, shown, 'text', rules=[len(shown) - 2])}"
-    )
+    print(f"Means over {tasks[0].trials} trials of each record{describe_share(goal)}")
+    if more:
+        print(USAGE_MEANING)
+    print(render(columns, shown, "text", rules=[len(shown) - 2]))
     print(f"a folder per seed, and the summary: {folder / SUMMARY}")
     if picture is not None:
         print(f"picture {picture}")
@@ -104,7 +100,6 @@ def run_seeds(
 
 def describe_tasks(tasks: Sequence[SeedTask]) -> dict[str, Any]:
     """Return what all seeds have in common, for config.json."""
-    import acerl_np
     from acerl_np.training.config import Config
 
     first = tasks[0]

@@ -8,7 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+from acerl_np.experiments.published import find_row
+from acerl_np.problem.bundled import bundled_instances, display_name, load_instance
+from acerl_np.problem.fields import show_moment
 from acerl_np.problem.goal import PAPER, Goal
+from acerl_np.problem.instance import Instance
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import DATA_FORMATS, render_data, render_table
 
@@ -16,7 +20,6 @@ if TYPE_CHECKING:
     from acerl_np.evaluation.margin import Comparison
     from acerl_np.evaluation.trials import Trials
     from acerl_np.evaluation.verdict import Verdict
-    from acerl_np.problem.instance import Instance
     from acerl_np.simulation.trace import Trace
 
 Values = Mapping[str, object]
@@ -195,25 +198,21 @@ def list_standings(
 ) -> list[dict[str, object]]:
     """Return the figures of all policies, and those of hindsight where it is known."""
     rows: list[dict[str, object]] = []
-    beside = {"m": comparison.m, "c": comparison.c}
-    beside["above_hindsight_share"] = comparison.above_hindsight
-    beside["of_the_way_share"] = comparison.of_the_way
+    names = ("m", "c", "above_hindsight_share", "of_the_way_share")
+    beside = comparison.m, comparison.c, comparison.above_hindsight, comparison.of_the_way
     for k, (label, trials) in enumerate(zip(labels, results, strict=True)):
-        for row in list_figures(label, trials):
-            whole = row["record"] == "mean"
-            row |= {name: values[k] if whole else None for name, values in beside.items()}
-            rows.append({**row, "plan": plans.get(label)})
+        own = list_figures(label, trials)
+        rows += [{**row, **dict.fromkeys(names), "plan": plans.get(label)} for row in own]
+        rows[-1] |= zip(names, (values[k] for values in beside), strict=True)
     best = [(item.makespan, item.tardiness) for item in comparison.hindsight]
     if best:
         n = len(best)
         best.append((sum(x for x, _ in best) / n, sum(x for _, x in best) / n))
-        for i, (makespan, tardiness) in enumerate(best):
-            known = dict.fromkeys(rows[0]) | {"policy": "hindsight", "record": rows[i]["record"]}
-            known |= {"records": n if i == n else 1, "satisfied_share": 1.0}
-            known |= {"makespan_s": makespan, "tardiness_s": tardiness}
-            if i == n:
-                known |= {"above_hindsight_share": 0.0, "of_the_way_share": 1.0}
-            rows.append(known)
+        for row, (makespan, tardiness) in zip(rows[: n + 1], best, strict=True):
+            known = {"policy": "hindsight", "record": row["record"], "records": row["records"]}
+            known |= {"makespan_s": makespan, "tardiness_s": tardiness, "satisfied_share": 1.0}
+            rows.append({**dict.fromkeys(row), **known})
+        rows[-1] |= {"above_hindsight_share": 0.0, "of_the_way_share": 1.0}
     return rows
 
 
@@ -224,8 +223,6 @@ def render_standings(
 
     For people a policy is one row, a record one column.
     """
-    from acerl_np.problem.bundled import display_name
-
     if form in DATA_FORMATS:
         return render_data(rows, form), []
     n = len(instances)
@@ -235,26 +232,21 @@ def render_standings(
     columns.append(Column(f"cell{n}", "mean"))
     if goal.objective != PAPER.objective:
         columns.append(make_value_column(goal))
-    columns += [
-        column for column in BESIDE if known or column.name in ("m", "c", "satisfied_share")
-    ]
-    if not goal.has_limit:
-        columns = [column for column in columns if column.name != "satisfied_share"]
+    hidden = {"satisfied_share"} if not goal.has_limit else set()
+    hidden |= set() if known else {"above_hindsight_share", "of_the_way_share"}
+    columns += [column for column in BESIDE if column.name not in hidden]
     if more:
         over = f"standard error of the mean makespan/tardiness over the {'records' if n > 1 else 'trials'}"
         columns += [*USAGE, ERROR._replace(meaning=f"{USAGE_MEANING}; error: {over}")]
     shown = []
     for k in range(0, len(rows), n + 1):
-        cells = {
-            f"cell{i}": show_pair(row["makespan_s"], row["tardiness_s"])
-            for i, row in enumerate(rows[k : k + n + 1])
-        }
-        mean = rows[k + n]
+        own, mean = rows[k : k + n + 1], rows[k + n]
+        pairs = [show_pair(row["makespan_s"], row["tardiness_s"]) for row in own]
         error = None if mean["makespan_error_s"] is None else show_error(mean)
+        cells = {f"cell{i}": pair for i, pair in enumerate(pairs)}
         shown.append({**mean, **cells, "error": error})
     meanings = ["Cells: mean makespan/tardiness, s"]
-    if goal != PAPER:
-        meanings.append(f"Objective: {goal.describe()}")
+    meanings += [] if goal == PAPER else [f"Objective: {goal.describe()}"]
     meanings += [column.meaning for column in columns if column.meaning]
     return render(columns, shown, form), [f"{meaning}." for meaning in meanings]
 
@@ -293,7 +285,7 @@ def write_tables(
         for path, found in rows.items():
             found += [{**whose, **row} for row in lister[path](trace)]
     for path, found in rows.items():
-        shown = [{name: x for name, x in row.items() if name not in needless} for row in found]
+        shown = [{name: row[name] for name in row if name not in needless} for row in found]
         write_atomically(path, render_data(shown, "csv").encode())
 
 
@@ -314,9 +306,10 @@ def list_vehicles(trace: Trace) -> Iterator[dict[str, object]]:
         spent: Counter[int] = Counter()
         for own in trace.errands:
             spent[own.status] += (own.end - own.start) * (own.vehicle == v)
-        queued, charging = spent.pop(QUEUED, 0), spent.pop(CHARGING, 0)
-        empty += spent.total()
-        broken = sum(stop.end - stop.start for stop in trace.stops if stop.vehicle == v)
+        shares = {"loaded": loaded, "empty": empty, "queue": spent.pop(QUEUED, 0)}
+        shares["charging"] = spent.pop(CHARGING, 0)
+        shares["empty"] += spent.total()
+        shares["broken"] = sum(x.end - x.start for x in trace.stops if x.vehicle == v)
         battery, lowest = layout.batteries[v], None
         if battery is not None:
             times = [*(own.time for own in trace.levels[v]), trace.end]
@@ -324,9 +317,8 @@ def list_vehicles(trace: Trace) -> Iterator[dict[str, object]]:
             lowest = f"{least / battery.capacity:.6g}"
         yield {
             **{"vehicle": vehicle.id, "tasks": sum(trip.delivered for trip in trips)},
-            **{"loaded_share": round(loaded / end, 6), "empty_share": round(empty / end, 6)},
-            **{"queue_share": round(queued / end, 6), "charging_share": round(charging / end, 6)},
-            **{"broken_share": round(broken / end, 6), "lowest_level_share": lowest},
+            **{f"{name}_share": round(seconds / end, 6) for name, seconds in shares.items()},
+            "lowest_level_share": lowest,
             "called_back": sum(trip.recall is not None for trip in trips),
         }
 
@@ -341,8 +333,6 @@ def list_tasks(trace: Trace) -> Iterator[dict[str, object]]:
     Changes are how often it was called back. Ready is when it could be loaded, which differs from its arrival
     where it follows another or is announced; waiting and lateness then count from there.
     """
-    from acerl_np.problem.fields import show_moment
-
     instance, sites = trace.instance, trace.instance.layout.sites
     zero = None if instance.epoch is None else show_moment(instance.epoch)
     trips = {trip.task: trip for trip in trace.trips if trip.delivered}
@@ -360,10 +350,10 @@ def list_tasks(trace: Trace) -> Iterator[dict[str, object]]:
         if k in trips:
             trip = trips[k]
             pickup = trip.end if trip.pickup is None else trip.pickup
-            waited, late = round(pickup - ready, 6), round(max(0.0, trip.end - due), 6)
+            own = trip.start, pickup, trip.end, round(pickup - ready, 6)
+            late = round(max(0.0, trip.end - due), 6)
             vehicle = instance.layout.vehicles[trip.vehicle].id
-            own = trip.start, pickup, trip.end, waited, late, vehicle
-            row |= zip(SERVED, own, strict=True)
+            row |= zip(SERVED, (*own, late, vehicle), strict=True)
         yield row
 
 
@@ -375,42 +365,31 @@ def is_published(name: str, content: str) -> bool:
 
     Its noised instances are not published, so only the training instances can be compared.
     """
-    from acerl_np.experiments.published import find_row
-    from acerl_np.problem.bundled import bundled_instances, load_instance
-
     row = find_row("comparison-train", "ACERL")
     known = row is not None and name in row.cells and name in bundled_instances()
     return known and load_instance(name).content_hash == content
 
 
 def summarise(
-    instances: Sequence[Instance],
-    trials: Trials,
-    *,
-    on: str = "",
-    policy: str = "ACERL",
-    more: bool = False,
+    instances: Sequence[Instance], trials: Trials, *, on: str, policy: str, more: bool
 ) -> str:
     """Return the table of a trained policy, `policy` by the paper's name, beside the paper's figures.
 
     `on` says which records these are, and `more` shows what `USAGE` holds, and standard errors.
     """
-    from acerl_np.experiments.published import find_row
-
     printed = find_row("comparison-train", policy)
-    paper: list[Any] = [
-        printed.cells[item.name][:2]
-        if printed is not None and is_published(item.name, item.content_hash)
-        else None
-        for item in instances
-    ]
+    paper: list[Any] = [None] * len(instances)
+    if printed is not None:
+        own = [is_published(item.name, item.content_hash) for item in instances]
+        paper = [
+            printed.cells[x.name][:2] if k else None for x, k in zip(instances, own, strict=True)
+        ]
     known = [pair for pair in paper if pair is not None]
     every = len(known) == len(paper)
     paper.append(tuple(sum(x) / len(known) for x in zip(*known, strict=True)) if every else None)
-    rows = [
-        {**row, "paper": pair and pair[0], "paper tardiness": pair and pair[1]}
-        for row, pair in zip(list_figures("policy", trials), paper, strict=True)
-    ]
+    rows = list_figures("policy", trials)
+    for row, pair in zip(rows, paper, strict=True):
+        row["paper"], row["paper tardiness"] = pair or (None, None)
     goal, columns = trials.goal, [Column("record", "instance")]
     columns += [] if goal.objective == PAPER.objective else [make_value_column(goal)]
     columns += FIGURES if goal.has_limit else FIGURES[:2]
@@ -421,10 +400,8 @@ def summarise(
     if more:
         columns += [*USAGE, ERROR]
         rows = [{**row, "error": show_error(row)} for row in rows]
-        below = (
-            f"{USAGE_MEANING}\nerror: standard error of the mean makespan/tardiness over the trials; in the "
-            "last row over the records\n"
-        )
+        over = "standard error of the mean makespan/tardiness over the trials"
+        below = f"{USAGE_MEANING}\nerror: {over}; in the last row over the records\n"
     means = f"{on}{'means' if on else 'Means'} over {trials.makespan.shape[1]} trials"
     title = f"{means}{describe_share(goal)}"
     return f"{title}\n{render(columns, rows, 'text', rules=[len(rows) - 1])}{below}"
@@ -435,15 +412,14 @@ def list_verdict(verdict: Verdict) -> list[dict[str, object]]:
     return [list_figures(row.label, row.trials)[-1] for row in verdict.rows]
 
 
-def render_verdict(verdict: Verdict, *, more: bool = False) -> str:
+def render_verdict(verdict: Verdict, *, more: bool) -> str:
     """Return the tables of a verdict: means, and differences to the best rule; and what is in them."""
     from acerl_np.evaluation.verdict import SHOWN, show_difference
 
     goal, best = verdict.goal, verdict.best_rule
     trials = sorted({row.trials.makespan.shape[1] for row in verdict.rows}, reverse=True)
-    title = f"Means over {trials[0]} trials" + (
-        f" ({trials[-1]} with lookahead)" if len(trials) > 1 else ""
-    )
+    title = f"Means over {trials[0]} trials"
+    title += f" ({trials[-1]} with lookahead)" if len(trials) > 1 else ""
     columns = [Column("policy", "policy")]
     is_sum = goal.objective not in SHOWN
     if is_sum:
@@ -469,9 +445,8 @@ def render_verdict(verdict: Verdict, *, more: bool = False) -> str:
             shown.append({"policy": row.label, **cells})
     difference = verdict.policy.difference
     unknown = difference is None or difference.sign is None
-    lines.append(
-        f"Beside {best}, the best rule on the training records: less that of the rule, record by\nrecord, "
-        + ("too few records for an error" if unknown else "± standard error")
-    )
+    error = "too few records for an error" if unknown else "± standard error"
+    what = "less that of the rule, record by\nrecord"
+    lines.append(f"Beside {best}, the best rule on the training records: {what}, {error}")
     lines.append(render(columns, shown, "text"))
     return "\n".join(lines)

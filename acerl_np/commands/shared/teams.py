@@ -9,14 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.shared.interruption import raise_on_sigterm
 from acerl_np.commands.shared.options import SILENT
-from acerl_np.support.errors import (
-    ConfigError,
-    InputError,
-    WorkerError,
-    describe,
-    make_printable,
-    needing,
-)
+from acerl_np.support import errors
+from acerl_np.support.errors import ConfigError, InputError, WorkerError
 
 if TYPE_CHECKING:
     from acerl_np.support.team import Team
@@ -34,22 +28,21 @@ def open_team(
     `usual` is the silence where none is named, None for tasks that may take any time, and `own` the
     processes where none are named: by default there is no team then.
     """
+    from acerl_np.support.processes import ProcessTeam
+
     processes, dask, silence = options["processes"], options["dask"], options["silence"]
     if processes is not None and dask is not None:
         raise InputError("--processes: given besides --dask; expected one of the two")
     silence = usual if silence is None else float(silence)
+    processes = own if processes is None else processes
     if dask is not None:
         with raise_on_sigterm(), connect_dask(dask, time_limit=silence) as team:
             yield team
-        return
-    processes = own if processes is None else processes
-    if processes is None:
+    elif processes is not None:
+        with raise_on_sigterm(), closing(ProcessTeam(processes, time_limit=silence)) as team:
+            yield team
+    else:
         yield None
-        return
-    from acerl_np.support.processes import ProcessTeam
-
-    with raise_on_sigterm(), closing(ProcessTeam(processes, time_limit=silence)) as workers:
-        yield workers
 
 
 @contextmanager
@@ -61,9 +54,8 @@ def connect_dask(
     A TLS address takes its certificates from Dask's configuration. For the scheduler, and for a worker, it is
     waited `patience` seconds; `time_limit` is that of `Team`.
     """
-    with needing(
-        "--dask needs Dask: pip install 'acerl_np[dask]' (here and where the workers are)"
-    ):
+    words = "--dask needs Dask: pip install 'acerl_np[dask]' (here and where the workers are)"
+    with errors.needing(words):
         from distributed import Client
     from acerl_np.support.team import Team
 
@@ -71,16 +63,15 @@ def connect_dask(
     for name in ("asyncio", "concurrent.futures", "tornado", *logging.root.manager.loggerDict):
         if name.split(".")[0] in ("asyncio", "concurrent", "distributed", "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    shown = make_printable(address)
+    shown = errors.make_printable(address)
     try:
         client = Client(address, timeout=patience, set_as_default=False)
     except (OSError, TimeoutError) as error:
         kind = type(error).__name__
         raise WorkerError(f"{shown}: no Dask scheduler answers: {kind}") from error
     except (ValueError, TypeError, KeyError) as error:
-        raise ConfigError(
-            f"--dask: read {describe(address)}; expected an address such as tcp://host:8786"
-        ) from error
+        said = f"read {errors.describe(address)}; expected an address such as tcp://host:8786"
+        raise ConfigError(f"--dask: {said}") from error
     with ExitStack() as stack:
         stack.callback(client.close, timeout=1.0)
         try:

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from acerl_np.commands.shared.learners import count_decisions
 from acerl_np.support.errors import needing
 
 if TYPE_CHECKING:
@@ -43,11 +44,7 @@ def open_tensorboard(
         yield lambda record: None
         return
     names = [instance.name for instance in trainer.instances]
-
-    def find_step(record: Generation | Round) -> int:
-        return int(getattr(record, "decisions", getattr(record, "steps", 0)))
-
-    first = find_step(trainer.history[-1]) + 1 if trainer.history else 0
+    first = count_decisions(trainer) + 1 if trainer.history else 0
     seen = len(trainer.curve)
     # Files are named by the second; a run that is resumed within it must not overwrite its own.
     options = {"purge_step": first, "filename_suffix": f".{first}"}
@@ -55,7 +52,7 @@ def open_tensorboard(
 
         def log(record: Generation | Round) -> None:
             nonlocal seen
-            row, step = asdict(record), find_step(record)
+            row, step = asdict(record), count_decisions(trainer)
             counts = row.pop("counts")
             for name, value in row.items():
                 if name not in NO_SCALARS:

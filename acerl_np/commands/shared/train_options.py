@@ -15,14 +15,9 @@ from typing import Any, get_args
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.inputs import is_bundled
-from acerl_np.support.errors import (
-    ConfigError,
-    InputError,
-    describe,
-    list_some,
-    make_printable,
-    suggest_name,
-)
+from acerl_np.problem.bundled import bundled_instances, load_instance
+from acerl_np.support import errors
+from acerl_np.support.errors import ConfigError, InputError, describe
 from acerl_np.support.fields import Field
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real
@@ -130,11 +125,8 @@ SHELL = ("config", "force", "resume", "set", "settings")
 """Options that no file holds."""
 OF_ACERL = ("hold_out", "folds", "preset", "threads")
 SHOWN = {
-    "objective": "WHAT",
-    "cost_limit": "X",
-    "generations": "N",
-    "decisions": "N",
-    "population": "N",
+    **{"objective": "WHAT", "cost_limit": "X"},
+    **{"generations": "N", "decisions": "N", "population": "N"},
 }
 """Settings that are options, too, and what the help calls their values."""
 
@@ -194,10 +186,9 @@ def list_moved() -> dict[str, str]:
     moved = {"--print-config": "another name now; expected --settings"}
     for name, field in (Config.list_fields() | RunSettings.list_fields()).items():
         key = name.replace("_", "-")
-        is_switch = field.kind is bool
-        moved[f"--{key}"] = f"a setting now; expected --set {name}={'true' if is_switch else '{}'}"
-        if is_switch:
-            moved[f"--no-{key}"] = f"a setting now; expected --set {name}=false"
+        values = {"": "true", "no-": "false"} if field.kind is bool else {"": "{}"}
+        for before, value in values.items():
+            moved[f"--{before}{key}"] = f"a setting now; expected --set {name}={value}"
     return {key: line for key, line in moved.items() if key[2:].replace("-", "_") not in SHOWN}
 
 
@@ -259,7 +250,7 @@ def check_known(name: str, known: Iterable[str], algorithm: str) -> None:
     if name not in known:
         own = "" if algorithm == ACERL else f"--algorithm {algorithm} "
         expected = f"expected one that acerl-np train {own}--settings lists"
-        near = suggest_name(name, known)
+        near = errors.suggest_name(name, known)
         raise ConfigError(f"{describe(name)}: no setting of {algorithm}; {expected}{near}")
 
 
@@ -297,12 +288,13 @@ def complete(values: Mapping[str, Any], algorithm: str) -> tuple[dict[str, Any],
         value = values.get(name)
         options[name] = known.default if value is None else value
         known.check(options[name])
+    whose, expected = ACERL, f"none with {algorithm}"
+    if algorithm == ACERL:
+        whose, expected = "another learner", "--algorithm as well"
     for name in ("steps",) if algorithm == ACERL else OF_ACERL:
         if options[name] is not None:
-            whose = "another learner" if algorithm == ACERL else ACERL
-            expected = "--algorithm as well" if algorithm == ACERL else f"none with {algorithm}"
-            shown = f"--{name.replace('_', '-')}: an option of {whose}; expected {expected}"
-            raise InputError(shown)
+            shown = OPTIONS[name].name
+            raise InputError(f"{shown}: an option of {whose}; expected {expected}")
     settings = {x: values[x] for x in find_kind(algorithm).list_fields() if x in values}
     run = RunSettings.from_dict({x: values[x] for x in RunSettings.list_fields() if x in values})
     options |= {**run.to_dict(), "algorithm": algorithm}
@@ -340,7 +332,7 @@ def read_file(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
     except InputError as error:
         raise ConfigError(f"{path}: {error}") from error
     except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
-        reason = make_printable(str(error)[:200])
+        reason = errors.make_printable(str(error)[:200])
         raise ConfigError(f"{path}: not {form}: {reason}") from error
     except (LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
         expected = "the config.json of a run, or options and settings by name"
@@ -349,15 +341,11 @@ def read_file(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_facts(facts: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of the run that a config.json tells of; --seed and --seeds go before its own."""
-    from acerl_np.problem.bundled import bundled_instances, load_instance
-
-    names = ("algorithm", "preset", "steps", "seed")
+    is_seeded = bool({"seed", "seeds"} & given.keys())
+    names = ("algorithm", "preset", "steps", *(() if is_seeded else ("seed",)))
     found = {name: facts[name] for name in names if facts.get(name) is not None}
-    if "seeds" in facts:
+    if "seeds" in facts and not is_seeded:
         found["seeds"] = f"{facts['seeds'][0]}:{facts['seeds'][-1] + 1}"
-    if "seed" in given or "seeds" in given:
-        found.pop("seed", None)
-        found.pop("seeds", None)
     config = dict(facts.get("config") or facts["settings"])
     held_back = facts.get("held_back", {})
     if "config" in facts:
@@ -374,10 +362,8 @@ def read_facts(facts: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any
         for name, content in named.items():
             # Fingerprints alone name no files.
             if name not in bundled or load_instance(name).content_hash != content:
-                raise InputError(
-                    f"the run was of {list_some(list(named), 3)}, whose files it does not name; expected "
-                    "TASKS as well"
-                )
+                runs = f"the run was of {errors.list_some(list(named), 3)}"
+                raise InputError(f"{runs}, whose files it does not name; expected TASKS as well")
         found["tasks"] = list(named)
     return {**found, **config}
 
