@@ -489,8 +489,8 @@ MUTANTS = [
     Mutant(
         "problem: a task held back keeps its time",
         "problem/task_rows.py",
-        "else (seconds, due - seconds)",
-        "else (seconds, expiry)",
+        "return (held, due - held, rolled)",
+        "return (held, left, rolled)",
         f"{RECORDS} {SIMULATOR}",
     ),
     Mutant(

@@ -328,7 +328,7 @@ def describe_reading(
         expiries += f"; {late}, at most {max(reading.rolled):g} s after the arrival"
     named = [
         name if normalise(own) == name else f"{name} ({own})"
-        for name, own in zip(columns.used, columns.named, strict=True)
+        for name, own in zip(columns.at, columns.named, strict=True)
     ]
     found = {"sheet": table.form}
     if table.delimiter:

@@ -15,6 +15,7 @@ from acerl_np.problem.export import Export, read_mapping
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.records import BREAKDOWNS_FILE, NO_BREAKDOWNS, examine_record, read_breakdowns
+from acerl_np.problem.source import FilePath
 from acerl_np.support.errors import InputError, LayoutError, RecordError, suggest_name
 from acerl_np.support.files import STDIN, path_exists
 
@@ -49,7 +50,7 @@ def _load_bundled_layout(name: str) -> Layout:
     return Layout.load(instances_folder() / name / "layout.json")
 
 
-def load_layout(layout: str | os.PathLike[str]) -> Layout:
+def load_layout(layout: FilePath) -> Layout:
     """Load a layout: a JSON path, or the name of a bundled layout such as "dmh".
 
     Raises
@@ -69,7 +70,7 @@ def load_layout(layout: str | os.PathLike[str]) -> Layout:
     return Layout.load(layout)
 
 
-def find_breakdowns(instance: str | os.PathLike[str]) -> Path | None:
+def find_breakdowns(instance: FilePath) -> Path | None:
     """Return the file of breakdowns beside an own task record, None if there is none, as for bundled ones."""
     path = Path(instance)
     if os.fspath(instance) in bundled_instances() and not path.is_file():
@@ -79,12 +80,12 @@ def find_breakdowns(instance: str | os.PathLike[str]) -> Path | None:
 
 
 def load_instance(
-    instance: str | os.PathLike[str],
+    instance: FilePath,
     *,
-    layout: str | os.PathLike[str] | Layout | None = None,
-    breakdowns: str | os.PathLike[str] | None = None,
+    layout: FilePath | Layout | None = None,
+    breakdowns: FilePath | None = None,
     date_format: str | None = None,
-    mapping: str | os.PathLike[str] | Mapping[str, Any] | Export | None = None,
+    mapping: FilePath | Mapping[str, Any] | Export | None = None,
     servable: bool = True,
 ) -> Instance:
     """Load an instance: a bundled one by name, or your own task record.
@@ -139,11 +140,11 @@ def load_instance(
 
 
 def load_records(
-    instance: str | os.PathLike[str],
+    instance: FilePath,
     *,
-    layout: str | os.PathLike[str] | Layout | None = None,
-    breakdowns: str | os.PathLike[str] | None = None,
-    mapping: str | os.PathLike[str] | Mapping[str, Any] | Export | None = None,
+    layout: FilePath | Layout | None = None,
+    breakdowns: FilePath | None = None,
+    mapping: FilePath | Mapping[str, Any] | Export | None = None,
     servable: bool = True,
 ) -> list[Instance]:
     """Load the records that a table is split into by its mapping, such as the shifts of a week.
@@ -167,9 +168,9 @@ def load_records(
 
 
 def _load(
-    instance: str | os.PathLike[str],
-    layout: str | os.PathLike[str] | Layout | None,
-    breakdowns: str | os.PathLike[str] | None,
+    instance: FilePath,
+    layout: FilePath | Layout | None,
+    breakdowns: FilePath | None,
     export: Export,
     servable: bool,
 ) -> list[Instance]:
@@ -177,7 +178,7 @@ def _load(
         breakdowns = find_breakdowns(instance)
     source, floor = find_record(instance, layout)
     # Warnings are of the line that called load_instance or load_records.
-    found, _ = examine_record(source, floor, export, servable=servable, stacklevel=5)
+    found, _ = examine_record(source, floor, export, servable=servable, stacklevel=3)
     if breakdowns is None:
         return found
     if breakdowns == NO_BREAKDOWNS:
@@ -189,9 +190,7 @@ def _load(
     return found
 
 
-def find_record(
-    instance: str | os.PathLike[str], layout: str | os.PathLike[str] | Layout | None = None
-) -> tuple[str, Layout]:
+def find_record(instance: FilePath, layout: FilePath | Layout | None = None) -> tuple[str, Layout]:
     """Return the file of an instance and its layout, both as `load_instance` takes them."""
     name = os.fspath(instance)
     bundled = bundled_instances()
@@ -225,7 +224,7 @@ def display_name(name: str) -> str:
     return f"{match[1]}±{match[2]}-{match[3]}" if match else name
 
 
-def load_suite(name: str, *, breakdowns: str | os.PathLike[str] | None = None) -> list[Instance]:
+def load_suite(name: str, *, breakdowns: FilePath | None = None) -> list[Instance]:
     """Load all instances of a bundled suite, such as "dmh-train".
 
     Parameters

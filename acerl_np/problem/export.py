@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import json
-import os
 import re
 import tomllib
 from collections.abc import Mapping
@@ -18,6 +17,7 @@ import numpy as np
 from acerl_np.problem.fields import CLOCK_DAY, is_clock, make_date_format, parse_number
 from acerl_np.problem.json_tree import at, flag, is_name, names, part, plain, shorten, text
 from acerl_np.problem.limits import MAX_ALIASES, MAX_NAME, MAX_NUMBER
+from acerl_np.problem.source import FilePath
 from acerl_np.problem.task_rows import PAST, RECORD
 from acerl_np.support.errors import InputError, LayoutError, RecordError
 from acerl_np.support.fields import Field
@@ -44,14 +44,13 @@ class Parting(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One record of several: what its name ends in, its time zero, s, and its rows, bool (n_rows,).
+    """One record of several: what its name ends in, and its time zero, s.
 
     `ahead` is by how much its first row's clock is ahead of that of time zero, s.
     """
 
     name: str
     zero: float
-    rows: np.ndarray
     ahead: float = 0.0
 
 
@@ -78,9 +77,10 @@ def find_parting(text: str | None) -> Parting | None:
 
 def part_rows(
     arrival: np.ndarray, epoch: datetime | None, parting: Parting, ahead: np.ndarray
-) -> list[Part]:
-    """Return the records that tasks fall into by their arrivals, float64 (n_rows,), s from `epoch`.
+) -> tuple[list[Part], np.ndarray]:
+    """Return the records that tasks fall into, and which each does, int64 (n_rows,).
 
+    They fall by their arrivals, float64 (n_rows,), s from `epoch`.
     Shifts begin by the clock of their tasks, which is `ahead` of that of `epoch`, float64 (n_rows,), s.
     """
     if epoch is not None and epoch.tzinfo is not None and not 1 < epoch.year < 9999:
@@ -94,11 +94,11 @@ def part_rows(
     else:
         key = _find_beginnings(arrival + ahead, epoch, parting)
     found = []
-    keys = np.unique(key)
+    keys, which = np.unique(key, return_inverse=True)
     for k, own in enumerate(keys.tolist()):
-        rows = key == own
+        rows = np.flatnonzero(which == k)
         # The clock may change within a shift: it began by that of its first task.
-        first = np.flatnonzero(rows)[np.argmin(arrival[rows])]
+        first = rows[np.argmin(arrival[rows])]
         by_first = parting.gap or parting.day
         zero = float(arrival[first] if by_first else own - ahead[first])
         name = f"{k + 1:0{len(str(keys.size))}d}"
@@ -107,8 +107,8 @@ def part_rows(
             clock = "" if parting.day else "%H%M"
             form = "-".join(filter(None, (day, clock)))
             name = (epoch + timedelta(seconds=own)).strftime(form) or name
-        found.append(Part(name, zero, rows, float(ahead[first])))
-    return found
+        found.append(Part(name, zero, float(ahead[first])))
+    return found, which
 
 
 def _find_beginnings(arrival: np.ndarray, epoch: datetime | None, parting: Parting) -> np.ndarray:
@@ -228,7 +228,7 @@ FORM = part(Export)
 """The file of a mapping."""
 
 
-def read_mapping(mapping: str | os.PathLike[str] | Mapping[str, Any] | Export | None) -> Export:
+def read_mapping(mapping: FilePath | Mapping[str, Any] | Export | None) -> Export:
     """Return how tables are read: by a TOML file, its content, or as is; `InputError` if it tells nothing."""
     if isinstance(mapping, Export):
         return mapping

@@ -320,15 +320,12 @@ def count_seconds(value: Time, epoch: datetime | None, column: str, place: str) 
     """
     if not isinstance(value, datetime):
         return value
-    seconds, expected = 0.0, ""
     if epoch is None:
         expected = "a number of seconds, as the tasks' arrival_time is in seconds"
     elif find_kind(value) != find_kind(epoch):
         expected = f"{find_kind(epoch)}, as in the tasks' arrival_time"
+    elif abs(seconds := (value - epoch).total_seconds()) <= MAX_NUMBER:
+        return seconds
     else:
-        seconds = (value - epoch).total_seconds()
-        if abs(seconds) > MAX_NUMBER:
-            expected = f"a moment within {MAX_NUMBER:g} s of {show_moment(epoch)}"
-    if expected:
-        refuse(f"{place}: {column}", show_moment(value), expected, RecordError)
-    return seconds
+        expected = f"a moment within {MAX_NUMBER:g} s of {show_moment(epoch)}"
+    refuse(f"{place}: {column}", show_moment(value), expected, RecordError)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
+from acerl_np.problem.fields import DateFormat
 from acerl_np.problem.json_tree import is_name
 
 PLACE = "location|station|point|node|site|place|bin|(lager)?ort|(lager)?platz|stelle|punkt|id|name"
@@ -138,33 +139,19 @@ def guess_format(texts: Sequence[str]) -> str | None:
     Where days and months may be swapped, the one is meant by which the texts lie closer together.
     """
     texts = [text.strip() for text in texts if text.strip()]
-    if not texts:
-        return None
-    found = []
+    found = {}
     for form in FORMATS:
-        read = sum(fits_format(text, form) for text in texts[:20])
-        if read and read >= 0.5 * len(texts[:20]):
-            read = sum(fits_format(text, form) for text in texts)
-            found.append((read, form))
-    most = max((read for read, _ in found), default=0)
-    best = [form for read, form in found if read == most]
+        if len(_read_dates(texts[:20], form)) >= max(1, 0.5 * len(texts[:20])):
+            found[form] = _read_dates(texts, form)
+    most = max(map(len, found.values()), default=0)
+    best = [form for form, dates in found.items() if len(dates) == most]
     if len(best) == 2 and best[0] == best[1].translate(str.maketrans("dm", "md")):
-        first, last = (_measure_span(texts, form) for form in best)
+        first, last = (max(found[form]) - min(found[form]) for form in best)
         best = [best[first > last]] if first != last else []
     return best[0] if len(best) == 1 and most >= 0.8 * len(texts) else None
 
 
-def _measure_span(texts: Sequence[str], form: str) -> timedelta:
-    read = [datetime.strptime(text, form) for text in texts if fits_format(text, form)]
-    return max(read) - min(read)
-
-
-def fits_format(text: str, form: str | None) -> bool:
-    """Whether a date format, if any, reads a text."""
-    if form is None:
-        return False
-    try:
-        datetime.strptime(text, form)
-    except ValueError:
-        return False
-    return True
+def _read_dates(texts: Sequence[str], form: str) -> list[datetime]:
+    """Return those of the texts that are dates of this format."""
+    moments = map(DateFormat(form, False).read, texts)
+    return [moment for moment in moments if moment is not None]

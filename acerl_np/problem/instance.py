@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from acerl_np.problem import task_rows
-from acerl_np.problem.fields import make_date_format
+from acerl_np.problem.export import Export
 from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout, show_site
 from acerl_np.problem.parts import Battery
@@ -145,8 +145,9 @@ class Instance:
         """
         if places is None:
             places = [f"row {k + 1}" for k in range(len(rows))]
-        found = task_rows.read_tasks(rows, places, layout, epoch, make_date_format(date_format))
-        kept = [places[k] for k in found.kept]
+        export = Export(date_format=date_format)
+        found = task_rows.read_tasks(rows, places, layout, epoch, export)
+        kept = [places[k] for k in found.columns["row"]]
         repeated = task_rows.find_repeated(found.columns["tasks"], kept)
         refuse_faults([*found.faults, *repeated.values()], len(rows))
         instance, order = make_instance(name, layout, found.columns, found.epoch)
@@ -192,45 +193,42 @@ class Instance:
             return
         k = int(faulty.argmax())
         place = places[k] if places else f"{self.name}: task '{self.tasks[k]}'"
-        if too_heavy[k] and not lost[k] and not stranded[k]:
-            raise RecordError(
-                f"{place}: demand: {self.demand[k]:g} exceeds every vehicle's capacity; "
-                f"expected at most {layout.largest_load:g}"
-            )
-        if not lost[k] and not stranded[k]:
-            a, b = (show_site(layout, ends[k]) for ends in (self.pickup, self.delivery))
-            raise RecordError(
-                f"{place}: from {a} to {b} takes {lacks[k]:g} more than 'full' of a battery, by way of the "
-                "farthest charger; expected a task that some vehicle can do from every charger"
-            )
         what, a, b = "delivery", self.pickup[k], self.delivery[k]
         if lost[k]:
             what, a, b = "pickup", origins[cut[:, which[k]].argmax()], self.pickup[k]
-        raise RecordError(
-            f"{place}: {what}: {show_site(layout, b)} cannot be reached from {show_site(layout, a)}; "
-            "expected a way along the edges"
-        )
+        start, end = show_site(layout, a), show_site(layout, b)
+        if lost[k] or stranded[k]:
+            said = f"{what}: {end} cannot be reached from {start}; expected a way along the edges"
+        elif too_heavy[k]:
+            said = (
+                f"demand: {self.demand[k]:g} exceeds every vehicle's capacity; "
+                f"expected at most {layout.largest_load:g}"
+            )
+        else:
+            said = (
+                f"from {start} to {end} takes {lacks[k]:g} more than 'full' of a battery, by way of the "
+                "farthest charger; expected a task that some vehicle can do from every charger"
+            )
+        raise RecordError(f"{place}: {said}")
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the tasks as `from_rows` reads them, in order of arrival."""
         columns = {name: getattr(self, column).tolist() for column, name in COLUMNS.items()}
         for end in ("pickup", "delivery"):
             columns[end] = [self.layout.sites[k].id for k in columns[end]]
+        if self.is_plain:
+            for column in task_rows.CHAIN:
+                del columns[column]
+        else:
+            columns["after"] = ["" if k < 0 else self.tasks[k] for k in columns["after"]]
+            for name, shown in (("announced", task_rows.START), ("expiry_time", None)):
+                columns[name] = [shown if x == math.inf else x for x in columns[name]]
         names = ("task", *columns)
         found = zip(self.tasks, *columns.values(), strict=True)
         rows: list[dict[str, Any]] = [dict(zip(names, values, strict=True)) for values in found]
-        for row, after in zip(rows, self.after.tolist(), strict=True):
+        for row in rows:
             if not row["priority"]:
                 del row["priority"]
-            if self.is_plain:
-                for column in task_rows.CHAIN:
-                    del row[column]
-                continue
-            row["after"] = "" if after < 0 else self.tasks[after]
-            if math.isinf(row["announced"]):
-                row["announced"] = task_rows.START
-            if math.isinf(row["expiry_time"]):
-                row["expiry_time"] = None
         return rows
 
     @cached_property

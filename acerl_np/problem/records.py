@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -18,7 +17,7 @@ from acerl_np.problem.instance import Instance, make_instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_BREAKDOWNS
 from acerl_np.problem.parts import Breakdown
-from acerl_np.problem.source import Lines, Source, Table
+from acerl_np.problem.source import FilePath, Lines, Source, Table
 from acerl_np.support.errors import Fault, InputError, RecordError, RecordWarning, make_printable
 from acerl_np.support.files import show_path, write_atomically
 from acerl_np.support.report import render_table
@@ -60,26 +59,25 @@ class Reading(NamedTuple):
 
 def _make_source(export: Export) -> Source:
     """Return what a record must hold; where it is said when tasks are due, it need not tell."""
-    optional = ("expiry_time",) if export.due is not None else ()
-    required = tuple(name for name in task_rows.RECORD.required if name not in optional)
-    return task_rows.RECORD._replace(
-        required=required, optional=(*optional, *task_rows.RECORD.optional)
-    )
+    record = task_rows.RECORD
+    if export.due is None:
+        return record
+    required = tuple(name for name in record.required if name != "expiry_time")
+    return record._replace(required=required, optional=("expiry_time", *record.optional))
 
 
 def examine_record(
-    path: str | os.PathLike[str],
+    path: FilePath,
     layout: Layout,
     export: Export = PLAIN,
     *,
     lines: Lines | None = None,
     servable: bool = True,
-    stacklevel: int = 4,
+    stacklevel: int = 2,
 ) -> tuple[list[Instance], Reading]:
     """Read a table of tasks that belongs to `layout`: one record, or those it is split into; and how.
 
-    `lines` are those of the file if it was opened. Warnings are of the line `stacklevel` calls above
-    `Source.read`.
+    `lines` are those of the file if it was opened. Warnings are of the line `stacklevel` calls above.
     """
     parting = find_parting(export.split)
     # Names of files need not be text; a backslash could not stand in another name.
@@ -87,40 +85,34 @@ def examine_record(
     name = shown if shown != str(path) else Path(path).stem
     name = name if name.isprintable() else make_printable(name).replace("\\", "%")
 
-    def collect(table: Table) -> tuple[list[Instance], Reading]:
+    record = _make_source(export)
+    with record.read(path, export, lines=lines, stacklevel=stacklevel) as table:
         if not table.rows:
             source.refuse_faults(table.faults, len(table.faults))
             raise RecordError("no tasks below the header; expected one line per task")
-        form = fields.make_date_format(export.date_format, export.timezone)
         n_rows = len(table.rows) + len(table.faults)
-        columns, kept, epoch, faults, roots, ahead, rolled = task_rows.read_tasks(
-            *(table.rows, table.places, layout, None, form),
-            due=export.due,
-            handling=export.handling,
-            mapping=export.sites,
-            share_date=table.columns.share_date,
+        columns, epoch, faults, roots, rolled = task_rows.read_tasks(
+            table.rows, table.places, layout, None, export, share_date=table.columns.share_date
         )
-        is_utc = epoch is not None and epoch.utcoffset() == timedelta() and not any(ahead)
+        kept, ahead = columns["row"], np.array(columns["ahead"])
+        is_utc = epoch is not None and epoch.utcoffset() == timedelta() and not ahead.any()
         if parting is not None and not parting.gap and is_utc and export.timezone is None:
             raise RecordError(
                 "split (--split): arrivals are in UTC, and shifts and days begin by the clock on the wall; "
                 "expected --timezone (timezone=) such as Europe/Berlin, or UTC"
             )
-        parts = [Part("", 0.0, np.ones(len(kept), bool))]
+        parts, which = [Part("", 0.0)], np.zeros(len(kept), np.int64)
         if parting is not None and kept:
             begins = np.array(columns["arrival"])[roots]
-            parts = part_rows(begins, epoch, parting, np.array(ahead))
-        instances, repeated = [], {}
-        for part in parts:
-            own = np.flatnonzero(part.rows).tolist()
-            places = [table.places[kept[k]] for k in own]
-            again = task_rows.find_repeated([columns["tasks"][k] for k in own], places)
-            repeated.update({own[k]: fault for k, fault in again.items()})
+            parts, which = part_rows(begins, epoch, parting, ahead)
+        places = [table.places[k] for k in kept]
+        repeated = task_rows.find_repeated(columns["tasks"], places, which.tolist())
         faults = sorted([*table.faults, *faults, *repeated.values()], key=source.find_line)
         if not (export.skip_bad and kept):
             source.refuse_faults(faults, n_rows, ADVICE)
-        for part in parts:
-            own = [k for k in np.flatnonzero(part.rows).tolist() if k not in repeated]
+        instances = []
+        for n, part in enumerate(parts):
+            own = [k for k in np.flatnonzero(which == n).tolist() if k not in repeated]
             tasks: dict[str, Any] = {x: [column[k] for k in own] for x, column in columns.items()}
             if part.zero:  # to the microsecond, as moments are
                 tasks["arrival"] = np.round(np.array(tasks["arrival"]) - part.zero, 6) + 0.0
@@ -131,12 +123,13 @@ def examine_record(
             called = "-".join(filter(None, (name, part.name)))
             instance, order = make_instance(called, layout, tasks, zero)
             if servable:
-                instance.check_servable([table.places[kept[own[k]]] for k in order])
+                instance.check_servable([places[own[k]] for k in order])
             instances.append(instance)
         # What follows another may lack an arrival, what is never due has no expiry.
         timed = np.isinf(columns["expiry"]) + 2 * (roots != np.arange(len(roots)))
-        shown = int(timed.argmin())
-        row = {name: text.strip() for name, text in table.rows[kept[shown]].items()}
+        first = int(timed.argmin())
+        row = {name: text.strip() for name, text in table.rows[kept[first]].items()}
+        form = fields.make_date_format(export.date_format, export.timezone)
         arrivals = fields.TimeColumn("arrival_time", form)
         expiries = fields.TimeColumn("expiry_time", form, relative=True)
         arrivals.read(row, "")
@@ -144,22 +137,25 @@ def examine_record(
             expiries.read(row, "")
         elif export.due is not None:
             row["expiry_time"], expiries.form = f"{export.due:g}", "--due"
-        first_row = row["task"], row["arrival_time"], row["expiry_time"]
-        begin = next(part.zero for part in parts if part.rows[shown])
-        first = float(columns["arrival"][shown]) - begin, float(columns["expiry"][shown])
-        forms = arrivals.form, expiries.form
-        left_out = tuple(faults), n_rows
-        return instances, Reading(table, *forms, first_row, first, *left_out, tuple(rolled))
-
-    found = _make_source(export).read(path, collect, export, lines=lines, stacklevel=stacklevel)
-    if found[1].faults:
-        warning = RecordWarning(shown, (), found[1].faults, found[1].n_rows)
-        warnings.warn(warning, stacklevel=stacklevel - 1)
-    return found
+        arrival = columns["arrival"][first] - parts[which[first]].zero
+        reading = Reading(
+            table,
+            arrivals.form,
+            expiries.form,
+            (row["task"], row["arrival_time"], row["expiry_time"]),
+            (float(arrival), float(columns["expiry"][first])),
+            tuple(faults),
+            n_rows,
+            tuple(rolled),
+        )
+    if faults:
+        warning = RecordWarning(shown, (), reading.faults, n_rows)
+        warnings.warn(warning, stacklevel=stacklevel + 1)
+    return instances, reading
 
 
 def guess_export(
-    path: str | os.PathLike[str], export: Export, layout: Layout | None = None
+    path: FilePath, export: Export, layout: Layout | None = None
 ) -> tuple[Export, Lines]:
     """Return an export with what a file tells of itself, and the file's lines.
 
@@ -183,26 +179,15 @@ def guess_export(
         export = replace(export, sites=task_rows.suggest_sites(rows, layout, export.sites))
     if export.date_format is None:
         for name in ("arrival_time", "expiry_time"):
-            texts = [row.get(name) for row in rows[:: len(rows) // source.SAMPLE + 1]]
-            found = guess_format(
-                [
-                    x
-                    for x in texts
-                    if x is not None and not fields.is_blank(x) and fields.is_no_time(x)
-                ]
-            )
+            texts = [row.get(name, "") for row in rows[:: len(rows) // source.SAMPLE + 1]]
+            found = guess_format([text for text in texts if fields.is_no_time(text)])
             if found is not None:
                 return replace(export, date_format=found), lines
     return export, lines
 
 
 def read_breakdowns(
-    path: str | os.PathLike[str],
-    layout: Layout,
-    epoch: datetime | None = None,
-    export: Export = PLAIN,
-    *,
-    alone: bool = True,
+    path: FilePath, layout: Layout, epoch: datetime | None, export: Export, *, alone: bool
 ) -> Layout:
     """Return `layout` with the breakdowns of a CSV file in the place of those that it lists.
 
@@ -212,7 +197,8 @@ def read_breakdowns(
     times = fields.TimeColumn("time", fields.make_date_format(export.date_format, export.timezone))
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
 
-    def collect(table: Table) -> Layout:
+    limited = BREAKDOWNS._replace(limit=MAX_BREAKDOWNS * len(listed))
+    with limited.read(path, replace(export, columns={}), stacklevel=3) as table:
         source.refuse_faults(table.faults, len(table.rows) + len(table.faults))
         for row, place in zip(table.rows, table.places, strict=True):
             own = fields.read_known(row, place, "vehicle", listed, f"layout '{layout.name}'")
@@ -230,10 +216,7 @@ def read_breakdowns(
                 "time: seconds, and each record of a split table (--split) has its own time zero; "
                 "expected timestamps"
             )
-        return layout.with_breakdowns(listed)
-
-    limited = BREAKDOWNS._replace(limit=MAX_BREAKDOWNS * len(listed))
-    return limited.read(path, collect, replace(export, columns={}), stacklevel=5)
+    return layout.with_breakdowns(listed)
 
 
 def format_record(instance: Instance) -> str:
@@ -272,7 +255,7 @@ def format_record(instance: Instance) -> str:
     return render_table(columns, cells, "csv")
 
 
-def write_record(instance: Instance, path: str | os.PathLike[str]) -> None:
+def write_record(instance: Instance, path: FilePath) -> None:
     """Write an instance's tasks as `format_record` gives them, atomically."""
     write_atomically(path, format_record(instance).encode())
 
@@ -312,9 +295,7 @@ class Assignments:
     present: np.ndarray | None = None
 
 
-def read_assignments(
-    path: str | os.PathLike[str], instance: Instance, export: Export = PLAIN
-) -> Assignments:
+def read_assignments(path: FilePath, instance: Instance, export: Export = PLAIN) -> Assignments:
     """Read past assignments of a record's tasks; "-" is the standard input.
 
     The CSV's header is `task,vehicle,start`, optionally `finish`; times are seconds or moments of any form,
@@ -323,44 +304,37 @@ def read_assignments(
     """
     form = fields.make_date_format(export.date_format, export.timezone)
     columns = {name: fields.TimeColumn(name, form) for name in ("start", "finish")}
-    return task_rows.PAST.read(path, lambda table: _collect(table, instance, columns), export)
-
-
-def _collect(
-    table: Table, instance: Instance, columns: dict[str, fields.TimeColumn]
-) -> Assignments:
-    source.refuse_faults(table.faults, len(table.rows) + len(table.faults))
-    layout = instance.layout
+    layout, n = instance.layout, instance.n_tasks
     task_index = {name: k for k, name in enumerate(instance.tasks)}
     vehicle_index = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
-    n = instance.n_tasks
     vehicle = np.full(n, -1, np.int32)
     times = {"start": np.zeros(n), "finish": np.full(n, np.nan)}
-    rows = list(zip(table.rows, table.places, strict=True))
-    seen = [fields.read_id(row, "task", place) for row, place in rows]
-    source.refuse_faults(list(task_rows.find_repeated(seen, table.places).values()), len(rows))
-    for row, place in rows:
-        task = fields.read_known(row, place, "task", task_index, f"record '{instance.name}'")
-        v = fields.read_known(row, place, "vehicle", vehicle_index, f"layout '{layout.name}'")
-        vehicle[task] = v
-        capacity = layout.vehicles[v].capacity
-        if 0.0 < capacity < instance.demand[task]:
+    with task_rows.PAST.read(path, export) as table:
+        source.refuse_faults(table.faults, len(table.rows) + len(table.faults))
+        rows = list(zip(table.rows, table.places, strict=True))
+        seen = [fields.read_id(row, "task", place) for row, place in rows]
+        source.refuse_faults([*task_rows.find_repeated(seen, table.places).values()], len(rows))
+        for row, place in rows:
+            task = fields.read_known(row, place, "task", task_index, f"record '{instance.name}'")
+            v = fields.read_known(row, place, "vehicle", vehicle_index, f"layout '{layout.name}'")
+            vehicle[task] = v
+            capacity = layout.vehicles[v].capacity
+            if 0.0 < capacity < instance.demand[task]:
+                raise RecordError(
+                    f"{place}: vehicle: '{layout.vehicles[v].id}' has a capacity of {capacity:g}; "
+                    f"expected a vehicle that may carry the task's demand of {instance.demand[task]:g}"
+                )
+            for column, moments in times.items():
+                if column == "start" or not fields.is_blank(row.get(column)):
+                    found = columns[column].read(row, place)
+                    moments[task] = fields.count_seconds(found, instance.epoch, column, place)
+        missing = [name for name, served in zip(instance.tasks, vehicle, strict=True) if served < 0]
+        if missing:
+            others = f" and {len(missing) - 1} more of the record's tasks" if missing[1:] else ""
             raise RecordError(
-                f"{place}: vehicle: '{layout.vehicles[v].id}' has a capacity of {capacity:g}; "
-                f"expected a vehicle that may carry the task's demand of {instance.demand[task]:g}"
+                f"{table.places[-1] if table.places else 'line 1'}: task: the file ends without "
+                f"'{missing[0]}'{others}; expected each of the record's {n} tasks once"
             )
-        for column, moments in times.items():
-            if column == "start" or not fields.is_blank(row.get(column)):
-                found = columns[column].read(row, place)
-                moments[task] = fields.count_seconds(found, instance.epoch, column, place)
-    there = set(seen)
-    missing = [name for name in instance.tasks if name not in there]
-    if missing:
-        others = f" and {len(missing) - 1} more of the record's tasks" if missing[1:] else ""
-        raise RecordError(
-            f"{table.places[-1] if table.places else 'line 1'}: task: the file ends without '{missing[0]}'"
-            f"{others}; expected each of the record's {n} tasks once"
-        )
     in_file = np.array([task_index[name] for name in seen], np.int32)
     order = in_file[np.argsort(times["start"][in_file], kind="stable")]
     return Assignments(instance, order, vehicle, **times)

@@ -12,14 +12,15 @@ import unicodedata
 import warnings
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time
 from difflib import get_close_matches
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from acerl_np.problem.guesses import EMPTY, fits_format, guess_columns, name_handling
+from acerl_np.problem.fields import make_date_format
+from acerl_np.problem.guesses import EMPTY, guess_columns, name_handling
 from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.limits import MAX_COLUMNS
 from acerl_np.support import errors
@@ -30,7 +31,7 @@ from acerl_np.support.report import unmark_text
 if TYPE_CHECKING:
     from acerl_np.problem.export import Export
 
-T = TypeVar("T")
+FilePath: TypeAlias = str | os.PathLike[str]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 """Separators of columns, and what they are called."""
@@ -75,24 +76,21 @@ TOTAL = re.compile(r"\W*(zwischen)?(summe|gesamt|anzahl|total|subtotal|sum|count
 
 
 class Columns(NamedTuple):
-    """What a header says: the known columns and where each stands in a line of `n_fields`, and the others.
+    """What a header says: where each known column stands `at` in a line, and the others.
 
     One column may be made up of two positions. `named` are the known ones as the file names them, `ignored`
     the others; one without a name is "column 3". The header stands on `line`.
     """
 
-    used: tuple[str, ...]
-    positions: tuple[tuple[int, ...], ...]
+    at: dict[str, tuple[int, ...]]
     named: tuple[str, ...]
     ignored: tuple[str, ...]
-    n_fields: int
     line: int
 
     @property
     def share_date(self) -> bool:
         """Whether arrivals and due times are two times of day beside one date."""
-        at = dict(zip(self.used, self.positions, strict=True))
-        arrival, expiry = at["arrival_time"], at.get("expiry_time", ())
+        arrival, expiry = self.at["arrival_time"], self.at.get("expiry_time", ())
         return arrival != expiry and bool({*arrival} & {*expiry})
 
 
@@ -144,60 +142,54 @@ class Source(NamedTuple):
         """All columns that are read."""
         return self.required + self.optional
 
+    @contextmanager
     def read(
-        self,
-        path: str | os.PathLike[str],
-        collect: Callable[[Table], T],
-        export: Export,
-        *,
-        lines: Lines | None = None,
-        stacklevel: int = 4,
-    ) -> T:
-        """Return what `collect` makes of a file's table, or of its `lines`; errors name the file.
+        self, path: FilePath, export: Export, *, lines: Lines | None = None, stacklevel: int = 2
+    ) -> Iterator[Table]:
+        """Give a block a file's table, or that of its `lines`; errors of the block name the file.
 
-        A `RecordWarning` names columns that are not read, for the line `stacklevel` calls above.
+        After it a `RecordWarning` names columns that are not read, for the line `stacklevel` calls above the
+        block.
         """
         lines = lines or self.open(path, export)
         with name_file(path):
             table = self.parse(lines, export)
-            result = collect(table)
+            yield table
         if table.columns.ignored:
             columns = table.columns.ignored
-            if "handling_time" in {*self.known} - {*table.columns.used} and export.handling is None:
+            if "handling_time" in {*self.known} - {*table.columns.at} and export.handling is None:
                 columns = name_handling(lines.header, lines.sample, columns)
             ignored = errors.RecordWarning(show_path(path), columns)
-            warnings.warn(ignored, stacklevel=stacklevel)
-        return result
+            # Between this line and that of the block is contextlib's.
+            warnings.warn(ignored, stacklevel=stacklevel + 3)
 
-    def open(self, path: str | os.PathLike[str], export: Export) -> Lines:
+    def open(self, path: FilePath, export: Export) -> Lines:
         """Return a file's header and rows, and of what form it is; errors name the file."""
         data = read_bytes(path, RecordError, streams=True)
-        with name_file(path):
-            return self._open(data, path, export)
-
-    def _open(self, data: bytes, path: str | os.PathLike[str], export: Export) -> Lines:
         found: list[Lines] = []
-        if is_workbook(data):
-            for sheet, sheet_rows in read_workbook(data, export.sheet, show_path(path)):
-                found.append(self._find_header(enumerate(sheet_rows, 1), export.columns, "", sheet))
-                if found[-1].rate > 1:
-                    return found[-1]
-        else:
-            text, encoding = decode(data, export.encoding)
-            stated = SEPARATOR_LINE.match(text)
-            delimiter = stated[1] if stated else self._find_delimiter(text, export.columns)
-            reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-            rows = itertools.islice(_read_lines(reader), int(stated is not None), None)
-            found.append(self._find_header(rows, export.columns, delimiter, encoding))
-            # A mapping that names a sheet also reads what was converted.
-            plain = {normalise(field) for field in found[0].header}
-            if export.sheet is not None and not plain.issuperset(self.required):
-                raise RecordError(
-                    f"sheet (--sheet): read {shorten(export.sheet)}, but the file is text; "
-                    "expected a workbook (.xlsx), or no sheet"
-                )
-        if not (found and found[0].header):
-            raise RecordError(f"the file is empty; expected a header and one line per {self.noun}")
+        with name_file(path):
+            if is_workbook(data):
+                for sheet, cells in read_workbook(data, export.sheet, show_path(path)):
+                    found.append(self._find_header(enumerate(cells, 1), export.columns, "", sheet))
+                    if found[-1].rate > 1:
+                        return found[-1]
+            else:
+                text, encoding = decode(data, export.encoding)
+                stated = SEPARATOR_LINE.match(text)
+                delimiter = stated[1] if stated else self._find_delimiter(text, export.columns)
+                reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+                rows = itertools.islice(_read_lines(reader), int(stated is not None), None)
+                found.append(self._find_header(rows, export.columns, delimiter, encoding))
+                # A mapping that names a sheet also reads what was converted.
+                plain = {normalise(field) for field in found[0].header}
+                if export.sheet is not None and not plain.issuperset(self.required):
+                    raise RecordError(
+                        f"sheet (--sheet): read {shorten(export.sheet)}, but the file is text; "
+                        "expected a workbook (.xlsx), or no sheet"
+                    )
+            if not (found and found[0].header):
+                expected = f"a header and one line per {self.noun}"
+                raise RecordError(f"the file is empty; expected {expected}")
         return found[0]
 
     def _find_header(
@@ -222,10 +214,9 @@ class Source(NamedTuple):
     def parse(self, lines: Lines, export: Export) -> Table:
         """Tell the columns of a file's rows by the names in its header."""
         columns = self._match_columns(lines, export.columns)
-        used = list(zip(columns.used, columns.positions, strict=True))
-        n = columns.n_fields
+        used, n = columns.at.items(), len(lines.header)
         # A date that two columns share makes no moment of an empty time of day.
-        n_uses = Counter(itertools.chain(*columns.positions))
+        n_uses = Counter(itertools.chain(*columns.at.values()))
         own = {
             name: [k for k in at if n_uses[k] == 1] or at
             for name, at in used
@@ -240,7 +231,7 @@ class Source(NamedTuple):
                     fields = [*fields, *[""] * (n - len(fields))]
                 fields = fields[:n] + [x for x in fields[n:] if x]
             if len(fields) != n:
-                names = shorten(",".join([*columns.used, *columns.ignored]))[1:-1]
+                names = shorten(",".join([*columns.at, *columns.ignored]))[1:-1]
                 text = f"{len(fields)} fields; expected {n} ({names})"
                 faults.append(Fault(f"line {line}", "", errors.describe(",".join(fields)), text))
                 continue
@@ -291,14 +282,12 @@ class Source(NamedTuple):
             # What was converted has the columns' own names, whatever a mapping says.
             for column in dict.fromkeys((mapping.get(name, name), name)):
                 try:
-                    found[name] = _find_positions(column, places, header)
+                    found[name] = _find_positions(column, places, lines)
                     lost.pop(name, None)
                     break
                 except LookupError as error:
                     if column != name:
                         lost[name] = f"{name}: {error}"
-                except RecordError as error:
-                    raise RecordError(f"line {line}: {error}") from error
         if lost:
             told = "; ".join(lost.values())
             shown = shorten(",".join(header), MAX_HEADER)
@@ -333,17 +322,16 @@ class Source(NamedTuple):
             "+".join(header[k].strip() for k in positions) for positions in found.values()
         )
         ignored = tuple(header[k].strip() or f"column {k + 1}" for k in others)
-        return Columns(tuple(found), tuple(found.values()), named, ignored, len(header), line)
+        return Columns(found, named, ignored, line)
 
     def _find_delimiter(self, text: str, mapping: Mapping[str, str]) -> str:
         """Return which of `DELIMITERS` finds most known columns in the header."""
-        first = NO_SEPARATOR.search(text)
-        if first is None:
+        numbered = enumerate(io.StringIO(text, None), 1)
+        filled = itertools.dropwhile(lambda item: not NO_SEPARATOR.search(item[1]), numbered)
+        head = [(k, line.rstrip("\n")) for k, line in itertools.islice(filled, HEAD)]
+        if not head:
             return ","
-        start = max(text.rfind("\n", 0, first.start()), text.rfind("\r", 0, first.start())) + 1
-        lines = [
-            line.rstrip("\r\n") for line in itertools.islice(io.StringIO(text[start:], None), HEAD)
-        ]
+        lines = [line for _, line in head]
         rates = {
             mark: max(self._rate(row, mapping) for row in _split_lines(lines, mark))
             for mark in DELIMITERS
@@ -357,8 +345,8 @@ class Source(NamedTuple):
         best = [mark for mark, (known, _) in rates.items() if known == most]
         if len(best) > 1 and sum(mark in lines[0] for mark in best) > 1:
             raise RecordError(
-                f"line {text.count(chr(10), 0, start) + 1}: read {shorten(lines[0].strip())}; expected "
-                "columns separated by commas, semicolons or tabs, one of them throughout"
+                f"line {head[0][0]}: read {shorten(lines[0].strip())}; expected columns separated by "
+                "commas, semicolons or tabs, one of them throughout"
             )
         return best[0]
 
@@ -371,7 +359,7 @@ class Source(NamedTuple):
 
 
 @contextmanager
-def name_file(path: str | os.PathLike[str]) -> Iterator[None]:
+def name_file(path: FilePath) -> Iterator[None]:
     """Begin the errors of a table with its file's name."""
     try:
         yield
@@ -427,23 +415,23 @@ def _split_lines(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
 
 
 def _find_positions(
-    column: str, places: Mapping[str, Sequence[int]], header: Sequence[str]
+    column: str, places: Mapping[str, Sequence[int]], lines: Lines
 ) -> tuple[int, ...]:
     """Return where a column stands that the file calls so; `LookupError` says what the header lacks."""
     found = []
     for part in [column] if normalise(column) in places else column.split("+"):
         at = places.get(normalise(part), ())
         by_place = PLACE.fullmatch(part.strip().lower())
-        if not at and by_place is not None and 1 <= int(by_place[1]) <= len(header):
+        if not at and by_place is not None and 1 <= int(by_place[1]) <= len(lines.header):
             at = (int(by_place[1]) - 1,)
         if not at:
             raise LookupError(
-                f"no column '{errors.describe(part)}'{errors.suggest_name(part, header)}"
+                f"no column '{errors.describe(part)}'{errors.suggest_name(part, lines.header)}"
             )
         if len(at) > 1:
             raise RecordError(
-                f"column '{errors.describe(part)}' stands twice; expected it once, or its place by "
-                f"--columns: 'column {at[0] + 1}' or 'column {at[1] + 1}'"
+                f"line {lines.line}: column '{errors.describe(part)}' stands twice; expected it once, or its "
+                f"place by --columns: 'column {at[0] + 1}' or 'column {at[1] + 1}'"
             )
         found.append(at[0])
     return tuple(found)
@@ -465,12 +453,13 @@ def _unify_numbers(
 
     Where nothing tells whether points stand between thousands, a `RecordError` asks.
     """
+    form = make_date_format(export.date_format)
     texts = {
         k: row[name]
         for k, row in enumerate(rows)
         if MARKED.fullmatch(row[name])
         and not isinstance(row[name], Number)
-        and not fits_format(row[name].strip(), export.date_format)
+        and not (form and form.read(row[name].strip()))
     }
     marks = [x for x, form in WELL_FORMED.items() if all(map(form.fullmatch, texts.values()))]
     if len(marks) > 1 and any("," in text for text in texts.values()):

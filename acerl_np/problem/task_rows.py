@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from acerl_np.problem.layout import Layout, find_ends, find_sites
 from acerl_np.problem.limits import MAX_TASKS
 from acerl_np.problem.source import TOTAL, Source, count_slips, find_lookalike, squeeze
 from acerl_np.support.errors import Fault, RecordError, describe
+
+if TYPE_CHECKING:
+    from acerl_np.problem.export import Export
 
 UNITS = {"handling_time": " of seconds", "demand": "", "priority": ""}
 """Columns of numbers that may be missing, then 0, and what an error calls their unit."""
@@ -53,18 +56,16 @@ DAY = timedelta(days=1)
 class Tasks(NamedTuple):
     """Rows of a record that can be read, and what is wrong with the others.
 
-    `columns` go by the attributes of `Instance`, `after` by ids; `kept` are the positions of their rows,
-    `roots` the places in the columns of the first of each task's chain. `epoch` is the moment of time zero,
-    None if the record counts seconds. `ahead` is by how much the clock of each row is ahead of that of time
-    zero, s, as after a clock change; `rolled` the expiries of those due the day after.
+    `columns` go by the attributes of `Instance`, `after` by ids. Besides them `row` is the position of each
+    task's row, and `ahead` by how much its clock is ahead of that of time zero, s, as after a clock change.
+    `epoch` is the moment of time zero, None if the record counts seconds. `roots` are the places in the
+    columns of the first of each task's chain, `rolled` the expiries of those due the day after.
     """
 
     columns: dict[str, list[Any]]
-    kept: list[int]
     epoch: datetime | None
     faults: list[Fault]
     roots: np.ndarray
-    ahead: list[float]
     rolled: list[float]
 
 
@@ -73,45 +74,55 @@ def read_tasks(
     places: Sequence[str],
     layout: Layout,
     epoch: datetime | None,
-    date_format: fields.DateFormat | None = None,
+    export: Export,
     *,
-    due: float | None = None,
-    handling: float | None = None,
-    mapping: Mapping[str, str] | None = None,
     share_date: bool = False,
 ) -> Tasks:
     """Return the rows of a record as columns; each row that cannot be read has its faults, every one of them.
 
     By default time zero is that of the rows, else the first arrival if arrivals are timestamps. Tasks that
-    stand twice are left to `find_repeated`. `due` is the expiry of rows without one, `handling` the
-    handling time; `mapping` are the floor's names for others of sites. Where arrivals and due times
+    stand twice are left to `find_repeated`. The export says how dates are written, what rows mean without an
+    expiry or a handling time, and the floor's names for others of sites. Where arrivals and due times
     `share_date`, a due time of day before the arrival's is of the next day.
     """
     if not rows:
         raise RecordError("no tasks; expected at least one")
     if len(rows) > RECORD.limit:
         raise RecordError(f"{len(rows):,} tasks; expected at most {RECORD.limit:,}")
-    sites = SiteNames(layout, mapping)
+    date_format = fields.make_date_format(export.date_format, export.timezone)
+    sites = SiteNames(layout, export.sites)
     is_plain = not any(column in row for row in rows for column in CHAIN)
-    readers = _make_readers(sites, date_format, due, handling, is_plain)
-    columns, kept, faults = _read_columns(rows, places, readers, sites, layout)
-    starts = columns.pop("start")
-    if not kept:
-        return Tasks(columns, kept, epoch, faults, np.zeros(0, np.int64), [], [])
-    own = [rows[k] for k in kept], [places[k] for k in kept]
+    readers = _make_readers(sites, date_format, export, is_plain)
+    columns, faults = _read_columns(rows, places, readers, sites, layout)
+    own = [rows[k] for k in columns["row"]], [places[k] for k in columns["row"]]
     if epoch is None:
         epoch = _find_epoch(columns, *own, date_format)
-    left, ahead, rolled = _count_from(epoch, columns, starts, *own, share_date, faults)
-    columns, kept = _take(left, columns, kept)
+    columns["ahead"] = [_find_offset(at) - _find_offset(epoch) for at in columns["arrival"]]
+    arrivals, expiries, starts = columns["arrival"], columns["expiry"], columns.pop("start")
+    left, rolled = [], []
+    for k, (row, place) in enumerate(zip(*own, strict=True)):
+        times = arrivals[k], expiries[k], starts[k]
+        try:
+            arrivals[k], expiries[k], late = _count_times(*times, epoch, place, share_date)
+        except RecordError as error:
+            faults.append(Fault.of(error, place, row))
+            continue
+        left.append(k)
+        rolled += late
+    columns = _take(left, columns)
     before = find_before(columns["tasks"], columns["after"])
     roots = find_roots(before)
     if (roots < 0).any():
         lost = {str(row.get("task")).strip() for row in rows}
-        faults += list_unlinked(columns, before, roots, [places[k] for k in kept], lost)
+        faults += list_unlinked(columns, before, roots, [places[k] for k in columns["row"]], lost)
         left = np.flatnonzero(roots >= 0).tolist()
-        columns, kept = _take(left, columns, kept)
-        roots, ahead = np.searchsorted(left, roots[left]), [ahead[k] for k in left]
-    return Tasks(columns, kept, epoch, faults, roots, ahead, rolled)
+        columns, roots = _take(left, columns), np.searchsorted(left, roots[left])
+    return Tasks(columns, epoch, faults, roots, rolled)
+
+
+def _take(left: Sequence[int], columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
+    """Return the tasks that are left of columns."""
+    return {name: [values[k] for k in left] for name, values in columns.items()}
 
 
 Readers = dict[str, Callable[[Row, str], Any]]
@@ -119,11 +130,7 @@ Readers = dict[str, Callable[[Row, str], Any]]
 
 
 def _make_readers(
-    sites: SiteNames,
-    date_format: fields.DateFormat | None,
-    due: float | None,
-    handling: float | None,
-    is_plain: bool,
+    sites: SiteNames, date_format: fields.DateFormat | None, export: Export, is_plain: bool
 ) -> Readers:
     """Return what reads each column; `is_plain` says whether no task belongs to a chain."""
     arrival, expiry, start = (
@@ -131,17 +138,13 @@ def _make_readers(
     )
 
     def read_arrival(row: Row, place: str) -> Time | None:
-        follows = not fields.is_blank(row.get("after"))
-        if follows and fields.is_blank(row.get("arrival_time")):
+        if fields.is_blank(row.get("arrival_time")) and not fields.is_blank(row.get("after")):
             return None
         return arrival.read(row, place)
 
     def read_expiry(row: Row, place: str) -> Time:
-        if fields.is_blank(row.get("expiry_time")):
-            if due is not None:
-                return due
-            if not is_plain:
-                return math.inf
+        if fields.is_blank(row.get("expiry_time")) and not (is_plain and export.due is None):
+            return math.inf if export.due is None else export.due
         if fields.is_blank(row.get("after")):
             return expiry.read(row, place)
         return fields.read_number(
@@ -155,10 +158,16 @@ def _make_readers(
         return fields.read_number(row, "announced", place, 0.0, alternative=f", or '{START}'")
 
     def read_start(row: Row, place: str) -> Time | None:
-        return None if fields.is_blank(row.get("earliest_start")) else start.read(row, place)
+        if fields.is_blank(row.get("earliest_start")):
+            return None
+        if not fields.is_blank(row.get("after")):
+            shown = describe(row["earliest_start"])
+            expected = "none of a task that follows another: arrival_time holds it back"
+            refuse(f"{place}: earliest_start", shown, expected, RecordError)
+        return start.read(row, place)
 
     def read_plain(name: str, unit: str) -> Callable[[Row, str], float]:
-        default = handling or 0.0 if name == "handling_time" else 0.0
+        default = export.handling or 0.0 if name == "handling_time" else 0.0
         return lambda row, place: fields.read_number(row, name, place, default, unit=unit)
 
     return {
@@ -179,39 +188,39 @@ def _make_readers(
 
 def _read_columns(
     rows: Sequence[Row], places: Sequence[str], readers: Readers, sites: SiteNames, layout: Layout
-) -> tuple[dict[str, list[Any]], list[int], list[Fault]]:
-    """Return the fields of the rows that can be read, by column; which rows these are; the others' faults."""
+) -> tuple[dict[str, list[Any]], list[Fault]]:
+    """Return the fields of the rows that can be read, and which rows these are; the others' faults."""
     machines = {layout.site_index[machine.site] for machine in layout.machines}
-    names = [*readers]
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    columns: dict[str, list[Any]] = {name: [] for name in (*readers, "row")}
     faults: list[Fault] = []
-    kept: list[int] = []
     for k, (place, row) in enumerate(zip(places, rows, strict=True)):
-        values, wrong = [], []
-        for read in readers.values():
+        values: dict[str, Any] = {"row": k}
+        wrong = []
+        for name, read in readers.items():
             try:
-                values.append(read(row, place))
+                values[name] = read(row, place)
             except fields.FormatError:
                 raise
             except RecordError as error:
                 wrong.append(Fault.of(error, place, row))
         if not wrong:
             try:
-                values[1:3] = sites.join(row, values[1], values[2], place)
-                seconds = values[names.index("processing")]
-                if seconds and values[2] not in machines:
-                    site = layout.sites[values[2]].id
-                    expected = f"0 at '{site}', as it is none of the layout's machines"
-                    refuse(f"{place}: processing", f"{seconds:g}", expected, RecordError)
+                ends = sites.join(values["pickup"], values["delivery"], place)
+                values["pickup"], values["delivery"] = ends
+                if values["processing"] and ends[1] not in machines:
+                    expected = (
+                        f"0 at '{layout.sites[ends[1]].id}', as it is none of the layout's machines"
+                    )
+                    read_as = f"{values['processing']:g}"
+                    refuse(f"{place}: processing", read_as, expected, RecordError)
             except RecordError as error:
                 wrong.append(Fault.of(error, place, row))
         if wrong:
             faults += _find_no_task(row, place) or wrong
             continue
-        kept.append(k)
-        for column, value in zip(columns.values(), values, strict=True):
-            column.append(value)
-    return columns, kept, faults
+        for name, value in values.items():
+            columns[name].append(value)
+    return columns, faults
 
 
 def _find_epoch(
@@ -221,63 +230,31 @@ def _find_epoch(
     date_format: fields.DateFormat | None,
 ) -> datetime | None:
     """Return the moment of time zero: that of the rows, else the first arrival; None without dates."""
-    arrivals = columns["arrival"]
     firsts = [k for k, task in enumerate(columns["after"]) if not task]
     if not firsts:
         return None
-    epoch = _read_time_zero(rows, places, arrivals[firsts[0]], date_format)
-    if epoch is None and isinstance(arrivals[firsts[0]], datetime):
-        moments = [arrivals[k] for k in firsts]
-        _refuse_midnight(moments, [places[k] for k in firsts])
-        epoch = min(moments)
-    return epoch
-
-
-def _count_from(
-    epoch: datetime | None,
-    columns: dict[str, list[Any]],
-    starts: Sequence[Time | None],
-    rows: Sequence[Row],
-    places: Sequence[str],
-    share_date: bool,
-    faults: list[Fault],
-) -> tuple[list[int], list[float], list[float]]:
-    """Count arrivals and expiries of `columns` from time zero, in place; faults of rows join `faults`.
-
-    Returns
-    -------
-    tuple of lists
-        The places of rows without a fault, and `ahead` and `rolled` as of `Tasks`.
-    """
-    arrivals, expiries = columns["arrival"], columns["expiry"]
-    left, ahead, rolled = [], [], []
-    for k, (row, place) in enumerate(zip(rows, places, strict=True)):
-        clock = _find_offset(arrivals[k])
-        try:
-            if columns["after"][k] and starts[k] is not None:
-                shown = describe(row["earliest_start"])
-                expected = "none of a task that follows another: arrival_time holds it back"
-                refuse(f"{place}: earliest_start", shown, expected, RecordError)
-            due_in, rolls = 0.0, False
-            if arrivals[k] is None:
-                arrivals[k] = 0.0  # at least that of the first, see `make_instance`
-            else:
-                at, due_in, rolls = _count_times(arrivals[k], expiries[k], epoch, place, share_date)
-                arrivals[k], expiries[k] = _hold_back(at, due_in, starts[k], epoch, place)
-        except RecordError as error:
-            faults.append(Fault.of(error, place, row))
+    arrivals = [columns["arrival"][k] for k in firsts]
+    zero, first = None, ""
+    for place, row in zip(places, rows, strict=True):
+        value = row.get(TIME_ZERO_COLUMN)
+        if fields.is_blank(value):
             continue
-        left.append(k)
-        rolled += [due_in] * rolls
-        ahead.append(clock - _find_offset(epoch))
-    return left, ahead, rolled
-
-
-def _take(
-    left: Sequence[int], columns: dict[str, list[Any]], kept: list[int]
-) -> tuple[dict[str, list[Any]], list[int]]:
-    """Return the rows that are left of columns, and of their positions."""
-    return {name: [x[k] for k in left] for name, x in columns.items()}, [kept[k] for k in left]
+        moment = fields.read_moment(value, date_format)
+        expected = ""
+        if not isinstance(arrivals[0], datetime):
+            expected = "none, as arrival_time is in seconds"
+        elif moment is None or fields.find_kind(moment) != fields.find_kind(arrivals[0]):
+            expected = f"{fields.find_kind(arrivals[0])}, as in arrival_time"
+        elif zero is not None and moment != zero:
+            expected = f"the moment of {first}, {fields.show_moment(zero)}"
+        if expected:
+            shown = value.isoformat() if isinstance(value, datetime) else value
+            refuse(f"{place}: {TIME_ZERO_COLUMN}", shown, expected, RecordError)
+        zero, first = (moment, place) if zero is None else (zero, first)
+    if zero is None and isinstance(arrivals[0], datetime):
+        _refuse_midnight(arrivals, [places[k] for k in firsts])
+        zero = min(arrivals)
+    return zero
 
 
 def _find_offset(moment: Time | None) -> float:
@@ -286,12 +263,18 @@ def _find_offset(moment: Time | None) -> float:
     return 0.0 if offset is None else offset.total_seconds()
 
 
-def find_repeated(tasks: Sequence[str], places: Sequence[str]) -> dict[int, Fault]:
-    """Return the faults of tasks that stood somewhere before, by their places in the sequence."""
+def find_repeated(
+    tasks: Sequence[str], places: Sequence[str], records: Sequence[int] | None = None
+) -> dict[int, Fault]:
+    """Return the faults of tasks that stood before in their record, by their places in the sequence.
+
+    `records` says which of several each belongs to.
+    """
     found: dict[int, Fault] = {}
-    seen: dict[str, str] = {}
-    for k, (task, place) in enumerate(zip(tasks, places, strict=True)):
-        first = seen.setdefault(task, place)
+    seen: dict[tuple[str, int], str] = {}
+    records = records or [0] * len(tasks)
+    for k, (task, place, record) in enumerate(zip(tasks, places, records, strict=True)):
+        first = seen.setdefault((task, record), place)
         if first != place:
             text = f"'{task}' stands already on {first}; expected each task once"
             found[k] = Fault(place, "task", describe(task), text)
@@ -314,48 +297,45 @@ def _find_no_task(row: Row, place: str) -> list[Fault]:
 class SiteNames:
     """What names in a record stand for on a floor, or by a mapping; each is looked up once."""
 
-    def __init__(self, layout: Layout, mapping: Mapping[str, str] | None = None) -> None:
+    def __init__(self, layout: Layout, mapping: Mapping[str, str]) -> None:
         self._layout = layout
-        self._mapping = mapping or {}
-        self._names: dict[object, str] = {}
-        self._known: dict[str, tuple[int, ...]] = {}
+        self._mapping = mapping
+        self._names: dict[str, str] = {}
         self._ends: dict[tuple[str, str], tuple[int, int]] = {}
         self._hints: dict[str, str] = {}
         self._own = [*layout.site_index, *layout.stations, *layout.aliases]
         self._alike: dict[str, list[str]] = {}
+        for own in self._own:
+            self._alike.setdefault(_squeeze(own), []).append(own)
 
     def read(self, row: Row, column: str, place: str) -> str:
         """Return the name of a station or site in a field; `RecordError` with the one it may be meant for.
 
-        Case does not matter where only one name of the floor is meant.
+        Case does not matter where only one name of the floor is meant, nor how accents are written.
         """
         raw = row.get(column)
         if isinstance(raw, str) and raw in self._names:
             return self._names[raw]
-        name = fields.read_id(row, column, place)
-        if name not in self._known:
-            if not find_sites(self._layout, name):
-                name = self._mapping.get(name, name)
-            found = find_sites(self._layout, name)
-            alike = [] if found else self._find_alike(name)
-            if len({find_sites(self._layout, other) for other in alike}) == 1:
-                name = alike[0]
-                found = find_sites(self._layout, name)
-            if not found:
+        name, layout = fields.read_id(row, column, place), self._layout
+        if not find_sites(layout, name):
+            name = self._mapping.get(name, name)
+        if not find_sites(layout, name):
+            alike = self._alike.get(_squeeze(name), [])
+            if len({find_sites(layout, other) for other in alike}) != 1:
                 raise RecordError(
                     f"{place}: {column}: unknown site '{name}'; expected a site of layout "
-                    f"'{self._layout.name}'{self._hint(name)}"
+                    f"'{layout.name}'{self._hint(name)}"
                 )
-            self._known[name] = found
+            name = alike[0]
         if isinstance(raw, str):
             self._names[raw] = name
         return name
 
-    def join(self, row: Row, pickup: str, delivery: str, place: str) -> tuple[int, int]:
+    def join(self, pickup: str, delivery: str, place: str) -> tuple[int, int]:
         """Return pickup and delivery as positions in the layout's sites; refuse the same for both."""
-        found = self._ends.get((pickup, delivery))
-        if found is None:
-            layout, sites = self._layout, (self._known[pickup], self._known[delivery])
+        if (pickup, delivery) not in self._ends:
+            layout = self._layout
+            sites = find_sites(layout, pickup), find_sites(layout, delivery)
             if layout.aliases.get(pickup, pickup) == layout.aliases.get(delivery, delivery):
                 raise RecordError(
                     f"{place}: delivery: '{delivery}' is also the pickup; expected another site"
@@ -365,15 +345,8 @@ class SiteNames:
                     f"{place}: delivery: '{delivery}' is served from '{layout.sites[sites[0][0]].id}', as is "
                     f"the pickup '{pickup}'; expected another site"
                 )
-            found = self._ends[pickup, delivery] = find_ends(layout, *sites)
-        return found
-
-    def _find_alike(self, name: str) -> list[str]:
-        """Return the floor's names that differ from this one in case or in how accents are written."""
-        if not self._alike:
-            for own in self._own:
-                self._alike.setdefault(_squeeze(own), []).append(own)
-        return self._alike.get(_squeeze(name), [])
+            self._ends[pickup, delivery] = find_ends(layout, *sites)
+        return self._ends[pickup, delivery]
 
     def _hint(self, name: str) -> str:
         """Return what to ask of an unknown name; of many only the first are looked for."""
@@ -435,71 +408,52 @@ def _refuse_midnight(arrivals: Sequence[datetime], places: Sequence[str]) -> Non
         )
 
 
-def _read_time_zero(
-    rows: Sequence[Row], places: Sequence[str], arrival: Time, date_format: fields.DateFormat | None
-) -> datetime | None:
-    """Return the moment that the rows name as time zero, None if they name none."""
-    zero, first = None, ""
-    for place, row in zip(places, rows, strict=True):
-        value = row.get(TIME_ZERO_COLUMN)
-        if fields.is_blank(value):
-            continue
-        moment = fields.read_moment(value, date_format)
-        expected = ""
-        if not isinstance(arrival, datetime):
-            expected = "none, as arrival_time is in seconds"
-        elif moment is None or fields.find_kind(moment) != fields.find_kind(arrival):
-            expected = f"{fields.find_kind(arrival)}, as in arrival_time"
-        elif zero is not None and moment != zero:
-            expected = f"the moment of {first}, {fields.show_moment(zero)}"
-        if expected:
-            shown = value.isoformat() if isinstance(value, datetime) else value
-            refuse(f"{place}: {TIME_ZERO_COLUMN}", shown, expected, RecordError)
-        zero, first = (moment, place) if zero is None else (zero, first)
-    return zero
-
-
-def _hold_back(
-    arrival: float, expiry: float, start: Time | None, epoch: datetime | None, place: str
-) -> tuple[float, float]:
-    """Return the arrival and expiry of a task that may not start before a moment; it is due as it was."""
-    if start is None:
-        return arrival, expiry
-    seconds = fields.count_seconds(start, epoch, "earliest_start", place)
-    due = arrival + expiry
-    if seconds > due:
-        raise RecordError(
-            f"{place}: earliest_start: {seconds - due:g} s after the task is due; expected a moment before"
-        )
-    return (arrival, expiry) if seconds <= arrival else (seconds, due - seconds)
-
-
 def _count_times(
-    arrival: Time, expiry: Time, epoch: datetime | None, place: str, share_date: bool
-) -> tuple[float, float, bool]:
-    """Return an arrival in seconds from time zero, an expiry in seconds from it, whether of the day after."""
-    seconds = fields.count_seconds(arrival, epoch, "arrival_time", place)
+    arrival: Time | None,
+    expiry: Time,
+    start: Time | None,
+    epoch: datetime | None,
+    place: str,
+    share_date: bool,
+) -> tuple[float, float, list[float]]:
+    """Return an arrival in seconds from time zero, and an expiry in seconds from it, which is listed if it rolls.
+
+    Then it is that of a due time of the day after. What may not start before a moment arrives then, and is
+    due as it was.
+    """
+    # Without an arrival it is at least that of the chain's first, see `make_instance`.
+    seconds = (
+        0.0 if arrival is None else fields.count_seconds(arrival, epoch, "arrival_time", place)
+    )
     if isinstance(arrival, datetime) and seconds < 0.0:
         expected = (
             f"a moment not before time zero ({fields.show_moment(epoch) if epoch else epoch})"
         )
         refuse(f"{place}: arrival_time", fields.show_moment(arrival), expected, RecordError)
-    if not isinstance(expiry, datetime):
-        return seconds, expiry, False
-    due = fields.count_seconds(expiry, epoch, "expiry_time", place)
-    left = (expiry - arrival).total_seconds() if isinstance(arrival, datetime) else due - seconds
-    shares = share_date and isinstance(arrival, datetime) and arrival.date() == expiry.date()
-    day = DAY.total_seconds()
-    if shares and left <= -day / 2:  # less was late when it came, rather than due the day after
-        return seconds, left + day, True
-    if left < 0.0:
-        within = ", on the same day" if fields.is_clock(expiry) else ""
-        within += ", or at least 12 h before it for the day after" if shares else ""
+    left, rolled = fields.count_seconds(expiry, epoch, "expiry_time", place), []
+    if isinstance(expiry, datetime):
+        left, shares = left - seconds, False
+        if isinstance(arrival, datetime):
+            left = (expiry - arrival).total_seconds()
+            shares = share_date and arrival.date() == expiry.date()
+        day = DAY.total_seconds()
+        if shares and left <= -day / 2:  # less was late when it came, rather than due the day after
+            left += day
+            rolled = [left]
+        if left < 0.0:
+            within = ", on the same day" if fields.is_clock(expiry) else ""
+            within += ", or at least 12 h before it for the day after" if shares else ""
+            raise RecordError(
+                f'{place}: expiry_time: read "{fields.show_moment(expiry)}", {-left:g} s before the '
+                f"task's arrival; expected a moment at or after it{within} (or a number of seconds after it)"
+            )
+    held = seconds if start is None else fields.count_seconds(start, epoch, "earliest_start", place)
+    due = seconds + left
+    if held > due:
         raise RecordError(
-            f'{place}: expiry_time: read "{fields.show_moment(expiry)}", {-left:g} s before the '
-            f"task's arrival; expected a moment at or after it{within} (or a number of seconds after it)"
+            f"{place}: earliest_start: {held - due:g} s after the task is due; expected a moment before"
         )
-    return seconds, left, False
+    return (held, due - held, rolled) if held > seconds else (seconds, left, rolled)
 
 
 # Chains of tasks: what goes before what
@@ -513,10 +467,7 @@ def find_roots(after: np.ndarray) -> np.ndarray:
     own = np.arange(len(after))
     root = np.where(after < 0, own, after)
     for _ in range(len(after).bit_length()):
-        further = root[root]
-        if (further == root).all():
-            break
-        root = further
+        root = root[root]
     return np.where(after[root] < 0, root, -1)
 
 
