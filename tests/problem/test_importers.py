@@ -444,8 +444,7 @@ def test_only_known_attributes_are_kept():
     layout, _ = import_opentcs(text)
     assert (layout["sites"][0]["id"], layout["sites"][0]["x"]) == ("P", 1.0)
     # What is read and dropped shows only inside.
-    kept = opentcs._parse(text).kept["point"][0]
-    assert set(kept.attributes) == {"name", "xPosition"}
+    assert set(opentcs._parse(text)[0].attrib) == {"name", "xPosition"}
 
 
 def test_many_warnings_are_counted():

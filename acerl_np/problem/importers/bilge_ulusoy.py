@@ -68,14 +68,9 @@ def import_bilge_ulusoy(path: str | os.PathLike[str], *, announced: bool = False
         floors = {key: make_floor(key, times) for key, times in data["layouts"].items()}
         found = []
         for name, jobs in data["job_sets"].items():
+            operations = list_operations(name, jobs, announced)
             for key, floor in floors.items():
-                rows = list_operations(jobs, announced)
-                places = [
-                    f"job_sets.{name}[{j}][{k}]"
-                    for j, job in enumerate(jobs)
-                    for k in range(len(job))
-                ]
-                found.append(Instance.from_rows(f"EX{name}{key}", floor, rows, places))
+                found.append(Instance.from_rows(f"EX{name}{key}", floor, *operations))
         check_names(found)
     except InputError as error:
         raise type(error)(f"{path}: {error}") from error
@@ -109,9 +104,11 @@ def make_floor(key: str, times: list[list[float]]) -> Layout:
     return Layout(name, tuple(sites), tuple(edges), vehicles, machines=machines)
 
 
-def list_operations(jobs: list[list[tuple[float, float]]], announced: bool) -> list[dict[str, Any]]:
-    """Return the tasks of jobs: "j1-1" is the first operation of the first one."""
-    rows = []
+def list_operations(
+    name: str, jobs: list[list[tuple[float, float]]], announced: bool
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the tasks of a set of jobs, "j1-1" the first operation of the first one, and their places."""
+    rows, places = [], []
     for j, job in enumerate(jobs):
         at = STATION
         for k, (machine, time) in enumerate(job):
@@ -120,5 +117,6 @@ def list_operations(jobs: list[list[tuple[float, float]]], announced: bool) -> l
             row |= {"after": f"j{j + 1}-{k}" if k else "", "expiry_time": ""}
             row |= {"arrival_time": 0.0, "announced": START if announced and k else 0.0}
             rows.append(row)
+            places.append(f"job_sets.{name}[{j}][{k}]")
             at = site
-    return rows
+    return rows, places

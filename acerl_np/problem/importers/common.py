@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -86,6 +86,12 @@ class Draft:
         (ax, ay), (bx, by) = self.points[a], self.points[b]
         return math.hypot(ax - bx, ay - by)
 
+    def note_chargers(self, said: str) -> None:
+        """Warn that there are chargers, with what is `said` of them."""
+        names = [item.id for item in self.stations if item.kind == CHARGER]
+        if names:
+            self.warnings.add("chargers", f"chargers: {count_names(names)} kept as sites; {said}")
+
     def can_join(self, where: str, a: str, b: str) -> bool:
         """Return whether an edge has two different known nodes; warn if not."""
         fault = f"goes from '{a}' to itself" if a == b else ""
@@ -127,11 +133,11 @@ class Draft:
         """Return a layout as `Layout.from_dict` reads it, maybe without vehicles, and the warnings."""
         if not self.points:
             raise LayoutError("no nodes; expected at least one")
-        sites, kinds, stations, aliases = self._name_sites()
-        plugs = {node for item in self.stations if item.kind == CHARGER for node in item.nodes}
         served = {node for item in self.stations if item.kind != CHARGER for node in item.nodes}
+        sites, kinds, stations, aliases = self._name_sites(served)
+        plugs = {node for item in self.stations if item.kind == CHARGER for node in item.nodes}
         self._lengthen_edges()
-        layout: dict[str, Any] = {
+        layout = {
             "format": 1,
             "name": _clip(name),
             "sites": [
@@ -146,10 +152,8 @@ class Draft:
             for node in self.points
             if node not in served and (node in plugs or self.kinds.get(node) == CHARGER)
         ]
-        layout |= {"chargers": chargers} if chargers else {}
-        layout |= {"stations": stations} if stations else {}
-        layout |= {"aliases": aliases} if aliases else {}
-        return layout, self.warnings.lines()
+        more = {"chargers": chargers, "stations": stations, "aliases": aliases}
+        return layout | {key: some for key, some in more.items() if some}, self.warnings.lines()
 
     def _join_ways(self, sites: Mapping[str, str]) -> list[dict[str, Any]]:
         """Return the edges: two opposite ways of equal length are one."""
@@ -169,16 +173,15 @@ class Draft:
         return edges
 
     def _name_sites(
-        self,
+        self, served: Collection[str]
     ) -> tuple[dict[str, str], dict[str, str], dict[str, list[str]], dict[str, str]]:
         """Return each node's site and kind, the stations of other names, and the aliases.
 
-        A station alone on its only node gives that node's site its name. A charger has only nodes without
-        another station.
+        A station alone on its only node gives that node's site its name. A charger has only nodes that are
+        not `served` by another station.
         """
         at: dict[str, list[Station]] = {node: [] for node in self.points}
         known: dict[str, Station] = {}
-        served = {node for item in self.stations if item.kind != CHARGER for node in item.nodes}
         for item in self.stations:
             station, said = item, ""
             if item.kind == CHARGER:
@@ -261,8 +264,13 @@ def leave_out_dead_ends(layout: dict[str, Any]) -> list[str]:
     kept = [x for x in chargers if x["site"] in left or len(layout["sites"]) == 1]
     lost = [x["site"] for x in chargers if x not in kept]
     layout |= {"chargers": kept} if kept else {}
-    found = f"{len(lost)} ({list_first(lost)}) left out, as no edge leads away from there"
-    return [f"chargers: {found}"] if lost else []
+    found = f"chargers: {count_names(lost)} left out, as no edge leads away from there"
+    return [found] if lost else []
+
+
+def count_names(names: Sequence[str]) -> str:
+    """Return "2 (A, B)"."""
+    return f"{len(names)} ({list_first(names)})"
 
 
 SHARES = {"critical": 20.0, "resume": 45.0, "good": 60.0, "full": 95.0}

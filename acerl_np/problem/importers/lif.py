@@ -14,7 +14,7 @@ from acerl_np.problem.importers import common
 from acerl_np.problem.json_tree import parse_json, refuse, shorten
 from acerl_np.problem.layout import CHARGER
 from acerl_np.problem.limits import LIFT_LENGTH, MIN_SPEED
-from acerl_np.support.errors import LayoutError, list_first, make_printable
+from acerl_np.support.errors import LayoutError, make_printable
 
 MAX_DEGREE = 20
 MAX_CONTROL_POINTS = 10_000
@@ -134,14 +134,11 @@ def _set_side_by_side(
     """Add the nodes of all levels, each level to the right of those before; return each node's shift."""
     shifts: dict[str, float] = {}
     right = None
-    width = max(
-        (max(xs) - min(xs) for level in levels if (xs := [x for x, _ in level.points.values()])),
-        default=0.0,
-    )
-    for level, own, (where, _) in zip(levels, names, layouts, strict=True):
-        if not level.points:
+    spans = [[x for x, _ in level.points.values()] for level in levels]
+    width = max((max(xs) - min(xs) for xs in spans if xs), default=0.0)
+    for level, own, xs, (where, _) in zip(levels, names, spans, layouts, strict=True):
+        if not xs:
             continue
-        xs = [x for x, _ in level.points.values()]
         shift = 0.0 if right is None else float(math.ceil(right - min(xs)))
         for node, (x, y) in level.points.items():
             draft.add_point(f"{where}.nodes", own[node], x + shift, y)
@@ -310,11 +307,7 @@ def _read_stations(
         draft.stations.append(
             item._replace(kind=CHARGER if charges or common.is_charging(kind) else kind)
         )
-    chargers = [item.id for item in draft.stations if item.kind == CHARGER]
-    if chargers:
-        said = "LIF has neither levels of energy nor rates of use (--battery)"
-        named = f"{len(chargers)} ({list_first(chargers)})"
-        draft.warnings.add("chargers", f"chargers: {named} kept as sites; {said}")
+    draft.note_chargers("LIF has neither levels of energy nor rates of use (--battery)")
 
 
 def _read_station(

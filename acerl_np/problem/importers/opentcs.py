@@ -12,7 +12,7 @@ from acerl_np.problem.importers import common
 from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.layout import CHARGER, PARKING
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES, MIN_SPEED
-from acerl_np.support.errors import LayoutError, list_first
+from acerl_np.support.errors import LayoutError
 
 MAX_ELEMENTS = 1_000_000
 MAX_DEPTH = 50
@@ -34,10 +34,6 @@ START_PROPERTIES = (
 """Properties of a vehicle that name a point: where openTCS's simulation starts it, where it parks."""
 
 
-KEPT_ATTRIBUTES = {"name", "type", "xPosition", "yPosition", "positionX", "positionY"}
-KEPT_ATTRIBUTES |= {"sourcePoint", "destinationPoint", "length", "locked"}
-KEPT_ATTRIBUTES |= {"maxVelocity", "maxReverseVelocity"}
-
 LEVELS = {
     "critical": "energyLevelCritical",
     "resume": "energyLevelSufficientlyRecharged",
@@ -46,40 +42,53 @@ LEVELS = {
 }
 """What the levels of a battery are called, in percent."""
 
-KEPT_ATTRIBUTES |= set(LEVELS.values())
+KEPT_ATTRIBUTES = {"name", "type", "xPosition", "yPosition", "positionX", "positionY", "locked"}
+KEPT_ATTRIBUTES |= {"sourcePoint", "destinationPoint", "length", "point", "value", *LEVELS.values()}
+KEPT_ATTRIBUTES |= {"maxVelocity", "maxReverseVelocity"}
+
+TAGS = ("point", "path", "locationType", "location", "vehicle", "block")
 
 RECHARGING = "rechargeOperation"
 """End of a vehicle's property that names its operation at chargers, such as "loopback:rechargeOperation"."""
+
+PERIPHERALS = ("peripheralOperation", "allowedPeripheralOperation")
 
 IDLE_OPERATIONS = {"NOP", "PARK", "MOVE"}
 """Operations at a location that move no load, of chargers, too."""
 
 
 class _Element(NamedTuple):
-    """An element's place in the file, its attributes, and what is named below it.
-
-    That is starts of a vehicle, links of a location, operations of vehicles and of peripherals.
-    """
+    """An element of the model, and its place in the file."""
 
     where: str
-    attributes: dict[str, str]
-    starts: dict[str, str]
-    links: list[str | None]
-    operations: list[str]
-    peripherals: list[str]
+    xml: ElementTree.Element
+
+    @property
+    def name(self) -> str:
+        """What it is called, "" where it has no name."""
+        return self.xml.get("name", "").strip()
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether it says one of a battery's levels."""
+        return not self.xml.attrib.keys().isdisjoint(LEVELS.values())
+
+    def list_names(self, *tags: str) -> list[str]:
+        """Return the names of its children with these tags."""
+        return [x.get("name", "") for tag in tags for x in self.xml.findall(f"{{*}}{tag}")]
 
     def describe(self, name: str) -> str:
         """Return what an attribute holds, for a warning: "none" where it is missing or empty."""
-        value = self.attributes.get(name, "")
+        value = self.xml.get(name, "")
         return f"read {shorten(value)}" if value.strip() else "none"
 
     def read_name(self, key: str = "name") -> str:
         """Return the name that an attribute holds."""
-        return common.read_name(self.attributes.get(key), f"{self.where}.{key}")
+        return common.read_name(self.xml.get(key), f"{self.where}.{key}")
 
     def read_metres(self, name: str, low: float, default: float | None = None) -> float | None:
         """Return an attribute in metres (or m/s), the default where it is missing or empty."""
-        value = self.attributes.get(name, "")
+        value = self.xml.get(name, "")
         if not value.strip():
             return default
         high = MAX_NUMBER * MILLIMETRES
@@ -87,61 +96,38 @@ class _Element(NamedTuple):
         return common.read_number(value, f"{self.where}.{name}", low, high, unit) / MILLIMETRES
 
 
-class _Collector:
-    """Receives a model element by element; keeps what a layout can use, in bounded memory."""
+Model = Mapping[str, list[_Element]]
+"""Elements of `TAGS` by their tags."""
+
+
+class _Builder(ElementTree.TreeBuilder):
+    """Builds a model's tree, of known attributes alone; refuses what is too deep or too large for one."""
 
     def __init__(self) -> None:
-        self.name = ""
-        tags = ("point", "path", "locationType", "location", "vehicle", "block")
-        self.kept: dict[str, list[_Element]] = {tag: [] for tag in tags}
-        self.recharging: set[str] = set()
+        super().__init__()
         self._depth = self._count = 0
-        self._current: _Element | None = None
 
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        tag = tag.rpartition("}")[2]
+    def start(self, tag: str, attributes: dict[str, str]) -> ElementTree.Element:
         self._depth += 1
         self._count += 1
-        shown = f"<{shorten(tag)[1:-1]}>"
+        name, said = tag.rpartition("}")[2], ""
         if self._depth > MAX_DEPTH or self._count > MAX_ELEMENTS:
-            raise LayoutError(
-                f"{shown}: more than {MAX_DEPTH} elements deep or {MAX_ELEMENTS:,} in all; expected a "
-                "plant model"
-            )
-        if len(attributes) > MAX_ATTRIBUTES:
-            raise LayoutError(
-                f"{shown}: {len(attributes):,} attributes; expected at most {MAX_ATTRIBUTES}"
-            )
-        if self._depth == 1:
-            if tag != "model":
-                refuse("root element", tag, "a plant model's <model>")
-            self.name = attributes.get("name", "").strip()
-        elif self._depth == 2:
-            self._current = None
-            if tag in self.kept:
-                kept = {key: attributes[key] for key in attributes if key in KEPT_ATTRIBUTES}
-                self._current = _Element(f"{tag}[{len(self.kept[tag]) + 1}]", kept, {}, [], [], [])
-                self.kept[tag].append(self._current)
-        elif self._depth == 3 and self._current is not None:
-            if tag == "link":
-                self._current.links.append(attributes.get("point"))
-            elif tag == "allowedOperation":
-                self._current.operations.append(attributes.get("name", ""))
-            elif tag in ("peripheralOperation", "allowedPeripheralOperation"):
-                self._current.peripherals.append(attributes.get("name", ""))
-            elif tag == "property" and attributes.get("name") in START_PROPERTIES:
-                self._current.starts[attributes["name"]] = attributes.get("value", "")
-            elif tag == "property" and attributes.get("name", "").endswith(RECHARGING):
-                self.recharging.add(attributes.get("value", "").strip())
+            said = f"more than {MAX_DEPTH} elements deep or {MAX_ELEMENTS:,} in all; expected a plant model"
+        elif len(attributes) > MAX_ATTRIBUTES:
+            said = f"{len(attributes):,} attributes; expected at most {MAX_ATTRIBUTES}"
+        if said:
+            raise LayoutError(f"<{shorten(name)[1:-1]}>: {said}")
+        if self._depth == 1 and name != "model":
+            refuse("root element", name, "a plant model's <model>")
+        kept = {key: attributes[key] for key in attributes if key in KEPT_ATTRIBUTES}
+        return super().start(tag, kept)
 
-    def end(self, tag: str) -> None:
+    def end(self, tag: str) -> ElementTree.Element:
         self._depth -= 1
-
-    def close(self) -> None:
-        pass
+        return super().end(tag)
 
 
-def _parse(text: str) -> _Collector:
+def _parse(text: str) -> ElementTree.Element:
     # Entities can only be declared in a DOCTYPE, which no plant model needs.
     declared = re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE)
     found = declared or re.search(rf"<[^<]{{{MAX_TAG}}}", text)
@@ -152,17 +138,16 @@ def _parse(text: str) -> _Collector:
         without = " without one" if declared else ""
         line = text.count("\n", 0, found.start()) + 1
         raise LayoutError(f"line {line}: {said} expected a plant model{without}")
-    collector = _Collector()
-    parser = ElementTree.XMLParser(target=collector)
+    parser = ElementTree.XMLParser(target=_Builder())
     try:
         for start in range(0, len(text), CHUNK):
             parser.feed(text[start : start + CHUNK])
-        parser.close()
+        model: ElementTree.Element = parser.close()
     except ElementTree.ParseError as error:
         line, column = error.position
         reason = str(error).partition(":")[0]
         raise LayoutError(f"line {line} column {column + 1}: not XML: {reason}") from error
-    return collector
+    return model
 
 
 def import_opentcs(
@@ -179,18 +164,19 @@ def import_opentcs(
     turn, or on the first point, of those from which a path leads. `name` is that of a model that has none.
     What is returned is what `import_floor` says.
     """
-    model = _parse(text)
-    draft = common.Draft()
-    for item in model.kept["point"]:
+    root, draft = _parse(text), common.Draft()
+    found = {tag: enumerate(root.findall(f"{{*}}{tag}"), 1) for tag in TAGS}
+    model = {tag: [_Element(f"{tag}[{k}]", xml) for k, xml in found[tag]] for tag in TAGS}
+    for item in model["point"]:
         _read_point(draft, item)
-    if not model.kept["path"] and len(draft.points) > 1:
+    if not model["path"] and len(draft.points) > 1:
         draft.warnings.add("paths", "path: none, so no site can be reached from another")
-    for item in model.kept["path"]:
+    for item in model["path"]:
         _read_path(draft, item)
     _read_locations(draft, model)
-    _read_vehicles(draft, model.kept["vehicle"], battery)
+    _read_vehicles(draft, model["vehicle"], battery)
     _note_left_out(draft, model)
-    return draft.finish(model.name or name)
+    return draft.finish(root.get("name", "").strip() or name)
 
 
 def _read_point(draft: common.Draft, item: _Element) -> None:
@@ -198,13 +184,13 @@ def _read_point(draft: common.Draft, item: _Element) -> None:
     position = []
     # Version 7 of the format calls positionX what earlier ones call xPosition.
     for old, new in (("xPosition", "positionX"), ("yPosition", "positionY")):
-        key = new if new in item.attributes and old not in item.attributes else old
+        key = new if new in item.xml.attrib and old not in item.xml.attrib else old
         metres = item.read_metres(key, -MAX_NUMBER * MILLIMETRES)
         if metres is None:
             draft.warnings.add("positions", f"{item.where}.{key}: missing, taken as 0")
         position.append(metres or 0.0)
     draft.add_point(item.where, name, position[0], position[1])
-    if item.attributes.get("type", "").upper().startswith("PARK"):
+    if item.xml.get("type", "").upper().startswith("PARK"):
         draft.kinds[name] = PARKING
 
 
@@ -212,11 +198,11 @@ def _read_path(draft: common.Draft, item: _Element) -> None:
     """Add a path's edges."""
     warnings = draft.warnings
     a, b = item.read_name("sourcePoint"), item.read_name("destinationPoint")
-    title = shorten(item.attributes.get("name", ""))
+    title = shorten(item.xml.get("name", ""))
     forward = item.read_metres("maxVelocity", 0.0)
     backward = item.read_metres("maxReverseVelocity", 0.0, 0.0)
     length = item.read_metres("length", -MAX_NUMBER * MILLIMETRES)
-    if common.read_flag(item.attributes.get("locked")):
+    if common.read_flag(item.xml.get("locked")):
         warnings.add("locked paths", f"{item.where}: {title} is locked, left out")
         return
     if not draft.can_join(item.where, a, b):
@@ -238,44 +224,42 @@ def _read_path(draft: common.Draft, item: _Element) -> None:
         draft.add_edge(item.where, b, a, length, max(backward, MIN_SPEED))
 
 
-def _read_locations(draft: common.Draft, model: _Collector) -> None:
+def _read_locations(draft: common.Draft, model: Model) -> None:
     """Add locations as stations, those of charging alone as chargers, but no peripherals."""
-    types = {item.attributes.get("name", "").strip(): item for item in model.kept["locationType"]}
-    chargers = []
-    for item in model.kept["location"]:
-        name, kind = item.read_name(), item.attributes.get("type", "").strip()
+    types = {item.name: item for item in model["locationType"]}
+    recharging = {
+        x.get("value", "").strip()
+        for item in model["vehicle"]
+        for x in item.xml.findall("{*}property")
+        if x.get("name", "").endswith(RECHARGING)
+    }
+    for item in model["location"]:
+        name, kind = item.read_name(), item.xml.get("type", "").strip()
         if kind in types:
-            operations = types[kind].operations
-            if types[kind].peripherals and not operations:
+            operations = types[kind].list_names("allowedOperation")
+            if types[kind].list_names(*PERIPHERALS) and not operations:
                 continue
             useful = [word for word in operations if word.strip().upper() not in IDLE_OPERATIONS]
-            if useful and all(
-                common.is_charging(x) or x.strip() in model.recharging for x in useful
-            ):
-                chargers.append(name)
+            if useful and all(common.is_charging(x) or x.strip() in recharging for x in useful):
                 kind = CHARGER
-        places = [(f"{item.where}.link[{k}].point", link) for k, link in enumerate(item.links, 1)]
+        links = enumerate(item.xml.findall("{*}link"), 1)
+        places = [(f"{item.where}.link[{k}].point", link.get("point")) for k, link in links]
         points = draft.find_nodes("links", "point", places, {})
-        is_locked = common.read_flag(item.attributes.get("locked"))
+        is_locked = common.read_flag(item.xml.get("locked"))
         draft.stations.append(common.Station(name, points, kind, is_locked=is_locked))
-    if chargers:
-        said = f"{_count(chargers)} kept as sites; no tasks are drawn to them"
-        draft.warnings.add("chargers", f"chargers: {said}")
+    draft.note_chargers("no tasks are drawn to them")
 
 
-def _note_left_out(draft: common.Draft, model: _Collector) -> None:
+def _note_left_out(draft: common.Draft, model: Model) -> None:
     """Name the blocks and peripherals, which a layout does not hold."""
-    kept = model.kept
-    doors = {
-        item.attributes.get("name", "").strip() for item in kept["locationType"] if item.peripherals
-    }
+    doors = {item.name for item in model["locationType"] if item.list_names(*PERIPHERALS)}
     peripherals = [
         item
-        for item in (*kept["location"], *kept["path"])
-        if item.peripherals or item.attributes.get("type", "").strip() in doors
+        for item in (*model["location"], *model["path"])
+        if item.list_names(*PERIPHERALS) or item.xml.get("type", "").strip() in doors
     ]
     for what, items, said in (
-        ("blocks", kept["block"], "vehicles do not wait for each other"),
+        ("blocks", model["block"], "vehicles do not wait for each other"),
         ("peripheral operations of locations and paths", peripherals, "no vehicle waits for them"),
     ):
         if items:
@@ -283,22 +267,16 @@ def _note_left_out(draft: common.Draft, model: _Collector) -> None:
 
 
 def _count_named(items: list[_Element]) -> str:
-    return _count([shorten(item.attributes.get("name", ""))[1:-1] for item in items])
-
-
-def _count(names: list[str]) -> str:
-    """Return "2 (A, B)"."""
-    return f"{len(names)} ({list_first(names)})"
+    return common.count_names([shorten(item.xml.get("name", ""))[1:-1] for item in items])
 
 
 def _read_battery(draft: common.Draft, item: _Element, given: Mapping[str, int]) -> dict[str, int]:
     """Return a vehicle's battery: its levels are the model's, where none are given."""
     shares = dict(common.SHARES)
     for key, name in LEVELS.items():
-        if item.attributes.get(name, "").strip():
-            shares[key] = common.read_number(
-                item.attributes[name], f"{item.where}.{name}", 0.0, 100.0, "percent, 0 to 100"
-            )
+        value, where = item.xml.get(name, ""), f"{item.where}.{name}"
+        if value.strip():
+            shares[key] = common.read_number(value, where, 0.0, 100.0, "percent, 0 to 100")
     if list(shares.values()) != sorted(shares.values()):
         read = ", ".join(f"{LEVELS[key]} {share:g}" for key, share in shares.items())
         shares = dict(zip(shares, sorted(shares.values()), strict=True))
@@ -326,7 +304,8 @@ def _read_vehicles(
             found = item.describe("maxVelocity")
             draft.warnings.add("speeds", f"{item.where}.maxVelocity: {found}, taken as 1 m/s")
             speed = 1.0
-        named = {key: item.starts.get(key, "").strip() for key in START_PROPERTIES}
+        own = {x.get("name"): x.get("value", "") for x in item.xml.findall("{*}property")}
+        named = {key: own.get(key, "").strip() for key in START_PROPERTIES}
         start = next((point for point in named.values() if point in draft.points), "")
         if not start:
             unknown = [f"{shorten(point)} ({key})" for key, point in named.items() if point]
@@ -336,13 +315,13 @@ def _read_vehicles(
             start = parking[k % len(parking)] if parking else next(iter(leaving))
             draft.warnings.add("starts", f"{item.where}: {found}; '{name}' starts at '{start}'")
         draft.vehicles.append({"id": name, "start": start, "speed": speed})
-        if battery is not None and not item.attributes.keys().isdisjoint(LEVELS.values()):
+        if battery is not None and item.has_levels:
             draft.vehicles[-1]["battery"] = _read_battery(draft, item, battery)
-    told = [item for item in items if not item.attributes.keys().isdisjoint(LEVELS.values())]
+    told = [item for item in items if item.has_levels]
     if battery is None and told:
         said = "left out; no vehicle has to charge without rates of use (--battery)"
         draft.warnings.add("levels", f"energy levels of vehicles: {_count_named(told)} {said}")
-    untold = [item for item in items if item not in told]
+    untold = [item for item in items if not item.has_levels]
     if battery is not None and untold:
         taken = ", ".join(f"{share:g}" for share in common.SHARES.values())
         said = f"{taken} % of the capacity where --battery says nothing else"
