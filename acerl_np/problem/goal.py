@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, Field, refuse
-from acerl_np.support.numbers import is_real
+from acerl_np.support.options import Several
 from acerl_np.support.own import Own, check_kept, is_own_name
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ EXPECTED = f"weighted measures such as '{SHIFT}', of {', '.join(MEASURES)}"
 OR_OWN = f"{EXPECTED}; or a function of yours, module:name"
 COST_LIMIT = Field(float, -MOST, optional=True, expected="a number, or infinity for no limit")
 TERM = re.compile(r"(?:([0-9.]+(?:e[+-]?[0-9]+)?)\*)?([a-z]+)")
-MAX_CLASSES = 100
+CLASS_WEIGHTS = Several(float, 1e-9, 1e9, expected="at most 100 numbers above 0", most=100)
 
 
 class Measures(NamedTuple):
@@ -138,13 +138,8 @@ class Goal:
             is_paper = (self.objective, self.cost) == ("makespan", "tardiness")
             limit = PAPER_LIMIT if is_paper else math.inf
         object.__setattr__(self, "cost_limit", limit)
-        weights = self.class_weights
-        fits = isinstance(weights, tuple | list) and len(weights) <= MAX_CLASSES
-        if not fits or not all(is_real(x) and 0.0 < x < 1e9 for x in weights):
-            refuse(
-                "class_weights", weights, "a number above 0 for each class of priority", ConfigError
-            )
-        object.__setattr__(self, "class_weights", tuple(float(x) for x in weights))
+        weights = CLASS_WEIGHTS.read("class_weights", self.class_weights)
+        object.__setattr__(self, "class_weights", weights)
 
     @property
     def has_limit(self) -> bool:

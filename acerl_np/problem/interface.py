@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import count
 from typing import Any, Literal, NamedTuple, Protocol, get_args
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.deciding.rules import AHP, EDD, FCFS, LWT, NVF, STD
 from acerl_np.kernels.ground import state
-from acerl_np.kernels.ground.state import RECORD_SLOT, Problem
+from acerl_np.kernels.ground.state import Problem
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import SCALING_DIVISORS, SCALING_PAIRS
@@ -130,10 +130,6 @@ class HasSlots(Protocol):
     task_ids: tuple[str, ...]
 
 
-_found: WeakKeyDictionary[Instance, tuple[tuple[str, ...], np.ndarray]] = WeakKeyDictionary()
-"""The last slots of an instance, as a policy asks for the same at every decision."""
-
-
 def find_slots(slots: Any, instances: Sequence[Instance]) -> Slots:
     """Return slots by their kind for the tasks of some records, or those that a policy has.
 
@@ -187,16 +183,17 @@ def assign_slots(tasks: Sequence[str], ids: Sequence[str]) -> np.ndarray:
     return slots
 
 
+_recall_slots = lru_cache(1024)(assign_slots)
+"""As a policy asks for the same slots of an instance at every decision."""
+
+
 def place_tasks(problem: Problem, instances: Sequence[Instance], slots: Slots) -> Problem:
     """Return the tables, whose first rows are those of these instances, with their tasks in slots."""
     record = problem.record.copy()
-    record[..., RECORD_SLOT] = 0.0
+    record[..., state.RECORD_SLOT] = 0.0
     # Tables that a lookahead fills by itself have fewer rows than there are records.
     for i, instance in enumerate(instances[: len(record)] if slots.ids else ()):
-        found = _found.get(instance)
-        if found is None or found[0] != slots.ids:
-            found = _found[instance] = slots.ids, assign_slots(instance.tasks, slots.ids)
-        record[i, : instance.n_tasks, RECORD_SLOT] = found[1]
+        record[i, : instance.n_tasks, state.RECORD_SLOT] = _recall_slots(instance.tasks, slots.ids)
     return problem._replace(record=record)
 
 

@@ -260,16 +260,12 @@ class Layout:
                     f"{where}: a second route from '{ends[0]}' to '{ends[1]}'; expected one"
                 )
             seen.add(ends)
-            indices = [self.site_index[site] for site in route]
-            total = 0.0
-            for a, b in pairwise(indices):
-                step = float(self.routes.edge_cost[a, b])
-                if math.isinf(step):
-                    raise LayoutError(
-                        f"{where}: no edge from '{self.sites[a].id}' to '{self.sites[b].id}'"
-                    )
-                total += step
-            least = float(self.routes.cost[indices[0], indices[-1]])
+            total, cost = 0.0, self.routes.edge_cost
+            for a, b in pairwise(route):
+                total += float(cost[self.site_index[a], self.site_index[b]])
+                if math.isinf(total):
+                    raise LayoutError(f"{where}: no edge from '{a}' to '{b}'")
+            least = float(self.routes.cost[self.site_index[ends[0]], self.site_index[ends[1]]])
             if total > least + TOLERANCE * max(1.0, least):
                 what, unit = ("quickest", "s") if self.quickest_routes else ("shortest", "m")
                 raise LayoutError(
@@ -377,12 +373,8 @@ class Layout:
         -------
         Layout
         """
-        return self._with(
-            vehicles=tuple(
-                replace(vehicle, breakdowns=tuple(breakdowns.get(vehicle.id, ())))
-                for vehicle in self.vehicles
-            )
-        )
+        fleet = [replace(x, breakdowns=tuple(breakdowns.get(x.id, ()))) for x in self.vehicles]
+        return self._with(vehicles=tuple(fleet))
 
     def with_random_breakdowns(self, model: parts.RandomBreakdowns | None) -> Layout:
         """Return this floor and fleet with all vehicles breaking down at random as `model` says.
@@ -402,9 +394,8 @@ class Layout:
             If it is neither.
         """
         parts.check_model(model, "random_breakdowns")
-        return self._with(
-            vehicles=tuple(replace(vehicle, random_breakdowns=model) for vehicle in self.vehicles)
-        )
+        fleet = tuple(replace(vehicle, random_breakdowns=model) for vehicle in self.vehicles)
+        return self._with(vehicles=fleet)
 
     def with_fleet(self, vehicles: Iterable[parts.Vehicle]) -> Layout:
         """Return this floor with another fleet; the routes are shared where they stay the same.

@@ -24,6 +24,9 @@ class Site:
     kind: str = field(default="", metadata=at(text("")))
 
 
+LIMIT = at(number(limits.MIN_SPEED, brief=True))
+
+
 @dataclass(frozen=True)
 class Edge:
     """A way from site `a` to site `b`, and back unless `one_way`; `length` in metres.
@@ -36,10 +39,8 @@ class Edge:
     b: str = field(metadata=at(text()))
     length: float = field(metadata=at(number(0.0, 4 * limits.MAX_NUMBER, None)))
     one_way: bool = field(default=False, metadata=at(json_tree.flag()))
-    max_speed: float = field(default=math.inf, metadata=at(number(limits.MIN_SPEED, brief=True)))
-    max_reverse_speed: float | None = field(
-        default=None, metadata=at(number(limits.MIN_SPEED, brief=True))
-    )
+    max_speed: float = field(default=math.inf, metadata=LIMIT)
+    max_reverse_speed: float | None = field(default=None, metadata=LIMIT)
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,7 @@ def make_battery(start: int | None, **values: int) -> Battery:
 
 
 BATTERY = json_tree.list_keys(Battery)
+OWN_BATTERY = json_tree.table(BATTERY, make_battery, None)
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,10 @@ class Machine:
     servers: int = field(default=1, metadata=at(whole(1, limits.MAX_SERVERS)))
 
 
+LISTED = at(json_tree.items(json_tree.part(Breakdown), 0, limits.MAX_BREAKDOWNS))
+AT_RANDOM = at(json_tree.part(RandomBreakdowns))
+
+
 @dataclass(frozen=True)
 class Vehicle:
     """A vehicle: start site, speed in m/s, capacity in units of load (0: unlimited), breakdowns.
@@ -174,16 +180,9 @@ class Vehicle:
     start: str = field(metadata=at(text()))
     speed: float = field(default=1.0, metadata=at(number(limits.MIN_SPEED)))
     capacity: float = field(default=0.0, metadata=at(number(0.0)))
-    breakdowns: tuple[Breakdown, ...] = field(
-        default=(),
-        metadata=at(json_tree.items(json_tree.part(Breakdown), 0, limits.MAX_BREAKDOWNS)),
-    )
-    random_breakdowns: RandomBreakdowns | None = field(
-        default=None, metadata=at(json_tree.part(RandomBreakdowns))
-    )
-    battery: Battery | None = field(
-        default=None, metadata=at(json_tree.table(BATTERY, make_battery))
-    )
+    breakdowns: tuple[Breakdown, ...] = field(default=(), metadata=LISTED)
+    random_breakdowns: RandomBreakdowns | None = field(default=None, metadata=AT_RANDOM)
+    battery: Battery | None = field(default=None, metadata=at(OWN_BATTERY))
 
 
 VEHICLE = json_tree.list_keys(Vehicle)
@@ -216,7 +215,7 @@ LAYOUT: json_tree.Key = json_tree.table(
         "routes": json_tree.items(json_tree.ids(), 0, limits.MAX_SITES**2, ()),
         "vehicles": json_tree.items(json_tree.part(Vehicle), 1, limits.MAX_VEHICLES),
         "quickest_routes": json_tree.flag(brief=True),
-        "battery": json_tree.table(BATTERY, make_battery, None),
+        "battery": OWN_BATTERY,
         "chargers": json_tree.items(json_tree.part(Charger), 1, limits.MAX_SITES, (), brief=True),
         "parking": json_tree.table(PARKING, Parking, None),
         "machines": json_tree.items(json_tree.part(Machine), 0, limits.MAX_SITES, (), brief=True),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -49,9 +49,26 @@ class Routes:
             if self.edge_speed is not None and (self.edge_speed < speed).any():
                 length = np.where(np.isfinite(self.edge_length), self.edge_length, 0.0)
                 slow = length / np.minimum(speed, self.edge_speed) - length / speed
-                found = add_along(slow, self.cost, self.next_site, self.explicit)
+                found = self.add_along(slow)
             self._slowdowns[speed] = found
         return self._slowdowns[speed]
+
+    def add_along(self, values: np.ndarray) -> np.ndarray:
+        """Return the sum of what each edge has along the route between any two sites, 0 without a way."""
+        total = np.zeros(self.cost.shape)
+        drives = np.isfinite(self.cost) & ~np.eye(len(total), dtype=bool)
+        for pair in self.explicit:
+            drives[pair] = False  # `next_site` may lead in circles there
+        origin, target = np.nonzero(drives)
+        here = origin
+        while len(here):
+            following = self.next_site[here, target]
+            total[origin, target] += values[here, following]
+            left = following != target
+            origin, target, here = origin[left], target[left], following[left]
+        for pair, route in self.explicit.items():
+            total[pair] = sum(values[a, b] for a, b in pairwise(route))
+        return total
 
     def find_time(self, speed: float) -> np.ndarray:
         """Return how long each route takes at `speed`, m/s, where no limit is lower: float64 (S, S), s."""
@@ -123,35 +140,12 @@ def find_routes(
         if len(route) > 1 and all(site in sites for site in route):
             indices = tuple(sites[site] for site in route)
             explicit[indices[0], indices[-1]] = indices
-    distance = cost
-    if quickest_at is not None:
-        metres = np.where(np.isfinite(edge_length), edge_length, 0.0)
-        distance = np.where(finite, add_along(metres, cost, next_site, explicit), np.inf)
     limits = edge_speed if np.isfinite(edge_speed).any() else None
-    return Routes(distance, edge_length, limits, edge_cost, cost, next_site, explicit)
-
-
-def add_along(
-    values: np.ndarray,
-    cost: np.ndarray,
-    next_site: np.ndarray,
-    explicit: Mapping[tuple[int, int], Sequence[int]],
-) -> np.ndarray:
-    """Return the sum of what each edge has along the route between each pair of sites, 0 without a way."""
-    total = np.zeros(cost.shape)
-    drives = np.isfinite(cost) & ~np.eye(len(cost), dtype=bool)
-    for pair in explicit:
-        drives[pair] = False  # `next_site` may lead in circles there
-    origin, target = np.nonzero(drives)
-    here = origin
-    while len(here):
-        following = next_site[here, target]
-        total[origin, target] += values[here, following]
-        left = following != target
-        origin, target, here = origin[left], target[left], following[left]
-    for pair, route in explicit.items():
-        total[pair] = sum(values[a, b] for a, b in pairwise(route))
-    return total
+    routes = Routes(cost, edge_length, limits, edge_cost, cost, next_site, explicit)
+    if quickest_at is None:
+        return routes
+    metres = np.where(np.isfinite(edge_length), edge_length, 0.0)
+    return replace(routes, distance=np.where(finite, routes.add_along(metres), np.inf))
 
 
 def _check_shortest_edge(lengths: np.ndarray, distance: np.ndarray) -> None:

@@ -74,13 +74,8 @@ def describe_parts(layout: Layout) -> str:
 def find_unreachable(layout: Layout, most: int = 5) -> tuple[int, list[tuple[str, str]]]:
     """Count the ordered pairs of sites without a way, first to second, and return the first `most`."""
     cut = np.isinf(layout.routes.distance)
-    first = np.flatnonzero(cut.any(axis=1))[:most]
-    pairs = [
-        (layout.sites[a].id, layout.sites[b].id)
-        for a in first
-        for b in np.flatnonzero(cut[a])[:most]
-    ]
-    return int(cut.sum()), pairs[:most]
+    first = np.argwhere(cut)[:most]
+    return int(cut.sum()), [(layout.sites[a].id, layout.sites[b].id) for a, b in first]
 
 
 def find_no_return(layout: Layout) -> dict[str, list[str]]:

@@ -21,6 +21,7 @@ from acerl_np.support.fields import MAX_SEED, Field
 from acerl_np.support.numbers import Whole, check_seed
 
 Place = tuple[int, ...]
+Places = Mapping[str, Sequence[Place]]
 
 ROLES = {
     "goods-in": ("goodsin", "inbound", "receiving"),
@@ -269,7 +270,7 @@ def _spread(draws: Iterator[float], low: float, high: float) -> float:
 
 
 def _bring_loads(
-    draws: Iterator[float], places: Mapping[str, Sequence[Place]], scale: float, end: float
+    draws: Iterator[float], places: Places, scale: float, end: float
 ) -> Iterator[_Order]:
     """Return the loads of the lorries that come before the end."""
     time = 0.0
@@ -281,11 +282,7 @@ def _bring_loads(
 
 
 def _serve_station(
-    draws: Iterator[float],
-    places: Mapping[str, Sequence[Place]],
-    station: Place,
-    scale: float,
-    end: float,
+    draws: Iterator[float], places: Places, station: Place, scale: float, end: float
 ) -> Iterator[_Order]:
     """Return what a work station asks for before the end: in turn parts, and that goods are fetched."""
     takt = NormalDist(TAKT / scale, SPREAD * TAKT / scale)
@@ -305,15 +302,7 @@ def _serve_station(
         time += stop if next(draws) < STOPS else 0.0
 
 
-def find_scale(
-    layout: Layout,
-    utilisation: float,
-    *,
-    hours: float = 8.0,
-    roles: Mapping[str, str | Sequence[str]] | None = None,
-    demand: tuple[float, float] | None = None,
-    handling_time: tuple[float, float] | None = HANDLING,
-) -> float:
+def find_scale(layout: Layout, utilisation: float, **options: Any) -> float:
     """Return the scale, of three decimals, at which a shift's offered load is a utilisation in the mean.
 
     The load is that of `measure_load`, with the mean approach, on the layout's fleet. Shifts of a seed of
@@ -324,7 +313,7 @@ def find_scale(
     layout : Layout
     utilisation : float
         0.01 to 10. Up to 0.9 the rule NVF keeps the fleet about as busy as this says.
-    hours, roles, demand, handling_time : as `generate_shift` takes them
+    **options : hours, roles, demand and handling_time, as `generate_shift` takes them
 
     Raises
     ------
@@ -333,8 +322,7 @@ def find_scale(
     """
     UTILISATION.read("utilisation", utilisation, InputError)
     # A seed of its own: no record that is made from now on decides its scale.
-    draw = partial(generate_shift, layout, hours=hours, roles=roles, seed=MAX_SEED)
-    draw = partial(draw, demand=demand, handling_time=handling_time)
+    draw = partial(generate_shift, layout, seed=MAX_SEED, **options)
     scale = 1.0
     # The load grows nearly in proportion: only stops do not shrink with the scale.
     for _ in range(3):

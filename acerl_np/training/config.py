@@ -13,7 +13,7 @@ from acerl_np.evolution.sampler import SAMPLER_FIELD, Advantage, OwnSampler, Sam
 from acerl_np.evolution.spreads import MIN_NOISE_STD
 from acerl_np.policies import index
 from acerl_np.policies.network import Initialisation
-from acerl_np.problem.goal import MAX_CLASSES, SHIFT, Goal, ObjectiveField, OwnMeasure
+from acerl_np.problem.goal import CLASS_WEIGHTS, SHIFT, Goal, ObjectiveField, OwnMeasure
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.interface import PAPER_RULES, RULE_NAMES, SlotKind
 from acerl_np.problem.layout import CHANGES, MAX_CHANGES, Commitment
@@ -32,9 +32,6 @@ SHIFT_TASKS, SHIFT_SECONDS = 100, 3600.0
 """Tasks of a record, and s between its first and last arrival, above which records are shifts."""
 
 
-CLASS_WEIGHTS = Several(
-    float, 1e-9, 1e9, expected=f"at most {MAX_CLASSES} numbers above 0", most=MAX_CLASSES
-)
 SIZES = Several(int, 1, 4096, expected="at most 10 layer sizes from 1 to 4096", most=10)
 
 
