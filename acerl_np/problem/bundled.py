@@ -192,30 +192,26 @@ def _load(
 
 def find_record(instance: FilePath, layout: FilePath | Layout | None = None) -> tuple[str, Layout]:
     """Return the file of an instance and its layout, both as `load_instance` takes them."""
-    name = os.fspath(instance)
-    bundled = bundled_instances()
-    path = Path(name)
-    own = name not in bundled or path.is_file()
-    if not own:
-        path = bundled[name]
+    name = os.fspath(
+        instance
+    )  # a path made of it would lose what tells "./-" from the standard input
+    path, bundled = Path(name), bundled_instances()
+    if name in bundled and not path.is_file():
+        name, path = str(bundled[name]), bundled[name]
+        layout = _load_bundled_layout(path.parent.name) if layout is None else layout
     elif name != STDIN and not path_exists(path):
         raise RecordError(
             f"{name}: no such task record; expected a CSV file or a bundled instance "
             f"({next(iter(bundled))} ... {list(bundled)[-1]}){suggest_name(name, bundled)}"
         )
-    if layout is None and not own:
-        layout = _load_bundled_layout(path.parent.name)
-    elif layout is None:
+    if layout is None:
         layout = path.parent / "layout.json"
         if not layout.is_file():
             raise LayoutError(
                 f"{layout}: no such layout; expected it beside the task record, or a layout named "
                 "with layout= (--layout)"
             )
-    if not isinstance(layout, Layout):
-        layout = load_layout(layout)
-    # A path made of the name would lose what tells "./-" from the standard input.
-    return name if own else str(path), layout
+    return name, layout if isinstance(layout, Layout) else load_layout(layout)
 
 
 def display_name(name: str) -> str:

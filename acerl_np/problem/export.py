@@ -224,9 +224,6 @@ class Export:
 
 PLAIN = Export()
 
-FORM = part(Export)
-"""The file of a mapping."""
-
 
 def read_mapping(mapping: FilePath | Mapping[str, Any] | Export | None) -> Export:
     """Return how tables are read: by a TOML file, its content, or as is; `InputError` if it tells nothing."""
@@ -243,7 +240,7 @@ def read_mapping(mapping: FilePath | Mapping[str, Any] | Export | None) -> Expor
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise InputError(f"{where}: not TOML: {error}") from error
     try:
-        found: Export = FORM.read({key.replace("-", "_"): x for key, x in data.items()}, "")
+        found: Export = part(Export).read({key.replace("-", "_"): x for key, x in data.items()}, "")
     except LayoutError as error:
         raise InputError(f"{where}: {error}") from error
     return found

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -261,7 +260,7 @@ class Layout:
                 )
             seen.add(ends)
             total, cost = 0.0, self.routes.edge_cost
-            for a, b in pairwise(route):
+            for a, b in itertools.pairwise(route):
                 total += float(cost[self.site_index[a], self.site_index[b]])
                 if math.isinf(total):
                     raise LayoutError(f"{where}: no edge from '{a}' to '{b}'")

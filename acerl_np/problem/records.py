@@ -91,7 +91,7 @@ def examine_record(
             source.refuse_faults(table.faults, len(table.faults))
             raise RecordError("no tasks below the header; expected one line per task")
         n_rows = len(table.rows) + len(table.faults)
-        columns, epoch, faults, roots, rolled = task_rows.read_tasks(
+        columns, epoch, faults, roots, rolled, forms = task_rows.read_tasks(
             table.rows, table.places, layout, None, export, share_date=table.columns.share_date
         )
         kept, ahead = columns["row"], np.array(columns["ahead"])
@@ -129,19 +129,13 @@ def examine_record(
         timed = np.isinf(columns["expiry"]) + 2 * (roots != np.arange(len(roots)))
         first = int(timed.argmin())
         row = {name: text.strip() for name, text in table.rows[kept[first]].items()}
-        form = fields.make_date_format(export.date_format, export.timezone)
-        arrivals = fields.TimeColumn("arrival_time", form)
-        expiries = fields.TimeColumn("expiry_time", form, relative=True)
-        arrivals.read(row, "")
-        if row.get("expiry_time"):
-            expiries.read(row, "")
-        elif export.due is not None:
-            row["expiry_time"], expiries.form = f"{export.due:g}", "--due"
+        if export.due is not None and not row.get("expiry_time"):
+            row["expiry_time"], forms[1] = f"{export.due:g}", "--due"
         arrival = columns["arrival"][first] - parts[which[first]].zero
         reading = Reading(
             table,
-            arrivals.form,
-            expiries.form,
+            forms[0],
+            forms[1],
             (row["task"], row["arrival_time"], row["expiry_time"]),
             (float(arrival), float(columns["expiry"][first])),
             tuple(faults),
@@ -232,7 +226,9 @@ def format_record(instance: Instance) -> str:
     if not instance.is_plain and not {*columns} & {*task_rows.CHAIN}:
         columns.append(task_rows.CHAIN[0])  # so that expiries may be empty
     if instance.epoch is not None:
-        zero = _fix_offset(instance.epoch)
+        zero, offset = instance.epoch, instance.epoch.utcoffset()
+        if offset is not None:  # no clock change alters one in whole minutes
+            zero = zero.astimezone(UTC if offset % timedelta(minutes=1) else timezone(offset))
         if instance.arrival[0] > 0.0:
             columns.append(task_rows.TIME_ZERO_COLUMN)
         for row in rows:
@@ -258,14 +254,6 @@ def format_record(instance: Instance) -> str:
 def write_record(instance: Instance, path: FilePath) -> None:
     """Write an instance's tasks as `format_record` gives them, atomically."""
     write_atomically(path, format_record(instance).encode())
-
-
-def _fix_offset(moment: datetime) -> datetime:
-    """Return a moment with an offset in whole minutes that no clock change alters, or without one."""
-    offset = moment.utcoffset()
-    if offset is None:
-        return moment
-    return moment.astimezone(UTC if offset % timedelta(minutes=1) else timezone(offset))
 
 
 def _plain(value: str | float | None) -> str:

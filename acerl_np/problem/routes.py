@@ -151,13 +151,11 @@ def find_routes(
 def _check_shortest_edge(lengths: np.ndarray, distance: np.ndarray) -> None:
     """Refuse lengths within the tolerance of routes: a vehicle could go to and fro for ever."""
     positive = lengths[lengths > 0.0]
-    if not len(positive):
-        return
     longest = float(distance[np.isfinite(distance)].max())
     # Every step over an edge of no length may be off by the tolerance.
     steps = 2 if len(positive) == len(lengths) else len(distance)
     least = steps * TOLERANCE * max(1.0, longest)
-    if positive.min() <= least:
+    if len(positive) and positive.min() <= least:
         raise LayoutError(
             f"edges: one is {positive.min():g} m long and the longest route {longest:g} m; "
             f"expected lengths of 0 or above {least:g} m"

@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time
 from difflib import get_close_matches
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from acerl_np.problem.fields import make_date_format
@@ -168,7 +167,9 @@ class Source(NamedTuple):
         data = read_bytes(path, RecordError, streams=True)
         found: list[Lines] = []
         with name_file(path):
-            if is_workbook(data):
+            if data.startswith(OLD_WORKBOOK):
+                raise RecordError("an old workbook (.xls); expected it saved as .xlsx or CSV")
+            if data.startswith(WORKBOOK):
                 for sheet, cells in read_workbook(data, export.sheet, show_path(path)):
                     found.append(self._find_header(enumerate(cells, 1), export.columns, "", sheet))
                     if found[-1].rate > 1:
@@ -317,7 +318,7 @@ class Source(NamedTuple):
                 f"{shorten(','.join(header), MAX_HEADER)}, expected columns "
                 f"{','.join(self.required)}{advice if 'task' in self.known else ''}"
             )
-        found = dict(sorted(found.items(), key=itemgetter(1)))
+        found = dict(sorted(found.items(), key=lambda item: item[1]))
         named = tuple(
             "+".join(header[k].strip() for k in positions) for positions in found.values()
         )
@@ -552,13 +553,6 @@ class Number(str):
     """A cell that is a number, as a text: its point stands before decimals."""
 
     __slots__ = ()
-
-
-def is_workbook(data: bytes) -> bool:
-    """Whether a file is a workbook, by its bytes; one of before 2007 is refused."""
-    if data.startswith(OLD_WORKBOOK):
-        raise RecordError("an old workbook (.xls); expected it saved as .xlsx or CSV")
-    return data.startswith(WORKBOOK)
 
 
 def read_workbook(

@@ -59,7 +59,8 @@ class Tasks(NamedTuple):
     `columns` go by the attributes of `Instance`, `after` by ids. Besides them `row` is the position of each
     task's row, and `ahead` by how much its clock is ahead of that of time zero, s, as after a clock change.
     `epoch` is the moment of time zero, None if the record counts seconds. `roots` are the places in the
-    columns of the first of each task's chain, `rolled` the expiries of those due the day after.
+    columns of the first of each task's chain, `rolled` the expiries of those due the day after. `forms` are
+    what arrivals and expiries were read as.
     """
 
     columns: dict[str, list[Any]]
@@ -67,6 +68,7 @@ class Tasks(NamedTuple):
     faults: list[Fault]
     roots: np.ndarray
     rolled: list[float]
+    forms: list[str]
 
 
 def read_tasks(
@@ -92,7 +94,8 @@ def read_tasks(
     date_format = fields.make_date_format(export.date_format, export.timezone)
     sites = SiteNames(layout, export.sites)
     is_plain = not any(column in row for row in rows for column in CHAIN)
-    readers = _make_readers(sites, date_format, export, is_plain)
+    times = [fields.TimeColumn(x, date_format, relative=x == "expiry_time") for x in TIMES]
+    readers = _make_readers(sites, times, export, is_plain)
     columns, faults = _read_columns(rows, places, readers, sites, layout)
     own = [rows[k] for k in columns["row"]], [places[k] for k in columns["row"]]
     if epoch is None:
@@ -101,9 +104,9 @@ def read_tasks(
     arrivals, expiries, starts = columns["arrival"], columns["expiry"], columns.pop("start")
     left, rolled = [], []
     for k, (row, place) in enumerate(zip(*own, strict=True)):
-        times = arrivals[k], expiries[k], starts[k]
+        own_times = arrivals[k], expiries[k], starts[k]
         try:
-            arrivals[k], expiries[k], late = _count_times(*times, epoch, place, share_date)
+            arrivals[k], expiries[k], late = _count_times(*own_times, epoch, place, share_date)
         except RecordError as error:
             faults.append(Fault.of(error, place, row))
             continue
@@ -117,7 +120,7 @@ def read_tasks(
         faults += list_unlinked(columns, before, roots, [places[k] for k in columns["row"]], lost)
         left = np.flatnonzero(roots >= 0).tolist()
         columns, roots = _take(left, columns), np.searchsorted(left, roots[left])
-    return Tasks(columns, epoch, faults, roots, rolled)
+    return Tasks(columns, epoch, faults, roots, rolled, [column.form for column in times[:2]])
 
 
 def _take(left: Sequence[int], columns: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -130,12 +133,10 @@ Readers = dict[str, Callable[[Row, str], Any]]
 
 
 def _make_readers(
-    sites: SiteNames, date_format: fields.DateFormat | None, export: Export, is_plain: bool
+    sites: SiteNames, times: Sequence[fields.TimeColumn], export: Export, is_plain: bool
 ) -> Readers:
     """Return what reads each column; `is_plain` says whether no task belongs to a chain."""
-    arrival, expiry, start = (
-        fields.TimeColumn(name, date_format, relative=name == "expiry_time") for name in TIMES
-    )
+    arrival, expiry, start = times
 
     def read_arrival(row: Row, place: str) -> Time | None:
         if fields.is_blank(row.get("arrival_time")) and not fields.is_blank(row.get("after")):
@@ -416,10 +417,10 @@ def _count_times(
     place: str,
     share_date: bool,
 ) -> tuple[float, float, list[float]]:
-    """Return an arrival in seconds from time zero, and an expiry in seconds from it, which is listed if it rolls.
+    """Return an arrival in seconds from time zero, and an expiry in seconds from it.
 
-    Then it is that of a due time of the day after. What may not start before a moment arrives then, and is
-    due as it was.
+    The latter stands in a list if it is of the day after. What may not start before a moment arrives then,
+    and is due as it was.
     """
     # Without an arrival it is at least that of the chain's first, see `make_instance`.
     seconds = (

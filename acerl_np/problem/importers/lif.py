@@ -253,19 +253,16 @@ def _read_edges(
         properties = [item for key in PROPERTIES for item in common.read_entries(edge, key, where)]
         (ax, ay), (bx, by) = draft.points[a], draft.points[b]
         length = straight = math.hypot(ax - bx - shifts[a] + shifts[b], ay - by)
-        for place, item in properties:
-            trajectory = item.get("trajectory")
-            if trajectory is None:
-                continue
+        curved = [(place, x) for place, x in properties if x.get("trajectory") is not None]
+        for place, item in curved[:1]:
             try:
-                length = measure_trajectory(trajectory)
+                length = measure_trajectory(item["trajectory"])
             except LayoutError as error:
                 warnings.add("trajectories", f"{place}.trajectory: {error}; taken as straight")
             if length < 0.999 * straight:
                 said = f"{length:g} m long, its nodes lie {straight:g} m apart; taken as straight"
                 warnings.add("trajectories", f"{place}.trajectory: {said}")
                 length = straight
-            break
         for place, item in properties:
             _note_restriction(warnings, place, item, "the edge")
         if shifts[a] != shifts[b] and length == 0.0:

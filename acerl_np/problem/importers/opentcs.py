@@ -132,12 +132,15 @@ def _parse(text: str) -> ElementTree.Element:
     declared = re.search(r"<!\s*(DOCTYPE|ENTITY)", text, re.IGNORECASE)
     found = declared or re.search(rf"<[^<]{{{MAX_TAG}}}", text)
     if found:
-        said = f"{shorten(found[0][:20])} and more than {MAX_TAG:,} characters until the next tag;"
+        said = f"{shorten(found[0][:20])} and more than {MAX_TAG:,} characters until the next tag"
+        expected = "a plant model"
         if declared:
-            said = f"read a <!{declared[1].upper()}> declaration;"
-        without = " without one" if declared else ""
+            said, expected = (
+                f"read a <!{declared[1].upper()}> declaration",
+                "a plant model without one",
+            )
         line = text.count("\n", 0, found.start()) + 1
-        raise LayoutError(f"line {line}: {said} expected a plant model{without}")
+        raise LayoutError(f"line {line}: {said}; expected {expected}")
     parser = ElementTree.XMLParser(target=_Builder())
     try:
         for start in range(0, len(text), CHUNK):
