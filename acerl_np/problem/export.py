@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.problem.fields import CLOCK_DAY, is_clock, make_date_format, parse_number
-from acerl_np.problem.json_tree import at, flag, is_name, names, part, plain, shorten, text
+from acerl_np.problem.json_tree import at, flag, is_name, names, part, plain, refuse, text
 from acerl_np.problem.limits import MAX_ALIASES, MAX_NAME, MAX_NUMBER
 from acerl_np.problem.source import FilePath
 from acerl_np.problem.task_rows import PAST, RECORD
@@ -68,10 +68,10 @@ def find_parting(text: str | None) -> Parting | None:
             return Parting(tuple(starts))
     gap = parse_number(text)
     if not 1.0 <= gap <= MAX_NUMBER:
-        raise InputError(
-            f"split (--split): read {shorten(text)}; expected shift, day, beginnings of shifts such as "
-            f"{SHIFTS}, or a pause in seconds such as 3600"
+        expected = (
+            f"shift, day, beginnings of shifts such as {SHIFTS}, or a pause in seconds such as 3600"
         )
+        refuse("split (--split)", text, expected, InputError)
     return Parting(gap=gap)
 
 
@@ -204,10 +204,8 @@ class Export:
         """Look at what can be looked at without a file."""
         for name, column in self.columns.items():
             if name not in KNOWN or not is_name(column):
-                raise InputError(
-                    f"columns (--columns): read {shorten(f'{name}={column}')}; expected KNOWN=COLUMN with "
-                    f"one of {', '.join(KNOWN)}"
-                )
+                expected = f"KNOWN=COLUMN with one of {', '.join(KNOWN)}"
+                refuse("columns (--columns)", f"{name}={column}", expected, InputError)
         for name, kind in FIELDS.items():
             kind.read(f"{name} (--{name})", getattr(self, name), InputError)
         make_date_format(self.date_format, self.timezone)
@@ -215,11 +213,9 @@ class Export:
         if self.encoding is not None:
             try:
                 "a".encode(codecs.lookup(self.encoding).name)
-            except (LookupError, ValueError) as error:
-                raise InputError(
-                    f"encoding (--encoding): read {shorten(self.encoding)}; expected one such as utf-8, "
-                    "utf-16, cp1252"
-                ) from error
+            except (LookupError, ValueError):
+                expected = "one such as utf-8, utf-16, cp1252"
+                refuse("encoding (--encoding)", self.encoding, expected, InputError)
 
 
 PLAIN = Export()

@@ -137,12 +137,11 @@ def find_zone(name: str | None) -> tzinfo | None:
         return UTC if name else None
     try:
         return ZoneInfo(name)
-    except (KeyError, ValueError, OSError) as error:  # a folder of zones is no file
+    except (KeyError, ValueError, OSError):  # a folder of zones is no file
         expected = "a time zone such as Europe/Berlin"
         if not available_timezones():
             expected = "UTC: this machine knows no other zone until it has pip install tzdata"
-        where = "timezone (--timezone)"
-        raise InputError(f"{where}: read {shorten(name)}; expected {expected}") from error
+        refuse("timezone (--timezone)", name, expected, InputError)
 
 
 def make_date_format(text: str | None, zone: str | None = None) -> DateFormat | None:

@@ -15,7 +15,7 @@ from acerl_np.problem.json_tree import shorten
 from acerl_np.problem.layout import Layout, find_ends, find_sites, find_stations
 from acerl_np.problem.limits import MAX_NUMBER, MAX_TASKS
 from acerl_np.support.errors import InputError, list_some
-from acerl_np.support.fields import Field
+from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole, check_seed
 
 PROCESSES = ("uniform", "poisson", "bursts")
@@ -86,10 +86,8 @@ def find_named(layout: Layout, word: str, what: str = "sites") -> list[tuple[int
     if not places:
         kinds = sorted({site.kind for site in layout.sites if site.kind})
         expected = f"one of {list_some(kinds, 20)}, " if kinds else ""
-        raise InputError(
-            f"{what}: read {shorten(word)}; expected {expected}{STATIONS if stations else ALL} or names "
-            "of sites"
-        )
+        expected += f"{STATIONS if stations else ALL} or names of sites"
+        refuse(what, shorten(word), expected)
     return places
 
 
@@ -143,10 +141,8 @@ def generate_record(
         field.read(what, value, InputError)
     span = 3600.0 * tasks / rate
     if span > MAX_NUMBER / 10:
-        raise InputError(
-            f"rate: read {rate}: {tasks} tasks would take {span:g} s; expected at most "
-            f"{MAX_NUMBER / 10:g} s"
-        )
+        read = f"{rate}: {tasks} tasks would take {span:g} s"
+        refuse("rate", read, f"at most {MAX_NUMBER / 10:g} s")
     check_draws(layout, demand, handling_time)
     seed = check_seed(seed)
     chosen = find_task_places(layout, sites)
@@ -186,15 +182,12 @@ def check_draws(
     ):
         low, high = bounds or (0.0, 0.0)
         if not 0.0 <= low <= high <= most:
-            raise InputError(
-                f"{what}: read {low:g} to {high:g}; expected two numbers from 0 to {most:g}, the smaller "
-                "first"
-            )
+            expected = f"two numbers from 0 to {most:g}, the smaller first"
+            refuse(what, f"{low:g} to {high:g}", expected)
     largest = layout.largest_load
     if demand is not None and demand[1] > largest:
-        raise InputError(
-            f"demand: read {demand[1]:g}; expected at most {largest:g}, the largest capacity of the fleet"
-        )
+        expected = f"at most {largest:g}, the largest capacity of the fleet"
+        refuse("demand", f"{demand[1]:g}", expected)
 
 
 def draw_between(bounds: tuple[float, float] | None, uniform: float) -> float:

@@ -35,7 +35,7 @@ PAPER_LIMIT = 50.0
 EXPECTED = f"weighted measures such as '{SHIFT}', of {', '.join(MEASURES)}"
 OR_OWN = f"{EXPECTED}; or a function of yours, module:name"
 COST_LIMIT = Field(float, -MOST, optional=True, expected="a number, or infinity for no limit")
-TERM = re.compile(r"(?:([0-9.]+(?:e[+-]?[0-9]+)?)\*)?([a-z]+)")
+TERM = re.compile(r"(?:((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)\*)?([a-z]+)")
 CLASS_WEIGHTS = Several(float, 1e-9, 1e9, expected="at most 100 numbers above 0", most=100)
 
 
@@ -70,10 +70,7 @@ def read_objective(text: object, name: str = "objective") -> dict[str, float]:
     weights: dict[str, float] = {}
     for term in text.replace(" ", "").split("+") if isinstance(text, str) else [""]:
         found = TERM.fullmatch(term)
-        try:
-            weight = float(found[1] or 1.0) if found else 0.0
-        except ValueError:
-            weight = 0.0
+        weight = float(found[1] or 1.0) if found else 0.0
         if not found or found[2] not in MEASURES or found[2] in weights or not 0.0 < weight < 1e9:
             refuse(name, f"'{text}'" if isinstance(text, str) else text, OR_OWN, ConfigError)
         weights[found[2]] = weight

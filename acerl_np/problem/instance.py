@@ -17,7 +17,8 @@ from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout, show_site
 from acerl_np.problem.parts import Battery
 from acerl_np.problem.source import refuse_faults
-from acerl_np.support.errors import InputError, RecordError, describe
+from acerl_np.support.errors import InputError, RecordError
+from acerl_np.support.fields import refuse
 
 COLUMNS = {
     "pickup": "pickup",
@@ -344,9 +345,7 @@ def list_instances(instances: Any) -> list[Instance]:
     found = list(instances) if several else [instances]
     for item in found:
         if not isinstance(item, Instance):
-            raise InputError(
-                f"instances: read {describe(item)}; expected what load_instance or load_suite returns"
-            )
+            refuse("instances", item, "what load_instance or load_suite returns")
     return found
 
 

@@ -19,7 +19,7 @@ from acerl_np.problem.json_tree import hash_json, parse_json
 from acerl_np.problem.limits import MAX_NAME, MAX_VEHICLES
 from acerl_np.problem.routes import TOLERANCE, Routes, find_routes
 from acerl_np.support.errors import LayoutError, describe, list_some, make_printable
-from acerl_np.support.fields import Field
+from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import read_text
 
 Commitment = Literal["assignment", "pickup"]
@@ -482,10 +482,9 @@ class Layout:
         points, edges = {site.id: site for site in found["sites"]}, []
         for k, edge in enumerate(found["edges"]):
             if edge.one_way and edge.max_reverse_speed is not None:
-                raise LayoutError(
-                    f"edges[{k}].max_reverse_speed: read {edge.max_reverse_speed:g}; expected none, as "
-                    "the edge is one-way"
-                )
+                back = f"{edge.max_reverse_speed:g}"
+                expected = "none, as the edge is one-way"
+                refuse(f"edges[{k}].max_reverse_speed", back, expected, LayoutError)
             if edge.length is None:
                 a, b = (points.get(site, found["sites"][0]) for site in (edge.a, edge.b))
                 edge = replace(edge, length=math.hypot(a.x - b.x, a.y - b.y))

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from acerl_np.problem import json_tree, limits
 from acerl_np.problem.json_tree import at, number, text, whole
-from acerl_np.support.errors import LayoutError, describe
+from acerl_np.support.errors import LayoutError
+from acerl_np.support.fields import refuse
 
 SCALING_PAIRS = ("distance", "waiting", "expiry", "demand", "total_distance")
 SCALING_DIVISORS = ("speed", "capacity")
@@ -118,9 +119,8 @@ class Battery:
             read = ", ".join(f"{key} {level}" for key, level in levels.items())
             raise LayoutError(f"battery: read {read}; expected them in ascending order")
         if self.start > self.capacity:
-            raise LayoutError(
-                f"battery.start: read {self.start}; expected at most the capacity, {self.capacity}"
-            )
+            expected = f"at most the capacity, {self.capacity}"
+            refuse("battery.start", self.start, expected, LayoutError)
 
 
 def make_battery(start: int | None, **values: int) -> Battery:
@@ -191,7 +191,7 @@ VEHICLE = json_tree.list_keys(Vehicle)
 def check_model(model: object, where: str) -> None:
     """Refuse what is no model of random breakdowns and not None, at the place `where`."""
     if model is not None and not isinstance(model, RandomBreakdowns):
-        raise LayoutError(f"{where}: read {describe(model)}; expected RandomBreakdowns or None")
+        refuse(where, model, "RandomBreakdowns or None", LayoutError)
 
 
 # The file: each table of fields reads and writes a part. Keys are written in this order.

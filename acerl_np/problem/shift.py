@@ -17,7 +17,7 @@ from acerl_np.problem.layout import Layout, find_ends, find_stations, find_type
 from acerl_np.problem.limits import MAX_TASKS
 from acerl_np.problem.servable import measure_load
 from acerl_np.support.errors import InputError
-from acerl_np.support.fields import MAX_SEED, Field
+from acerl_np.support.fields import MAX_SEED, Field, refuse
 from acerl_np.support.numbers import Whole, check_seed
 
 Place = tuple[int, ...]
@@ -210,9 +210,7 @@ def generate_shift(
     places, end = find_roles(layout, roles), 3600.0 * hours
     n = hours * 3600 * scale * (len(places["work"]) / TAKT + sum(LOADS) / 2 / LORRY_GAP)
     if n > MAX_TASKS:
-        raise InputError(
-            f"scale: read {scale:g}: about {n:.0f} tasks; expected at most {MAX_TASKS}"
-        )
+        refuse("scale", f"{scale:g}: about {n:.0f} tasks", f"at most {MAX_TASKS}")
     rows: list[dict[str, Any]] = []
     for k, station in enumerate([None, *places["work"]]):
         draws = _draw_in_turn(seed, index, 1 + k)
@@ -329,8 +327,6 @@ def find_scale(layout: Layout, utilisation: float, **options: Any) -> float:
         shifts = [draw(scale=scale, index=k) for k in range(SAMPLE)]
         scale *= utilisation * SAMPLE / sum(measure_load(shift).offered for shift in shifts)
         if not SCALE.low <= scale <= SCALE.high:
-            raise InputError(
-                f"utilisation: read {utilisation:g}, which takes a scale of {scale:g}; expected one that "
-                f"takes {SCALE.low:g} to {SCALE.high:g}"
-            )
+            read = f"{utilisation:g}, which takes a scale of {scale:g}"
+            refuse("utilisation", read, f"one that takes {SCALE.low:g} to {SCALE.high:g}")
     return round(scale, 3)

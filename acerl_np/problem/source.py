@@ -345,10 +345,8 @@ class Source(NamedTuple):
             return max(";\t,", key=lambda mark: sum(line.count(mark) for line in lines))
         best = [mark for mark, (known, _) in rates.items() if known == most]
         if len(best) > 1 and sum(mark in lines[0] for mark in best) > 1:
-            raise RecordError(
-                f"line {head[0][0]}: read {shorten(lines[0].strip())}; expected columns separated by "
-                "commas, semicolons or tabs, one of them throughout"
-            )
+            expected = "columns separated by commas, semicolons or tabs, one of them throughout"
+            refuse(f"line {head[0][0]}", lines[0].strip(), expected, RecordError)
         return best[0]
 
     def _rate(self, row: Sequence[str], mapping: Mapping[str, str]) -> tuple[int, int]:
