@@ -135,10 +135,8 @@ def _parse(text: str) -> ElementTree.Element:
         said = f"{shorten(found[0][:20])} and more than {MAX_TAG:,} characters until the next tag"
         expected = "a plant model"
         if declared:
-            said, expected = (
-                f"read a <!{declared[1].upper()}> declaration",
-                "a plant model without one",
-            )
+            said = f"read a <!{declared[1].upper()}> declaration"
+            expected += " without one"
         line = text.count("\n", 0, found.start()) + 1
         raise LayoutError(f"line {line}: {said}; expected {expected}")
     parser = ElementTree.XMLParser(target=_Builder())
