@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.problem import fields, source, task_rows
-from acerl_np.problem.export import PLAIN, Export, Part, find_parting, part_rows
+from acerl_np.problem.export import PLAIN, Export
 from acerl_np.problem.guesses import guess_columns, guess_format
 from acerl_np.problem.instance import Instance, make_instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_BREAKDOWNS
+from acerl_np.problem.parting import Part, find_parting, part_rows
 from acerl_np.problem.parts import Breakdown
 from acerl_np.problem.source import FilePath, Lines, Source, Table
 from acerl_np.support.errors import Fault, InputError, RecordError, RecordWarning, make_printable

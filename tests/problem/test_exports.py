@@ -28,11 +28,12 @@ from acerl_np import (
     Simulator,
     load_instance,
 )
-from acerl_np.problem.export import Export, find_parting, part_rows
+from acerl_np.problem.export import Export
 from acerl_np.problem.generate import perturb
 from acerl_np.problem.guesses import guess_columns, guess_format, name_handling
 from acerl_np.problem.limits import MAX_COLUMNS
 from acerl_np.problem.packing import pack_instances, unpack_instances
+from acerl_np.problem.parting import find_parting, part_rows
 from acerl_np.problem.records import examine_record, read_assignments, write_record
 from acerl_np.problem.source import find_lookalike
 from acerl_np.problem.task_rows import suggest_sites
