@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -305,9 +306,14 @@ class SiteNames:
         self._ends: dict[tuple[str, str], tuple[int, int]] = {}
         self._hints: dict[str, str] = {}
         self._own = [*layout.site_index, *layout.stations, *layout.aliases]
-        self._alike: dict[str, list[str]] = {}
+
+    @cached_property
+    def _alike(self) -> dict[str, list[str]]:
+        """The floor's names, by what they are without case; most records ask for none."""
+        found: dict[str, list[str]] = {}
         for own in self._own:
-            self._alike.setdefault(_squeeze(own), []).append(own)
+            found.setdefault(_squeeze(own), []).append(own)
+        return found
 
     def read(self, row: Row, column: str, place: str) -> str:
         """Return the name of a station or site in a field; `RecordError` with the one it may be meant for.
