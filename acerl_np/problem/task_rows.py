@@ -101,7 +101,8 @@ def read_tasks(
     own = [rows[k] for k in columns["row"]], [places[k] for k in columns["row"]]
     if epoch is None:
         epoch = _find_epoch(columns, *own, date_format)
-    columns["ahead"] = [_find_offset(at) - _find_offset(epoch) for at in columns["arrival"]]
+    clock = _find_offset(epoch)
+    columns["ahead"] = [_find_offset(at) - clock for at in columns["arrival"]]
     arrivals, expiries, starts = columns["arrival"], columns["expiry"], columns.pop("start")
     left, rolled = [], []
     for k, (row, place) in enumerate(zip(*own, strict=True)):
@@ -193,7 +194,7 @@ def _read_columns(
 ) -> tuple[dict[str, list[Any]], list[Fault]]:
     """Return the fields of the rows that can be read, and which rows these are; the others' faults."""
     machines = {layout.site_index[machine.site] for machine in layout.machines}
-    columns: dict[str, list[Any]] = {name: [] for name in (*readers, "row")}
+    columns: dict[str, list[Any]] = {name: [] for name in ("row", *readers)}
     faults: list[Fault] = []
     for k, (place, row) in enumerate(zip(places, rows, strict=True)):
         values: dict[str, Any] = {"row": k}
@@ -220,8 +221,8 @@ def _read_columns(
         if wrong:
             faults += _find_no_task(row, place) or wrong
             continue
-        for name, value in values.items():
-            columns[name].append(value)
+        for column, value in zip(columns.values(), values.values(), strict=True):
+            column.append(value)
     return columns, faults
 
 
