@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, NamedTuple, TypedDict
 
 import gymnasium
 import numpy as np
+from gymnasium.spaces import Box
 from gymnasium.wrappers import TimeLimit
 from numpy.typing import ArrayLike
 
@@ -23,9 +24,8 @@ from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.simulation.scene import Chooser, find_legal
 from acerl_np.simulation.simulator import Simulator, find_served
 from acerl_np.simulation.view import describe_episode, draw_episode
-from acerl_np.support.errors import ActionError, InputError, describe
-from acerl_np.support.fields import Field
-from acerl_np.support.numbers import is_whole
+from acerl_np.support.errors import ActionError, InputError
+from acerl_np.support.fields import Field, refuse
 
 InstanceLike = str | os.PathLike[str] | Instance
 Generators = Callable[[int], np.random.Generator]
@@ -52,27 +52,18 @@ class Settings(TypedDict, total=False):
     may_wait: bool
 
 
-def read_seeds(seeds: Iterable[Any]) -> list[int | None]:
-    """Return seeds as Python's numbers, which Gymnasium insists on."""
-    read: list[int | None] = []
-    for seed in seeds:
-        if seed is not None and (not is_whole(seed) or seed < 0):
-            raise InputError(f"seed: read {describe(seed)}; expected a whole number from 0 on")
-        read.append(None if seed is None else int(seed))
-    return read
+SEED = Field(int, 0, optional=True, expected="a whole number from 0 on")
 
 
 def refuse_step_limit(limit: Any) -> None:
     """Refuse an end after so many steps."""
     if limit is not None:
-        raise InputError(
-            f"max_episode_steps: read {describe(limit)}; expected horizon=, in seconds: an episode cut "
-            "before its end is paid nothing, which is more than for any schedule"
-        )
+        what = "an episode cut before its end is paid nothing, which is more than for any schedule"
+        refuse("max_episode_steps", limit, f"horizon=, in seconds: {what}")
 
 
-def find_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
-    """Return the limit of a `TimeLimit` around an environment that it is resetting, None without one.
+def check_wrappers(env: gymnasium.Env[Any, Any]) -> None:
+    """Refuse a `TimeLimit` around an environment that it is resetting.
 
     An environment is told nothing of its wrappers: they are found among its callers.
     """
@@ -80,9 +71,8 @@ def find_step_limit(env: gymnasium.Env[Any, Any]) -> int | None:
     while frame is not None:
         caller = frame.f_locals.get("self")
         if isinstance(caller, TimeLimit) and caller.unwrapped is env:
-            return caller._max_episode_steps
+            refuse_step_limit(caller._max_episode_steps)
         frame = frame.f_back
-    return None
 
 
 class Settled(NamedTuple):
@@ -100,12 +90,8 @@ class Settled(NamedTuple):
 
     def tell(self, k: int) -> dict[str, Any]:
         """Return what an info says of the k-th."""
-        return {
-            "cost": float(self.cost[k]),
-            "makespan": float(self.makespan[k]),
-            "tardiness": float(self.tardiness[k]),
-            "status": self.status[k],
-        }
+        times = {name: float(getattr(self, name)[k]) for name in ("cost", "makespan", "tardiness")}
+        return {**times, "status": self.status[k]}
 
 
 class Episodes:
@@ -150,23 +136,15 @@ class Episodes:
         self._durations = [bound_durations(instance) for instance in self.simulator.pool]
         self.observation_space = self._find_space(observation_space, may_wait)
 
-    def _find_space(
-        self, given: gymnasium.Space[Any] | None, may_wait: bool
-    ) -> gymnasium.spaces.Box:
+    def _find_space(self, given: gymnasium.Space[Any] | None, may_wait: bool) -> Box:
         """Return the space of one observation: the given one, or bounds that hold for the instances."""
         shape = (self.simulator.n_features,)
         if given is None:
             low, high = bound_observations(self.simulator, self._durations, may_wait)
-            return gymnasium.spaces.Box(low, high, shape, np.float32)
-        if (
-            not isinstance(given, gymnasium.spaces.Box)
-            or given.shape != shape
-            or given.dtype != np.float32
-        ):
-            raise InputError(
-                f"observation_space: read {describe(given)}; expected a Box of float32 and shape {shape}, of "
-                "one environment"
-            )
+            return Box(low, high, shape, np.float32)
+        if not (isinstance(given, Box) and given.shape == shape and given.dtype == np.float32):
+            expected = f"a Box of float32 and shape {shape}, of one environment"
+            refuse("observation_space", given, expected)
         return copy.deepcopy(given)  # its generator is no other environment's
 
     def choose(self, options: dict[str, Any] | None, *others: str) -> int | None:
@@ -175,7 +153,7 @@ class Episodes:
             return None
         known = ["instance", *others]
         if not isinstance(options, dict) or not options.keys() <= set(known):
-            raise InputError(f"options: read {describe(options)}; expected a dict of {known}")
+            refuse("options", options, f"a dict of {known}")
         wanted = options.get("instance")
         if wanted is None:
             return None
@@ -185,9 +163,7 @@ class Episodes:
             same = [k for k, key in enumerate(hashes) if key == wanted.content_hash]
             if same:
                 return next((k for k in same if names[k] == wanted.name), same[0])
-            raise InputError(
-                f"instance: read {wanted.name!r} of other content; expected one of {names}"
-            )
+            refuse("instance", f"{wanted.name!r} of other content", f"one of {names}")
         Field(tuple(names)).read("instance", wanted, InputError)
         if len({key for key, name in zip(hashes, names, strict=True) if name == wanted}) > 1:
             raise InputError(

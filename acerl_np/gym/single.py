@@ -9,17 +9,10 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.gym.episodes import (
-    METADATA,
-    Episodes,
-    InstanceLike,
-    find_step_limit,
-    read_seeds,
-    refuse_step_limit,
-)
+from acerl_np.gym.episodes import METADATA, SEED, Episodes, InstanceLike, Settings, check_wrappers
 from acerl_np.problem.interface import PAPER_RULES, SlotKind
 from acerl_np.simulation.scene import Chooser
-from acerl_np.support.errors import ActionError
+from acerl_np.support.errors import ActionError, InputError
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
 
@@ -122,24 +115,9 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         rules: Sequence[str] | Chooser = PAPER_RULES,
         may_wait: bool = False,
     ) -> None:
-        self._episodes = Episodes(
-            1,
-            instance,
-            instances,
-            horizon=horizon,
-            illegal=illegal,
-            render_mode=render_mode,
-            task_slots=task_slots,
-            n_vehicles=n_vehicles,
-            scaling=scaling,
-            actions=actions,
-            observation_space=observation_space,
-            max_episode_steps=max_episode_steps,
-            slots=slots,
-            rules=rules,
-            may_wait=may_wait,
-        )
-        self._is_limit_checked = False  # wrappers are put around it before its first reset
+        # All but the records, which have two names here, goes on as it was given.
+        options = {name: x for name, x in locals().items() if name in Settings.__annotations__}
+        self._episodes = Episodes(1, options.pop("instance"), instances, **options)
         self._seeded = False  # whether the simulator has this environment's seed
         self.render_mode = render_mode
         self.observation_space = self._episodes.observation_space
@@ -168,17 +146,16 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
             If there is no such instance or option, the seed is no whole number from 0 on, or at the first
             reset a `TimeLimit` is around the environment; nothing is changed.
         """
-        if not self._is_limit_checked:
-            refuse_step_limit(find_step_limit(self))
-            self._is_limit_checked = True
         episodes = self._episodes
+        if not episodes.is_started:  # wrappers are put around it before its first reset
+            check_wrappers(self)
         choice = episodes.choose(options)
-        [read] = read_seeds([seed])
-        super().reset(seed=read)
+        seed = SEED.read("seed", seed, InputError)
+        super().reset(seed=seed)  # type: ignore[arg-type]
         if choice is None:
             choice = episodes.draw(0, lambda b: self.np_random)
         key = None
-        if read is not None or not self._seeded:
+        if seed is not None or not self._seeded:
             key = self.np_random_seed
             if key < 0:  # somebody has set `np_random`
                 key = int(self.np_random.integers(2**63))

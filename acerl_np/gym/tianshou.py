@@ -10,7 +10,8 @@ import numpy as np
 
 from acerl_np.gym.episodes import InstanceLike, Settings
 from acerl_np.gym.vector import DMHVectorEnv
-from acerl_np.support.errors import ActionError, InputError, MissingExtraError, describe
+from acerl_np.support.errors import ActionError, MissingExtraError
+from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
 
@@ -121,7 +122,7 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
         rows = self._read(env_id)
         seed, options = kwargs.pop("seed", None), kwargs.pop("options", None)
         if kwargs:
-            raise InputError(f"reset: read {sorted(kwargs)}; expected seed and options")
+            refuse("reset", sorted(kwargs), "seed and options")
         if len(rows) < self.env_num:
             mask = {"reset_mask": np.isin(np.arange(self.env_num), rows)}
             # What is no dict is refused below.
@@ -169,7 +170,7 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
     def set_env_attr(self, key: str, value: Any, id: Indices = None) -> None:
         """Set an attribute of all environments; an `InputError` if it is to be set of some."""
         if len(self._read(id)) < self.env_num:
-            raise InputError(f"id: read some, for {key}; expected all environments")
+            refuse("id", f"some, for {key}", "all environments")
         setattr(self.envs, key, value)
 
     def render(self, **kwargs: Any) -> list[Any]:
@@ -192,9 +193,7 @@ class LockstepVectorEnv(CopiedWhole, BaseVectorEnv):  # type: ignore[misc]
             rows.dtype.kind in "iu" and rows.ndim == 1 and bool(np.isin(rows, self.ready_id).all())
         )
         if not known or len(np.unique(rows)) < len(rows) or not len(rows):
-            raise InputError(
-                f"id: read {describe(ids)}; expected environments from 0 to {self.env_num - 1}, each once"
-            )
+            refuse("id", ids, f"environments from 0 to {self.env_num - 1}, each once")
         return rows
 
     def _look(self, rows: np.ndarray) -> Any:

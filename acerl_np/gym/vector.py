@@ -12,17 +12,10 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
-from acerl_np.gym.episodes import (
-    METADATA,
-    Episodes,
-    InstanceLike,
-    Settings,
-    Settled,
-    read_seeds,
-)
-from acerl_np.support.errors import ActionError, InputError, describe
-from acerl_np.support.fields import Field
-from acerl_np.support.numbers import Whole, is_whole
+from acerl_np.gym.episodes import METADATA, SEED, Episodes, InstanceLike, Settings, Settled
+from acerl_np.support.errors import ActionError, InputError
+from acerl_np.support.fields import Field, refuse
+from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
 
 
@@ -74,27 +67,26 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
     ) -> None:
         for name in settings.keys() - Settings.__annotations__.keys():
             raise TypeError(f"DMHVectorEnv() got an unexpected keyword argument '{name}'")
-        if not is_whole(num_envs) or num_envs < 1:
-            raise InputError(f"num_envs: read {describe(num_envs)}; expected at least 1")
+        count = Field(int, 1, expected="at least 1")
+        n = self.num_envs = int(count.read("num_envs", num_envs, InputError))
         if not isinstance(autoreset_mode, AutoresetMode):
             modes = tuple(mode.value for mode in AutoresetMode)
             Field(modes).read("autoreset_mode", autoreset_mode, InputError)
-        self.num_envs = num_envs = int(num_envs)
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**METADATA, "autoreset_mode": self.autoreset_mode}
         self.render_mode = settings.get("render_mode")
         others = settings.pop("instance", None)
-        self._episodes = Episodes(num_envs, instances, others, **settings)
+        self._episodes = Episodes(n, instances, others, **settings)
         pool = self._episodes.simulator.pool
         self._names = np.array([item.name for item in pool], object)
         self._random = any(item.layout.has_random_breakdowns for item in pool)
-        self._seeded = np.zeros(num_envs, np.bool_)  # the simulator has the environment's seed
-        self._generators: list[np.random.Generator | None] = [None] * num_envs
-        self._seeds = [-1] * num_envs
+        self._seeded = np.zeros(n, np.bool_)  # the simulator has the environment's seed
+        self._generators: list[np.random.Generator | None] = [None] * n
+        self._seeds = [-1] * n
         self.single_observation_space = self._episodes.observation_space
         self.single_action_space = self._episodes.action_space
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, n)
+        self.action_space = batch_space(self.single_action_space, n)
 
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
@@ -139,10 +131,8 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         if "reset_mask" in options:
             mask = np.asarray(options["reset_mask"])
             if mask.dtype != np.bool_ or mask.shape != (self.num_envs,) or not mask.any():
-                raise InputError(
-                    f"reset_mask: read {mask.dtype} of shape {mask.shape}; "
-                    f"expected bool of shape ({self.num_envs},) with at least one True"
-                )
+                expected = f"bool of shape ({self.num_envs},) with at least one True"
+                refuse("reset_mask", f"{mask.dtype} of shape {mask.shape}", expected)
             if not self._episodes.is_started:
                 raise InputError("reset_mask: expected a first reset of all environments before")
         if seed is None:
@@ -150,11 +140,12 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         elif isinstance(seed, Iterable):
             seeds = list(seed)
         else:
-            [first] = read_seeds([seed])
-            seeds = [first + b for b in range(self.num_envs)]  # type: ignore[operator]
+            first = SEED.read("seed", seed, InputError)
+            seeds = [first + b for b in range(self.num_envs)]
         if len(seeds) != self.num_envs:
-            raise InputError(f"seed: read {len(seeds)} seeds; expected {self.num_envs}")
-        for b, value in enumerate(read_seeds(seeds)):
+            refuse("seed", f"{len(seeds)} seeds", f"{self.num_envs}")
+        # Gymnasium insists on Python's numbers.
+        for b, value in enumerate([SEED.read("seed", x, InputError) for x in seeds]):
             if value is not None and mask[b]:
                 self._generators[b], self._seeds[b] = seeding.np_random(value)
                 self._seeded[b] = False
