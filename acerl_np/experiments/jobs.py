@@ -29,7 +29,7 @@ from acerl_np.support.team import Team
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
 from acerl_np.training.curves import pack_curve
-from acerl_np.training.history import HISTORY_COLUMNS
+from acerl_np.training.history import HISTORY_COLUMNS, pack_columns
 
 J = TypeVar("J")
 Done = TypeVar("Done")
@@ -259,7 +259,7 @@ def pack_history(trainer: ACERL | RivalTrainer, probabilities: np.ndarray) -> di
     looks, curves = pack_curve(trainer.curve, n)
     return {
         "history": np.array(history, np.float64).reshape(-1, len(HISTORY_COLUMNS)),
-        "counts": np.array([line["counts"] for line in lines], np.int64).reshape(-1, n),
+        "counts": pack_columns(trainer.history, ["counts"], n, kind=np.int64)[:, 0],
         "probabilities": probabilities.reshape(-1, n),
         "looks": looks,
         "curves": curves[:, :-1].swapaxes(0, 1),

@@ -33,7 +33,7 @@ from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import load_checkpoint, refuse_end, refuse_unusable, unpack
 from acerl_np.training.curves import pack_curve, unpack_curve
 from acerl_np.training.forms import describe_network
-from acerl_np.training.history import pack_history, unpack_history
+from acerl_np.training.history import unpack_lines
 from acerl_np.training.trainer import Trainer
 
 LEARNERS: dict[str, type[Learner]] = {
@@ -184,8 +184,7 @@ class RivalTrainer(Trainer[Round]):
                 learner.remember(seen, actions, happened, now)
                 seen = now
                 self.taken += len(actions)
-                if happened.over.any():
-                    ended.append(happened)
+                ended.append(happened)
             learner.update()
         self._seconds += time.perf_counter() - started
         record = Round(
@@ -208,10 +207,9 @@ class RivalTrainer(Trainer[Round]):
         }
 
     def _pack(self) -> dict[str, Any]:
-        n = len(self.instances)
-        when, looks = pack_curve(self.curve, n)
+        when, looks = pack_curve(self.curve, len(self.instances))
         return {
-            **pack_history(self.history, n, self.columns),
+            **self._pack_lines(),
             "curve.when": when,
             "curve": looks,
             **self.episodes.pack(),
@@ -256,8 +254,7 @@ class RivalTrainer(Trainer[Round]):
         words = Field(int, 0, 2 * MAX_STEPS, expected="a number of steps")
         self.taken = words.read("taken", taken, CheckpointError)
         found = unpack(self._pack(), arrays, unknown=("history", "curve"))
-        self.history = unpack_history(Round, found, self.columns)
-        self._seconds = self.history[-1].seconds if self.history else 0.0
+        self._take_lines(unpack_lines(Round, self.columns, found["history"], found["counts"]))
         self.curve = unpack_curve(found["curve.when"], found["curve"])
         self.episodes.restore(found)
         self.learner.restore(found)

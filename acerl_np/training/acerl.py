@@ -25,10 +25,11 @@ from acerl_np.support.own import trusting
 from acerl_np.support.sharing import exclusive, whole
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import THREADS, Workers
-from acerl_np.training import checkpoint, history
+from acerl_np.training import checkpoint
 from acerl_np.training.config import Config, check_config, check_stored
 from acerl_np.training.curves import VALUES, CurvePoint, pack_curve, unpack_curve
 from acerl_np.training.forms import make_form, make_search, restore_search
+from acerl_np.training.history import HISTORY_COLUMNS, Generation, pack_columns, unpack_lines
 from acerl_np.training.records import TrainingRecords
 from acerl_np.training.remote import Split
 from acerl_np.training.trainer import Trainer
@@ -55,7 +56,7 @@ def move_average(average: np.ndarray, mean: np.ndarray, generation: int) -> np.n
     return moved
 
 
-class ACERL(Trainer[history.Generation]):
+class ACERL(Trainer[Generation]):
     """Adaptive constrained evolutionary reinforcement learning (Algorithm 1).
 
     A trainer can be pickled and copied between two generations: the copy goes on to the same bytes, on
@@ -100,7 +101,7 @@ class ACERL(Trainer[history.Generation]):
     """
 
     kind = "checkpoint"
-    columns = history.HISTORY_COLUMNS
+    columns = HISTORY_COLUMNS
 
     def __init__(
         self,
@@ -227,7 +228,7 @@ class ACERL(Trainer[history.Generation]):
 
     @exclusive
     @whole
-    def step(self) -> history.Generation:
+    def step(self) -> Generation:
         """Train one generation (Algorithm 1, lines 5 to 17), wholly or, if interrupted, not at all.
 
         Returns
@@ -259,7 +260,7 @@ class ACERL(Trainer[history.Generation]):
         self._decisions += int(outcome.decisions.sum())
         self._seconds += time.perf_counter() - started
         counts = np.bincount(dealt.records.ravel(), minlength=len(self.instances))
-        record = history.Generation(
+        record = Generation(
             generation=self.generation,
             decisions=self._decisions,
             seconds=self._seconds,
@@ -281,15 +282,14 @@ class ACERL(Trainer[history.Generation]):
         }
 
     def _pack(self) -> dict[str, Any]:
-        n = len(self.instances)
-        when, looks = pack_curve(self.curve, n)
+        when, looks = pack_curve(self.curve, len(self.instances))
         columns = {name: looks[:, k].copy() for k, name in enumerate(VALUES)}
         return {
             "theta": self.search.mean,
             "spread": self.search.spread.pack(),
             "average": self._average,
-            **history.pack_history(self.history, n),
-            "failed": np.array([record.failed for record in self.history], np.int64),
+            **self._pack_lines(),
+            "failed": pack_columns(self.history, ["failed"], kind=np.int64)[:, 0],
             "curve": {"when": when, **columns, "best_theta": self._best_theta},
             "sampler": self.sampler.get_state(),
         }
@@ -374,20 +374,15 @@ class ACERL(Trainer[history.Generation]):
         found = checkpoint.unpack(template, arrays, unknown=unknown)
         for name in ("theta", "average"):
             checkpoint.check_parameters(name, found[name])
-        checkpoint.check_shape(
-            "history", found["history"], (generation, len(history.HISTORY_COLUMNS))
-        )
-        missing = np.isnan(found["history"])
+        checkpoint.check_shape("history", found["history"], (generation, len(self.columns)))
         # A generation in which no member finished has no means.
-        missing[:, history.MEANS] &= (found["failed"] == 0)[:, np.newaxis]
+        means = np.isin(self.columns, ("return_mean", "return_std", "cost_mean"))
+        missing = np.isnan(found["history"]) & ~(means & (found["failed"] > 0)[:, np.newaxis])
         if missing.any():
             raise CheckpointError("history: not finite; expected finite numbers")
-        records = history.unpack_history(history.Generation, found)
-        self.history = [
-            replace(record, failed=failed)
-            for record, failed in zip(records, found["failed"].tolist(), strict=True)
-        ]
-        self._seconds = self.history[-1].seconds if self.history else 0.0
+        rows = np.column_stack([found["history"], found["failed"]])
+        columns = (*self.columns, "failed")
+        self._take_lines(unpack_lines(Generation, columns, rows, found["counts"]))
         restore_search(self.search, found["theta"], generation, found["spread"])
         self._restore_curve(found["curve"])
         self._average = found["average"]
@@ -400,9 +395,8 @@ class ACERL(Trainer[history.Generation]):
         when, best_theta = found["when"], found["best_theta"]
         # A stop between a step and its look may have left the last one out; the next step makes it up.
         if when[:, 0].tolist() not in (due, due[:-1]):
-            raise CheckpointError(
-                f"curve.when: read generations {when[:5, 0].tolist()}; expected {due[:5]}"
-            )
+            read = f"generations {when[:5, 0].tolist()}"
+            refuse("curve.when", read, str(due[:5]), CheckpointError)
         is_kept = self.config.outcome == "best" and len(when) > 0
         checkpoint.check_shape("curve.best_theta", best_theta, (self.search.mean.size * is_kept,))
         checkpoint.check_parameters("curve.best_theta", best_theta)

@@ -10,6 +10,7 @@ import numpy as np
 
 from acerl_np.problem.goal import Goal
 from acerl_np.support.report import render_csv
+from acerl_np.training.history import pack_columns
 
 CURVE_COLUMNS = ("generation", "decisions", "instance", "makespan", "tardiness", "satisfied")
 VALUES = (*CURVE_COLUMNS[3:], "value")
@@ -53,10 +54,8 @@ class CurvePoint:
 
 def pack_curve(points: Sequence[CurvePoint], n_instances: int) -> tuple[np.ndarray, np.ndarray]:
     """Return generation and decisions of points, int64 (n, 2), and `VALUES`, float64 (n, 4, n_instances)."""
-    when = [(point.generation, point.decisions) for point in points]
-    looks = [[getattr(point, name) for name in VALUES] for point in points]
-    shape = (-1, len(VALUES), n_instances)
-    return np.array(when, np.int64).reshape(-1, 2), np.array(looks, np.float64).reshape(shape)
+    when = pack_columns(points, CURVE_COLUMNS[:2], kind=np.int64)
+    return when, pack_columns(points, VALUES, n_instances)
 
 
 def unpack_curve(when: np.ndarray, looks: np.ndarray) -> list[CurvePoint]:

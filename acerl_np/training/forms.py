@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from acerl_np.evolution.search import Search
 from acerl_np.evolution.spreads import MIN_SIGMA
 from acerl_np.kernels.deciding.deciders import derive_keys
 from acerl_np.kernels.ground.random import ACTION
-from acerl_np.kernels.ground.state import Outcome, Problem, join_outcomes
+from acerl_np.kernels.ground.state import Outcome, join_outcomes
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.kernels.networks.network import count_parameters, make_network
 from acerl_np.policies import index
@@ -33,32 +32,10 @@ MAX_SPREAD = 1e15
 """Largest adapted sigma of a parameter: its members' scores stay finite as float32."""
 
 
-class Form(ABC):
-    """How parameters are played."""
-
-    problem: Problem
-    """The training records as this form sees them."""
-    n_parameters: int
-
-    @abstractmethod
-    def start(self, seed: int) -> np.ndarray:
-        """Return the first parameters, (n_parameters,)."""
-
-    @abstractmethod
-    def describe(
-        self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
-    ) -> list[tuple[Any, ...]]:
-        """Return what `play` needs of the search for each range of members, as plain values."""
-
-    @abstractmethod
-    def play(
-        self, state: tuple[Any, ...], noise: Noise, dealt: Dealt, members: tuple[int, int]
-    ) -> Outcome:
-        """Let a range of members play their records (Algorithm 1, lines 8 and 10): K entries of each."""
-
-    @abstractmethod
-    def make_policy(self, theta: np.ndarray) -> Policy | index.IndexPolicy:
-        """Return the policy of these parameters."""
+Members: TypeAlias = tuple[int, int]
+"""A range of members, first and last + 1."""
+Told: TypeAlias = tuple[Any, ...]
+"""What a form needs of a search to let a range of members play, as plain values."""
 
 
 def describe_network(
@@ -87,7 +64,7 @@ def describe_network(
     }
 
 
-class NetworkForm(Form):
+class NetworkForm:
     """The paper's network: members are perturbed where they are played, `tile` of them side by side."""
 
     def __init__(
@@ -124,16 +101,12 @@ class NetworkForm(Form):
             self.sizes, seed, initialisation=config.initialisation, has_biases=config.biases
         )
 
-    def describe(
-        self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
-    ) -> list[tuple[Any, ...]]:
-        """Return theta and sigma: whoever plays a member perturbs it."""
+    def describe(self, search: Search[Any], noise: Noise, ranges: Sequence[Members]) -> list[Told]:
+        """Return theta and sigma for each range: whoever plays a member perturbs it."""
         return [(search.mean, float(search.sigma))] * len(ranges)
 
-    def play(
-        self, state: tuple[Any, ...], noise: Noise, dealt: Dealt, members: tuple[int, int]
-    ) -> Outcome:
-        """Let a range of members play their records."""
+    def play(self, state: Told, noise: Noise, dealt: Dealt, members: Members) -> Outcome:
+        """Let a range of members play their records (Algorithm 1, lines 8 and 10): K entries of each."""
         theta, sigma = state
         own = dealt.problem, self.network, theta, sigma, noise, dealt.rows, self.workers
         rules = interface.number_rules(self.config.rules)
@@ -144,7 +117,7 @@ class NetworkForm(Form):
         return Policy(theta, **self._shape)
 
 
-class IndexForm(Form):
+class IndexForm:
     """An index function: all members fit into one small table; the best pair is taken, nothing drawn."""
 
     def __init__(self, instances: Sequence[Instance], config: Config, workers: Workers) -> None:
@@ -162,17 +135,13 @@ class IndexForm(Form):
         """Return the first parameters, ndarray(float64, (n_parameters,))."""
         return index.start_weights(self.features)
 
-    def describe(
-        self, search: Search[Any], noise: Noise, ranges: Sequence[tuple[int, int]]
-    ) -> list[tuple[Any, ...]]:
-        """Return the members' parameters, ten each at most."""
+    def describe(self, search: Search[Any], noise: Noise, ranges: Sequence[Members]) -> list[Told]:
+        """Return the parameters of each range's members, ten each at most."""
         members = search.place(noise)
         return [(members[first:last],) for first, last in ranges]
 
-    def play(
-        self, state: tuple[Any, ...], noise: Noise, dealt: Dealt, members: tuple[int, int]
-    ) -> Outcome:
-        """Let a range of members play their records."""
+    def play(self, state: Told, noise: Noise, dealt: Dealt, members: Members) -> Outcome:
+        """Let a range of members play their records, as `NetworkForm`."""
         first, last = members
         n, each = last - first, dealt.rows.shape[1]
         keys = np.empty((each, 4), np.uint32)
@@ -196,9 +165,13 @@ class IndexForm(Form):
         return index.IndexPolicy(theta, features=self.features, **self.how, origin=self.origin)
 
 
+Form: TypeAlias = NetworkForm | IndexForm
+"""How parameters are played; its `problem` are the training records as it sees them."""
+
+
 def make_form(
     instances: Sequence[Instance], config: Config, workers: Workers, tile: int | None = None
-) -> NetworkForm | IndexForm:
+) -> Form:
     """Return the form that the configuration names."""
     if config.form == "index":
         return IndexForm(instances, config, workers)

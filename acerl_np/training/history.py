@@ -1,8 +1,8 @@
-"""What each generation did: the records, as CSV, and as arrays of a checkpoint."""
+"""What each generation did: the records, as CSV, and records of any kind as arrays of a checkpoint."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -57,16 +57,10 @@ class Generation:
 HISTORY_COLUMNS = tuple(item.name for item in fields(Generation))[:8]
 """All but the counts, which the columns of the instances hold, and `failed`."""
 
-MEANS = [HISTORY_COLUMNS.index(name) for name in ("return_mean", "return_std", "cost_mean")]
-"""Columns that a generation in which no member finished does not have."""
-
-
 Line = TypeVar("Line")
 
 
-def format_history(
-    history: Sequence[Any], names: Sequence[str], columns: Sequence[str] = HISTORY_COLUMNS
-) -> str:
+def format_history(history: Sequence[Any], names: Sequence[str], columns: Sequence[str]) -> str:
     """Return records as CSV, a line for each: numbers by name, then `counts` of the instances."""
     lines: list[list[Any]] = [[*columns, *names]]
     for record in history:
@@ -76,25 +70,21 @@ def format_history(
     return render_csv(lines)
 
 
-def pack_history(
-    history: Sequence[Any], n_instances: int, columns: Sequence[str] = HISTORY_COLUMNS
-) -> dict[str, np.ndarray]:
-    """Return records as arrays, a row for each."""
-    rows = [[getattr(record, name) for name in columns] for record in history]
-    counts = [record.counts for record in history]
-    return {
-        "history": np.array(rows, np.float64).reshape(-1, len(columns)),
-        "counts": np.array(counts, np.int64).reshape(-1, n_instances),
-    }
+def pack_columns(
+    records: Sequence[Any], columns: Sequence[str], *inner: int, kind: type = np.float64
+) -> np.ndarray:
+    """Return what records hold by some names, a row for each, (n_records, n_columns, *inner)."""
+    rows = [[getattr(record, name) for name in columns] for record in records]
+    return np.array(rows, kind).reshape(-1, len(columns), *inner)
 
 
-def unpack_history(
-    kind: type[Line], found: Mapping[str, np.ndarray], columns: Sequence[str] = HISTORY_COLUMNS
+def unpack_lines(
+    kind: type[Line], columns: Sequence[str], rows: np.ndarray, counts: np.ndarray
 ) -> list[Line]:
-    """Return the records that `pack_history` made arrays of."""
+    """Return the lines of a history from its columns and its counts."""
     whole = {item.name for item in fields(kind) if item.type == "int"}  # type: ignore[arg-type]
-    records = []
-    for row, counts in zip(found["history"].tolist(), found["counts"].tolist(), strict=True):
+    lines = []
+    for row, own in zip(rows.tolist(), counts.tolist(), strict=True):
         values = {k: int(x) if k in whole else x for k, x in zip(columns, row, strict=True)}
-        records.append(kind(**values, counts=tuple(counts)))  # type: ignore[call-arg]
-    return records
+        lines.append(kind(**values, counts=tuple(own)))  # type: ignore[call-arg]
+    return lines

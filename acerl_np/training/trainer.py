@@ -24,7 +24,7 @@ from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import save_checkpoint
 from acerl_np.training.curves import CurvePoint, format_curves
-from acerl_np.training.history import Line, format_history
+from acerl_np.training.history import Line, format_history, pack_columns
 
 
 class Trainer(CopiedWhole, ABC, Generic[Line]):
@@ -89,6 +89,16 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
     @abstractmethod
     def _describe(self) -> dict[str, Any]:
         """Return the settings of a checkpoint, as plain values."""
+
+    def _pack_lines(self) -> dict[str, np.ndarray]:
+        """Return the history as arrays of a checkpoint."""
+        counts = pack_columns(self.history, ["counts"], len(self.instances), kind=np.int64)
+        return {"history": pack_columns(self.history, self.columns), "counts": counts[:, 0]}
+
+    def _take_lines(self, history: list[Line]) -> None:
+        """Go on from a history."""
+        self.history = history
+        self._seconds = history[-1].seconds if history else 0.0  # type: ignore[attr-defined]
 
     def _look(self) -> CurvePoint:
         """Return how the policy does; the look of now if there is one."""
