@@ -53,12 +53,9 @@ HISTORY_COLUMNS = tuple(item.name for item in fields(Round))[:-1]
 
 
 def sum_up(ended: Sequence[Ended], cost_limit: float, n_records: int) -> dict[str, Any]:
-    """Return what a line says of the episodes that have ended since the last one."""
-    nothing = [np.zeros(0)]
-    value = np.concatenate([x.value[x.over] for x in ended] or nothing)
-    cost = np.concatenate([x.cost[x.over] for x in ended] or nothing)
-    finished = np.concatenate([x.finished for x in ended] or nothing).astype(np.bool_)
-    records = np.concatenate([x.records for x in ended] or nothing).astype(np.int64)
+    """Return what a line says of the episodes that ended in the steps since the last one."""
+    over, value, cost, records, finished = map(np.concatenate, zip(*ended, strict=True))
+    value, cost = value[over], cost[over]
     return {
         "episodes": len(value),
         "counts": tuple(np.bincount(records, minlength=n_records).tolist()),

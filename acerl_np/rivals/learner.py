@@ -78,8 +78,8 @@ class Learner(ABC):
     settings_class: ClassVar[type[Settings]]
     interval = 1
     """Steps of every episode between two updates."""
-    multiplier = 0.0
-    """Weight of the cost in the reward."""
+    multiplier: float
+    """Weight of the cost in the reward: the setting of that name, 0 where there is none."""
     memory: Any
     """What `remember` adds steps to."""
     actor: Perceptron
@@ -87,6 +87,7 @@ class Learner(ABC):
 
     def __init__(self, task: Task, settings: Any) -> None:
         self.task, self.settings = task, settings
+        self.multiplier = getattr(settings, "multiplier", 0.0)
         self._zeros = np.zeros(settings.episodes, np.int64)
         self._inputs = allocate_inputs(settings.episodes, task.n_features)
         self._every = np.arange(settings.episodes)

@@ -5,7 +5,6 @@ The paper refers to Tamar, Di Castro and Mannor (2012, arXiv:1206.6404) and does
 
 from __future__ import annotations
 
-from acerl_np.rivals.learner import Task
 from acerl_np.rivals.sac import SAC
 from acerl_np.rivals.settings import LagrangianSettings
 
@@ -14,7 +13,3 @@ class LSAC(SAC):
     """Soft actor-critic of the Lagrangian."""
 
     settings_class = LagrangianSettings
-
-    def __init__(self, task: Task, settings: LagrangianSettings) -> None:
-        super().__init__(task, settings)
-        self.multiplier = settings.multiplier

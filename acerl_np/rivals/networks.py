@@ -31,11 +31,9 @@ class Perceptron:
         self.sizes = tuple(int(size) for size in sizes)
         self._padded = perceptron.pad_sizes(self.sizes)
         n = sum((n_in + 1) * n_out for n_in, n_out in pairwise(self._padded.tolist()))
-        self.theta, self.gradient, self._mean, self._square = (
-            allocate_rows(1, n)[0] for _ in range(4)
-        )
-        for array in (self.theta, self.gradient, self._mean, self._square):
-            array[:] = 0.0
+        rows = allocate_rows(4, n)
+        rows[:] = 0.0
+        self.theta, self.gradient, self._mean, self._square = rows
         self._steps = 0
         self._layers = perceptron.allocate_layers(self._padded, n_rows)
         for own, exact in zip(self._parts(), _draw_layers(self.sizes, seed, start), strict=True):

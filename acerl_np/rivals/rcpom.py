@@ -29,7 +29,6 @@ class RCPOM(PPO):
 
     def __init__(self, task: Task, settings: RewardConstrainedSettings) -> None:
         super().__init__(task, settings)
-        self.multiplier = settings.multiplier
         self._costs: list[float] = []
 
     def potential(self, seen: Seen) -> np.ndarray:
