@@ -52,25 +52,17 @@ def read_table(name: str) -> list[dict[str, str]]:
 def published_rows() -> tuple[PublishedRow, ...]:
     """Return every row of every table of the paper, in its order."""
     cells: dict[tuple[str, str], dict[str, PublishedCell]] = {}
-    for item in read_table("paper-cells.csv"):
-        cells.setdefault((item["table"], item["policy"]), {})[item["instance"]] = PublishedCell(
-            float(item["makespan"]),
-            float(item["tardiness"]),
-            item["makespan_mark"],
-            item["tardiness_mark"],
-        )
-    return tuple(
-        PublishedRow(
-            item["table"],
-            item["policy"],
-            item["suite"],
-            cells.get((item["table"], item["policy"]), {}),
-            float(item["M"]),
-            float(item["C"]),
-            float(item["P_percent"]) / 100.0,
-        )
-        for item in read_table("paper-rows.csv")
-    )
+    for line in read_table("paper-cells.csv"):
+        table, policy, instance, makespan, mark, tardiness, other = line.values()
+        own = cells.setdefault((table, policy), {})
+        own[instance] = PublishedCell(float(makespan), float(tardiness), mark, other)
+    rows = []
+    for line in read_table("paper-rows.csv"):
+        table, policy, suite, m, c, percent = line.values()
+        own = cells.get((table, policy), {})
+        p = float(percent) / 100.0
+        rows.append(PublishedRow(table, policy, suite, own, float(m), float(c), p))
+    return tuple(rows)
 
 
 def find_row(table: str, policy: str, suite: str = "") -> PublishedRow | None:

@@ -182,20 +182,19 @@ def summarise_seeds(
 
     Shares are fractions; nan where there is nothing. With `more` all `METRICS` are columns.
     """
-    own = ["value"] if any(task.goal.objective != PAPER.objective for task in tasks) else []
-    columns = [*own, "makespan", "tardiness", "satisfied", *(USAGE if more else ())]
+    first = ["value"] if any(task.goal.objective != PAPER.objective for task in tasks) else []
+    columns = [*first, "makespan", "tardiness", "satisfied", *(USAGE if more else ())]
     unseen = any(task.held_back for task in tasks)
     header = ["seed", *columns, *([f"unseen {name}" for name in columns] if unseen else [])]
     values = []
     for task, result in zip(tasks, results, strict=True):
         row = []
         for played in result[:2] if unseen else result[:1]:
-            means = {name: _mean(x) for name, x in zip(METRICS, played, strict=True)}
-            cost = played[METRICS.index("cost")]
-            means["satisfied"] = (
-                satisfied_share(cost, task.goal.cost_limit) if cost.size else np.nan
-            )
-            row += [means[name] for name in columns]
+            own = dict(zip(METRICS, played, strict=True))
+            means = {name: x.mean() for name, x in own.items() if x.size}
+            if means:
+                means["satisfied"] = satisfied_share(own["cost"], task.goal.cost_limit)
+            row += [means.get(name, np.nan) for name in columns]
         values.append(row)
     table = np.array(values, np.float64)
     rows: list[list[Any]] = [
@@ -205,7 +204,3 @@ def summarise_seeds(
     spread = table.std(axis=0, ddof=1) if len(table) > 1 else np.full(table.shape[1], np.nan)
     rows.append(["standard deviation", *spread.tolist()])
     return header, rows
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean()) if values.size else float("nan")

@@ -77,11 +77,7 @@ class Measured:
         """Mark makespan and tardiness of each instance against the reference's, by the seeds' means."""
         both = ((self.makespan, reference.makespan), (self.tardiness, reference.tardiness))
         makespan, tardiness = (
-            [
-                compare_samples(own.mean(axis=1), other.mean(axis=1))
-                for own, other in zip(mine, theirs, strict=True)
-            ]
-            for mine, theirs in both
+            map(compare_samples, own.mean(axis=2), other.mean(axis=2)) for own, other in both
         )
         return [*zip(makespan, tardiness, strict=True)]
 
