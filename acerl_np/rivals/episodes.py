@@ -9,9 +9,8 @@ import numpy as np
 
 from acerl_np.evolution.sampler import InstanceSampler
 from acerl_np.kernels.ground.state import EPISODE_POOL_SIZE
-from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.interface import PAPER_RULES, SlotKind, find_scaling
+from acerl_np.problem.interface import find_scaling
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import CheckpointError
 from acerl_np.support.fields import refuse
@@ -45,31 +44,25 @@ class Ended(NamedTuple):
 
 
 class Episodes:
-    """B episodes in lockstep that never run out.
+    """B episodes in lockstep that never run out, as a learner's settings say.
 
     The sampler deals the training records, and is told each finished episode's return, minus the objective;
-    the seed is that of random breakdowns, `slots` those of the observation, and `rules` those of the actions.
+    the seed is that of random breakdowns.
     """
 
     def __init__(
-        self,
-        instances: Sequence[Instance],
-        n_episodes: int,
-        sampler: InstanceSampler,
-        seed: int,
-        slots: SlotKind = "task",
-        goal: Goal = PAPER,
-        rules: Sequence[str] = PAPER_RULES,
+        self, instances: Sequence[Instance], settings: Any, sampler: InstanceSampler, seed: int
     ) -> None:
+        goal, n_episodes = settings.goal, settings.episodes
         self.sampler = sampler
         self._seed = seed
         self.sim = Simulator(
             instances,
             n_episodes=n_episodes,
             scaling=find_scaling(list(instances)),
-            slots=slots,
+            slots=settings.slots,
             goal=goal,
-            rules=rules,
+            rules=settings.rules,
         )
         self._worst = 2.0 * np.array([goal.scale, goal.cost_scale])
         self._rounds = 0

@@ -6,7 +6,7 @@ One network of two heads: the logits of the actions, and the value as one more o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -58,19 +58,16 @@ class Rollout:
         self._filled = t + 1
 
     def judge(
-        self,
-        value_of: Callable[[np.ndarray], np.ndarray],
-        n_rows: int,
-        discount: float,
-        decay: float,
+        self, value_of: Callable[[np.ndarray], np.ndarray], n_rows: int, settings: Any
     ) -> None:
         """Compute advantages and targets of all steps, by the values of at most `n_rows` rows at a time."""
         list_inputs(self._seen, self.inputs)
         pieces = cut(np.arange(len(self._seen)), n_rows)
         value = np.concatenate([value_of(rows) for rows in pieces])
-        shape = self.n_steps + 1, self.n_episodes
+        values = value.reshape(self.n_steps + 1, self.n_episodes)
         advantage = self.advantage.reshape(self.reward.shape)
-        find_advantages(self.reward, self.over, value.reshape(shape), discount, decay, advantage)
+        own = self.reward, self.over, values, settings.discount, settings.decay
+        find_advantages(*own, advantage)
         self.target[:] = self.advantage + value[: len(self.rows)]
 
     def deal(self, size: int, uniforms: np.ndarray) -> Iterator[np.ndarray]:
@@ -119,7 +116,7 @@ class PPO(Learner):
     def update(self) -> None:
         """Learn from the rollout, several times over."""
         rollout, settings = self.memory, self.settings
-        rollout.judge(self.value, self.n_rows, settings.discount, settings.decay)
+        rollout.judge(self.value, self.n_rows, settings)
         self.recall()
         for _ in range(settings.repeats):
             order = self.task.draw(BATCH, len(rollout.rows), self._updates)

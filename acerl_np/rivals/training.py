@@ -114,10 +114,9 @@ class RivalTrainer(Trainer[Round]):
         self.algorithm, self.settings = algorithm, own
         self.steps = _check_steps(steps)
         goal = self.goal = own.goal
-        seen = {"slots": own.slots, "goal": goal, "rules": own.rules}
         self._shape = describe_network(self.instances, own)
         sampler = make_sampler("ais" if adaptive else "random", len(self.instances), self.seed)
-        self.episodes = Episodes(self.instances, own.episodes, sampler, self.seed, **seen)
+        self.episodes = Episodes(self.instances, own, sampler, self.seed)
         sim = self.episodes.sim
         unit = measure_unit(self.instances, goal)
         cost_unit = unit * goal.cost_scale / goal.scale

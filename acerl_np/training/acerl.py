@@ -172,12 +172,8 @@ class ACERL(Trainer[Generation]):
     @sampler.setter
     def sampler(self, sampler: object) -> None:
         """Refuse a sampler that the configuration, and so a checkpoint, would not name."""
-        refuse(
-            "sampler",
-            "one for a trainer",
-            "Config(sampler=...), which checkpoints name",
-            ConfigError,
-        )
+        expected = "Config(sampler=...), which checkpoints name"
+        refuse("sampler", "one for a trainer", expected, ConfigError)
 
     @property
     def generation(self) -> int:

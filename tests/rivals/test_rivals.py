@@ -141,9 +141,9 @@ def test_episodes_with_random_breakdowns_go_on_where_they_were():
             legal = [np.flatnonzero(row) for row in mask]
             episodes.step(np.array([own[k * 7 % len(own)] for own in legal]))
 
-    first = Episodes(instances, 3, make_sampler("ais", 2, 5), 5)
+    first = Episodes(instances, OffPolicySettings(episodes=3), make_sampler("ais", 2, 5), 5)
     play(first, 50)
-    second = Episodes(instances, 3, make_sampler("ais", 2, 5), 5)
+    second = Episodes(instances, OffPolicySettings(episodes=3), make_sampler("ais", 2, 5), 5)
     second.restore(copy.deepcopy(first.pack()))
     play(first, 120, 50)
     play(second, 120, 50)
@@ -348,7 +348,7 @@ def test_sacs_targets_are_soft_values_of_the_targets_and_follow_softly():
 
 def test_an_episode_that_cannot_end_counts_as_twice_its_time():
     instance = line("a", [("t", "a", "c", 0, 10)])
-    episodes = Episodes([instance], 1, make_sampler("ais", 1, 0), 0)
+    episodes = Episodes([instance], OffPolicySettings(episodes=1), make_sampler("ais", 1, 0), 0)
     episodes.sim = acerl_np.Simulator(instance, horizon=20.0)
     ended = episodes.step(np.zeros(1, np.int64))
     assert ended.over.all() and not ended.finished.any()
