@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
     instances = load_instances(arguments, tasks=None if names_records(arguments) else every)
     seed, goal = arguments.seed, read_goal(arguments)
     if arguments.exact:
-        exact.check_extra()
+        exact.load_solver()
     for instance in instances:
         check_future(instance)
         if arguments.exact:

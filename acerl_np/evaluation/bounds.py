@@ -42,11 +42,8 @@ def bound_objective(instance: Instance, goal: Goal) -> float:
     waiting = np.minimum(np.ceil(approach / speed - 1e-6), service)
     begin = problem.arrival_tick[0].astype(float)
     finish = begin + service
-    end, delay, wait = (
-        finish,
-        finish - arrival - record[:, S.RECORD_EXPIRY],
-        waiting + begin - arrival,
-    )
+    end, delay = finish, finish - arrival - record[:, S.RECORD_EXPIRY]
+    wait = waiting + begin - arrival
     if not instance.is_plain:
         # A vehicle may wait at the pickup until a task is ready. Each way is begun on a whole tick.
         cut = float(problem.instance[0, S.INSTANCE_TRUNCATES])

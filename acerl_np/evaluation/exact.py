@@ -21,7 +21,6 @@ from acerl_np.evaluation.hindsight import check_future, make_reference, play, pl
 from acerl_np.evaluation.references import Reference
 from acerl_np.kernels.driving.ways import count_trip, find_slowdown
 from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.state import may_carry
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
@@ -73,10 +72,11 @@ class Proof(NamedTuple):
         return "optimal" if self.best <= self.bound else "open"
 
 
-def check_extra() -> None:
-    """Refuse to prove anything without OR-Tools."""
+def load_solver() -> Any:
+    """Return OR-Tools' module; refuse to prove anything without it."""
     with needing("OR-Tools is not installed; install it with: pip install 'acerl_np[exact]'"):
-        from ortools.sat.python import cp_model  # noqa: F401
+        from ortools.sat.python import cp_model
+    return cp_model
 
 
 def check_provable(instance: Instance, goal: Goal) -> None:
@@ -139,18 +139,15 @@ class _Model:
     """
 
     def __init__(self, instance: Instance, goal: Goal, most: int) -> None:
-        from ortools.sat.python import cp_model
-
         self.instance, self.problem = instance, build_problem([instance], goal=goal)
         self.chained = not instance.is_plain
-        self.cp = cp_model.CpModel()
+        self.cp = load_solver().CpModel()
         self.n, self.most = instance.n_tasks, most
         self.leaves, self.loads, self.finish, self.begins = (
             [self.cp.new_int_var(0, most, "") for _ in range(self.n)] for _ in range(4)
         )
-        least = min(most, math.ceil(bound_objective(instance, goal) - 1e-6))
-        self.makespan = self.cp.new_int_var(least, most, "makespan")
-        self.least = least
+        self.least = min(most, math.ceil(bound_objective(instance, goal) - 1e-6))
+        self.makespan = self.cp.new_int_var(self.least, most, "makespan")
         chain = self.problem.chain[0]
         self.processing = chain[:, S.CHAIN_PROCESSING].tolist() if self.chained else [0] * self.n
         self.groups = _list_groups(self.problem)
@@ -169,7 +166,7 @@ class _Model:
     def _list_steps(self, group: _Group) -> Iterator[tuple[int, int, int, int]]:
         """Yield the nodes of each possible step, and the ticks to the pickup and of the trip."""
         problem, v, n = self.problem, group.vehicles[0], self.n
-        able = [task for task in range(n) if may_carry(problem, 0, v, task)]
+        able = [task for task in range(n) if S.may_carry(problem, 0, v, task)]
         yield from ((1 + task, 1 + task, 0, 0) for task in range(n))
         distance, ends = problem.distance[0], problem.ends[0]
         row = problem.fleet[0, v, S.FLEET_SLOWDOWN]
@@ -404,34 +401,32 @@ def prove_makespan(
     InputError
         If the future is not known, vehicles charge or park, or the goal is another.
     """
-    check_extra()
-    from ortools.sat.python import cp_model
-
+    cp_model = load_solver()
     check_provable(instance, goal)
-    has_known = known is not None and known.within
-    best = known.makespan if known is not None and has_known else math.inf
-    model = _Model(instance, goal, int(best) if has_known else _find_most(instance))
-    if known is not None and has_known:
+    if known is not None and known.within:
+        best = known.makespan
+        model = _Model(instance, goal, int(best))
         model.hint(play(instance, known.actions, goal))
+    else:
+        best, model = math.inf, _Model(instance, goal, _find_most(instance))
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.num_workers = threads
     started = time.perf_counter()
     status = solver.solve(model.cp)
     took = time.perf_counter() - started
-    none = math.inf, math.inf, math.inf, ()
-    if status == cp_model.INFEASIBLE:
-        return Proof(math.inf, *none, best, took)
-    bound = float(max(model.least, math.ceil(solver.best_objective_bound - 1e-6)))
-    if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return Proof(bound, *none, best, took)
-    planned, actions = float(round(solver.objective_value)), model.read(solver)
-    state = play_orders(instance, actions, goal)
-    if state.episode[0, S.EPISODE_PHASE] != S.FINISHED:
-        return Proof(bound, planned, math.inf, math.inf, actions, best, took)
-    makespan, tardiness = state.outcome[0, [S.OUTCOME_MAKESPAN, S.OUTCOME_TARDINESS]].tolist()
-    if tardiness < goal.cost_limit:
-        best = min(best, makespan)
+    bound = planned = makespan = tardiness = math.inf
+    actions: tuple[int, ...] = ()
+    if status != cp_model.INFEASIBLE:
+        bound = float(max(model.least, math.ceil(solver.best_objective_bound - 1e-6)))
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        planned, actions = float(round(solver.objective_value)), model.read(solver)
+        state = play_orders(instance, actions, goal)
+        if state.episode[0, S.EPISODE_PHASE] == S.FINISHED:
+            own = [S.OUTCOME_MAKESPAN, S.OUTCOME_TARDINESS]
+            makespan, tardiness = state.outcome[0, own].tolist()
+        if tardiness < goal.cost_limit:
+            best = min(best, makespan)
     return Proof(bound, planned, makespan, tardiness, actions, best, took)
 
 

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from acerl_np.kernels.ground.random import HOLD_OUT, make_key
 from acerl_np.problem.generate import perturb
 from acerl_np.problem.instance import Instance, list_instances, number_hash
-from acerl_np.support.errors import InputError
 from acerl_np.support.fields import MAX_SEED, refuse
 from acerl_np.support.numbers import Whole, check_seed, is_real
 
@@ -59,10 +58,8 @@ def hold_out(
         refuse("hold_out", share, "a share above 0 and below 1")
     counts = Counter(instance.content_hash for instance in chosen)
     if len(counts) < 2:
-        raise InputError(
-            f"hold_out: read {len(counts)} different records; expected at least two, "
-            "one to train on and one to judge by"
-        )
+        expected = "at least two, one to train on and one to judge by"
+        refuse("hold_out", f"{len(counts)} different records", expected)
     wanted = min(max(1, int(len(chosen) * share + 0.5)), len(chosen) - 1)
     held: Counter[str] = Counter()
     for content in sorted(counts, key=lambda item: (_draw_word(seed, item, 0), item)):
@@ -91,9 +88,8 @@ def part_folds(
     seed = check_seed(seed)
     contents = {instance.content_hash for instance in chosen}
     if n_folds < 2 or len(contents) < 2:
-        raise InputError(
-            f"folds: read {n_folds} of {len(contents)} different records; expected at least two of two"
-        )
+        read = f"{n_folds} of {len(contents)} different records"
+        refuse("folds", read, "at least two of two")
     order = sorted(contents, key=lambda item: (_draw_word(seed, item, 0), item))
     n = min(n_folds, len(order))
     fold = {content: k % n for k, content in enumerate(order)}

@@ -22,7 +22,7 @@ from acerl_np.problem.goal import MEASURES
 from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.problem.layout import Layout, resize_fleet
 from acerl_np.problem.limits import MAX_VEHICLES
-from acerl_np.problem.parts import RandomBreakdowns
+from acerl_np.problem.parts import Vehicle
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import InputError, PolicyError, RecordError
 from acerl_np.support.fields import Field, refuse
@@ -51,35 +51,28 @@ def scale_breakdowns(layout: Layout, factor: float) -> Layout:
     if factor == 0.0:
         return layout.with_breakdowns({}).with_random_breakdowns(None)
     if not layout.has_random_breakdowns:
-        raise InputError(
-            f"breakdown_rate: read {factor:g} on a floor without random breakdowns; expected 0 or 1 "
-            "(listed breakdowns are there or not), or random breakdowns"
-        )
+        expected = "0 or 1 (listed breakdowns are there or not), or random breakdowns"
+        refuse("breakdown_rate", f"{factor:g} on a floor without random breakdowns", expected)
 
-    def scale(model: RandomBreakdowns | None) -> RandomBreakdowns | None:
+    def scale(vehicle: Vehicle) -> Vehicle:
+        model = vehicle.random_breakdowns
         if model is None:
-            return None
+            return vehicle
         between = model.mean_time_between_failures / factor
-        return RandomBreakdowns(between, model.mean_time_to_repair)
+        often = replace(model, mean_time_between_failures=between)
+        return replace(vehicle, random_breakdowns=often)
 
-    return layout.with_fleet(
-        replace(vehicle, random_breakdowns=scale(vehicle.random_breakdowns))
-        for vehicle in layout.vehicles
-    )
+    return layout.with_fleet(map(scale, layout.vehicles))
 
 
 def deal_slots(layout: Layout, n: int) -> Layout:
     """Return a floor whose chargers have n slots, dealt over their sites in order; the last may get none."""
     if n == 0 or not layout.chargers:
-        raise InputError(
-            f"chargers: read {n:g} slots on a floor with {len(layout.chargers)} chargers; expected at least "
-            "one of both"
-        )
+        read = f"{n:g} slots on a floor with {len(layout.chargers)} chargers"
+        refuse("chargers", read, "at least one of both")
     if not any(layout.batteries):
-        raise InputError(
-            f"chargers: read {n:g} slots on a floor where no vehicle has a battery; expected batteries, as "
-            "nobody charges without (acerl-np floor fleet --battery-hours)"
-        )
+        expected = "batteries, as nobody charges without (acerl-np floor fleet --battery-hours)"
+        refuse("chargers", f"{n:g} slots on a floor where no vehicle has a battery", expected)
     each, more = divmod(n, len(layout.chargers))
     dealt = [replace(x, slots=each + (k < more)) for k, x in enumerate(layout.chargers)]
     return replace(layout, chargers=tuple(x for x in dealt if x.slots))
