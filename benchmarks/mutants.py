@@ -467,8 +467,8 @@ MUTANTS = [
     ),
     Mutant(
         "files: a resumed run counts its seconds anew",
-        "training/acerl.py",
-        "self._seconds = self.history[-1].seconds if self.history else 0.0",
+        "training/trainer.py",
+        "self._seconds = history[-1].seconds if history else 0.0",
         "self._seconds = 0.0",
         TRAINING,
     ),
