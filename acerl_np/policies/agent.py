@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.kernels.ground.state import INSTANCE_TASK_SLOTS, Problem
-from acerl_np.policies.files import BasePolicy
+from acerl_np.policies.files import BasePolicy, Places, Prepared
 from acerl_np.policies.network import Policy
 from acerl_np.problem.instance import Instance, list_instances, refuse_chains
 from acerl_np.problem.interface import PAPER_RULES, POOL, SlotKind, find_rules, find_slots
-from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.actions import ACTIONS, Actions, make_actions, read_actions
 from acerl_np.simulation.scene import Chooses, Scene, read_choices
@@ -86,9 +85,7 @@ class OwnPolicy(BasePolicy):
         while not simulator.done.all():
             simulator.assign(*self.choose(simulator))
 
-    def _prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
-    ) -> tuple[Problem, Callable[[], NoReturn]]:
+    def _prepare(self, problem: Problem, places: Places, greedy: bool) -> Prepared:
         return problem, self._refuse_to_decide
 
     def _refuse_to_decide(self) -> NoReturn:

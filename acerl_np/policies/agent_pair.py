@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.deciding.deciders import AgentsDecider, Decider
+from acerl_np.kernels.deciding.deciders import AgentsDecider
 from acerl_np.kernels.ground.state import Problem
+from acerl_np.policies.files import Places, Prepared
 from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import Origin
-from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import Layout
 from acerl_np.support.errors import PolicyError
 
 
@@ -83,9 +82,7 @@ class AgentPair(Policy):
         own[rows, chosen] = by_vehicle[rows, chosen]
         return self.rule.act(observation, own.reshape(mask.shape), rng=rng)
 
-    def _prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
-    ) -> tuple[Problem, Callable[[], Decider]]:
+    def _prepare(self, problem: Problem, places: Places, greedy: bool) -> Prepared:
         fitted = super()._prepare(problem, places, greedy)[0]
         thetas = np.stack([self.vehicle.theta, self.rule.theta])
         return fitted, lambda: AgentsDecider(self._make_decider(thetas, greedy))

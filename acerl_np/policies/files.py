@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from acerl_np.kernels.ground.state import Problem
 from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
-from acerl_np.problem.layout import MAX_CHANGES
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import MAX_CHANGES, Layout
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 from acerl_np.support.own import trusting
 
 if TYPE_CHECKING:
-    from acerl_np.kernels.ground.state import Problem
-    from acerl_np.problem.instance import Instance
-    from acerl_np.problem.layout import Layout
     from acerl_np.simulation.scene import Scene
 
 FORMAT = 3
@@ -32,6 +31,13 @@ FORMS = {
     "static": ("acerl_np.policies.static", "StaticPlan"),
 }
 """Module and class of each form of policy; a module is imported when a policy of its form is read."""
+
+
+Places = Sequence[Instance | Layout]
+"""What is played: the instances of a problem, or a floor alone."""
+
+Prepared = tuple[Problem, Callable[[], Any]]
+"""Tables as a policy sees them, and what makes a worker's decider."""
 
 
 class BasePolicy(ABC):
@@ -50,9 +56,7 @@ class BasePolicy(ABC):
     is_greedy: ClassVar[bool] = True
     """Whether it takes what it likes best unless told otherwise."""
 
-    def prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool | None = None
-    ) -> tuple[Problem, Callable[[], Any]]:
+    def prepare(self, problem: Problem, places: Places, greedy: bool | None = None) -> Prepared:
         """Return the tables as it sees them, and what makes a worker's decider.
 
         Parameters
@@ -76,9 +80,7 @@ class BasePolicy(ABC):
         return self._prepare(problem, places, self.is_greedy if greedy is None else bool(greedy))
 
     @abstractmethod
-    def _prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
-    ) -> tuple[Problem, Callable[[], Any]]: ...
+    def _prepare(self, problem: Problem, places: Places, greedy: bool) -> Prepared: ...
 
     def check_layout(self, layout: Layout, name: str) -> None:
         """Refuse a floor and fleet that it cannot serve.

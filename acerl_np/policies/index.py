@@ -23,12 +23,11 @@ from numpy.typing import ArrayLike
 from acerl_np.kernels.deciding.deciders import Decider, make_index_decider
 from acerl_np.kernels.deciding.index import N_INDEX_FEATURES, N_WAIT_FEATURES, Index
 from acerl_np.kernels.ground import state as S
-from acerl_np.kernels.ground.state import Problem
-from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.files import AnyPolicy, Places, Prepared
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.own import FUNCTIONS, PairFunction, check_function, compile_pairs
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import CHANGES, COMMITMENT, MAX_CHANGES, Layout
+from acerl_np.problem.layout import CHANGES, COMMITMENT, MAX_CHANGES
 from acerl_np.problem.tables import set_commitment
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.fields import Field, refuse
@@ -154,12 +153,9 @@ def check_features(given: object) -> tuple[str, ...]:
         If there is no such feature, or none at all.
     """
     listed = (given,) if isinstance(given, str | Feature) else given
-    names: list[str] = []
-    for item in listed if isinstance(listed, Iterable) else ():
-        if isinstance(item, Feature) or is_own_name(item):
-            names.append(item.name if isinstance(item, Feature) else find_feature(item).name)
-        else:
-            names.append(item)
+    items = listed if isinstance(listed, Iterable) else ()
+    found = [find_feature(item) if is_own_name(item) else item for item in items]
+    names = [item.name if isinstance(item, Feature) else item for item in found]
     if not names or not all(name in KNOWN or is_own_name(name) for name in names):
         raise PolicyError(f"features: read {describe(given)}; expected {EXPECTED}")
     own = dict.fromkeys(name for name in names if name not in KNOWN)
@@ -203,7 +199,7 @@ def build_index(thetas: np.ndarray, features: Sequence[str], planned_breakdowns:
     )
 
 
-def move_thresholds(problem: Problem, theta: np.ndarray, features: Sequence[str]) -> Problem:
+def move_thresholds(problem: S.Problem, theta: np.ndarray, features: Sequence[str]) -> S.Problem:
     """Return tables of batteries whose thresholds are moved as a policy's parameters say, in their order.
 
     `full` stays at least what the floor says, up to which its tasks are known to be feasible.
@@ -226,7 +222,7 @@ def move_thresholds(problem: Problem, theta: np.ndarray, features: Sequence[str]
 
 
 def seat_index(
-    index: Index, features: Sequence[str], problem: Problem, greedy: bool
+    index: Index, features: Sequence[str], problem: S.Problem, greedy: bool
 ) -> Callable[[], Decider]:
     """Return what makes a worker's decider; users' features are compiled."""
     own = [function for name in features if (function := find_feature(name).function)]
@@ -326,9 +322,7 @@ class IndexPolicy(AnyPolicy):
     def __repr__(self) -> str:
         return f"IndexPolicy({len(self.features)} features)"
 
-    def _prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
-    ) -> tuple[Problem, Callable[[], Decider]]:
+    def _prepare(self, problem: S.Problem, places: Places, greedy: bool) -> Prepared:
         problem = move_thresholds(problem, self.theta, self.features)
         if self.commitment is not None:
             problem = set_commitment(problem, self.commitment, self.max_changes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,10 +12,9 @@ from acerl_np.kernels.deciding.index import allocate_pairs
 from acerl_np.kernels.deciding.own import OwnDecider
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.random import LOOKAHEAD
-from acerl_np.kernels.ground.state import Problem, allocate_state
 from acerl_np.kernels.learning.update import fill_stream
 from acerl_np.kernels.playing import futures as F
-from acerl_np.policies.files import BasePolicy, pack_policy, unpack_policy
+from acerl_np.policies.files import BasePolicy, Places, Prepared, pack_policy, unpack_policy
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import Origin, add_prefix, take_prefixed
@@ -28,7 +27,7 @@ from acerl_np.problem.instance import Instance, find_layout, list_instances
 from acerl_np.problem.interface import POOL, find_rules, find_slots, number_rules
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import allocate_variants, build_problem, empty_problem
-from acerl_np.support.errors import InputError, PolicyError, describe, make_printable
+from acerl_np.support.errors import InputError, PolicyError, describe
 from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, check_seed
 
@@ -218,12 +217,11 @@ class Lookahead(BasePolicy):
                         )
         return None
 
-    def _prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
-    ) -> tuple[Problem, Callable[[], F.Ahead]]:
+    def _prepare(self, problem: S.Problem, places: Places, greedy: bool) -> Prepared:
         layout = find_layout(places[0])
         for place in places:
-            if not _same_floor(find_layout(place), layout):
+            own = find_layout(place)
+            if (own.floor_hash, own.fleet_hash) != (layout.floor_hash, layout.fleet_hash):
                 raise PolicyError(
                     f"{place.name}: another floor or fleet than {places[0].name}'s; expected the "
                     "same for all records of a lookahead"
@@ -248,7 +246,7 @@ class Lookahead(BasePolicy):
         horizon = self._find_horizons(places)
         return problem, lambda: self._allocate(problem, tables, excluded, horizon, layout)
 
-    def _find_horizons(self, places: Sequence[Instance | Layout]) -> np.ndarray:
+    def _find_horizons(self, places: Places) -> np.ndarray:
         """Return what `Ahead` holds of the horizon for each instance, ndarray(float64)."""
         if self.horizon is not None:
             return np.full(len(places), self.horizon)
@@ -267,7 +265,7 @@ class Lookahead(BasePolicy):
             self._moved = moved
         return moved[1]
 
-    def _make_base(self, future: Problem, layout: Layout) -> Decider:
+    def _make_base(self, future: S.Problem, layout: Layout) -> Decider:
         """Return what decides in futures: the base, and noised copies of it as further ones."""
         base = self._base
         # Tasks of a future keep the slots that they were drawn with.
@@ -286,8 +284,8 @@ class Lookahead(BasePolicy):
 
     def _allocate(
         self,
-        problem: Problem,
-        history: Problem,
+        problem: S.Problem,
+        history: S.Problem,
         excluded: np.ndarray,
         horizon: np.ndarray,
         layout: Layout,
@@ -315,7 +313,7 @@ class Lookahead(BasePolicy):
             excluded=excluded,
             n_futures=max(1, self.futures),
             future=future,
-            states=allocate_state(future, 2),
+            states=S.allocate_state(future, 2),
             seed=self.seed,
             key=np.empty(4, np.uint32),
             matches=self.weights == "match" and self.futures > 0,
@@ -364,7 +362,7 @@ class Lookahead(BasePolicy):
         PolicyError
             If an array is missing, or holds something else.
         """
-        try:
+        with packing.unpacking(PolicyError, "lookahead", "; expected what to_arrays returned"):
             options = packing.unpack_json(arrays["options"])
             rule = options.pop("rule")
             if "goal" in options:  # else it is from before there was another than the paper's
@@ -372,22 +370,15 @@ class Lookahead(BasePolicy):
             history = packing.unpack_instances(arrays["history"])
             policy: Any = rule or unpack_policy(take_prefixed("base.", arrays))
             return cls(policy, history=history, **options)
-        except packing.UNUSABLE as error:
-            reason = make_printable(str(error)[:400])
-            raise PolicyError(f"lookahead: {reason}; expected what to_arrays returned") from error
 
 
-def _measure_trip(history: Problem) -> float:
+def _measure_trip(history: S.Problem) -> float:
     """Return the mean time of a trip in the history, s: a mean way to the pickup, loaded way, handling."""
     n_tasks = history.instance[:, S.INSTANCE_N_TASKS, np.newaxis]
     tasks = history.record[np.arange(history.record.shape[1]) < n_tasks]
     unit = history.unit[0]
     units = 1.0 + tasks[:, S.RECORD_LOADED].mean() / unit[S.UNIT_METRES]
     return float(units * unit[S.UNIT_SECONDS] + tasks[:, S.RECORD_HANDLING].mean())
-
-
-def _same_floor(a: Layout, b: Layout) -> bool:
-    return a is b or (a.floor_hash == b.floor_hash and a.fleet_hash == b.fleet_hash)
 
 
 def move_record(record: Instance, layout: Layout) -> Instance:
@@ -411,7 +402,7 @@ def _may_draw(decider: Decider) -> bool:
     return isinstance(decider, RuleDecider | OwnDecider)
 
 
-def find_same(places: Sequence[Instance | Layout], history: Sequence[Instance]) -> np.ndarray:
+def find_same(places: Places, history: Sequence[Instance]) -> np.ndarray:
     """Return which historical records have an instance's own tasks, whatever their names (ndarray(bool))."""
 
     def read(instance: Instance) -> list[tuple[Any, ...]]:
@@ -424,15 +415,12 @@ def find_same(places: Sequence[Instance | Layout], history: Sequence[Instance]) 
         return sorted(zip(pickup, delivery, *(column.tolist() for column in columns), strict=True))
 
     known = [read(record) for record in history]
-    same = np.zeros((len(places), len(known)), np.bool_)
-    for k, place in enumerate(places):
-        if isinstance(place, Instance):
-            own = read(place)
-            same[k] = [own == other for other in known]
-    return same
+    own = [read(place) if isinstance(place, Instance) else None for place in places]
+    same = [mine == other for mine in own for other in known]
+    return np.array(same, np.bool_).reshape(len(own), len(known))
 
 
-def find_apart(places: Sequence[Instance | Layout], history: Sequence[Instance]) -> np.ndarray:
+def find_apart(places: Places, history: Sequence[Instance]) -> np.ndarray:
     """Return which historical records lie in another part of an instance's floor (ndarray(bool)).
 
     No vehicle could serve tasks of both in any order. A record that can be served lies in one such

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.deciding.deciders import Decider, NetworkDecider, make_network_decider
+from acerl_np.kernels.deciding.deciders import NetworkDecider, make_network_decider
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.random import INITIAL, fill_uniforms, make_key
-from acerl_np.kernels.ground.state import Problem
 from acerl_np.kernels.learning.update import fill_stream
 from acerl_np.kernels.networks.network import act_batch, count_parameters, make_network, sum_columns
-from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.files import AnyPolicy, Places, Prepared
 from acerl_np.policies.origin import Origin
 from acerl_np.problem import interface
 from acerl_np.problem.instance import Instance, refuse_chains
@@ -222,12 +221,8 @@ class Policy(AnyPolicy):
         PolicyError
             If the shapes do not fit this policy, or an entry is not finite.
         """
-        x = np.ascontiguousarray(observation, np.float32)
-        mask = np.ascontiguousarray(action_mask, np.bool_)
-        if x.ndim == 1:
-            x = x[None]
-        if mask.ndim == 1:
-            mask = mask[None]
+        x = np.atleast_2d(np.ascontiguousarray(observation, np.float32))
+        mask = np.atleast_2d(np.ascontiguousarray(action_mask, np.bool_))
         if x.ndim != 2 or x.shape[1] != self.n_features:
             found, expected = f"shape {np.shape(observation)}", f"(B, {self.n_features})"
             refuse("observation", found, expected, PolicyError)
@@ -244,9 +239,7 @@ class Policy(AnyPolicy):
         act_batch(self.network, self._theta, self.column_sums, x, mask, uniforms, actions)
         return actions
 
-    def _prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
-    ) -> tuple[Problem, Callable[[], Decider]]:
+    def _prepare(self, problem: S.Problem, places: Places, greedy: bool) -> Prepared:
         refuse_chains(places, PolicyError)
         instance = problem.instance.copy()
         instance[:, S.INSTANCE_TASK_SLOTS] = self.task_slots

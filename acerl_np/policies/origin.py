@@ -182,7 +182,7 @@ class Origin:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Origin:
         """Build an origin from `to_arrays`."""
-        try:
+        with packing.unpacking(PolicyError, "origin", "; the file holds no usable origin"):
             if unknown := set(arrays) - {"facts", "history"}:
                 raise PolicyError(f"unknown entry '{describe(min(unknown))}'")
             for name, array in arrays.items():
@@ -208,9 +208,6 @@ class Origin:
             if (found.places, found.records) != (origin.places, origin.records):
                 raise PolicyError("the records do not fit their names and hashes")
             return replace(origin, history=tuple(history))
-        except packing.UNUSABLE as error:
-            reason = make_printable(str(error)[:400])
-            raise PolicyError(f"origin: {reason}; the file holds no usable origin") from error
 
 
 def _read_text(data: Mapping[str, Any], name: str) -> str:
@@ -288,16 +285,13 @@ def describe_difference(policy: object, layouts: Iterable[tuple[str, Layout]]) -
     if not isinstance(origin, Origin) or getattr(policy, "portable", False):
         return None
     ordered = bool(getattr(policy, "ordered", True))
-    first, more = "", 0
-    for name, layout in layouts:
-        lines = origin.compare(layout, ordered=ordered)
-        if lines and first:
-            more += 1
-        elif lines:
-            first = f"{make_printable(name)}: {'; '.join(lines)}"
-    if not first:
+    compared = [(name, origin.compare(layout, ordered=ordered)) for name, layout in layouts]
+    differing = [(name, lines) for name, lines in compared if lines]
+    if not differing:
         return None
-    return f"{first} (and {more} more)" if more else first
+    name, lines = differing[0]
+    more = f" (and {len(differing) - 1} more)" if len(differing) > 1 else ""
+    return f"{make_printable(name)}: {'; '.join(lines)}{more}"
 
 
 def warn_of_difference(

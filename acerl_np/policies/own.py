@@ -9,7 +9,7 @@ import dis
 import functools
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, Self, get_args, overload
 from weakref import WeakValueDictionary
 
@@ -19,10 +19,8 @@ import numpy as np
 from acerl_np.kernels.deciding import own as kernels
 from acerl_np.kernels.deciding.floor import Floor, list_rows, list_tables
 from acerl_np.kernels.ground.state import Problem, allocate_state
-from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.files import AnyPolicy, Places, Prepared
 from acerl_np.policies.origin import Origin
-from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import Layout
 from acerl_np.support.callbacks import compile_own
 from acerl_np.support.errors import PolicyError, describe, make_printable
 from acerl_np.support.fields import Field
@@ -207,9 +205,7 @@ class OwnRule(AnyPolicy):
         """Go to other processes by name: they import it."""
         return load_own, (write_own(self.function), "rule", PolicyError)
 
-    def _prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
-    ) -> tuple[Problem, Callable[[], kernels.OwnDecider]]:
+    def _prepare(self, problem: Problem, places: Places, greedy: bool) -> Prepared:
         rate = compile_pairs(self.function, problem)
         return problem, lambda: kernels.make_own_decider(rate, self.draws_vehicle, problem)
 

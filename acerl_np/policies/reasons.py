@@ -52,7 +52,7 @@ def explain_choice(
     if v < 0:
         return Reason("wait")
     if isinstance(decider, Ahead):
-        return _compare_futures(decider, state, b, chosen)
+        return _compare_futures(decider, state, b)
     name, task = RULE_NAMES.get(rule, ""), int(state.pool[b, position])
     if isinstance(decider, D.IndexDecider):
         pairs, n = decider.pairs, _count_pairs(decider)
@@ -78,7 +78,13 @@ def explain_choice(
     by = f"agents, {name}" if isinstance(decider, D.AgentsDecider) else name
     if name not in COMPARED:
         return Reason(by)
-    return Reason(by, COMPARED[name], _compare_tasks(problem, state, b, v, position, rule))
+    sign = -1.0 if rule in (LWT, AHP) else 1.0
+    found = [
+        Alternative(v, int(state.pool[b, k]), name, sign * float(key))
+        for k, key in enumerate(_rate(problem, state, b, v, rule))
+        if np.isfinite(key)
+    ]
+    return Reason(by, COMPARED[name], _best_with(found, v, task, name, sign))
 
 
 def _list_pairs(
@@ -131,22 +137,10 @@ def _compare_best(
 
 
 def _rate(problem: Problem, state: State, b: int, v: int, rule: int) -> np.ndarray:
+    """Return what a rule compares of the waiting tasks for a vehicle, inf of those it cannot take."""
     keys = np.empty(int(state.episode[b, S.EPISODE_POOL_SIZE]))
     rate_tasks(problem, state, b, v, rule, keys)
     return keys
-
-
-def _compare_tasks(
-    problem: Problem, state: State, b: int, v: int, position: int, rule: int
-) -> tuple[Alternative, ...]:
-    """Return the tasks that a rule compares for a vehicle, the one it picks first."""
-    keys = _rate(problem, state, b, v, rule)
-    sign = -1.0 if rule in (LWT, AHP) else 1.0
-    order = [k for k in np.argsort(keys, kind="stable")[:MOST].tolist() if np.isfinite(keys[k])]
-    return tuple(
-        Alternative(v, int(state.pool[b, k]), RULE_NAMES[rule], sign * float(keys[k]))
-        for k in order
-    )
 
 
 def _list_actions(
@@ -179,7 +173,7 @@ def _best_with(
     return (*(best[:-1] if chosen else best), *chosen[:1])
 
 
-def _compare_futures(ahead: Ahead, state: State, b: int, chosen: tuple[int, int, int]) -> Reason:
+def _compare_futures(ahead: Ahead, state: State, b: int) -> Reason:
     """Return what a lookahead's candidates came to; without a comparison there is one candidate."""
     found: dict[tuple[int, int], float] = {}
     for row in range(len(ahead.candidate)):
@@ -202,5 +196,5 @@ def _compare_futures(ahead: Ahead, state: State, b: int, chosen: tuple[int, int,
         measure += f", with a penalty for {cost}"
     if unit := find_unit(objective):
         measure += f", {unit}"
-    found_values = tuple(Alternative(*pair, "", value) for pair, value in ordered)
-    return Reason("lookahead", measure, found_values)
+    best = tuple(Alternative(*pair, "", value) for pair, value in ordered)
+    return Reason("lookahead", measure, best)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from acerl_np.kernels.deciding import yardsticks
 from acerl_np.kernels.deciding.baselines import MIX, RANDOM
-from acerl_np.kernels.deciding.deciders import RuleDecider, YardstickDecider, make_yardstick_decider
+from acerl_np.kernels.deciding.deciders import RuleDecider, make_yardstick_decider
 from acerl_np.kernels.ground.state import Problem
-from acerl_np.policies.files import BasePolicy
-from acerl_np.problem.instance import Instance
+from acerl_np.policies.files import BasePolicy, Places, Prepared
 from acerl_np.problem.interface import TASK_RULES
-from acerl_np.problem.layout import Layout
 from acerl_np.support.errors import PolicyError, describe, suggest_name
 
 RULES = {
@@ -76,9 +74,7 @@ class RulePolicy(BasePolicy):
         self.name = name
         self.recalls = name in YARDSTICKS
 
-    def _prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
-    ) -> tuple[Problem, Callable[[], RuleDecider | YardstickDecider]]:
+    def _prepare(self, problem: Problem, places: Places, greedy: bool) -> Prepared:
         rule = RULES[self.name]
         if self.name in YARDSTICKS:
             return problem, lambda: make_yardstick_decider(rule, problem)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from acerl_np.kernels.deciding.deciders import PlanDecider
 from acerl_np.kernels.ground.state import Problem
-from acerl_np.policies.files import AnyPolicy
+from acerl_np.policies.files import AnyPolicy, Places, Prepared
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.rules import find_policy_name
 from acerl_np.policies.static_search import PositionPlan, count_plans, find_static
@@ -18,7 +18,7 @@ from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, find_layout, list_instances
 from acerl_np.problem.interface import PAPER_RULES
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.packing import UNUSABLE, pack_json, unpack_json
+from acerl_np.problem.packing import pack_json, unpack_json, unpacking
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.errors import InputError, PolicyError, describe, list_some, make_printable
 from acerl_np.support.fields import refuse
@@ -89,9 +89,7 @@ class StaticPlan(AnyPolicy):
             rules[index[name]] = PAPER_RULES.index(rule)
         return PositionPlan(tuple(index[name] for name in self.order), tuple(rules))
 
-    def _prepare(
-        self, problem: Problem, places: Sequence[Instance | Layout], greedy: bool
-    ) -> tuple[Problem, Callable[[], PlanDecider]]:
+    def _prepare(self, problem: Problem, places: Places, greedy: bool) -> Prepared:
         found = [self.positions(find_layout(place)) for place in places]
         orders, rules = np.array([found], np.int64).transpose(2, 0, 1, 3).copy()
         return problem, lambda: PlanDecider(orders, rules)
@@ -115,12 +113,9 @@ class StaticPlan(AnyPolicy):
         if not 0 < array.size <= MAX_TEXT_BYTES:
             found = f"{array.dtype} of shape {array.shape}"
             refuse("plan", found, "a static plan", PolicyError)
-        try:
+        with unpacking(PolicyError, "plan", "; expected a static plan"):
             plan: Any = [(name, rule) for name, rule in unpack_json(array)]
             return cls(tuple(name for name, _ in plan), dict(plan), origin)
-        except UNUSABLE as error:
-            reason = make_printable(str(error)[:400])
-            raise PolicyError(f"plan: {reason}; expected a static plan") from error
 
 
 def fit_static(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
@@ -11,10 +12,19 @@ import numpy as np
 
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.support.errors import RecordError
+from acerl_np.support.errors import InputError, RecordError, make_printable
 
 UNUSABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What unpacking may raise where the bytes hold something else."""
+
+
+@contextmanager
+def unpacking(kind: type[InputError], what: str, expected: str = "") -> Iterator[None]:
+    """Let all that unpacking may raise be an error of one line: of what, why, and what was expected."""
+    try:
+        yield
+    except UNUSABLE as error:
+        raise kind(f"{what}: {make_printable(str(error)[:400])}{expected}") from error
 
 
 def pack_json(data: object) -> np.ndarray:
