@@ -124,7 +124,7 @@ class LivePlant:
         vehicle = order.vehicle
         self.trips[vehicle] += 1
         if isinstance(order, acerl_np.Recall):
-            own = next(own for name, own in self.dispatcher._fleet if name == vehicle)
+            own = self.dispatcher._floor.fleet[vehicle]
             site = self.layout.sites[own.way.end if own.way is not None else own.site].id
             at = max(now, own.finish) if own.way is not None else now
             self.add(at, acerl_np.VehiclePassed(at, vehicle, site))

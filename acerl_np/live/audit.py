@@ -23,12 +23,12 @@ from acerl_np.live.board import Situation, find_arrival
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.feed import AHEAD, LATE, Feed
 from acerl_np.live.floor import Floor
-from acerl_np.live.orders import ASSIGNED, DayBegan, Given, Item, Ordered, Recalled, Sent
+from acerl_np.live.orders import CHARGE, ORDERS, PARK, DayBegan, Item, Recalled, read_item
 from acerl_np.live.saving import read_event, read_time
 from acerl_np.problem.instance import make_instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_NAME
-from acerl_np.problem.packing import UNUSABLE
+from acerl_np.problem.packing import UNUSABLE, unpacking
 from acerl_np.problem.parts import Breakdown, Vehicle
 from acerl_np.problem.records import Assignments
 from acerl_np.support.errors import (
@@ -43,10 +43,7 @@ from acerl_np.support.files import describe_os_error, lock_file, read_text
 from acerl_np.support.numbers import is_real, is_whole
 
 STARTED, DAY_BEGAN = "Started", "DayBegan"
-RECALL, PARK, CHARGE = "Recall", "Park", "Charge"
-"""Lines of a log besides events."""
-
-ORDERS = (ASSIGNED, RECALL, PARK, CHARGE)
+"""Lines of a log besides events and orders."""
 
 PLACES = ("VehiclePassed", "VehicleParked", "VehicleCharging", "VehicleLevel", "MachineBusy")
 """Events that, as orders to park or charge, say nothing of who serves what.
@@ -206,7 +203,7 @@ def read_log(path: str | os.PathLike[str]) -> tuple[list[Line], str, int]:
         data = Path(path).read_bytes()
     except OSError as error:
         raise RecordError(f"{path}: cannot read: {describe_os_error(error)}") from error
-    try:
+    with unpacking(RecordError, f"{path}"):
         # What was cut off may be anything; some file systems put zeros where a power cut took the end.
         lines, torn = parse_log(data.replace(b"\0", b"").decode(errors="replace"))
         for place, line in lines:
@@ -223,8 +220,6 @@ def read_log(path: str | os.PathLike[str]) -> tuple[list[Line], str, int]:
             place, line = held[0]
             raise RecordError(f"{place}: kind: read '{line['kind']}'; expected {STARTED}")
         return held, torn, len(data)
-    except RecordError as error:
-        raise RecordError(f"{path}: {make_printable(str(error)[:400])}") from error
 
 
 @contextmanager
@@ -237,16 +232,6 @@ def name_line(place: str, line: dict[str, Any]) -> Iterator[None]:
     except UNUSABLE as error:  # an EventError is a ValueError, too
         reason = make_printable(str(error)[:400])
         raise RecordError(f"{place}: {line['kind']}: {reason}") from error
-
-
-def read_order(now: float, line: dict[str, Any]) -> Ordered:
-    """Return the order of a line; a KeyError if it lacks a field."""
-    vehicle = line["vehicle"]
-    if line["kind"] == ASSIGNED:
-        return Given(now, vehicle, line["task"])
-    if line["kind"] == RECALL:
-        return Recalled(now, vehicle, line["task"])
-    return Sent(now, vehicle, line["site"], line["kind"] == CHARGE)
 
 
 def redo_line(feed: Feed, line: dict[str, Any], where: str) -> None:
@@ -278,7 +263,7 @@ def redo_line(feed: Feed, line: dict[str, Any], where: str) -> None:
     elif kind in ORDERS:
         now = feed.time if is_far else time
         feed.move_to(now)
-        order = read_order(now, line)
+        order = read_item(line, now)
         floor.apply(order)
         feed.give(order)
     elif not is_far:
@@ -320,15 +305,13 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
         If the time of a line lies so far ahead that it is passed over.
     """
     text = read_text(path, RecordError)
-    try:
+    with unpacking(RecordError, f"{path}"):
         lines, day = parse_log(text)[0], _LoggedDay(layout)
         has_counts = all(is_whole(line.get("line")) for _, line in lines)
         for held in hold_lines(lines) if has_counts else [lines]:
             if held:
                 day.add(_play(path, layout, held, LATE if has_counts else math.inf))
         return day.finish(Path(path).stem)
-    except UNUSABLE as error:  # a RecordError is a ValueError, too
-        raise RecordError(f"{path}: {make_printable(str(error)[:400])}") from error
 
 
 def _play(
@@ -380,8 +363,7 @@ class _Witness(Floor):
     """A dispatcher's floor that notes all that happens; what is taken back is noted no more."""
 
     def __init__(self, layout: Layout) -> None:
-        decider = LiveDecider("FCFS", greedy=True, seed=0, budget=None, task_ids=None)
-        super().__init__(layout, decider)
+        super().__init__(layout, LiveDecider("FCFS"))
         self.notes: list[_Note] = []
 
     def apply(self, item: Item) -> None:

@@ -555,12 +555,7 @@ class Board:
         """Send a vehicle without a task to a place where it parks or charges."""
         vehicle = self._leave_place(v, now)
         assert vehicle.way is not None
-        origin = vehicle.way.site
-        seconds = self._measure_way(v, origin, site)
-        metres = float(self.problem.distance[0, origin, site])
-        if self.problem.instance[0, S.INSTANCE_TRUNCATES]:
-            rest = metres - math.floor(metres + 0.5e-9)
-            seconds -= rest / float(self.problem.fleet[0, v, S.FLEET_SPEED])
+        seconds = self._measure_way(v, vehicle.way.site, site, whole=True)
         way = vehicle.way._replace(end=site)
         finish = way.began + max(1.0, seconds)
         status = S.TO_CHARGER if charges else S.PARKING

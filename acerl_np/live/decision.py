@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,9 @@ from acerl_np.problem.tables import build_live_problem
 from acerl_np.simulation.scene import Scene
 from acerl_np.support.errors import PolicyError
 from acerl_np.support.sharing import Exclusive
+
+if TYPE_CHECKING:
+    from acerl_np.live.floor import Floor
 
 RULE_NAMES = {number: name for name, number in RULES.items()}
 
@@ -118,14 +121,19 @@ class LiveDecider:
         self,
         policy: BasePolicy | str,
         *,
-        greedy: bool,
-        seed: int,
-        budget: float | None,
-        task_ids: Sequence[str] | None,
+        greedy: bool = True,
+        seed: int = 0,
+        budget: float | None = None,
+        task_ids: Sequence[str] | None = None,
+        explains: bool = False,
+        parks: bool = True,
+        charges: bool = True,
     ) -> None:
         self.policy = policy
         self.greedy = greedy
         self.budget = budget
+        self.explains = explains
+        self._errands = charges, parks
         base = self._base = policy.policy if isinstance(policy, Lookahead) else policy
         self._is_relative = isinstance(policy, IndexPolicy | Lookahead | OwnPolicy)
         self._key = np.empty(4, np.uint32)
@@ -176,6 +184,22 @@ class LiveDecider:
             n_vehicles=own.n_vehicles,
         )
 
+    def warm_up(self, floor: Floor) -> None:
+        """Compile or load the kernels now, not at the first decision."""
+        if isinstance(self.policy, OwnPolicy):  # which is asked about no task that is none
+            self.show(floor, 0.0).pairs()
+        elif not isinstance(self.policy, Lookahead):
+            before = floor.snapshot()
+            floor.try_task()
+            found = self.decide(floor, 0, 0.0)
+            if found.vehicle >= 0:
+                self.explain(floor, found, 0.0)
+                floor.carry(found.vehicle, found.position, 0.0)
+            floor.restore(before)
+        self.tell(floor, 0.0)
+        if isinstance(self.policy, Lookahead):
+            self.decide(floor, 0, floor.day.start)
+
     def tell(self, board: Board, now: float) -> None:
         """Count a board's times from now, as an observation reads them."""
         kernels.count_from(*self._clock(board, now))
@@ -189,11 +213,9 @@ class LiveDecider:
         """Whether since `asked`, s, a level or the end of a way has made an assignment possible."""
         return bool(kernels.is_opened(*self._clock(board, now), asked))
 
-    def find_errand(
-        self, board: Board, now: float, first: int, charges: bool, parks: bool
-    ) -> tuple[int, int, int]:
+    def find_errand(self, board: Board, now: float, first: int) -> tuple[int, int, int]:
         """Return who shall charge or park, as `kernels.live.find_errand`."""
-        v, status, site = kernels.find_errand(*self._clock(board, now), first, charges, parks)
+        v, status, site = kernels.find_errand(*self._clock(board, now), first, *self._errands)
         return int(v), int(status), int(site)
 
     def show(self, board: Board, now: float) -> LiveScene:
@@ -230,8 +252,13 @@ class LiveDecider:
         position = int(board.state.pool[0, : len(board.pool)].tolist().index(tasks[0]))
         return Decision(int(vehicles[0]), position, policy.form, 0)
 
-    def explain(self, board: Board, found: Decision, now: float) -> Explanation:
-        """Return why the last decision, at `now`, was taken; call it before it is carried out."""
+    def explain(self, board: Board, found: Decision, now: float) -> Explanation | None:
+        """Return why the last decision, at `now`, was taken, if that is wanted.
+
+        Call it before it is carried out.
+        """
+        if not self.explains:
+            return None
         if isinstance(self.policy, OwnPolicy):
             return Explanation(self.policy.form, "", ())
         chosen = found.vehicle, found.position, RULES.get(found.rule, -1)

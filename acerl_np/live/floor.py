@@ -40,8 +40,8 @@ LIMITED = {
 MOMENTS = ("earliest_start", "due", "ready")
 """Fields that hold a time besides that of the event."""
 
-NUMBERS = (*events.NUMBERS[events.TaskArrived], "earliest_start")
-"""Fields of a task that hold one."""
+NUMBERS = events.NUMBERS[events.TaskArrived]
+"""Fields of a task that always hold a number."""
 
 UNCHAINED = "expected a layout with machines, and a rule, an index policy or a lookahead over one"
 """What an error says of tasks that follow others where none may."""
@@ -60,17 +60,16 @@ class Floor(board.Board):
 
     Attributes
     ----------
-    next_release : float or None
-        Earliest start of those tasks that are held back, s.
+    next_release : float
+        Earliest start of those tasks that are held back, s; inf without any.
     last_release : float
         Latest earliest start of those that are not held back any more, s.
     """
 
     def __init__(self, layout: Layout, decider: LiveDecider) -> None:
         super().__init__(layout, decider)
-        self.next_release: float | None = None
+        self.next_release = np.inf
         self.last_release = -np.inf
-        self._learn_fleet()
 
     def apply(self, item: Item) -> None:
         """Let an event, or what else happened, happen; an EventError if it cannot be changes nothing."""
@@ -80,33 +79,27 @@ class Floor(board.Board):
 
     def advance(self, now: float) -> None:
         """Let those tasks wait that are held back until `now` or before."""
-        while self.next_release is not None and self.next_release <= now:
-            task = min(self._list_timed(), key=lambda task: board.find_arrival(task.event))
+        while self.next_release <= now:
+            task = min(self._list_timed(), key=lambda task: task.arrival)
             del self.planned[task.event.task]
             self._begin_waiting(task)
-            self.last_release = max(self.last_release, board.find_arrival(task.event))
+            self.last_release = max(self.last_release, self.next_release)
             self._plan_release()
 
     def restore(self, situation: board.Situation, *, anew: bool = False) -> None:
         """Return to a situation, as `Board.restore`."""
-        is_other = anew or situation.layout is not self.layout
         super().restore(situation, anew=anew)
         self.last_release = -np.inf
         self._plan_release()
-        if is_other:
-            self._learn_fleet()
 
     def try_task(self) -> None:
         """Let a task wait that some vehicle may carry, to see what a decision takes; restore afterwards."""
-        distance = self.problem.distance[0]
-        near = np.flatnonzero(np.isfinite(distance[self.vehicles[0].site]))
-        for pickup in near.tolist():
-            others = np.isfinite(distance[pickup])
-            others[pickup] = False
-            if others.any():
-                ends = self.layout.sites[pickup].id, self.layout.sites[int(np.argmax(others))].id
-                self._begin_waiting(board.LiveTask(events.TaskArrived(0.0, "", *ends, 1.0)))
-                return
+        ways = np.isfinite(self.problem.distance[0])
+        possible = ways[self.vehicles[0].site][:, np.newaxis] & ways
+        np.fill_diagonal(possible, False)
+        if possible.any():
+            ends = [self.layout.sites[site].id for site in np.argwhere(possible)[0]]
+            self._begin_waiting(board.LiveTask(events.TaskArrived(0.0, "", *ends, 1.0)))
 
     def check_assignment(self, vehicle: str, task: str) -> tuple[int, int]:
         """Return the vehicle's position, and the task's in the pool; an EventError if it cannot be."""
@@ -160,10 +153,7 @@ class Floor(board.Board):
 
     def _find_sites(self, name: str) -> tuple[int, ...]:
         """Return a site, or those of a station."""
-        is_name = isinstance(name, str)
-        if is_name and name in self.layout.site_index:
-            return (self.layout.site_index[name],)
-        sites = find_sites(self.layout, name) if is_name else ()
+        sites = find_sites(self.layout, name) if isinstance(name, str) else ()
         if not sites:
             raise EventError(f"site '{describe(name)}' unknown; expected a site of the layout")
         return sites
@@ -187,8 +177,6 @@ class Floor(board.Board):
         pickup, delivery = (self.layout.aliases.get(name, name) for name in names)
         if pickup == delivery or len({*pickups, *deliveries}) == 1:
             raise EventError(f"task '{event.task}': pickup and delivery are one site")
-        if len(pickups) == len(deliveries) == 1:
-            return pickups[0], deliveries[0]
         return find_ends(self.layout, pickups, deliveries)
 
     # Tasks
@@ -215,8 +203,11 @@ class Floor(board.Board):
             raise EventError(f"demand {event.demand:g} exceeds every vehicle's capacity")
         if event.demand > self._carried_from[pickup]:
             raise EventError(f"no vehicle that may carry it can reach '{event.pickup}'")
-        sites = self.layout.sites
-        own = _normalise(event, sites[pickup].id, sites[delivery].id)
+        # Numbers that are not Python's own cannot be saved, or round.
+        numbers: dict[str, Any] = {name: float(getattr(event, name)) for name in NUMBERS}
+        numbers["earliest_start"] = None if start is None else float(start)
+        ids = [self.layout.sites[site].id for site in (pickup, delivery)]
+        own = replace(event, pickup=ids[0], delivery=ids[1], **numbers)
         task = board.LiveTask(own, told=None if own == event else event)
         if own.after or board.find_arrival(own) > own.time:
             self.hold(task)
@@ -272,8 +263,8 @@ class Floor(board.Board):
         self.day.add(index[event.pickup], index[event.delivery], values)
 
     def _plan_release(self) -> None:
-        planned = self._list_timed()
-        self.next_release = min((board.find_arrival(task.event) for task in planned), default=None)
+        starts = (task.arrival for task in self._list_timed())
+        self.next_release = min(starts, default=np.inf)
 
     def _list_timed(self) -> list[board.LiveTask]:
         """Return those tasks that are held back until a time that is known."""
@@ -356,12 +347,6 @@ class Floor(board.Board):
             expected = f"it to be {' or '.join(known or [STATUSES[S.CHARGING]])}"
             refuse_state("vehicle", event.vehicle, STATUSES[vehicle.status], expected)
         return v, vehicle
-
-    def _find_place(
-        self, event: events.VehicleRepaired | events.VehicleBack, vehicle: board.LiveVehicle
-    ) -> int:
-        """Return the site of an event, by default the one at which the vehicle stands."""
-        return vehicle.site if event.site is None else self._find_site(event.site)
 
     def _drop(self, v: int, since: float, *, waits: bool = True) -> None:
         """Take the task off a vehicle, if it has one."""
@@ -520,7 +505,8 @@ class Floor(board.Board):
 
     def _repair(self, event: events.VehicleRepaired) -> None:
         v, vehicle = self._expect(event, S.BROKEN)
-        vehicle = vehicle._replace(status=S.IDLE, site=self._find_place(event, vehicle))
+        site = vehicle.site if event.site is None else self._find_site(event.site)
+        vehicle = vehicle._replace(status=S.IDLE, site=site)
         battery = self.layout.batteries[v]
         if self.has_errands:
             now, level = float(event.time), vehicle.level
@@ -530,6 +516,11 @@ class Floor(board.Board):
         self.put(v, vehicle)
 
     # The fleet
+
+    @property
+    def fleet(self) -> dict[str, board.LiveVehicle]:
+        """All vehicles, by name."""
+        return dict(zip(self._positions, self.vehicles, strict=True))
 
     def _add(self, event: events.VehicleAdded) -> None:
         if not isinstance(event.vehicle, str) or not event.vehicle:
@@ -567,7 +558,7 @@ class Floor(board.Board):
         if vehicle.service not in (board.OUT, board.LEAVING):
             refuse_state("vehicle", event.vehicle, "not out of service", "it to be")
         since = float(event.time) if self.has_errands else vehicle.since
-        site = self._find_place(event, vehicle)
+        site = vehicle.site if event.site is None else self._find_site(event.site)
         self.put(v, vehicle._replace(service=board.SERVING, site=site, since=since))
 
     def _find_fleet(self, vehicles: Iterable[Vehicle]) -> Layout:
@@ -589,11 +580,10 @@ class Floor(board.Board):
         moved = {name: before.tasks[name]._replace(vehicle=v) for name, v in carriers.items()}
         tasks = {**before.tasks, **moved}
         super().restore(before._replace(layout=layout, vehicles=own, tasks=tasks))
-        self._learn_fleet()
 
-    def _learn_fleet(self) -> None:
-        """Note who is in the fleet, and how much of it can be carried from where."""
-        layout = self.layout
+    def _lay_out(self, layout: Layout) -> None:
+        """Make empty tables, and note who is in the fleet, and how much of it can be carried from where."""
+        super()._lay_out(layout)
         self._positions = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
         capacity = np.array([vehicle.capacity or np.inf for vehicle in layout.vehicles])
         starts = [layout.site_index[vehicle.start] for vehicle in layout.vehicles]
@@ -651,7 +641,7 @@ class naming:  # noqa: N801 (a function to who uses it; a class, as it is entere
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, InputError):
             name = self.what if isinstance(self.what, str) else name_item(self.what)
-            raise EventError(f"{name}: {error}") from error
+            raise EventError(f"{name}: {str(error).removeprefix(f'{name}: ')}") from error
 
 
 def check_record(event: Event) -> None:
@@ -660,7 +650,7 @@ def check_record(event: Event) -> None:
     Logs and states of before may have such tasks.
     """
     if isinstance(event, events.TaskArrived):
-        read_id(vars(event), "task", "record")
+        read_id(vars(event), "task", name_item(event))
     for name, value in vars(event).items():
         if value is None:
             if name in events.NUMBERS[type(event)]:  # null in the log says infinity
@@ -670,15 +660,3 @@ def check_record(event: Event) -> None:
         elif name in MOMENTS:
             least = event.time - MAX_NUMBER if name == "ready" else -MOST
             Field(float, least, event.time + MAX_NUMBER).read(name, value, EventError)
-
-
-def _normalise(event: events.TaskArrived, pickup: str, delivery: str) -> events.TaskArrived:
-    """Return a task between two sites whose numbers are Python's: others cannot be saved, or round."""
-    numbers: dict[str, Any] = {name: getattr(event, name) for name in NUMBERS}
-    is_plain = all(value is None or type(value) is float for value in numbers.values())
-    if is_plain and (event.pickup, event.delivery) == (pickup, delivery):
-        return event
-    floats: dict[str, Any] = {
-        name: None if value is None else float(value) for name, value in numbers.items()
-    }
-    return replace(event, pickup=pickup, delivery=delivery, **floats)

@@ -144,20 +144,14 @@ class Forecaster:
         # Where a future has no delivery there is no mean to deviate from.
         is_known = np.isfinite(finish).all(axis=0)
         spread = np.where(is_known, np.where(is_known, finish, 0.0).std(axis=0), np.nan).tolist()
+        fleet = board.layout.vehicles
+        takers = [None if task.vehicle < 0 else fleet[task.vehicle].id for task in tasks]
+        names = [task.event.task for task in tasks]
+        columns = zip(names, takers, mean, spread, dues.tolist(), late, strict=True)
         n_records = len(self.player.history)
-        vehicles = board.layout.vehicles
         return [
-            Forecast(
-                task.event.task,
-                None if task.vehicle < 0 else vehicles[task.vehicle].id,
-                mean[k],
-                spread[k],
-                float(dues[k]),
-                late[k],
-                len(finish),
-                n_records,
-            )
-            for k, task in enumerate(tasks)
+            Forecast(name, taker, delivery, off, due, share, len(finish), n_records)
+            for name, taker, delivery, off, due, share in columns
         ]
 
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from copy import copy
 from typing import Any, NamedTuple
 
 from acerl_np.live import events
 from acerl_np.live.events import Assignment, Charge, Event, Order, Park, Recall
 
+PLACED = (events.VehiclePassed, events.VehicleParked, events.VehicleCharging)
+"""Events that say where a vehicle is."""
+
 ENDING = (events.VehicleIdle, events.VehicleBroke, events.VehicleRemoved)
 """Events after which a vehicle has nothing to give back."""
 
-ASSIGNED = "Assigned"
-"""What a log calls an assignment; other orders as their classes."""
+ASSIGNED, RECALL, PARK, CHARGE = ORDERS = "Assigned", "Recall", "Park", "Charge"
+"""What a log calls the orders: as their classes, but for an assignment."""
 
 
 class Given(NamedTuple):
@@ -58,79 +61,77 @@ Item = Event | NoEvent
 
 
 class Orders:
-    """The orders of a dispatcher. No set and no dict changes; others take its place.
+    """What a dispatcher has ordered, and when it decides again.
+
+    Nothing of it changes in place.
 
     Attributes
     ----------
+    decisions : int
+        Assignments so far: the draws of the next one are keyed by that.
+    lines : int
+        What the log has had; without a log, what one would have had.
+    opens : bool
+        Whether something has happened since the last decision that opens another one.
+    asked : float
+        When decisions were last made, s.
+    next_errand : float
+        When something may come of levels or parking, s.
     last : int
         Number of the last order.
     given : dict of str to Assignment, Park or Charge
         The last order of each vehicle, but for what it is to give back.
-    recalls : dict of str to list of Recall
-        By vehicle, those that the plant has not answered.
+    recalls : tuple of Recall
+        Those that the plant has not answered.
     owed : set of int
         Numbers of those that are to be returned by the next decision if they still hold.
     """
 
     def __init__(self) -> None:
-        self.last = 0
+        self.decisions = self.lines = self.last = 0
+        self.opens, self.asked, self.next_errand = True, -math.inf, math.inf
         self.given: dict[str, Assignment | Park | Charge] = {}
-        self.recalls: dict[str, list[Recall]] = {}
+        self.recalls: tuple[Recall, ...] = ()
         self.owed: set[int] = set()
 
     def add(self, order: Order) -> None:
         """Note an order."""
+        self.decisions += isinstance(order, Assignment)
         self.last = order.number
         name = order.vehicle
         if isinstance(order, Recall):
             self.given = {key: made for key, made in self.given.items() if key != name}
-            self.recalls = {**self.recalls, name: [*self.recalls.get(name, ()), order]}
+            self.recalls = (*self.recalls, order)
         else:
             self.given = {**self.given, name: order}
 
+    def list_all(self) -> list[Order]:
+        """Return the orders that may hold, by number: one that does not now may again by a late event."""
+        return sorted((*self.given.values(), *self.recalls), key=lambda made: made.number)
+
     def owe(self, orders: Iterable[Order]) -> None:
-        """Let the next decision return orders."""
+        """Let the next decision return orders, if they still hold then."""
         self.owed = self.owed.union(made.number for made in orders)
 
-    def owe_all(self) -> None:
-        """Let the next decision return all that holds then."""
-        self.owe([*self.given.values(), *self._list_recalls()])
-
-    def take_owed(self, holds: Callable[[Assignment | Park | Charge], bool]) -> list[Order]:
-        """Return, as repeated, the orders owed that hold; a recall does until it is answered."""
-        kept = [made for made in self.given.values() if made.number in self.owed and holds(made)]
-        recalls = [made for made in self._list_recalls() if made.number in self.owed]
-        self.owed = set()
-        found = map(repeat, (*kept, *recalls))
-        return sorted(found, key=lambda made: made.number)
+    def take_owed(self) -> list[Order]:
+        """Return the orders owed, which are so no more."""
+        owed, self.owed = self.owed, set()
+        return [made for made in self.list_all() if made.number in owed]
 
     def settle(self, event: Event) -> None:
-        """Forget the recalls that an event answers, or that have nothing to say any more."""
+        """Forget the recalls that an event answers or ends, and note whether it opens a decision."""
         if isinstance(event, events.RecallAnswered):
-            left = self.recalls.get(event.vehicle, ())
-            left = [made for made in left if made.task != event.task]
-            self.recalls = {**self.recalls, event.vehicle: left}
-        elif self.recalls and isinstance(event, ENDING):
-            known = self.recalls.items()
-            self.recalls = {name: made for name, made in known if name != event.vehicle}
-
-    def _list_recalls(self) -> list[Recall]:
-        return [made for items in self.recalls.values() for made in items]
-
-    def pack(self) -> list[dict[str, Any]]:
-        """Return all as plain values."""
-        # An assignment that does not hold now may again: a late event tells otherwise.
-        kept = sorted((*self.given.values(), *self._list_recalls()), key=lambda made: made.number)
-        return [{**pack_order(made), "owed": made.number in self.owed} for made in kept]
-
-    def unpack(self, data: Iterable[dict[str, Any]], last: int) -> None:
-        """Take over plain values; an error of `UNUSABLE` if they are none."""
-        for line in data:
-            order = unpack_order(line)
-            self.add(order)
-            if line["owed"]:
-                self.owe([order])
-        self.last = last
+            answered = event.vehicle, event.task
+            self.recalls = tuple(made for made in self.recalls if made[:2] != answered)
+        elif isinstance(event, ENDING):
+            self.recalls = tuple(made for made in self.recalls if made.vehicle != event.vehicle)
+        if isinstance(event, PLACED):
+            # It does if what has ended then makes one possible.
+            self.asked = min(self.asked, float(event.time) - 1.0)
+        elif isinstance(event, events.TaskArrived):
+            self.opens |= not event.after
+        elif not isinstance(event, events.MachineBusy | events.VehicleLevel):
+            self.opens |= not isinstance(event, events.RecallAnswered) or not event.done
 
 
 def repeat(order: Order) -> Order:
@@ -140,6 +141,14 @@ def repeat(order: Order) -> Order:
     again = copy(order)
     again.repeated = True
     return again
+
+
+def read_item(line: dict[str, Any], time: float) -> Ordered:
+    """Return what happens by an order as a line of a log has it; a KeyError if it lacks a field."""
+    kind, vehicle = line["kind"], line["vehicle"]
+    if kind in (PARK, CHARGE):
+        return Sent(time, vehicle, line["site"], kind == CHARGE)
+    return (Given if kind == ASSIGNED else Recalled)(time, vehicle, line["task"])
 
 
 def pack_order(order: Order) -> dict[str, Any]:
@@ -162,7 +171,7 @@ def unpack_order(line: dict[str, Any]) -> Order:
         task, rule, futures = str(line["task"]), str(line["rule"]), int(line["futures"])
         return Assignment(vehicle, task, rule, futures, finish, number=number)
     reason = str(line["reason"])
-    if kind == "Recall":
+    if kind == RECALL:
         return Recall(vehicle, str(line["task"]), reason, number)
-    own = Charge if kind == "Charge" else Park
+    own = Charge if kind == CHARGE else Park
     return own(vehicle, str(line["site"]), reason, number)

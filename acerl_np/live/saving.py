@@ -5,53 +5,57 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import MISSING, fields
-from typing import Any, TypeVar
+from itertools import count, repeat
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
 from acerl_np.kernels.ground.state import WORKING
+from acerl_np.live import events
 from acerl_np.live.board import DAY_FIELDS, Day, LiveTask, LiveVehicle, Situation, Way
-from acerl_np.live.events import EVENTS, NUMBERS, Event, TaskArrived
-from acerl_np.live.feed import Entry, Feed
-from acerl_np.live.orders import DayBegan, Given, Item, NoEvent, Recalled, Sent
+from acerl_np.live.events import Event, TaskArrived
+from acerl_np.live.feed import Entry, Feed, Numbers
+from acerl_np.live.orders import Item, NoEvent, Orders, pack_order, unpack_order
 from acerl_np.policies.files import AnyPolicy, BasePolicy, pack_policy, unpack_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.origin import add_prefix, take_prefixed
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.packing import UNUSABLE
-from acerl_np.support.errors import InputError, PolicyError, make_printable
+from acerl_np.problem.packing import unpacking
+from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.fields import refuse
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 from acerl_np.support.numbers import is_real
 
+if TYPE_CHECKING:
+    from acerl_np.live.desk import Desk
+
 FORMAT = 4
 
-ERRAND_FIELDS = ("since", "level", "level_time", "way")
-"""Fields of vehicles that are only written where there is something in them."""
+READ = {bool: bool, int: int, float: float, float | None: float}
 
-VEHICLE_FIELDS = {
-    **dict.fromkeys(("status", "service"), int),
-    **dict.fromkeys(("has_fetched", "is_confirmed"), bool),
-    **dict.fromkeys(("finish", "broke", "since", "level", "level_time"), float),
+NUMBERS: dict[type, dict[str, type]] = {
+    kind: {name: READ[held] for name, held in get_type_hints(kind).items() if held in READ}
+    for kind in (LiveTask, LiveVehicle)
 }
-"""Fields of vehicles that hold a number, and its kind."""
+"""Fields of tasks and vehicles that hold a number, and how it is read."""
 
-TASK_FIELDS = {"changes": int, "number": int, "ready": float, "root": float, "since": float}
-"""Fields of tasks that are only written where there is something in them."""
-
-KINDS = {**EVENTS, "Given": Given, "Recalled": Recalled, "Sent": Sent, "DayBegan": DayBegan}
+KINDS = {**events.EVENTS, **{kind.__name__: kind for kind in get_args(NoEvent)}}
 
 
 def write_dispatcher(
-    path: str | os.PathLike[str], policy: BasePolicy | str, options: dict[str, Any], feed: Feed
+    path: str | os.PathLike[str], policy: BasePolicy | str, options: dict[str, Any], desk: Desk
 ) -> None:
     """Write what makes a dispatcher to an `.npz` file, atomically.
 
     A StorageError if it cannot be, a PolicyError if no file can hold the policy.
     """
-    data = {**options, "layout": feed.base.layout.to_dict(), **_pack_feed(feed)}
+    rule = policy if isinstance(policy, str) else None
+    layout = desk.feed.base.layout.to_dict()
+    data = {"rule": rule, **options, "layout": layout, **_pack_orders(desk.orders)}
+    data |= _pack_feed(desk.feed)
     arrays: dict[str, Any] = {
         "kind": "dispatcher",
         "format": FORMAT,
@@ -61,35 +65,25 @@ def write_dispatcher(
         arrays |= add_prefix("ahead.", policy.to_arrays())
     elif isinstance(policy, AnyPolicy):
         arrays |= add_prefix("policy.", pack_policy(policy))
-    elif not isinstance(policy, str):
+    elif rule is None:
         raise PolicyError(f"dispatcher: read {policy}; no file can hold a policy in plain Python")
     write_arrays(path, arrays)
 
 
-def read_dispatcher(path: str | os.PathLike[str], policy: Any = None) -> tuple[dict[str, Any], Any]:
-    """Return what `write_dispatcher` wrote: options and state as plain values, and the policy.
-
-    One that is given takes its place: then nothing of the saved one is imported.
+@contextmanager
+def reading(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Callable[[], Any]]]:
+    """Give what `write_dispatcher` wrote: options and state as plain values, and what returns the policy.
 
     Raises
     ------
     InputError
-        If the file is missing, damaged, of another format version, or holds no dispatcher.
+        If the file is missing, damaged, of another format version, or what it holds is not usable.
     """
     arrays = read_arrays(path, InputError)
     take_kind(path, arrays, "dispatcher", FORMAT, InputError, noun="a dispatcher")
-    try:
+    with unpacking(InputError, f"{path}: not a usable dispatcher"):
         data = json.loads(arrays["state"].tobytes().decode())
-        if policy is None:
-            policy = data["rule"] or _unpack_policy(arrays)
-        return data, policy
-    except UNUSABLE as error:
-        raise InputError(describe_unusable(path, error)) from error
-
-
-def describe_unusable(path: str | os.PathLike[str], error: Exception) -> str:
-    """Return in one line that a file holds no usable dispatcher, and why."""
-    return f"{path}: not a usable dispatcher: {make_printable(str(error)[:400])}"
+        yield data, lambda: data["rule"] or _unpack_policy(arrays)
 
 
 Kind = TypeVar("Kind", bound=Event)
@@ -102,8 +96,35 @@ def read_event(kind: type[Kind], data: dict[str, Any]) -> Kind:
         for field in fields(kind)
         if field.name in data or field.default is MISSING
     }
-    never = {name: math.inf for name in NUMBERS[kind] if known.get(name, 0.0) is None}
+    never = {name: math.inf for name in events.NUMBERS[kind] if known.get(name, 0.0) is None}
     return kind(**known | never)
+
+
+def _pack_orders(orders: Orders) -> dict[str, Any]:
+    """Return what was ordered as plain values."""
+    owed = orders.owed
+    return {
+        "decisions": orders.decisions,
+        "lines": orders.lines,
+        "given": [{**pack_order(own), "owed": own.number in owed} for own in orders.list_all()],
+        "last_order": orders.last,
+        "opens": orders.opens,
+        "asked": pack_time(orders.asked),
+        "next_errand": pack_time(orders.next_errand),
+    }
+
+
+def _unpack_orders(orders: Orders, data: dict[str, Any]) -> None:
+    """Take over what `_pack_orders` returned."""
+    for line in data["given"]:
+        order = unpack_order(line)
+        orders.add(order)
+        if line["owed"]:
+            orders.owe([order])
+    orders.decisions, orders.lines = int(data["decisions"]), int(data["lines"])
+    orders.last, orders.opens = int(data["last_order"]), bool(data["opens"])
+    orders.asked = read_time(data["asked"])
+    orders.next_errand = read_time(data["next_errand"], math.inf)
 
 
 def _pack_feed(feed: Feed) -> dict[str, Any]:
@@ -112,18 +133,17 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
     sites, day = base.layout.sites, base.day
     return {
         "time": pack_time(feed.time),
-        "tasks": [
-            {**_pack_task(task), "since": task.since, "vehicle": task.vehicle, "slot": task.slot}
-            for task in base.tasks.values()
-        ],
+        "numbers": feed.numbers.ends,
+        "tasks": [_pack_task(task) for task in base.tasks.values()],
         "pool": base.pool,
         "planned": [_pack_task(task) for task in base.planned.values()],
         "machines": [pack_time(time) for time in base.machines.tolist()],
         "vehicles": [
             {
-                **{k: x for k, x in vehicle._asdict().items() if x or k not in ERRAND_FIELDS},
+                **_pack_numbers(vehicle),
                 "site": sites[vehicle.site].id,
                 "origin": sites[vehicle.origin].id,
+                **({} if vehicle.way is None else {"way": vehicle.way}),
             }
             for vehicle in base.vehicles
         ],
@@ -146,28 +166,19 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
     }
 
 
-def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
-    """Let a new dispatcher's feed take over what was saved.
+def unpack_desk(desk: Desk, data: dict[str, Any]) -> None:
+    """Let the desk of a new dispatcher take over what was saved; the fleet is that before the last events.
 
-    The layout has the fleet before the last events. Data that are not usable raise an EventError, KeyError,
-    TypeError or ValueError.
+    Data that are not usable raise an EventError, KeyError, TypeError or ValueError.
     """
-    tasks, n = {}, len(feed.base.machines)
-    for row, entry in enumerate(data["tasks"]):
-        since, vehicle, slot = float(entry["since"]), int(entry["vehicle"]), int(entry["slot"])
-        own = _unpack_task(entry)._replace(row=n + row, since=since, vehicle=vehicle, slot=slot)
-        tasks[entry["task"]] = own
+    feed, layout, n = desk.feed, desk.floor.layout, len(desk.feed.base.machines)
+    tasks = {own["task"]: _unpack_task(own, n + row) for row, own in enumerate(data["tasks"])}
     carried = {task.vehicle: name for name, task in tasks.items()}
     vehicles = [
         _unpack_vehicle(entry, layout, carried.get(v)) for v, entry in enumerate(data["vehicles"])
     ]
-    planned = {entry["task"]: _unpack_task(entry) for entry in data["planned"]}
-    if feed.floor.has_chains:
-        rows = range(n + len(tasks), n + len(tasks) + len(planned))
-        planned = {
-            name: task._replace(row=row)
-            for row, (name, task) in zip(rows, planned.items(), strict=True)
-        }
+    rows = count(n + len(tasks)) if desk.floor.has_chains else repeat(-1)
+    planned = {own["task"]: _unpack_task(own, next(rows)) for own in data["planned"]}
     day = _unpack_day(data["day"])
     pool = [str(name) for name in data["pool"]]
     machines = np.array([read_time(time) for time in data["machines"]])
@@ -177,40 +188,46 @@ def unpack_feed(feed: Feed, data: dict[str, Any], layout: Layout) -> None:
     entries = [
         Entry(
             read_time(entry["at"]),
-            n,
+            k,
             _unpack_item(entry["item"]),
             bool(entry["holds"]),
             told=None if entry["number"] is None else int(entry["number"]),
         )
-        for n, entry in enumerate(data["entries"])
+        for k, entry in enumerate(data["entries"])
     ]
     feed.take_over(base, entries, read_time(data["time"]))
+    feed.numbers = Numbers(int(end) for end in data["numbers"])
+    _unpack_orders(desk.orders, data)
+
+
+def _pack_numbers(own: LiveTask | LiveVehicle) -> dict[str, Any]:
+    """Return the numbers of a task or a vehicle that are not as usual."""
+    values, usual = own._asdict(), own._field_defaults
+    return {name: values[name] for name in NUMBERS[type(own)] if values[name] != usual.get(name)}
+
+
+def _read_numbers(kind: type, data: dict[str, Any]) -> dict[str, Any]:
+    return {name: read(data[name]) for name, read in NUMBERS[kind].items() if name in data}
 
 
 def _pack_task(task: LiveTask) -> dict[str, Any]:
     told = {} if task.told is None else {"told": vars(task.told)}
-    values, usual = task._asdict(), LiveTask._field_defaults
-    more = {name: values[name] for name in TASK_FIELDS if values[name] != usual[name]}
-    return {**vars(task.event), **told, **more}
+    return {**vars(task.event), **told, **_pack_numbers(task._replace(row=-1))}
 
 
-def _unpack_task(data: dict[str, Any]) -> LiveTask:
+def _unpack_task(data: dict[str, Any], row: int) -> LiveTask:
     told = data.get("told")
     told = told and read_event(TaskArrived, told)
-    kept = {name: kind(data[name]) for name, kind in TASK_FIELDS.items() if name in data}
-    return LiveTask(read_event(TaskArrived, data), told=told, **kept)
+    numbers = _read_numbers(LiveTask, {**data, "row": row})
+    return LiveTask(read_event(TaskArrived, data), told=told, **numbers)
 
 
 def _unpack_vehicle(data: dict[str, Any], layout: Layout, carried: str | None) -> LiveVehicle:
-    values: dict[str, Any] = {
-        name: kind(data[name])
-        for name, kind in VEHICLE_FIELDS.items()
-        if name in data or name not in ERRAND_FIELDS
-    }
-    values |= {name: layout.site_index[data[name]] for name in ("site", "origin")}
-    task = carried if values["status"] == WORKING else None
+    sites = {name: layout.site_index[data[name]] for name in ("site", "origin")}
+    numbers = _read_numbers(LiveVehicle, {**data, **sites})
+    task = carried if numbers["status"] == WORKING else None
     way = _unpack_way(data["way"], layout) if "way" in data else None
-    return LiveVehicle(**values, task=task, way=way)
+    return LiveVehicle(**numbers, task=task, way=way)
 
 
 def _unpack_way(values: list[Any], layout: Layout) -> Way:

@@ -346,7 +346,7 @@ def test_a_clock_since_1970_and_a_time_in_milliseconds(tmp_path, capsys):
     assert told.startswith(str(log)) and told.endswith("passed over")
     with pytest.warns(LogWarning, match="passed over"):
         again = Dispatcher.recover(LAYOUT, "FCFS", audit=log)
-    assert again._feed.time == zero + 340.0 and again._floor.day.start == zero + 400.0
+    assert again._desk.feed.time == zero + 340.0 and again._floor.day.start == zero + 400.0
 
 
 def test_a_log_is_json(tmp_path):

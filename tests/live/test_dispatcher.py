@@ -184,7 +184,7 @@ def test_impossible_events_are_errors_that_change_nothing(tmp_path):
         (E.TaskArrived(4.9, "c", "st1", "st2", 9.0), "more than 5 s before the last event at 10"),
         (E.TaskArrived(np.nan, "c", "st1", "st2", 9.0), "read time nan; expected seconds"),
         (arrived("a", "st1", "st2"), "task 'a' waits or is under way already"),
-        (arrived("", "st1", "st2"), 'task: read ""; expected a name'),
+        (arrived("", "st1", "st2"), 'TaskArrived at 10.0 s: task: read ""; expected a name'),
         (arrived("c", "nowhere", "st2"), "site 'nowhere' unknown"),
         (arrived("c", "st1", "st1"), "pickup and delivery are one site"),
         (ARRIVED(-1.0), "expiry: read -1.0"),

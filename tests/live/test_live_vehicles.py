@@ -512,8 +512,13 @@ def test_orders_that_nobody_has_confirmed_come_again_after_a_restart(tmp_path):
     again.save(tmp_path / "live.npz")
     loaded = Dispatcher.load(tmp_path / "live.npz")
     assert loaded._floor.vehicles == again._floor.vehicles
-    assert (loaded._opens, loaded._asked, loaded._orders.last) == (False, 8.0, 3)
+    orders = loaded._desk.orders
+    assert (orders.opens, orders.asked, orders.last) == (False, 8.0, 3)
     # What was done: t0 by the vehicle that has it.
     again.feed(E.VehicleIdle(14.0, "v1", "C"))
     day = read_audit(log, layout)
     assert (day.vehicle.tolist(), day.start.tolist(), day.finish.tolist()) == ([1], [2.0], [14.0])
+    again.feed(E.TaskArrived(14.0, "t1", "B", "C", 60.0))
+    again.close()
+    again = Dispatcher.recover(layout, "nearest", audit=log, state=tmp_path / "live.npz")
+    assert "t1" in [order.task for order in again.decide(14.0)]

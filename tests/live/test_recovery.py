@@ -30,22 +30,19 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 def look_wholly(dispatcher):
     """All that is seen, and all that what comes may depend on."""
-    feed, under_way = dispatcher._feed, dispatcher.under_way
+    under_way, feed, orders = dispatcher.under_way, dispatcher._desk.feed, dispatcher._desk.orders
     entries = [(entry.time, entry.item, entry.holds, entry.is_settled) for entry in feed.entries]
     numbers = {
-        made[1]: made.number
-        for made in dispatcher._orders.given.values()
-        if under_way.get(made[1]) == made[0]
+        made[1]: made.number for made in orders.given.values() if under_way.get(made[1]) == made[0]
     }
-    recalls = {name: items for name, items in dispatcher._orders.recalls.items() if items}
-    counts = dispatcher._decisions, dispatcher._lines, dispatcher._feed.numbers.ends.copy()
+    counts = orders.decisions, orders.lines, feed.numbers.ends.copy()
     # A question releases what is held back, and is in no log: count what is released by now.
     floor = copy.copy(dispatcher)._floor
     floor.advance(feed.time)
     seen = look(dispatcher)
     if dispatcher.layout.chargers:  # when to ask next it knows once it was asked
         seen = seen[:-1]
-    recalls = recalls, dispatcher._orders.last
+    recalls = orders.recalls, orders.last
     return seen, feed.time, entries, floor.day.mark, numbers, recalls, counts
 
 
@@ -69,13 +66,13 @@ def names(assignments):
 
 def play(dispatcher, draw, log, n_steps, state):
     """Do random things, some of them refused; return the states after each line of the log, and the last."""
-    note, seen = dispatcher._note, [look_wholly(dispatcher)]
+    note, seen = dispatcher._desk.note, [look_wholly(dispatcher)]
 
     def watch(kind, **values):
         note(kind, **values)
         seen.append(look_wholly(copy.copy(dispatcher)))
 
-    dispatcher._note = watch
+    dispatcher._desk.note = watch
     now, told = 100.0, []
     for k in range(n_steps):
         now += draw.choice((0.0, 0.0, 1.0, 4.0, 9.0))
@@ -122,8 +119,9 @@ def test_a_log_cut_anywhere_recovers_to_what_was_then(
             expected = seen[n - 1]
             assert look_wholly(again)[:-1] == expected[:-1]
             decisions, lines, numbers = expected[-1]
-            assert (again._decisions, again._feed.numbers.ends) == (decisions, numbers)
-            assert again._lines == max(1, lines) + 1  # a line more: that it started
+            desk = again._desk
+            assert (desk.orders.decisions, desk.feed.numbers.ends) == (decisions, numbers)
+            assert desk.orders.lines == max(1, lines) + 1  # a line more: that it started
     log.write_bytes(whole)
     # How long what happened is kept as entries depends on when the process started.
     found = look_wholly(recover(log, layout, policy, state=state))
@@ -166,7 +164,7 @@ def begin(log, **options):
 def test_what_is_not_confirmed_comes_once_more_with_its_number(tmp_path):
     log = tmp_path / "day.jsonl"
     dispatcher, (_, other) = begin(log)
-    finish = dispatcher._orders.given[other].finish
+    finish = dispatcher._desk.orders.given[other].finish
     for _ in range(2):  # also if the process ends again at once
         again = recover(log)
         assert again.last_number == 9
@@ -205,7 +203,7 @@ def test_known_numbers_are_harmless_and_refused_ones_may_come_again(tmp_path):
     with pytest.raises(EventError, match="is idle; expected it to be working"):
         again.feed(E.VehicleIdle(60.0, idle, "st1"), number=12)
     again.feed(E.VehiclePassed(60.0, idle, "st1"), number=12)
-    assert again._feed.numbers.ends == [7, 10, 12, 13]
+    assert again._desk.feed.numbers.ends == [7, 10, 12, 13]
     with pytest.raises(EventError, match=r"number: read 1\.5; expected a whole number"):
         again.feed(E.VehiclePassed(61.0, idle, "st1"), number=1.5)
 

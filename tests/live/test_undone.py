@@ -20,9 +20,7 @@ from acerl_np.live import board
 from acerl_np.live import events as E
 
 JIT = not numba.config.DISABLE_JIT
-SEEN = [
-    name for name, own in vars(Dispatcher).items() if isinstance(own, property) and name != "_fleet"
-]
+SEEN = [name for name, own in vars(Dispatcher).items() if isinstance(own, property)]
 
 
 def describe(dispatcher, folder):
