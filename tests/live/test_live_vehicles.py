@@ -518,6 +518,8 @@ def test_orders_that_nobody_has_confirmed_come_again_after_a_restart(tmp_path):
     again.feed(E.VehicleIdle(14.0, "v1", "C"))
     day = read_audit(log, layout)
     assert (day.vehicle.tolist(), day.start.tolist(), day.finish.tolist()) == ([1], [2.0], [14.0])
+    again.decide(14.0)
+    again.save(tmp_path / "live.npz")
     again.feed(E.TaskArrived(14.0, "t1", "B", "C", 60.0))
     again.close()
     again = Dispatcher.recover(layout, "nearest", audit=log, state=tmp_path / "live.npz")
