@@ -98,8 +98,9 @@ class Floor(board.Board):
         possible = ways[self.vehicles[0].site][:, np.newaxis] & ways
         np.fill_diagonal(possible, False)
         if possible.any():
-            ends = [self.layout.sites[site].id for site in np.argwhere(possible)[0]]
-            self._begin_waiting(board.LiveTask(events.TaskArrived(0.0, "", *ends, 1.0)))
+            pickup, delivery = (self.layout.sites[k].id for k in np.argwhere(possible)[0])
+            event = events.TaskArrived(0.0, "", pickup, delivery, 1.0)
+            self._begin_waiting(board.LiveTask(event))
 
     def check_assignment(self, vehicle: str, task: str) -> tuple[int, int]:
         """Return the vehicle's position, and the task's in the pool; an EventError if it cannot be."""
