@@ -84,6 +84,7 @@ class Vehicle(naive.Vehicle):
     # without a task, on a trip: "parking", "to_charger", "roaming" (to the end of its edge);
     # standing: "queued", "charging"
     errand: str = ""
+    parking: str | None = None  # site of the parking place that it has or to which it drives
     since: int = 0  # tick since which it is idle, queued or charging
     charger: int = -1  # to which it drives or at which it stands
     stops: list[Stop] = field(default_factory=list)  # of a trip, the last one its pickup or its end
@@ -181,7 +182,10 @@ class NaiveEpisode(naive.NaiveEpisode):
             battery = read_battery(entry.get("battery", layout.get("battery")))
             level = 0 if battery is None else battery.start
             plain = vars(naive.read_vehicle(entry))
-            vehicles.append(Vehicle(**plain, battery=battery, level=level, level_before=level))
+            vehicle = Vehicle(**plain, battery=battery, level=level, level_before=level)
+            # However many start at a place, each has one.
+            vehicle.parking = vehicle.site if vehicle.site in self._places else None
+            vehicles.append(vehicle)
         return vehicles
 
     def _read_tasks(self, entries: list[dict[str, Any]]) -> list[naive.Task]:
@@ -608,26 +612,27 @@ class NaiveEpisode(naive.NaiveEpisode):
     # Parking
 
     def _list_holders(self) -> set[tuple[str, int]]:
-        """Each place's site with a vehicle that has one of its places or drives to it."""
-        return {
-            (site, index)
-            for index, vehicle in enumerate(self._vehicles)
-            for site in self._places
-            if (vehicle.word == "idle" and vehicle.is_at_site and vehicle.site == site)
-            or (vehicle.word == "parking" and vehicle.destination == site)
-        }
+        """Each place's site with a vehicle that has one of its places or drives to it.
+
+        Who is neither idle nor on its way to park has given its place up.
+        """
+        for vehicle in self._vehicles:
+            if vehicle.word not in ("idle", "parking"):
+                vehicle.parking = None
+        return {(v.parking, k) for k, v in enumerate(self._vehicles) if v.parking}
 
     def _find_place(self, vehicle: Vehicle, holders: set[tuple[str, int]]) -> str | None:
-        """The site at which an idle vehicle shall park, if it shall now."""
-        if self.time - vehicle.since < self._parks_after:
-            return None
-        if vehicle.is_at_site and vehicle.site in self._places:
-            return None
-        found = [
-            (self._metres_to(vehicle, site), self._floor.order[site], site)
+        """The site at which an idle vehicle takes a place now: where it stands, or to which it shall drive."""
+        free = [
+            site
             for site, places in self._places.items()
             if sum(held == site for held, _ in holders) < places
         ]
+        if vehicle.is_at_site and vehicle.site in free:
+            return vehicle.site
+        if self.time - vehicle.since < self._parks_after:
+            return None
+        found = [(self._metres_to(vehicle, site), self._floor.order[site], site) for site in free]
         return min(found)[2] if found else None
 
     def _metres_to(self, vehicle: Vehicle, site: str) -> float:
@@ -707,13 +712,18 @@ class NaiveEpisode(naive.NaiveEpisode):
             self._pool.append(task)
 
     def _open_round(self) -> None:
-        """Tasks on their way join the pool, each before the first that is later in the record."""
+        """Tasks on their way join the pool.
+
+        Each before the first that became ready, or was put back by a breakdown, later than it became ready;
+        of the same time before the first that is later in the record.
+        """
         self._asks = True
         rows = {id(task): row for row, task in enumerate(self._tasks)}
         for vehicle in self._vehicles:
             task = vehicle.task
             if task is not None and self.is_free(vehicle):
-                later = [rows[id(other)] > rows[id(task)] for other in self._pool]
+                own = task.arrival, rows[id(task)]
+                later = [(other.waiting_since, rows[id(other)]) > own for other in self._pool]
                 self._pool.insert(later.index(True) if True in later else len(later), task)
 
     def _send_idle_vehicles(self) -> None:
@@ -726,10 +736,14 @@ class NaiveEpisode(naive.NaiveEpisode):
                 self._set_out(vehicle, [self._chargers[charger][0]])
                 vehicle.errand, vehicle.charger = "to_charger", charger
                 continue
+            if vehicle.parking is not None:
+                continue
             place = self._find_place(vehicle, holders)
             if place is not None:
-                self._set_out(vehicle, [place])
-                vehicle.errand = "parking"
+                if not (vehicle.is_at_site and vehicle.site == place):
+                    self._set_out(vehicle, [place])
+                    vehicle.errand = "parking"
+                vehicle.parking = place
                 holders.add((place, index))
 
     def _find_breakdown(self, vehicle: Vehicle) -> int | None:

@@ -11,23 +11,33 @@ FORBIDDEN = 10**14
 def choose(slow, rule):
     """Vehicle and position in the pool that a yardstick takes first, but for "assignment"."""
     idle = sum(vehicle.status == naive.IDLE for vehicle in slow.vehicles)
-    few = idle < len(slow.waiting)
+
+    def measure(v, k):
+        way = naive_index.true_way(slow.floor, slow.vehicles[v], slow.waiting[k].pickup)
+        return naive.round9(way), 0.0
+
+    return choose_of(naive_index.pairs(slow), slow.waiting, rule, idle, measure)
+
+
+def choose_of(pairs, pool, rule, n_free, measure):
+    """Which of the possible pairs (vehicle, position in the pool) a yardstick takes first.
+
+    measure : seconds of a pair's approach, and until its task is ready
+    """
 
     def order(pair):
-        v, k = pair
-        task = slow.waiting[k]
-        way, _ = naive_index.find_way(slow.floor, slow.vehicles[v], task.pickup)
-        metres = naive.round9(way)
+        (v, k), (approach, ready) = pair, measure(*pair)
+        task, near = pool[k], (max(approach, ready), approach)
         return {
-            "nearest": (metres, k, v),
-            "fcfs-nearest": (task.arrival, k, metres, v),
-            "edd-nearest": (task.due, k, metres, v),
-            "opentcs": (v, task.due, task.arrival, metres, k)
-            if few
-            else (task.due, task.arrival, k, metres, v),
+            "nearest": (*near, k, v),
+            "fcfs-nearest": (task.arrival, k, *near, v),
+            "edd-nearest": (task.due, k, *near, v),
+            "opentcs": (v, task.due, task.arrival, *near, k)
+            if n_free < len(pool)
+            else (task.due, task.arrival, k, *near, v),
         }[rule]
 
-    return min(naive_index.pairs(slow), key=order)
+    return min(pairs, key=order)
 
 
 def list_costs(slow):

@@ -33,7 +33,7 @@ COMPARED = {
     "STD": "way to pickup and delivery, m",
     "LWT": "waiting, s",
     "AHP": "weight of due time and loaded way",
-    "nearest": "approach, m",
+    "nearest": "approach, s",
     "fcfs-nearest": "arrival, s",
     "edd-nearest": "due, s",
     "opentcs": "due, s",

@@ -273,6 +273,14 @@ def take_first_number(slow, *_):
     return min(naive_index.pairs(slow), key=order)
 
 
+def take_nearest(slow, *_):
+    def measure(v, k):
+        vehicle, task = slow.vehicles[v], slow.waiting[k]
+        return naive.round9(naive_index.find_way(slow.floor, vehicle, task.pickup)[0]), k, v
+
+    return min(naive_index.pairs(slow), key=lambda pair: measure(*pair))
+
+
 def of_drawn_vehicle(rule):
     def take(slow, key, decision):
         v = draw_vehicle(slow, key, decision)
@@ -284,7 +292,7 @@ def of_drawn_vehicle(rule):
 @pytest.mark.parametrize(
     ("policy", "take"),
     [
-        (own_rules.near, lambda slow, *_: naive_yardsticks.choose(slow, "nearest")),
+        (own_rules.near, take_nearest),
         (own_rules.first, of_drawn_vehicle("FCFS")),
         (own_rules.weighed, of_drawn_vehicle("AHP")),
         (own_rules.drawn, take_first_drawn),

@@ -4,6 +4,7 @@ import math
 import random
 from statistics import fmean
 
+import naive
 import naive_full
 import naive_index
 import naive_yardsticks
@@ -23,7 +24,7 @@ from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing.episodes import decide_rows
 from acerl_np.kernels.playing.lookahead import UNFINISHED, begin_lookahead, rate_candidates
 from acerl_np.policies.index import FEATURES, KNOWN, WAITING, IndexPolicy
-from acerl_np.policies.rules import RULES, RulePolicy
+from acerl_np.policies.rules import RULES, YARDSTICKS, RulePolicy
 from acerl_np.problem.layout import Layout
 
 pytestmark = pytest.mark.oracle
@@ -162,12 +163,19 @@ def check_index(fast, seen, policy):
     return chosen
 
 
-def check_nearest(fast, seen):
-    v, k = ask(fast, make_yardstick_decider(RULES["nearest"], fast.problem))
-    names = {task.name: task for task in seen.pool}
-    ways = [seen.find_way(w, names[name])[0] for w, name in seen.slow.candidates()]
-    assert seen.find_way(v, seen.pool[k])[0] == pytest.approx(min(ways), abs=1e-6)
-    return v, k
+def check_pair(fast, seen, rule):
+    """The pair is the one that the page names: by seconds, of the same time by approach, pool, vehicle."""
+
+    def measure(v, k):
+        task = seen.pool[k]
+        return naive.round9(seen.find_way(v, task)[1]), seen.slow.ready_in(task)
+
+    names = {task.name: k for k, task in enumerate(seen.pool)}
+    pairs = [(v, names[name]) for v, name in seen.slow.candidates()]
+    n_free = sum(map(seen.is_free, range(len(seen.vehicles))))
+    expected = naive_yardsticks.choose_of(pairs, seen.pool, rule, n_free, measure)
+    assert ask(fast, make_yardstick_decider(RULES[rule], fast.problem)) == expected
+    return expected
 
 
 def check_assignment(fast, seen):
@@ -196,7 +204,8 @@ def play(world, commitment, seed):
     )
     while not slow.done:
         seen = Seen(slow)
-        chosen = [check_index(fast, seen, policy), check_nearest(fast, seen)]
+        chosen = [check_index(fast, seen, policy)]
+        chosen += [check_pair(fast, seen, rule) for rule in YARDSTICKS if rule != "assignment"]
         chosen.append(check_assignment(fast, seen))
         v, k = draws.choice(chosen)
         if v < 0:
@@ -212,6 +221,21 @@ def play(world, commitment, seed):
 @given(data=st.data())
 def test_policies_see_and_choose_as_the_slow_ones(kind, commitment, data):
     play(data.draw(KINDS[kind]), commitment, data.draw(st.integers(0, 10**6)))
+
+
+@settings(max_examples=60, phases=[Phase.generate])
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["assignment", "pickup"]))
+def test_yardsticks_of_announced_tasks_compare_pairs(seed, commitment):
+    world, draws = worlds.chained_world(seed), random.Random(seed)
+    fast = Played(Layout.from_dict(world.layout).with_commitment(commitment), world.rows)
+    slow = naive_full.NaiveEpisode(
+        world.layout, world.rows, commitment=commitment, scaling=worlds.RAW
+    )
+    while not slow.done:
+        rules = [rule for rule in YARDSTICKS if rule != "assignment"]
+        v, k = draws.choice([check_pair(fast, Seen(slow), rule) for rule in rules])
+        slow.assign(v, slow.pool[k])
+        fast.decide(v, k)
 
 
 # Lookahead

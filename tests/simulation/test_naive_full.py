@@ -128,6 +128,13 @@ def test_the_pool_of_a_round_holds_tasks_on_their_way_by_arrival():
     assert (slow.changes, slow.schedule[0]) == ([0, 1, 0], ("t0", 0, 3, 31))
 
 
+def test_a_task_that_is_called_back_stands_by_when_it_was_ready():
+    slow = called_back(line("A", "C", breakdowns=[(0, 5, 0)]), ("B", "C", 0), ("B", "A", 2))
+    follow(slow, "0 t0: 0 t0", "2 t0 t1: 0 t0", "2 t1: 1 t1")
+    # v0 breaks down: t0 waits since 4, so t1, which was ready at 2 and is on its way, stands before it.
+    follow(slow, "5 t1 t0: wait")
+
+
 def test_a_vehicle_at_a_site_stands_there_now_and_one_that_loads_is_not_called_back():
     slow = called_back(line("A"), ("C", "B", 0), ("A", "B", 10), ("B", "C", 20))
     follow(slow, "0 t0: 0 t0")
@@ -304,6 +311,30 @@ def test_a_place_is_given_at_the_tick_after_it_was_freed():
     assert slow.log == [(16, 1, "parked", "B")]
     follow(slow, "16 t2: 0 t2", "30 t1")  # 10 to B, 10 to C
     assert slow.schedule[:2] == [("t0", 0, 5, 15), ("t2", 0, 16, 36)]
+
+
+def test_who_delivers_at_a_full_place_drives_on_to_a_free_one():
+    parking = {"after": 3, "places": [{"site": "B"}, {"site": "C"}]}
+    slow = episode(line("A", "A", parking=parking), ("A", "B", 0), ("A", "B", 2), ("B", "A", 40))
+    follow(slow, "0 t0: 0 t0", "2 t1: 1 t1")
+    # v0 is parked at B from 10 on. v1 delivers there at 12, has no place, and sets out at 15.
+    assert (slow.time, slow.log) == (40, [(25, 1, "parked", "C")])
+
+
+@pytest.mark.parametrize(("stands", "log"), [(1, []), (2, [(27, 1, "parked", "B")])])
+def test_a_place_that_is_left_goes_to_the_first_by_index(stands, log):
+    """v0 leaves B at 20. At 21 one vehicle stands there without a place, and one at A may drive there."""
+    parking = {"after": 20, "places": [{"site": "B"}]}
+    layout = line("B", "A", "A", lengths=(6, 10), parking=parking)
+    slow = episode(layout, ("A", "B", 0), ("B", "C", 20), ("B", "A", 60))
+    follow(slow, f"0 t0: {stands} t0", "20 t1: 0 t1")
+    assert (slow.time, slow.log) == (60, log)
+
+
+def test_more_may_start_at_a_place_than_it_holds():
+    parking = {"after": 3, "places": [{"site": "A"}, {"site": "C"}]}
+    slow = episode(line("A", "A", parking=parking), ("A", "B", 40))
+    assert (slow.time, slow.log) == (40, [])
 
 
 # Chains, machines and announced tasks

@@ -1,7 +1,7 @@
 """The yardsticks of a control system: rules that choose the vehicle, too, and draw nothing.
 
-Each compares the pairs of an idle vehicle and a waiting task that it is offered, by the approach from where
-the vehicle truly stands.
+Each compares the pairs of an idle vehicle and a waiting task that it is offered, by the seconds of the approach
+from where the vehicle truly stands, or until the task is ready if that is longer.
 """
 
 from __future__ import annotations
@@ -28,32 +28,29 @@ NO_PAIR = np.int64(2**50)
 
 
 @inner_kernel
-def rate_pair(problem, state, b, rule, scarce, v, k, task, metres, approach, slowdown):
-    """Return the value of a pair, the least is the best (m, or s), and what a yardstick compares, in order.
+def rate_pair(problem, state, b, rule, scarce, v, k, task):
+    """Return the value of a pair, s, the least is the best, and what a yardstick compares, in order.
 
-    `metres` are the way to the pickup, `approach` those of them from where the vehicle sets out. openTCS asks
-    a vehicle for its task where vehicles are scarce, and a task for its vehicle otherwise.
+    openTCS asks a vehicle for its task where vehicles are scarce, and a task for its vehicle otherwise.
     """
-    i, place = state.episode[b, S.EPISODE_INSTANCE], np.float64(k)
-    arrival = S.find_ready(problem, state, b, task)
+    pickup = problem.ends[state.episode[b, S.EPISODE_INSTANCE], task, S.ENDS_PICKUP]
+    approach = S.round_sum(ways.time_way(problem, state, b, v, np.int64(-1), pickup))
+    seconds = max(approach, S.find_ready_in(problem, state, b, task))
+    place, arrival = np.float64(k), S.find_ready(problem, state, b, task)
     if rule == NEAREST:
-        return metres, (metres, place, 0.0, 0.0)
+        return seconds, (seconds, approach, place, 0.0, 0.0)
     if rule == FCFS_NEAREST:
-        return arrival, (arrival, place, metres, 0.0)
+        return arrival, (arrival, place, seconds, approach, 0.0)
     if rule == ASSIGNMENT:
         waited = np.float64(state.episode[b, S.EPISODE_TIME]) - state.waiting_since[b, task]
-        seconds = approach / problem.fleet[i, v, S.FLEET_SPEED] + slowdown
-        seconds = max(
-            ways.find_delay(state, b, v) + seconds, S.find_ready_in(problem, state, b, task)
-        )
         value = S.round_sum(seconds - WAITING_WEIGHT * max(0.0, waited))
-        return value, (value, place, metres, 0.0)
+        return value, (value, place, 0.0, 0.0, 0.0)
     due = S.find_due(problem, state, b, task)
     if rule == EDD_NEAREST:
-        return due, (due, place, metres, 0.0)
+        return due, (due, place, seconds, approach, 0.0)
     if scarce:
-        return due, (np.float64(v), due, arrival, metres)
-    return due, (due, arrival, place, metres)
+        return due, (np.float64(v), due, arrival, seconds, approach)
+    return due, (due, arrival, place, seconds, approach)
 
 
 @inner_kernel
@@ -65,7 +62,8 @@ def compare_pairs(problem, state, b, decider):
     i = state.episode[b, S.EPISODE_INSTANCE]
     rule = decider.rule
     scarce = offers.count_free(problem, state, b) < state.episode[b, S.EPISODE_POOL_SIZE]
-    best_v, best_k, best = np.int64(-1), np.int64(-1), (np.inf, np.inf, np.inf, np.inf)
+    best_v, best_k = np.int64(-1), np.int64(-1)
+    best = (np.inf, np.inf, np.inf, np.inf, np.inf)
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         free = offers.is_free(state, b, v)
         priority = offers.find_priority(problem, state, b, v) if free else 0.0
@@ -74,15 +72,7 @@ def compare_pairs(problem, state, b, decider):
             decider.value[v, k] = np.inf
             if not free or not offers.is_offered(problem, state, b, v, task, priority):
                 continue
-            pickup = problem.ends[i, task, S.ENDS_PICKUP]
-            approach, slowdown, _ = ways.find_approach(problem, state, b, v, pickup)
-            approach = S.round_sum(approach)
-            # As if it came from so far that it is there when the task is ready.
-            until = S.find_ready_in(problem, state, b, task) * problem.fleet[i, v, S.FLEET_SPEED]
-            metres = max(S.round_sum(ways.find_rest(state, b, v) + approach), until)
-            value, own = rate_pair(
-                problem, state, b, rule, scarce, v, k, task, metres, approach, slowdown
-            )
+            value, own = rate_pair(problem, state, b, rule, scarce, v, k, task)
             decider.value[v, k] = value
             if own < best:
                 best_v, best_k, best = np.int64(v), np.int64(k), own

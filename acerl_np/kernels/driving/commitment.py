@@ -46,27 +46,19 @@ def stands_at(state, b, v, site):
 
 @inner_kernel
 def note_leaving(problem, state, b, v):
-    """Note the parking place that vehicle v has or is under way to as it first sets out at this tick.
+    """Let vehicle v give up the parking place that it has, or is under way to, as it sets out at this tick.
 
     Who leaves such a place, or a charger's slot for which others queue, makes the next tick an event: it is
     given then.
     """
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     vehicle = state.vehicle[b, v]
-    if vehicle[S.VEHICLE_LEFT_TICK] == now:
-        return
-    status, site = vehicle[S.VEHICLE_STATUS], np.int64(-1)
-    if status == S.PARKING:
-        site = vehicle[S.VEHICLE_DESTINATION]
-    elif status == S.IDLE and stands_at(state, b, v, vehicle[S.VEHICLE_SITE]):
-        site = vehicle[S.VEHICLE_SITE]
-    vehicle[S.VEHICLE_LEFT_SITE], vehicle[S.VEHICLE_LEFT_TICK] = site, now
-    frees = False
-    for k in range(problem.berth.shape[1]):
-        berth = problem.berth[i, k]
-        parks = berth[S.BERTH_PLACES] > 0 and not berth[S.BERTH_CHARGES]
-        frees |= parks and berth[S.BERTH_SITE] == site
-    for u in range(problem.instance[i, S.INSTANCE_N_VEHICLES] if status == S.CHARGING else 0):
+    charges = vehicle[S.VEHICLE_STATUS] == S.CHARGING
+    frees = vehicle[S.VEHICLE_PLACE] >= 0
+    if frees:
+        vehicle[S.VEHICLE_LEFT_SITE], vehicle[S.VEHICLE_LEFT_TICK] = vehicle[S.VEHICLE_PLACE], now
+        vehicle[S.VEHICLE_PLACE] = -1
+    for u in range(problem.instance[i, S.INSTANCE_N_VEHICLES] if charges else 0):
         other = state.vehicle[b, u]
         queues = other[S.VEHICLE_STATUS] == S.QUEUED
         frees |= queues and other[S.VEHICLE_SITE] == vehicle[S.VEHICLE_SITE]
@@ -197,6 +189,7 @@ def send_vehicle(problem, state, b, v, status, site):
     note_leaving(problem, state, b, v)
     vehicle[S.VEHICLE_STATUS] = status
     vehicle[S.VEHICLE_DESTINATION] = site
+    vehicle[S.VEHICLE_PLACE] = site if status == S.PARKING else -1
     halted = vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0
     metres, slowdown, leaves = trips.set_out(problem, state, b, v, site)
     usage[S.USAGE_DRIVEN] += metres
@@ -205,9 +198,26 @@ def send_vehicle(problem, state, b, v, status, site):
     vehicle[S.VEHICLE_EVENT_TICK] = leaves + ticks
 
 
+@inner_kernel
+def find_turn_of(problem, state, b, task):
+    """Return where a task that may change hands stands among those that wait, as if it had not been given.
+
+    Before the first that was ready, or was put back by a breakdown, later than this one was ready; of the same
+    time by row.
+    """
+    ready = S.find_ready(problem, state, b, task)
+    size = state.episode[b, S.EPISODE_POOL_SIZE]
+    for k in range(size):
+        other = state.pool[b, k]
+        since = state.waiting_since[b, other]
+        if since > ready or (since == ready and other > task):
+            return k
+    return size
+
+
 @S.unless_errands(lambda problem, state, b: None)
 def open_round(problem, state, b):
-    """Put tasks that are not loaded yet between the waiting ones, by their rows, so that all may change."""
+    """Put tasks that are not loaded yet between the waiting ones, so that all may change."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     now = state.episode[b, S.EPISODE_TIME]
     if problem.instance[i, S.INSTANCE_MAX_CHANGES] < 0:
@@ -220,10 +230,7 @@ def open_round(problem, state, b):
         if state.task[b, task, S.TASK_CHANGES] >= problem.instance[i, S.INSTANCE_MAX_CHANGES]:
             continue
         trips.find_turn(problem, state, b, v)
-        size = state.episode[b, S.EPISODE_POOL_SIZE]
-        position = 0
-        while position < size and state.pool[b, position] < task:
-            position += 1
+        size, position = state.episode[b, S.EPISODE_POOL_SIZE], find_turn_of(problem, state, b, task)
         for k in range(size, position, -1):
             state.pool[b, k] = state.pool[b, k - 1]
         state.pool[b, position] = task

@@ -77,6 +77,7 @@ def break_vehicle(problem, state, b, v, ticks):
             state.waiting_since[b, task] = max(ready, np.float64(now - 1))
             commitment.append_waiting(state, b, task)
     vehicle[S.VEHICLE_STATUS] = S.BROKEN
+    vehicle[S.VEHICLE_PLACE] = -1
     vehicle[S.VEHICLE_STAND_SITE] = -1
     vehicle[S.VEHICLE_EVENT_TICK] = now + ticks + 1
 

@@ -261,27 +261,53 @@ def lacks_energy(problem, state, b, v):
 
 
 @inner_kernel
-def find_parking(problem, state, b, v):
-    """Return the site of the nearest parking place that nobody has, -1 for none or if v stands at one."""
+def count_places(problem, state, b, k):
+    """Return how many parking places are free at entry k of the berths; none at a charger."""
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    if problem.berth[i, k, S.BERTH_CHARGES]:
+        return np.int64(0)
+    site, free = problem.berth[i, k, S.BERTH_SITE], problem.berth[i, k, S.BERTH_PLACES]
+    for u in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        vehicle = state.vehicle[b, u]
+        left = vehicle[S.VEHICLE_LEFT_TICK] == now and vehicle[S.VEHICLE_LEFT_SITE] == site
+        free -= left or vehicle[S.VEHICLE_PLACE] == site
+    return free
+
+
+@S.unless_errands(lambda problem, state, b, v: None)
+def begin_parked(problem, state, b, v):
+    """Let vehicle v have a parking place where it starts, however many are there."""
+    i, vehicle = state.episode[b, S.EPISODE_INSTANCE], state.vehicle[b, v]
+    vehicle[S.VEHICLE_PLACE] = -1
+    for k in range(problem.berth.shape[1]):
+        berth = problem.berth[i, k]
+        parks = berth[S.BERTH_PLACES] > 0 and not berth[S.BERTH_CHARGES]
+        if parks and berth[S.BERTH_SITE] == vehicle[S.VEHICLE_SITE]:
+            vehicle[S.VEHICLE_PLACE] = vehicle[S.VEHICLE_SITE]
+
+
+@inner_kernel
+def take_place(problem, state, b, v):
+    """Let the idle vehicle v have a parking place where it stands, if one is free; return whether it has one."""
+    vehicle = state.vehicle[b, v]
+    for k in range(problem.berth.shape[1]):
+        site = problem.berth[state.episode[b, S.EPISODE_INSTANCE], k, S.BERTH_SITE]
+        if vehicle[S.VEHICLE_PLACE] < 0 and commitment.stands_at(state, b, v, site):
+            if count_places(problem, state, b, k) > 0:
+                vehicle[S.VEHICLE_PLACE] = site
+    return vehicle[S.VEHICLE_PLACE] >= 0
+
+
+@inner_kernel
+def find_parking(problem, state, b, v):
+    """Return the site of the nearest free parking place, -1 for none."""
     best, least = np.int64(-1), np.inf
     for k in range(problem.berth.shape[1]):
-        if problem.berth[i, k, S.BERTH_CHARGES] or problem.berth[i, k, S.BERTH_PLACES] == 0:
-            continue
-        site = problem.berth[i, k, S.BERTH_SITE]
-        if commitment.stands_at(state, b, v, site):
-            return np.int64(-1)
-        free = problem.berth[i, k, S.BERTH_PLACES]
-        for u in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-            vehicle = state.vehicle[b, u]
-            comes = vehicle[S.VEHICLE_DESTINATION] == site
-            parks = vehicle[S.VEHICLE_STATUS] == S.PARKING and comes
-            left = vehicle[S.VEHICLE_LEFT_TICK] == now and vehicle[S.VEHICLE_LEFT_SITE] == site
-            stands = vehicle[S.VEHICLE_STATUS] == S.IDLE and commitment.stands_at(state, b, u, site)
-            free -= parks or left or stands
-        metres = S.round_sum(ways.find_approach(problem, state, b, v, site)[0])
-        if free > 0 and metres < least:
-            best, least = np.int64(site), metres
+        if count_places(problem, state, b, k) > 0:
+            site = problem.berth[state.episode[b, S.EPISODE_INSTANCE], k, S.BERTH_SITE]
+            metres = S.round_sum(ways.find_approach(problem, state, b, v, site)[0])
+            if metres < least:
+                best, least = np.int64(site), metres
     return best
 
 
@@ -299,7 +325,9 @@ def find_refill(problem, state, b, v):
 
 @inner_kernel
 def find_rest_site(problem, state, b, v):
-    """Return the site at which the idle vehicle v shall park now, -1 for none."""
+    """Return the site to which the idle vehicle v shall drive to park now, -1 for none."""
+    if take_place(problem, state, b, v):
+        return np.int64(-1)
     idle = state.episode[b, S.EPISODE_TIME] - state.vehicle[b, v, S.VEHICLE_SINCE]
     if idle < problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_PARK_AFTER]:
         return np.int64(-1)

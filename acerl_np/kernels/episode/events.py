@@ -172,6 +172,7 @@ def open_episode(problem, state, b, instance):
         vehicle[S.VEHICLE_LEFT_TICK] = -1
         vehicle[S.VEHICLE_LEVEL] = problem.battery[instance, v, S.BATTERY_START]
         vehicle[S.VEHICLE_LEVEL_TICK] = -1 if vehicle[S.VEHICLE_LEVEL] == 0 else 0
+        errands.begin_parked(problem, state, b, v)
         breakdowns.plan_breakdown(problem, state, b, v, np.int64(-1))
 
 

@@ -157,7 +157,7 @@ TASK_VEHICLE, TASK_START, TASK_FINISH, TASK_CHANGES = range(N_TASK_FIELDS)
 N_JOB_FIELDS = 2
 JOB_KNOWN, JOB_DONE = range(N_JOB_FIELDS)
 
-N_VEHICLE_FIELDS = 31
+N_VEHICLE_FIELDS = 32
 (
     VEHICLE_STATUS,
     VEHICLE_SITE,
@@ -185,6 +185,7 @@ N_VEHICLE_FIELDS = 31
     VEHICLE_STAND_FROM,
     VEHICLE_STAND_TICK,
     VEHICLE_SINCE,
+    VEHICLE_PLACE,
     VEHICLE_LEFT_SITE,
     VEHICLE_LEFT_TICK,
     VEHICLE_LEVEL,
@@ -372,7 +373,8 @@ class State(NamedTuple):
         VEHICLE_STAND_SITE, VEHICLE_STAND_FROM, VEHICLE_STAND_TICK : of a vehicle that is free, yet not idle,
             where it sets out to a task, -1 of any other; from where it comes, and when it is there
         VEHICLE_SINCE : when it became idle, or came to a charger
-        VEHICLE_LEFT_SITE, VEHICLE_LEFT_TICK : the place that it left last, and when
+        VEHICLE_PLACE : site of the parking place that it has or drives to, -1 for none
+        VEHICLE_LEFT_SITE, VEHICLE_LEFT_TICK : that of the place that it left last, and when
         VEHICLE_LEVEL, VEHICLE_LEVEL_TICK : energy when that last changed course
         VEHICLE_ESTIMATE : scratch: when it will have charged, -1 if it does not count
     place : ndarray(float64, (B, V, N_PLACE_FIELDS))
