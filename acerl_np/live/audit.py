@@ -23,7 +23,16 @@ from acerl_np.live.board import Situation, find_arrival
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.feed import AHEAD, LATE, Feed
 from acerl_np.live.floor import Floor
-from acerl_np.live.orders import CHARGE, ORDERS, PARK, DayBegan, Item, Recalled, read_item
+from acerl_np.live.orders import (
+    CHARGE,
+    DECIDED,
+    PARK,
+    TOOK_PLACE,
+    DayBegan,
+    Item,
+    Recalled,
+    read_item,
+)
 from acerl_np.live.saving import read_event, read_time
 from acerl_np.problem.instance import make_instance
 from acerl_np.problem.layout import Layout
@@ -153,7 +162,7 @@ def parse_log(text: str) -> tuple[list[Line], str]:
         kind = line.get("kind") if isinstance(line, dict) else None
         if torn and kind != STARTED:  # before a restart a line may have been cut
             raise RecordError(f"{torn}: not JSON; expected a line of a log")
-        if kind not in (*events.EVENTS, STARTED, *ORDERS, DAY_BEGAN):
+        if kind not in (*events.EVENTS, STARTED, *DECIDED, DAY_BEGAN):
             raise RecordError(f"{place}: kind: read '{describe(kind)}'; expected a line of a log")
         field = "start" if kind in (STARTED, DAY_BEGAN) else "time"
         if not is_real(line.get(field)):
@@ -244,7 +253,7 @@ def redo_line(feed: Feed, line: dict[str, Any], where: str) -> None:
     kind, floor = line["kind"], feed.floor
     latest = math.inf if math.isinf(feed.time) else max(feed.time, floor.day.start) + feed.ahead
     time, clock = (read_time(line.get(name)) for name in ("time", "clock"))
-    if kind not in ORDERS:
+    if kind not in DECIDED:
         feed.expire(max(moment for moment in (-math.inf, time, clock) if moment <= latest))
     # It says how far the time had come where that is not the event's own.
     if clock <= latest:
@@ -252,7 +261,7 @@ def redo_line(feed: Feed, line: dict[str, Any], where: str) -> None:
     is_far = time > latest
     if is_far:
         what = f"{where}: {kind}: time: read {line['time']:g} s, more than {feed.ahead:g} s ahead; "
-        what += "taken as the time before" if kind in ORDERS else "passed over"
+        what += "taken as the time before" if kind in DECIDED else "passed over"
         warnings.warn(what, LogWarning, stacklevel=2)
     if kind == STARTED:
         options = line.get("options") or {}
@@ -260,7 +269,7 @@ def redo_line(feed: Feed, line: dict[str, Any], where: str) -> None:
         feed.ahead = max(feed.ahead, read_time(options.get("ahead")))
     elif kind == DAY_BEGAN:
         feed.begin_day(float(line["start"]))
-    elif kind in ORDERS:
+    elif kind in DECIDED:
         now = feed.time if is_far else time
         feed.move_to(now)
         order = read_item(line, now)
@@ -336,7 +345,7 @@ def _play(
                 redo_line(feed, line if is_all else floor.fit(line), f"{path}: {place}")
             except EventError as error:
                 feed.undo(mark, error)
-                if is_all and line["kind"] not in (*PLACES, PARK, CHARGE):
+                if is_all and line["kind"] not in (*PLACES, PARK, CHARGE, TOOK_PLACE):
                     raise
     return floor.notes
 

@@ -123,6 +123,8 @@ class LiveVehicle(NamedTuple):
     level_time: float = 0.0
     """s"""
     way: Way | None = None
+    place: int = -1
+    """Site of the parking place that it has or drives to, -1 for none."""
 
     @property
     def is_ready(self) -> bool:
@@ -223,7 +225,8 @@ class Board:
             return vehicle
         battery = self.layout.batteries[v]
         level = 0.0 if battery is None else float(battery.start)
-        return vehicle._replace(since=now, level=level, level_time=now)
+        place = site if site in self._parking else -1
+        return vehicle._replace(since=now, level=level, level_time=now, place=place)
 
     def _lay_out(self, layout: Layout) -> None:
         """Make empty tables."""
@@ -284,6 +287,7 @@ class Board:
             fields = [S.VEHICLE_TRIP_SITE, S.VEHICLE_TRIP_FROM, S.VEHICLE_DESTINATION]
             row[fields] = way.site, way.before, way.end
             row[S.VEHICLE_PAUSE] = way.pause
+            row[S.VEHICLE_PLACE] = vehicle.place
             self.state.place[0, v, S.PLACE_TRIP_PACE] = way.pace
             times = vehicle.since, way.began, way.reached, way.loaded
             self.clock.errand[v, : kernels.ERRAND_LEFT] = *times, vehicle.level, vehicle.level_time
@@ -533,13 +537,12 @@ class Board:
         vehicle = self.vehicles[v]
         if not self.has_errands:
             return vehicle
-        place = vehicle.way.end if vehicle.way is not None else vehicle.site
-        if vehicle.status in (S.IDLE, S.PARKING) and place in self._parking:
-            self.state.vehicle[0, v, S.VEHICLE_LEFT_SITE] = place
+        if vehicle.place >= 0:
+            self.state.vehicle[0, v, S.VEHICLE_LEFT_SITE] = vehicle.place
             self.clock.errand[v, kernels.ERRAND_LEFT] = now
         level, way = self.find_level(v, now), self._find_stand(v, now)
         site = vehicle.site if way.began > now else way.site
-        return vehicle._replace(site=site, level=level, level_time=now, way=way)
+        return vehicle._replace(site=site, level=level, level_time=now, way=way, place=-1)
 
     def _measure_way(self, v: int, *sites: int, whole: bool = False) -> float:
         """Return how long a way through sites takes, s; by whole metres, where kernels go by these."""
@@ -560,7 +563,7 @@ class Board:
         finish = way.began + max(1.0, seconds)
         status = S.TO_CHARGER if charges else S.PARKING
         vehicle = vehicle._replace(status=status, way=way, finish=finish, is_confirmed=False)
-        self.put(v, vehicle)
+        self.put(v, vehicle if charges else vehicle._replace(place=site))
 
     def turn(self, v: int, now: float) -> None:
         """Take the task off a vehicle, which is idle from the next site of its way on."""
@@ -584,14 +587,18 @@ class Board:
         self.put(v, vehicle)
 
     def _find_place_of(self, names: list[str], name: str) -> int:
-        """Return where a task that was called back belongs between others: before the first later one."""
+        """Return where a task that was called back belongs between others.
+
+        Before the first that waits since a later time than it was ready; of the same time by their rows.
+        """
         order: dict[str, Any] = {other: k for k, other in enumerate(self.tasks)}
         if self.has_chains:  # chain by chain
             for other, task in self.tasks.items():
                 root = task.arrival if task.root is None else task.root
                 order[other] = root, task.number
-        own = order[name]
-        return next((k for k, other in enumerate(names) if order[other] > own), len(names))
+        own, tasks = (self.tasks[name].arrival, order[name]), self.tasks
+        later = (k for k, other in enumerate(names) if (tasks[other].since, order[other]) > own)
+        return next(later, len(names))
 
     def open_round(self, now: float) -> list[str]:
         """Return the tasks that may be given to a vehicle: those that wait or are not loaded yet."""

@@ -223,6 +223,15 @@ class Desk:
         return self._note_order(now, kind(vehicle, site, reason, self.orders.last + 1))
 
     @undone
+    def take_place(self, now: float, v: int, place: int) -> None:
+        """Let a vehicle have the parking place at which it stands, as kernels say."""
+        sites, name = self.floor.layout.sites, self.floor.layout.vehicles[v].id
+        taken = told.TookPlace(now, name, sites[place].id)
+        self.floor.apply(taken)
+        self.feed.give(taken)
+        self.note(told.TOOK_PLACE, **taken._asdict())
+
+    @undone
     def send_by_hand(self, now: float, vehicle: str, site: str) -> Park | Charge:
         """Send as somebody else has decided; an EventError if it cannot be."""
         now = self.move_to(now, "send")

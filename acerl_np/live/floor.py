@@ -11,7 +11,7 @@ import numpy as np
 from acerl_np.kernels.ground import state as S
 from acerl_np.live import board, events
 from acerl_np.live.events import Event
-from acerl_np.live.orders import TOLD, DayBegan, Given, Item, Recalled, Sent
+from acerl_np.live.orders import TOLD, DayBegan, Given, Item, Recalled, Sent, TookPlace
 from acerl_np.problem.fields import read_id
 from acerl_np.problem.layout import Layout, find_ends, find_sites
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES
@@ -137,6 +137,13 @@ class Floor(board.Board):
     def _send(self, sent: Sent) -> None:
         v, place, _ = self.check_errand(sent.vehicle, sent.site)
         self.send(v, sent.charges, place, sent.time)
+
+    def _take_place(self, taken: TookPlace) -> None:
+        v, site = self._find_vehicle(taken.vehicle), self._find_site(taken.site)
+        vehicle = self.vehicles[v]
+        if vehicle.status != S.IDLE or vehicle.site != site or site not in self._parking:
+            raise EventError(f"vehicle '{taken.vehicle}' does not stand idle at a place of '{taken.site}'")
+        self.put(v, vehicle._replace(place=site))
 
     def _turn_back(self, order: Recalled) -> None:
         v = self._find_vehicle(order.vehicle)
@@ -360,8 +367,13 @@ class Floor(board.Board):
         elif task is not None:
             self.leave(task)
 
-    def _end_work(self, v: int, site: int, now: float, status: int = S.IDLE) -> None:
-        """Let a vehicle stand at a site without a task; one that was to leave then leaves."""
+    def _end_work(
+        self, v: int, site: int, now: float, status: int = S.IDLE, *, parks: bool = False
+    ) -> None:
+        """Let a vehicle stand at a site without a task; one that was to leave then leaves.
+
+        `parks`: the plant says that it has parked there.
+        """
         vehicle = self.vehicles[v]
         if vehicle.service == board.REMOVING:
             rest = [item for w, item in enumerate(self.layout.vehicles) if w != v]
@@ -372,7 +384,12 @@ class Floor(board.Board):
         if self.has_errands:
             # Told late, it may have been before the order by which the level is known.
             level, known = self.find_level(v, now), max(now, vehicle.level_time)
-            vehicle = vehicle._replace(since=now, level=level, level_time=known, way=None)
+            keeps = vehicle.place == site or (parks and site in self._parking)
+            keeps &= status == S.IDLE and service != board.OUT
+            place = site if keeps else -1
+            vehicle = vehicle._replace(
+                since=now, level=level, level_time=known, way=None, place=place
+            )
         self.put(
             v, vehicle._replace(status=status, service=service, site=site, broke=broke, task=None)
         )
@@ -435,7 +452,7 @@ class Floor(board.Board):
 
     def _park(self, event: events.VehicleParked) -> None:
         v, _ = self._expect(event, S.IDLE, *ERRANDS)
-        self._end_work(v, self._find_open_site(event.site), float(event.time))
+        self._end_work(v, self._find_open_site(event.site), float(event.time), parks=True)
 
     def _charge(self, event: events.VehicleCharging) -> None:
         statuses = (S.IDLE, *ERRANDS) if event.begins else (S.CHARGING,)
@@ -616,6 +633,7 @@ HANDLERS: dict[type, Callable[[Floor, Any], None]] = {
     Given: Floor._give,
     Recalled: Floor._turn_back,
     Sent: Floor._send,
+    TookPlace: Floor._take_place,
     DayBegan: Floor._begin_day,
 }
 

@@ -19,6 +19,10 @@ ENDING = (events.VehicleIdle, events.VehicleBroke, events.VehicleRemoved)
 ASSIGNED, RECALL, PARK, CHARGE = ORDERS = "Assigned", "Recall", "Park", "Charge"
 """What a log calls the orders: as their classes, but for an assignment."""
 
+TOOK_PLACE = "TookPlace"
+DECIDED = (*ORDERS, TOOK_PLACE)
+"""Lines of a log that tell what was decided."""
+
 
 class Given(NamedTuple):
     """An assignment that has been given."""
@@ -45,6 +49,14 @@ class Sent(NamedTuple):
     charges: bool
 
 
+class TookPlace(NamedTuple):
+    """A vehicle that has taken the parking place at which it stands: nothing is ordered."""
+
+    time: float
+    vehicle: str
+    site: str
+
+
 class DayBegan(NamedTuple):
     """A new day from `start` on: what has arrived and been delivered before is forgotten."""
 
@@ -52,10 +64,10 @@ class DayBegan(NamedTuple):
     start: float
 
 
-TOLD = {Given: "assignment", Recalled: "recall", Sent: "order"}
+TOLD = {Given: "assignment", Recalled: "recall", Sent: "order", TookPlace: "place"}
 """How errors name these."""
 
-Ordered = Given | Recalled | Sent
+Ordered = Given | Recalled | Sent | TookPlace
 NoEvent = Ordered | DayBegan
 Item = Event | NoEvent
 
@@ -148,6 +160,8 @@ def read_item(line: dict[str, Any], time: float) -> Ordered:
     kind, vehicle = line["kind"], line["vehicle"]
     if kind in (PARK, CHARGE):
         return Sent(time, vehicle, line["site"], kind == CHARGE)
+    if kind == TOOK_PLACE:
+        return TookPlace(time, vehicle, line["site"])
     return (Given if kind == ASSIGNED else Recalled)(time, vehicle, line["task"])
 
 

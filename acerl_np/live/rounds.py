@@ -83,6 +83,10 @@ def send_idle(desk: Desk, decider: LiveDecider, now: float, orders: list[Order])
     while True:
         v, status, site = decider.find_errand(floor, now, v + 1)
         if v < 0:
+            places = floor.state.vehicle[0, :, S.VEHICLE_PLACE].tolist()
+            for w, place in enumerate(places):
+                if place != floor.vehicles[w].place:
+                    desk.take_place(now, w, place)
             desk.orders.next_errand = math.inf if site == S.NEVER else now + site
             return
         charges = status == S.TO_CHARGER

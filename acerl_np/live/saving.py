@@ -225,6 +225,9 @@ def _unpack_task(data: dict[str, Any], row: int) -> LiveTask:
 def _unpack_vehicle(data: dict[str, Any], layout: Layout, carried: str | None) -> LiveVehicle:
     sites = {name: layout.site_index[data[name]] for name in ("site", "origin")}
     numbers = _read_numbers(LiveVehicle, {**data, **sites})
+    place = numbers.get("place", -1)
+    if not -1 <= place < len(layout.sites):
+        refuse("place", place, "a site of the layout", ValueError)
     task = carried if numbers["status"] == WORKING else None
     way = _unpack_way(data["way"], layout) if "way" in data else None
     return LiveVehicle(**numbers, task=task, way=way)

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import own_rules
 import pytest
+import worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from live_events import do_anything, floor, line, look
 
-from acerl_np import Dispatcher, load_layout
+from acerl_np import Dispatcher, Layout, load_layout
 from acerl_np.live import audit
 from acerl_np.live import events as E
 from acerl_np.live.feed import Numbers
@@ -43,7 +44,8 @@ def look_wholly(dispatcher):
     if dispatcher.layout.chargers:  # when to ask next it knows once it was asked
         seen = seen[:-1]
     recalls = orders.recalls, orders.last
-    return seen, feed.time, entries, floor.day.mark, numbers, recalls, counts
+    places = [vehicle.place for vehicle in floor.vehicles]
+    return seen, feed.time, entries, floor.day.mark, numbers, recalls, places, counts
 
 
 def end():
@@ -383,3 +385,31 @@ def test_a_day_survives_kills():
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "0 lost, 0 carried twice" in done.stdout
+
+
+@pytest.mark.parametrize("way", ["log", "state", "both"])
+def test_who_has_a_parking_place_has_it_after_a_restart(way, tmp_path):
+    """v1 has the place at B before v0 delivers there, though v0 comes first by index."""
+    layout = Layout.from_dict(
+        worlds.straight_floor(
+            [{"id": "v0", "start": "A"}, {"id": "v1", "start": "A"}],
+            parking={"after": 15, "places": [{"site": "B"}, {"site": "C"}]},
+        )
+    )
+    log, state = tmp_path / "day.jsonl", tmp_path / "state.npz"
+    dispatcher = Dispatcher(layout, "nearest", audit=log)
+    for k, vehicle in enumerate(("v1", "v0")):
+        now = 10.0 * k
+        dispatcher.feed(E.TaskArrived(now, f"t{k}", "A", "B", 99.0))
+        dispatcher.assign(now, vehicle, f"t{k}")
+        dispatcher.feed(E.VehicleIdle(now + 10.0, vehicle, "B"))
+        assert dispatcher.decide(now + 10.0) == []
+    if way != "log":
+        dispatcher.save(state)
+    end()
+    given = {"state": state} if way == "both" else {}
+    if way == "state":
+        dispatcher = Dispatcher.load(state)
+    else:
+        dispatcher = Dispatcher.recover(layout, "nearest", audit=log, **given)
+    assert [order[:2] for order in dispatcher.decide(40.0)] == [("v0", "C")]

@@ -48,7 +48,7 @@ class Clock(NamedTuple):
         ERRAND_BEGAN, ERRAND_REACHED : s, when its way begins at VEHICLE_TRIP_SITE, and when that is reached
         ERRAND_LOADED : s, when it should have loaded its task
         ERRAND_LEVEL, ERRAND_LEVEL_TIME : energy, and s, when it had that
-        ERRAND_LEFT : s, when it left VEHICLE_LEFT_SITE, a parking place
+        ERRAND_LEFT : s, when it gave up its parking place at VEHICLE_LEFT_SITE
     """
 
     since: np.ndarray
@@ -77,6 +77,9 @@ def count_from(problem, state, clock, now, day, relative):
     for k in range(state.episode[0, S.EPISODE_POOL_SIZE]):
         task = state.pool[0, k]
         state.waiting_since[0, task] = clock.since[task] - now
+    if problem.instance[0, S.INSTANCE_MAX_CHANGES] >= 0:
+        for task in range(len(clock.used)):  # what is on its way may wait again
+            state.waiting_since[0, task] = clock.since[task] - now
     if relative:
         count_all_from(problem, state, clock, now, day)
     if S.is_chained(problem, 0):
