@@ -86,8 +86,9 @@ def test_examples_run(page, code, tmp_path, monkeypatch):
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 def test_the_commands_for_an_own_floor_run(tmp_path, monkeypatch, capsys):
     """As a user types them in a clone, but in this process and with short trainings."""
-    shown = blocks("docs/own-floor.md", "sh")
-    assert len(shown) == 7
+    pages = ("own-floor", "exports", "making-shifts")  # each goes on from the first
+    shown = [block for page in pages for block in blocks(f"docs/{page}.md", "sh")]
+    assert len(shown) == 9
     commands = "".join(shown)
     shutil.copytree(ROOT / "tests" / "data", tmp_path / "tests" / "data")
     monkeypatch.chdir(tmp_path)
