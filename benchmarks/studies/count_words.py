@@ -1,9 +1,7 @@
-"""Count the words that people wrote on README and the pages: no tables, code blocks, nor generated blocks.
+"""Count the words that people wrote on README and the pages: `count_words.py [COMMIT]`.
 
-    python benchmarks/studies/count_words.py [COMMIT]
+Tables, code and blocks that `make_pages.py` makes are left out.
 """
-
-from __future__ import annotations
 
 import re
 import subprocess
@@ -12,36 +10,25 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = re.compile(r"README\.md|instances/README\.md|docs/[\w-]+\.md")
-LEFT_OUT = [
-    r"^---\n.*?^---\n",  # settings at a page's head
-    r"<!-- make_pages\.py: .*?<!-- end -->",
-    r"<!--.*?-->",
-    r"^```.*?^```$",
-    r"^ *\|.*?$",
-    r"<\w[^>\n]*>",
-    r"\]\([^)\n]*\)",  # where links lead
-]
+HEAD, BLOCK, CODE = r"\A---\n.*?^---\n", r"<!-- make_pages\.py: .*?<!-- end -->", r"^ *```.*?^ *```$"
+LEFT_OUT = [HEAD, BLOCK, r"<!--.*?-->", CODE, r"^ *\|.*?$", r"<\w[^>\n]*>", r"\]\([^)\n]*\)"]
 
 
 def count(text: str) -> int:
+    """Return the words of a page."""
     for pattern in LEFT_OUT:
         text = re.sub(pattern, " ", text, flags=re.MULTILINE | re.DOTALL)
     return len(re.findall(r"\S*\w\S*", text))
 
 
-def main(commit: str | None) -> None:
-    def git(*words: str) -> str:
-        return subprocess.run(["git", "-C", ROOT, *words], check=True, text=True, capture_output=True).stdout  # fmt: skip
-
-    names = git("ls-tree", "-r", "--name-only", commit) if commit else git("ls-files", "-co", "--exclude-standard")  # fmt: skip
-    total = 0
-    for name in filter(PAGES.fullmatch, sorted(names.split())):
-        if commit or (ROOT / name).exists():
-            words = count(git("show", f"{commit}:{name}") if commit else (ROOT / name).read_text("utf-8"))  # fmt: skip
-            total += words
-            print(f"{words:7,} {name}")
-    print(f"{total:7,} in all")
+def git(*words: str) -> str:
+    """Return what git prints."""
+    return subprocess.run(["git", "-C", ROOT, *words], check=True, text=True, stdout=-1).stdout
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:2] or [None])
+commit = sys.argv[1] if len(sys.argv) > 1 else None
+names = git(*(("ls-tree", "-r", "--name-only", commit) if commit else ("ls-files", "-co"))).split()
+pages = [x for x in sorted(names) if PAGES.fullmatch(x) and (commit or (ROOT / x).exists())]
+words = [count(git("show", f"{commit}:{x}") if commit else (ROOT / x).read_text()) for x in pages]
+for name, n in zip([*pages, "in all"], [*words, sum(words)], strict=True):
+    print(f"{n:7,} {name}")

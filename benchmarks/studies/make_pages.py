@@ -14,12 +14,13 @@ import argparse
 import csv
 import re
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from claims import LEARNERS, judge, measure_curves, read_claims, read_curves, show
+from claims import LEARNERS, Claim, Verdict, judge, measure_curves, read_claims, read_curves, show
 from stored import StoredStudy, read_table, read_yardstick, store_rules, store_study
 
 from acerl_np.evaluation.metrics import rank_sum_p, standard_error
@@ -85,20 +86,16 @@ def build_pages(root: Path) -> dict[Path, str]:
     header = ["claim", "section", "verdict", "figures", "p", "seeds", "table"]
     lines = [[x.claim, x.section, *verdict, x.table] for x, verdict in claims]
     found[root / DATA / "claims.csv"] = render_csv([header, *lines])
-    linked: list[list[Cell]] = [
-        [*line, f"[{x}](results/{x}.md)" if root / DATA / f"{x}.md" in found else x]
-        for *line, x in lines
-    ]
-    tables["claims"] = StudyTable("claims", "", header, linked, [])
-
     def fill(match: re.Match[str]) -> str:
         name = match[2]
-        if name in tables:
+        if name == "claims":
+            text = tabulate_claims(claims, lambda x: root / DATA / f"{x}.md" in found)
+        elif name in tables:
             text = render_table(tables[name].header, tables[name].rows, "markdown")
         elif name in BLOCKS:
             text = BLOCKS[name](stored)
         else:
-            expected = ", ".join([*BLOCKS, *tables])
+            expected = ", ".join([*BLOCKS, *tables, "claims"])
             raise InputError(f"{path}: read the block '{name}'; expected one of {expected}")
         return f"{match[1]}\n{text}\n{match[3]}"
 
@@ -145,6 +142,26 @@ def write_pages(root: Path, *, dry: bool = False) -> list[Path]:
             if not dry:
                 write_atomically(path, text.encode())
     return changed
+
+
+def tabulate_claims(claims: Sequence[tuple[Claim, Verdict]], is_page: Callable[[str], bool]) -> str:
+    """Return a table of claims and verdicts for each section; figures are folded below their verdict."""
+    counts = Counter(re.sub(r":.*", "", verdict.verdict) for _, verdict in claims)
+    shown = ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common())
+    parts = [f"{len(claims)} claims: {shown}."]
+    for section in dict.fromkeys(claim.section for claim, _ in claims):
+        rows = ["| claim | verdict |", "| --- | --- |"]
+        for claim, verdict in claims:
+            if claim.section == section:
+                x = claim.table
+                p = verdict.p and f"p {verdict.p}"
+                seeds = verdict.seeds and f"{verdict.seeds} seeds"
+                table = f"[{x}](results/{x}.md)" if is_page(x) else f"table {x}" if x else ""
+                told = "; ".join(filter(None, (verdict.figures, p, seeds, table)))
+                folded = f"<details><summary>{verdict.verdict}</summary>{told}</details>"
+                rows.append(f"| {claim.claim} | {folded} |")
+        parts += [f"**{section}**", "\n".join(rows)]
+    return "\n\n".join(parts) + "\n"
 
 
 def tabulate_short(stored: StoredStudy) -> str:
