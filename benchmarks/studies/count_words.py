@@ -10,7 +10,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = re.compile(r"README\.md|instances/README\.md|docs/[\w-]+\.md")
-HEAD, BLOCK, CODE = r"\A---\n.*?^---\n", r"<!-- make_pages\.py: .*?<!-- end -->", r"^ *```.*?^ *```$"
+HEAD, BLOCK, CODE = (
+    r"\A---\n.*?^---\n",
+    r"<!-- make_pages\.py: .*?<!-- end -->",
+    r"^ *```.*?^ *```$",
+)
 LEFT_OUT = [HEAD, BLOCK, r"<!--.*?-->", CODE, r"^ *\|.*?$", r"<\w[^>\n]*>", r"\]\([^)\n]*\)"]
 
 

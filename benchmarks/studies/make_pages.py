@@ -86,6 +86,7 @@ def build_pages(root: Path) -> dict[Path, str]:
     header = ["claim", "section", "verdict", "figures", "p", "seeds", "table"]
     lines = [[x.claim, x.section, *verdict, x.table] for x, verdict in claims]
     found[root / DATA / "claims.csv"] = render_csv([header, *lines])
+
     def fill(match: re.Match[str]) -> str:
         name = match[2]
         if name == "claims":
@@ -147,8 +148,8 @@ def write_pages(root: Path, *, dry: bool = False) -> list[Path]:
 def tabulate_claims(claims: Sequence[tuple[Claim, Verdict]], is_page: Callable[[str], bool]) -> str:
     """Return a table of claims and verdicts for each section; figures are folded below their verdict."""
     counts = Counter(re.sub(r":.*", "", verdict.verdict) for _, verdict in claims)
-    shown = ", ".join(f"{n} {verdict}" for verdict, n in counts.most_common())
-    parts = [f"{len(claims)} claims: {shown}."]
+    shown = "; ".join(f"{verdict}: {n}" for verdict, n in counts.most_common())
+    parts = [f"{len(claims)} claims. {shown[:1].upper()}{shown[1:]}."]
     for section in dict.fromkeys(claim.section for claim, _ in claims):
         rows = ["| claim | verdict |", "| --- | --- |"]
         for claim, verdict in claims:
