@@ -98,6 +98,17 @@ class Trials:
         Share of the metres driven without a load.
     value, cost : ndarray(float64, (n_instances, n_trials))
         What the goal minimises, and what it limits.
+
+    See Also
+    --------
+    evaluate_policy : Makes them.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> trials = acerl_np.evaluate_policy("EDD", acerl_np.load_instance("DMH-01"), trials=2)
+    >>> trials.makespan.shape
+    (1, 2)
     """
 
     instances: tuple[str, ...]
@@ -276,6 +287,19 @@ def evaluate_policy(
     -----
     PolicyWarning
         Once, if a policy was trained for another floor or fleet; breakdowns do not count.
+
+    See Also
+    --------
+    Trials : What comes back.
+    Simulator : One decision at a time.
+    Goal : Another objective.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> trials = acerl_np.evaluate_policy("EDD", acerl_np.load_suite("dmh-train"), trials=2)
+    >>> trials.tardiness.shape, 0.0 <= trials.satisfied <= 1.0
+    ((8, 2), True)
     """
     goal = find_goal(objective, cost_limit)
     playing = Playing(trials, seed, greedy, goal, horizon, threads, executor)

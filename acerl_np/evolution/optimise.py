@@ -123,6 +123,10 @@ noise_decay_every, antithetic
     RuntimeWarning
         If no member of the first generation has finite values, or parameters are too many for a matrix.
 
+    See Also
+    --------
+    Evolution : The same, generation by generation.
+
     Examples
     --------
     >>> from acerl_np.evolution import optimize

@@ -108,6 +108,11 @@ class Evolution(CopiedWhole):
     ConfigError
         If an option is unknown or out of range, or two do not fit together.
 
+    See Also
+    --------
+    optimize : A function of one point.
+    Strategy : The bare strategy.
+
     Examples
     --------
     >>> from acerl_np.evolution import Evolution

@@ -32,6 +32,11 @@ def penalise(costs: ArrayLike, cost_limit: float) -> np.ndarray:
 
     A member is feasible, its penalty 0, up to a cost of exactly xi; the metric P counts what is below xi
     (`evaluation.metrics.satisfied_share`), as the paper has both.
+
+    Parameters
+    ----------
+    costs : array-like of float
+    cost_limit : float
     """
     return np.square(np.maximum(0.0, np.asarray(costs, np.float64) - cost_limit))
 
@@ -42,6 +47,10 @@ def sum_violations(constraints: ArrayLike) -> np.ndarray:
     Constraints are (..., n_constraints), costs (...,), nan or infinite where one of them is. An equality
     h(x) = 0 becomes g = abs(h) - tolerance. The sum weighs by numbers: divide those of different scales
     first. An `InputError` refuses a single number.
+
+    Parameters
+    ----------
+    constraints : array-like of float, (..., n_constraints)
     """
     g = np.asarray(constraints, np.float64)
     if g.ndim == 0:
@@ -121,7 +130,13 @@ def _count_down(order: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Ranker:
-    """`rank_utilities` with its options, keyed by a generation's noise; a `ConfigError` refuses them."""
+    """`rank_utilities` with its options, keyed by a generation's noise; a `ConfigError` refuses them.
+
+    Attributes
+    ----------
+    ranking, shaping, cost_limit, p_f, penalty, margin
+        As of `rank_utilities`.
+    """
 
     ranking: Ranking | OwnRanking = "isr"
     shaping: Shaping = "standardised"

@@ -17,6 +17,12 @@ class Best:
     """A member as it was evaluated: its parameters, float64 (n_parameters,), return and cost.
 
     Of another instance than `instance` nothing is known. `generation` is 1 for the first.
+
+    Attributes
+    ----------
+    parameters : ndarray(float64, (n_parameters,))
+    return_, cost : float
+    instance, generation : int
     """
 
     parameters: np.ndarray

@@ -46,6 +46,11 @@ class InstanceSampler(ABC):
     makes one of n_instances and seed. Draw by `draw`, so that the same seed deals the same again. The arrays
     are replaced, never written, and all in one statement: a `copy.copy` stays as it was. `count`, int64
     (n_instances,), are the episodes played on each instance.
+
+    Parameters
+    ----------
+    n_instances : int
+    seed : int
     """
 
     statistics: tuple[str, ...] = ("count",)

@@ -61,6 +61,16 @@ class Search(Generic[S]):
     `learning_rate` (alpha). With `antithetic` members 2 i and 2 i + 1 use the same noise with opposite signs
     (Eq. 12). A `box` keeps members and mean inside bounds, see `acerl_np.evolution.bounds`: `mean` is what
     is drawn around, `found` its place in the box. `generation` counts the finished ones.
+
+    Attributes
+    ----------
+    mean : ndarray(float32 or float64, (n_parameters,))
+    spread : Spread
+        The shape of the noise.
+    seed, population : int
+    learning_rate : float
+    antithetic : bool
+    box : Box or None
     """
 
     mean: np.ndarray

@@ -82,6 +82,10 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
     InputError
         If an instance cannot be loaded or served, or an option is unknown.
 
+    See Also
+    --------
+    DMHVectorEnv : Many side by side.
+
     Examples
     --------
     >>> import gymnasium

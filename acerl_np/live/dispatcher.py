@@ -132,6 +132,12 @@ class Dispatcher(CopiedWhole):
     PolicyWarning
         If a policy was trained for another floor or fleet; breakdowns do not count.
 
+    See Also
+    --------
+    TaskArrived : An event.
+    Assignment : An order.
+    Simulator : The same floor, simulated.
+
     Examples
     --------
     >>> import acerl_np

@@ -58,6 +58,17 @@ class TaskArrived(_OfTask):
     announced : float
         How long before it is ready it will be announced, s; inf: when the processing before it begins. What
         is played ahead goes by that.
+
+    See Also
+    --------
+    Dispatcher : What it is fed to.
+    VehicleIdle : When it is delivered.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> acerl_np.TaskArrived(0.0, "t1", pickup="st1", delivery="st5", expiry=400.0).priority
+    0.0
     """
 
     pickup: str
@@ -180,6 +191,17 @@ class VehicleIdle(_AtSite):
     delivered : bool
         Then `site` is the task's delivery. With False the vehicle has given its task up, wherever it stands:
         the task waits again from now on, last in the pool.
+
+    See Also
+    --------
+    Dispatcher : What it is fed to.
+    VehiclePassed : A vehicle on its way.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> acerl_np.VehicleIdle(200.0, "v0", site="st5").delivered
+    True
     """
 
     delivered: bool = True

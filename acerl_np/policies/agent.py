@@ -153,6 +153,11 @@ class Agent(OwnPolicy):
     InputError
         If there is no instance, or a size or constant is unusable.
 
+    See Also
+    --------
+    evaluate_policy : Judges it.
+    Policy : A network of the package's own.
+
     Examples
     --------
     >>> import acerl_np

@@ -238,6 +238,21 @@ def load_policy(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
     ------
     PolicyError
         If the file is missing, damaged, of another format version, or holds no policy.
+
+    See Also
+    --------
+    Policy : A network.
+    IndexPolicy : An index policy.
+    StaticPlan : A plan.
+
+    Examples
+    --------
+    >>> import acerl_np, tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "policy.npz"
+    ...     acerl_np.IndexPolicy.of_weights(approach=-1.0).save(path)
+    ...     acerl_np.load_policy(path).features
+    ('approach',)
     """
     arrays = read_arrays(path, PolicyError)
     take_kind(path, arrays, "policy", FORMAT, PolicyError, noun="a policy file")

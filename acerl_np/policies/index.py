@@ -257,6 +257,12 @@ class IndexPolicy(AnyPolicy):
     PolicyError
         If a feature is unknown, the sizes contradict each other, or a number is not finite.
 
+    See Also
+    --------
+    ACERL : Trains one by the preset "best".
+    feature : A feature of your own.
+    Lookahead : Looks ahead with one.
+
     Examples
     --------
     >>> import acerl_np
@@ -397,6 +403,12 @@ def feature(
     PolicyError
         If it is no function of three parameters, or an option is unusable; when it is first used, if it
         cannot be compiled.
+
+    See Also
+    --------
+    rule : A policy of such a function.
+    Config : Its features train.
+    Floor : What it may ask.
 
     Examples
     --------

@@ -104,6 +104,12 @@ class Lookahead(BasePolicy):
     InputError
         If an option is unusable.
 
+    See Also
+    --------
+    IndexPolicy : A base.
+    rule : A base of your own.
+    Dispatcher : Keeps its budget.
+
     Examples
     --------
     >>> import acerl_np

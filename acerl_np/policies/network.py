@@ -97,6 +97,19 @@ class Policy(AnyPolicy):
     PolicyError
         If the sizes contradict each other, a number is not finite, slots "task" come without ids, or a rule
         is unknown or stands twice.
+
+    See Also
+    --------
+    ACERL : Trains one.
+    load_policy : Reads one.
+    IndexPolicy : For days that nobody has seen.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> trainer = acerl_np.ACERL(acerl_np.load_suite("dmh-train"), acerl_np.Config(generations=0))
+    >>> trainer.policy
+    Policy(219-128-128-12, 46,220 parameters)
     """
 
     form: ClassVar[str] = "network"

@@ -256,6 +256,12 @@ def rule(
     PolicyError
         If it is no function of three parameters; when it is first used, if it cannot be compiled.
 
+    See Also
+    --------
+    feature : A feature of index policies.
+    Floor : What it may ask.
+    Lookahead : Looks ahead with it.
+
     Examples
     --------
     >>> import acerl_np

@@ -52,6 +52,18 @@ class StaticPlan(AnyPolicy):
     ------
     PolicyError
         If a vehicle stands twice, or not each has one of these rules.
+
+    See Also
+    --------
+    fit_static : Fits one.
+    evaluate_policy : Judges it.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> plan = acerl_np.StaticPlan(("v1", "v0"), {"v0": "EDD", "v1": "STD"})
+    >>> plan.describe()
+    'v1 STD, v0 EDD'
     """
 
     form: ClassVar[str] = "static"
@@ -161,6 +173,10 @@ def fit_static(
         If there is no record, or an option is unusable.
     PolicyError
         If the records' fleets have different vehicles, or no plan that was tried is within the limit.
+
+    See Also
+    --------
+    StaticPlan : What comes back.
 
     Examples
     --------

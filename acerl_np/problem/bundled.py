@@ -53,10 +53,25 @@ def _load_bundled_layout(name: str) -> Layout:
 def load_layout(layout: FilePath) -> Layout:
     """Load a layout: a JSON path, or the name of a bundled layout such as "dmh".
 
+    Parameters
+    ----------
+    layout : str or path-like
+
     Raises
     ------
     LayoutError
         If it is neither, or the file does not describe a layout.
+
+    See Also
+    --------
+    load_instance : Tasks on a floor.
+    Layout : What comes back.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> len(acerl_np.load_layout("dmh").sites)
+    14
     """
     name = os.fspath(layout)
     bundled = sorted(path.parent.name for path in instances_folder().glob("*/layout.json"))
@@ -127,6 +142,18 @@ def load_instance(
     -----
     RecordWarning
         If a file has columns that are not read, or rows were left out.
+
+    See Also
+    --------
+    load_suite : Several bundled ones.
+    load_records : A table in parts.
+    load_layout : A floor alone.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> acerl_np.load_instance("DMH-01").n_tasks
+    30
     """
     export = read_mapping(mapping)
     if date_format is not None:
@@ -163,6 +190,17 @@ def load_records(
     -------
     list of Instance
         In the order of time; a record's name ends in the moment at which it begins, or in a number.
+
+    See Also
+    --------
+    load_instance : One record.
+    Export : How a table is read.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> [record.name for record in acerl_np.load_records("DMH-01")]
+    ['DMH-01']
     """
     return _load(instance, layout, breakdowns, read_mapping(mapping), servable)
 
@@ -233,6 +271,16 @@ def load_suite(name: str, *, breakdowns: FilePath | None = None) -> list[Instanc
     ------
     InputError
         If there is no such suite, or the breakdowns cannot be read or used.
+
+    See Also
+    --------
+    load_instance : One of them.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> [record.name for record in acerl_np.load_suite("dmh-train")][:2]
+    ['DMH-01', 'DMH-02']
     """
     suites = bundled_suites()
     if name not in suites:

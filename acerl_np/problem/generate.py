@@ -260,6 +260,11 @@ def perturb(
     ConfigError
         If the seed is no usable number.
 
+    See Also
+    --------
+    generate_shift : New days.
+    load_suite : Bundled noised records.
+
     Examples
     --------
     >>> import acerl_np

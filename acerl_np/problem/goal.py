@@ -120,6 +120,18 @@ class Goal:
     ------
     ConfigError
         If one of them is unusable.
+
+    See Also
+    --------
+    Config : The same for a training.
+    evaluate_policy : Takes one.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> goal = acerl_np.Goal("late+0.05*tardiness", cost="waiting", cost_limit=100)
+    >>> goal.cost_limit
+    100.0
     """
 
     objective: str | OwnMeasure = "makespan"

@@ -62,6 +62,19 @@ class Instance:
         So long before it is ready a task is known; inf: since its predecessor's processing began.
     epoch : datetime or None
         The moment of time zero; None if the record counts seconds. It is not in the content hash.
+
+    See Also
+    --------
+    load_instance : Reads one.
+    generate_shift : Draws one.
+    perturb : Moves its arrivals.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> record = acerl_np.load_instance("DMH-01")
+    >>> record.n_tasks, record.tasks[0], record.layout.name
+    (30, 'task_0', 'dmh')
     """
 
     name: str

@@ -71,6 +71,18 @@ class Layout:
     LayoutError
         If the parts contradict each other: duplicate ids, unknown sites, named routes that are not
         shortest routes.
+
+    See Also
+    --------
+    load_layout : Reads one.
+    Instance : A layout with its tasks.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> layout = acerl_np.load_layout("dmh")
+    >>> len(layout.sites), [vehicle.id for vehicle in layout.vehicles]
+    (14, ['v0', 'v1', 'v2'])
     """
 
     name: str

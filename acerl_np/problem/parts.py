@@ -17,7 +17,15 @@ SCALING_DIVISORS = ("speed", "capacity")
 
 @dataclass(frozen=True)
 class Site:
-    """A point of the floor; x and y in metres, `kind` free text such as "workstation"."""
+    """A point of the floor; x and y in metres, `kind` free text such as "workstation".
+
+    Attributes
+    ----------
+    id : str
+    x, y : float, m
+    kind : str
+        Free text, such as "workstation".
+    """
 
     id: str = field(metadata=at(text()))
     x: float = field(metadata=at(number(-limits.MAX_NUMBER)))
@@ -34,6 +42,15 @@ class Edge:
 
     Nobody drives faster than `max_speed`, m/s, on it, and back than `max_reverse_speed`; by default that is
     the same.
+
+    Attributes
+    ----------
+    a, b : str
+        Ids of two sites.
+    length : float, m
+    one_way : bool
+    max_speed, max_reverse_speed : float or None, m/s
+        From `a` to `b`, and back.
     """
 
     a: str = field(metadata=at(text()))
@@ -46,7 +63,14 @@ class Edge:
 
 @dataclass(frozen=True)
 class Breakdown:
-    """A vehicle breaks down `time` seconds into the episode; its repair lasts `repair_time` seconds."""
+    """A vehicle breaks down `time` seconds into the episode; its repair lasts `repair_time` seconds.
+
+    Attributes
+    ----------
+    time : float, s
+        From the episode's start.
+    repair_time : float, s
+    """
 
     time: float = field(metadata=at(number(0.0)))
     repair_time: float = field(metadata=at(number(0.0)))
@@ -58,6 +82,10 @@ class RandomBreakdowns:
 
     Both times are exponential and are drawn anew for every breakdown of every episode. They count
     whether the vehicle works or waits, and not while it is broken.
+
+    Attributes
+    ----------
+    mean_time_between_failures, mean_time_to_repair : float, s
 
     Raises
     ------
@@ -134,7 +162,13 @@ OWN_BATTERY = json_tree.table(BATTERY, make_battery, None)
 
 @dataclass(frozen=True)
 class Charger:
-    """A site where `slots` vehicles may charge at once."""
+    """A site where `slots` vehicles may charge at once.
+
+    Attributes
+    ----------
+    site : str
+    slots : int
+    """
 
     site: str = field(metadata=at(text()))
     slots: int = field(default=1, metadata=at(whole(1, limits.MAX_VEHICLES)))
@@ -142,7 +176,13 @@ class Charger:
 
 @dataclass(frozen=True)
 class ParkingPlace:
-    """A site where `places` vehicles may park."""
+    """A site where `places` vehicles may park.
+
+    Attributes
+    ----------
+    site : str
+    places : int
+    """
 
     site: str = field(metadata=at(text()))
     places: int = field(default=1, metadata=at(whole(1, limits.MAX_VEHICLES)))
@@ -150,7 +190,13 @@ class ParkingPlace:
 
 @dataclass(frozen=True)
 class Parking:
-    """Where vehicles without a task drive once they have been idle for `after` seconds."""
+    """Where vehicles without a task drive once they have been idle for `after` seconds.
+
+    Attributes
+    ----------
+    places : tuple of ParkingPlace
+    after : int, s
+    """
 
     places: tuple[ParkingPlace, ...]
     after: int = 60
@@ -158,7 +204,13 @@ class Parking:
 
 @dataclass(frozen=True)
 class Machine:
-    """A site where `servers` delivered tasks may be processed at once, in the order of their deliveries."""
+    """A site where `servers` delivered tasks may be processed at once, in the order of their deliveries.
+
+    Attributes
+    ----------
+    site : str
+    servers : int
+    """
 
     site: str = field(metadata=at(text()))
     servers: int = field(default=1, metadata=at(whole(1, limits.MAX_SERVERS)))
@@ -174,6 +226,16 @@ class Vehicle:
 
     `breakdowns` are listed ones, the same in every episode; `random_breakdowns` come besides. Without a
     `battery` of its own it has the layout's, if that has one.
+
+    Attributes
+    ----------
+    id, start : str
+        Its name; the site at which it begins.
+    speed : float, m/s
+    capacity : float
+    breakdowns : tuple of Breakdown
+    random_breakdowns : RandomBreakdowns or None
+    battery : Battery or None
     """
 
     id: str = field(metadata=at(text()))

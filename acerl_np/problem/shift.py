@@ -202,6 +202,18 @@ def generate_shift(
     ------
     InputError
         If a number is out of range, a role has no place or shares one with the next, or no task arrives.
+
+    See Also
+    --------
+    perturb : Moves arrivals.
+    load_layout : Two floors for shifts.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> shift = acerl_np.generate_shift(acerl_np.load_layout("supply-loop"), hours=1, seed=1)
+    >>> shift.n_tasks > 10
+    True
     """
     hours = HOURS.read("hours", hours, InputError)
     scale = SCALE.read("scale", scale, InputError)

@@ -47,7 +47,15 @@ def _shift(default: float) -> Any:
 
 @dataclass(frozen=True)
 class Settings(Options):
-    """What all algorithms have."""
+    """What all algorithms have.
+
+    Attributes
+    ----------
+    hidden, discount, objective, cost, cost_limit, reward_scale, reward_shift, batch, slots, rules
+        `acerl-np train --algorithm ppo --settings` tells what each means, and where it comes from.
+    look_every, look_trials : int
+        Steps between two looks of a training curve, and trials of each record there.
+    """
 
     unknown: ClassVar[str] = "no such setting"
 

@@ -302,6 +302,11 @@ def train(
     InputError
         If there is no instance, or two share a name.
 
+    See Also
+    --------
+    RivalTrainer : Step by step.
+    ALGORITHMS : Their names.
+
     Examples
     --------
     >>> import acerl_np

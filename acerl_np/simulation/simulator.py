@@ -129,6 +129,11 @@ class Simulator(Scene, CopiedWhole):
     PolicyError
         If the policy does not fit an instance.
 
+    See Also
+    --------
+    evaluate_policy : Plays whole trials.
+    Dispatcher : A real floor.
+
     Examples
     --------
     >>> import acerl_np

@@ -75,6 +75,10 @@ class Fault(NamedTuple):
     """What is wrong with a row of a table: where it stands, in which field, what was read there, and why not.
 
     `field` and `read` are empty where it is the row as a whole.
+
+    Attributes
+    ----------
+    place, field, read, text : str
     """
 
     place: str

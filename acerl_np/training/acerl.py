@@ -90,6 +90,12 @@ class ACERL(Trainer[Generation]):
     InputError
         If there is no instance, two share a name, or an option does not fit.
 
+    See Also
+    --------
+    Config : Its options.
+    evaluate_policy : How good the policy is.
+    rivals.train : Other learners.
+
     Examples
     --------
     >>> import acerl_np

@@ -181,10 +181,23 @@ class Config(Options):
     ConfigError
         If a value has the wrong type or lies outside its range; the message names the field.
 
+    See Also
+    --------
+    ACERL : The trainer.
+    Goal : An objective for what only plays.
+
     Notes
     -----
     What is yours is kept as a text, `module:name@hash`: `to_dict` and checkpoints name it so, and `resume`
     wants it back, unchanged. A sampler handed over itself is named by its class.
+
+    Examples
+    --------
+    >>> import acerl_np
+    >>> acerl_np.Config(generations=20, sampler="random").population
+    256
+    >>> acerl_np.Config.preset("best", objective="late").form
+    'index'
     """
 
     form: Form = "network"
