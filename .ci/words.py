@@ -1,4 +1,4 @@
-"""Count the words that people wrote on README and the pages: `count_words.py [COMMIT]`.
+"""Count the words that people wrote on README and the pages: `python .ci/words.py [COMMIT]`.
 
 Tables, code and blocks that `make_pages.py` makes are left out.
 """
@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 PAGES = re.compile(r"README\.md|instances/README\.md|docs/[\w-]+\.md")
 HEAD, BLOCK, CODE = (
     r"\A---\n.*?^---\n",
