@@ -622,7 +622,7 @@ class NaiveEpisode(naive.NaiveEpisode):
         return {(v.parking, k) for k, v in enumerate(self._vehicles) if v.parking}
 
     def _find_place(self, vehicle: Vehicle, holders: set[tuple[str, int]]) -> str | None:
-        """The site at which an idle vehicle takes a place now: where it stands, or to which it shall drive."""
+        """The site where an idle vehicle takes a place now: its own, or one to which it shall drive."""
         free = [
             site
             for site, places in self._places.items()

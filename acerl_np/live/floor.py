@@ -142,7 +142,9 @@ class Floor(board.Board):
         v, site = self._find_vehicle(taken.vehicle), self._find_site(taken.site)
         vehicle = self.vehicles[v]
         if vehicle.status != S.IDLE or vehicle.site != site or site not in self._parking:
-            raise EventError(f"vehicle '{taken.vehicle}' does not stand idle at a place of '{taken.site}'")
+            raise EventError(
+                f"vehicle '{taken.vehicle}' does not stand idle at a place of '{taken.site}'"
+            )
         self.put(v, vehicle._replace(place=site))
 
     def _turn_back(self, order: Recalled) -> None:

@@ -1,7 +1,7 @@
 """The yardsticks of a control system: rules that choose the vehicle, too, and draw nothing.
 
-Each compares the pairs of an idle vehicle and a waiting task that it is offered, by the seconds of the approach
-from where the vehicle truly stands, or until the task is ready if that is longer.
+Each compares the pairs of an idle vehicle and a waiting task that it is offered, by the seconds of the
+approach from where the vehicle truly stands, or until the task is ready if that is longer.
 """
 
 from __future__ import annotations

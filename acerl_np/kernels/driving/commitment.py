@@ -202,8 +202,8 @@ def send_vehicle(problem, state, b, v, status, site):
 def find_turn_of(problem, state, b, task):
     """Return where a task that may change hands stands among those that wait, as if it had not been given.
 
-    Before the first that was ready, or was put back by a breakdown, later than this one was ready; of the same
-    time by row.
+    Before the first that was ready, or was put back by a breakdown, later than this one was ready; of the
+    same time by row.
     """
     ready = S.find_ready(problem, state, b, task)
     size = state.episode[b, S.EPISODE_POOL_SIZE]
@@ -230,7 +230,10 @@ def open_round(problem, state, b):
         if state.task[b, task, S.TASK_CHANGES] >= problem.instance[i, S.INSTANCE_MAX_CHANGES]:
             continue
         trips.find_turn(problem, state, b, v)
-        size, position = state.episode[b, S.EPISODE_POOL_SIZE], find_turn_of(problem, state, b, task)
+        size, position = (
+            state.episode[b, S.EPISODE_POOL_SIZE],
+            find_turn_of(problem, state, b, task),
+        )
         for k in range(size, position, -1):
             state.pool[b, k] = state.pool[b, k - 1]
         state.pool[b, position] = task

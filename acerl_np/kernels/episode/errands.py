@@ -288,13 +288,13 @@ def begin_parked(problem, state, b, v):
 
 @inner_kernel
 def take_place(problem, state, b, v):
-    """Let the idle vehicle v have a parking place where it stands, if one is free; return whether it has one."""
+    """Let the idle vehicle v have a free parking place where it stands; return whether it has one."""
     vehicle = state.vehicle[b, v]
-    for k in range(problem.berth.shape[1]):
+    for k in range(problem.berth.shape[1] if vehicle[S.VEHICLE_PLACE] < 0 else 0):
         site = problem.berth[state.episode[b, S.EPISODE_INSTANCE], k, S.BERTH_SITE]
-        if vehicle[S.VEHICLE_PLACE] < 0 and commitment.stands_at(state, b, v, site):
-            if count_places(problem, state, b, k) > 0:
-                vehicle[S.VEHICLE_PLACE] = site
+        stands = commitment.stands_at(state, b, v, site)
+        if stands and count_places(problem, state, b, k) > 0:
+            vehicle[S.VEHICLE_PLACE] = site
     return vehicle[S.VEHICLE_PLACE] >= 0
 
 
