@@ -176,6 +176,9 @@ class Desk:
         self, event: Event, number: int | None, *, hold: bool, gone: Iterable[Event]
     ) -> None:
         """Add an event to the log, with those that are held no more."""
+        if self.log is None:
+            self.orders.lines += 1
+            return
         more: dict[str, Any] = {} if number is None else {"number": number}
         if hold:
             more["hold"] = True
@@ -196,7 +199,7 @@ class Desk:
         vehicle = self.floor.layout.vehicles[found.vehicle].id
         finish, number = self.floor.vehicles[found.vehicle].finish, self.orders.last + 1
         made = Assignment(vehicle, task, found.rule, found.futures, finish, reason, number)
-        return self._note_order(now, made)
+        return self._note_order(told.Given(now, vehicle, task), made)
 
     @undone
     def assign_by_hand(self, now: float, vehicle: str, task: str) -> Assignment:
@@ -212,15 +215,16 @@ class Desk:
         vehicle, task = self.floor.layout.vehicles[v].id, self.floor.vehicles[v].task
         assert task is not None
         self.floor.turn(v, now)
-        return self._note_order(now, Recall(vehicle, task, reason, self.orders.last + 1))
+        order = Recall(vehicle, task, reason, self.orders.last + 1)
+        return self._note_order(told.Recalled(now, vehicle, task), order)
 
     @undone
     def send(self, now: float, v: int, place: int, charges: bool, reason: str) -> Park | Charge:
         """Send a vehicle to a place."""
         vehicle, site = self.floor.layout.vehicles[v].id, self.floor.layout.sites[place].id
         self.floor.send(v, charges, place, now)
-        kind = Charge if charges else Park
-        return self._note_order(now, kind(vehicle, site, reason, self.orders.last + 1))
+        order = (Charge if charges else Park)(vehicle, site, reason, self.orders.last + 1)
+        return self._note_order(told.Sent(now, vehicle, site, charges), order)
 
     @undone
     def take_place(self, now: float, v: int, place: int) -> None:
@@ -239,14 +243,16 @@ class Desk:
             v, place, charges = self.floor.check_errand(vehicle, site)
         return self.send(now, v, place, charges, MANUAL)
 
-    def _note_order(self, now: float, order: Made) -> Made:
+    def _note_order(self, given: told.Ordered, order: Made) -> Made:
         """Note an order that was carried out, also in the log; it is owed until that is done."""
-        line = told.pack_order(order)
-        self.feed.give(told.read_item(line, now))
+        self.feed.give(given)
         self.orders.add(order)
+        if self.log is None:
+            self.orders.lines += 1
+            return order
         owed = self.orders.owed
         self.orders.owe([order])
-        self.note(**line, time=now)
+        self.note(**told.pack_order(order), time=given.time)
         self.orders.owed = owed
         return order
 

@@ -40,8 +40,8 @@ LIMITED = {
 MOMENTS = ("earliest_start", "due", "ready")
 """Fields that hold a time besides that of the event."""
 
-NUMBERS = events.NUMBERS[events.TaskArrived]
-"""Fields of a task that always hold a number."""
+NUMBERS = (*events.NUMBERS[events.TaskArrived], "earliest_start")
+"""Fields of a task that hold one."""
 
 UNCHAINED = "expected a layout with machines, and a rule, an index policy or a lookahead over one"
 """What an error says of tasks that follow others where none may."""
@@ -163,7 +163,10 @@ class Floor(board.Board):
 
     def _find_sites(self, name: str) -> tuple[int, ...]:
         """Return a site, or those of a station."""
-        sites = find_sites(self.layout, name) if isinstance(name, str) else ()
+        is_name = isinstance(name, str)
+        if is_name and name in self.layout.site_index:  # as most are
+            return (self.layout.site_index[name],)
+        sites = find_sites(self.layout, name) if is_name else ()
         if not sites:
             raise EventError(f"site '{describe(name)}' unknown; expected a site of the layout")
         return sites
@@ -187,6 +190,8 @@ class Floor(board.Board):
         pickup, delivery = (self.layout.aliases.get(name, name) for name in names)
         if pickup == delivery or len({*pickups, *deliveries}) == 1:
             raise EventError(f"task '{event.task}': pickup and delivery are one site")
+        if len(pickups) == len(deliveries) == 1:
+            return pickups[0], deliveries[0]
         return find_ends(self.layout, pickups, deliveries)
 
     # Tasks
@@ -213,11 +218,8 @@ class Floor(board.Board):
             raise EventError(f"demand {event.demand:g} exceeds every vehicle's capacity")
         if event.demand > self._carried_from[pickup]:
             raise EventError(f"no vehicle that may carry it can reach '{event.pickup}'")
-        # Numbers that are not Python's own cannot be saved, or round.
-        numbers: dict[str, Any] = {name: float(getattr(event, name)) for name in NUMBERS}
-        numbers["earliest_start"] = None if start is None else float(start)
-        ids = [self.layout.sites[site].id for site in (pickup, delivery)]
-        own = replace(event, pickup=ids[0], delivery=ids[1], **numbers)
+        sites = self.layout.sites
+        own = _normalise(event, sites[pickup].id, sites[delivery].id)
         task = board.LiveTask(own, told=None if own == event else event)
         if own.after or board.find_arrival(own) > own.time:
             self.hold(task)
@@ -681,3 +683,15 @@ def check_record(event: Event) -> None:
         elif name in MOMENTS:
             least = event.time - MAX_NUMBER if name == "ready" else -MOST
             Field(float, least, event.time + MAX_NUMBER).read(name, value, EventError)
+
+
+def _normalise(event: events.TaskArrived, pickup: str, delivery: str) -> events.TaskArrived:
+    """Return a task between two sites whose numbers are Python's: others cannot be saved, or round."""
+    numbers = {name: getattr(event, name) for name in NUMBERS}
+    is_plain = all(value is None or type(value) is float for value in numbers.values())
+    if is_plain and (event.pickup, event.delivery) == (pickup, delivery):
+        return event  # as most are
+    floats: Any = {
+        name: value if value is None else float(value) for name, value in numbers.items()
+    }
+    return replace(event, pickup=pickup, delivery=delivery, **floats)

@@ -13,6 +13,9 @@ from acerl_np.live.events import Assignment, Charge, Event, Order, Park, Recall
 PLACED = (events.VehiclePassed, events.VehicleParked, events.VehicleCharging)
 """Events that say where a vehicle is."""
 
+SILENT = (events.MachineBusy, events.VehicleLevel)
+"""Events by which alone no task can be given; a level that is higher than was believed opens a decision."""
+
 ENDING = (events.VehicleIdle, events.VehicleBroke, events.VehicleRemoved)
 """Events after which a vehicle has nothing to give back."""
 
@@ -123,7 +126,7 @@ class Orders:
 
     def owe(self, orders: Iterable[Order]) -> None:
         """Let the next decision return orders, if they still hold then."""
-        self.owed = self.owed.union(made.number for made in orders)
+        self.owed = self.owed | {made.number for made in orders}
 
     def take_owed(self) -> list[Order]:
         """Return the orders owed, which are so no more."""
@@ -135,14 +138,14 @@ class Orders:
         if isinstance(event, events.RecallAnswered):
             answered = event.vehicle, event.task
             self.recalls = tuple(made for made in self.recalls if made[:2] != answered)
-        elif isinstance(event, ENDING):
+        elif self.recalls and isinstance(event, ENDING):
             self.recalls = tuple(made for made in self.recalls if made.vehicle != event.vehicle)
         if isinstance(event, PLACED):
             # It does if what has ended then makes one possible.
             self.asked = min(self.asked, float(event.time) - 1.0)
         elif isinstance(event, events.TaskArrived):
             self.opens |= not event.after
-        elif not isinstance(event, events.MachineBusy | events.VehicleLevel):
+        elif not isinstance(event, SILENT):
             self.opens |= not isinstance(event, events.RecallAnswered) or not event.done
 
 
@@ -167,13 +170,13 @@ def read_item(line: dict[str, Any], time: float) -> Ordered:
 
 def pack_order(order: Order) -> dict[str, Any]:
     """Return an order as a line of a log has it, but for its time."""
-    line = {"kind": type(order).__name__, **order._asdict()}
-    if isinstance(order, Assignment):
-        line |= {name: getattr(order, name) for name in ("number", "finish", "futures")}
-        line["kind"] = ASSIGNED
-        if order.reason is not None:
-            options = [option._asdict() for option in order.reason.options]
-            line["reason"] = {**order.reason._asdict(), "options": options}
+    if not isinstance(order, Assignment):
+        return {"kind": type(order).__name__, **order._asdict()}
+    names = ("vehicle", "task", "rule", "number", "finish", "futures")
+    line = {"kind": ASSIGNED, **{name: getattr(order, name) for name in names}}
+    if order.reason is not None:
+        options = [option._asdict() for option in order.reason.options]
+        line["reason"] = {**order.reason._asdict(), "options": options}
     return line
 
 
