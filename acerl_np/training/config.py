@@ -79,9 +79,8 @@ class Config(Options):
     population : int
         lambda, members of a generation.
     learning_rate : float
-        alpha, step along the estimated gradient; with `shaping` rank use about 1/100 of it. On DMH, with
-        slots in pool order, 0.12 with `outcome` best, `curve_every` 1 and `curve_trials` 2 keeps the limit in
-        97 % of the trials instead of 91 % (`docs/learning.md`).
+        alpha, step along the estimated gradient; with `shaping` rank use about 1/100 of it. On DMH a
+        quarter of it or four times as much is worse (`docs/learning.md`).
     noise_std : float
         sigma, standard deviation of the parameter noise.
     noise_decay : float
@@ -101,8 +100,8 @@ class Config(Options):
         What a task of priority 0, 1, ... weighs in tardiness, late and waiting; the last is that of all
         priorities from there on. By default all weigh alike.
     p_f : float
-        Probability of comparing by return although a member is infeasible; on DMH 0 keeps the limit in 95 %
-        of the trials instead of 91 %.
+        Probability of comparing by return although a member is infeasible; on DMH up to 0.5 nothing differs,
+        and above the limit is kept less often.
     alpha_u : float
         Exploration factor of the instance sampler.
     ranking : {"isr", "cf", "r", "f", "penalty"} or callable

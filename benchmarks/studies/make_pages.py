@@ -20,7 +20,18 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from claims import LEARNERS, Claim, Verdict, judge, measure_curves, read_claims, read_curves, show
+from claims import (
+    LEARNERS,
+    TESTS,
+    Claim,
+    Verdict,
+    join_folds,
+    judge,
+    measure_curves,
+    read_claims,
+    read_curves,
+    show,
+)
 from stored import StoredStudy, read_table, read_yardstick, store_rules, store_study
 
 from acerl_np.evaluation.metrics import rank_sum_p, standard_error
@@ -28,10 +39,12 @@ from acerl_np.experiments import (
     ablation,
     bilge_ulusoy,
     comparison,
+    generalisation,
     learning,
     leave_one_out,
     robustness,
 )
+from acerl_np.experiments.jobs import AHEAD
 from acerl_np.experiments.published import find_row
 from acerl_np.experiments.study import Study
 from acerl_np.experiments.study_tables import (
@@ -39,6 +52,7 @@ from acerl_np.experiments.study_tables import (
     Measured,
     StudyTable,
     build_table,
+    join_rows,
     show_p,
     spread,
 )
@@ -51,10 +65,13 @@ from acerl_np.support.report import Cell, render_csv, render_table
 
 DATA = "docs/results"
 BLOCK = re.compile(r"(<!-- make_pages\.py: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-STUDIES = (comparison, robustness, leave_one_out, ablation, learning)
-SEEDS = {"learning": 10}
+STUDIES = (comparison, robustness, leave_one_out, ablation, learning, generalisation)
+SEEDS = {"learning": 10, "generalisation": 5}
 """Of a row, where it is not 20."""
-RIVAL_SEEDS = {"leave-one-out": 1}
+TRIALS = {"generalisation": 5}
+"""Of a row and record, where they are not 30; `RULE_BLOCKS` of rules there."""
+RULE_BLOCKS = 5
+RIVAL_SEEDS = {"leave-one-out": 2}
 """Trainings of each learner where they are not five: eight folds are many."""
 RIVALS = {"comparison": ALGORITHMS, "robustness": ALGORITHMS, "leave-one-out": ("ppo",)}
 """Learners that a study has stored rows of."""
@@ -62,6 +79,21 @@ BOLD = 0.05
 REWARDS = ("PPO", "SAC", "MAPPO")
 WITHIN = "within the limit"
 SUITE_COLUMNS = ("DMH-01 to -08", WITHIN, "DMH-09 to -16 (paper: others)", WITHIN)
+LONG = "bilge-ulusoy-long"  # processing takes four times as long
+SLOTS = {
+    "a slot for each task, the default: chosen by these figures": ("comparison", "ACERL"),
+    "**the same, seeds 200 to 219: the check**": ("checks", "ACERL"),
+    "a slot by place in the record, seeds 200 to 219": ("checks", "slots by place in the record"),
+    "place in the pool": ("learning", "slots of the tasks: place in the pool"),
+    "the default, learning rate 0.03": ("learning", "learning rate: 0.03"),
+    "PPO, a slot for each task": ("comparison", "PPO"),
+    "an index policy, which has no slots": ("learning", learning.BEST_PRESET),
+}
+DAYS = (
+    "fresh days of a process, trained on eight such days",
+    "known days, noised by up to 30 s",
+    "a record that was left out (the same thirty tasks; index policies were designed with such in sight)",
+)
 SHOWN_GENERATIONS = (2, 6, 21, 61, 128)
 
 
@@ -79,6 +111,8 @@ def build_pages(root: Path) -> dict[Path, str]:
         tables |= {table.name: table for table in study.tables(stored, results)}
     yardstick = read_yardstick(stored.folder / f"{bilge_ulusoy.NAME}.csv")
     tables |= {x.name: x for x in bilge_ulusoy.tables(bilge_ulusoy.NAME, yardstick, known=True)}
+    longer = read_yardstick(stored.folder / f"{LONG}.csv")
+    tables |= {x.name: x for x in bilge_ulusoy.tables(LONG, longer, known=False)}
     for name, table in tables.items():
         if "M/C (P)" in table.header:  # too wide for a page among others
             found[root / DATA / f"{name}.md"] = table.render("markdown")
@@ -95,6 +129,8 @@ def build_pages(root: Path) -> dict[Path, str]:
             text = render_table(tables[name].header, tables[name].rows, "markdown")
         elif name in BLOCKS:
             text = BLOCKS[name](stored)
+        elif (stored.folder / f"{name}.txt").exists():  # what a command has printed
+            text = f"```\n{(stored.folder / f'{name}.txt').read_text(encoding='utf-8')}```"
         else:
             expected = ", ".join([*BLOCKS, *tables, "claims"])
             raise InputError(f"{path}: read the block '{name}'; expected one of {expected}")
@@ -116,7 +152,7 @@ def store_runs(root: Path, runs: Path) -> list[str]:
     for module in STUDIES:
         name, whole, results = module.NAME, [], {}
         study.seeds, study.rivals = SEEDS.get(name, 20), RIVALS.get(name, ())
-        study.rival_seeds = RIVAL_SEEDS.get(name, 5)
+        study.rival_seeds, study.trials = RIVAL_SEEDS.get(name, 5), TRIALS.get(name, 30)
         for training in module.trainings(study):
             jobs = study.list_jobs([training])
             found = [run for run in map(study.find, jobs) if run]
@@ -126,10 +162,13 @@ def store_runs(root: Path, runs: Path) -> list[str]:
             else:
                 missing.append(f"{name}: {training.label}")
         store_study(root / DATA, name, whole, results)
-    study.seeds = 20
+    study.seeds, study.trials = 20, 30
     for suite, instances in comparison.acerl_training(study).suites:
         blocks = robustness.RULE_BLOCKS if suite.startswith("draw-") else None
         study.rule_rows(suite, instances, blocks)
+    study.rule_rows("dmh-train", load_suite("dmh-train"), rules=generalisation.RULES)
+    study.seeds, study.trials = RULE_BLOCKS, TRIALS[generalisation.NAME]
+    generalisation.tables(study, results)  # its suites, on which rules play, too
     store_rules(root / DATA, study.rules)
     return missing
 
@@ -163,6 +202,65 @@ def tabulate_claims(claims: Sequence[tuple[Claim, Verdict]], is_page: Callable[[
                 rows.append(f"| {claim.claim} | {folded} |")
         parts += [f"**{section}**", "\n".join(rows)]
     return "\n\n".join(parts) + "\n"
+
+
+def tabulate_days(stored: StoredStudy) -> str:
+    """Return the best rule, learners, an index policy and its lookahead on days that differ."""
+    runs = stored.load(generalisation.NAME)
+
+    def play_index(labels: str, suite: str) -> list[Measured | None]:
+        """Return an index policy and its lookahead; folds, and sets of fresh days, joined."""
+        own = [found for label, found in runs.items() if re.fullmatch(labels, label)]
+        both = [stored.rows({"": found}, suite, ahead=k) for found in own for k in (False, True)]
+        by_label = {row.label: row for row in join_rows(row for rows in both for row in rows)}
+        return [by_label[""], by_label[f"{AHEAD}32, even"]]
+
+    def join_draws(label: str) -> Measured:
+        """Return a row on the eight further draws of the largest magnitude."""
+        suites = [f"draw-30-{draw}" for draw in comparison.DRAWS]
+        return join_rows(stored.rows_of("comparison", suite)[label] for suite in suites)[0]
+
+    drawn = [join_draws(x) for x in ("ACERL", "PPO")]
+    left_out = [join_folds(stored, x) for x in ("", "PPO")]
+    lines: list[list[Cell]] = []
+    for name, suite, others in (
+        (DAYS[0], "fresh", [None, None, *play_index("fresh best, set .*", "fresh")]),
+        (DAYS[1], "noised-30", [*drawn, *play_index("best", "noised-30")]),
+        (DAYS[2], "dmh-train", [*left_out, *play_index("left out .*", "itself")]),
+    ):
+        rules = stored.rule_rows(suite, rules=generalisation.RULES)
+        rule = min(rules, key=lambda x: float(x.makespan.mean()))
+        line: list[Cell] = [name, f"`{rule.label}` {show(rule, 0)}, {show(rule, 2)}"]
+        lines.append([*line, *(x and f"{show(x, 0)}, {show(x, 2)}; {x.n_seeds}" for x in others)])
+    header = ["judged on", "best rule", "the paper's network", "PPO"]
+    header += ["index policy", "with lookahead"]
+    return render_table(header, lines, "markdown")
+
+
+def tabulate_slots(stored: StoredStudy) -> str:
+    """Return what slots of the tasks and other settings come to on the training records, beside the paper."""
+    paper = find_row("comparison-train", "ACERL")
+    assert paper is not None
+    cells = np.array([paper.cells[record.name][:2] for record in load_suite("dmh-train")])
+    lines: list[list[Cell]] = [
+        ["paper", 5, *(f"{x:.1f} s" for x in cells.mean(axis=0)), f"{paper.p:.0%}", ""]
+    ]
+    for name, (study, label) in SLOTS.items():
+        row = stored.rows_of(study, "dmh-train")[label]
+        r = np.corrcoef(row.means()[0], cells[:, 0])[0, 1]
+        lines.append([name, row.n_seeds, *(show(row, k) for k in range(3)), f"{r:.3f}"])
+    header = ["DMH-01 to -08", "seeds", "makespan", "tardiness", WITHIN, "r with the paper's"]
+    return render_table(header, lines, "markdown")
+
+
+def count_tests(_: StoredStudy) -> str:
+    """Say how many tests the claims rest on, and how many of these chance alone would mark."""
+    tests = sum(TESTS.get(x.judge, 0) * len(x.others) for x in read_claims())
+    n = sum(x.judge in TESTS for x in read_claims())
+    return (
+        f"{n} of the {len(read_claims())} claims rest on rank-sum tests, {tests} in all. Of these about "
+        f"{0.05 * tests:.0f} would come out as better or worse by chance if nothing differed."
+    )
 
 
 def tabulate_short(stored: StoredStudy) -> str:
@@ -222,17 +320,10 @@ def tabulate_folds(stored: StoredStudy) -> str:
         own = Measured("ACERL", row.makespan, row.tardiness)
         table = build_table(name, "", records, [own], same_records=True)
         m, c, p = (table.data[len(records)][key] for key in ("m", "c", "satisfied_share"))
-        both = [values[k] for values in row.means()]
-        cell = paper.cells[record.name]
-        lines.append(
-            [
-                record.name,
-                f"{m:.2f}/{c:.2f} ({p:.0%})",
-                f"{paper.m:.2f}/{paper.c:.2f} ({paper.p:.0%})",
-                f"{both[0]:.1f}/{both[1]:.1f}",
-                f"{cell.makespan:.1f}/{cell.tardiness:.1f}",
-            ]
-        )
+        printed = f"{paper.m:.2f}/{paper.c:.2f} ({paper.p:.0%})"
+        both = [values[k] for values in row.means()], paper.cells[record.name][:2]
+        left_out = [f"{makespan:.1f}/{tardiness:.1f}" for makespan, tardiness in both]
+        lines.append([record.name, f"{m:.2f}/{c:.2f} ({p:.0%})", printed, *left_out])
     header = ["trained without", "M/C (P)", "paper", "left out", "left out, paper"]
     return render_table(header, lines, "markdown")
 
@@ -242,15 +333,9 @@ def tabulate_sampler(stored: StoredStudy) -> str:
     lines = [x for x in read_table(stored.folder, "comparison", "sampler") if x["row"] == "ACERL"]
     values = np.array([float(x["probability"]) for x in lines])
     header = ["generation", *dict.fromkeys(x["record"] for x in lines)]
+    first = [(x["generation"], f"{float(x['probability']):.3f}") for x in lines if x["seed"] == "0"]
     rows: list[list[Cell]] = [
-        [
-            k,
-            *(
-                f"{float(x['probability']):.3f}"
-                for x in lines
-                if (x["seed"], x["generation"]) == ("0", str(k))
-            ),
-        ]
+        [k, *(dealt for generation, dealt in first if generation == str(k))]
         for k in SHOWN_GENERATIONS
     ]
     low, high = np.quantile(values, (0.01, 0.99))
@@ -301,10 +386,8 @@ def tabulate_learning(stored: StoredStudy) -> str:
 
 def tabulate_records(stored: StoredStudy) -> str:
     """Return ACERL's mean on each record, and records kept of all."""
-    own, paper = (
-        stored.rows_of("comparison", "dmh-train")["ACERL"],
-        find_row("comparison-train", "ACERL"),
-    )
+    own = stored.rows_of("comparison", "dmh-train")["ACERL"]
+    paper = find_row("comparison-train", "ACERL")
     assert paper is not None
     makespan, tardiness = own.means()
     kept = own.tardiness.mean(axis=2) < COST_LIMIT
@@ -331,17 +414,18 @@ def tabulate_headroom(stored: StoredStudy) -> str:
     lines = [[*line, f"{own:.0f}"] for line, own in zip(lines, makespan, strict=True)]
     means = [np.mean([float(str(line[k])) for line in lines]) for k in range(1, 6)]
     lines.append(["mean", *(f"{mean:.{int(k == 2)}f}" for k, mean in enumerate(means))])
-    header = [
-        "record",
-        "hindsight",
-        "proven bound",
-        "its tardiness",
-        "static plan within the limit",
-    ]
-    header.append("ACERL, mean of 20 seeds")
+    header = ["record", "hindsight", "proven bound", "its tardiness"]
+    header += ["static plan within the limit", "ACERL, mean of 20 seeds"]
     return render_table(header, lines, "markdown")
 
 
+ARMS = {
+    "index": "trained",
+    "index+tuned": "trained, thresholds tuned",
+    "index+energy": "trained, energy features",
+    "index+tuned+energy": "trained, both",
+}
+"""Trained policies of `benchmarks/vehicles.py`."""
 VehicleCell: TypeAlias = tuple[str, str, str, str, str]
 """Floor, policy, commitment, parking, battery."""
 
@@ -360,7 +444,7 @@ def read_vehicles(folder: Path, objective: str) -> dict[VehicleCell, dict[str, n
     figures = ("waiting_s", "late_share", "charging_share")
     return {
         cell: {
-            name: np.array([[float(line[name]) for line in run] for run in seeds.values()])
+            name: np.array([[float(line[name]) for line in seeds[x]] for x in sorted(seeds)])
             for name in figures
         }
         for cell, seeds in lines.items()
@@ -388,26 +472,40 @@ def tabulate_vehicles(stored: StoredStudy) -> str:
             if found is None:
                 line.append("")
                 continue
-            change = 100.0 * (found["waiting_s"].mean(axis=0) / base.mean(axis=0) - 1.0)
-            line.append(f"{change.mean():+.1f} ± {standard_error(change):.1f}")
+            before, after = base.mean(axis=0), found["waiting_s"].mean(axis=0)
+            ratio = after.mean() / before.mean()  # of means; its error by the delta method
+            error = standard_error((after - ratio * before) / before.mean())
+            line.append(f"{100.0 * (ratio - 1.0):+.1f} ± {100.0 * error:.1f}")
         lines.append(line)
     return render_table(["floor", "policy", "seeds", "waiting (s)", *columns], lines, "markdown")
+
+
+def tabulate_tuned(stored: StoredStudy) -> str:
+    """Return by how much late tasks change as batteries are known of, paired, in points."""
+    cells = read_vehicles(stored.folder, SHIFT)
+    lines: list[list[Cell]] = []
+    for floor, policy, *how in cells:
+        if how == ["assignment", "stay", "layout"] and policy in ARMS and policy != "index":
+            own, base = (
+                100.0 * cells[floor, x, "assignment", "stay", "layout"]["late_share"]
+                for x in (policy, "index")
+            )
+            change = own - base
+            errors = (standard_error(change.mean(axis=axis)) for axis in (1, 0))
+            name = ARMS[policy].removeprefix("trained, ")
+            lines.append([floor, name, f"{change.mean():+.2f}", *(f"{x:.2f}" for x in errors)])
+    header = ["floor", "beside the ten features", "late, points", "± over seeds", "± over shifts"]
+    return render_table(header, lines, "markdown")
 
 
 def tabulate_batteries(stored: StoredStudy) -> str:
     """Return the late tasks with batteries, by who knows of them; a policy in each line."""
     cells = read_vehicles(stored.folder, SHIFT)
-    names = {
-        "index": "trained",
-        "index+tuned": "trained, thresholds tuned",
-        "index+energy": "trained, energy features",
-        "index+tuned+energy": "trained, both",
-    }
     lines: list[list[Cell]] = []
     for floor, policy, *how in cells:
         if how != ["assignment", "stay", "layout"]:
             continue
-        line: list[Cell] = [floor, names.get(policy, f"`{policy}`")]
+        line: list[Cell] = [floor, ARMS.get(policy, f"`{policy}`")]
         found = cells[floor, policy, "assignment", "stay", "layout"]
         n_seeds = len(found["late_share"])
         line += [n_seeds if n_seeds > 1 else "", f"{100.0 * found['charging_share'].mean():.0f}"]
@@ -477,11 +575,15 @@ BLOCKS: dict[str, Callable[[StoredStudy], str]] = {
     "curves": tabulate_curves,
     "learning": tabulate_learning,
     "short": tabulate_short,
+    "days": tabulate_days,
+    "slots": tabulate_slots,
+    "tests": count_tests,
     "cost": tabulate_cost,
     "records": tabulate_records,
     "headroom": tabulate_headroom,
     "vehicles-waiting": tabulate_vehicles,
     "vehicles-batteries": tabulate_batteries,
+    "vehicles-tuned": tabulate_tuned,
 }
 """Beside the tables of studies and claims."""
 

@@ -22,8 +22,7 @@ import numpy as np
 from acerl_np.experiments.bilge_ulusoy import Run
 from acerl_np.experiments.jobs import Training, hash_code, list_versions
 from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.study_tables import Measured
-from acerl_np.problem.instance import Instance
+from acerl_np.experiments.study_tables import RULE_ROWS, Measured
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import render_csv
@@ -65,7 +64,7 @@ def store_study(
         for label, entry in entries.items()
         if "at" not in entry and study != name
     }
-    new: list[tuple[str, Finished]] = []
+    new: list[tuple[Training, Finished]] = []
     for training in trainings:
         runs, content = results[training.label], find_key(training)
         seeds = [run.seed for run in runs]
@@ -85,13 +84,12 @@ def store_study(
             "code": hash_code(training.config)[:12],
             "versions": {"python": platform.python_version(), **list_versions()},
         }
-        new += ((training.label, run) for run in runs)
-    suites = {suite: records for training in trainings for suite, records in training.suites}
+        new += ((training, run) for run in runs)
     told = {training.label for training in trainings}
-    trials = (line for label, run in new for line in _list_trials(label, run, suites))
+    trials = (line for training, run in new for line in _list_trials(training, run))
     _add(folder, name, "trials", told, trials)
     if name == CURVED:
-        parts = [(label, run.seed, run.list_lines()) for label, run in new]
+        parts = [(training.label, run.seed, run.list_lines()) for training, run in new]
         curves = ([label, seed, *x[1:]] for label, seed, part in parts for x in part["curves"])
         _add(folder, name, "curves", told, curves)
         main = [part for part in parts if part[0] == MAIN]
@@ -127,11 +125,12 @@ def store_rules(folder: Path, played: Mapping[str, Sequence[Measured]]) -> None:
     _write(folder, RULES, "trials", list_lines())
 
 
-def _list_trials(label: str, run: Finished, suites: Mapping[str, Sequence[Instance]]) -> Lines:
+def _list_trials(training: Training, run: Finished) -> Lines:
+    suites = dict(training.suites)
     for suite, makespan in run.makespan.items():
         for k, record in enumerate(suites[suite.partition(",")[0]]):
             times = (_join(makespan[k]), _join(run.tardiness[suite][k]))
-            yield [label, run.seed, suite, record.name, *times]
+            yield [training.label, run.seed, suite, record.name, *times]
 
 
 def _write(folder: Path, study: str, kind: str, lines: Iterable[Sequence[object]]) -> None:
@@ -245,11 +244,13 @@ class StoredStudy(Study):
             self._rows[study, suite] = {row.label: row for row in found}
         return self._rows[study, suite]
 
-    def rule_rows(self, suite: str, *_: Any, **__: Any) -> list[Measured]:
+    def rule_rows(
+        self, suite: str, *_: Any, rules: Sequence[str] = RULE_ROWS, **__: Any
+    ) -> list[Measured]:
         """Return what the rules have played, blocks of trials as seeds."""
         found = []
         for (row, own_suite), blocks in self._read(RULES).items():
-            if own_suite == suite:
+            if own_suite == suite and row in rules:
                 makespan, tardiness = map(np.array, zip(*blocks.values(), strict=True))
                 found.append(Measured(row, makespan.swapaxes(0, 1), tardiness.swapaxes(0, 1)))
         return found

@@ -65,10 +65,13 @@ def test_a_row_of_two_studies_is_kept_once(tmp_path):
 
 def test_rules_come_back_by_suite(tmp_path):
     ones = np.ones((8, 2, 3))
-    rows = [Measured(x, ones * (1900.0 + k), ones * k / 3) for k, x in enumerate("ab")]
+    rows = [
+        Measured(x, ones * (1900.0 + k), ones * k / 3) for k, x in enumerate(("EDD", "nearest"))
+    ]
     store_rules(tmp_path, {"dmh-train": rows, "dmh-test": rows[:1]})
-    found = StoredStudy(tmp_path).rule_rows("dmh-train")
-    assert [row.label for row in found] == ["a", "b"]
+    assert [row.label for row in StoredStudy(tmp_path).rule_rows("dmh-train")] == ["EDD"]
+    found = StoredStudy(tmp_path).rule_rows("dmh-train", rules=("EDD", "nearest"))
+    assert [row.label for row in found] == ["EDD", "nearest"]
     assert np.array_equal(found[1].makespan, rows[1].makespan)
     np.testing.assert_allclose(found[1].tardiness, rows[1].tardiness, atol=1e-4)
 
