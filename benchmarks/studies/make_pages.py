@@ -230,8 +230,10 @@ def tabulate_days(stored: StoredStudy) -> str:
     ):
         rules = stored.rule_rows(suite, rules=generalisation.RULES)
         rule = min(rules, key=lambda x: float(x.makespan.mean()))
-        line: list[Cell] = [name, f"`{rule.label}` {show(rule, 0)}, {show(rule, 2)}"]
-        lines.append([*line, *(x and f"{show(x, 0)}, {show(x, 2)}; {x.n_seeds}" for x in others)])
+        found = f"{rule.makespan.mean():.1f} s, {rule.satisfied:.0%}"
+        line: list[Cell] = [name, f"`{rule.label}` {found}"]
+        line += [f"{show(x, 0)}, {show(x, 2)}; {x.n_seeds}" if x else "" for x in others]
+        lines.append(line)
     header = ["judged on", "best rule", "the paper's network", "PPO"]
     header += ["index policy", "with lookahead"]
     return render_table(header, lines, "markdown")
