@@ -23,8 +23,7 @@ from acerl_np.experiments.study import Study
 from acerl_np.problem.instance import Instance
 
 NAME, PLACES = "checks", "slots by place in the record"
-FIRST = 200
-"""Seed of the first training."""
+FIRST = 200  # seed of the first training
 
 
 class FreshSeeds(Study):
@@ -56,13 +55,12 @@ def main() -> None:
     )
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as empty:
         study = FreshSeeds(Path("runs/experiments"), report=print)
         if options.quick:
-            study.folder, study.seeds, study.generations = Path(folder), 1, 2
-        trainings = list_trainings(study)
-        results = study.run(trainings)
-        store_study(study.folder if options.quick else Path(DATA), NAME, trainings, results)
+            study.folder, study.seeds, study.generations = Path(empty), 1, 2
+        rows, folder = list_trainings(study), study.folder if options.quick else Path(DATA)
+        store_study(folder, NAME, rows, study.run(rows))
 
 
 if __name__ == "__main__":

@@ -234,8 +234,7 @@ def tabulate_days(stored: StoredStudy) -> str:
         line: list[Cell] = [name, f"`{rule.label}` {found}"]
         line += [f"{show(x, 0)}, {show(x, 2)}; {x.n_seeds}" if x else "" for x in others]
         lines.append(line)
-    header = ["judged on", "best rule", "the paper's network", "PPO"]
-    header += ["index policy", "with lookahead"]
+    header = ["judged on", "best rule", "network", "PPO", "index policy", "with lookahead"]
     return render_table(header, lines, "markdown")
 
 
@@ -244,9 +243,8 @@ def tabulate_slots(stored: StoredStudy) -> str:
     paper = find_row("comparison-train", "ACERL")
     assert paper is not None
     cells = np.array([paper.cells[record.name][:2] for record in load_suite("dmh-train")])
-    lines: list[list[Cell]] = [
-        ["paper", 5, *(f"{x:.1f} s" for x in cells.mean(axis=0)), f"{paper.p:.0%}", ""]
-    ]
+    shown = [f"{x:.1f} s" for x in cells.mean(axis=0)]
+    lines: list[list[Cell]] = [["paper", 5, *shown, f"{paper.p:.0%}", ""]]
     for name, (study, label) in SLOTS.items():
         row = stored.rows_of(study, "dmh-train")[label]
         r = np.corrcoef(row.means()[0], cells[:, 0])[0, 1]
