@@ -20,12 +20,17 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.deciding.deciders import Decider, make_index_decider
+from acerl_np.kernels.deciding.deciders import (
+    IndexDecider,
+    make_index_decider,
+    make_yardstick_decider,
+)
 from acerl_np.kernels.deciding.index import N_INDEX_FEATURES, N_WAIT_FEATURES, Index
 from acerl_np.kernels.ground import state as S
 from acerl_np.policies.files import AnyPolicy, Places, Prepared
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.own import FUNCTIONS, PairFunction, check_function, compile_pairs
+from acerl_np.policies.rules import RULES, YARDSTICKS, find_policy_name
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import CHANGES, COMMITMENT, MAX_CHANGES
 from acerl_np.problem.tables import set_commitment
@@ -103,8 +108,11 @@ EXPECTED = f"some of {', '.join(KNOWN)}, or functions with @acerl_np.feature"
 START = {"approach": -1.0, "current": 1.0, "wait": -5.0}
 """Weights of the start: about the yardstick nearest, which seldom calls a vehicle back and hardly waits."""
 
-LATE = ("commitment", "max_changes")
+LATE, SWITCH = ("commitment", "max_changes"), ("beyond", "relief")
 """What a file holds only where it is told."""
+
+BEYOND = Field(float, 0.0, 1e6, above=True, optional=True)
+"""Tasks that wait for each vehicle."""
 
 THRESHOLD_STEP = 0.2
 """Share of a battery above its critical level by which a weight of 1 moves a threshold."""
@@ -223,7 +231,7 @@ def move_thresholds(problem: S.Problem, theta: np.ndarray, features: Sequence[st
 
 def seat_index(
     index: Index, features: Sequence[str], problem: S.Problem, greedy: bool
-) -> Callable[[], Decider]:
+) -> Callable[[], IndexDecider]:
     """Return what makes a worker's decider; users' features are compiled."""
     own = [function for name in features if (function := find_feature(name).function)]
     if own:
@@ -249,6 +257,10 @@ class IndexPolicy(AnyPolicy):
         Until when tasks may change hands where it decides; by default as the floor says.
     max_changes : int
         How often a task may, with commitment "pickup".
+    beyond : float, optional
+        Tasks that wait for each vehicle beyond which `relief` decides; by default it never does.
+    relief : str
+        A yardstick, one of `YARDSTICKS`.
     origin : Origin, optional
         Where it was trained.
 
@@ -290,9 +302,13 @@ class IndexPolicy(AnyPolicy):
         planned_breakdowns: bool = True,
         commitment: str | None = None,
         max_changes: int = MAX_CHANGES,
+        beyond: float | None = None,
+        relief: str = "nearest",
         origin: Origin | None = None,
     ) -> None:
         self.features = check_features(features)
+        self.beyond = BEYOND.read("beyond", beyond, PolicyError)
+        self.relief = find_policy_name(relief, YARDSTICKS)
         self.planned_breakdowns = bool(planned_breakdowns)
         if commitment is not None:
             self.commitment = COMMITMENT.read("commitment", commitment, PolicyError)
@@ -322,8 +338,34 @@ class IndexPolicy(AnyPolicy):
 
     def replace(self, theta: ArrayLike) -> IndexPolicy:
         """Return this policy with other weights."""
-        options = {name: getattr(self, name) for name in ("features", "planned_breakdowns", *LATE)}
-        return IndexPolicy(theta, **options, origin=self.origin)
+        return self._change(theta=theta)
+
+    def switch(self, beyond: float | None, relief: str = "nearest") -> IndexPolicy:
+        """Return this policy with a yardstick that decides beyond so many waiting tasks a vehicle.
+
+        What is learned on normal days fails where tasks pile up; a yardstick then bears more.
+
+        Parameters
+        ----------
+        beyond : float or None
+            Tasks that wait for each vehicle of the fleet, above 0; None: the policy decides alone.
+        relief : str
+            Which of `YARDSTICKS` decides then.
+
+        Returns
+        -------
+        IndexPolicy
+
+        Raises
+        ------
+        PolicyError
+            If there is no such yardstick, or the number is not usable.
+        """
+        return self._change(beyond=beyond, relief=relief)
+
+    def _change(self, **changes: Any) -> IndexPolicy:
+        names = "theta", "features", "planned_breakdowns", "origin", *LATE, *SWITCH
+        return IndexPolicy(**{**{name: getattr(self, name) for name in names}, **changes})
 
     def __repr__(self) -> str:
         return f"IndexPolicy({len(self.features)} features)"
@@ -332,12 +374,19 @@ class IndexPolicy(AnyPolicy):
         problem = move_thresholds(problem, self.theta, self.features)
         if self.commitment is not None:
             problem = set_commitment(problem, self.commitment, self.max_changes)
-        return problem, seat_index(self.index, self.features, problem, greedy)
+        make = seat_index(self.index, self.features, problem, greedy)
+        if self.beyond is None:
+            return problem, make
+        rule, beyond = RULES[self.relief], self.beyond
+        return problem, lambda: make()._replace(
+            beyond=beyond, relief=make_yardstick_decider(rule, problem)
+        )
 
     def _pack(self) -> dict[str, np.ndarray]:
-        late = () if self.commitment is None else LATE
+        told = () if self.commitment is None else LATE
+        told = told if self.beyond is None else (*told, *SWITCH)
         return {
-            **{name: np.array(getattr(self, name)) for name in late},
+            **{name: np.array(getattr(self, name)) for name in told},
             "theta": self.theta,
             "features": np.frombuffer("\n".join(self.features).encode(), np.uint8),
             "planned_breakdowns": np.array(self.planned_breakdowns),
@@ -366,12 +415,12 @@ class IndexPolicy(AnyPolicy):
         except UnicodeDecodeError as error:
             text = "features: not text; the file holds no policy of this format"
             raise PolicyError(text) from error
-        late = {name: arrays[name].tolist() for name in LATE if name in arrays}
+        told = {name: arrays[name].tolist() for name in (*LATE, *SWITCH) if name in arrays}
         return cls(
             arrays["theta"],
             features=features,
             planned_breakdowns=bool(arrays["planned_breakdowns"]),
-            **late,
+            **told,
             origin=origin,
         )
 

@@ -74,11 +74,15 @@ class IndexDecider(NamedTuple):
     greedy : bool, whether the pair of largest score is taken, or one is drawn
     indices : Index
     pairs : Pairs
+    beyond : float, tasks that wait for each vehicle beyond which `relief` decides
+    relief : YardstickDecider, or () for none
     """
 
     greedy: bool
     indices: Index
     pairs: Pairs
+    beyond: float = np.inf
+    relief: YardstickDecider | tuple[()] = ()
 
 
 class NetworkDecider(NamedTuple):
@@ -199,6 +203,38 @@ def make_index_decider(index: Index, problem: S.Problem, greedy: bool) -> IndexD
 
 
 @inner_kernel
+def relieve(problem, state, b, relief, beyond, chosen):
+    """Return what a yardstick decides where more than so many tasks wait for each vehicle, else `chosen`."""
+    n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
+    if state.episode[b, S.EPISODE_POOL_SIZE] <= beyond * n_vehicles:
+        return chosen
+    return yardsticks.choose_by_yardstick(problem, state, b, relief)
+
+
+def find_relief(problem, state, b, relief, beyond, chosen):
+    """Return `chosen` without relief, else as `relieve`."""
+    return relieve(problem, state, b, relief, beyond, chosen) if relief else chosen
+
+
+def _find_relief(problem, state, b, relief, beyond, chosen):
+    if getattr(relief, "instance_class", None) is YardstickDecider:
+        return lambda problem, state, b, relief, beyond, chosen: relieve(
+            problem, state, b, relief, beyond, chosen
+        )
+    return lambda problem, state, b, relief, beyond, chosen: chosen
+
+
+choose_by_type(find_relief, _find_relief)
+
+
+@inner_kernel
+def decide_by_function(problem, state, b, decider, row, key, decision):
+    """Decide as `decide`, by an index function, or by its relief where too much waits."""
+    chosen = decide_by_index(problem, state, b, decider, row, key, decision)
+    return find_relief(problem, state, b, decider.relief, decider.beyond, chosen)
+
+
+@inner_kernel
 def decide_by_plan(problem, state, b, decider, row, key, decision):
     """Decide as `decide`, by a plan: the first vehicle of the order that has a choice acts by its rule."""
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -283,7 +319,7 @@ KINDS: dict[type, Callable[..., tuple[int, int, int]]] = {
     YardstickDecider: yardsticks.decide_by_yardstick,
     OwnDecider: decide_by_own,
     PlanDecider: decide_by_plan,
-    IndexDecider: decide_by_index,
+    IndexDecider: decide_by_function,
     NetworkDecider: decide_by_network,
     AgentsDecider: decide_by_agents,
 }

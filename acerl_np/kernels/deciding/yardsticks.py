@@ -154,11 +154,17 @@ def choose_assigned(problem, state, b, decider):
 
 
 @inner_kernel
-def decide_by_yardstick(problem, state, b, decider, row, key, decision):
-    """Decide as `deciders.decide`, by a yardstick; `decider.value` holds what it compared after it."""
+def choose_by_yardstick(problem, state, b, decider):
+    """Return what `deciders.decide` returns, by a yardstick; `decider.value` then holds what it compared."""
     v, k = compare_pairs(problem, state, b, decider)
     if decider.rule == ASSIGNMENT:
         if problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_MAX_CHANGES] >= 0:
             add_later(problem, state, b, decider)
         v, k = choose_assigned(problem, state, b, decider)
     return v, k, np.int64(decider.rule if v >= 0 else -1)
+
+
+@inner_kernel
+def decide_by_yardstick(problem, state, b, decider, row, key, decision):
+    """Decide as `deciders.decide`, by a yardstick; nothing is drawn."""
+    return choose_by_yardstick(problem, state, b, decider)
