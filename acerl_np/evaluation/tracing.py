@@ -56,7 +56,7 @@ def trace_policy(
     """
     goal = find_goal(objective)
     problem, key = _prepare(instance, trial, seed, horizon, goal)
-    player = seat_policy(policy, [instance])
+    player = seat_policy(policy, [instance], goal)
     if isinstance(player, str):
         name = find_policy_name(player)
         if name not in RULES:

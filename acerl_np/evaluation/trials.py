@@ -329,7 +329,7 @@ def play_policy(
         policy = playing.fit(training)
     elif training is not None:
         raise PolicyError(f"training: given with a policy that needs none; expected '{STATIC}'")
-    policy = seat_policy(policy, chosen)
+    policy = seat_policy(policy, chosen, playing.goal)
     for instance in chosen:
         (RulePolicy(policy) if isinstance(policy, str) else policy).check_fits(instance)
     if not isinstance(policy, str):

@@ -303,7 +303,7 @@ def what_if(
     settings = list_settings(first, knobs)
     words = [show_setting({name: setting[name] for name in knobs}) for setting in settings]
     seated: dict[str, Any] = {
-        label: policy if isinstance(policy, tuple) else seat_policy(policy, chosen)
+        label: policy if isinstance(policy, tuple) else seat_policy(policy, chosen, playing.goal)
         for label, policy in (policies or {BEST: YARDSTICKS}).items()
     }
     shifts = []

@@ -10,7 +10,10 @@ from numpy.typing import ArrayLike
 
 from acerl_np.kernels.ground.state import INSTANCE_TASK_SLOTS, Problem
 from acerl_np.policies.files import BasePolicy, Places, Prepared
+from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.network import Policy
+from acerl_np.policies.rules import GENERAL
+from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance, list_instances, refuse_chains
 from acerl_np.problem.interface import PAPER_RULES, POOL, SlotKind, find_rules, find_slots
 from acerl_np.problem.tables import build_problem
@@ -92,14 +95,20 @@ class OwnPolicy(BasePolicy):
         refuse("policy", self, "one that is compiled, as a rule by @acerl_np.rule", PolicyError)
 
 
-def seat_policy(policy: Any, instances: Instance | Sequence[Instance] = ()) -> BasePolicy | str:
+def seat_policy(
+    policy: Any, instances: Instance | Sequence[Instance] = (), goal: Goal | None = None
+) -> BasePolicy | str:
     """Return what plays: a policy of any form or a rule's name as it is, else what a user's object is made.
+
+    Which weights `general` means depends on the instances and the goal.
 
     Raises
     ------
     PolicyError
         If it is none of these, or a function of observations and masks without instances that say its sizes.
     """
+    if isinstance(policy, str) and policy.lower() == GENERAL:
+        return make_general(find_set(list_instances(instances), goal))
     if isinstance(policy, BasePolicy | str):
         return policy
     if isinstance(policy, type) and hasattr(policy, "choose"):

@@ -15,11 +15,12 @@ from acerl_np.kernels.ground.random import LOOKAHEAD
 from acerl_np.kernels.learning.update import fill_stream
 from acerl_np.kernels.playing import futures as F
 from acerl_np.policies.files import BasePolicy, Places, Prepared, pack_policy, unpack_policy
+from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import Origin, add_prefix, take_prefixed
 from acerl_np.policies.own import OwnRule
-from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
+from acerl_np.policies.rules import GENERAL, RULES, RulePolicy, find_policy_name
 from acerl_np.policies.static import StaticPlan
 from acerl_np.problem import packing
 from acerl_np.problem.goal import Goal, find_goal
@@ -136,7 +137,9 @@ class Lookahead(BasePolicy):
         horizon: float | None = None,
     ) -> None:
         if isinstance(policy, str):
-            policy = find_policy_name(policy, tuple(RULES))
+            policy = find_policy_name(policy, (*RULES, GENERAL))
+            if policy == GENERAL:
+                policy = make_general(find_set(list_instances(history or ())))
         elif not isinstance(policy, Policy | IndexPolicy | StaticPlan | OwnRule):
             raise PolicyError(
                 f"policy: read {describe(policy)}; a lookahead's base must be compiled: expected a trained "

@@ -49,9 +49,12 @@ STATIC = "Static"
 
 POLICY_NAMES = (*RULES, STATIC)
 
+GENERAL = "general"
+"""An index policy that was trained on random floors: `policies.general`. None of those that studies compare."""
+
 
 def find_policy_name(
-    name: str, names: Sequence[str] = POLICY_NAMES, others: Iterable[str] = ()
+    name: str, names: Sequence[str] = (*POLICY_NAMES, GENERAL), others: Iterable[str] = ()
 ) -> str:
     """Return the policy's name as `names` spell it, whatever its case; refuse others with a `PolicyError`.
 

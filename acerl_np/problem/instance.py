@@ -32,6 +32,9 @@ COLUMNS = {
 }
 """Arrays of an instance, and the columns of its rows."""
 
+SHIFT_TASKS, SHIFT_SECONDS = 100, 3600.0
+"""Tasks of a record, and s between its first and last arrival, above which records are shifts."""
+
 
 @dataclass(frozen=True, eq=False)
 class Instance:
@@ -393,3 +396,10 @@ def check_names(instances: Iterable[Instance]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"instance '{twice}' is given twice; expected different names")
+
+
+def are_shifts(instances: Sequence[Instance]) -> bool:
+    """Whether some records hold more than `SHIFT_TASKS` tasks, or tasks of more than `SHIFT_SECONDS`."""
+    return any(
+        item.n_tasks > SHIFT_TASKS or np.ptp(item.arrival) > SHIFT_SECONDS for item in instances
+    )

@@ -14,7 +14,7 @@ from acerl_np.evolution.spreads import MIN_NOISE_STD
 from acerl_np.policies import index
 from acerl_np.policies.network import Initialisation
 from acerl_np.problem.goal import CLASS_WEIGHTS, SHIFT, Goal, ObjectiveField, OwnMeasure
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import Instance, are_shifts
 from acerl_np.problem.interface import PAPER_RULES, RULE_NAMES, SlotKind
 from acerl_np.problem.layout import CHANGES, MAX_CHANGES, Commitment
 from acerl_np.problem.tables import MAX_HORIZON
@@ -27,10 +27,6 @@ Form = Literal["network", "index"]
 SpreadName = Literal["one", "diagonal", "full"]
 Outcome = Literal["last", "best", "average"]
 Preset = Literal["paper", "best"]
-
-SHIFT_TASKS, SHIFT_SECONDS = 100, 3600.0
-"""Tasks of a record, and s between its first and last arrival, above which records are shifts."""
-
 
 SIZES = Several(int, 1, 4096, expected="at most 10 layer sizes from 1 to 4096", most=10)
 
@@ -323,13 +319,6 @@ class Config(Options):
         if "generations" in options:
             options = {"decisions": None, **options}
         return cls.from_dict({**BEST, **options})
-
-
-def are_shifts(instances: Sequence[Instance]) -> bool:
-    """Whether some records hold more than `SHIFT_TASKS` tasks, or tasks of more than `SHIFT_SECONDS`."""
-    return any(
-        item.n_tasks > SHIFT_TASKS or np.ptp(item.arrival) > SHIFT_SECONDS for item in instances
-    )
 
 
 def check_stored(stored: Mapping[str, Any]) -> None:

@@ -63,7 +63,7 @@ class Learner:
 
     def say_objective(self, goal: Goal, instances: Sequence[Instance]) -> None:
         """Say which objective shifts are trained for, and how to choose another."""
-        from acerl_np.training.config import are_shifts
+        from acerl_np.problem.instance import are_shifts
 
         if "objective" in self.settings or not are_shifts(instances):
             return

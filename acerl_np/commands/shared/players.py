@@ -14,7 +14,7 @@ from acerl_np.commands.shared import inputs
 from acerl_np.commands.shared.progress import compile_ahead
 from acerl_np.problem import bundled
 from acerl_np.problem.goal import PAPER, Goal
-from acerl_np.problem.instance import Instance, check_names
+from acerl_np.problem.instance import Instance, are_shifts, check_names
 from acerl_np.support.errors import (
     InputError,
     PolicyError,
@@ -150,8 +150,8 @@ def make_plan(
     Static is fitted, never on the records that judge unless --fit names them. With --lookahead those that can
     look ahead have a second seat. The objective of `shifts` is that where nothing else says one.
     """
-    from acerl_np.policies.rules import STATIC
-    from acerl_np.training.config import are_shifts
+    from acerl_np.policies.general import describe_general, find_set, make_general
+    from acerl_np.policies.rules import GENERAL, STATIC
 
     found = [find_policy(name) if isinstance(name, str) else name for name in named.players]
     records = inputs.load_instances(arguments, default, tasks=named.records)
@@ -162,6 +162,10 @@ def make_plan(
     for label, player in zip(named.labels, found, strict=True):
         if isinstance(player, list):
             seats.append(Seat(label, tuple(inputs.read_past(arguments, player, records))))
+        elif player == GENERAL:
+            name = find_set(records, goal)
+            print(describe_general(name, goal), file=sys.stderr)
+            seats.append(Seat(GENERAL, make_general(name)))
         elif player == STATIC:
             seats.append(_fit_static(arguments, named.records, records, playing))
         else:
