@@ -64,14 +64,22 @@ def pick(draws: Iterator[float], low: int, high: int) -> int:
     return low + int(next(draws) * (high - low + 1))
 
 
-def draw_lanes(kind: str, draws: Iterator[float]) -> tuple[list[Site], list[tuple[Site, Site, bool]]]:
+def draw_lanes(
+    kind: str, draws: Iterator[float]
+) -> tuple[list[Site], list[tuple[Site, Site, bool]]]:
     """Return the waypoints of a floor, and its lanes: from, to, and whether one way."""
     step = spread(draws, 8.0, 25.0)
     if kind == "grid":
         n, m = pick(draws, 2, 5), pick(draws, 2, 4)
-        at = {(x, y): Site(f"w{x}-{y}", step * x, step * y, "waypoint") for x in range(n) for y in range(m)}
+        at = {
+            (x, y): Site(f"w{x}-{y}", step * x, step * y, "waypoint")
+            for x in range(n)
+            for y in range(m)
+        }
         right = [(at[x, y], at[x + 1, y], False) for x, y in at if (x + 1, y) in at]
-        return [*at.values()], right + [(at[x, y], at[x, y + 1], False) for x, y in at if (x, y + 1) in at]
+        return [*at.values()], right + [
+            (at[x, y], at[x, y + 1], False) for x, y in at if (x, y + 1) in at
+        ]
     n = pick(draws, 6, 16)
     if kind == "loop":
         radius = step * n / (2 * math.pi)
@@ -166,7 +174,9 @@ def draw_day(
     low, high = LOADS[sort]
     aim = factor * (spread(draws, low, high) if load is None else load)
     name, n = f"{layout.name}-{index}", len(layout.vehicles)
-    process = DAYS[pick(draws, 0, 2)] if sort == "shift" else ("uniform", *DAYS[1:])[pick(draws, 0, 2)]
+    process = (
+        DAYS[pick(draws, 0, 2)] if sort == "shift" else ("uniform", *DAYS[1:])[pick(draws, 0, 2)]
+    )
     same: dict[str, Any] = {"seed": seed, "index": index, "name": name}
     if process == "shift":
         scale = find_scale(layout, aim, hours=HOURS)

@@ -43,6 +43,9 @@ class Options:
 
     unknown: ClassVar[str] = "unknown option"
 
+    added: ClassVar[tuple[str, ...]] = ()
+    """Options that files of before do not have: they are stored where they are not the defaults."""
+
     def __post_init__(self) -> None:
         """Read every value; a `ConfigError` names the first that is unusable."""
         for name, kind in self.list_fields().items():
@@ -79,11 +82,12 @@ class Options:
     def check_whole(cls, stored: Mapping[str, Any]) -> None:
         """Refuse options of a file that lack one, whose default may have been another."""
         for name in cls.list_fields():
-            if name not in stored:
+            if name not in stored and name not in cls.added:
                 raise ConfigError(f"{name}: missing; expected every option, as this version writes")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the options as plain values, ready for JSON; what is a user's own by its name and hash."""
-        own = vars(self).items()
+        usual = {name: getattr(type(self), name) for name in self.added}
+        own = [(k, x) for k, x in vars(self).items() if k not in usual or x != usual[k]]
         plain = {name: list(x) if isinstance(x, tuple) else x for name, x in own}
         return {name: str(x) if isinstance(x, str) else x for name, x in plain.items()}

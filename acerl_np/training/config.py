@@ -25,6 +25,7 @@ from acerl_np.support.own import check_kept
 
 Form = Literal["network", "index"]
 SpreadName = Literal["one", "diagonal", "full"]
+StartName = Literal["nearest", "general"]
 Outcome = Literal["last", "best", "average"]
 Preset = Literal["paper", "best"]
 
@@ -46,6 +47,19 @@ class FeaturesField(Field):
         refuse(name, value, index.EXPECTED, error)
 
 
+class BeyondField(Field):
+    """From how much waiting on a yardstick decides; `AUTO` is told by the records."""
+
+    def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
+        """Return the number, None or `AUTO`; a `ConfigError` if it is none of these."""
+        return AUTO if value == AUTO else super().read(name, value, error)
+
+
+AUTO, USUAL_BEYOND = "auto", 8.0
+BEYOND = BeyondField(
+    float, 0.0, 1e6, above=True, optional=True, expected=f"a number above 0, {AUTO} or none"
+)
+
 TO_HORIZON = f"seconds above 0 to {MAX_HORIZON:g}"
 SECONDS = Field(float, 0.0, MAX_HORIZON, above=True, optional=True, expected=TO_HORIZON)
 
@@ -53,7 +67,7 @@ ALONE = {
     "network": ("hidden", "rules", "slots", "initialisation", "biases", "standardise"),
     "index": (
         *("spread", "planned_breakdowns", "features", "commitment", "max_changes", "may_wait"),
-        "tune_charging",
+        *("tune_charging", "beyond", "start"),
     ),
 }
 """Options that the other form of policy does not have; it may be given their defaults."""
@@ -136,6 +150,11 @@ class Config(Options):
     tune_charging : bool
         Whether the thresholds resume, good and full of batteries are trained with the weights of an index
         policy, from what the floor says.
+    beyond : float, None or "auto"
+        Waiting tasks for each vehicle beyond which `nearest` decides in the place of the trained index policy;
+        None: it always decides. "auto": 8 where records are shifts, else None.
+    start : {"nearest", "general"}
+        With which weights an index policy's training begins: about those of `nearest`, or of `general`.
     slots : {"task", "pool"}
         Where the network sees a waiting task: in a slot of its own, by its id, which an inference says was so
         in the paper (`docs/known-differences.md`); or in that of its place in the pool.
@@ -195,6 +214,8 @@ class Config(Options):
     'index'
     """
 
+    added = ("beyond", "start")
+
     form: Form = "network"
     generations: int = option(128, Field(int, 0, 10_000_000))
     decisions: int | None = option(None, Field(int, 1, 10**15, optional=True))
@@ -225,6 +246,8 @@ class Config(Options):
     max_changes: int = option(MAX_CHANGES, CHANGES)
     may_wait: bool = False
     tune_charging: bool = False
+    beyond: float | str | None = option(AUTO, BEYOND)
+    start: StartName = "nearest"
     shaping: Shaping = "standardised"
     antithetic: bool = False
     hidden: tuple[int, ...] = option((128, 128), SIZES)
@@ -280,6 +303,8 @@ class Config(Options):
         changes: dict[str, Any] = {}
         if self.objective is None:
             changes["objective"] = SHIFT if are_shifts(instances) else Goal.objective
+        if self.form == "index" and self.beyond == AUTO and are_shifts(instances):
+            changes["beyond"] = USUAL_BEYOND
         if self.form == "index":
             features = self.features or index.suggest_features(instances, self.commitment)
             features = (*features, *(index.WAITING if self.may_wait else ()))

@@ -17,6 +17,7 @@ from acerl_np.kernels.ground.state import Outcome, join_outcomes
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.kernels.networks.network import count_parameters, make_network
 from acerl_np.policies import index
+from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem import interface
@@ -25,7 +26,7 @@ from acerl_np.problem.tables import build_problem, count_actions, count_features
 from acerl_np.simulation.arena import play_list, play_members
 from acerl_np.support.errors import InputError
 from acerl_np.support.workers import Workers
-from acerl_np.training.config import Config
+from acerl_np.training.config import AUTO, Config
 from acerl_np.training.records import Dealt
 
 MAX_SPREAD = 1e15
@@ -129,11 +130,19 @@ class IndexForm:
         if config.commitment == "pickup":
             self.how |= {"commitment": "pickup", "max_changes": config.max_changes}
             self.problem = set_commitment(self.problem, "pickup", config.max_changes)
+        if config.beyond != AUTO:
+            self.how["beyond"] = config.beyond
+        self.begins = find_set(instances, config.goal) if config.start == "general" else ""
         self.origin = Origin.of(instances, goal=config.goal)
 
     def start(self, seed: int) -> np.ndarray:
         """Return the first parameters, ndarray(float64, (n_parameters,))."""
-        return index.start_weights(self.features)
+        start = index.start_weights(self.features)
+        if self.begins:
+            general = make_general(self.begins)
+            known = [self.features.index(name) for name in general.features]
+            start[known] = general.theta
+        return start
 
     def describe(self, search: Search[Any], noise: Noise, ranges: Sequence[Members]) -> list[Told]:
         """Return the parameters of each range's members, ten each at most."""
