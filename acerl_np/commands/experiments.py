@@ -20,9 +20,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,11 @@ STUDIES = {
     "learning": "one setting changed at a time: what training needs; 38 rows",
     "generalisation": "index policies: settings, features, budgets, lookahead, records left out, fresh days",
     "bilge-ulusoy": "job shops with known optima: hindsight, rules, policies, lookahead; not of the paper",
+    "general": "the policy general: trained on random floors, judged on others; makes its weights",
 }
+
+TRAININGS = {"learning": 10, "generalisation": 10, "bilge-ulusoy": 10, "general": 5}
+"""Of a row, where there are fewer than in the paper's studies."""
 
 WITH_RIVALS = ("comparison", "robustness", "leave-one-out", "all")
 """Studies that train the compared learners, too."""
@@ -55,7 +60,7 @@ WITH_RIVALS = ("comparison", "robustness", "leave-one-out", "all")
 RUN = re.compile(r".+-[0-9a-f]{12}\.npz")
 """Names of kept trainings."""
 
-YARDSTICK = "bilge-ulusoy"
+YARDSTICK, GENERAL = "bilge-ulusoy", "general"
 
 PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
 """What "all" repeats."""
@@ -73,7 +78,7 @@ MOVED = {f"--{x}": f"another name now; expected --{y} {{}}" for x, y in RENAMED.
 
 def list_options(study: str) -> tuple[opt.CommandOption, ...]:
     """Return the options of a study."""
-    default = 10 if study in ("learning", "generalisation", YARDSTICK) else 20
+    default = TRAININGS.get(study, 20)
     what = "trainings per row, with a seed each"
     seeds = opt.CommandOption("--trainings N", what, int, default, range=(1, 1000))
     what = "fewer generations, for a quick look (default: 128)"
@@ -83,7 +88,7 @@ def list_options(study: str) -> tuple[opt.CommandOption, ...]:
         options.append(opt.CommandOption("--file FILE.json", file))
         what = opt.EFFORT.help.replace("the work", "the work of hindsight")
         options.append(opt.EFFORT.but(help=what))
-    else:
+    elif study != GENERAL:
         trials = opt.TRIALS.but(help="episodes per instance and seed", range=(1, 100_000))
         options.insert(1, trials)
     if study in WITH_RIVALS:
@@ -108,8 +113,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = {}
     for name, summary in STUDIES.items():
         do, below = run, f"{summary}\n\n{parser.description}"
-        if name == YARDSTICK:
-            do, below = run_yardstick, ""
+        if name in ALONE:
+            do, below = ALONE[name], ""
         actions[name] = opt.Action(do, list_options(name), below, summary)
     opt.add_actions(parser, actions, "study")
 
@@ -151,6 +156,54 @@ def run(arguments: argparse.Namespace) -> None:
         show_studies(arguments, study, names)
 
 
+def run_parts(
+    arguments: argparse.Namespace,
+    study: Any,
+    name: str,
+    parts: Sequence[Any],
+    tables: Sequence[str],
+) -> tuple[dict[int, Any], Path]:
+    """Return what each part comes to, and the file of all figures, after all files are declared."""
+    from acerl_np.support.team import lead
+    from acerl_np.support.workers import count_cores
+
+    own, folder = arguments.threads or count_cores(), Path(arguments.out)
+    shown = [folder / f"{name}-{table}.{form}" for table in tables for form in ("csv", "md")]
+    kept = folder / f"{name}.csv"
+    declare_outputs(arguments, [kept, *shown], folder=folder)
+    make_folder(folder)
+    report, runs = make_report("parts"), dict[int, Any]()
+    with open_team(vars(arguments), usual=None, own=own) as workers, lead(workers, own) as team:
+        compile_ahead("best", "rules", "yardsticks", "lookahead")
+        for place, found in team.run(study.run_part, parts):
+            runs[place] = found
+            report(len(runs), len(parts), parts[place].describe())
+    return dict(sorted(runs.items())), kept
+
+
+def run_general(arguments: argparse.Namespace) -> None:
+    """Train the policy general on random floors, and judge it on others.
+
+    Two sets of weights: for shifts, and for records that end. Each training sees a family of floors of its
+    own; the judges are floors of a family apart, the bundled plants and the DMH records. `general.json` holds
+    the weights of the first training of each set: those that are shipped are these.
+    """
+    from acerl_np.experiments import general
+    from acerl_np.policies.general import SETS
+
+    fewer = {} if arguments.generations is None else {"generations": arguments.generations}
+    parts = general.list_parts(arguments.trainings, **fewer)
+    runs, kept = run_parts(arguments, general, GENERAL, parts, list(SETS))
+    rows = [row for _, own in runs.values() for row in own]
+    write_atomically(kept, general.write_rows(rows).encode())
+    weights = kept.with_suffix(".json")
+    made = general.pack_weights([made for made, _ in runs.values()])
+    write_atomically(weights, (json.dumps(made, indent=1) + "\n").encode())
+    documents: list[dict[str, Any]] = []
+    show_tables(arguments, kept.parent, general.tables(rows), documents, [kept, weights])
+    print_documents(arguments, documents)
+
+
 def run_yardstick(arguments: argparse.Namespace) -> None:
     """Measure against the forty instances of Bilge and Ulusoy (1995), or others of their form.
 
@@ -160,34 +213,23 @@ def run_yardstick(arguments: argparse.Namespace) -> None:
     best that hindsight finds. Files are named after FILE.json.
     """
     from acerl_np.experiments import bilge_ulusoy
-    from acerl_np.support.team import lead
-    from acerl_np.support.workers import count_cores
     from acerl_np.training.config import Config
 
-    own = arguments.threads or count_cores()
     path = None if arguments.file is None else Path(arguments.file)
     name = YARDSTICK if path is None else path.stem
     fewer = {} if arguments.generations is None else {"generations": arguments.generations}
     config = Config.preset("best", **bilge_ulusoy.OPTIONS, **fewer)
     parts = bilge_ulusoy.list_parts(path, arguments.trainings, config, arguments.effort)
-    folder = Path(arguments.out)
-    kept = folder / f"{name}.csv"
-    shown = [f"{name}-{table}" for table in bilge_ulusoy.TABLES]
-    files = [kept, *(folder / f"{table}.{form}" for table in shown for form in ("csv", "md"))]
-    declare_outputs(arguments, files, folder=folder)
-    make_folder(folder)
-    report, runs = make_report("parts"), dict[int, list[bilge_ulusoy.Run]]()
-    with open_team(vars(arguments), usual=None, own=own) as workers, lead(workers, own) as team:
-        compile_ahead("best", "rules", "yardsticks", "lookahead")
-        for place, found in team.run(bilge_ulusoy.run_part, parts):
-            runs[place], part = found, parts[place]
-            report(len(runs), len(parts), f"{part.policy}, {part.regime}, seed {part.seed}")
-    joined = bilge_ulusoy.join_runs(run for place in sorted(runs) for run in runs[place])
+    runs, kept = run_parts(arguments, bilge_ulusoy, name, parts, bilge_ulusoy.TABLES)
+    joined = bilge_ulusoy.join_runs(run for own in runs.values() for run in own)
     write_atomically(kept, bilge_ulusoy.write_runs(joined).encode())
     documents: list[dict[str, Any]] = []
     tables = bilge_ulusoy.tables(name, joined, known=path is None)
-    show_tables(arguments, folder, tables, documents, [kept])
+    show_tables(arguments, kept.parent, tables, documents, [kept])
     print_documents(arguments, documents)
+
+
+ALONE = {YARDSTICK: run_yardstick, GENERAL: run_general}
 
 
 def declare_study(arguments: argparse.Namespace, names: tuple[str, ...]) -> None:

@@ -28,7 +28,10 @@ RULES = {
     "assignment": "all idle vehicles at once: the least sum of approaches, less 0.3 s a second waited",
     "Static": "the best fixed order of vehicles with one rule each, fitted on --fit",
 }
-OWN = {"module:name": "a rule or a policy of your own, see docs/extending.md"}
+OWN = {
+    "general": "an index policy trained on random floors, for any floor",
+    "module:name": "a rule or a policy of your own, see docs/extending.md",
+}
 PRESETS = {
     "paper": "the paper's network and search, the defaults",
     "best": "an index function and a search for unseen days; acerl-np train --preset best --settings shows "

@@ -80,6 +80,10 @@ class Part(NamedTuple):
     config: Config
     effort: float
 
+    def describe(self) -> str:
+        """Say which it is."""
+        return f"{self.policy}, {self.regime}, seed {self.seed}"
+
 
 class Run(NamedTuple):
     """What a policy has done with one seed, by instance.

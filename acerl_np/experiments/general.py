@@ -5,43 +5,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from statistics import fmean
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.evaluation.trials import Trials, evaluate_policy
-from acerl_np.experiments.family import KINDS, Sort, draw_day, draw_floor
+from acerl_np.evaluation.trials import Playing, play_policy
+from acerl_np.experiments.family import Sort, draw_day, draw_floor
 from acerl_np.experiments.generalisation import noised_suites
-from acerl_np.policies.general import BEYOND, SETS
+from acerl_np.experiments.study_tables import Shown, StudyTable
+from acerl_np.policies.general import SETS
 from acerl_np.policies.index import IndexPolicy
+from acerl_np.policies.rules import GENERAL, YARDSTICKS
 from acerl_np.problem.bundled import load_layout, load_suite
-from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import resize_fleet
+from acerl_np.problem.layout import Layout, resize_fleet
 from acerl_np.problem.shift import HANDLING, find_scale, generate_shift
+from acerl_np.support.report import render_csv
 from acerl_np.training.acerl import ACERL
-from acerl_np.training.config import Config
+from acerl_np.training.config import USUAL_BEYOND, Config
 
-DECISIONS = 4_000_000
+OWN, BARE = "own training", "general, no switch"
+"""A policy trained on shifts of the judged floor itself; the weights alone, whatever waits."""
 
-CHOSEN, JUDGED = 1000, 2000
-"""Families by whose floors settings were chosen, and by whose floors the policy is judged."""
+DECISIONS, OWN_DECISIONS, OWN_SHIFTS = 4_000_000, 1_000_000, 12
 
-FLOORS, SHIFTS = 20, 20
-"""Floors of the family that judge, and shifts of each floor."""
+JUDGED = 2000
+"""The family whose floors judge; settings were chosen on families 1000 to 1099, seeds below 1000 train."""
 
-LOAD = 0.85
-"""Offered load of the judged shifts."""
+FLOORS, SHIFTS, LOAD = 20, 20, 0.85
+"""Floors of the family that judge, shifts of each floor, and their offered load."""
 
-FACTORS = (0.8, 1.0, 1.25, 1.5)
-"""Of the demand of a load of 0.9, in the table of overload."""
+FACTORS = (0.95, 1.1, 1.25, 1.5)
+"""Offered loads of the table of overload."""
 
 
 class Recipe(NamedTuple):
-    """What a set of weights is trained on: days of a sort on so many floors, so many each; options besides."""
+    """What trains a set of weights: days of a sort on so many floors, so many each; options besides."""
 
     sort: Sort
     floors: int
@@ -50,65 +50,174 @@ class Recipe(NamedTuple):
 
 
 RECIPES = {
-    "late": Recipe("shift", 50, 1, {}),
-    "makespan": Recipe("batch", 60, 2, {"perturb": 0, "margin": 10.0}),
+    "late": Recipe("shift", 50, 1, {"beyond": USUAL_BEYOND}),
+    "makespan": Recipe("batch", 60, 2, {"perturb": 0}),
 }
 
 
-def make_days(
-    recipe: Recipe, seed: int, n_floors: int | None = None, kinds: Sequence[str] = KINDS
-) -> list[Instance]:
-    """Return days of the family of a seed, by default those that train."""
+class Part(NamedTuple):
+    """A training of a set by its seed, and what judges it."""
+
+    name: str
+    seed: int
+    config: Config
+
+    def describe(self) -> str:
+        """Say which it is."""
+        return f"{self.name}, seed {self.seed}"
+
+
+class Judge(NamedTuple):
+    """A floor, or a suite, and its records; shifts of its own that may train."""
+
+    label: str
+    records: list[Instance]
+    own: list[Instance]
+
+
+Row = dict[str, Any]
+
+
+def list_parts(trainings: int, **fewer: Any) -> list[Part]:
+    """Return all trainings; `fewer` shortens them, as `Config` says."""
+    return [
+        Part(name, seed, Config.preset("best", **{**usual, **recipe.options, **fewer}))
+        for name, recipe in RECIPES.items()
+        for usual in ({"objective": SETS[name].objective, "decisions": DECISIONS},)
+        for seed in range(trainings)
+    ]
+
+
+def make_days(name: str, seed: int) -> list[Instance]:
+    """Return the days that train a set of weights."""
+    sort, floors, days, _ = RECIPES[name]
+    return [
+        draw_day(floor, seed, k * days + j, sort=sort)
+        for k, floor in enumerate(draw_floor(seed, k, sort=sort) for k in range(floors))
+        for j in range(days)
+    ]
+
+
+def train(days: Sequence[Instance], config: Config, seed: int) -> IndexPolicy:
+    """Train on one thread."""
+    trainer = ACERL(list(days), config, seed=seed, threads=1)
+    while not trainer.done:
+        trainer.step()
+    assert isinstance(trainer.policy, IndexPolicy)
+    return trainer.policy
+
+
+def list_judges(name: str) -> Iterator[Judge]:
+    """Return what judges a set of weights: no floor and no record of it has trained the set."""
+    if name == "makespan":
+        records = load_suite("dmh-train")
+        for suite, own in (("dmh-train", records), *noised_suites(records)):
+            yield Judge(suite, list(own), [])
+        floors = [draw_floor(JUDGED, k, sort="batch") for k in range(5 * FLOORS)]
+        days = [draw_day(floor, JUDGED, k, sort="batch") for k, floor in enumerate(floors)]
+        yield Judge("family", days, [])
+        return
+    for k in range(FLOORS):
+        floor = draw_floor(JUDGED, k)
+        days = [draw_day(floor, JUDGED, j, load=LOAD) for j in range(SHIFTS + OWN_SHIFTS)]
+        yield Judge(f"family {k}", days[:SHIFTS], days[SHIFTS:])
+    for floor_name in ("supply-loop", "cross-aisles"):
+        for n in (3, 6):
+            layout = resize_fleet(load_layout(floor_name), n)
+            days = list(make_shifts(layout, LOAD, SHIFTS + OWN_SHIFTS))
+            yield Judge(f"{floor_name}, {n} vehicles", days[:SHIFTS], days[SHIFTS:])
+    for load in FACTORS:
+        layouts = [resize_fleet(load_layout(x), 4) for x in ("supply-loop", "cross-aisles")]
+        own = [day for layout in layouts for day in make_shifts(layout, load, 8)]
+        yield Judge(f"both at a load of {load:g}", own, [])
+
+
+def make_shifts(layout: Layout, load: float, n: int) -> Iterator[Instance]:
+    """Return shifts of a plant at an offered load."""
+    scale = find_scale(layout, load)
+    for k in range(n):
+        yield generate_shift(layout, scale=scale, handling_time=HANDLING, seed=JUDGED, index=k)
+
+
+def play(name: str, judge: Judge, players: Mapping[str, Any], seed: int) -> list[Row]:
+    """Return a row for each policy and record."""
+    rows = []
+    for label, player in players.items():
+        played = play_policy(player, judge.records, Playing(trials=1, goal=SETS[name], threads=1))
+        rows += [
+            {
+                **{"set": name, "judge": judge.label, "policy": label, "seed": seed},
+                "record": record.name,
+                **{x: float(getattr(played, x)[k, 0]) for x in ("makespan", "tardiness", "late")},
+            }
+            for k, record in enumerate(judge.records)
+        ]
+    return rows
+
+
+def run_part(part: Part) -> tuple[dict[str, Any], list[Row]]:
+    """Train, and play what judges; the first seed plays the yardsticks, and trains on each floor's own."""
+    name, seed, config = part
+    policy, rows = train(make_days(name, seed), config, seed), list[Row]()
+    alone = {} if policy.beyond is None else {BARE: policy.switch(None)}
+    for judge in list_judges(name):
+        players: dict[str, Any] = {GENERAL: policy, **alone}
+        if seed == 0:
+            players |= {rule: rule for rule in (*YARDSTICKS, "STD", "EDD")}
+        if seed == 0 and judge.own:
+            fewer = {"decisions": min(OWN_DECISIONS, config.decisions or OWN_DECISIONS)}
+            if config.decisions is None:
+                fewer = {"generations": config.generations}
+            players[OWN] = train(judge.own, Config.preset("best", **fewer), seed)
+        rows += play(name, judge, players, seed)
+    weights = dict(zip(policy.features, policy.theta.tolist(), strict=True))
+    made = {"set": name, "weights": weights, "beyond": policy.beyond, "seed": seed}
+    return made, rows
+
+
+def write_rows(rows: Sequence[Row]) -> str:
+    """Return the trials as CSV."""
+    return render_csv([list(rows[0]), *(list(row.values()) for row in rows)])
+
+
+def show(name: str, policy: str, rows: Sequence[Row]) -> Shown:
+    """Return the cell of a policy with a judge: means over records, of several seeds with their deviation."""
+    seeds = sorted({row["seed"] for row in rows})
+    by_seed = [[row for row in rows if row["seed"] == seed] for seed in seeds]
+    if name == "makespan":
+        makespan = np.array([np.mean([row["makespan"] for row in own]) for own in by_seed])
+        kept = np.array([np.mean([row["tardiness"] < 50.0 for row in own]) for own in by_seed])
+        text = f"{makespan.mean():.1f} s, {100.0 * kept.mean():.0f} %"
+        return text, {
+            f"{policy}_makespan_s": makespan.mean(),
+            f"{policy}_satisfied_share": kept.mean(),
+        }
+    late = 100.0 * np.array([np.mean([row["late"] for row in own]) for own in by_seed])
+    deviation = f" ± {late.std(ddof=1):.2f}" if len(seeds) > 1 else ""
+    return f"{late.mean():.2f}{deviation}", {f"{policy}_late_share": late.mean() / 100.0}
+
+
+def tables(rows: Sequence[Row]) -> list[StudyTable]:
+    """Return a table of each set: what each policy comes to with each judge, over seeds and records."""
     found = []
-    for k in range(recipe.floors if n_floors is None else n_floors):
-        floor = draw_floor(seed, k, sort=recipe.sort, kinds=kinds)
-        days = range(k * recipe.days, (k + 1) * recipe.days)
-        found += [draw_day(floor, seed, day, sort=recipe.sort) for day in days]
+    for name in SETS:
+        own = [row for row in rows if row["set"] == name]
+        policies = list(dict.fromkeys(row["policy"] for row in own))
+        lines = []
+        for judge in dict.fromkeys(row["judge"] for row in own):
+            mine = [row for row in own if row["judge"] == judge]
+            line: list[Shown] = [(judge, {"judge": judge})]
+            for policy in policies:
+                some = [row for row in mine if row["policy"] == policy]
+                line.append(show(name, policy, some) if some else ("", {}))
+            lines.append(line)
+        what = "makespan, and share within 50 s" if name == "makespan" else "late tasks, %"
+        note = f"{GENERAL}: mean ± standard deviation over trainings; none has seen a floor that judges."
+        title = f"{GENERAL} for {SETS[name].objective}: {what}"
+        found.append(StudyTable.of(f"{GENERAL}-{name}", title, ["judge", *policies], lines, note))
     return found
 
 
-def train(
-    name: str, seed: int, decisions: int = DECISIONS, kinds: Sequence[str] = KINDS
-) -> IndexPolicy:
-    """Train a set of weights on the family of a seed."""
-    recipe = RECIPES[name]
-    options = {"objective": SETS[name].objective, "decisions": decisions, **recipe.options}
-    trainer = ACERL(
-        make_days(recipe, seed, kinds=kinds), Config.preset("best", **options), seed=seed, threads=1
-    )
-    while not trainer.done:
-        trainer.step()
-    policy = trainer.policy
-    assert isinstance(policy, IndexPolicy)
-    return policy.switch(BEYOND if recipe.sort == "shift" else None)
-
-
-def list_judges(name: str) -> Iterator[tuple[str, list[Instance]]]:
-    """Return what judges a set of weights: no floor and no record of it has trained anything."""
-    recipe = RECIPES[name]
-    if recipe.sort == "batch":
-        records = list(load_suite("dmh-train"))
-        yield "dmh-train", records
-        yield from ((suite, list(own)) for suite, own in noised_suites(records))
-        yield "family", make_days(replace_days(recipe), JUDGED, FLOORS)
-        return
-    for factor in FACTORS:
-        days = [
-            draw_day(floor, JUDGED, k * SHIFTS + j, load=0.9, factor=factor)
-            for k, floor in enumerate(draw_floor(JUDGED, k) for k in range(FLOORS))
-            for j in range(SHIFTS if factor == 1.0 else 3)
-        ]
-        yield f"family x {factor:g}", days
-    for floor in ("supply-loop", "cross-aisles"):
-        for n in (3, 6):
-            layout = resize_fleet(load_layout(floor), n)
-            same: dict[str, Any] = {"handling_time": HANDLING, "scale": find_scale(layout, LOAD)}
-            yield (
-                f"{floor}, {n} vehicles",
-                [generate_shift(layout, seed=JUDGED, index=k, **same) for k in range(SHIFTS)],
-            )
-
-
-def replace_days(recipe: Recipe) -> Recipe:
-    """Return a recipe of one day a floor."""
-    return recipe._replace(days=1)
+def pack_weights(made: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return the weights of the first training of each set as `policies.general` reads them."""
+    return {name: next({**own} for own in made if own["set"] == name) for name in SETS}

@@ -50,7 +50,7 @@ STATIC = "Static"
 POLICY_NAMES = (*RULES, STATIC)
 
 GENERAL = "general"
-"""An index policy that was trained on random floors: `policies.general`. None of those that studies compare."""
+"""An index policy that was trained on random floors, see `policies.general`; studies do not compare it."""
 
 
 def find_policy_name(

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from acerl_np.evolution.ranking import FIELDS, OwnRanking, Ranking, Shaping
 from acerl_np.evolution.sampler import SAMPLER_FIELD, Advantage, OwnSampler, Sampler
 from acerl_np.evolution.spreads import MIN_NOISE_STD
@@ -151,8 +149,8 @@ class Config(Options):
         Whether the thresholds resume, good and full of batteries are trained with the weights of an index
         policy, from what the floor says.
     beyond : float, None or "auto"
-        Waiting tasks for each vehicle beyond which `nearest` decides in the place of the trained index policy;
-        None: it always decides. "auto": 8 where records are shifts, else None.
+        Waiting tasks for each vehicle beyond which `nearest` decides in the place of a trained index policy;
+        None: never. "auto": 8 where records are shifts, else None.
     start : {"nearest", "general"}
         With which weights an index policy's training begins: about those of `nearest`, or of `general`.
     slots : {"task", "pool"}
