@@ -51,7 +51,7 @@ from acerl_np.commands.shared.players import Seat, make_plan, sort_names
 from acerl_np.commands.shared.progress import make_report, report_unfinished
 from acerl_np.commands.shared.tables import COLUMN_OF, Column, count, render, show_below
 from acerl_np.problem.goal import SHIFT, Goal
-from acerl_np.problem.instance import Instance
+from acerl_np.problem.instance import Instance, are_shifts
 from acerl_np.support.errors import InputError, PolicyWarning, describe, make_printable
 from acerl_np.support.report import DATA_FORMATS, render_data
 
@@ -142,7 +142,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Play, show and answer."""
     from acerl_np.evaluation.whatif import BEST, Target, answer_target, show_setting, what_if
     from acerl_np.pictures.drawing import check_extra, check_form
-    from acerl_np.policies.rules import YARDSTICKS
+    from acerl_np.policies.general import find_set, make_general
+    from acerl_np.policies.rules import GENERAL, YARDSTICKS
 
     target = None if arguments.target is None else Target.read(arguments.target)
     knobs = {name: getattr(arguments, option.key) for name, option in VALUES.items()}
@@ -160,6 +161,8 @@ def run(arguments: argparse.Namespace) -> None:
     named = any(isinstance(seat.policy, str) for seat in seats)
     asked: dict[str, Any] = {} if named else {BEST: YARDSTICKS}
     asked |= {seat.label: seat.policy for seat in seats}
+    if not seats and are_shifts(records):
+        asked[GENERAL] = make_general(find_set(records, playing.goal))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # `make_plan` has said it
         report = make_report("settings")

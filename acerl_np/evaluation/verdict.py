@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -22,13 +22,16 @@ from acerl_np.evaluation.margin import (
     play_best_rule,
 )
 from acerl_np.evaluation.trials import METRICS, Playing, Trials, join_trials, play_policy
+from acerl_np.evaluation.whatif import KNOBS, make_shifts
 from acerl_np.kernels.playing.futures import LEAST_REACH
 from acerl_np.policies import static
+from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import WHOLE, Lookahead
 from acerl_np.policies.network import Policy
+from acerl_np.policies.rules import GENERAL
 from acerl_np.problem.goal import PAPER, Goal, find_goal
-from acerl_np.problem.instance import Instance, commit_instances, list_instances
+from acerl_np.problem.instance import Instance, are_shifts, commit_instances, list_instances
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.numbers import Whole
 
@@ -38,6 +41,9 @@ PATIENCE = 60.0
 FUTURES, AHEAD_TRIALS, MAX_AHEAD_DECISIONS = 32, 3, 20_000_000
 """Of a row that looks ahead: futures per decision, most trials of each record, and decisions for three
 vehicles, about half a minute of a core, up to which there are several."""
+
+BAD_DEMAND = 1.3
+"""How many times the tasks come on a bad day."""
 
 MARGIN_EFFORT, MARGIN_RECORDS = 0.02, 5
 """Of the quick searches in hindsight that tell whether there is little to win: effort, and most records."""
@@ -160,6 +166,23 @@ class Fold(NamedTuple):
     unseen: Sequence[Instance]
 
 
+class BadDay(NamedTuple):
+    """Records that judge, made harder, and how the policy as it runs, `nearest` and `general` bear it."""
+
+    label: str
+    rows: tuple[VerdictRow, ...]
+    after: tuple[float, ...]
+    """s from the last arrival until all is delivered, in the mean, of each row."""
+
+    def sentence(self, goal: Goal) -> str:
+        """Say that the policy is worse than `nearest`, or nothing."""
+        own = self.rows[0].difference
+        if own is None or own.sign != 1:
+            return ""
+        worse = show_difference(*own[:2])
+        return f"With {self.label} the policy is worse than nearest in {goal.objective} by {worse}."
+
+
 class Verdict(NamedTuple):
     """What a policy is worth, on `n_records` records that it has not seen, or noised copies of those it has.
 
@@ -179,6 +202,8 @@ class Verdict(NamedTuple):
         where a row has shown that there is more to win, or it was not sought.
     n_folds : int
         Of `kind` "folds": policies that stand for this one, each judged by the records that it has not seen.
+    bad_days : tuple of BadDay
+        Of shifts: with a vehicle fewer, and with more demand.
     """
 
     rows: tuple[VerdictRow, ...]
@@ -190,6 +215,7 @@ class Verdict(NamedTuple):
     notes: tuple[str, ...] = ()
     margin: Margin | None = None
     n_folds: int = 0
+    bad_days: tuple[BadDay, ...] = ()
 
     @property
     def policy(self) -> VerdictRow:
@@ -364,6 +390,11 @@ def judge(
         parts = [play_policy(player, some, how) for player, (_, _, some) in pairs]
         rows.append(VerdictRow.of(label, join_trials(parts), other))
 
+    shifts, bad_days = are_shifts(known), tuple[BadDay, ...]()
+    if shifts:
+        general = [make_general(find_set(known, goal))] * len(groups)
+        add(GENERAL, general, playing)
+        bad_days = tuple(_play_bad_days([(base, some) for base, _, some in groups], playing))
     plan = None
     look = partial(Lookahead, futures=futures, objective=goal, seed=seed)
     try:
@@ -389,7 +420,39 @@ def judge(
     margin, note = _find_margin(rows, judges, playing, begin)
     notes += [note] if note else []
     once = tuple(dict.fromkeys(notes))
-    return Verdict(tuple(rows), rule, kind, len(judges), goal, plan, once, margin, len(folds))
+    n = len(judges)
+    return Verdict(tuple(rows), rule, kind, n, goal, plan, once, margin, len(folds), bad_days)
+
+
+def _play_bad_days(
+    groups: Sequence[tuple[Any, Sequence[Instance]]], playing: Playing
+) -> Iterator[BadDay]:
+    """Play records that judge with a vehicle fewer, and with more demand, where that can be served."""
+    playing = replace(playing, trials=min(playing.trials, AHEAD_TRIALS))
+    layout = groups[0][1][0].layout
+    for label, knobs in (
+        ("a vehicle fewer", {"vehicles": len(layout.vehicles) - 1}),
+        (f"demand x {BAD_DEMAND:g}", {"demand": BAD_DEMAND}),
+    ):
+        setting = {name: knob.find(layout) for name, knob in KNOBS.items()} | knobs
+        try:
+            days = [make_shifts(some, setting, playing.seed) for _, some in groups]
+        except InputError:
+            continue
+        every = [day for some in days for day in some]
+        own = [
+            play_policy(base, some, playing) for (base, _), some in zip(groups, days, strict=True)
+        ]
+        near = play_policy("nearest", every, playing)
+        general = play_policy(make_general(find_set(every, playing.goal)), every, playing)
+        rows = (
+            VerdictRow.of("policy", join_trials(own), near),
+            VerdictRow.of("nearest", near),
+            VerdictRow.of(GENERAL, general, near),
+        )
+        last = np.array([day.arrival.max() for day in every])
+        after = tuple(float((row.trials.mean("makespan") - last).mean()) for row in rows)
+        yield BadDay(label, rows, after)
 
 
 def _part(

@@ -19,7 +19,7 @@ from acerl_np.support.report import DATA_FORMATS, render_data, render_table
 if TYPE_CHECKING:
     from acerl_np.evaluation.margin import Comparison
     from acerl_np.evaluation.trials import Trials
-    from acerl_np.evaluation.verdict import Verdict
+    from acerl_np.evaluation.verdict import BadDay, Verdict
     from acerl_np.simulation.trace import Trace
 
 Values = Mapping[str, object]
@@ -449,4 +449,26 @@ def render_verdict(verdict: Verdict, *, more: bool) -> str:
     what = "less that of the rule, record by\nrecord"
     lines.append(f"Beside {best}, the best rule on the training records: {what}, {error}")
     lines.append(render(columns, shown, "text"))
+    for day in verdict.bad_days:
+        lines.append(
+            f"A bad day, with {day.label}: means; after: s from the last arrival to the end"
+        )
+        lines.append(render(*list_bad_day(verdict, day), "text"))
+        lines += [day.sentence(goal)] if day.sentence(goal) else []
     return "\n".join(lines)
+
+
+def list_bad_day(verdict: Verdict, day: BadDay) -> tuple[list[Column], list[dict[str, object]]]:
+    """Return the columns and rows of a bad day, with differences to `nearest`."""
+    from acerl_np.evaluation.verdict import show_difference
+
+    goal = verdict.goal
+    columns = [Column("policy", "policy"), Column("value", f"{goal.objective}", goal.format)]
+    columns += [Column("tardiness", "tardiness, s", ".1f"), Column("after", "after, s", ".0f")]
+    columns.append(Column("change", "less that of nearest"))
+    rows: list[dict[str, object]] = []
+    for row, after in zip(day.rows, day.after, strict=True):
+        change = "" if row.difference is None else show_difference(*row.difference[:2], "+")
+        rows.append({"policy": row.label, "value": row.value, "tardiness": row.tardiness})
+        rows[-1] |= {"after": after, "change": change}
+    return columns, rows
