@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import count, pairwise
 from typing import Any, Literal
 
@@ -179,7 +180,7 @@ def draw_day(
     )
     same: dict[str, Any] = {"seed": seed, "index": index, "name": name}
     if process == "shift":
-        scale = find_scale(layout, aim, hours=HOURS)
+        scale = find_scale_once(layout, aim)
         return generate_shift(layout, hours=HOURS, scale=scale, handling_time=HANDLING, **same)
     same |= {"process": process, "sites": list(ROLES)}
     if sort == "shift":
@@ -194,6 +195,12 @@ def draw_day(
         row["arrival_time"] = 0 if k < THERE * tasks else row["arrival_time"]
         row["expiry_time"] = pick(draws, *map(int, DUE))
     return Instance.from_rows(name, layout, rows)
+
+
+@lru_cache(256)
+def find_scale_once(layout: Layout, load: float) -> float:
+    """Return the scale of shifts of an offered load: many days of a floor may have one load."""
+    return find_scale(layout, load, hours=HOURS)
 
 
 def find_size(layout: Layout, load: float, options: dict[str, Any]) -> tuple[int, float]:

@@ -134,9 +134,10 @@ def list_judges(name: str) -> Iterator[Judge]:
 
 def make_shifts(layout: Layout, load: float, n: int) -> Iterator[Instance]:
     """Return shifts of a plant at an offered load."""
-    scale = find_scale(layout, load)
+    how: dict[str, Any] = {"scale": find_scale(layout, load), "handling_time": HANDLING}
     for k in range(n):
-        yield generate_shift(layout, scale=scale, handling_time=HANDLING, seed=JUDGED, index=k)
+        name = f"{layout.name}-{k}"
+        yield generate_shift(layout, **how, seed=JUDGED, index=k, name=name)
 
 
 def play(name: str, judge: Judge, players: Mapping[str, Any], seed: int) -> list[Row]:

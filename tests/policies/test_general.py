@@ -1,0 +1,158 @@
+"""The policy `general`, the family of floors that trains it, and policies that hand over to a yardstick."""
+
+import json
+
+import numpy as np
+import pytest
+
+import acerl_np
+from acerl_np import Config, Dispatcher, IndexPolicy, Lookahead, evaluate_policy, load_suite
+from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.evaluation.verdict import judge
+from acerl_np.experiments import general as study
+from acerl_np.experiments.family import DAYS, KINDS, draw_day, draw_floor
+from acerl_np.live import events as E
+from acerl_np.policies.general import SETS, make_general, read_sets
+from acerl_np.policies.rules import RulePolicy
+from acerl_np.problem.instance import are_shifts
+from acerl_np.problem.servable import measure_load
+from acerl_np.support.errors import ConfigError, PolicyError
+
+
+def tiny_shifts(n):
+    layout = acerl_np.load_layout("supply-loop")
+    how = {"hours": 1.2, "scale": 0.5, "seed": 5}
+    return [acerl_np.generate_shift(layout, **how, index=k, name=f"s{k}") for k in range(n)]
+
+
+POLICY = IndexPolicy.of_weights(approach=-1.0, loaded=0.5, slack=-1.0)
+
+
+@pytest.mark.parametrize("relief", ["nearest", "edd-nearest"])
+@pytest.mark.parametrize("beyond", [0.4, 1.0, 9.0])
+def test_a_yardstick_decides_exactly_where_more_waits(beyond, relief):
+    instance = load_suite("dmh-train")[0]
+    bare, rule = POLICY, RulePolicy(relief)
+    switched = bare.switch(beyond, relief)
+    simulator = acerl_np.Simulator(instance, policy=switched)
+    n_relieved = 0
+    while not simulator.done.all():
+        waiting = len(set(simulator.pairs(0).task.tolist()))
+        decides = rule if waiting > beyond * 3 else bare
+        n_relieved += decides is rule
+        expected = [x.tolist() for x in decides.choose(simulator)]
+        vehicle, task = switched.choose(simulator)
+        assert [vehicle.tolist(), task.tolist()] == expected
+        simulator.assign(vehicle, task)
+    assert (n_relieved > 0) == (beyond < 2.0)
+
+
+def test_a_switch_is_kept_in_files_and_told(tmp_path):
+    policy = POLICY.switch(3.5, "opentcs")
+    policy.save(tmp_path / "policy.npz")
+    again = acerl_np.load_policy(tmp_path / "policy.npz")
+    assert (again.beyond, again.relief) == (3.5, "opentcs")
+    assert again.replace(policy.theta * 2.0).beyond == 3.5
+    assert not {"beyond", "relief"} & POLICY.to_arrays().keys()
+    for beyond, relief, words in (
+        (0.0, "nearest", "beyond"),
+        (1.0, "EDD", "policy 'EDD': unknown"),
+    ):
+        with pytest.raises(PolicyError, match=words):
+            POLICY.switch(beyond, relief)
+
+
+def test_a_trace_says_where_a_yardstick_decided():
+    instance = load_suite("dmh-train")[0]
+    trace = trace_policy(POLICY.switch(1.0), instance)
+    names = {decision.reason.by for decision in trace.decisions}
+    assert names == {"index", "nearest"}
+
+
+def test_general_is_a_name_wherever_a_policy_is_named():
+    records = load_suite("dmh-train")[:2]
+    played = evaluate_policy("general", records, trials=1)
+    own = evaluate_policy(make_general("makespan"), records, trials=1)
+    np.testing.assert_array_equal(played.makespan, own.makespan)
+    assert Lookahead("General", futures=0).policy is make_general("late")
+    dispatcher = Dispatcher(acerl_np.load_layout("dmh"), "general")
+    dispatcher.feed(E.TaskArrived(0.0, "t", "st1", "st5", 400.0))
+    assert [order.task for order in dispatcher.decide(0.0)] == ["t"]
+
+
+def test_shifts_have_weights_of_their_own():
+    shifts = tiny_shifts(1)
+    assert are_shifts(shifts)
+    played = evaluate_policy("general", shifts, trials=1)
+    own = evaluate_policy(make_general("late"), shifts, trials=1)
+    np.testing.assert_array_equal(played.makespan, own.makespan)
+    assert read_sets().keys() == SETS.keys()
+    assert make_general("late").beyond and make_general("makespan").beyond is None
+
+
+def test_floors_and_days_of_the_family_can_be_played():
+    kinds, loads = set(), []
+    for k in range(9):
+        for sort in ("shift", "batch"):
+            floor = draw_floor(7, k, sort=sort)
+            kinds.add(floor.name.split("-")[0])
+            how = {"sort": sort, **({"load": 0.7} if sort == "shift" else {})}
+            day = draw_day(floor, 7, k, **how)
+            assert day.rows() == draw_day(draw_floor(7, k, sort=sort), 7, k, **how).rows()
+            if sort == "shift":
+                loads.append(measure_load(day).offered)
+            else:
+                assert day.n_tasks == 10 * len(floor.vehicles)
+                assert (day.arrival == 0.0).sum() >= day.n_tasks / 6
+            day.check_servable()
+    assert kinds == set(KINDS) and len(DAYS) == 3
+    assert np.mean(loads) == pytest.approx(0.7, abs=0.1)
+
+
+def test_trainings_of_shifts_have_a_switch_and_stored_ones_none():
+    shifts, batch = tiny_shifts(1), load_suite("dmh-train")
+    config = Config.preset("best", decisions=200)
+    assert config.resolve(shifts).beyond == 8.0
+    assert config.resolve(batch).beyond == "auto"
+    assert not {"beyond", "start"} & config.to_dict().keys()
+    assert Config.preset("best", beyond=None).resolve(shifts).beyond is None
+    stored = config.resolve(shifts).to_dict()
+    Config.check_whole({**Config().to_dict()})
+    assert stored["beyond"] == 8.0
+    with pytest.raises(ConfigError, match="beyond: read -1"):
+        Config.preset("best", beyond=-1)
+    with pytest.raises(ConfigError, match="beyond: read 3"):
+        Config(beyond=3)
+    trainer = acerl_np.ACERL(batch, Config.preset("best", generations=0, start="general"))
+    np.testing.assert_allclose(trainer.policy.theta, make_general("makespan").theta, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_a_verdict_on_shifts_has_general_and_a_bad_day():
+    shifts = tiny_shifts(6)
+    verdict = judge(
+        POLICY,
+        shifts[:2],
+        shifts[2:],
+        trials=1,
+        futures=0,
+        objective="late+0.05*tardiness",
+        patience=0,
+    )
+    assert "general" in [row.label for row in verdict.rows]
+    assert [day.label for day in verdict.bad_days] == ["a vehicle fewer", "demand x 1.3"]
+    for day in verdict.bad_days:
+        assert [row.label for row in day.rows] == ["policy", "nearest", "general"]
+        sign = day.rows[0].difference.sign
+        assert bool(day.sentence(verdict.goal)) == (sign == 1)
+
+
+@pytest.mark.slow
+def test_the_study_makes_weights_and_tables(run, tmp_path):
+    parts = study.list_parts(1, generations=1)
+    assert [part.describe() for part in parts] == ["late, seed 0", "makespan, seed 0"]
+    made, rows = study.run_part(parts[1])
+    assert {row["policy"] for row in rows} >= {"general", "nearest", "STD"}
+    assert json.loads(json.dumps(study.pack_weights([{**made, "set": "late"}, made])))
+    [table] = [x for x in study.tables(rows) if x.name == "general-makespan"]
+    assert [row[0] for row in table.rows] == ["dmh-train", "noised-5", "noised-30", "family"]
