@@ -51,7 +51,7 @@ class Recipe(NamedTuple):
 
 RECIPES = {
     "late": Recipe("shift", 50, 1, {"beyond": USUAL_BEYOND}),
-    "makespan": Recipe("batch", 60, 2, {"perturb": 0}),
+    "makespan": Recipe("batch", 60, 2, {"perturb": 0, "beyond": None}),
 }
 
 

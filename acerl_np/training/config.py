@@ -53,7 +53,7 @@ class BeyondField(Field):
         return AUTO if value == AUTO else super().read(name, value, error)
 
 
-AUTO, USUAL_BEYOND = "auto", 8.0
+AUTO, USUAL_BEYOND = "auto", 10.0
 BEYOND = BeyondField(
     float, 0.0, 1e6, above=True, optional=True, expected=f"a number above 0, {AUTO} or none"
 )
@@ -150,7 +150,7 @@ class Config(Options):
         policy, from what the floor says.
     beyond : float, None or "auto"
         Waiting tasks for each vehicle beyond which `nearest` decides in the place of a trained index policy;
-        None: never. "auto": 8 where records are shifts, else None.
+        None: never. "auto": 10 where records are shifts, else None.
     start : {"nearest", "general"}
         With which weights an index policy's training begins: about those of `nearest`, or of `general`.
     slots : {"task", "pool"}

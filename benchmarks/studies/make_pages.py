@@ -16,6 +16,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -39,6 +40,7 @@ from acerl_np.experiments import (
     ablation,
     bilge_ulusoy,
     comparison,
+    general,
     generalisation,
     learning,
     leave_one_out,
@@ -56,6 +58,8 @@ from acerl_np.experiments.study_tables import (
     show_p,
     spread,
 )
+from acerl_np.policies.general import SETS, make_general
+from acerl_np.policies.index import FEATURES, NAMES
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.goal import SHIFT
 from acerl_np.rivals.training import ALGORITHMS
@@ -524,6 +528,26 @@ def tabulate_batteries(stored: StoredStudy) -> str:
     return render_table(header, lines, "markdown")
 
 
+def tabulate_general(stored: StoredStudy, name: str) -> str:
+    """Return what `general` and others come to with each judge, of one set of weights."""
+    rows = [
+        {key: float(x) if key in ("makespan", "tardiness", "late") else x for key, x in row.items()}
+        for row in read_table(stored.folder, "general", "trials")
+    ]
+    [table] = [item for item in general.tables(rows) if item.name == f"general-{name}"]
+    return render_table(table.header, table.rows, "markdown")
+
+
+def tabulate_weights(_: StoredStudy) -> str:
+    """Return the weights of `general`, and what they weigh."""
+    sets = {name: make_general(name) for name in SETS}
+    lines: list[list[Cell]] = []
+    for feature in FEATURES[: len(NAMES)]:
+        weights = [f"{own.theta[NAMES.index(feature.name)]:+.3f}" for own in sets.values()]
+        lines.append([f"`{feature.name}`", feature.words, f"{feature.scale:g}", *weights])
+    return render_table(["feature", "what it is", "scale", *sets], lines, "markdown")
+
+
 def tabulate_cost(stored: StoredStudy) -> str:
     """Return how many trainings each study holds, and their seconds on one thread each, beside others."""
     lines: list[list[Cell]] = []
@@ -584,6 +608,9 @@ BLOCKS: dict[str, Callable[[StoredStudy], str]] = {
     "vehicles-waiting": tabulate_vehicles,
     "vehicles-batteries": tabulate_batteries,
     "vehicles-tuned": tabulate_tuned,
+    "general-late": partial(tabulate_general, name="late"),
+    "general-makespan": partial(tabulate_general, name="makespan"),
+    "general-weights": tabulate_weights,
 }
 """Beside the tables of studies and claims."""
 

@@ -112,13 +112,13 @@ def test_floors_and_days_of_the_family_can_be_played():
 def test_trainings_of_shifts_have_a_switch_and_stored_ones_none():
     shifts, batch = tiny_shifts(1), load_suite("dmh-train")
     config = Config.preset("best", decisions=200)
-    assert config.resolve(shifts).beyond == 8.0
+    assert config.resolve(shifts).beyond == 10.0
     assert config.resolve(batch).beyond == "auto"
     assert not {"beyond", "start"} & config.to_dict().keys()
     assert Config.preset("best", beyond=None).resolve(shifts).beyond is None
     stored = config.resolve(shifts).to_dict()
     Config.check_whole({**Config().to_dict()})
-    assert stored["beyond"] == 8.0
+    assert stored["beyond"] == 10.0
     with pytest.raises(ConfigError, match="beyond: read -1"):
         Config.preset("best", beyond=-1)
     with pytest.raises(ConfigError, match="beyond: read 3"):
