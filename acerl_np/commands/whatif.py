@@ -115,7 +115,8 @@ MOVED = {f"--{x}": f"another name now; expected --{y} {{}}" for x, y in RENAMED.
 """Names that mean something else where floors and records are made."""
 
 NAMES = opt.NAMES[0].but(
-    usage="names NAME*", help=f"{opt.NAMES[0].help} (default: no policy, the best yardstick alone)"
+    usage="names NAME*",
+    help=f"{opt.NAMES[0].help} (default: the best yardstick, and of shifts general)",
 )
 OBJECTIVE = opt.OBJECTIVE.but(
     help=opt.OBJECTIVE.help.replace(
