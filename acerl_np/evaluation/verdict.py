@@ -435,22 +435,21 @@ def _play_bad_days(
         (f"demand x {BAD_DEMAND:g}", {"demand": BAD_DEMAND}),
     ):
         setting = {name: knob.find(layout) for name, knob in KNOBS.items()} | knobs
+        days, own = [], []
         try:
-            days = [make_shifts(some, setting, playing.seed) for _, some in groups]
-        except InputError:
+            for base, some in groups:
+                days += (harder := make_shifts(some, setting, playing.seed))
+                own.append(play_policy(base, harder, playing))
+        except InputError:  # nobody serves it, or not this policy
             continue
-        every = [day for some in days for day in some]
-        own = [
-            play_policy(base, some, playing) for (base, _), some in zip(groups, days, strict=True)
-        ]
-        near = play_policy("nearest", every, playing)
-        general = play_policy(make_general(find_set(every, playing.goal)), every, playing)
+        near = play_policy("nearest", days, playing)
+        general = play_policy(make_general(find_set(days, playing.goal)), days, playing)
         rows = (
             VerdictRow.of("policy", join_trials(own), near),
             VerdictRow.of("nearest", near),
             VerdictRow.of(GENERAL, general, near),
         )
-        last = np.array([day.arrival.max() for day in every])
+        last = np.array([day.arrival.max() for day in days])
         after = tuple(float((row.trials.mean("makespan") - last).mean()) for row in rows)
         yield BadDay(label, rows, after)
 

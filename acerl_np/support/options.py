@@ -85,9 +85,12 @@ class Options:
             if name not in stored and name not in cls.added:
                 raise ConfigError(f"{name}: missing; expected every option, as this version writes")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the options as plain values, ready for JSON; what is a user's own by its name and hash."""
-        usual = {name: getattr(type(self), name) for name in self.added}
+    def to_dict(self, *, whole: bool = False) -> dict[str, Any]:
+        """Return the options as plain values, ready for JSON; what is a user's own by its name and hash.
+
+        `whole`: those of `added`, too, where they are the defaults.
+        """
+        usual = {} if whole else {name: getattr(type(self), name) for name in self.added}
         own = [(k, x) for k, x in vars(self).items() if k not in usual or x != usual[k]]
         plain = {name: list(x) if isinstance(x, tuple) else x for name, x in own}
         return {name: str(x) if isinstance(x, str) else x for name, x in plain.items()}

@@ -46,17 +46,17 @@ class FeaturesField(Field):
 
 
 class BeyondField(Field):
-    """From how much waiting on a yardstick decides; `AUTO` is told by the records."""
+    """From how much waiting on a yardstick decides; `AUTO` is told by the records, `NEVER` never."""
 
     def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
-        """Return the number, None or `AUTO`; a `ConfigError` if it is none of these."""
-        return AUTO if value == AUTO else super().read(name, value, error)
+        """Return the number, or one of the words; a `ConfigError` if it is neither."""
+        if value is None or value in (AUTO, NEVER):
+            return NEVER if value is None else value
+        return super().read(name, value, error)
 
 
-AUTO, USUAL_BEYOND = "auto", 10.0
-BEYOND = BeyondField(
-    float, 0.0, 1e6, above=True, optional=True, expected=f"a number above 0, {AUTO} or none"
-)
+AUTO, NEVER, USUAL_BEYOND = "auto", "none", 10.0
+BEYOND = BeyondField(float, 0.0, 1e6, above=True, expected=f"a number above 0, {AUTO} or {NEVER}")
 
 TO_HORIZON = f"seconds above 0 to {MAX_HORIZON:g}"
 SECONDS = Field(float, 0.0, MAX_HORIZON, above=True, optional=True, expected=TO_HORIZON)
@@ -148,9 +148,9 @@ class Config(Options):
     tune_charging : bool
         Whether the thresholds resume, good and full of batteries are trained with the weights of an index
         policy, from what the floor says.
-    beyond : float, None or "auto"
+    beyond : float, "auto" or "none"
         Waiting tasks for each vehicle beyond which `nearest` decides in the place of a trained index policy;
-        None: never. "auto": 10 where records are shifts, else None.
+        "none": never. "auto": 10 where records are shifts, else never.
     start : {"nearest", "general"}
         With which weights an index policy's training begins: about those of `nearest`, or of `general`.
     slots : {"task", "pool"}
@@ -244,7 +244,7 @@ class Config(Options):
     max_changes: int = option(MAX_CHANGES, CHANGES)
     may_wait: bool = False
     tune_charging: bool = False
-    beyond: float | str | None = option(AUTO, BEYOND)
+    beyond: float | str = option(AUTO, BEYOND)
     start: StartName = "nearest"
     shaping: Shaping = "standardised"
     antithetic: bool = False

@@ -26,7 +26,7 @@ from acerl_np.problem.tables import build_problem, count_actions, count_features
 from acerl_np.simulation.arena import play_list, play_members
 from acerl_np.support.errors import InputError
 from acerl_np.support.workers import Workers
-from acerl_np.training.config import AUTO, Config
+from acerl_np.training.config import Config
 from acerl_np.training.records import Dealt
 
 MAX_SPREAD = 1e15
@@ -130,7 +130,7 @@ class IndexForm:
         if config.commitment == "pickup":
             self.how |= {"commitment": "pickup", "max_changes": config.max_changes}
             self.problem = set_commitment(self.problem, "pickup", config.max_changes)
-        if config.beyond != AUTO:
+        if not isinstance(config.beyond, str):
             self.how["beyond"] = config.beyond
         self.begins = find_set(instances, config.goal) if config.start == "general" else ""
         self.origin = Origin.of(instances, goal=config.goal)

@@ -50,7 +50,8 @@ GENERAL = {
     "you mean '--trials'? (see acerl-np evaluate --help)",
     "evaluate edd-neerest": "; did you mean 'edd-nearest'?",
     "evaluate EDD DHM-07": "policy 'DHM-07': unknown; expected one of FCFS, EDD, NVF, STD, LWT, AHP, MIX, "
-    "Random, nearest, fcfs-nearest, edd-nearest, opentcs, assignment, Static; did you mean 'DMH-07'?",
+    "Random, nearest, fcfs-nearest, edd-nearest, opentcs, assignment, Static, "
+    "general; did you mean 'DMH-07'?",
     "records perturb DMH-01 --magntude=1 --out x": "acerl-np records perturb: error: the following arguments "
     "are required: --magnitude; read --magntude; did you mean '--magnitude'? (see acerl-np records perturb",
     "list rules week.csv": "unrecognized arguments: week.csv",

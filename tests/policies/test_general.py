@@ -115,7 +115,7 @@ def test_trainings_of_shifts_have_a_switch_and_stored_ones_none():
     assert config.resolve(shifts).beyond == 10.0
     assert config.resolve(batch).beyond == "auto"
     assert not {"beyond", "start"} & config.to_dict().keys()
-    assert Config.preset("best", beyond=None).resolve(shifts).beyond is None
+    assert Config.preset("best", beyond=None).resolve(shifts).beyond == "none"
     stored = config.resolve(shifts).to_dict()
     Config.check_whole({**Config().to_dict()})
     assert stored["beyond"] == 10.0

@@ -371,7 +371,7 @@ def read_facts(facts: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any
 def format_options(options: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
     """Return options and all settings as --config reads them, each setting below what it is."""
     own = fill_settings(options, settings)
-    values = {**own.to_dict(), **options, "preset": find_preset(options, settings)}
+    values = {**own.to_dict(whole=True), **options, "preset": find_preset(options, settings)}
     if values.get("decisions") is not None:
         values["generations"] = None
     shown = [name for name in OPTIONS if name not in SHELL]
