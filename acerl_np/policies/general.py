@@ -50,5 +50,5 @@ def describe_general(name: str, goal: Goal) -> str:
     own, trained = read_sets()[name], SETS[name].objective
     line = f"general: weights trained on random floors for {trained}, hash {hash_json(own)[:12]}"
     if goal.objective != trained or len(goal.class_weights) > 1:
-        line += f"; none are for {goal.objective}{' by class' if goal.class_weights else ''}"
+        line += f"; not for {goal.objective}{' by class' if goal.class_weights else ''}"
     return line
