@@ -162,15 +162,19 @@ def run_parts(
     name: str,
     parts: Sequence[Any],
     tables: Sequence[str],
+    *more: str,
 ) -> tuple[dict[int, Any], Path]:
-    """Return what each part comes to, and the file of all figures, after all files are declared."""
+    """Return what each part comes to, and the file of all figures, after all files are declared.
+
+    `more`: names of further files.
+    """
     from acerl_np.support.team import lead
     from acerl_np.support.workers import count_cores
 
     own, folder = arguments.threads or count_cores(), Path(arguments.out)
     shown = [folder / f"{name}-{table}.{form}" for table in tables for form in ("csv", "md")]
     kept = folder / f"{name}.csv"
-    declare_outputs(arguments, [kept, *shown], folder=folder)
+    declare_outputs(arguments, [kept, *shown, *(folder / x for x in more)], folder=folder)
     make_folder(folder)
     report, runs = make_report("parts"), dict[int, Any]()
     with open_team(vars(arguments), usual=None, own=own) as workers, lead(workers, own) as team:
@@ -193,10 +197,10 @@ def run_general(arguments: argparse.Namespace) -> None:
 
     fewer = {} if arguments.generations is None else {"generations": arguments.generations}
     parts = general.list_parts(arguments.trainings, **fewer)
-    runs, kept = run_parts(arguments, general, GENERAL, parts, list(SETS))
+    weights = Path(arguments.out) / f"{GENERAL}.json"
+    runs, kept = run_parts(arguments, general, GENERAL, parts, list(SETS), weights.name)
     rows = [row for _, own in runs.values() for row in own]
     write_atomically(kept, general.write_rows(rows).encode())
-    weights = kept.with_suffix(".json")
     made = general.pack_weights([made for made, _ in runs.values()])
     write_atomically(weights, (json.dumps(made, indent=1) + "\n").encode())
     documents: list[dict[str, Any]] = []

@@ -143,7 +143,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Play, show and answer."""
     from acerl_np.evaluation.whatif import BEST, Target, answer_target, show_setting, what_if
     from acerl_np.pictures.drawing import check_extra, check_form
-    from acerl_np.policies.general import find_set, make_general
+    from acerl_np.policies.general import describe_general, find_set, make_general
     from acerl_np.policies.rules import GENERAL, YARDSTICKS
 
     target = None if arguments.target is None else Target.read(arguments.target)
@@ -163,7 +163,9 @@ def run(arguments: argparse.Namespace) -> None:
     asked: dict[str, Any] = {} if named else {BEST: YARDSTICKS}
     asked |= {seat.label: seat.policy for seat in seats}
     if not seats and are_shifts(records):
-        asked[GENERAL] = make_general(find_set(records, playing.goal))
+        weights = find_set(records, playing.goal)
+        print(describe_general(weights, playing.goal), file=sys.stderr)
+        asked[GENERAL] = make_general(weights)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # `make_plan` has said it
         report = make_report("settings")

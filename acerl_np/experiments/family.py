@@ -20,7 +20,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Edge, RandomBreakdowns, Site, Vehicle
 from acerl_np.problem.servable import measure_load
-from acerl_np.problem.shift import HANDLING, ROLES, SPLIT, find_scale, generate_shift
+from acerl_np.problem.shift import HANDLING, ROLES, SPLIT, find_scale, generate_shift, spread
 
 Sort = Literal["shift", "batch"]
 
@@ -53,11 +53,6 @@ def draw(seed: int, index: int) -> Iterator[float]:
     """Return the uniform draws in [0, 1) of a floor or a day, one after the other."""
     key = make_key(seed, GENERATION, index)
     return (float(draw_uniform(key, k, 7)) for k in count())
-
-
-def spread(draws: Iterator[float], low: float, high: float) -> float:
-    """Return the next draw as a number between two bounds."""
-    return low + next(draws) * (high - low)
 
 
 def pick(draws: Iterator[float], low: int, high: int) -> int:

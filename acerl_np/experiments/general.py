@@ -80,12 +80,12 @@ Row = dict[str, Any]
 
 def list_parts(trainings: int, **fewer: Any) -> list[Part]:
     """Return all trainings; `fewer` shortens them, as `Config` says."""
-    return [
-        Part(name, seed, Config.preset("best", **{**usual, **recipe.options, **fewer}))
-        for name, recipe in RECIPES.items()
-        for usual in ({"objective": SETS[name].objective, "decisions": DECISIONS},)
-        for seed in range(trainings)
-    ]
+    parts = []
+    for name, recipe in RECIPES.items():
+        options = {"objective": SETS[name].objective, "decisions": DECISIONS, **recipe.options}
+        config = Config.preset("best", **{**options, **fewer})
+        parts += [Part(name, seed, config) for seed in range(trainings)]
+    return parts
 
 
 def make_days(name: str, seed: int) -> list[Instance]:
@@ -221,4 +221,4 @@ def tables(rows: Sequence[Row]) -> list[StudyTable]:
 
 def pack_weights(made: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the weights of the first training of each set as `policies.general` reads them."""
-    return {name: next({**own} for own in made if own["set"] == name) for name in SETS}
+    return {name: next(dict(own) for own in made if own["set"] == name) for name in SETS}

@@ -275,7 +275,8 @@ def _pick(draws: Iterator[float], places: Sequence[Place]) -> Place:
     return places[int(next(draws) * len(places))]
 
 
-def _spread(draws: Iterator[float], low: float, high: float) -> float:
+def spread(draws: Iterator[float], low: float, high: float) -> float:
+    """Return the next draw as a number between two bounds."""
     return low + next(draws) * (high - low)
 
 
@@ -288,7 +289,7 @@ def _bring_loads(
         dock, moment = _pick(draws, places["goods-in"]), time
         for _ in range(int(generate.draw_between(LOADS, next(draws)))):
             yield _Order(int(moment), dock, _pick(draws, places["storage"]), STORING)
-            moment += _spread(draws, *LOAD_GAP)
+            moment += spread(draws, *LOAD_GAP)
 
 
 def _serve_station(
@@ -300,7 +301,7 @@ def _serve_station(
     time = next(draws) * takt.mean
     while time < end:
         moment, other = int(time), _pick(draws, places["storage" if calls else "goods-out"])
-        due, stop = generate.draw_between(CALL, next(draws)), _spread(draws, *STOP)
+        due, stop = generate.draw_between(CALL, next(draws)), spread(draws, *STOP)
         if calls:
             yield _Order(moment, other, station, due)
         else:

@@ -7,6 +7,7 @@ import pytest
 
 import acerl_np
 from acerl_np import Config, Dispatcher, IndexPolicy, Lookahead, evaluate_policy, load_suite
+from acerl_np.commands.shared.players import find_policy
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.verdict import judge
 from acerl_np.experiments import general as study
@@ -78,6 +79,14 @@ def test_general_is_a_name_wherever_a_policy_is_named():
     dispatcher = Dispatcher(acerl_np.load_layout("dmh"), "general")
     dispatcher.feed(E.TaskArrived(0.0, "t", "st1", "st5", 400.0))
     assert [order.task for order in dispatcher.decide(0.0)] == ["t"]
+
+
+def test_what_stands_here_under_its_name_is_not_meant(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "general").mkdir()
+    assert find_policy("general") == find_policy("General") == "general"
+    with pytest.raises(PolicyError, match="expected a file, found a directory"):
+        find_policy("./general")
 
 
 def test_shifts_have_weights_of_their_own():

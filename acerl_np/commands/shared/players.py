@@ -225,8 +225,10 @@ def find_policy(name: str) -> Any:
     """Return the policy in a file, the name of a known one, or what a `module:name` says."""
     from acerl_np.policies.agent import seat_policy
     from acerl_np.policies.files import load_policy
-    from acerl_np.policies.rules import find_policy_name
+    from acerl_np.policies.rules import GENERAL, find_policy_name
 
+    if name.lower() == GENERAL:  # whatever stands here under that name
+        return GENERAL
     if name.endswith(".npz") or path_exists(name):
         return load_policy(name)
     if name.endswith(".py"):
