@@ -15,6 +15,7 @@ from worlds import make_task
 import acerl_np
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.pictures.replay import write_replay
+from acerl_np.policies.general import make_general
 from acerl_np.simulation.scene import STATUSES
 
 skip_without_browser()
@@ -535,3 +536,19 @@ def test_machines_and_vehicles_that_wait_for_a_task(show):
     assert "processing" in read_texts(chrome, "#legend span")
     rows = ask(chrome, "player.panels[0].gantt.episode.vehicles.map(({ id }) => id)")
     assert rows == ["v1", "v2", "m1", "m1", "m2", "m3", "m4"]
+
+
+def test_where_a_yardstick_decides_in_the_place_of_a_policy(show):
+    """At DMH the last tasks come one by one, so the policy decides again; a band lasts to the next decision."""
+    policy = make_general("makespan").switch(1.5)
+    trace = trace_policy(policy, acerl_np.load_instance("DMH-01"))
+    chrome = show([trace])
+    by = [decision.reason.by for decision in trace.decisions]
+    ends = [*(decision.time for decision in trace.decisions[1:]), trace.end]
+    assert set(by) == {"index", "nearest"}
+    handed = ask(chrome, "player.episode.runs[0].handed")
+    assert {own["by"] for own in handed} == {"nearest"}
+    for name, decision, end in zip(by, trace.decisions, ends, strict=True):
+        inside = [own for own in handed if own["start"] <= decision.time and end <= own["end"]]
+        assert end == decision.time or bool(inside) == (name == "nearest")
+    assert "nearest decides" in read_texts(chrome, "#legend span")

@@ -2,7 +2,7 @@
 
 const FONT = "12px system-ui, sans-serif", SMALL_FONT = "11px system-ui, sans-serif";
 const COLOURS = ["ink", "muted", "line", "panel", "fetch", "load", "on-load", "alarm", "on-alarm", "mark",
-  "control", "charge"];
+  "control", "charge", "handed"];
 
 /** Most vehicles whose names stand beside them; those of others show under the pointer. */
 const NAMED_VEHICLES = 12;

@@ -6,6 +6,9 @@ const IDLE = "idle", TO_PICKUP = "to pickup", LOADED = "loaded", BROKEN = "broke
 const QUEUED = "in a charger's queue", CHARGING = "charging", ERRAND = "to charge or park";
 const COMING = "coming", WAITING = "waiting", FETCHED = "fetched", RIDING = "riding", DONE = "done";
 
+/** By whom a decision is whose score chose. */
+const INDEX = "index";
+
 /** Finishes are whole seconds; due times may be off by rounding. */
 const ROUNDING = 1e-9;
 
@@ -104,6 +107,7 @@ class Run {
     this.recalls = this.trips.filter(({ recall }) => recall !== null).sort((a, b) => a.recall - b.recall);
     this.stops = data.stops.map(([vehicle, start, stopEnd]) => ({ vehicle, start, end: stopEnd }));
     this.decisionTimes = this.decisions.map((decision) => decision.time);
+    this.handed = this.findHanded();
     this.finishes = this.trips.filter((trip) => trip.delivered).map((trip) => trip.end);
     this.finishes.sort((a, b) => a - b);
     const trips = groupBy(this.trips, "vehicle", episode.vehicles.length);
@@ -121,6 +125,19 @@ class Run {
       return last !== undefined && last.delivered ? last.end : Infinity;
     });
     this.curves = { waiting: this.countWaiting(), late: this.countLate() };
+  }
+
+  /** From when until when a yardstick decided in the place of an index policy, and which. */
+  findHanded() {
+    const spans = [], { decisions } = this;
+    if (!decisions.some(({ by }) => by === INDEX)) return spans;
+    decisions.forEach(({ time, by }, k) => {
+      const end = decisions[k + 1]?.time ?? this.end, last = spans.at(-1);
+      if (by === INDEX) return;
+      if (last?.end === time && last.by === by) last.end = end;
+      else spans.push({ start: time, end, by });
+    });
+    return spans;
   }
 
   /** How many tasks wait, as `findTaskState` has it, from each moment on at which that changes. */

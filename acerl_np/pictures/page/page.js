@@ -459,6 +459,12 @@ function drawLegend(episode, shapes, colours) {
     context.fillStyle = colours.alarm;
     context.fillRect(0, 7, 26, 11);
   });
+  for (const by of new Set(episode.runs.flatMap(({ handed }) => handed.map((span) => span.by)))) {
+    addMark(`${by} decides`, 26, (context) => {
+      context.fillStyle = colours.handed;
+      context.fillRect(0, 2, 26, 16);
+    });
+  }
 }
 
 /** Bars of the chart, drawn by the chart itself from a trip and a stop made for it. */

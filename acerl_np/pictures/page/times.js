@@ -145,6 +145,7 @@ class CurveView extends TimeView {
   drawLayer(context) {
     const { colours } = this, { most } = this.episode, base = this.height - 4;
     const toY = (count) => base - (count / most) * (base - 8);
+    this.clip(context, () => this.drawHanded(context));
     this.drawScale(context);
     context.fillStyle = colours.muted;
     context.textAlign = "right";
@@ -157,11 +158,20 @@ class CurveView extends TimeView {
     this.drawCurves(context, toY);
   }
 
+  /** A band where a yardstick decided in the policy's place. */
+  drawHanded(context) {
+    context.fillStyle = this.colours.handed;
+    for (const { start, end } of this.run.handed) {
+      context.fillRect(this.toX(start), 0, Math.max(1, this.toX(end) - this.toX(start)), this.height);
+    }
+  }
+
   describe() {
     const words = Object.entries(this.run.curves).map(([name, { times, counts }]) => {
       const peak = counts.reduce((best, value, k) => (value > counts[best] ? k : best), 0);
       return `at most ${formatNumber(counts[peak])} ${name}, at ${formatNumber(times[peak])} s`;
     });
+    for (const { start, end, by } of this.run.handed) words.push(`${by} decides from ${formatNumber(start)} to ${formatNumber(end)} s`);
     return `Curves of tasks over ${formatNumber(this.run.end)} s: ${words.join("; ")}`;
   }
 
@@ -169,7 +179,9 @@ class CurveView extends TimeView {
     if (x < this.left || x > this.right) return null;
     const time = this.toTime(x), { waiting, late } = this.run.curves;
     const count = ({ times, counts }) => formatNumber(counts[Math.max(0, findLast(times, time))]);
-    return `${formatClock(this.episode, time)}\n${count(waiting)} waiting\n${count(late)} late, not delivered`;
+    const handed = this.run.handed.find(({ start, end }) => start <= time && time < end);
+    return `${formatClock(this.episode, time)}\n${count(waiting)} waiting\n${count(late)} late, not delivered` +
+      (handed === undefined ? "" : `\n${handed.by} decides`);
   }
 }
 
