@@ -539,7 +539,7 @@ def test_machines_and_vehicles_that_wait_for_a_task(show):
 
 
 def test_where_a_yardstick_decides_in_the_place_of_a_policy(show):
-    """At DMH the last tasks come one by one, so the policy decides again; a band lasts to the next decision."""
+    """A band lasts to the next decision; at last tasks come one by one, and the policy decides again."""
     policy = make_general("makespan").switch(1.5)
     trace = trace_policy(policy, acerl_np.load_instance("DMH-01"))
     chrome = show([trace])

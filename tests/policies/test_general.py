@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from machine import load_example
 
 import acerl_np
 from acerl_np import Config, Dispatcher, IndexPolicy, Lookahead, evaluate_policy, load_suite
@@ -16,7 +17,9 @@ from acerl_np.live import events as E
 from acerl_np.policies.general import SETS, make_general, read_sets
 from acerl_np.policies.rules import RulePolicy
 from acerl_np.problem.instance import are_shifts
+from acerl_np.problem.layout import resize_fleet
 from acerl_np.problem.servable import measure_load
+from acerl_np.problem.shift import find_scale
 from acerl_np.support.errors import ConfigError, PolicyError
 
 
@@ -165,3 +168,31 @@ def test_the_study_makes_weights_and_tables(run, tmp_path):
     assert json.loads(json.dumps(study.pack_weights([{**made, "set": "late"}, made])))
     [table] = [x for x in study.tables(rows) if x.name == "general-makespan"]
     assert [row[0] for row in table.rows] == ["dmh-train", "noised-5", "noised-30", "family"]
+
+
+@pytest.mark.parametrize(("n", "beyond"), [(3, 10.0), (4, 1.0), (14, 10.0)])
+def test_in_plain_python_it_decides_the_same(n, beyond, monkeypatch):
+    """Beside few and many vehicles, and where a yardstick decides."""
+    plain = load_example("general_plain")
+    monkeypatch.setattr(plain, "BEYOND", beyond)
+    layout = resize_fleet(acerl_np.load_layout("cross-aisles"), n)
+    day = acerl_np.generate_shift(layout, hours=0.4, scale=find_scale(layout, 1.3))
+    metres = layout.routes.distance
+    speed = [vehicle.speed for vehicle in layout.vehicles]
+    ways = metres[~np.eye(len(metres), dtype=bool)]
+    unit = float(ways[np.isfinite(ways)].mean()) * n / sum(speed)
+    due = day.arrival + day.expiry
+    rows = zip(day.pickup, day.delivery, day.handling_time, day.arrival, due, strict=True)
+    tasks = [plain.Task(int(a), int(b), *map(float, more)) for a, b, *more in rows]
+    fleet = [plain.Vehicle(layout.site_index[vehicle.start], 0.0) for vehicle in layout.vehicles]
+    trace, given = trace_policy(make_general("late").switch(beyond), day), set[int]()
+    for decision, trip in list(zip(trace.decisions, trace.trips, strict=True))[:40]:
+        now = float(decision.time)
+        waiting = [k for k, task in enumerate(tasks) if task.since <= now and k not in given]
+        shown = [plain.Vehicle(site, max(0.0, end - now)) for site, end in fleet]
+        own = [tasks[k] for k in waiting]
+        v, k = plain.choose(now, shown, own, lambda v, a, b: metres[a, b] / speed[v], unit)
+        assert (v, waiting[k]) == (decision.vehicle, decision.task)
+        given.add(decision.task)
+        fleet[v] = plain.Vehicle(tasks[decision.task].delivery, float(trip.end))
+    assert len(given) == 40 and ("nearest" in {x.reason.by for x in trace.decisions}) == (n == 4)
