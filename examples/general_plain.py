@@ -9,8 +9,8 @@ It needs this file alone. `choose_simply` is a set of five weights that looks at
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 WEIGHTS = {
     "approach": -5.242864,
@@ -117,7 +117,7 @@ class Plan:
         return found | {"last_end": max(ends), "imbalance": max(ends) - min(ends)}
 
 
-def keep(found: dict[int, tuple[float, ...]] | dict[tuple[int, int], float], most: int) -> list:
+def keep(found: Mapping[Any, Any], most: int) -> list[Any]:
     """Return what rates least, in the old order."""
     return sorted(sorted(found, key=lambda key: (found[key], key))[:most])
 
@@ -150,7 +150,7 @@ def choose(
     if len(tasks) > BEYOND * len(fleet):
         return choose_nearest(fleet, tasks, way)
     plan = Plan(now, dict(enumerate(fleet)), dict(enumerate(tasks)), way, unit)
-    first = {k: min((plan.rate(v, fleet[v], k),) for v in idle) for k in plan.tasks}
+    first = {k: min(plan.rate(v, fleet[v], k) for v in idle) for k in plan.tasks}
     plan.tasks = {k: tasks[k] for k in keep(first, 24)}
     found = {
         v: (float(own.free > 0.0), min(plan.rate(v, own, k) for k in plan.tasks))
@@ -159,7 +159,7 @@ def choose(
     }
     plan.fleet = {v: fleet[v] for v in keep(found, 12)}
     rates = {(v, k): plan.rate(v, fleet[v], k) for v in plan.fleet if v in idle for k in plan.tasks}
-    scores = {}
+    scores: dict[tuple[int, int], float] = {}
     for pair in keep(rates, 24):
         features = plan.look(*pair)
         scores[pair] = sum(weight * features[name] for name, weight in weights.items())
