@@ -26,7 +26,7 @@ WEIGHTS = {
 }
 """The set "late" of `acerl_np/policies/general.json`, each weight divided by its feature's scale."""
 
-FIVE = (-5.0, -1.0, -1.0, -2.0, 0.0)
+FIVE = (-5.08062, -1.992926, -1.260359, -4.04383, 0.3082357)
 """Weights of `choose_simply`: way to the pickup, loaded way, spare, lateness, waiting."""
 
 BEYOND = 10.0
