@@ -37,7 +37,7 @@ NO_CODE = {
     tokenize.ENDMARKER,
 }
 NOISE = 1.5
-"""How far above its budget processor time may be: machines differ, and what runs beside."""
+"""How far above its budget processor time may be: pieces tell machines apart, but not what runs beside."""
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -100,14 +100,14 @@ def run_pytest(*words: str) -> tuple[int, dict[str, Any]]:
         return status, json.loads(read(costs)) if costs.exists() else {}
 
 
-def check_alone(tests: list[str]) -> bool:
-    """Run tests again, each alone in a process and warm, one a core; whether they are quick then."""
+def check_alone(tests: list[str], piece: float) -> bool:
+    """Run tests again, each alone in a process and warm, one a core; whether each takes few pieces then."""
     quiet = "-n", "0", "-q", "-p", "no:cacheprovider"
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         found = list(pool.map(lambda test: run_pytest(*quiet, test), tests))
-    limit = BUDGET["tests"]["alone"]
+    limit = NOISE * BUDGET["tests"]["alone"]
     good = [
-        compare(test, cost.get("most", math.inf), limit) and status == 0
+        compare(test, round(cost.get("most", math.inf) / piece, 1), limit) and status == 0
         for test, (status, cost) in zip(tests, found, strict=True)
     ]
     return all(good)
@@ -132,7 +132,7 @@ def check_tests() -> bool:
         compare("kernel variants compiled", variants, limits["variants"]),
         compare("processes started by tests", cost["processes"], limits["processes"]),
         compare("time, in pieces", round(seconds / piece), NOISE * limits["time"]),
-        check_alone(cost["long"]),
+        check_alone(cost["long"], piece),
     ]
     return all(good)
 
