@@ -88,7 +88,10 @@ def list_options(study: str) -> tuple[opt.CommandOption, ...]:
         options.append(opt.CommandOption("--file FILE.json", file))
         what = opt.EFFORT.help.replace("the work", "the work of hindsight")
         options.append(opt.EFFORT.but(help=what))
-    elif study != GENERAL:
+    elif study == GENERAL:
+        what = "floors of your own that judge, too: layouts whose sites say who sends what, as for shifts"
+        options.append(opt.CommandOption("--floors LAYOUT.json+", what))
+    else:
         trials = opt.TRIALS.but(help="episodes per instance and seed", range=(1, 100_000))
         options.insert(1, trials)
     if study in WITH_RIVALS:
@@ -189,14 +192,17 @@ def run_general(arguments: argparse.Namespace) -> None:
     """Train the policy general on random floors, and judge it on others.
 
     Two sets of weights: for shifts, and for records that end. Each training sees a family of floors of its
-    own; the judges are floors of a family apart, the bundled plants and the DMH records. `general.json` holds
-    the weights of the first training of each set: those that are shipped are these.
+    own; the judges are floors of a family apart, the bundled plants and the DMH records. Beside them stand
+    weights that have seen no floor of the judged one's kind, and five features of pairs alone. `general.json`
+    holds the weights of the first training of each set: those that are shipped are these.
     """
     from acerl_np.experiments import general
     from acerl_np.policies.general import SETS
+    from acerl_np.problem.bundled import load_layout
 
     fewer = {} if arguments.generations is None else {"generations": arguments.generations}
-    parts = general.list_parts(arguments.trainings, **fewer)
+    floors = [load_layout(path) for path in arguments.floors or ()]
+    parts = general.list_parts(arguments.trainings, floors, **fewer)
     weights = Path(arguments.out) / f"{GENERAL}.json"
     runs, kept = run_parts(arguments, general, GENERAL, parts, list(SETS), weights.name)
     rows = [row for _, own in runs.values() for row in own]

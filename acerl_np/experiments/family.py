@@ -45,7 +45,7 @@ PER_VEHICLE = 10
 THERE = 1 / 6
 """Share of a batch's tasks that wait at the start."""
 
-WAY, DUE = (70.0, 110.0), (330.0, 480.0)
+WAY, DUE = (70.0, 110.0), (240.0, 390.0)
 """Of a batch: mean way between two stations, and time until a task is due, s."""
 
 

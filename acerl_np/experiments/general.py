@@ -6,16 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.experiments.family import Sort, draw_day, draw_floor
+from acerl_np.experiments.family import KINDS, Sort, draw_day, draw_floor
 from acerl_np.experiments.generalisation import noised_suites
 from acerl_np.experiments.study_tables import Shown, StudyTable
 from acerl_np.policies.general import SETS
-from acerl_np.policies.index import IndexPolicy
+from acerl_np.policies.index import NAMES, IndexPolicy
 from acerl_np.policies.rules import GENERAL, YARDSTICKS
 from acerl_np.problem.bundled import load_layout, load_suite
 from acerl_np.problem.instance import Instance
@@ -25,10 +26,16 @@ from acerl_np.support.report import render_csv
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import USUAL_BEYOND, Config
 
-OWN, BARE = "own training", "general, no switch"
-"""A policy trained on shifts of the judged floor itself; the weights alone, whatever waits."""
+OWN, BARE, PAIRS, LEFT = (
+    "own training",
+    "general, no switch",
+    "general, five features",
+    "kind left out",
+)
+"""A policy trained on shifts of the judged floor itself; the weights alone, whatever waits; one that does not
+finish the plan; one that has seen no floor of the judged one's kind."""
 
-DECISIONS, OWN_DECISIONS, OWN_SHIFTS = 4_000_000, 1_000_000, 12
+OWN_DECISIONS, OWN_SHIFTS = 1_000_000, 12
 
 JUDGED = 2000
 """The family whose floors judge; settings were chosen on families 1000 to 1099, seeds below 1000 train."""
@@ -41,30 +48,33 @@ FACTORS = (0.95, 1.1, 1.25, 1.5)
 
 
 class Recipe(NamedTuple):
-    """What trains a set of weights: days of a sort on so many floors, so many each; options besides."""
+    """What trains a set of weights: a day of a sort on each of so many floors, decisions, options besides."""
 
     sort: Sort
     floors: int
-    days: int
+    decisions: int
     options: dict[str, Any]
 
 
 RECIPES = {
-    "late": Recipe("shift", 50, 1, {"beyond": USUAL_BEYOND}),
-    "makespan": Recipe("batch", 60, 2, {"perturb": 0, "beyond": None}),
+    "late": Recipe("shift", 50, 4_000_000, {"beyond": USUAL_BEYOND}),
+    "makespan": Recipe("batch", 120, 8_000_000, {"perturb": 0, "beyond": None}),
 }
 
 
 class Part(NamedTuple):
-    """A training of a set by its seed, and what judges it."""
+    """A training of a set by its seed; floors of users that judge it, too; which kind it has not seen."""
 
     name: str
     seed: int
     config: Config
+    floors: tuple[Layout, ...] = ()
+    label: str = GENERAL
+    without: str = ""
 
     def describe(self) -> str:
         """Say which it is."""
-        return f"{self.name}, seed {self.seed}"
+        return f"{self.name}, {self.label} {self.without}, seed {self.seed}".replace(" ,", ",")
 
 
 class Judge(NamedTuple):
@@ -78,24 +88,28 @@ class Judge(NamedTuple):
 Row = dict[str, Any]
 
 
-def list_parts(trainings: int, **fewer: Any) -> list[Part]:
+def list_parts(trainings: int, floors: Sequence[Layout] = (), **fewer: Any) -> list[Part]:
     """Return all trainings; `fewer` shortens them, as `Config` says."""
     parts = []
     for name, recipe in RECIPES.items():
-        options = {"objective": SETS[name].objective, "decisions": DECISIONS, **recipe.options}
-        config = Config.preset("best", **{**options, **fewer})
-        parts += [Part(name, seed, config) for seed in range(trainings)]
+        options = {"objective": SETS[name].objective, "decisions": recipe.decisions}
+        config = Config.preset("best", **{**options, **recipe.options, **fewer})
+        for seed in range(trainings):
+            own = Part(name, seed, config, tuple(floors))
+            parts.append(own)
+            if name == "late":
+                simple = replace(config, features=NAMES[:5])
+                parts += [own._replace(label=LEFT, without=kind) for kind in KINDS]
+                parts.append(own._replace(label=PAIRS, config=simple))
     return parts
 
 
-def make_days(name: str, seed: int) -> list[Instance]:
+def make_days(part: Part) -> list[Instance]:
     """Return the days that train a set of weights."""
-    sort, floors, days, _ = RECIPES[name]
-    return [
-        draw_day(floor, seed, k * days + j, sort=sort)
-        for k, floor in enumerate(draw_floor(seed, k, sort=sort) for k in range(floors))
-        for j in range(days)
-    ]
+    sort, seed = RECIPES[part.name].sort, part.seed
+    kinds = [kind for kind in KINDS if kind != part.without]
+    floors = [draw_floor(seed, k, sort=sort, kinds=kinds) for k in range(RECIPES[part.name].floors)]
+    return [draw_day(floor, seed, k, sort=sort) for k, floor in enumerate(floors)]
 
 
 def train(days: Sequence[Instance], config: Config, seed: int) -> IndexPolicy:
@@ -107,7 +121,7 @@ def train(days: Sequence[Instance], config: Config, seed: int) -> IndexPolicy:
     return trainer.policy
 
 
-def list_judges(name: str) -> Iterator[Judge]:
+def list_judges(name: str, floors: Sequence[Layout]) -> Iterator[Judge]:
     """Return what judges a set of weights: no floor and no record of it has trained the set."""
     if name == "makespan":
         records = load_suite("dmh-train")
@@ -121,11 +135,11 @@ def list_judges(name: str) -> Iterator[Judge]:
         floor = draw_floor(JUDGED, k)
         days = [draw_day(floor, JUDGED, j, load=LOAD) for j in range(SHIFTS + OWN_SHIFTS)]
         yield Judge(f"family {k}", days[:SHIFTS], days[SHIFTS:])
-    for floor_name in ("supply-loop", "cross-aisles"):
+    for plant in (*map(load_layout, ("supply-loop", "cross-aisles")), *floors):
         for n in (3, 6):
-            layout = resize_fleet(load_layout(floor_name), n)
+            layout = resize_fleet(plant, n)
             days = list(make_shifts(layout, LOAD, SHIFTS + OWN_SHIFTS))
-            yield Judge(f"{floor_name}, {n} vehicles", days[:SHIFTS], days[SHIFTS:])
+            yield Judge(f"{plant.name}, {n} vehicles", days[:SHIFTS], days[SHIFTS:])
     for load in FACTORS:
         layouts = [resize_fleet(load_layout(x), 4) for x in ("supply-loop", "cross-aisles")]
         own = [day for layout in layouts for day in make_shifts(layout, load, 8)]
@@ -140,14 +154,14 @@ def make_shifts(layout: Layout, load: float, n: int) -> Iterator[Instance]:
         yield generate_shift(layout, **how, seed=JUDGED, index=k, name=name)
 
 
-def play(name: str, judge: Judge, players: Mapping[str, Any], seed: int) -> list[Row]:
+def play(part: Part, judge: Judge, players: Mapping[str, Any]) -> list[Row]:
     """Return a row for each policy and record."""
-    rows = []
+    rows, playing = [], Playing(trials=1, goal=SETS[part.name], threads=1)
     for label, player in players.items():
-        played = play_policy(player, judge.records, Playing(trials=1, goal=SETS[name], threads=1))
+        played = play_policy(player, judge.records, playing)
         rows += [
             {
-                **{"set": name, "judge": judge.label, "policy": label, "seed": seed},
+                **{"set": part.name, "judge": judge.label, "policy": label, "seed": part.seed},
                 "record": record.name,
                 **{x: float(getattr(played, x)[k, 0]) for x in ("makespan", "tardiness", "late")},
             }
@@ -158,22 +172,25 @@ def play(name: str, judge: Judge, players: Mapping[str, Any], seed: int) -> list
 
 def run_part(part: Part) -> tuple[dict[str, Any], list[Row]]:
     """Train, and play what judges; the first seed plays the yardsticks, and trains on each floor's own."""
-    name, seed, config = part
-    policy, rows = train(make_days(name, seed), config, seed), list[Row]()
-    alone = {} if policy.beyond is None else {BARE: policy.switch(None)}
-    for judge in list_judges(name):
-        players: dict[str, Any] = {GENERAL: policy, **alone}
-        if seed == 0:
+    policy, rows = train(make_days(part), part.config, part.seed), list[Row]()
+    alone = part.label == GENERAL and policy.beyond is not None
+    for judge in list_judges(part.name, part.floors):
+        if part.without and not judge.records[0].layout.name.startswith(part.without):
+            continue
+        players: dict[str, Any] = {part.label: policy}
+        if alone:
+            players[BARE] = policy.switch(None)
+        if part.seed == 0 and part.label == GENERAL:
             players |= {rule: rule for rule in (*YARDSTICKS, "STD", "EDD")}
-        if seed == 0 and judge.own:
-            fewer = {"decisions": min(OWN_DECISIONS, config.decisions or OWN_DECISIONS)}
-            if config.decisions is None:
-                fewer = {"generations": config.generations}
-            players[OWN] = train(judge.own, Config.preset("best", **fewer), seed)
-        rows += play(name, judge, players, seed)
+            if judge.own:
+                fewer = {"generations": part.config.generations}
+                if part.config.decisions is not None:
+                    fewer = {"decisions": min(OWN_DECISIONS, part.config.decisions)}
+                players[OWN] = train(judge.own, Config.preset("best", **fewer), part.seed)
+        rows += play(part, judge, players)
     weights = dict(zip(policy.features, policy.theta.tolist(), strict=True))
-    made = {"set": name, "weights": weights, "beyond": policy.beyond, "seed": seed}
-    return made, rows
+    made = {"set": part.name, "weights": weights, "beyond": policy.beyond, "seed": part.seed}
+    return made if part.label == GENERAL else {**made, "set": part.label}, rows
 
 
 def write_rows(rows: Sequence[Row]) -> str:

@@ -162,8 +162,14 @@ def test_a_verdict_on_shifts_has_general_and_a_bad_day():
 @pytest.mark.slow
 def test_the_study_makes_weights_and_tables(run, tmp_path):
     parts = study.list_parts(1, generations=1)
-    assert [part.describe() for part in parts] == ["late, seed 0", "makespan, seed 0"]
-    made, rows = study.run_part(parts[1])
+    assert [part.describe() for part in parts] == [
+        "late, general, seed 0",
+        *(f"late, kind left out {kind}, seed 0" for kind in KINDS),
+        "late, general, five features, seed 0",
+        "makespan, general, seed 0",
+    ]
+    assert not any(day.name.startswith("loop") for day in study.make_days(parts[2])[:9])
+    made, rows = study.run_part(parts[-1])
     assert {row["policy"] for row in rows} >= {"general", "nearest", "STD"}
     assert json.loads(json.dumps(study.pack_weights([{**made, "set": "late"}, made])))
     [table] = [x for x in study.tables(rows) if x.name == "general-makespan"]
