@@ -116,12 +116,19 @@ MOVED = {f"--{x}": f"another name now; expected --{y} {{}}" for x, y in RENAMED.
 
 NAMES = opt.NAMES[0].but(
     usage="names NAME*",
-    help=f"{opt.NAMES[0].help} (default: the best yardstick, and of shifts general)",
+    help=f"{opt.NAMES[0].help} (default: the best yardstick, nearest, assignment, and of shifts general)",
 )
 OBJECTIVE = opt.OBJECTIVE.but(
     help=opt.OBJECTIVE.help.replace(
         "else makespan", "else late+0.05*tardiness of shifts, else makespan"
     )
+)
+DEMAND_BY = opt.CommandOption(
+    "--demand-by WHAT",
+    "what more tasks are: records, more of their own flows, as irregular as a second source; takt, the gaps "
+    "of pairs of sites where these are steady become so many times as short",
+    default="records",
+    choices=("records", "takt"),
 )
 SHOWING = (
     opt.CommandOption("--target WHAT", "what is to be reached, such as 'late<2%%'"),
@@ -133,7 +140,7 @@ SHOWING = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    opt.declare(parser, NAMES, *VALUES.values(), *SHOWING, opt.SUITE, *opt.READING)
+    opt.declare(parser, NAMES, *VALUES.values(), DEMAND_BY, *SHOWING, opt.SUITE, *opt.READING)
     opt.declare(parser, opt.RANDOM_BREAKDOWNS, opt.TRIALS.but(default=1), opt.SEED, opt.GREEDY)
     opt.declare(parser, OBJECTIVE, *opt.GOAL[1:], *opt.COMMITMENT, opt.HORIZON, opt.THREADS)
     opt.declare(parser, opt.TRUST)
@@ -141,7 +148,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Play, show and answer."""
-    from acerl_np.evaluation.whatif import BEST, Target, answer_target, show_setting, what_if
+    from acerl_np.evaluation.whatif import (
+        BEST,
+        STANDING,
+        Target,
+        answer_target,
+        show_setting,
+        what_if,
+    )
     from acerl_np.pictures.drawing import check_extra, check_form
     from acerl_np.policies.general import describe_general, find_set, make_general
     from acerl_np.policies.rules import GENERAL, YARDSTICKS
@@ -160,7 +174,7 @@ def run(arguments: argparse.Namespace) -> None:
     seats, records, playing = plan.seats, plan.records, plan.playing
     # Rules that are named stand in the best one's place.
     named = any(isinstance(seat.policy, str) for seat in seats)
-    asked: dict[str, Any] = {} if named else {BEST: YARDSTICKS}
+    asked: dict[str, Any] = {} if named else {BEST: YARDSTICKS, **STANDING}
     asked |= {seat.label: seat.policy for seat in seats}
     if not seats and are_shifts(records):
         weights = find_set(records, playing.goal)
@@ -169,16 +183,18 @@ def run(arguments: argparse.Namespace) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # `make_plan` has said it
         report = make_report("settings")
-        rows = what_if(records, knobs, asked, playing=playing, target=target, report=report)
+        how = {"playing": playing, "target": target, "demand_by": arguments.demand_by}
+        rows = what_if(records, knobs, asked, **how, report=report)
     table, below = render_rows(rows, playing.goal, target, arguments.format)
     print(table, end="")
     if BEST in asked:
         measure = playing.goal.objective
         measure = f"{target.measure}, as the target is" if target else measure
-        words = "for each record, on the others"
-        if len(records) == 1:
-            words = "on the record that judges it: there is no other"
-        below.append(f"{BEST}: chosen by {measure}, {words}.")
+        chosen = f"for each record by {measure}, on the others in all settings; another where that is better "
+        chosen += "in the setting by two errors"
+        below.append(
+            f"{BEST}: {chosen if len(records) > 1 else 'nearest, as there is one record'}."
+        )
     below += list_known(seats, records)
     if target is not None:
         below += answer_target(rows, target)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from acerl_np.kernels.ground.random import HOLD_OUT, make_key
 from acerl_np.problem.generate import perturb
@@ -11,24 +15,36 @@ from acerl_np.problem.instance import Instance, list_instances, number_hash
 from acerl_np.support.fields import MAX_SEED, refuse
 from acerl_np.support.numbers import Whole, check_seed, is_real
 
-SHARE, SHARE_OF_FEW, FEW_RECORDS = 0.25, 1.0 / 3.0, 20
-"""Share of the records that is held back unless told otherwise, of many and of so few."""
+SHARE = 0.25
+"""Share of the records that is held back where it is asked for without a number."""
 
 LEAST_JUDGES = 5
-"""Records below which no standard error is told; so many are held back of at least twice as many."""
+"""Records below which no standard error is told."""
 
-FOLDS = 5
+FOLDS, FEWER_FOLDS, MOST_IN_FOLDS = 5, 3, 30
+"""Parts of the records in turn judge; so many where that takes long; records up to which all judge so."""
+
+PRECISION = 0.05
+"""Of more records so many are held back that the standard error of `nearest` is this share of its mean."""
 
 COPIES = 5
 MAGNITUDE = 30
 """Noised copies of each record, and how far their arrivals are moved at most, s."""
 
 
-def choose_share(n: int) -> float | None:
-    """Return the share of n records that is held back unless told otherwise, None for fewer than ten."""
-    if n < 2 * LEAST_JUDGES:
+def choose_share(values: ArrayLike) -> float | None:
+    """Return the share of the records that is held back unless told otherwise; None where all judge in folds.
+
+    Parameters
+    ----------
+    values : array_like of float, (n_records,)
+        What `nearest` comes to on each record: the trained policy's results choose nothing.
+    """
+    x = np.asarray(values, np.float64)
+    if len(x) <= MOST_IN_FOLDS:
         return None
-    return SHARE if n > FEW_RECORDS else max(SHARE_OF_FEW, LEAST_JUDGES / n)
+    wanted = (x.std(ddof=1) / (PRECISION * max(abs(x.mean()), 1e-9))) ** 2
+    return float(min(max(math.ceil(wanted), MOST_IN_FOLDS // 2), len(x) // 2) / len(x))
 
 
 def hold_out(

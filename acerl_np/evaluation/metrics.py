@@ -6,8 +6,13 @@ among its peers (Eqs. 18 and 19), so they are only comparable among policies wit
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
+
+from acerl_np.evaluation.hold_out import LEAST_JUDGES
 
 SIGNIFICANCE = 0.05
 
@@ -76,3 +81,42 @@ def compare_samples(sample: ArrayLike, reference: ArrayLike) -> str:
         return "~"
     larger = (x[:, None] > y[None, :]).sum() + 0.5 * (x[:, None] == y[None, :]).sum()
     return "-" if larger > len(x) * len(y) / 2.0 else "+"
+
+
+class Difference(NamedTuple):
+    """A paired difference over records: mean, its standard error, and both in % of the other's mean.
+
+    Negative is less; the errors are nan for fewer than `LEAST_JUDGES`, the percentages where the other's
+    mean is 0. `errors` is two, and of few records as many as chance exceeds once in twenty times, one-sided,
+    by the t distribution.
+    """
+
+    amount: float
+    error: float
+    percent: float
+    percent_error: float
+    errors: float = 2.0
+
+    @property
+    def sign(self) -> int | None:
+        """-1 less, 1 more by more than `errors` standard errors, 0 neither; None if that is unknown."""
+        if math.isnan(self.error):
+            return None
+        if abs(self.amount) <= max(self.errors * self.error, 1e-9):
+            return 0
+        return -1 if self.amount < 0.0 else 1
+
+
+def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
+    """Return how far a policy's means of records (n_records,) are from another's; nan if one is."""
+    x, y = np.asarray(own, np.float64), np.asarray(other, np.float64)
+    difference, errors = x - y, 2.0
+    amount, mean = float(difference.mean()), float(y.mean())
+    scale = 100.0 / mean if mean else math.nan
+    error = math.nan
+    if len(difference) >= LEAST_JUDGES:
+        from scipy.special import stdtrit
+
+        error = float(difference.std(ddof=1)) / math.sqrt(len(difference))
+        errors = max(errors, float(stdtrit(len(difference) - 1, 1.0 - SIGNIFICANCE)))
+    return Difference(amount, error, amount * scale, error * scale, errors)

@@ -12,7 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.metrics import satisfied_share
+from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.state import Outcome, allocate_outcome, join_outcomes, read_outcome
+from acerl_np.kernels.playing.episodes import play_episodes
+from acerl_np.kernels.playing.futures import Ahead
 from acerl_np.policies.agent import AgentFunction, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.origin import warn_of_difference
@@ -343,6 +346,35 @@ def play_policy(
         rows = np.repeat(np.arange(len(chosen)), playing.trials)
         played = _play_anywhere((policy, chosen, rows, keys, playing))
     return Trials.of(chosen, played, playing.goal)
+
+
+def find_lateness(
+    policy: BasePolicy | str, instances: Sequence[Instance], playing: Playing
+) -> tuple[np.ndarray, ...]:
+    """Return how late each task is in the first trial of each record, float64 (n_tasks,), s.
+
+    0 in time, nan if nobody delivers it. Policies in plain Python and lookahead are not asked: none.
+    """
+    player = RulePolicy(policy) if isinstance(policy, str) else policy
+    if isinstance(player, OwnPolicy) or not all(item.is_plain for item in instances):
+        return ()
+    chosen = list(instances)
+    problem = build_problem(chosen, horizon=playing.horizon, goal=playing.goal)
+    problem, prepare = player.prepare(problem, chosen, playing.greedy)
+    decider, state = prepare(), S.allocate_state(problem, 1)
+    if isinstance(decider, Ahead):
+        return ()
+    n, found = len(chosen), []
+    keys = np.ascontiguousarray(
+        stream_keys(chosen, playing.trials, playing.seed)[:: playing.trials]
+    )
+    episodes, outcome = S.Episodes(np.arange(n), keys, np.zeros(n, np.int64)), allocate_outcome(n)
+    for k, item in enumerate(chosen):
+        play_episodes(problem, state, decider, episodes, (k, k + 1), True, int(S.NEVER), outcome)
+        finish = state.task[0, : item.n_tasks, S.TASK_FINISH]
+        late = np.maximum(0.0, finish - item.arrival - item.expiry)
+        found.append(np.where(finish > 0, late, np.nan))
+    return tuple(found)
 
 
 Episodes: TypeAlias = tuple[BasePolicy | str, list[Instance], np.ndarray, np.ndarray, Playing]

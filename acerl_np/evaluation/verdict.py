@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,18 +11,27 @@ from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from acerl_np.evaluation.hindsight import find_references, measure_size
-from acerl_np.evaluation.hold_out import LEAST_JUDGES, make_noised
+from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.margin import (
     RULES_TO_BEAT,
     Margin,
+    choose_rule,
+    choose_yardstick,
     find_little,
     measure_margin,
     play_best_rule,
 )
-from acerl_np.evaluation.trials import METRICS, Playing, Trials, join_trials, play_policy
+from acerl_np.evaluation.metrics import Difference, compare_paired
+from acerl_np.evaluation.trials import (
+    METRICS,
+    Playing,
+    Trials,
+    find_lateness,
+    join_trials,
+    play_policy,
+)
 from acerl_np.evaluation.whatif import KNOBS, make_shifts
 from acerl_np.kernels.playing.futures import LEAST_REACH
 from acerl_np.policies import static
@@ -29,14 +39,16 @@ from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.lookahead import WHOLE, Lookahead
 from acerl_np.policies.network import Policy
-from acerl_np.policies.rules import GENERAL
+from acerl_np.policies.rules import GENERAL, YARDSTICKS
 from acerl_np.problem.goal import PAPER, Goal, find_goal
 from acerl_np.problem.instance import Instance, are_shifts, commit_instances, list_instances
+from acerl_np.problem.interface import TASK_RULES
+from acerl_np.problem.layout import MAX_CHANGES
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.numbers import Whole
 
 PATIENCE = 60.0
-"""s of a core that a part of a verdict may take; else it is left out."""
+"""s of a core that a verdict may take; what would take longer is left out."""
 
 FUTURES, AHEAD_TRIALS, MAX_AHEAD_DECISIONS = 32, 3, 20_000_000
 """Of a row that looks ahead: futures per decision, most trials of each record, and decisions for three
@@ -68,39 +80,8 @@ SHOWN = {
 TOLD = ("makespan", "tardiness", "late", "waiting")
 """Measures of which a verdict's sentences always speak."""
 
-
-class Difference(NamedTuple):
-    """A paired difference over records: mean, its standard error, and both in % of the other's mean.
-
-    Negative is less; the errors are nan for fewer than `LEAST_JUDGES`, the percentages where the other's
-    mean is 0.
-    """
-
-    amount: float
-    error: float
-    percent: float
-    percent_error: float
-
-    @property
-    def sign(self) -> int | None:
-        """-1 less, 1 more by more than two standard errors, 0 neither; None if that is unknown."""
-        if math.isnan(self.error):
-            return None
-        if abs(self.amount) <= max(2.0 * self.error, 1e-9):
-            return 0
-        return -1 if self.amount < 0.0 else 1
-
-
-def compare_paired(own: ArrayLike, other: ArrayLike) -> Difference:
-    """Return how far a policy's means of records (n_records,) are from another's; nan if one is."""
-    x, y = np.asarray(own, np.float64), np.asarray(other, np.float64)
-    difference = x - y
-    amount, mean = float(difference.mean()), float(y.mean())
-    scale = 100.0 / mean if mean else math.nan
-    error = math.nan
-    if len(difference) >= LEAST_JUDGES:
-        error = float(difference.std(ddof=1)) / math.sqrt(len(difference))
-    return Difference(amount, error, amount * scale, error * scale)
+STANDING = ("nearest", "assignment")
+"""Yardsticks that always stand beside a policy of shifts."""
 
 
 def show_difference(amount: float, error: float, sign: str = "z") -> str:
@@ -126,13 +107,14 @@ class VerdictRow(NamedTuple):
     """A line of a verdict: the trials of a policy, and how far they are from those of the best rule.
 
     The difference is that of the objective, and `changes` are those of each measure, shares in percent; None
-    and empty for that rule itself.
+    and empty for that rule itself. `lateness` is that of each task of each record, s, where it is known.
     """
 
     label: str
     trials: Trials
     difference: Difference | None = None
     changes: Mapping[str, Difference] = MappingProxyType({})
+    lateness: tuple[np.ndarray, ...] = ()
 
     @classmethod
     def of(cls, label: str, trials: Trials, other: Trials | None = None) -> VerdictRow:
@@ -152,6 +134,30 @@ class VerdictRow(NamedTuple):
         if name not in METRICS:
             raise AttributeError(name)
         return float(self.trials.mean(name).mean())
+
+    @property
+    def worst(self) -> float:
+        """The objective of the worst record."""
+        return float(self.trials.mean_value().max())
+
+    @property
+    def late_95(self) -> float:
+        """The lateness, s, that one task in twenty exceeds; nan where it is not known."""
+        return (
+            float(np.quantile(np.concatenate(self.lateness), 0.95)) if self.lateness else math.nan
+        )
+
+    @property
+    def late_tasks(self) -> float:
+        """Late tasks of a record, in the mean; nan where they are not known."""
+        return (
+            float(np.mean([(x > 1e-9).sum() for x in self.lateness])) if self.lateness else math.nan
+        )
+
+    @property
+    def latest(self) -> float:
+        """The lateness of the worst task, s; nan where it is not known."""
+        return float(np.concatenate(self.lateness).max()) if self.lateness else math.nan
 
     @property
     def within_limit(self) -> bool:
@@ -183,6 +189,39 @@ class BadDay(NamedTuple):
         return f"With {self.label} the policy is worse than nearest in {goal.objective} by {worse}."
 
 
+class CallBacks(NamedTuple):
+    """What the yardsticks do where a task may change hands until it is loaded.
+
+    Attributes
+    ----------
+    row : VerdictRow
+        That which is the best with them on the training records, beside the best rule without.
+    worse : mapping of Difference
+        Those whose objective rises by them, and by how much.
+    """
+
+    row: VerdictRow
+    worse: Mapping[str, Difference]
+
+    def sentence(self, best_rule: str, goal: Goal) -> str:
+        """Say what call-backs would bring, and ask of the plant; nothing where they bring nothing."""
+        lines, value, waiting = [], self.row.difference, self.row.changes["waiting"]
+        assert value is not None
+        told = [_tell("waiting", waiting)] if waiting.sign == -1 else []
+        if value.sign == -1 and goal.objective != "waiting":
+            told.insert(0, f"{goal.objective} {show_difference(-value.amount, value.error)} less")
+        if told:
+            lines.append(
+                f"Calling back, {self.row.label} has {', '.join(told)} than {best_rule}. The plant must then "
+                "let a vehicle turn to another task until it is loaded (acerl-np train --set "
+                "commitment=pickup)."
+            )
+        for name, change in self.worse.items():
+            worse = show_difference(change.amount, change.error)
+            lines.append(f"Not with {name}: calling back raises its {goal.objective} by {worse}.")
+        return " ".join(lines)
+
+
 class Verdict(NamedTuple):
     """What a policy is worth, on `n_records` records that it has not seen, or noised copies of those it has.
 
@@ -204,6 +243,10 @@ class Verdict(NamedTuple):
         Of `kind` "folds": policies that stand for this one, each judged by the records that it has not seen.
     bad_days : tuple of BadDay
         Of shifts: with a vehicle fewer, and with more demand.
+    call_backs : CallBacks or None
+        Of shifts on a floor without them.
+    paper_rule : str
+        Of shifts: a rule of the paper that is better than the best yardstick by two errors, or nothing.
     """
 
     rows: tuple[VerdictRow, ...]
@@ -216,6 +259,8 @@ class Verdict(NamedTuple):
     margin: Margin | None = None
     n_folds: int = 0
     bad_days: tuple[BadDay, ...] = ()
+    call_backs: CallBacks | None = None
+    paper_rule: str = ""
 
     @property
     def policy(self) -> VerdictRow:
@@ -231,6 +276,8 @@ class Verdict(NamedTuple):
         """Return what it was judged on, such as "3 unseen records"."""
         if self.kind == "unseen":
             return f"{self.n_records} unseen record{'s' if self.n_records > 1 else ''}"
+        if self.kind == "folds" and self.n_folds == 1:
+            return f"{self.n_records} records that a policy of the others has not seen"
         if self.kind == "folds":
             return (
                 f"{self.n_records} records in {self.n_folds} folds, each judging a policy that has not "
@@ -244,6 +291,12 @@ class Verdict(NamedTuple):
         Under the paper's goal the latter speak of what has changed alone.
         """
         words, rest = self._compare()
+        for row in self.rows:
+            if row.label == self.paper_rule and row.difference is not None:
+                amount = show_difference(-row.difference.amount, row.difference.error)
+                rest.append(
+                    f"{row.label}, a rule of the paper, is better than {self.best_rule}, too, by {amount}."
+                )
         return " ".join([f"On {self.place()}: {words}.", *rest])
 
     def _compare(self) -> tuple[str, list[str]]:
@@ -257,7 +310,7 @@ class Verdict(NamedTuple):
         limit = "within the limit" if inside else "over the limit"
         # A policy over the limit is never called better, nor one called worse that alone keeps it.
         word = {
-            -1: "better" if inside else "lower",
+            -1: "better" if inside and not self.paper_rule else "lower",
             0: "no lower" if gains else "no better",
             1: "higher" if gains else "worse",
         }
@@ -265,7 +318,7 @@ class Verdict(NamedTuple):
         if goal.objective in SHOWN:
             unit = SHOWN[goal.objective][1]
         if goal.objective == "makespan":
-            (amount, error), unit = difference[2:], "%"
+            (amount, error), unit = difference[2:4], "%"
         unit = unit and f" {unit}"
         if sign is None:
             amount_shown = f"{goal.objective} {show_difference(amount, error, '+')}{unit}"
@@ -319,6 +372,7 @@ def judge(
     horizon: float | None = None,
     threads: int | None = None,
     futures: int = FUTURES,
+    general: bool = False,
     patience: float = PATIENCE,
     report: Callable[[str, float], None] | None = None,
 ) -> Verdict:
@@ -332,8 +386,10 @@ def judge(
     Each record is played `trials` times, with lookahead at most `AHEAD_TRIALS` times, by so many `futures` of
     a decision, 0 for no such rows. The other options are those of `evaluate_policy`.
 
-    The static plan, rows with lookahead and hindsight are left out, and a note says so, where each would take
-    more than `patience` s of a core, by an estimate. `report` is told what begins and its estimate, s.
+    On shifts the rule is a yardstick, `STANDING` and `general` have rows (with `general` also elsewhere), a
+    rule of the paper that is better by two errors has one, and the yardsticks play once more with tasks
+    called back. What `patience` s of a core are not enough for is left out, by an estimate, and a note says
+    so. `report` is told what begins and its estimate, s.
 
     Raises
     ------
@@ -371,30 +427,58 @@ def judge(
     judges = [record for _, _, some in groups for record in some]
 
     def begin(part: str, seconds: float, command: str) -> None:
+        nonlocal patience
         if seconds > patience:
             raise PolicyError(f"{show_seconds(seconds)} {command}")
+        patience -= seconds
         if report is not None:
             report(part, seconds)
 
+    shifts, bad_days, call_backs, paper_rule = are_shifts(known), tuple[BadDay, ...](), None, ""
+    n_plays = len(RULES_TO_BEAT) * len(known) + 6 * len(judges)
+    each = static.SECONDS_PER_TASK * trials * float(np.mean([item.n_tasks for item in judges]))
     if report is not None:
-        played = [*(known * len(RULES_TO_BEAT)), *judges, *judges]
-        seconds = static.SECONDS_PER_TASK * trials * sum(item.n_tasks for item in played)
-        report("rules and policy", seconds)
+        report("rules and policy", n_plays * each)
     rule, _ = play_best_rule(known, playing)
     other = play_policy(rule, judges, playing)
-    own = join_trials([play_policy(base, some, playing) for base, _, some in groups])
-    rows, notes = [VerdictRow.of("policy", own, other), VerdictRow.of(rule, other)], []
 
     def add(label: str, players: Sequence[Any], how: Playing) -> None:
-        pairs = zip(players, groups, strict=True)
-        parts = [play_policy(player, some, how) for player, (_, _, some) in pairs]
-        rows.append(VerdictRow.of(label, join_trials(parts), other))
+        pairs = [(player, some) for player, (_, _, some) in zip(players, groups, strict=True)]
+        rows.append(_play_row(label, pairs, how, None if label == rule else other, tells=shifts))
 
-    shifts, bad_days = are_shifts(known), tuple[BadDay, ...]()
+    rows, notes = list[VerdictRow](), list[str]()
+    started = time.thread_time()
+    add("policy", [base for base, _, _ in groups], playing)
+    own_seconds = time.thread_time() - started
+    add(rule, [rule] * len(groups), playing)
     if shifts:
-        general = [make_general(find_set(known, goal))] * len(groups)
-        add(GENERAL, general, playing)
-        bad_days = tuple(_play_bad_days([(base, some) for base, _, some in groups], playing))
+        for name in STANDING:
+            if name != rule:
+                add(name, [name] * len(groups), playing)
+        if known[0].layout.commitment != "pickup":
+            paper = choose_rule({x: play_policy(x, known, playing) for x in TASK_RULES})
+            add(paper, [paper] * len(groups), playing)
+            if rows[-1].difference is not None and rows[-1].difference.sign == -1:
+                paper_rule = paper
+            else:
+                rows.pop()
+    if shifts or general:
+        add(GENERAL, [make_general(find_set(known, goal))] * len(groups), playing)
+    if shifts:
+        days = [(base, some) for base, _, some in groups]
+        try:
+            few = min(trials, AHEAD_TRIALS) / trials
+            begin("bad days", 8.0 * few * max(own_seconds, len(judges) * each), "(acerl-np whatif)")
+            bad_days = tuple(_play_bad_days(days, playing))
+        except PolicyError as error:
+            notes.append(f"bad days left out: {error}")
+        if known[0].layout.commitment != "pickup":
+            try:
+                n_plays = len(YARDSTICKS) * (len(known) + 2 * len(judges))
+                begin("call-backs", n_plays * each, "(acerl-np evaluate --commitment pickup)")
+                call_backs = _play_call_backs(known, judges, playing, other)
+            except PolicyError as error:
+                notes.append(f"call-backs left out: {error}")
     plan = None
     look = partial(Lookahead, futures=futures, objective=goal, seed=seed)
     try:
@@ -420,38 +504,62 @@ def judge(
     margin, note = _find_margin(rows, judges, playing, begin)
     notes += [note] if note else []
     once = tuple(dict.fromkeys(notes))
-    n = len(judges)
-    return Verdict(tuple(rows), rule, kind, n, goal, plan, once, margin, len(folds), bad_days)
+    told = len(judges), goal, plan, once, margin, len(folds), bad_days, call_backs, paper_rule
+    return Verdict(tuple(rows), rule, kind, *told)
 
 
-def _play_bad_days(
-    groups: Sequence[tuple[Any, Sequence[Instance]]], playing: Playing
-) -> Iterator[BadDay]:
+Pairs = Sequence[tuple[Any, Sequence[Instance]]]
+"""Players, and the records that each plays."""
+
+
+def _play_row(
+    label: str, pairs: Pairs, playing: Playing, other: Trials | None, *, tells: bool = True
+) -> VerdictRow:
+    """Return the row of a policy, or of those that stand for it; where it `tells`, with its lateness."""
+    trials = join_trials([play_policy(player, some, playing) for player, some in pairs])
+    late = [x for player, some in pairs if tells for x in find_lateness(player, some, playing)]
+    return VerdictRow.of(label, trials, other)._replace(lateness=tuple(late))
+
+
+def _play_bad_days(pairs: Pairs, playing: Playing) -> Iterator[BadDay]:
     """Play records that judge with a vehicle fewer, and with more demand, where that can be served."""
     playing = replace(playing, trials=min(playing.trials, AHEAD_TRIALS))
-    layout = groups[0][1][0].layout
+    layout = pairs[0][1][0].layout
     for label, knobs in (
         ("a vehicle fewer", {"vehicles": len(layout.vehicles) - 1}),
         (f"demand x {BAD_DEMAND:g}", {"demand": BAD_DEMAND}),
     ):
         setting = {name: knob.find(layout) for name, knob in KNOBS.items()} | knobs
-        days, own = [], []
         try:
-            for base, some in groups:
-                days += (harder := make_shifts(some, setting, playing.seed))
-                own.append(play_policy(base, harder, playing))
+            days = [(base, make_shifts(some, setting, playing.seed)) for base, some in pairs]
+            every = [day for _, some in days for day in some]
+            near = play_policy("nearest", every, playing)
+            general = make_general(find_set(every, playing.goal))
+            rows = (
+                _play_row("policy", days, playing, near),
+                _play_row("nearest", [("nearest", every)], playing, None),
+                _play_row(GENERAL, [(general, every)], playing, near),
+            )
         except InputError:  # nobody serves it, or not this policy
             continue
-        near = play_policy("nearest", days, playing)
-        general = play_policy(make_general(find_set(days, playing.goal)), days, playing)
-        rows = (
-            VerdictRow.of("policy", join_trials(own), near),
-            VerdictRow.of("nearest", near),
-            VerdictRow.of(GENERAL, general, near),
-        )
-        last = np.array([day.arrival.max() for day in days])
+        last = np.array([day.arrival.max() for day in every])
         after = tuple(float((row.trials.mean("makespan") - last).mean()) for row in rows)
         yield BadDay(label, rows, after)
+
+
+def _play_call_backs(
+    known: Sequence[Instance], judges: Sequence[Instance], playing: Playing, other: Trials
+) -> CallBacks:
+    """Play all yardsticks with tasks that may change hands until they are loaded."""
+    late, unseen = (commit_instances(some, "pickup", MAX_CHANGES) for some in (known, judges))
+    best = choose_yardstick({name: play_policy(name, late, playing) for name in YARDSTICKS})
+    with_them = {name: play_policy(name, unseen, playing) for name in YARDSTICKS}
+    changes = {
+        name: compare_paired(trials.mean_value(), play_policy(name, judges, playing).mean_value())
+        for name, trials in with_them.items()
+    }
+    worse = {name: change for name, change in changes.items() if change.sign == 1}
+    return CallBacks(VerdictRow.of(best, with_them[best], other), worse)
 
 
 def _part(

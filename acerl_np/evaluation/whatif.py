@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.evaluation.margin import choose_rule
-from acerl_np.evaluation.metrics import standard_error
+from acerl_np.evaluation.margin import choose_yardstick
+from acerl_np.evaluation.metrics import compare_paired, standard_error
 from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
 from acerl_np.policies.agent import seat_policy
 from acerl_np.policies.rules import YARDSTICKS
-from acerl_np.problem.demand import DEMAND, draw_shift
+from acerl_np.problem.demand import DEMAND, DemandBy, draw_shift
 from acerl_np.problem.goal import MEASURES
 from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.problem.layout import Layout, resize_fleet
@@ -33,7 +33,9 @@ MAX_SETTINGS = 1_000
 UNITS = {**MEASURES, "utilisation": "%"}
 """What is said of each setting beside the objective, and its unit."""
 
-BEST = "best yardstick"
+BEST, NEAREST = "best yardstick", "nearest"
+STANDING = {NEAREST: NEAREST, "assignment": "assignment"}
+"""Yardsticks that have rows of their own beside the best."""
 
 
 # What may be another
@@ -151,7 +153,9 @@ def list_settings(layout: Layout, knobs: Mapping[str, Sequence[float]]) -> list[
     return [dict(zip(values, some, strict=True)) for some in sorted(found)]
 
 
-def make_shifts(records: Sequence[Instance], setting: Setting, seed: Whole) -> list[Instance]:
+def make_shifts(
+    records: Sequence[Instance], setting: Setting, seed: Whole, demand_by: DemandBy = "records"
+) -> list[Instance]:
     """Return the shifts of a setting, one for each record; records that share a layout go on sharing it."""
     layouts = {id(record.layout): record.layout for record in records}
     for key, layout in layouts.items():
@@ -160,7 +164,7 @@ def make_shifts(records: Sequence[Instance], setting: Setting, seed: Whole) -> l
                 layouts[key] = knob.change(layouts[key], setting[name])
     shifts = []
     for record in records:
-        drawn = draw_shift(record, setting["demand"], seed=seed)
+        drawn = draw_shift(record, setting["demand"], by=demand_by, seed=seed)
         shift = replace(drawn, layout=layouts[id(record.layout)])
         shift.check_servable()
         shifts.append(shift)
@@ -234,6 +238,7 @@ def what_if(
     *,
     playing: Playing | None = None,
     target: Target | None = None,
+    demand_by: DemandBy = "records",
     report: Callable[[int, int, str], object] | None = None,
 ) -> list[Row]:
     """Play every setting of a floor and its demand on the same shifts.
@@ -253,13 +258,17 @@ def what_if(
         break down at random; 0: listed breakdowns are left out, too). Every combination is played, and the
         base: what is given.
     policies : mapping, optional
-        What `evaluate_policy` takes, by labels; or several rules' names, of which the best is played. Whether
-        one is best is told for each record by the others alone, so none is chosen by what judges it; a single
-        record chooses by itself. By default the best of `YARDSTICKS`.
+        What `evaluate_policy` takes, by labels; or several rules' names, of which the best is played: of a
+        record that of all other records in all settings, unless another is better on those of the setting by
+        two errors; of a single record `nearest`, or the first. By default the best of `YARDSTICKS`, and
+        `STANDING`.
     playing : Playing, optional
         By default a trial of each record.
     target : Target, optional
-        The best rule is that of the least of its measure; by default of the objective.
+        The best rule is that of the least of its measure; by default of the objective. Small differences are
+        told apart by waiting, then by empty metres.
+    demand_by : {"records", "takt"}
+        What more demand means where a pair of sites has a takt, see `problem.demand.draw_shift`.
     report : callable, optional
         Is told how many settings are played, of how many, and which was the last.
 
@@ -304,12 +313,12 @@ def what_if(
     words = [show_setting({name: setting[name] for name in knobs}) for setting in settings]
     seated: dict[str, Any] = {
         label: policy if isinstance(policy, tuple) else seat_policy(policy, chosen, playing.goal)
-        for label, policy in (policies or {BEST: YARDSTICKS}).items()
+        for label, policy in (policies or {BEST: YARDSTICKS, **STANDING}).items()
     }
     shifts = []
     for k, setting in enumerate(settings):
         try:
-            shifts.append(make_shifts(chosen, setting, playing.seed))
+            shifts.append(make_shifts(chosen, setting, playing.seed, demand_by))
         except RecordError as error:
             raise RecordError(f"{words[k]}: {error}") from error
         for label, policy in seated.items():
@@ -319,41 +328,52 @@ def what_if(
             except PolicyError as error:
                 raise PolicyError(f"{label}: {words[k]}: {error}") from error
     keys = stream_keys(chosen, playing.trials, playing.seed)
-    played: list[Row] = []
+    measure = "value" if target is None else target.measure
+    played: list[
+        list[dict[str, Trials]]
+    ] = []  # by setting and label: of the best of several, each of them
+    for k, own in enumerate(shifts):
+        named = [x if isinstance(x, tuple) else (x,) for x in seated.values()]
+        played.append(
+            [{str(x): play_policy(x, own, playing, keys=keys) for x in some} for some in named]
+        )
+        if report is not None:
+            report(k + 1, len(settings), words[k])
+    rows: list[Row] = []
     for k, (setting, own) in enumerate(zip(settings, shifts, strict=True)):
         is_base = all(knob.find(first) == setting[name] for name, knob in KNOBS.items())
         n_tasks = float(np.mean([shift.n_tasks for shift in own]))
-        for label, policy in seated.items():
+        for j, label in enumerate(seated):
             rules: tuple[str, ...] = ()
-            if isinstance(policy, tuple):
-                measure = "value" if target is None else target.measure
-                rules, trials = _play_best(policy, own, playing, keys, measure)
-            else:
-                trials = play_policy(policy, own, playing, keys=keys)
-            played.append(Row(setting, is_base, label, rules, n_tasks, trials, trials))
-        if report is not None:
-            report(k + 1, len(settings), words[k])
-    base = {row.policy: row.trials for row in played if row.is_base}
-    return [replace(row, base=base[row.policy]) for row in played]
+            [*several] = played[k][j].values()
+            trials = several[0]
+            if len(several) > 1:
+                rules, trials = _choose_best([x[j] for x in played], k, measure)
+            rows.append(Row(setting, is_base, label, rules, n_tasks, trials, trials))
+    base = {row.policy: row.trials for row in rows if row.is_base}
+    return [replace(row, base=base[row.policy]) for row in rows]
 
 
-def _play_best(
-    names: Sequence[str],
-    shifts: Sequence[Instance],
-    playing: Playing,
-    keys: np.ndarray,
-    measure: str,
+def _choose_best(
+    played: Sequence[Mapping[str, Trials]], k: int, measure: str
 ) -> tuple[tuple[str, ...], Trials]:
-    """Return which rules are the best, and the trials of each shift by the one that is best on the others."""
-    results = {name: play_policy(name, shifts, playing, keys=keys) for name in names}
-    rows = range(len(shifts))
-    best = [
-        choose_rule(
-            {name: x.select([k for k in rows if k != i] or [i]) for name, x in results.items()},
-            measure,
+    """Return which rules are the best in setting k, and the trials of each shift by its rule.
+
+    That of a shift is the best on all other shifts of all settings, unless another is better on those of this
+    setting by two errors; of a single record it is `nearest`.
+    """
+    results, n = played[k], len(next(iter(played[k].values())).instances)
+    best = [NEAREST if NEAREST in results else next(iter(results))] * n
+    for i in range(n) if n > 1 else ():
+        others = [j for j in range(n) if j != i]
+        parts = [{name: x.select(others) for name, x in own.items()} for own in played]
+        best[i] = choose_yardstick(
+            {x: join_trials([own[x] for own in parts]) for x in results}, measure
         )
-        for i in rows
-    ]
+        here = choose_yardstick(parts[k], measure)
+        both = (parts[k][name].mean(measure) for name in (here, best[i]))
+        if compare_paired(*both).sign == -1:
+            best[i] = here
     trials = join_trials([results[rule].select([i]) for i, rule in enumerate(best)])
     return tuple(name for name, _ in Counter(best).most_common()), trials
 

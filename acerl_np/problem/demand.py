@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -22,6 +22,11 @@ BURST = 0.5
 
 REACH, KNOT = 1800.0, 600.0
 """Seconds, in the mean, that a burst is moved at the most, and between two moments of the record's clock."""
+
+DemandBy = Literal["records", "takt"]
+
+TAKT, LEAST_IN_TAKT = 0.1, 10
+"""How far the middle half of a pair's gaps is from their median at most, as a share; and least tasks."""
 
 GOLDEN = 0.5 * (math.sqrt(5.0) - 1.0)
 """Steps of this length on a circle stay evenly spread, however many there are."""
@@ -53,7 +58,27 @@ def find_bursts(record: Instance) -> list[np.ndarray]:
     return sorted(np.split(order, first[1:]), key=lambda tasks: int(tasks[0]))
 
 
-def draw_shift(record: Instance, demand: float, *, seed: Whole = 0) -> Instance:
+def find_takts(record: Instance) -> list[np.ndarray]:
+    """Return the tasks of each pair of sites that has a takt: ascending positions, int64 (n,) each.
+
+    The middle half of the gaps between its tasks lies within a tenth of their median, and it has at least
+    ten. Tasks of chains have none.
+    """
+    found = []
+    if record.is_plain:
+        pairs = np.column_stack([record.pickup, record.delivery])
+        for pair in np.unique(pairs, axis=0):
+            tasks = np.flatnonzero((pairs == pair).all(axis=1))
+            if len(tasks) >= LEAST_IN_TAKT:
+                low, median, high = np.quantile(np.diff(record.arrival[tasks]), [0.25, 0.5, 0.75])
+                if median > 0.0 and max(high - median, median - low) <= TAKT * median:
+                    found.append(tasks)
+    return found
+
+
+def draw_shift(
+    record: Instance, demand: float, *, by: DemandBy = "records", seed: Whole = 0
+) -> Instance:
     """Draw a shift of `demand` times the tasks of a record, from the record's own flows.
 
     What is drawn are bursts (`find_bursts`), whole ones: the gaps in them, their sites, due times, handling
@@ -71,6 +96,9 @@ def draw_shift(record: Instance, demand: float, *, seed: Whole = 0) -> Instance:
     record : Instance
     demand : float
         0.01 to 100.
+    by : {"records", "takt"}
+        What more demand means for a pair of sites with a takt (`find_takts`): tasks come once more, as of all
+        others; or its takt is so many times as fast, with breaks where the record has them.
     seed : int
         Draws are keyed by it and by the record's tasks; the fleet has no part in them.
 
@@ -101,10 +129,15 @@ def draw_shift(record: Instance, demand: float, *, seed: Whole = 0) -> Instance:
             f"{record.name}: demand {demand:g} of {record.n_tasks} tasks; expected at most {MAX_TASKS:,} "
             "tasks"
         )
-    bursts = find_bursts(record)
+    takts = find_takts(record) if by == "takt" else []
+    apart = np.concatenate(takts) if takts else np.empty(0, np.int64)
+    # A task with a takt may share a burst with others: it leaves it.
+    bursts = [
+        rest for burst in find_bursts(record) if len(rest := burst[~np.isin(burst, apart)]) > 0
+    ]
     key = make_key(seed, GENERATION, number_hash(hash_json(record.rows())))
     starts = record.arrival[record.root[[tasks[0] for tasks in bursts]]]
-    span, last = float(np.ptp(starts)), len(bursts) - 1
+    span, last = float(np.ptp(starts)) if bursts else 0.0, len(bursts) - 1
     reach = min(1.0, REACH / span) * last if span > 0.0 else 0.0
     knots = np.unique(np.linspace(0, last, 1 + math.ceil(span / KNOT)).astype(int))
     is_whole = bool((record.arrival % 1.0 == 0.0).all())
@@ -112,6 +145,18 @@ def draw_shift(record: Instance, demand: float, *, seed: Whole = 0) -> Instance:
     arrivals: list[np.ndarray] = []
     names: list[str] = []
     after: list[str] = []
+    for tasks in takts:
+        at = np.arange(max(1, round(demand * len(tasks)))) / demand
+        which = np.minimum(at.astype(int), len(tasks) - 1)
+        moments = np.interp(at, np.arange(len(tasks)), record.arrival[tasks])
+        taken.append(tasks[which])
+        arrivals.append(np.floor(moments) if is_whole else moments)
+        copies = np.arange(len(which)) - np.searchsorted(which, which)
+        names += [
+            f"{record.tasks[task]} ({copy + 1})" if copy else record.tasks[task]
+            for task, copy in zip(tasks[which], copies, strict=True)
+        ]
+        after += [""] * len(which)
     for k, place in enumerate(_rank_bursts(record, bursts, key)):
         for copy in range(math.ceil(demand - place)):
             moved = 0.0

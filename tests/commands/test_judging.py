@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numba
+import numpy as np
 import pytest
 from tables_and_refusals import read_config, write
 
@@ -13,7 +14,10 @@ import acerl_np
 from acerl_np.commands.shared import judging
 from acerl_np.commands.shared.judging import Judges, write_judges
 from acerl_np.commands.shared.learners import show_means
+from acerl_np.evaluation import metrics
 from acerl_np.evaluation import verdict as verdicts
+from acerl_np.evaluation.metrics import Difference
+from acerl_np.policies.general import make_general
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import list_instances
@@ -195,15 +199,38 @@ def test_each_of_a_few_records_judges_a_policy_that_has_not_seen_it(days, train,
     # What takes long is left out, and said, but done if asked for.
     monkeypatch.setattr(judging, "FOLD_SECONDS", 0.0)
     out = train(days, f"{TRAINING} --trials 1 --out slow").out
-    assert "Verdict on 30 noised copies" in out
-    line = (
-        "noised copies judge: a training for each of 5 folds would take about 1 s (acerl-np train "
-    )
+    assert "Verdict on 2 records that a policy of the others has not seen\n" in out
+    line = "1 of 3 folds judge: 5 trainings would take about 1 s (acerl-np train "
     assert f"\n{line}--resume slow/run.npz --folds 5)\n" in out
     assert (
         "On 6 records in 2 folds" in train(days, f"{TRAINING} --trials 1 --out two --folds 2").out
     )
     assert "expected one of the two" in train(days, f"{TRAINING} --folds 2 --hold-out 0.5", 2).err
+
+
+@pytest.mark.parametrize(("n", "kept"), [(4, "general"), (6, "general"), (6, "training")])
+def test_what_began_as_general_is_kept_if_better(days, train, n, kept, monkeypatch):
+    """By two errors, on what it has not seen; never of fewer than five records."""
+    if kept == "training":  # whatever judges, the training gains a second of each record
+        monkeypatch.setattr(
+            metrics, "compare_paired", lambda own, other: Difference(-1.0, 0.1, 0.0, 0.0)
+        )
+    words = "--preset best --set start=general --set generations=1"
+    out = train(days[:n], f"{words} --trials 1 --out run").out
+    why = {
+        (
+            "general",
+            4,
+        ): "Kept: general, as fewer than 5 different records have trained; the training is in ",
+        ("general", 6): "Kept: general, as the training is not better by two errors (makespan ",
+        (
+            "training",
+            6,
+        ): "Kept: the training, better than general by two errors (makespan -1.0 ± 0.1)",
+    }
+    assert why[kept, n] in out
+    own = acerl_np.load_policy("run/policy.npz")
+    assert np.array_equal(own.theta, make_general("makespan").theta) == (kept == "general")
 
 
 def test_bundled_records_are_held_back_only_if_asked(empty, run):

@@ -232,10 +232,17 @@ def test_a_share_is_rounded_to_records():
     for share in (0, 1, -0.5, math.nan, "half", True):
         with pytest.raises(acerl_np.InputError, match="expected a share above 0 and below 1"):
             hold_out(load_records(), share)
-    # Few records hold back a third and at least five.
-    shares = {n: choose_share(n) for n in (1, 4, 9, 10, 12, 15, 17, 20, 21, 40)}
-    held = {n: share and int(n * share + 0.5) for n, share in shares.items()}
-    assert held == {1: None, 4: None, 9: None, 10: 5, 12: 5, 15: 5, 17: 6, 20: 7, 21: 5, 40: 10}
+    # More than thirty hold back as many as `nearest` differs between them, at least fifteen, at most a half.
+    for n, spread, held in (
+        (30, 1.0, None),
+        (31, 0.0, 15),
+        (40, 1.0, 20),
+        (100, 0.25, 25),
+        (100, 9, 50),
+    ):
+        values = 10.0 + spread * np.resize([-1.0, 1.0], n) * math.sqrt((n - 1) / n)
+        share = choose_share(10.0 * values / values.mean())
+        assert (share and round(share * n)) == held
 
 
 def test_folds_hold_every_record_once_and_copies_together():

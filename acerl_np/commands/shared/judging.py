@@ -21,6 +21,7 @@ from acerl_np.support.numbers import is_real
 if TYPE_CHECKING:
     from acerl_np.evaluation.trials import Playing
     from acerl_np.evaluation.verdict import Fold, Verdict
+    from acerl_np.problem.goal import Goal
     from acerl_np.support.team import Team
     from acerl_np.training.acerl import ACERL
 
@@ -35,8 +36,8 @@ FOLD_SECONDS = 120.0
 """Longest that the trainings of folds may take unless they are asked for; else noised copies judge."""
 
 
-PATIENCE = 5.0
-"""Times as long as the training, or the usual time, a part of a verdict may take; else it is left out."""
+PATIENCE = 10.0
+"""Times as long as the training, or the usual time, a verdict may take; what is beyond is left out."""
 
 
 class Judges(NamedTuple):
@@ -65,15 +66,17 @@ NOTHING = Judges("nothing")
 
 
 def part_records(
-    options: dict[str, Any], instances: Sequence[Instance]
+    options: dict[str, Any], instances: Sequence[Instance], goal: Goal | None = None
 ) -> tuple[list[Instance], Judges]:
     """Return the records to train on, and what judges.
 
-    Of own records a third or a quarter is held back unless --hold-out or --folds say otherwise; with fewer
-    than ten there are folds, with fewer than five noised copies. Of bundled ones none.
+    Own records judge in folds, more than thirty by those that are held back, fewer than five by noised
+    copies, unless --hold-out or --folds say otherwise. Bundled ones do not.
     """
     from acerl_np.evaluation import hold_out
     from acerl_np.evaluation.hold_out import LEAST_JUDGES
+    from acerl_np.evaluation.trials import Playing, play_policy
+    from acerl_np.problem.goal import PAPER
 
     check_names(instances)
     share, folds = options["hold_out"], options["folds"]
@@ -81,11 +84,14 @@ def part_records(
         raise InputError("--folds: given besides --hold-out; expected one of the two")
     own = not all(map(is_bundled, options["tasks"]))
     n, different = len(instances), len({item.content_hash for item in instances})
-    if share is None and folds is None and own and different > 1:
-        share = hold_out.choose_share(n)
-        if options["seeds"] is not None and n >= 4:
-            share = share or hold_out.SHARE
-        if share is None and different >= LEAST_JUDGES:
+    if share is None and folds is None and own and different >= LEAST_JUDGES:
+        if n > hold_out.MOST_IN_FOLDS:
+            playing = Playing(1, options["seed"], goal=goal or PAPER)
+            near = play_policy("nearest", instances, playing)
+            share = hold_out.choose_share(near.mean_value())
+        elif options["seeds"] is not None:
+            share = hold_out.SHARE
+        else:
             folds = hold_out.FOLDS
     if folds is not None:
         folds = len(hold_out.part_folds(instances, folds, seed=options["seed"]))
@@ -176,29 +182,32 @@ def train_folds(
 ) -> list[Fold]:
     """Train a policy for each fold as the trained one was, on all records but those of the fold.
 
-    None, and a line that says so, where that takes long and was not asked for.
+    Where that takes long and was not asked for, of three folds, or of the first of these alone, and a line
+    says so.
     """
-    from acerl_np.evaluation.hold_out import part_folds
+    from acerl_np.evaluation.hold_out import FEWER_FOLDS, part_folds
     from acerl_np.evaluation.verdict import Fold, show_seconds
     from acerl_np.training.acerl import ACERL
 
-    n = judges.folds or 0
-    seconds = n * trainer.history[-1].seconds if trainer.history else 0.0
-    if options["folds"] is None and seconds > FOLD_SECONDS:
-        print(
-            f"noised copies judge: a training for each of {n} folds would take {show_seconds(seconds)} "
-            f"(acerl-np train --resume {folder / 'run.npz'} --folds {n})"
+    n = most = judges.folds or 0
+    each = trainer.history[-1].seconds if trainer.history else 0.0
+    if options["folds"] is None and n * each > FOLD_SECONDS:
+        n = min(n, FEWER_FOLDS)
+        most = n if n * each <= FOLD_SECONDS else 1
+        all_of_them = (
+            f"{judges.folds} trainings would take {show_seconds(each * (judges.folds or 0))}"
         )
-        return []
+        command = f"acerl-np train --resume {folder / 'run.npz'} --folds {judges.folds}"
+        print(f"{most} of {n} folds judge: {all_of_them} ({command})")
     folds, how = [], {"seed": trainer.seed, "threads": options["threads"], "executor": team}
-    for k, unseen in enumerate(part_folds(trainer.instances, n, seed=trainer.seed)):
+    for k, unseen in enumerate(part_folds(trainer.instances, n, seed=trainer.seed)[:most]):
         left_out = {item.content_hash for item in unseen}
         rest = [item for item in trainer.instances if item.content_hash not in left_out]
         fold = ACERL(rest, trainer.config, **how)
         fold.run()
         folds.append(Fold(fold.policy, unseen))
         if not options["quiet"]:
-            print(f"fold {k + 1} of {n} is trained", file=sys.stderr)
+            print(f"fold {k + 1} of {most} is trained", file=sys.stderr)
     return folds
 
 
@@ -213,6 +222,40 @@ def advise(verdict: Verdict, n_training: int) -> str:
     elif n >= LEAST_JUDGES:
         how = f"train with --folds {LEAST_JUDGES}"
     return f"To tell, at least {LEAST_JUDGES} records have to judge: {how}."
+
+
+def describe_dates(records: Sequence[Instance]) -> str:
+    """Return from when to when records are, or nothing where they have no dates."""
+    days = sorted(
+        item.epoch.date() for item in records if item.epoch is not None and item.epoch.year > 1
+    )
+    return f", {days[0]} to {days[-1]}" if days else ""
+
+
+def begins_general(trainer: Any) -> bool:
+    """Whether a training began with the weights of `general`."""
+    return getattr(trainer.config, "start", "") == "general"
+
+
+def keep_better(trainer: ACERL, verdict: Verdict, folder: Path) -> None:
+    """Keep `general` as the policy unless the training is better by two errors, and say which is kept."""
+    from acerl_np.evaluation.hold_out import LEAST_JUDGES
+    from acerl_np.evaluation.metrics import compare_paired
+    from acerl_np.evaluation.verdict import show_difference
+    from acerl_np.policies.general import find_set, make_general
+
+    known = next(row for row in verdict.rows if row.label == "general")
+    own = compare_paired(verdict.policy.trials.mean_value(), known.trials.mean_value())
+    shown = f"{verdict.goal.objective} {show_difference(own.amount, own.error, '+')}"
+    if verdict.kind == "noised":
+        why = f"fewer than {LEAST_JUDGES} different records have trained"
+    elif own.sign == -1:
+        print(f"Kept: the training, better than general by two errors ({shown}).")
+        return
+    else:
+        why = f"the training is not better by two errors ({shown})"
+    make_general(find_set(trainer.instances, verdict.goal)).save(folder / "policy.npz")
+    print(f"Kept: general, as {why}; the training is in {folder / 'run.npz'}.")
 
 
 def show_verdict(
@@ -235,7 +278,8 @@ def show_verdict(
         how["folds"] = train_folds(trainer, judges, options, folder, team) if judges.folds else ()
         records = trainer.instances, judges.held_back
         seconds = trainer.history[-1].seconds if trainer.history else 0.0
-        how |= {"patience": max(verdicts.PATIENCE, PATIENCE * seconds), "report": report}
+        patience = max(verdicts.PATIENCE, PATIENCE * seconds) - len(how["folds"]) * seconds
+        how |= {"patience": patience, "report": report, "general": begins_general(trainer)}
         verdict = verdicts.judge(trainer.policy, *records, objective=playing.goal, **how)
     except InputError as error:
         # The training is done and saved; floors of several sizes may not take one policy.
@@ -244,7 +288,8 @@ def show_verdict(
     names = ", ".join(make_printable(item.name) for item in judges.held_back)
     held = f" (held back from training: {names})" if names else ""
     table = render_verdict(verdict, more=options["more"])
-    print(f"\nVerdict on {verdict.place()}{held}\n{table}", end="")
+    dates = describe_dates(judges.held_back or trainer.instances)
+    print(f"\nVerdict on {verdict.place()}{dates}{held}\n{table}", end="")
     if verdict.plan is not None:
         plan = verdict.plan
         if options["no_records"] and plan.origin is not None:
@@ -256,6 +301,11 @@ def show_verdict(
     if verdict.margin is not None and verdict.margin.is_little:
         print(verdict.margin.sentence())
     print(verdict.sentence())
+    if verdict.call_backs is not None:
+        told = verdict.call_backs.sentence(verdict.best_rule, verdict.goal)
+        print(told, end="\n" if told else "")
+    if begins_general(trainer):
+        keep_better(trainer, verdict, folder)
     own, missed = verdict.policy.difference, verdict.policy.trials.unfinished
     if own is not None and own.sign is None and not missed:
         print(advise(verdict, len(trainer.instances)))

@@ -87,8 +87,9 @@ class Learner:
             self.say_objective(PAPER, training)
             steps = self.options["steps"] or STEPS
             return training, judges, RivalConfig(self.algorithm, steps, self.settings)
-        training, judges = judging.part_records({**self.options, "seed": seed}, training)
         config: Any = fill_settings(self.options, self.settings)
+        options, goal = {**self.options, "seed": seed}, config.resolve(training).goal
+        training, judges = judging.part_records(options, training, goal)
         config = config.resolve(training)
         if self.options["preset"] is None and find_preset(self.options, self.settings) == "best":
             self.say("preset best: the paper's is for the benchmark (--preset paper)")

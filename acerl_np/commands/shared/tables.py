@@ -14,7 +14,7 @@ from acerl_np.problem.fields import show_moment
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.files import write_atomically
-from acerl_np.support.report import DATA_FORMATS, render_data, render_table
+from acerl_np.support.report import DATA_FORMATS, clear_cell, render_data, render_table
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.margin import Comparison
@@ -409,7 +409,13 @@ def summarise(
 
 def list_verdict(verdict: Verdict) -> list[dict[str, object]]:
     """Return the figures of a verdict's rows, the means of `list_figures`."""
-    return [list_figures(row.label, row.trials)[-1] for row in verdict.rows]
+    return [
+        {
+            **list_figures(row.label, row.trials)[-1],
+            **{name: clear_cell(getattr(row, name)) for name in ("worst", "late_tasks", "late_95")},
+        }
+        for row in verdict.rows
+    ]
 
 
 def render_verdict(verdict: Verdict, *, more: bool) -> str:
@@ -429,6 +435,9 @@ def render_verdict(verdict: Verdict, *, more: bool) -> str:
         if more or column.name != "utilisation_share":
             form = ".1%" if column.name in ("late_share", "empty_share") else column.form
             columns.append(column._replace(form=form))
+    tail = [Column("worst", "worst record", goal.format)]
+    tail += [Column("late_tasks", "late tasks", ".1f"), Column("late_95", "95 % late, s", ".0f")]
+    columns += tail if any(row.lateness for row in verdict.rows) else []
     if goal.has_limit:
         columns.append(FIGURES[2])
         title += f"; within limit: share of the trials with {goal.cost} below {goal.limit}"
@@ -464,11 +473,15 @@ def list_bad_day(verdict: Verdict, day: BadDay) -> tuple[list[Column], list[dict
 
     goal = verdict.goal
     columns = [Column("policy", "policy"), Column("value", f"{goal.objective}", goal.format)]
-    columns += [Column("tardiness", "tardiness, s", ".1f"), Column("after", "after, s", ".0f")]
+    columns += [
+        Column("tardiness", "tardiness, s", ".1f"),
+        Column("latest", "worst task, s", ".0f"),
+    ]
+    columns.append(Column("after", "after, s", ".0f"))
     columns.append(Column("change", "less that of nearest"))
     rows: list[dict[str, object]] = []
     for row, after in zip(day.rows, day.after, strict=True):
         change = "" if row.difference is None else show_difference(*row.difference[:2], "+")
         rows.append({"policy": row.label, "value": row.value, "tardiness": row.tardiness})
-        rows[-1] |= {"after": after, "change": change}
+        rows[-1] |= {"after": after, "latest": clear_cell(row.latest), "change": change}
     return columns, rows
