@@ -24,7 +24,7 @@ from acerl_np.problem.layout import Layout, resize_fleet
 from acerl_np.problem.shift import HANDLING, find_scale, generate_shift
 from acerl_np.support.report import render_csv
 from acerl_np.training.acerl import ACERL
-from acerl_np.training.config import USUAL_BEYOND, Config
+from acerl_np.training.config import Config
 
 OWN, BARE, PAIRS, LEFT = (
     "own training",
@@ -57,7 +57,7 @@ class Recipe(NamedTuple):
 
 
 RECIPES = {
-    "late": Recipe("shift", 50, 4_000_000, {"beyond": USUAL_BEYOND}),
+    "late": Recipe("shift", 50, 4_000_000, {"beyond": 10.0}),
     "makespan": Recipe("batch", 120, 8_000_000, {"perturb": 0, "beyond": None}),
 }
 

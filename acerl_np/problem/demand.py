@@ -148,7 +148,9 @@ def draw_shift(
     for tasks in takts:
         at = np.arange(max(1, round(demand * len(tasks)))) / demand
         which = np.minimum(at.astype(int), len(tasks) - 1)
-        moments = np.interp(at, np.arange(len(tasks)), record.arrival[tasks])
+        gaps = np.diff(record.arrival[tasks])
+        gaps = np.minimum(np.append(gaps, np.inf), np.median(gaps))  # none comes within a break
+        moments = record.arrival[tasks[which]] + (at - which) * gaps[which]
         taken.append(tasks[which])
         arrivals.append(np.floor(moments) if is_whole else moments)
         copies = np.arange(len(which)) - np.searchsorted(which, which)

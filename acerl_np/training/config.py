@@ -55,7 +55,7 @@ class BeyondField(Field):
         return super().read(name, value, error)
 
 
-AUTO, NEVER, USUAL_BEYOND = "auto", "none", 10.0
+AUTO, NEVER, USUAL_BEYOND = "auto", "none", 8.0
 BEYOND = BeyondField(float, 0.0, 1e6, above=True, expected=f"a number above 0, {AUTO} or {NEVER}")
 
 TO_HORIZON = f"seconds above 0 to {MAX_HORIZON:g}"
@@ -150,7 +150,7 @@ class Config(Options):
         policy, from what the floor says.
     beyond : float, "auto" or "none"
         Waiting tasks for each vehicle beyond which `nearest` decides in the place of a trained index policy;
-        "none": never. "auto": 10 where records are shifts, else never.
+        "none": never. "auto": 8 where records are shifts, else never.
     start : {"nearest", "general"}
         With which weights an index policy's training begins: about those of `nearest`, or of `general`.
     slots : {"task", "pool"}

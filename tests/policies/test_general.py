@@ -15,8 +15,9 @@ from acerl_np.experiments import general as study
 from acerl_np.experiments.family import DAYS, KINDS, draw_day, draw_floor
 from acerl_np.live import events as E
 from acerl_np.policies.general import SETS, make_general, read_sets
-from acerl_np.policies.rules import RulePolicy
-from acerl_np.problem.instance import are_shifts
+from acerl_np.policies.rules import YARDSTICKS, RulePolicy
+from acerl_np.problem.goal import Goal
+from acerl_np.problem.instance import are_shifts, commit_instances
 from acerl_np.problem.layout import resize_fleet
 from acerl_np.problem.servable import measure_load
 from acerl_np.problem.shift import find_scale
@@ -124,13 +125,13 @@ def test_floors_and_days_of_the_family_can_be_played():
 def test_trainings_of_shifts_have_a_switch_and_stored_ones_none():
     shifts, batch = tiny_shifts(1), load_suite("dmh-train")
     config = Config.preset("best", decisions=200)
-    assert config.resolve(shifts).beyond == 10.0
+    assert config.resolve(shifts).beyond == 8.0
     assert config.resolve(batch).beyond == "auto"
     assert not {"beyond", "start"} & config.to_dict().keys()
     assert Config.preset("best", beyond=None).resolve(shifts).beyond == "none"
     stored = config.resolve(shifts).to_dict()
     Config.check_whole({**Config().to_dict()})
-    assert stored["beyond"] == 10.0
+    assert stored["beyond"] == 8.0
     with pytest.raises(ConfigError, match="beyond: read -1"):
         Config.preset("best", beyond=-1)
     with pytest.raises(ConfigError, match="beyond: read 3"):
@@ -140,23 +141,41 @@ def test_trainings_of_shifts_have_a_switch_and_stored_ones_none():
 
 
 @pytest.mark.slow
-def test_a_verdict_on_shifts_has_general_and_a_bad_day():
-    shifts = tiny_shifts(6)
-    verdict = judge(
-        POLICY,
-        shifts[:2],
-        shifts[2:],
-        trials=1,
-        futures=0,
-        objective="late+0.05*tardiness",
-        patience=0,
+def test_a_verdict_on_shifts_has_what_a_plant_asks_about():
+    shifts = tiny_shifts(7)
+    training, unseen = shifts[:2], shifts[2:]
+    goal = Goal("late+0.05*tardiness")
+    verdict = judge(POLICY, training, unseen, trials=1, futures=0, objective=goal)
+    assert verdict.best_rule in YARDSTICKS
+    assert {"nearest", "assignment", "general"} <= {row.label for row in verdict.rows}
+    # The worst record, and each task's lateness, are those of a trace.
+    traces = [trace_policy(POLICY, day, objective=goal) for day in unseen]
+    own = verdict.policy
+    assert own.worst == pytest.approx(max(trace.value for trace in traces))
+    for day, trace, late in zip(unseen, traces, own.lateness, strict=True):
+        expected = np.maximum(0.0, trace.finish - day.arrival - day.expiry)
+        np.testing.assert_allclose(late, expected, atol=1e-6)
+    assert own.late_tasks == pytest.approx(
+        np.mean([t.late * d.n_tasks for t, d in zip(traces, unseen, strict=True)])
     )
-    assert "general" in [row.label for row in verdict.rows]
     assert [day.label for day in verdict.bad_days] == ["a vehicle fewer", "demand x 1.3"]
     for day in verdict.bad_days:
         assert [row.label for row in day.rows] == ["policy", "nearest", "general"]
+        assert day.rows[0].latest >= own.latest > 0.0
         sign = day.rows[0].difference.sign
         assert bool(day.sentence(verdict.goal)) == (sign == 1)
+    # Yardsticks call back as `evaluate` plays them.
+    late = evaluate_policy(
+        verdict.call_backs.row.label,
+        commit_instances(unseen, "pickup", 8),
+        trials=1,
+        objective=goal,
+    )
+    assert (verdict.call_backs.row.trials.value == late.value).all()
+    # What there is no time for is left out, and said.
+    verdict = judge(POLICY, training, unseen, trials=1, futures=0, objective=goal, patience=0.0)
+    assert not verdict.bad_days and verdict.call_backs is None
+    assert "bad days left out: about 1 s (acerl-np whatif)" in verdict.notes
 
 
 @pytest.mark.slow

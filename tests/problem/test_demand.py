@@ -8,7 +8,7 @@ import pytest
 from worlds import make_task
 
 import acerl_np
-from acerl_np.problem.demand import draw_shift, find_bursts
+from acerl_np.problem.demand import draw_shift, find_bursts, find_takts
 from acerl_np.problem.shift import BREAKS
 from acerl_np.support.errors import InputError
 
@@ -125,3 +125,23 @@ def test_draws_are_keyed_by_the_tasks_alone(shifts):
     assert draw_shift(half, 9.5, seed=1).n_tasks > 15
     with pytest.raises(InputError, match=r"day: demand 0\.01 leaves no task"):
         draw_shift(make_record([("p0", "p1", 0)]), 0.01)
+
+
+def test_a_pair_with_a_takt_has_it_so_many_times_as_short():
+    """Breaks stay; a pair whose gaps differ is drawn as ever, and so is one of few tasks."""
+    steady = [*range(0, 1000, 100), *range(1900, 2900, 100)]
+    rows = [("st1", "p0", t) for t in steady] + [("st2", "p0", 7 * k * k) for k in range(20)]
+    rows += [("st3", "p1", 50 * k) for k in range(9)]
+    record = make_record(sorted(rows, key=lambda row: row[2]))
+    [takt] = find_takts(record)
+    assert record.arrival[takt].tolist() == steady
+    drawn = draw_shift(record, 1.25, by="takt")
+    sites = record.layout.site_index
+    moments = drawn.arrival[drawn.pickup == sites["st1"]]
+    assert len(moments) == 25 and len(set(drawn.tasks)) == drawn.n_tasks
+    gaps = np.diff(moments)
+    assert np.median(gaps) == 80.0 and sorted(gaps)[-2] <= 100.0 and gaps.max() >= 800.0
+    for name, n in (("st2", 20), ("st3", 9)):  # as ever, to within one
+        assert abs((drawn.pickup == sites[name]).sum() - 1.25 * n) <= 2.0
+    half = draw_shift(record, 0.5, by="takt")
+    assert half.arrival[half.pickup == sites["st1"]].tolist() == steady[::2]
