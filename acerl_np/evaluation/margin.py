@@ -147,18 +147,39 @@ def measure_margin(
     return Margin(rule, goal, *own, best, least_cost, bound)
 
 
-def play_best_rule(instances: Sequence[Instance], playing: Playing) -> tuple[str, Trials]:
-    """Return the best rule on these records and its trials; on the paper's records that of its own.
+class Rules(NamedTuple):
+    """The rules to beat on some records, their trials there, and how the best of them is chosen."""
 
-    On shifts it is a yardstick, a rule of a control system: those of the paper draw any idle vehicle.
+    trials: Mapping[str, Trials]
+    is_yardstick: bool
+
+    def choose(self, rows: Sequence[int] | None = None) -> str:
+        """Return the best of these rules, on all of their records or on those in some rows."""
+        trials = self.trials
+        if rows is not None:
+            trials = {name: played.select(rows) for name, played in trials.items()}
+        return (choose_yardstick if self.is_yardstick else choose_rule)(trials)
+
+
+def play_rules(instances: Sequence[Instance], playing: Playing) -> Rules:
+    """Return the rules to beat on these records, as they play them.
+
+    On shifts they are yardsticks, the rules of a control system: those of the paper draw any idle vehicle. On
+    the paper's records they are its own.
     """
     bundled = bundled_references()
     is_paper = all(item.content_hash in bundled for item in instances)
     shifts = are_shifts(instances) or any(x.layout.commitment == "pickup" for x in instances)
     names = tuple(TASK_RULES) if is_paper else YARDSTICKS if shifts else RULES_TO_BEAT
-    results = {name: play_policy(name, instances, playing) for name in names}
-    rule = (choose_yardstick if shifts and not is_paper else choose_rule)(results)
-    return rule, results[rule]
+    trials = {name: play_policy(name, instances, playing) for name in names}
+    return Rules(trials, shifts and not is_paper)
+
+
+def play_best_rule(instances: Sequence[Instance], playing: Playing) -> tuple[str, Trials]:
+    """Return the best rule on these records, and its trials."""
+    rules = play_rules(instances, playing)
+    best = rules.choose()
+    return best, rules.trials[best]
 
 
 class Comparison(NamedTuple):

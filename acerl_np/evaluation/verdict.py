@@ -17,11 +17,10 @@ from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.margin import (
     RULES_TO_BEAT,
     Margin,
-    choose_rule,
-    choose_yardstick,
+    Rules,
     find_little,
     measure_margin,
-    play_best_rule,
+    play_rules,
 )
 from acerl_np.evaluation.metrics import Difference, compare_paired
 from acerl_np.evaluation.trials import (
@@ -327,6 +326,8 @@ class Verdict(NamedTuple):
         words = f"{word[sign]} than {name} in {goal.objective} "
         shown = show_difference(abs(amount) if sign else amount, error)
         words += f"by {shown}{unit}" if sign else f"({shown}{unit})"
+        if error == amount == 0.0:
+            words = f"the same as {name} in {goal.objective} on every record"
         contrast = False
         if goal.has_limit and not inside and not rule_inside:
             words += f", both {limit}"
@@ -381,7 +382,7 @@ def judge(
     The best rule is chosen and the static plan fitted on the training records, and lookahead draws its
     futures from them; the unseen ones only judge. If there are none, noised copies of the training records do
     (`hold_out.make_noised`); or, with `folds`, each training record judges the policy of the fold that has
-    not seen it, beside a plan and futures of that fold's training records. The rule is that of all.
+    not seen it, beside a rule, a plan and futures of that fold's training records.
 
     Each record is played `trials` times, with lookahead at most `AHEAD_TRIALS` times, by so many `futures` of
     a decision, 0 for no such rows. The other options are those of `evaluate_policy`.
@@ -421,7 +422,8 @@ def judge(
     if policy.commitment is not None:  # the others play as the policy does
         late = policy.commitment, policy.max_changes
         known, judges = commit_instances(known, *late), commit_instances(judges, *late)
-    groups = [(policy, known, judges or make_noised(known, seed=seed))]
+        folds = [Fold(fold.policy, commit_instances(fold.unseen, *late)) for fold in folds]
+    groups: list[Group] = [(policy, known, judges or make_noised(known, seed=seed))]
     if kind == "folds":
         groups = [(fold.policy, *_part(known, fold.unseen)) for fold in folds]
     judges = [record for _, _, some in groups for record in some]
@@ -437,27 +439,31 @@ def judge(
     shifts, bad_days, call_backs, paper_rule = are_shifts(known), tuple[BadDay, ...](), None, ""
     n_plays = len(RULES_TO_BEAT) * len(known) + 6 * len(judges)
     each = static.SECONDS_PER_TASK * trials * float(np.mean([item.n_tasks for item in judges]))
+    patience -= n_plays * each
     if report is not None:
         report("rules and policy", n_plays * each)
-    rule, _ = play_best_rule(known, playing)
-    other = play_policy(rule, judges, playing)
+    rules = play_rules(known, playing)
+    best, rule = _choose_rules(rules, known, groups)
+    played = zip(best, groups, strict=True)
+    other = join_trials([play_policy(name, some, playing) for name, (_, _, some) in played])
 
     def add(label: str, players: Sequence[Any], how: Playing) -> None:
         pairs = [(player, some) for player, (_, _, some) in zip(players, groups, strict=True)]
         rows.append(_play_row(label, pairs, how, None if label == rule else other, tells=shifts))
 
     rows, notes = list[VerdictRow](), list[str]()
-    started = time.thread_time()
+    started = time.process_time()
     add("policy", [base for base, _, _ in groups], playing)
-    own_seconds = time.thread_time() - started
-    add(rule, [rule] * len(groups), playing)
+    own_seconds = time.process_time() - started
+    add(rule, best, playing)
     if shifts:
         for name in STANDING:
             if name != rule:
                 add(name, [name] * len(groups), playing)
         if known[0].layout.commitment != "pickup":
-            paper = choose_rule({x: play_policy(x, known, playing) for x in TASK_RULES})
-            add(paper, [paper] * len(groups), playing)
+            papers = Rules({x: play_policy(x, known, playing) for x in TASK_RULES}, False)
+            chosen, paper = _choose_rules(papers, known, groups)
+            add(paper, chosen, playing)
             if rows[-1].difference is not None and rows[-1].difference.sign == -1:
                 paper_rule = paper
             else:
@@ -476,7 +482,7 @@ def judge(
             try:
                 n_plays = len(YARDSTICKS) * (len(known) + 2 * len(judges))
                 begin("call-backs", n_plays * each, "(acerl-np evaluate --commitment pickup)")
-                call_backs = _play_call_backs(known, judges, playing, other)
+                call_backs = _play_call_backs(known, groups, playing, other)
             except PolicyError as error:
                 notes.append(f"call-backs left out: {error}")
     plan = None
@@ -496,7 +502,8 @@ def judge(
         try:
             few = _count_ahead_trials(who, judges, futures, min(trials, AHEAD_TRIALS), begin)
             players = [
-                look(rule if who == rule else base, history=seen) for base, seen, _ in groups
+                look(name if who == rule else base, history=seen)
+                for name, (base, seen, _) in zip(best, groups, strict=True)
             ]
             add(f"{who}, lookahead {futures}", players, replace(playing, trials=few))
         except PolicyError as error:
@@ -510,6 +517,9 @@ def judge(
 
 Pairs = Sequence[tuple[Any, Sequence[Instance]]]
 """Players, and the records that each plays."""
+
+Group = tuple[Any, Sequence[Instance], Sequence[Instance]]
+"""A policy, the records that it has seen, and those that judge it."""
 
 
 def _play_row(
@@ -547,19 +557,31 @@ def _play_bad_days(pairs: Pairs, playing: Playing) -> Iterator[BadDay]:
         yield BadDay(label, rows, after)
 
 
+def _choose_rules(
+    rules: Rules, known: Sequence[Instance], groups: Sequence[Group]
+) -> tuple[list[str], str]:
+    """Return each group's best rule, on its own training records, and what all of them are called."""
+    row_of = {id(record): k for k, record in enumerate(known)}
+    best = [rules.choose([row_of[id(record)] for record in seen]) for _, seen, _ in groups]
+    return best, " or ".join(sorted(set(best), key=lambda name: (-best.count(name), name)))
+
+
 def _play_call_backs(
-    known: Sequence[Instance], judges: Sequence[Instance], playing: Playing, other: Trials
+    known: Sequence[Instance], groups: Sequence[Group], playing: Playing, other: Trials
 ) -> CallBacks:
     """Play all yardsticks with tasks that may change hands until they are loaded."""
-    late, unseen = (commit_instances(some, "pickup", MAX_CHANGES) for some in (known, judges))
-    best = choose_yardstick({name: play_policy(name, late, playing) for name in YARDSTICKS})
-    with_them = {name: play_policy(name, unseen, playing) for name in YARDSTICKS}
-    changes = {
-        name: compare_paired(trials.mean_value(), play_policy(name, judges, playing).mean_value())
-        for name, trials in with_them.items()
-    }
-    worse = {name: change for name, change in changes.items() if change.sign == 1}
-    return CallBacks(VerdictRow.of(best, with_them[best], other), worse)
+    late = commit_instances(known, "pickup", MAX_CHANGES)
+    rules = Rules({name: play_policy(name, late, playing) for name in YARDSTICKS}, True)
+    best, label = _choose_rules(rules, known, groups)
+    judges = [some for _, _, some in groups]
+    unseen = [commit_instances(some, "pickup", MAX_CHANGES) for some in judges]
+    row = _play_row(label, list(zip(best, unseen, strict=True)), playing, other, tells=False)
+    worse = dict[str, Difference]()
+    for name in YARDSTICKS:
+        pair = [(name, [x for some in records for x in some]) for records in (unseen, judges)]
+        change = compare_paired(*(play_policy(*own, playing).mean_value() for own in pair))
+        worse |= {name: change} if change.sign == 1 else {}
+    return CallBacks(row, worse)
 
 
 def _part(

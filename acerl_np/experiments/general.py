@@ -57,7 +57,7 @@ class Recipe(NamedTuple):
 
 
 RECIPES = {
-    "late": Recipe("shift", 50, 4_000_000, {"beyond": 10.0}),
+    "late": Recipe("shift", 50, 4_000_000, {"beyond": 10.0, "waiting_weight": 0.0}),
     "makespan": Recipe("batch", 120, 8_000_000, {"perturb": 0, "beyond": None}),
 }
 
@@ -186,7 +186,8 @@ def run_part(part: Part) -> tuple[dict[str, Any], list[Row]]:
                 fewer = {"generations": part.config.generations}
                 if part.config.decisions is not None:
                     fewer = {"decisions": min(OWN_DECISIONS, part.config.decisions)}
-                players[OWN] = train(judge.own, Config.preset("best", **fewer), part.seed)
+                own = Config.preset("best", waiting_weight=0.0, **fewer)
+                players[OWN] = train(judge.own, own, part.seed)
         rows += play(part, judge, players)
     weights = dict(zip(policy.features, policy.theta.tolist(), strict=True))
     made = {"set": part.name, "weights": weights, "beyond": policy.beyond, "seed": part.seed}

@@ -255,7 +255,10 @@ class ACERL(Trainer[Generation]):
         outcome = self.goal.weigh(outcome)
         returns = -outcome.value.reshape(dealt.rows.shape)
         costs = outcome.cost.reshape(dealt.rows.shape)
-        utilities = self._rank.rank_population(returns, costs, dealt.rows, noise)  # 12, 14, 16
+        ranked = returns
+        if weight := self.config.waiting_weight:
+            ranked = returns - weight * outcome.waiting.reshape(returns.shape)
+        utilities = self._rank.rank_population(ranked, costs, dealt.rows, noise)  # 12, 14, 16
         search.tell(utilities, noise)  # line 17; a step that is refused changes nothing
         self.sampler.update(dealt.records.ravel(), returns.ravel())  # lines 11, 13
         self._average = move_average(self._average, search.mean, self.generation)

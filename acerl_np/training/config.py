@@ -56,6 +56,7 @@ class BeyondField(Field):
 
 
 AUTO, NEVER, USUAL_BEYOND = "auto", "none", 8.0
+USUAL_WAITING = 0.02
 BEYOND = BeyondField(float, 0.0, 1e6, above=True, expected=f"a number above 0, {AUTO} or {NEVER}")
 
 TO_HORIZON = f"seconds above 0 to {MAX_HORIZON:g}"
@@ -151,6 +152,10 @@ class Config(Options):
     beyond : float, "auto" or "none"
         Waiting tasks for each vehicle beyond which `nearest` decides in the place of a trained index policy;
         "none": never. "auto": 8 where records are shifts, else never.
+    waiting_weight : float or None
+        What a second of mean waiting weighs in a training besides the objective, which alone is reported: on
+        days when nobody is late nothing else is left to learn. By default 0.02 where
+        late+0.05*tardiness is the objective of shifts, else 0 (`docs/general.md`).
     start : {"nearest", "general"}
         With which weights an index policy's training begins: about those of `nearest`, or of `general`.
     slots : {"task", "pool"}
@@ -212,7 +217,7 @@ class Config(Options):
     'index'
     """
 
-    added = ("beyond", "start")
+    added = ("beyond", "start", "waiting_weight")
 
     form: Form = "network"
     generations: int = option(128, Field(int, 0, 10_000_000))
@@ -245,6 +250,7 @@ class Config(Options):
     may_wait: bool = False
     tune_charging: bool = False
     beyond: float | str = option(AUTO, BEYOND)
+    waiting_weight: float | None = option(None, Field(float, 0.0, 1e6, optional=True))
     start: StartName = "nearest"
     shaping: Shaping = "standardised"
     antithetic: bool = False
@@ -303,6 +309,9 @@ class Config(Options):
             changes["objective"] = SHIFT if are_shifts(instances) else Goal.objective
         if self.form == "index" and self.beyond == AUTO and are_shifts(instances):
             changes["beyond"] = USUAL_BEYOND
+        is_shift = SHIFT in (self.objective, changes.get("objective"))
+        if self.waiting_weight is None and is_shift and are_shifts(instances):
+            changes["waiting_weight"] = USUAL_WAITING
         if self.form == "index":
             features = self.features or index.suggest_features(instances, self.commitment)
             features = (*features, *(index.WAITING if self.may_wait else ()))

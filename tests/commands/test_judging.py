@@ -199,8 +199,8 @@ def test_each_of_a_few_records_judges_a_policy_that_has_not_seen_it(days, train,
     # What takes long is left out, and said, but done if asked for.
     monkeypatch.setattr(judging, "FOLD_SECONDS", 0.0)
     out = train(days, f"{TRAINING} --trials 1 --out slow").out
-    assert "Verdict on 2 records that a policy of the others has not seen\n" in out
-    line = "1 of 3 folds judge: 5 trainings would take about 1 s (acerl-np train "
+    assert "Verdict on 3 records that a policy of the others has not seen\n" in out
+    line = "1 of 2 folds judge: 5 trainings would take about 1 s (acerl-np train "
     assert f"\n{line}--resume slow/run.npz --folds 5)\n" in out
     assert (
         "On 6 records in 2 folds" in train(days, f"{TRAINING} --trials 1 --out two --folds 2").out

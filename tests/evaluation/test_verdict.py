@@ -117,7 +117,7 @@ SENTENCES = [
     (-0.1, 0.3, {}, "no better than NVF in makespan (-0.1 ± 0.3 %) and within the limit"),
     (-0.04, 0.3, {}, "no better than NVF in makespan (0.0 ± 0.3 %) and within the limit"),
     (-0.04, 0.03, {}, "no better than NVF in makespan (-0.04 ± 0.03 %) and within the limit"),
-    (0.0, 0.0, {}, "no better than NVF in makespan (0 %) and within the limit"),
+    (0.0, 0.0, {}, "the same as NVF in makespan on every record and within the limit"),
     (-1.6, 0.8, {}, "no better than NVF in makespan (-1.6 ± 0.8 %) and within the limit"),
     (1.7, 0.8, {}, "worse than NVF in makespan by 1.7 ± 0.8 % and within the limit"),
     (-4.2, math.nan, {"n": 3, "place": "3 unseen records"}, f"{UNKNOWN}within the limit)"),
@@ -257,8 +257,9 @@ def test_words_agree_with_signs(goal, value, changes, own, other):
     difference = known.get(goal.objective, Difference(*value, *value))
     row = make_row("policy", own, difference)._replace(changes=known)
     text = Verdict((row, make_row("NVF", other)), "NVF", "unseen", 6, goal).sentence()
-    words = "|".join(WORDS[difference.sign])
-    assert re.match(rf"On 6 unseen records: ({words}) than NVF in ", text)
+    words = "|".join(f"{word} than" for word in WORDS[difference.sign])
+    words = words if any(difference[:2]) else "the same as"
+    assert re.match(rf"On 6 unseen records: ({words}) NVF in ", text)
     if goal.has_limit and own > 50.0:
         assert "better" not in text.replace("no better", "") and "over the limit" in text
     for name, change in known.items():
@@ -398,6 +399,13 @@ def test_a_fold_is_judged_by_what_it_has_not_seen():
     assert verdict.policy.difference.sign is not None
     plans = [acerl_np.fit_static(x) for x in parts[::-1]]
     assert verdict.rows[2].trials.mean_makespan().mean() == find_mean(plans)
+    rules = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
+    best = [
+        choose_rule({rule: acerl_np.evaluate_policy(rule, rest, trials=1) for rule in rules})
+        for rest in parts[::-1]
+    ]
+    assert best == ["EDD", "STD"] and verdict.best_rule == "EDD or STD"
+    assert verdict.rule.trials.mean_makespan().mean() == find_mean(best)
     with pytest.raises(acerl_np.InputError, match="some of the training records in each"):
         judge(policies[0], records[:3], folds=folds)
 

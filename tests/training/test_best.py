@@ -13,6 +13,7 @@ from trainings import damage, edit_json, load_instances, put, shorten
 import acerl_np
 from acerl_np import ACERL, Config
 from acerl_np.policies.index import NAMES
+from acerl_np.problem.goal import SHIFT
 from acerl_np.training.acerl import move_average
 
 JIT = not numba.config.DISABLE_JIT
@@ -68,6 +69,23 @@ def test_training_by_the_preset_gets_better():
         both = (start, trainer.policy)
         before, after = (acerl_np.evaluate_policy(policy, instances, trials=1) for policy in both)
         assert after.makespan.mean() < before.makespan.mean() - 20.0
+
+
+def test_waiting_weighs_in_the_training_alone():
+    """It trains as for the sum with it, and reports the sum without; by default on shifts alone."""
+    sums = SHIFT, f"{SHIFT}+0.3*waiting"
+    plain, summed = (train(make_config(objective=x, waiting_weight=0.0)) for x in sums)
+    weighed = train(make_config(objective=SHIFT, waiting_weight=0.3))
+    np.testing.assert_allclose(weighed.search.mean, summed.search.mean, rtol=1e-6, atol=1e-9)
+    assert weighed.search.mean.tobytes() != plain.search.mean.tobytes()
+    first = [trainer.history[0].return_mean for trainer in (plain, weighed, summed)]
+    assert first[0] == first[1] > first[2]
+    shift = [acerl_np.generate_shift(acerl_np.load_layout("supply-loop"), hours=2.0)]
+    usual = Config.preset("best")
+    assert usual.resolve(shift).waiting_weight == 0.02
+    assert usual.resolve(load_instances()).waiting_weight is None
+    assert Config.preset("best", objective="late").resolve(shift).waiting_weight is None
+    assert Config.preset("best", waiting_weight=0.0).resolve(shift).waiting_weight == 0.0
 
 
 def test_decisions_end_the_run(tmp_path):

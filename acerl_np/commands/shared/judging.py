@@ -33,8 +33,7 @@ PLAYED = ("trials", "seed", "horizon", "threads")
 JudgedOn = Literal["held-back records", "folds", "noised copies", "nothing"]
 
 FOLD_SECONDS = 120.0
-"""Longest that the trainings of folds may take unless they are asked for; else noised copies judge."""
-
+"""Longest that the trainings of folds may take unless they are asked for; else there are fewer, then one."""
 
 PATIENCE = 10.0
 """Times as long as the training, or the usual time, a verdict may take; what is beyond is left out."""
@@ -182,8 +181,8 @@ def train_folds(
 ) -> list[Fold]:
     """Train a policy for each fold as the trained one was, on all records but those of the fold.
 
-    Where that takes long and was not asked for, of three folds, or of the first of these alone, and a line
-    says so.
+    Where that takes long and was not asked for, for three folds; or one training alone is judged, by half of
+    the records; a line says so.
     """
     from acerl_np.evaluation.hold_out import FEWER_FOLDS, part_folds
     from acerl_np.evaluation.verdict import Fold, show_seconds
@@ -193,7 +192,7 @@ def train_folds(
     each = trainer.history[-1].seconds if trainer.history else 0.0
     if options["folds"] is None and n * each > FOLD_SECONDS:
         n = min(n, FEWER_FOLDS)
-        most = n if n * each <= FOLD_SECONDS else 1
+        n, most = (n, n) if n * each <= FOLD_SECONDS else (2, 1)
         all_of_them = (
             f"{judges.folds} trainings would take {show_seconds(each * (judges.folds or 0))}"
         )
@@ -278,7 +277,8 @@ def show_verdict(
         how["folds"] = train_folds(trainer, judges, options, folder, team) if judges.folds else ()
         records = trainer.instances, judges.held_back
         seconds = trainer.history[-1].seconds if trainer.history else 0.0
-        patience = max(verdicts.PATIENCE, PATIENCE * seconds) - len(how["folds"]) * seconds
+        in_time = 0 if options["folds"] else len(how["folds"])
+        patience = max(verdicts.PATIENCE, PATIENCE * seconds) - in_time * seconds
         how |= {"patience": patience, "report": report, "general": begins_general(trainer)}
         verdict = verdicts.judge(trainer.policy, *records, objective=playing.goal, **how)
     except InputError as error:
