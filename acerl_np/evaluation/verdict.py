@@ -180,12 +180,18 @@ class BadDay(NamedTuple):
     """s from the last arrival until all is delivered, in the mean, of each row."""
 
     def sentence(self, goal: Goal) -> str:
-        """Say that the policy is worse than `nearest`, or nothing."""
-        own = self.rows[0].difference
-        if own is None or own.sign != 1:
+        """Say that the policy is worse than `nearest`, by the objective or in tardiness, or nothing."""
+        own, near = self.rows[:2]
+        told = {goal.objective: own.difference, "tardiness": own.changes.get("tardiness")}
+        worse = [
+            f"in {name} by {show_difference(*x[:2])}"
+            for name, x in told.items()
+            if x and x.sign == 1
+        ]
+        if not worse:
             return ""
-        worse = show_difference(*own[:2])
-        return f"With {self.label} the policy is worse than nearest in {goal.objective} by {worse}."
+        late = f"; its worst task is {own.latest:.0f} s late, that of nearest {near.latest:.0f} s"
+        return f"With {self.label} the policy is worse than nearest {', '.join(worse)}{late}."
 
 
 class CallBacks(NamedTuple):

@@ -17,6 +17,7 @@ from acerl_np.evaluation.hold_out import choose_share, hold_out, make_noised, pa
 from acerl_np.evaluation.margin import choose_rule, choose_yardstick
 from acerl_np.evaluation.trials import Trials
 from acerl_np.evaluation.verdict import (
+    BadDay,
     CallBacks,
     Difference,
     Fold,
@@ -183,6 +184,22 @@ def test_what_call_backs_bring_is_said():
         "Not with opentcs: calling back raises its late+0.05*tardiness by 76.0 ± 3.0."
     )
     assert say((0.1, 0.1), (-1.0, 2.0)) == ""
+
+
+def test_a_bad_day_says_what_is_worse_by_two_errors():
+    def say(value, tardiness):
+        changes = {"tardiness": Difference(*tardiness, 0.0, 0.0)}
+        own = make_row("policy", difference=Difference(*value, 0.0, 0.0))
+        own = own._replace(changes=changes, lateness=(np.array([0.0, 900.0]),))
+        near = make_row("nearest")._replace(lateness=(np.array([80.0, 0.0]),))
+        return BadDay("demand x 1.3", (own, near), (9.0, 9.0)).sentence(SUM)
+
+    latest = "; its worst task is 900 s late, that of nearest 80 s."
+    begins = "With demand x 1.3 the policy is worse than nearest in "
+    assert say((-3.0, 1.0), (1.9, 1.0)) == ""
+    assert say((-3.0, 1.0), (2.1, 1.0)) == f"{begins}tardiness by 2.1 ± 1.0{latest}"
+    both = f"{begins}late+0.05*tardiness by 3.0 ± 1.0, in tardiness by 2.1 ± 1.0{latest}"
+    assert say((3.0, 1.0), (2.1, 1.0)) == both
 
 
 def write_sentence(goal, **changes):
