@@ -29,6 +29,7 @@ Examples
   acerl-np evaluate policy.npz MIX --suite dmh-test --greedy --format markdown
   acerl-np evaluate policy.npz EDD week1.csv week2.csv --layout floor.json --trials-csv all.csv
   acerl-np evaluate policy.npz nearest shift1.csv --layout floor.json --tasks-csv tasks.csv
+  acerl-np evaluate policy.npz nearest shifts/*.csv --layout floor.json --report report.html
   acerl-np hindsight week1.csv --layout floor.json --out best.json
   acerl-np evaluate EDD STD Static week2.csv --fit week1.csv --layout floor.json
   acerl-np evaluate EDD STD week1.csv --layout floor.json --references best.json
@@ -74,6 +75,7 @@ OWN = (
         "write every vehicle of these trials: shares of time loaded, driving empty, in a charger's queue, "
         "charging and broken down, lowest level, tasks called back",
     ),
+    opt.REPORT,
     opt.FORCE,
 )
 
@@ -92,7 +94,7 @@ def run(arguments: argparse.Namespace) -> None:
 
     named = sort_names(arguments)
     traced = arguments.tasks_csv, arguments.vehicles_csv
-    declare_outputs(arguments, [arguments.trials_csv, *traced])
+    declare_outputs(arguments, [arguments.trials_csv, arguments.report, *traced])
     plan = make_plan(arguments, named, DEFAULT_FIT)
     labels, instances, goal = plan.labels, plan.records, plan.playing.goal
     references = gather_references(arguments.references, plan)
@@ -119,6 +121,10 @@ def run(arguments: argparse.Namespace) -> None:
         margin = measure_margin(*best, instances, comparison.hindsight)
         below += [margin.sentence()] if margin.is_little else []
     tables.show_below(form, below)
+    if arguments.report is not None:
+        from acerl_np.commands.shared.reporting import report_policies
+
+        report_policies(arguments.report, labels, results, instances, times)
     for label, trials in zip(labels, results, strict=True):
         report_unfinished(label, trials)
 

@@ -120,7 +120,7 @@ def train_several(learner: Learner) -> int:
     from acerl_np.support.workers import count_cores
 
     options = learner.options
-    for name in ("resume", "tensorboard", "folds"):
+    for name in ("resume", "tensorboard", "folds", "report"):
         if options[name]:
             raise InputError(f"{name}: given besides --seeds; expected one of the two")
     seeds = read_seeds(options["seeds"])
@@ -144,6 +144,9 @@ def train_one(learner: Learner, team: Team | None) -> int:
     options = learner.options
     trainer, judges = learners.begin(learner, team)
     judged = judges.on != "nothing" and options["trials"] > 0
+    if options["report"] and not judged:
+        expected = "own records, --hold-out or --folds, and --trials above 0"
+        raise InputError(f"--report: no verdict to write; expected {expected}")
     parts = ["rules", "static", "lookahead"] if judged else []
     part = learners.name_part(learners.find_settings(trainer))
     compile_ahead(part, *parts, quiet=options["quiet"])

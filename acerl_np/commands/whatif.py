@@ -134,6 +134,7 @@ SHOWING = (
     opt.CommandOption("--target WHAT", "what is to be reached, such as 'late<2%%'"),
     opt.FORMAT,
     opt.CommandOption("--picture FILE", "draw it, too: png, svg or pdf (needs the extra plot)"),
+    opt.REPORT,
     opt.FORCE,
 )
 
@@ -166,9 +167,9 @@ def run(arguments: argparse.Namespace) -> None:
     if not knobs:
         options = ", ".join(option.name for option in VALUES.values())
         raise InputError(f"nothing is to be another; expected some of {options}")
+    declare_outputs(arguments, [arguments.picture, arguments.report])
     if arguments.picture is not None:
         check_form(arguments.picture)
-        declare_outputs(arguments, [arguments.picture])
         check_extra()
     plan = make_plan(arguments, sort_names(arguments, needed=False), shifts=SHIFT)
     seats, records, playing = plan.seats, plan.records, plan.playing
@@ -196,9 +197,15 @@ def run(arguments: argparse.Namespace) -> None:
             f"{BEST}: {chosen if len(records) > 1 else 'nearest, as there is one record'}."
         )
     below += list_known(seats, records)
-    if target is not None:
-        below += answer_target(rows, target)
-    show_below(arguments.format, below)
+    answers = [] if target is None else answer_target(rows, target)
+    show_below(arguments.format, [*below, *answers])
+    if arguments.report is not None:
+        from acerl_np.commands.shared.reporting import report_settings
+
+        table, _ = render_rows(rows, playing.goal, target, "html")
+        measure = target.measure if target else "value"
+        parts = records, answers, [table, *below]
+        report_settings(arguments.report, rows, measure, *parts)
     for row in rows:
         report_unfinished(f"{show_setting(row.setting)}, {row.policy}", row.trials)
     if arguments.picture is not None:

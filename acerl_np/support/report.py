@@ -7,6 +7,7 @@ a cell, its unit in the column's name (`makespan_s`, `late_share`), and nothing 
 from __future__ import annotations
 
 import csv
+import html
 import io
 import itertools
 import json
@@ -26,6 +27,10 @@ FORMATS = ("text", "csv", "json", "markdown", "latex")
 
 DATA_FORMATS = ("csv", "json")
 """Those for programs."""
+
+
+class Html(str):
+    """Text that is HTML already."""
 
 
 def clear_cell(cell: object) -> Cell:
@@ -90,7 +95,7 @@ def render_table(
     *,
     rules: Sequence[int] = (),
 ) -> str:
-    """Return a table in one of `FORMATS`, as text that ends with a newline.
+    """Return a table in one of `FORMATS`, as text that ends with a newline; or as `Html`.
 
     The first column is aligned left, the others right; a rule is drawn before the rows `rules` of "text" and
     "latex". On a terminal what is wider than that goes on below, as a "text" with the first column again.
@@ -105,6 +110,12 @@ def render_table(
         lines = [f"| {' | '.join(row)} |" for row in (header, *cells)]
         lines.insert(1, f"| --- |{' ---: |' * (n - 1)}")
         return "\n".join(lines) + "\n"
+    if form == "html":
+        rows_shown = (
+            "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in row)
+            for tag, row in zip(("th", *["td"] * len(cells)), (header, *cells), strict=True)
+        )
+        return Html(f"<table>{''.join(f'<tr>{row}</tr>' for row in rows_shown)}</table>\n")
     if form == "latex":
         lines, rule = [rf"\begin{{tabular}}{{l{'r' * (n - 1)}}}", r"\toprule"], r"\midrule"
         end = [r"\bottomrule", r"\end{tabular}"]

@@ -1,5 +1,6 @@
 """Trainings that are judged: presets, budgets, records held back, verdicts; what `--resume` knows of it."""
 
+import html
 import json
 import shutil
 from pathlib import Path
@@ -184,9 +185,18 @@ def test_few_own_records_are_judged_on_noised_copies(days, train):
 
 
 def test_each_of_a_few_records_judges_a_policy_that_has_not_seen_it(days, train, run, monkeypatch):
-    out = train(days, f"{TRAINING} --trials 1 --out run").out
+    out = train(days, f"{TRAINING} --trials 1 --out run --report report.html").out
     place = "6 records in 5 folds, each judging a policy that has not seen it"
     assert f"\nVerdict on {place}\n" in out and f"\nOn {place}: " in out
+    page = html.unescape(Path("report.html").read_text())
+    assert out[out.index(f"\nOn {place}: ") :].split("\n")[1] in page
+    assert "<td>static plan</td>" in page and "lanes are driven in both directions" in page
+    assert (
+        "report.html exists; expected a new name"
+        in train(days, f"{TRAINING} --report report.html", 2).err
+    )
+    said = "--report: no verdict to write; expected own records, --hold-out or --folds, and"
+    assert said in run("train --quiet --generations 1 --report other.html", 2).err
     config = read_config()
     assert (config["judged_on"], config["folds"], config["hold_out"]) == ("folds", 5, None)
     assert len(config["instances"]) == 6 and not Path("run/held-back.npz").exists()

@@ -2,6 +2,7 @@
 
 import argparse
 import csv
+import html
 import io
 import json
 import re
@@ -94,6 +95,21 @@ def test_shifts_are_judged_by_late_tasks(folder, run):
     out = run("whatif week.csv --speed-factor 0.5,2").out
     assert "makespan, s" in out and "too few for a standard error" in out
     assert "best yardstick: nearest, as there is one record" in out
+
+
+def test_pages_to_hand_on(folder, run):
+    words = "nearest EDD week.csv next.csv"
+    out = run(f"whatif {words} --vehicles 1:2 --target tardiness<5 --report what.html").out
+    page = html.unescape(Path("what.html").read_text())
+    answers = [line for line in out.splitlines() if line.startswith("tardiness below 5 s, ")]
+    assert len(answers) == 2 and "<br>".join(answers) in page and "<td>EDD</td>" in page
+    out = run(f"evaluate {words} --format json --trials 2 --report beside.html").out
+    page = html.unescape(Path("beside.html").read_text())
+    for row in json.loads(out):
+        cell = f"<td>{row['policy']}</td><td>{row['makespan_s']:.1f}</td>"
+        assert (cell in page) == (row["record"] == "mean")
+    assert "Too few records to tell (" in page and "What the model leaves out" in page
+    assert "exists; expected a new name" in run(f"evaluate {words} --report beside.html", 2).err
 
 
 def test_a_picture_of_fleets_and_demands(folder, run):

@@ -197,8 +197,8 @@ def test_a_bad_day_says_what_is_worse_by_two_errors():
     latest = "; its worst task is 900 s late, that of nearest 80 s."
     begins = "With demand x 1.3 the policy is worse than nearest in "
     assert say((-3.0, 1.0), (1.9, 1.0)) == ""
-    assert say((-3.0, 1.0), (2.1, 1.0)) == f"{begins}tardiness by 2.1 ± 1.0{latest}"
-    both = f"{begins}late+0.05*tardiness by 3.0 ± 1.0, in tardiness by 2.1 ± 1.0{latest}"
+    assert say((-3.0, 1.0), (2.1, 1.0)) == f"{begins}tardiness by 2.1 ± 1.0 s{latest}"
+    both = f"{begins}late+0.05*tardiness by 3.0 ± 1.0, in tardiness by 2.1 ± 1.0 s{latest}"
     assert say((3.0, 1.0), (2.1, 1.0)) == both
 
 

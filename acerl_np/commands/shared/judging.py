@@ -236,8 +236,8 @@ def begins_general(trainer: Any) -> bool:
     return getattr(trainer.config, "start", "") == "general"
 
 
-def keep_better(trainer: ACERL, verdict: Verdict, folder: Path) -> None:
-    """Keep `general` as the policy unless the training is better by two errors, and say which is kept."""
+def keep_better(trainer: ACERL, verdict: Verdict, folder: Path) -> str:
+    """Keep `general` as the policy unless the training is better by two errors; say which is kept."""
     from acerl_np.evaluation.hold_out import LEAST_JUDGES
     from acerl_np.evaluation.metrics import compare_paired
     from acerl_np.evaluation.verdict import show_difference
@@ -249,12 +249,11 @@ def keep_better(trainer: ACERL, verdict: Verdict, folder: Path) -> None:
     if verdict.kind == "noised":
         why = f"fewer than {LEAST_JUDGES} different records have trained"
     elif own.sign == -1:
-        print(f"Kept: the training, better than general by two errors ({shown}).")
-        return
+        return f"Kept: the training, better than general by two errors ({shown})."
     else:
         why = f"the training is not better by two errors ({shown})"
     make_general(find_set(trainer.instances, verdict.goal)).save(folder / "policy.npz")
-    print(f"Kept: general, as {why}; the training is in {folder / 'run.npz'}.")
+    return f"Kept: general, as {why}; the training is in {folder / 'run.npz'}."
 
 
 def show_verdict(
@@ -287,7 +286,7 @@ def show_verdict(
         return []
     names = ", ".join(make_printable(item.name) for item in judges.held_back)
     held = f" (held back from training: {names})" if names else ""
-    table = render_verdict(verdict, more=options["more"])
+    table = "\n".join(render_verdict(verdict, more=options["more"]))
     dates = describe_dates(judges.held_back or trainer.instances)
     print(f"\nVerdict on {verdict.place()}{dates}{held}\n{table}", end="")
     if verdict.plan is not None:
@@ -298,14 +297,16 @@ def show_verdict(
         print(f"static plan {plan.describe()}   {folder / PLAN_FILE}")
     for note in verdict.notes:
         print(note)
-    if verdict.margin is not None and verdict.margin.is_little:
-        print(verdict.margin.sentence())
-    print(verdict.sentence())
-    if verdict.call_backs is not None:
-        told = verdict.call_backs.sentence(verdict.best_rule, verdict.goal)
-        print(told, end="\n" if told else "")
-    if begins_general(trainer):
-        keep_better(trainer, verdict, folder)
+    margin, called = verdict.margin, verdict.call_backs
+    little = margin.sentence() if margin is not None and margin.is_little else ""
+    told = [called.sentence(verdict.best_rule, verdict.goal)] if called is not None else []
+    told += [keep_better(trainer, verdict, folder)] if begins_general(trainer) else []
+    print(*filter(None, (little, verdict.sentence(), *told)), sep="\n")
+    if options["report"]:
+        from acerl_np.commands.shared.reporting import report_verdict
+
+        judged = judges.held_back or trainer.instances
+        report_verdict(options["report"], verdict, judged, filter(None, (little, *told)))
     own, missed = verdict.policy.difference, verdict.policy.trials.unfinished
     if own is not None and own.sign is None and not missed:
         print(advise(verdict, len(trainer.instances)))

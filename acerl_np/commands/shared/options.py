@@ -465,6 +465,11 @@ EFFORT = CommandOption(
     (0.001, 10.0),
 )
 FORCE = CommandOption("--force", "replace what exists; a file that is read is never written", bool)
+REPORT = CommandOption(
+    "--report FILE.html",
+    "write a page to hand on: sentence, tables, dots of every record, what the model leaves out here, and "
+    "the command; one file, which loads nothing",
+)
 FORMAT = CommandOption(
     "--format",
     "form of the table; csv and json: plain numbers, units in the columns' names",

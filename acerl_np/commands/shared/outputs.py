@@ -18,7 +18,7 @@ from acerl_np.support.errors import AcerlError, InputError, make_printable
 from acerl_np.support.files import has_mark, path_exists
 
 WRITTEN = (
-    *("out", "picture", "write_mapping"),
+    *("out", "picture", "report", "write_mapping"),
     *("schedule_csv", "tasks_csv", "trials_csv", "vehicles_csv"),
 )
 """Options that name what is written; all others may name what is read."""
@@ -133,6 +133,7 @@ def open_results(arguments: argparse.Namespace, name: str) -> Iterator[Path]:
 def declare_run(arguments: argparse.Namespace) -> None:
     """Refuse the folder of a training if it holds another run; a resumed one goes on in its own."""
     out, resume = arguments.out, arguments.resume
+    declare_outputs(arguments, [arguments.report], option="--report")
     if out is None and resume is None:
         return
     folder = Path(resume).parent if out is None else Path(out)

@@ -418,8 +418,8 @@ def list_verdict(verdict: Verdict) -> list[dict[str, object]]:
     ]
 
 
-def render_verdict(verdict: Verdict, *, more: bool) -> str:
-    """Return the tables of a verdict: means, and differences to the best rule; and what is in them."""
+def render_verdict(verdict: Verdict, form: str = "text", *, more: bool) -> list[str]:
+    """Return the tables of a verdict: means, and differences to the best rule; before each, what is in it."""
     from acerl_np.evaluation.verdict import SHOWN, show_difference
 
     goal, best = verdict.goal, verdict.best_rule
@@ -433,8 +433,8 @@ def render_verdict(verdict: Verdict, *, more: bool) -> str:
     columns += FIGURES[:2]
     for column in USAGE:
         if more or column.name != "utilisation_share":
-            form = ".1%" if column.name in ("late_share", "empty_share") else column.form
-            columns.append(column._replace(form=form))
+            is_fine = column.name in ("late_share", "empty_share")
+            columns.append(column._replace(form=".1%") if is_fine else column)
     tail = [Column("worst", "worst record", goal.format)]
     tail += [Column("late_tasks", "late tasks", ".1f"), Column("late_95", "95 % late, s", ".0f")]
     columns += tail if any(row.lateness for row in verdict.rows) else []
@@ -442,7 +442,7 @@ def render_verdict(verdict: Verdict, *, more: bool) -> str:
         columns.append(FIGURES[2])
         title += f"; within limit: share of the trials with {goal.cost} below {goal.limit}"
     lines = [title, USAGE_MEANING] if more else [title]
-    lines.append(render(columns, list_verdict(verdict), "text"))
+    lines.append(render(columns, list_verdict(verdict), form))
     titles = {"value": f"{goal.objective}"} if is_sum else {}
     titles |= {name: f"{name}, {unit}" for name, (_, unit, _) in SHOWN.items()}
     columns = [Column("policy", "policy"), *(Column(*both) for both in titles.items())]
@@ -455,16 +455,14 @@ def render_verdict(verdict: Verdict, *, more: bool) -> str:
     difference = verdict.policy.difference
     unknown = difference is None or difference.sign is None
     error = "too few records for an error" if unknown else "± standard error"
-    what = "less that of the rule, record by\nrecord"
+    what = "less that of the rule, record by record"
     lines.append(f"Beside {best}, the best rule on the training records: {what}, {error}")
-    lines.append(render(columns, shown, "text"))
+    lines.append(render(columns, shown, form))
     for day in verdict.bad_days:
-        lines.append(
-            f"A bad day, with {day.label}: means; after: s from the last arrival to the end"
-        )
-        lines.append(render(*list_bad_day(verdict, day), "text"))
-        lines += [day.sentence(goal)] if day.sentence(goal) else []
-    return "\n".join(lines)
+        title = f"A bad day, with {day.label}: means; after: s from the last arrival to the end"
+        lines.append("\n".join(filter(None, (title, day.sentence(goal)))))
+        lines.append(render(*list_bad_day(verdict, day), form))
+    return lines
 
 
 def list_bad_day(verdict: Verdict, day: BadDay) -> tuple[list[Column], list[dict[str, object]]]:

@@ -85,14 +85,15 @@ DATA = (
     opt.CommandOption(
         "--hold-out SHARE",
         "share of the records that is not trained on and judges the policy, such as 0.25; 'none': train on "
-        "all (default: a third of ten own records or more, of more than twenty a quarter, none of bundled "
-        "ones). The seed and the records' contents decide which",
+        "all (default: of more than thirty own records as many as nearest's error asks for, at most half; "
+        "none of fewer, which judge in folds, or of bundled ones). The seed and the records' contents decide "
+        "which",
         read_share,
     ),
     opt.CommandOption(
         "--folds N",
         "train on all records, then N times more on all but a fold of them, which judges; with --resume also "
-        "afterwards (default: 5 of five to nine own records, if that takes two minutes at most)",
+        "afterwards (default: 5 of five to thirty own records, fewer if that takes above two minutes)",
         int,
         None,
         (2, 1000),
@@ -110,6 +111,7 @@ RUN = (
     ),
     opt.MORE.but(help=f"{opt.MORE.help}; with --seeds all but the errors"),
     opt.CommandOption("--out DIR", "folder for the results (default: a new one below runs/)"),
+    opt.REPORT.but(help=f"of the verdict, {opt.REPORT.help}"),
     opt.FORCE,
     opt.CommandOption(
         "--resume RUN.npz",
@@ -121,7 +123,7 @@ RUN = (
 )
 
 OPTIONS = {option.key: option for option in (*WHAT, *SETTING, *DATA, *RUN)}
-SHELL = ("config", "force", "resume", "set", "settings")
+SHELL = ("config", "force", "report", "resume", "set", "settings")
 """Options that no file holds."""
 OF_ACERL = ("hold_out", "folds", "preset", "threads")
 SHOWN = {

@@ -1,0 +1,151 @@
+"""What goes into a report page: of a verdict, of policies beside each other, of settings."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from acerl_np.commands.shared.tables import (
+    FIGURES,
+    USAGE,
+    USAGE_MEANING,
+    Column,
+    count,
+    list_figures,
+    make_value_column,
+    render,
+    render_verdict,
+)
+from acerl_np.evaluation.bounds import bound_objective
+from acerl_np.evaluation.left_out import describe_left_out
+from acerl_np.evaluation.metrics import compare_paired, standard_error
+from acerl_np.evaluation.verdict import show_difference
+from acerl_np.pictures.report import draw_dots, write_report
+from acerl_np.problem.goal import PAPER, Goal
+from acerl_np.problem.instance import Instance
+
+if TYPE_CHECKING:
+    from acerl_np.evaluation.trials import Trials
+    from acerl_np.evaluation.verdict import Verdict
+    from acerl_np.evaluation.whatif import Row
+
+FEW = 6
+"""Series of a picture that are told apart."""
+
+
+def write(path: str, title: str, sentence: str, parts: dict[str, Iterable[str]]) -> None:
+    """Write a page, with the command that it came from."""
+    import acerl_np
+
+    told = f"With acerl_np {acerl_np.__version__}; the same files give the same page."
+    repeat = [shlex.join(["acerl-np", *sys.argv[1:]]), told]
+    write_report(path, title, sentence, {**parts, "How to repeat it": repeat})
+
+
+def report_verdict(
+    path: str, verdict: Verdict, records: Sequence[Instance], said: Iterable[str]
+) -> None:
+    """Write the page of a verdict on these records; of noised copies the training records."""
+    goal, rows = verdict.goal, {row.label: row for row in verdict.rows}
+    shown = {name: rows[name].trials for name in ("policy", verdict.best_rule)}
+    shown |= {"nearest": rows["nearest"].trials} if "nearest" in rows else {}
+    judges = {item.name: item for item in records}
+    parts: dict[str, Iterable[str]] = {
+        "What it came to": render_verdict(verdict, "html", more=True),
+        f"{goal.objective} of each record": draw_records(shown, judges, goal),
+        "What to know": [*said, *verdict.notes],
+        "What the model leaves out": describe_left_out(records),
+    }
+    write(path, f"Verdict on {verdict.place()}", verdict.sentence(), parts)
+
+
+def draw_records(
+    shown: dict[str, Trials], judges: dict[str, Instance], goal: Goal
+) -> Iterable[str]:
+    """Give the picture of some policies' objective on each record, with the bound where there is one."""
+    names = next(iter(shown.values())).instances
+    series = {label: trials.mean_value() for label, trials in shown.items()}
+    if not goal.own and all(name in judges for name in names):
+        series["bound"] = np.array([bound_objective(judges[name], goal) for name in names])
+        order = [names.index(name) for name in judges]
+        names = tuple(judges)
+        series = {label: values[order] for label, values in series.items()}
+    yield draw_dots(names, series, f"{goal.objective}")
+    if "bound" in series:
+        yield "bound: no schedule goes below it, which is proven; one at it need not exist."
+
+
+def report_policies(
+    path: str,
+    labels: Sequence[str],
+    results: Sequence[Trials],
+    records: Sequence[Instance],
+    notes: Iterable[str],
+) -> None:
+    """Write the page of policies beside each other: the first, and each other's difference to it."""
+    goal, n = results[0].goal, len(records)
+    values = [trials.mean_value() for trials in results]
+    own = show_difference(float(values[0].mean()), standard_error(values[0]), "")
+    lines = [
+        f"On {count(n, 'record')} {labels[0]} has {goal.objective} {own}{goal.unit and f' {goal.unit}'}."
+    ]
+    for label, other in zip(labels[1:], values[1:], strict=True):
+        change = compare_paired(values[0], other)
+        told = show_difference(abs(change.amount), change.error)
+        if not change.sign:
+            told = show_difference(change.amount, change.error, "+")
+        words: dict[int | None, str] = {
+            -1: f"{told} less than",
+            1: f"{told} more than",
+            0: f"No clear difference ({told}) to",
+            None: f"Too few records to tell ({told}) from",
+        }
+        lines.append(f"{words[change.sign]} {label}.")
+    columns = [Column("policy", "policy"), make_value_column(goal)]
+    columns = columns[: 1 + (goal.objective != PAPER.objective)]
+    columns += [*FIGURES[: 2 + goal.has_limit], *USAGE]
+    means = [list_figures(label, own)[-1] for label, own in zip(labels, results, strict=True)]
+    tables = [render(columns, means, "html"), f"{USAGE_MEANING[0].upper()}{USAGE_MEANING[1:]}."]
+    some = dict(zip(labels[:FEW], results, strict=False))
+    parts: dict[str, Iterable[str]] = {
+        "What they came to": [*tables, *notes],
+        f"{goal.objective} of each record": draw_records(some, {x.name: x for x in records}, goal),
+        "What the model leaves out": describe_left_out(records),
+    }
+    write(path, f"{', '.join(labels)} on {count(n, 'record')}", "\n".join(lines), parts)
+
+
+def report_settings(
+    path: str,
+    rows: Sequence[Row],
+    measure: str,
+    records: Sequence[Instance],
+    answers: Sequence[str],
+    tables: Iterable[str],
+) -> None:
+    """Write the page of other fleets, demands or speeds, with a measure of each setting."""
+    from acerl_np.evaluation.whatif import find_varied, show_setting
+
+    varied = find_varied(rows)
+    told = [show_setting({name: row.setting[name] for name in varied}) for row in rows]
+    names = list(dict.fromkeys(told))
+    shown = {row.policy: np.full(len(names), math.nan) for row in rows}
+    for name, row in zip(told, rows, strict=True):
+        shown[row.policy][names.index(name)] = row.measure(measure)[0]
+    shown = dict(list(shown.items())[:FEW])
+    title = rows[0].trials.goal.objective if measure == "value" else measure
+    base = next(name for name, row in zip(told, rows, strict=True) if row.is_base)
+    parts: dict[str, Iterable[str]] = {
+        "What they came to": tables,
+        f"{title} of each setting": [draw_dots(names, shown, f"{title}")],
+        "What the model leaves out": describe_left_out(records),
+    }
+    sentence = (
+        "\n".join(answers) or f"{title} and more beside {base}, on {count(len(records), 'record')}."
+    )
+    write(path, f"What if not {base}?", sentence, parts)
