@@ -28,7 +28,7 @@ from acerl_np.evaluation.verdict import Fold, judge
 from acerl_np.experiments.general import make_shifts, train
 from acerl_np.problem.goal import SHIFT, Goal
 from acerl_np.problem.layout import resize_fleet
-from acerl_np.support.report import render_csv
+from acerl_np.support.report import render_csv, render_table
 from acerl_np.training.config import Config
 
 RECORDS = 15
@@ -89,22 +89,31 @@ def run(weeks: int, further: int, case: Case) -> list[list[object]]:
     return rows
 
 
-def summarise(rows: list[list[object]]) -> str:
-    """Return what the weeks of a case say in all; those without any difference are told apart."""
+COUNTED = (
+    *(
+        "gained in truth",
+        "said so",
+        "unseen say so",
+        "without gain",
+        "said better",
+        "unseen say better",
+    ),
+    *("intervals cover, %", "no record differs"),
+)
+"""Of each case; `unseen` are fifteen further shifts. Weeks without any difference count in the last alone."""
+
+
+def summarise(rows: list[list[object]]) -> list[int]:
+    """Return what the weeks of a case say in all, as `COUNTED`."""
     said, error, truth, unseen = (np.array([float(row[k]) for row in rows]) for k in (3, 4, 6, 9))
     unseen_error = np.array([float(row[10]) for row in rows])
     better, gains = (np.array([row[k] == -1 for row in rows]) for k in (5, 8))
     by_t = unseen < -stdtrit(RECORDS - 1, 1.0 - SIGNIFICANCE) * unseen_error
     differs = (error > 0.0) | (said != 0.0)
     cover = (np.abs(said - truth) <= stdtrit(RECORDS - 1, 0.975) * error)[differs]
-    others = differs & ~gains
-    told, seen = (better & gains).sum(), (by_t & gains).sum()
-    return (
-        f"{rows[0][0]}: {gains.sum()} of {len(rows)} weeks have gained, {told} said so (fifteen unseen "
-        f"shifts: {seen}); {(better & others).sum()} of {others.sum()} others said better (unseen: "
-        f"{(by_t & ~gains).sum()}); 95 % intervals cover {100 * cover.mean():.0f} % of {differs.sum()}, in "
-        f"{(~differs).sum()} no record differs"
-    )
+    parts = gains & differs, ~gains & differs
+    counts = [x.sum() for part in parts for x in (part, part & better, part & by_t)]
+    return [int(x) for x in (*counts, round(100.0 * cover.mean()), (~differs).sum())]
 
 
 def main() -> None:
@@ -118,12 +127,14 @@ def main() -> None:
         options.weeks, options.further = 2, 20
     rows: list[list[object]] = [list(COLUMNS)]
     cases = [case._replace(decisions=2_000) if options.quick else case for case in CASES]
+    found = []
     with ProcessPoolExecutor() as pool:
         for own in pool.map(partial(run, options.weeks, options.further), cases):
             rows += own
-            print(summarise(own), flush=True)
+            found.append([own[0][0], len(own), *summarise(own)])
             with open(options.out, "w", encoding="utf-8") as file:
                 file.write(render_csv(rows))
+    print(render_table(["case", "weeks", *COUNTED], found), end="")
 
 
 if __name__ == "__main__":

@@ -299,8 +299,11 @@ class Verdict(NamedTuple):
         for row in self.rows:
             if row.label == self.paper_rule and row.difference is not None:
                 amount = show_difference(-row.difference.amount, row.difference.error)
+                own = compare_paired(self.policy.trials.mean_value(), row.trials.mean_value())
+                word = {-1: "lower", 0: "no lower", 1: "higher"}[own.sign or 0]
                 rest.append(
-                    f"{row.label}, a rule of the paper, is better than {self.best_rule}, too, by {amount}."
+                    f"{row.label}, a rule of the paper, is better than {self.best_rule}, too, by {amount}; "
+                    f"beside it the policy is {word} ({show_difference(*own[:2], '+')})."
                 )
         return " ".join([f"On {self.place()}: {words}.", *rest])
 

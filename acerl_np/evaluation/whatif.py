@@ -329,9 +329,8 @@ def what_if(
                 raise PolicyError(f"{label}: {words[k]}: {error}") from error
     keys = stream_keys(chosen, playing.trials, playing.seed)
     measure = "value" if target is None else target.measure
-    played: list[
-        list[dict[str, Trials]]
-    ] = []  # by setting and label: of the best of several, each of them
+    # By setting and label; of the best of several each of them.
+    played = list[list[dict[str, Trials]]]()
     for k, own in enumerate(shifts):
         named = [x if isinstance(x, tuple) else (x,) for x in seated.values()]
         played.append(

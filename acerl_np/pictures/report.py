@@ -35,9 +35,10 @@ MARKS = (
 
 
 def draw_dots(names: Sequence[str], series: Mapping[str, ArrayLike], what: str) -> Html:
-    """Return a picture of values, a column for each name, a mark for each series; nan has none."""
+    """Return a picture of values, a column for each name, a mark for each series where it is finite."""
     values = np.array(list(series.values()), np.float64)
-    low, high = min(0.0, np.nanmin(values)), max(np.nanmax(values), 1e-9)
+    known = np.append(values[np.isfinite(values)], 0.0)
+    low, high = float(known.min()), max(float(known.max()), 1e-9)
     step = 10.0 ** math.floor(math.log10((high - low) / TICKS))
     step *= next(k for k in (1, 2, 5, 10) if (high - low) / (k * step) <= TICKS + 1)
     foot, wide = TOP + HEIGHT, (WIDTH - LEFT) / len(names)
@@ -60,7 +61,7 @@ def draw_dots(names: Sequence[str], series: Mapping[str, ArrayLike], what: str) 
             short = html.escape(name if len(name) <= LETTERS else f"{name[: LETTERS - 1]}…")
             parts.append(f'<text transform="{at}" text-anchor="end">{short}</text>')
         for own, value, mark, colour in zip(series, values[:, i], cycle(MARKS), cycle(COLOURS)):
-            if not math.isnan(value):
+            if math.isfinite(value):
                 title = html.escape(f"{name}, {own}: {value:.6g}")
                 parts.append(mark.format(x=x, y=place(value), colour=colour, title=title))
     x = float(LEFT)

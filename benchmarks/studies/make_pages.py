@@ -15,8 +15,9 @@ import csv
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import TypeAlias
 
@@ -60,6 +61,7 @@ from acerl_np.experiments.study_tables import (
 )
 from acerl_np.policies.general import SETS, make_general
 from acerl_np.policies.index import FEATURES, NAMES
+from acerl_np.policies.rules import GENERAL, YARDSTICKS
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.goal import SHIFT
 from acerl_np.rivals.training import ALGORITHMS
@@ -548,6 +550,118 @@ def tabulate_weights(_: StoredStudy) -> str:
     return render_table(["feature", "what it is", "scale", *sets], lines, "markdown")
 
 
+LITTLE, LEAST_LATE = 0.05, 0.1
+"""Points added to both sides of a ratio, and late tasks of `nearest`, %, below which there is none."""
+
+Measures = Mapping[tuple[str, str, str], np.ndarray]
+"""Late share and objective of the records, (n, 2) in %, by judge, policy and seed."""
+
+
+def read_shares(stored: StoredStudy) -> Measures:
+    """Return what policies for late tasks come to on the judging floors at the usual load."""
+    found: dict[tuple[str, str, str], list[list[float]]] = {}
+    for row in read_table(stored.folder, "general", "trials"):
+        if row["set"] == "late" and not row["judge"].startswith("both"):
+            late = 100.0 * float(row["late"])
+            own = [late, late + 0.05 * float(row["tardiness"])]
+            found.setdefault((row["judge"], row["policy"], row["seed"]), []).append(own)
+    return {key: np.array(own) for key, own in found.items()}
+
+
+def tabulate_ratios(stored: StoredStudy) -> str:
+    """Return policies' late share over that of others: geometric means over floors, by seed."""
+    shares = read_shares(stored)
+    judges = list(dict.fromkeys(judge for judge, _, _ in shares))
+    judges = [x for x in judges if shares[x, "nearest", "0"][:, 0].mean() > LEAST_LATE]
+    seeds = sorted({seed for _, policy, seed in shares if policy == "general"})
+    others = "nearest", "best yardstick", "own training", "own training, objective"
+
+    def find(policy: str, judge: str, seed: str, column: int) -> float:
+        names = YARDSTICKS if policy == "best yardstick" else [policy]
+        known = (shares.get((judge, x, seed), shares.get((judge, x, "0"))) for x in names)
+        return min((own[:, column].mean() for own in known if own is not None), default=np.nan)
+
+    lines: list[list[Cell]] = []
+    for policy in (GENERAL, general.BARE, general.PAIRS, general.LEFT):
+        line: list[Cell] = [policy]
+        for other in others:
+            name, _, column = other.partition(", ")
+            ratios = np.array(
+                [
+                    [
+                        (find(policy, judge, seed, int(bool(column))) + LITTLE)
+                        / (find(name, judge, seed, int(bool(column))) + LITTLE)
+                        for judge in judges
+                    ]
+                    for seed in seeds
+                ]
+            )
+            means = np.exp(np.nanmean(np.log(ratios), axis=1))
+            line.append(f"{means.mean():.2f} ({means.min():.2f} to {means.max():.2f})")
+        lines.append(line)
+    return render_table(["policy", *(f"of {other}" for other in others)], lines, "markdown")
+
+
+def read_beyond(stored: StoredStudy) -> dict[tuple[str, ...], np.ndarray]:
+    """Return objective over that of `nearest`, and waiting less that, of floors and seeds, (n, m, 2).
+
+    By what trained, for which sum, the load that judges, and from how much waiting on `nearest` decides.
+    """
+    rows = read_table(stored.folder, "general", "beyond")
+    figures = {
+        tuple(row[x] for x in ("floor", "trained_on", "trained_for", "load", "beyond", "seed")): [
+            float(row["objective"]),
+            float(row["waiting_s"]),
+        ]
+        for row in rows
+    }
+    floors = list(dict.fromkeys(row["floor"] for row in rows))
+    found: dict[tuple[str, ...], np.ndarray] = {}
+    for key in dict.fromkeys(key[1:5] for key in figures if key[5] != "-1"):
+        seeds = sorted({x[5] for x in figures if x[1:5] == key})
+        own = np.array([[figures[floor, *key, seed] for seed in seeds] for floor in floors])
+        near = np.array([figures[floor, "", "", key[2], "", "-1"] for floor in floors])[:, None]
+        own[..., 1] -= near[..., 1]
+        own[..., 0] = (own[..., 0] + LITTLE) / (near[..., 0] + LITTLE)
+        found[key] = own
+    return found
+
+
+def tabulate_beyond(stored: StoredStudy) -> str:
+    """Return the objective of own trainings over that of `nearest`; in brackets the worst floor's."""
+    found = read_beyond(stored)
+    marks = ["none", "6.0", "8.0", "10.0", "12.0", "18.0", "x 1", "x 2"]
+    lines: list[list[Cell]] = []
+    for load in ("0.9", "1.1", "1.25", "1.5"):
+        line: list[Cell] = [load]
+        for mark in marks:
+            by_floor = np.exp(np.log(found["0.9", SHIFT, load, mark][..., 0]).mean(axis=1))
+            line.append(f"{np.exp(np.log(by_floor).mean()):.2f} ({by_floor.max():.2f})")
+        lines.append(line)
+    names = ["never", *(f"{float(x):g}" for x in marks[1:6]), "longest queue", "twice"]
+    return render_table(["offered load", *names], lines, "markdown")
+
+
+def tabulate_waiting(stored: StoredStudy) -> str:
+    """Return what a term of waiting in the training changes, on quiet and on normal days."""
+    found = read_beyond(stored)
+    lines: list[list[Cell]] = []
+    for base, load in product(("0.45", "0.9"), ("0.45", "0.9")):
+        mark = "10.0"
+        line: list[Cell] = [base, load]
+        for aim in (SHIFT, f"{SHIFT}+0.02*waiting"):
+            own = found[base, aim, load, mark]
+            ratio = np.exp(np.log(own[..., 0]).mean())
+            waiting = own[..., 1].mean(axis=0)
+            line += [f"{ratio:.2f}", f"{waiting.mean():+.1f} ± {waiting.std(ddof=1):.1f}"]
+            line.append(f"{waiting.max():+.1f}")
+        lines.append(line)
+    header = ["trained at", "judged at"]
+    for what in ("without", "with 0.02"):
+        header += [f"{what}: objective", "waiting, s", "worst seed, s"]
+    return render_table(header, lines, "markdown")
+
+
 def tabulate_cost(stored: StoredStudy) -> str:
     """Return how many trainings each study holds, and their seconds on one thread each, beside others."""
     lines: list[list[Cell]] = []
@@ -611,6 +725,9 @@ BLOCKS: dict[str, Callable[[StoredStudy], str]] = {
     "general-late": partial(tabulate_general, name="late"),
     "general-makespan": partial(tabulate_general, name="makespan"),
     "general-weights": tabulate_weights,
+    "general-ratios": tabulate_ratios,
+    "general-beyond": tabulate_beyond,
+    "general-waiting": tabulate_waiting,
 }
 """Beside the tables of studies and claims."""
 

@@ -161,10 +161,12 @@ def test_a_rule_of_the_paper_that_is_better_too_is_said():
         make_row("nearest"),
         make_row("STD", difference=Difference(-1.5, 0.5, 0.0, 0.0)),
     ]
+    rows[2] = rows[2]._replace(trials=make_trials([101.5, 102.5] * 9, [20.0] * 18))
     verdict = Verdict(tuple(rows), "nearest", "unseen", 6, SUM, paper_rule="STD")
     text = verdict.sentence()
     assert "lower than nearest in late+0.05*tardiness by 3.0 ± 1.0" in text and "better" in text
-    assert "STD, a rule of the paper, is better than nearest, too, by 1.5 ± 0.5." in text
+    said = "STD, a rule of the paper, is better than nearest, too, by 1.5 ± 0.5; beside it the policy is "
+    assert f"{said}lower (-2.0 ± 0.1)." in text
     assert "better than nearest in" in verdict._replace(paper_rule="").sentence()
 
 

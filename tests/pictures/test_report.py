@@ -23,6 +23,7 @@ def test_dots_stand_where_values_are():
     assert zero > top and x < y == float(near[0])
     assert float(near[1]) == pytest.approx((zero + top) / 2.0, abs=0.1)
     assert [int(x) for x in re.findall(r'end">(\d+)<', picture)] == [0, 10, 20, 30]
+    assert draw_dots(["a"], {"own": [math.nan], "bound": [math.inf]}, "x").count("<title>own") == 1
     assert "<script" not in picture and picture.count("&lt;script") >= 3
 
 

@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from acerl_np.commands.shared.tables import (
-    FIGURES,
-    USAGE,
-    USAGE_MEANING,
-    Column,
-    count,
-    list_figures,
-    make_value_column,
-    render,
-    render_verdict,
-)
+from acerl_np.commands.shared import tables
+from acerl_np.commands.shared.tables import Column, count
 from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.left_out import describe_left_out
 from acerl_np.evaluation.metrics import compare_paired, standard_error
@@ -56,7 +47,7 @@ def report_verdict(
     shown |= {"nearest": rows["nearest"].trials} if "nearest" in rows else {}
     judges = {item.name: item for item in records}
     parts: dict[str, Iterable[str]] = {
-        "What it came to": render_verdict(verdict, "html", more=True),
+        "What it came to": tables.render_verdict(verdict, "html", more=True),
         f"{goal.objective} of each record": draw_records(shown, judges, goal),
         "What to know": [*said, *verdict.notes],
         "What the model leaves out": describe_left_out(records),
@@ -106,14 +97,14 @@ def report_policies(
             None: f"Too few records to tell ({told}) from",
         }
         lines.append(f"{words[change.sign]} {label}.")
-    columns = [Column("policy", "policy"), make_value_column(goal)]
+    columns = [Column("policy", "policy"), tables.make_value_column(goal)]
     columns = columns[: 1 + (goal.objective != PAPER.objective)]
-    columns += [*FIGURES[: 2 + goal.has_limit], *USAGE]
-    means = [list_figures(label, own)[-1] for label, own in zip(labels, results, strict=True)]
-    tables = [render(columns, means, "html"), f"{USAGE_MEANING[0].upper()}{USAGE_MEANING[1:]}."]
+    columns += [*tables.FIGURES[: 2 + goal.has_limit], *tables.USAGE]
+    means = [tables.list_figures(*both)[-1] for both in zip(labels, results, strict=True)]
+    table = tables.render(columns, means, "html")
     some = dict(zip(labels[:FEW], results, strict=False))
     parts: dict[str, Iterable[str]] = {
-        "What they came to": [*tables, *notes],
+        "What they came to": [table, f"{tables.USAGE_MEANING}.", *notes],
         f"{goal.objective} of each record": draw_records(some, {x.name: x for x in records}, goal),
         "What the model leaves out": describe_left_out(records),
     }
@@ -126,7 +117,7 @@ def report_settings(
     measure: str,
     records: Sequence[Instance],
     answers: Sequence[str],
-    tables: Iterable[str],
+    shown: Iterable[str],
 ) -> None:
     """Write the page of other fleets, demands or speeds, with a measure of each setting."""
     from acerl_np.evaluation.whatif import find_varied, show_setting
@@ -134,15 +125,15 @@ def report_settings(
     varied = find_varied(rows)
     told = [show_setting({name: row.setting[name] for name in varied}) for row in rows]
     names = list(dict.fromkeys(told))
-    shown = {row.policy: np.full(len(names), math.nan) for row in rows}
+    series = {row.policy: np.full(len(names), math.nan) for row in rows}
     for name, row in zip(told, rows, strict=True):
-        shown[row.policy][names.index(name)] = row.measure(measure)[0]
-    shown = dict(list(shown.items())[:FEW])
+        series[row.policy][names.index(name)] = row.measure(measure)[0]
+    series = dict(list(series.items())[:FEW])
     title = rows[0].trials.goal.objective if measure == "value" else measure
     base = next(name for name, row in zip(told, rows, strict=True) if row.is_base)
     parts: dict[str, Iterable[str]] = {
-        "What they came to": tables,
-        f"{title} of each setting": [draw_dots(names, shown, f"{title}")],
+        "What they came to": shown,
+        f"{title} of each setting": [draw_dots(names, series, f"{title}")],
         "What the model leaves out": describe_left_out(records),
     }
     sentence = (
