@@ -226,6 +226,19 @@ def tabulate_days(stored: StoredStudy) -> str:
         suites = [f"draw-30-{draw}" for draw in comparison.DRAWS]
         return join_rows(stored.rows_of("comparison", suite)[label] for suite in suites)[0]
 
+    def play_general(judge: str) -> str:
+        """Return what trainings of `general` come to on records that trained none of them."""
+        own: dict[str, list[list[float]]] = {}
+        for row in read_table(stored.folder, "general", "trials"):
+            if (row["set"], row["policy"], row["judge"]) == ("makespan", GENERAL, judge):
+                kept = float(row["tardiness"]) < COST_LIMIT
+                own.setdefault(row["seed"], []).append([float(row["makespan"]), 100.0 * kept])
+        if not own:
+            return ""
+        means = np.array([np.mean(found, axis=0) for found in own.values()])
+        (makespan, kept), (off, about) = means.mean(axis=0), means.std(axis=0, ddof=1)
+        return f"{makespan:.1f} ± {off:.1f} s, {kept:.0f} ± {about:.0f} %; {len(own)}"
+
     drawn = [join_draws(x) for x in ("ACERL", "PPO")]
     left_out = [join_folds(stored, x) for x in ("", "PPO")]
     lines: list[list[Cell]] = []
@@ -239,8 +252,9 @@ def tabulate_days(stored: StoredStudy) -> str:
         found = f"{rule.makespan.mean():.1f} s, {rule.satisfied:.0%}"
         line: list[Cell] = [name, f"`{rule.label}` {found}"]
         line += [f"{show(x, 0)}, {show(x, 2)}; {x.n_seeds}" if x else "" for x in others]
-        lines.append(line)
+        lines.append([*line, play_general(suite)])
     header = ["judged on", "best rule", "network", "PPO", "index policy", "with lookahead"]
+    header.append("`general`, trained on random floors")
     return render_table(header, lines, "markdown")
 
 
