@@ -28,7 +28,7 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Vehicle
 from acerl_np.problem.shift import find_scale
 
-RULES = ("NVF", "EDD", "nearest", "fcfs-nearest", "edd-nearest", "opentcs", "assignment")
+RULES = ("NVF", "EDD", "nearest", "fcfs-nearest", "edd-nearest", "opentcs", "assignment", "general")
 TRAINING, UNSEEN = 12, 20
 FIGURES = ("makespan", "tardiness", "late", "waiting", "empty")
 
