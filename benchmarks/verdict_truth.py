@@ -98,7 +98,7 @@ COUNTED = (
         "said better",
         "unseen say better",
     ),
-    *("intervals cover, %", "no record differs"),
+    *("intervals cover, %", "unseen cover, %", "no record differs"),
 )
 """Of each case; `unseen` are fifteen further shifts. Weeks without any difference count in the last alone."""
 
@@ -110,10 +110,14 @@ def summarise(rows: list[list[object]]) -> list[int]:
     better, gains = (np.array([row[k] == -1 for row in rows]) for k in (5, 8))
     by_t = unseen < -stdtrit(RECORDS - 1, 1.0 - SIGNIFICANCE) * unseen_error
     differs = (error > 0.0) | (said != 0.0)
-    cover = (np.abs(said - truth) <= stdtrit(RECORDS - 1, 0.975) * error)[differs]
+    width = stdtrit(RECORDS - 1, 0.975)
+    covers = [
+        round(100.0 * (np.abs(x - truth) <= width * error)[(error > 0.0) | (x != 0.0)].mean())
+        for x, error in ((said, error), (unseen, unseen_error))
+    ]
     parts = gains & differs, ~gains & differs
     counts = [x.sum() for part in parts for x in (part, part & better, part & by_t)]
-    return [int(x) for x in (*counts, round(100.0 * cover.mean()), (~differs).sum())]
+    return [int(x) for x in (*counts, *covers, (~differs).sum())]
 
 
 def main() -> None:
