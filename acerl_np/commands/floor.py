@@ -387,17 +387,21 @@ def change_fleet(arguments: argparse.Namespace) -> None:
 
     Write a floor with another fleet of N vehicles: the layout's first ones with their names, and further ones
     like these in turn, where --start, --speed and --capacity do not say otherwise. Listed breakdowns are not
-    repeated; batteries are, unless another one is given for all.
+    repeated; batteries are, unless another one is given for all. --lengthen F makes all driving take F times
+    as long, a stand-in for vehicles that wait for each other (records replay says how much longer it took).
 
     Examples
     --------
       acerl-np floor fleet supply-loop --vehicles 6 --out loop6.json
       acerl-np floor fleet supply-loop --vehicles 6 --battery-hours 2 --charge-minutes 40 \
           --chargers park:2 rack-7 --parking after=60 --out loop6.json
+      acerl-np floor fleet supply-loop --lengthen 1.08 --out busy.json
     """
     declare_outputs(arguments, [arguments.out])
-    layout = layouts.resize_fleet(load_layout(arguments.layout), arguments.vehicles)
-    _write_changed(arguments, layout, [None] * arguments.vehicles)
+    layout = load_layout(arguments.layout)
+    n = arguments.vehicles or len(layout.vehicles)
+    layout = layouts.resize_fleet(layouts.lengthen(layout, arguments.lengthen), n)
+    _write_changed(arguments, layout, [None] * n)
 
 
 def show(arguments: argparse.Namespace) -> None:
@@ -573,7 +577,8 @@ CHANGE = (
     FLOOR,
     opt.CommandOption("--out LAYOUT.json", "layout to write", required=True),
     opt.FORCE,
-    FLEET[0].but(help="so many vehicles", required=True),
+    FLEET[0].but(help="so many vehicles (default: as many as there are)"),
+    opt.CommandOption("--lengthen", "factor of all driving times", float, 1.0, (0.1, 10.0)),
     FLEET[1].but(help=FLEET[1].help.replace("the file's starts", "the layout's, in turn")),
     FLEET[2].but(help="speed of every vehicle, m/s (default: the layout's, in turn)"),
     FLEET[3].but(

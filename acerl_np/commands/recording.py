@@ -28,7 +28,15 @@ from acerl_np.commands.shared import inputs
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.making import GENERATE, PERTURB
 from acerl_np.commands.shared.outputs import declare_outputs, make_folder
-from acerl_np.commands.shared.tables import COLUMN_OF, FIGURES, USAGE, Column, count, render
+from acerl_np.commands.shared.tables import (
+    COLUMN_OF,
+    FIGURES,
+    USAGE,
+    Column,
+    count,
+    render,
+    show_below,
+)
 from acerl_np.problem import records
 from acerl_np.problem.bundled import find_record, load_layout
 from acerl_np.problem.export import Export, format_mapping, parse_columns, read_mapping
@@ -82,6 +90,9 @@ OF_BATTERIES = ("beyond_battery", "charging_share", "slots_needed")
 
 OF_CHAINS = ("chains", "longest_chain", "machine_load")
 """What is shown of records with chains, or processing, alone."""
+
+LEAST_TRIPS = 20
+"""With a recorded finish, from which on it is said how long driving took."""
 
 MOST_NAMES = 5
 """Tasks that a table names before it says only how many there are."""
@@ -385,6 +396,7 @@ def replay(arguments: argparse.Namespace) -> None:
     --audit reads both from the log of a live dispatcher, with the breakdowns that were.
 
     Several files of assignments are played with as many records, in pairs: a row for each, and their mean.
+    Where finishes are recorded, a line says how many times as long driving took as here.
 
     Examples
     --------
@@ -393,6 +405,7 @@ def replay(arguments: argparse.Namespace) -> None:
       acerl-np records replay --audit day.jsonl --layout floor.json
       acerl-np evaluate EDD STD week1.csv --past assignments.csv --layout floor.json
     """
+    from acerl_np.evaluation.past import estimate_lengthening
     from acerl_np.simulation.replay import replay_assignments, write_schedule
 
     paths, names, is_log = arguments.past or [], arguments.names, arguments.audit is not None
@@ -420,6 +433,13 @@ def replay(arguments: argparse.Namespace) -> None:
         rows.append({"record": "mean", **mean, **words})
     columns = COLUMNS if arguments.more or is_data else COLUMNS[:-4]
     print(render(columns, rows, arguments.format, rules), end="")
+    factor, error, n = estimate_lengthening(played)
+    if n >= LEAST_TRIPS:
+        how = f"(acerl-np floor fleet LAYOUT --lengthen {factor:.3g})"
+        line = (
+            f"Driving took {factor:.3f} ± {error:.3f} times as long as here, over {n} trips {how}."
+        )
+        show_below(arguments.format, [line])
 
 
 def _read_log(arguments: argparse.Namespace) -> records.Assignments:

@@ -7,6 +7,8 @@ smallest fleet for a target. Every combination of the values is played, and what
 F: each record is played with F times its tasks, drawn from its own: what comes in a burst stays together,
 sites, due times and handling stay with their tasks, hours and breaks keep their share; at 1 it is the record
 itself. --speed-factor F: all vehicles drive F times as fast, up to the limits of the floor's edges.
+--lengthen F: all driving takes F times as long, a stand-in for vehicles that wait for each other; records
+replay says how much longer it took.
 --breakdown-rate F: vehicles break down F times as often at random; 0: never, listed breakdowns left out, too.
 --charger-slots N: the chargers have N slots, dealt over their sites in the layout's order: 5 on two sites are
 3 and 2, and with fewer than sites the last have none.
@@ -96,6 +98,11 @@ VALUES = {
     ),
     "speed": opt.CommandOption(
         "--speed-factor VALUES", "factors of all speeds, such as 0.8:1.2", parse_factors
+    ),
+    "lengthen": opt.CommandOption(
+        "--lengthen VALUES",
+        "factors of all driving times, limits of edges included, such as 1:1.2: a stand-in for traffic",
+        parse_factors,
     ),
     "breakdown_rate": opt.CommandOption(
         "--breakdown-rate VALUES",

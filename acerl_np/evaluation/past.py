@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -48,3 +49,27 @@ def measure_utilisation(replay: Replay) -> float:
 def measure_delays(replay: Replay) -> np.ndarray:
     """Return how far each task's simulated start is behind the recorded one, float64 (n_tasks,), s."""
     return np.asarray(replay.start - replay.assignments.start)
+
+
+def estimate_lengthening(replays: Sequence[Replay]) -> tuple[float, float, int]:
+    """Return how many times as long driving took as in the simulator, with its error, and of how many trips.
+
+    By recorded finishes, of trips that began when their vehicle was free; handling is taken as given. nan of
+    fewer than two.
+    """
+    took, free = list[float](), list[float]()
+    for replay in replays:
+        past, handling = replay.assignments, replay.assignments.instance.handling_time
+        last = np.full(len(past.instance.layout.vehicles), -np.inf)
+        for k in past.order:
+            v, finish = past.vehicle[k], past.finish[k]
+            if np.isfinite(finish) and np.isfinite(last[v]):
+                took.append(finish - max(past.start[k], last[v]) - handling[k])
+                free.append(replay.finish[k] - replay.start[k] - handling[k])
+            last[v] = finish
+    x, y = np.array(took), np.array(free)
+    if len(x) < 2 or not y.sum() > 0.0:
+        return math.nan, math.nan, len(x)
+    factor = float(x.sum() / y.sum())
+    error = float((x - factor * y).std(ddof=1) / (y.mean() * math.sqrt(len(x))))
+    return factor, error, len(x)

@@ -20,7 +20,7 @@ from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.problem.demand import DEMAND, DemandBy, draw_shift
 from acerl_np.problem.goal import MEASURES
 from acerl_np.problem.instance import Instance, check_names, list_instances
-from acerl_np.problem.layout import Layout, resize_fleet
+from acerl_np.problem.layout import LENGTHEN, Layout, lengthen, resize_fleet
 from acerl_np.problem.limits import MAX_VEHICLES
 from acerl_np.problem.parts import Vehicle
 from acerl_np.simulation.arena import stream_keys
@@ -111,6 +111,7 @@ KNOBS = {
     ),
     "demand": Knob(DEMAND, False, "demand {:g}", lambda _: 1.0),
     "speed": Knob(FACTOR, True, "speed {:g}", lambda _: 1.0, scale_speed),
+    "lengthen": Knob(LENGTHEN, False, "driving x {:g}", lambda _: 1.0, lengthen),
     "breakdown_rate": Knob(
         Field(float, 0.0, 1000.0), False, "breakdown rate {:g}", lambda _: 1.0, scale_breakdowns
     ),

@@ -27,6 +27,7 @@ Commitment = Literal["assignment", "pickup"]
 MAX_CHANGES = 8
 COMMITMENT, CHANGES = Field(get_args(Commitment)), Field(int, 0, 1_000)
 """Until when a task may change hands, and how often it may at most."""
+LENGTHEN = Field(float, 0.1, 10.0)
 
 
 @dataclass(frozen=True)
@@ -519,6 +520,26 @@ def hash_fleet(
     fleet = [[v.id, v.start, float(v.speed), float(v.capacity) + 0.0] for v in vehicles]
     levels = [battery and vars(battery) for battery in batteries]
     return hash_json([fleet, levels] if any(levels) else fleet)
+
+
+def lengthen(layout: Layout, factor: float) -> Layout:
+    """Return a floor on which all driving takes so many times as long: a stand-in for vehicles that meet.
+
+    Vehicles and limits of edges are slower; handling takes what it does.
+
+    Raises
+    ------
+    LayoutError
+        If the factor is not from 0.1 to 10.
+    """
+    by = LENGTHEN.read("lengthen", factor, LayoutError)
+
+    def slow(edge: parts.Edge) -> parts.Edge:
+        back = edge.max_reverse_speed
+        return replace(edge, max_speed=edge.max_speed / by, max_reverse_speed=back and back / by)
+
+    fleet = tuple(replace(vehicle, speed=vehicle.speed / by) for vehicle in layout.vehicles)
+    return replace(layout, vehicles=fleet, edges=tuple(map(slow, layout.edges)))
 
 
 def resize_fleet(layout: Layout, n: int) -> Layout:

@@ -9,10 +9,14 @@ from trainings import list_differences
 
 import acerl_np
 from acerl_np.evaluation import whatif
+from acerl_np.evaluation.past import estimate_lengthening
+from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import METRICS, Playing, Trials, play_policy
 from acerl_np.evaluation.whatif import Row, Target, answer_target, what_if
 from acerl_np.problem.goal import Goal
-from acerl_np.problem.layout import resize_fleet
+from acerl_np.problem.layout import lengthen, resize_fleet
+from acerl_np.problem.records import Assignments
+from acerl_np.simulation.replay import replay_assignments
 from acerl_np.support.errors import PolicyError, RecordError
 
 MODEL = acerl_np.RandomBreakdowns(1800.0, 300.0)
@@ -134,7 +138,7 @@ def make_trials(values, late=None, **more):
 
 
 def make_rows(lates, knob="vehicles", policy="mine", **more):
-    base = {"vehicles": 9, **dict.fromkeys(("demand", "speed", "breakdown_rate"), 1.0)}
+    base = {"vehicles": 9, **dict.fromkeys(("demand", "speed", "lengthen", "breakdown_rate"), 1.0)}
     base |= {"chargers": 0, **more}
     return [
         Row({**base, knob: value}, False, policy, (), 1.0, trials, trials)
@@ -224,3 +228,33 @@ def test_what_cannot_be_played_is_refused_before_anything_is(shifts, monkeypatch
     words = "1 vehicle: s0: task 't0': demand: 2 exceeds every vehicle's"
     with pytest.raises(RecordError, match=words):
         what_if(record, {"vehicles": [1]})
+
+
+def test_driving_may_take_longer_and_records_tell_by_how_much():
+    """A shift played where driving takes 1.3 times as long, its finishes recorded, and played here again."""
+    floor = acerl_np.load_layout("supply-loop")
+    shift = acerl_np.generate_shift(floor, hours=2.0, scale=0.5)
+    longer = lengthen(floor, 1.3)
+    for v, slow in zip(floor.vehicles, longer.vehicles, strict=True):
+        np.testing.assert_allclose(
+            longer.routes.find_time(slow.speed), 1.3 * floor.routes.find_time(v.speed)
+        )
+    [row] = [
+        row
+        for row in what_if(shift, {"lengthen": [1.3]}, {"nearest": "nearest"})
+        if not row.is_base
+    ]
+    trace = trace_policy("nearest", replace(shift, layout=longer))
+    assert row.trials.waiting[0, 0] == pytest.approx(trace.waiting)
+    n = shift.n_tasks
+    vehicle, start, finish = np.zeros(n, np.int32), np.zeros(n), np.zeros(n)
+    for trip in trace.trips:
+        vehicle[trip.task], start[trip.task], finish[trip.task] = trip.vehicle, trip.start, trip.end
+    past = Assignments(shift, np.argsort(start, kind="stable"), vehicle, start, finish)
+    factor, error, n_trips = estimate_lengthening([replay_assignments(past)])
+    assert n_trips == n - len(floor.vehicles)
+    assert abs(factor - 1.3) < 0.02 and 0.0 < error < 0.01
+    none = replace(past, finish=np.full(n, np.nan))
+    assert estimate_lengthening([replay_assignments(none)])[2] == 0
+    with pytest.raises(acerl_np.LayoutError, match="lengthen: read 0"):
+        lengthen(floor, 0.0)
