@@ -43,10 +43,11 @@ from acerl_np.problem.export import Export, format_mapping, parse_columns, read_
 from acerl_np.problem.fields import show_moment
 from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.servable import RecordCheck, check_record, describe_charging
 from acerl_np.problem.source import DELIMITERS, normalise
 from acerl_np.support import errors
-from acerl_np.support.errors import InputError, RecordError
+from acerl_np.support.errors import InputError, RecordError, make_printable
 from acerl_np.support.files import STDIN, show_path, write_atomically
 from acerl_np.support.report import DATA_FORMATS, render_csv, render_data, render_table
 
@@ -90,6 +91,9 @@ OF_BATTERIES = ("beyond_battery", "charging_share", "slots_needed")
 
 OF_CHAINS = ("chains", "longest_chain", "machine_load")
 """What is shown of records with chains, or processing, alone."""
+
+SERVED = ".served.csv"
+"""How names of files end that say who served the tasks of a record."""
 
 LEAST_TRIPS = 20
 """With a recorded finish, from which on it is said how long driving took."""
@@ -270,14 +274,24 @@ def convert(arguments: argparse.Namespace) -> None:
 
     With --skip-bad, OUT.left-out.csv lists the rows that were left out. With --split --out is a folder.
 
+    --audit reads the log of a live dispatcher: its tasks are the record, and OUT.served.csv, for records
+    replay --past, says who served them. Several days are OUT-1.csv, OUT-2.csv and so on.
+
     Examples
     --------
+      acerl-np records convert --audit day.jsonl --layout floor.json --out day.csv
       acerl-np records convert export.csv --layout floor.json --out week1.csv
       acerl-np records convert erp.xlsx --layout floor.json --write-mapping erp.toml --out week1.csv
       acerl-np records convert export.csv --layout floor.json --date-format '%d.%m.%Y %H:%M' --out week1.csv
       acerl-np records convert export.csv --layout floor.json --split shift --skip-bad --out week1
       gunzip -c export.csv.gz | acerl-np records convert - --layout floor.json --out week1.csv
     """
+    if (arguments.audit is None) == (arguments.tasks is None):
+        read = "both" if arguments.audit else "neither"
+        raise InputError(f"IN: read {read}; expected a task record or --audit LOG")
+    if arguments.audit is not None:
+        _convert_log(arguments)
+        return
     path, layout = find_record(arguments.tasks, arguments.layout)
     floor = layout if arguments.accept_suggestions else None
     export, lines = records.guess_export(path, read_export(arguments), floor)
@@ -442,18 +456,46 @@ def replay(arguments: argparse.Namespace) -> None:
         show_below(arguments.format, [line])
 
 
+def _convert_log(arguments: argparse.Namespace) -> None:
+    """Write the days of a dispatcher's log as records, and who served them."""
+    from acerl_np.live.audit import read_days
+
+    layout, stem = _read_floor(arguments), arguments.out.removesuffix(".csv")
+    with inputs.report_ignored():
+        days = read_days(arguments.audit, layout)
+    ends = [f"-{k}" for k in range(1, len(days) + 1)] if len(days) > 1 else [""]
+    files = [(f"{stem}{end}.csv", f"{stem}{end}{SERVED}") for end in ends]
+    known = {vehicle.id for vehicle in layout.vehicles}
+    more = [x for day in days for x in day.instance.layout.vehicles if x.id not in known]
+    floor = f"{stem}.layout.json" if more else None
+    declare_outputs(arguments, [floor, *(path for both in files for path in both)])
+    for (record, served), day in zip(files, days, strict=True):
+        records.write_record(day.instance, record)
+        records.write_assignments(served, day)
+        print(make_printable(f"{record}: {count(day.instance.n_tasks, 'task')}, served: {served}"))
+    if floor is not None:
+        write_atomically(
+            floor, format_layout(days[-1].instance.layout.with_breakdowns({})).encode()
+        )
+        print(make_printable(f"{floor}: with the vehicles that joined, for --layout"))
+
+
+def _read_floor(arguments: argparse.Namespace) -> Layout:
+    """Return the floor of a log."""
+    for option in (opt.BREAKDOWNS, opt.MAPPING):
+        if getattr(arguments, option.key, None):
+            raise InputError(f"{option.name}: given with --audit; the log tells all")
+    if arguments.layout is None:
+        raise InputError("--layout: missing; expected the floor of the log of --audit")
+    return load_layout(arguments.layout).with_random_breakdowns(None)
+
+
 def _read_log(arguments: argparse.Namespace) -> records.Assignments:
     """Return what the log of a dispatcher says, with the breakdowns that were."""
     from acerl_np.live.audit import read_audit
 
-    for option in (opt.BREAKDOWNS, opt.MAPPING):
-        if getattr(arguments, option.key):
-            raise InputError(f"{option.name}: given with --audit; the log tells all")
-    if arguments.layout is None:
-        raise InputError("--layout: missing; expected the floor of the log of --audit")
     with inputs.report_ignored():
-        layout = load_layout(arguments.layout).with_random_breakdowns(None)
-        return read_audit(arguments.audit, layout)
+        return read_audit(arguments.audit, _read_floor(arguments))
 
 
 def score_replay(played: Replay) -> dict[str, Any]:
@@ -532,7 +574,10 @@ ACTIONS = {
     "convert": opt.Action(
         convert,
         (
-            opt.CommandOption("tasks IN", "a task record (CSV, .xlsx), '-' for the standard input"),
+            opt.CommandOption(
+                "tasks IN?", "a task record (CSV, .xlsx), '-' for the standard input"
+            ),
+            opt.CommandOption("--audit LOG", "a dispatcher's log instead; needs --layout"),
             opt.CommandOption(
                 "--out OUT.csv", "the record to write, with --split a folder", required=True
             ),

@@ -12,7 +12,8 @@ import weakref
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -280,6 +281,22 @@ def redo_line(feed: Feed, line: dict[str, Any], where: str) -> None:
         feed.take(read_event(events.EVENTS[kind], line), holds=holds, told=told)
 
 
+def read_days(path: str | os.PathLike[str], layout: Layout) -> list[Assignments]:
+    """Return what a log says as `read_audit` does, a record for each day that was begun and had tasks.
+
+    A task belongs to the day in which it, or the first of its chain, was ready. Names of several days are
+    numbered.
+    """
+    with unpacking(RecordError, f"{path}"):
+        day, name = _read_day(path, layout), Path(path).stem
+        bounds = [-math.inf, *sorted(day.starts)[1:], math.inf]
+        found = [day.finish(name, *span) for span in pairwise(bounds) if day.has_tasks(*span)]
+        if len(found) < 2:
+            return found or [day.finish(name)]
+        named = [replace(own.instance, name=f"{name}-{k}") for k, own in enumerate(found, 1)]
+        return [replace(own, instance=x) for own, x in zip(found, named, strict=True)]
+
+
 def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
     """Return what a log says about the day: its tasks, who served them, and which vehicles broke down.
 
@@ -313,14 +330,17 @@ def read_audit(path: str | os.PathLike[str], layout: Layout) -> Assignments:
     LogWarning
         If the time of a line lies so far ahead that it is passed over.
     """
-    text = read_text(path, RecordError)
     with unpacking(RecordError, f"{path}"):
-        lines, day = parse_log(text)[0], _LoggedDay(layout)
-        has_counts = all(is_whole(line.get("line")) for _, line in lines)
-        for held in hold_lines(lines) if has_counts else [lines]:
-            if held:
-                day.add(_play(path, layout, held, LATE if has_counts else math.inf))
-        return day.finish(Path(path).stem)
+        return _read_day(path, layout).finish(Path(path).stem)
+
+
+def _read_day(path: str | os.PathLike[str], layout: Layout) -> _LoggedDay:
+    lines, day = parse_log(read_text(path, RecordError))[0], _LoggedDay(layout)
+    has_counts = all(is_whole(line.get("line")) for _, line in lines)
+    for held in hold_lines(lines) if has_counts else [lines]:
+        if held:
+            day.add(_play(path, layout, held, LATE if has_counts else math.inf))
+    return day
 
 
 def _play(
@@ -425,6 +445,11 @@ class _Row:
     """When it was first said when it is ready, and when that was, s."""
 
     @property
+    def root(self) -> _Row:
+        """The first of its chain."""
+        return self if self.after is None else self.after.root
+
+    @property
     def arrival(self) -> float:
         """When it was ready, s."""
         if self.known is not None and not (self.after and self.after.given):
@@ -439,6 +464,7 @@ class _LoggedDay:
         self.layout = layout
         self.fleet = {vehicle.id: vehicle for vehicle in layout.vehicles}
         self.start: float | None = None
+        self.starts: set[float] = set()
         self.rows: dict[events.TaskArrived, _Row] = {}
         self.breakdowns: dict[str, dict[float, float]] = {}
         """Ends by their begins, s."""
@@ -456,6 +482,8 @@ class _LoggedDay:
         for item, event, carries, is_delivered, fleet in notes:
             time = float(item.time)
             match item:
+                case DayBegan():
+                    self.starts.add(item.start)
                 case events.TaskArrived() if event is not None:
                     names[item.task] = self.rows[item] = _Row(event, names.get(item.after))
                 case events.TaskChanged() if event is not None:
@@ -487,10 +515,17 @@ class _LoggedDay:
             self.left |= dict.fromkeys(ids.keys() - now.keys(), time)
             carried, ids = carries, dict.fromkeys(now)
 
-    def finish(self, name: str) -> Assignments:
-        """Return the record and who served it."""
+    def has_tasks(self, first: float, until: float) -> bool:
+        """Whether some task that was ready from `first` on, before `until`, was given to a vehicle."""
+        rows = self.rows.values()
+        return any(row.given and first <= row.root.arrival < until for row in rows)
+
+    def finish(self, name: str, first: float = -math.inf, until: float = math.inf) -> Assignments:
+        """Return the record of what was ready from `first` on, before `until`, and who served it."""
         served: dict[str, _Row] = {}
         for row in self.rows.values():
+            if not first <= row.root.arrival < until:
+                continue
             own, n = row.event.task, 1
             while row.given and own in served:
                 n += 1
@@ -500,7 +535,7 @@ class _LoggedDay:
                 served[own] = row
         if not served or self.start is None:
             raise RecordError("no task was given to a vehicle; expected a log with assignments")
-        start = min(self.start, *(row.arrival for row in served.values()))
+        start = min(max(self.start, first), *(row.arrival for row in served.values()))
         names = {id(row): own for own, row in served.items()}
         layout = self.layout.with_fleet(self.fleet.values())
         columns: dict[str, list[Any]] = {"tasks": [*served]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -21,7 +22,7 @@ from acerl_np.problem.parts import Breakdown
 from acerl_np.problem.source import FilePath, Lines, Source, Table
 from acerl_np.support.errors import Fault, InputError, RecordError, RecordWarning, make_printable
 from acerl_np.support.files import show_path, write_atomically
-from acerl_np.support.report import render_table
+from acerl_np.support.report import render_csv, render_table
 
 BREAKDOWN_COLUMNS = ("vehicle", "time", "repair_time")
 BREAKDOWNS = Source("breakdown", BREAKDOWN_COLUMNS, (), BREAKDOWN_COLUMNS[1:], MAX_BREAKDOWNS)
@@ -282,6 +283,18 @@ class Assignments:
     start: np.ndarray
     finish: np.ndarray
     present: np.ndarray | None = None
+
+
+def write_assignments(path: FilePath, assignments: Assignments) -> None:
+    """Write which vehicle served which task from when to when, as `read_assignments` reads it, atomically."""
+    instance, fleet = assignments.instance, assignments.instance.layout.vehicles
+    rows: list[list[object]] = [["task", "vehicle", "start", "finish"]]
+    for k in assignments.order:
+        finish = assignments.finish[k]
+        times = assignments.start[k], None if math.isnan(finish) else finish
+        moments = [_plain(None if x is None else float(x)) for x in times]
+        rows.append([instance.tasks[k], fleet[assignments.vehicle[k]].id, *moments])
+    write_atomically(path, render_csv(rows).encode())
 
 
 def read_assignments(path: FilePath, instance: Instance, export: Export = PLAIN) -> Assignments:

@@ -18,11 +18,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from live_events import do_anything, look
 
-from acerl_np import Dispatcher, Instance, Layout, load_layout
+from acerl_np import Dispatcher, Instance, Layout, load_instance, load_layout
 from acerl_np.commands.main import main
 from acerl_np.evaluation.past import measure_utilisation
 from acerl_np.live import events as E
 from acerl_np.live.audit import read_audit
+from acerl_np.problem.records import read_assignments
 from acerl_np.simulation.replay import replay_assignments
 from acerl_np.support.errors import EventError, InputError, LogWarning, RecordError, StorageError
 
@@ -142,6 +143,46 @@ def test_the_command_replays_a_log(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     played = replay_assignments(read_audit("day.jsonl", LAYOUT))
     assert "day" in out and f"{played.makespan:.1f}" in out
+
+
+def test_a_log_of_several_days_becomes_records_to_train_on(tmp_path, monkeypatch, capsys):
+    """A restart lies between the days; the second has a vehicle that joined, and who waits is no task."""
+    monkeypatch.chdir(tmp_path)
+    play("one.jsonl")
+    convert = "records convert --audit {0}.jsonl --layout dmh --out {0}.csv".format
+    assert main(convert("one").split()) == 0
+    [whole] = (read_audit("one.jsonl", LAYOUT),)
+    floor = Layout.load("one.layout.json")
+    assert [vehicle.id for vehicle in floor.vehicles] == ["v0", "v1", "v2", "extra"]
+    record = load_instance("one.csv", layout=floor)
+    assert record.content_hash == replace(whole.instance, layout=floor).content_hash
+    past = read_assignments("one.served.csv", record)
+    for name in ("order", "vehicle", "start", "finish"):
+        np.testing.assert_array_equal(getattr(past, name), getattr(whole, name))
+    # Two days in one log: each begins at its own time zero, and a chain stays whole.
+    layout = load_layout("dmh").with_breakdowns({})
+    with Dispatcher(layout, "nearest", start=100.0, audit="two.jsonl") as dispatcher:
+        dispatcher.feed(E.TaskArrived(110.0, "a", "st1", "st2", 300.0))
+        [taken] = dispatcher.decide(110.0)
+        dispatcher.feed(E.VehicleIdle(180.0, taken.vehicle, "st2"))
+    with Dispatcher.recover(layout, "nearest", audit="two.jsonl") as dispatcher:
+        dispatcher.begin_day(5000.0)
+        dispatcher.feed(E.TaskArrived(5030.0, "b", "st1", "st2", 300.0))
+        dispatcher.feed(E.TaskArrived(5040.0, "c", "st3", "st4", 300.0))
+        dispatcher.decide(5050.0)
+    capsys.readouterr()
+    assert main(convert("two").split()) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "two-1.csv: 1 task, served: two-1.served.csv",
+        "two-2.csv: 2 tasks, served: two-2.served.csv",
+    ]
+    days = [load_instance(f"two-{k}.csv", layout=layout) for k in (1, 2)]
+    assert [day.arrival.tolist() for day in days] == [[10.0], [30.0, 40.0]]
+    assert read_assignments("two-1.served.csv", days[0]).finish.tolist() == [80.0]
+    assert main(convert("two").split()) == 2  # what is there is not replaced unasked
+    assert "two-1.csv exists" in capsys.readouterr().err
+    assert main(["records", "convert", "--layout", "dmh", "--out", "x.csv"]) == 2
+    assert "IN: read neither; expected a task record or --audit LOG" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
