@@ -30,6 +30,7 @@ COMMANDS = {
     "floor": "import floors from LIF or openTCS, check them, show them",
     "records": "make, convert and check task records, replay past assignments",
     "list": "list the bundled suites, and the rules, presets and features",
+    "serve": "dispatch a floor as a process: events in, orders out, as lines of JSON",
     "warm": "compile ahead, so that the first use waits for nothing",
 }
 
@@ -39,7 +40,7 @@ ALIASES = {"record": "records"}
 
 MODULES = {
     **{"replay": "replaying", "hindsight": "searching", "records": "recording"},
-    **{"list": "listing", "warm": "warming"},
+    **{"list": "listing", "warm": "warming", "serve": "serving"},
 }
 """Modules that are not called like their commands."""
 

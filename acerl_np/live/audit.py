@@ -105,10 +105,7 @@ class AuditLog:
 
     def note(self, kind: str, **values: Any) -> None:
         """Add a line; numbers that are not finite are null in it."""
-        text = json.dumps({"kind": kind, **values, "mark": self._mark}, default=float)
-        if "NaN" in text or "Infinity" in text:  # which are no JSON
-            text = json.dumps(json.loads(text, parse_constant=lambda _: None))
-        self._pending += text.encode() + b"\n"
+        self._pending += format_line({"kind": kind, **values, "mark": self._mark}).encode()
         self.flush()
 
     def flush(self) -> None:
@@ -131,6 +128,14 @@ class AuditLog:
             self.flush()
         finally:
             self._shut()
+
+
+def format_line(values: dict[str, Any]) -> str:
+    """Return values as a line of JSON; numbers that are not finite are null in it."""
+    text = json.dumps(values, default=float)
+    if "NaN" in text or "Infinity" in text:  # which are no JSON
+        text = json.dumps(json.loads(text, parse_constant=lambda _: None))
+    return f"{text}\n"
 
 
 _OPEN: weakref.WeakSet[AuditLog] = weakref.WeakSet()

@@ -1,0 +1,161 @@
+"""`acerl-np serve`: a dispatcher as a process: events in, orders out, as lines of JSON.
+
+Dispatch a floor as a process that another program tells what happens. Each line of the standard input is a
+message, a JSON object with its "kind": an event of docs/live.md, such as
+
+  {"kind": "TaskArrived", "number": 1, "time": 12, "task": "t1", "pickup": "st1", "delivery": "st5",
+   "expiry": 400}
+
+on one line; or Decide (time): who takes which task now; Assign (time, vehicle, task) and Send (time, vehicle,
+site): what somebody else has decided; BeginDay (start); Save. Each is answered in its turn by a line on the
+standard output, {"kind": "Ok", "number": 1, "next_time": null} or {"kind": "Refused", "number": 1, "why":
+"..."}, after the orders that come of it: Assigned, Recall, Park, Charge, as in the log. An event that is
+answered "Ok" is in the log, and is never lost with the process; one that is refused has changed nothing.
+--schema prints what may be told, as a JSON Schema.
+
+Where the log is there already the service goes on from it, whatever ended it. Tell again what was not
+answered: what comes twice with its number is ignored. Orders that may have been lost are given once more with
+the next Decide, as "repeated". The end of the input, Ctrl-C or a termination ends it in order, and --state is
+written, from which the next start is quicker.
+
+--clock wall: times are seconds since 1970, and the service asks itself, 50 ms after the last message and
+whenever a task or vehicle is due; nobody need send Decide.
+
+Examples
+--------
+  acerl-np serve --layout floor.json --log day.jsonl
+  acerl-np serve policy.npz --layout floor.json --log day.jsonl --state live.npz --explain
+  acerl-np serve --schema > messages.json
+  acerl-np records convert --audit day.jsonl --layout floor.json --out day.csv   # tomorrow's training
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import queue
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared.interruption import catch_signals
+from acerl_np.commands.shared.players import find_policy
+from acerl_np.support.errors import InputError
+from acerl_np.support.files import path_exists
+
+if TYPE_CHECKING:
+    from acerl_np.live.dispatcher import Dispatcher
+    from acerl_np.live.service import Service
+
+QUIET = 0.05
+"""Seconds without a message after which `--clock wall` asks."""
+
+OPTIONS = (
+    opt.CommandOption(
+        "policy POLICY?", "a policy's file, or a name (default: general)", default="general"
+    ),
+    opt.ONE_FLOOR.but(required=False),
+    opt.CommandOption(
+        "--log LOG.jsonl", "the log, which it goes on with where it is there already"
+    ),
+    opt.CommandOption("--state STATE.npz", "write the state at the end, and begin from there"),
+    opt.CommandOption(
+        "--clock",
+        "whose time counts: that of messages, or seconds since 1970",
+        default="messages",
+        choices=("messages", "wall"),
+    ),
+    opt.CommandOption("--explain", "each assignment has its reason", bool, default=False),
+    opt.CommandOption(
+        "--fsync", "lines of the log are on the disk before they are answered", bool, default=False
+    ),
+    opt.SEED,
+    opt.CommandOption(
+        "--schema", "print the JSON Schema of what may be told, and stop", bool, default=False
+    ),
+    opt.TRUST,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    opt.declare(parser, *OPTIONS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until the input ends, or a signal comes; return the exit status."""
+    from acerl_np.live.service import Service, make_schema
+
+    if arguments.schema:
+        print(json.dumps(make_schema(), indent=1))
+        return 0
+    if arguments.layout is None:
+        raise InputError("--layout: missing; expected the floor to dispatch")
+    dispatcher = start(arguments)
+    service = Service(dispatcher, arguments.state)
+    known = dispatcher.last_number
+    tell([{"kind": "Ready", "last_number": known, "next_time": dispatcher.next_time}])
+    with dispatcher, catch_signals() as caught:
+        serve(
+            service, sys.stdin, wall=arguments.clock == "wall", stopped=lambda: caught() is not None
+        )
+        service.save()
+    return 0
+
+
+def start(arguments: argparse.Namespace) -> Dispatcher:
+    """Return the dispatcher: a new one, or as it was when the one before ended."""
+    from acerl_np.live.dispatcher import Dispatcher
+
+    policy = find_policy(arguments.policy)
+    options: dict[str, Any] = {"seed": arguments.seed, "explain": arguments.explain}
+    log, state = arguments.log, arguments.state
+    if log is None:
+        print("no --log: what is told is lost with the process", file=sys.stderr)
+    elif path_exists(log):
+        saved = state if state is not None and path_exists(state) else None
+        own = {"audit": log, "state": saved, "fsync": arguments.fsync}
+        return Dispatcher.recover(arguments.layout, policy, **own, **options)
+    begins = time.time() if arguments.clock == "wall" else 0.0
+    own = {"audit": log, "fsync": arguments.fsync, "start": begins}
+    return Dispatcher(arguments.layout, policy, **own, **options)
+
+
+def tell(messages: Iterable[dict[str, Any]]) -> None:
+    """Print messages, each at once."""
+    from acerl_np.live.audit import format_line
+
+    for message in messages:
+        sys.stdout.write(format_line(message))
+    sys.stdout.flush()
+
+
+def serve(service: Service, lines: Iterable[str], *, wall: bool, stopped: Any) -> None:
+    """Answer each line; with the clock on the wall also ask after quiet, and when something is due."""
+    told: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def read() -> None:
+        for line in lines:
+            told.put(line)
+        told.put(None)
+
+    threading.Thread(target=read, daemon=True).start()
+    asked = True
+    while not stopped():
+        try:
+            line = told.get(timeout=QUIET)
+        except queue.Empty:
+            due = service.dispatcher.next_time
+            now = time.time()
+            if wall and (not asked or (due is not None and due <= now)):
+                tell(service.ask(now))
+                asked = True
+            continue
+        if line is None:
+            return
+        if line.strip():
+            tell(service.answer(line))
+            asked = False

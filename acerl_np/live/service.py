@@ -1,0 +1,205 @@
+"""A dispatcher as a service: messages in, answers and orders out, each a JSON object on a line."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields
+from typing import Any
+
+from acerl_np.live import events
+from acerl_np.live.dispatcher import Dispatcher
+from acerl_np.live.orders import pack_order
+from acerl_np.live.saving import read_event
+from acerl_np.support.errors import AcerlError, EventError, StorageError, describe, suggest_name
+from acerl_np.support.numbers import is_real
+
+Message = dict[str, Any]
+
+MAX_MESSAGE = 1_000_000
+"""Letters of the longest message."""
+
+TYPES: dict[str, Any] = {
+    "float": {"type": ["number", "null"]},
+    "float | None": {"type": ["number", "null"]},
+    "str": {"type": ["string"]},
+    "str | None": {"type": ["string", "null"]},
+    "bool": {"type": ["boolean"]},
+}
+"""What JSON has for each type of an event's field; null stands for a number that is not finite."""
+
+TIME, NAME = TYPES["float"], TYPES["str"]
+ASKED: dict[str, dict[str, Any]] = {
+    "Decide": {"time": TIME},
+    "Assign": {"time": TIME, "vehicle": NAME, "task": NAME},
+    "Send": {"time": TIME, "vehicle": NAME, "site": NAME},
+    "BeginDay": {"start": TIME},
+    "Save": {},
+}
+"""Messages that are no events, and their fields: ask for orders, tell an assignment or an order that somebody
+else has decided, begin a day, write the state."""
+
+OWN: dict[str, Any] = {"number": {"type": ["integer"]}, "hold": TYPES["bool"]}
+"""Fields of every event besides, as `Dispatcher.feed` takes them; `number` of every message."""
+
+
+def list_fields(kind: str) -> tuple[dict[str, Any], list[str]]:
+    """Return a message's fields with their types, and those that it must have."""
+    if kind in ASKED:
+        return {**ASKED[kind], "number": OWN["number"]}, [*ASKED[kind]]
+    own = fields(events.EVENTS[kind])
+    known = {field.name: TYPES[str(field.type)] for field in own}
+    return {**known, **OWN}, [field.name for field in own if field.default is MISSING]
+
+
+def make_schema() -> dict[str, Any]:
+    """Return the JSON Schema of what a service reads."""
+    kinds = {}
+    for kind in (*events.EVENTS, *ASKED):
+        known, needed = list_fields(kind)
+        kinds[kind] = {
+            "type": "object",
+            "properties": {"kind": {"const": kind}, **known},
+            "required": ["kind", *needed],
+            "additionalProperties": False,
+        }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What a dispatcher is told",
+        "oneOf": [{"$ref": f"#/$defs/{kind}"} for kind in kinds],
+        "$defs": kinds,
+    }
+
+
+def read_message(text: str) -> Message:
+    """Return a message; an EventError says in a line what is wrong with it."""
+    if len(text) > MAX_MESSAGE:
+        raise EventError(f"message: {len(text):,} letters; expected at most {MAX_MESSAGE:,}")
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError):
+        raise EventError(
+            f"message: read {describe(text.strip())}; expected a JSON object"
+        ) from None
+    if not isinstance(message, dict):
+        raise EventError(f"message: read {describe(message)}; expected a JSON object")
+    kinds = (*events.EVENTS, *ASKED)
+    kind = message.get("kind")
+    if kind not in kinds:
+        near = suggest_name(str(kind), kinds)
+        raise EventError(f"kind: read {describe(kind)}; expected one of {', '.join(kinds)}{near}")
+    known, needed = list_fields(kind)
+    for name, value in message.items():
+        if name == "kind":
+            continue
+        if name not in known:
+            near = suggest_name(name, known)
+            raise EventError(
+                f"{kind}: {describe(name)}: unknown; expected {', '.join(known)}{near}"
+            )
+        if not any(CHECKS[own](value) for own in known[name]["type"]):
+            expected = " or ".join(known[name]["type"])
+            raise EventError(f"{kind}: {name}: read {describe(value)}; expected {expected}")
+    for name in needed:
+        if name not in message:
+            raise EventError(f"{kind}: {name}: missing")
+    return message
+
+
+CHECKS: dict[str, Callable[[Any], bool]] = {
+    "number": is_real,
+    "integer": lambda x: isinstance(x, int) and not isinstance(x, bool),
+    "string": lambda x: isinstance(x, str),
+    "boolean": lambda x: isinstance(x, bool),
+    "null": lambda x: x is None,
+}
+
+
+class Service:
+    """A dispatcher that is told by messages.
+
+    An event counts once it is answered "Ok": it is with the operating system in the dispatcher's log then. A
+    message that is refused has changed nothing.
+
+    Parameters
+    ----------
+    dispatcher : Dispatcher
+    state : str, optional
+        Where `Save` writes.
+    """
+
+    def __init__(self, dispatcher: Dispatcher, state: str | None = None) -> None:
+        self.dispatcher, self.state = dispatcher, state
+        self.time = -math.inf
+        """The latest time that was told, s."""
+
+    def answer(self, text: str) -> Iterator[Message]:
+        """Take in a message; give the orders that come of it, and at last its answer.
+
+        Raises
+        ------
+        StorageError
+            If the log cannot be written: what the plant is not answered it has to tell again.
+        """
+        number = None
+        try:
+            message = read_message(text)
+            number = message.get("number")
+            yield from self._take(message)
+        except StorageError:
+            raise
+        except AcerlError as error:
+            yield refuse_message(number, error)
+        else:
+            yield {"kind": "Ok", "number": number, "next_time": self.dispatcher.next_time}
+
+    def ask(self, now: float) -> Iterator[Message]:
+        """Give the orders of a moment that nobody asked for, or why there can be none."""
+        try:
+            yield from self._decide(max(now, self.time))
+        except StorageError:
+            raise
+        except AcerlError as error:
+            yield refuse_message(None, error)
+
+    def _decide(self, now: float) -> Iterator[Message]:
+        for order in self.dispatcher.decide(now):
+            yield show_order(order, now)
+
+    def save(self) -> None:
+        """Write the state, if there is a place for it."""
+        if self.state is not None:
+            self.dispatcher.save(self.state)
+
+    def _take(self, message: Message) -> Iterator[Message]:
+        kind, dispatcher = message["kind"], self.dispatcher
+        if kind in events.EVENTS:
+            event = read_event(events.EVENTS[kind], message)
+            hold, number = bool(message.get("hold", False)), message.get("number")
+            dispatcher.feed(event, hold=hold, number=number)
+        elif kind == "Decide":
+            yield from self._decide(message["time"])
+        elif kind == "Assign":
+            made = dispatcher.assign(message["time"], message["vehicle"], message["task"])
+            yield show_order(made, message["time"])
+        elif kind == "Send":
+            sent = dispatcher.send(message["time"], message["vehicle"], message["site"])
+            yield show_order(sent, message["time"])
+        elif kind == "BeginDay":
+            dispatcher.begin_day(message["start"])
+        else:
+            if self.state is None:
+                raise EventError("Save: no --state to write; expected one")
+            self.save()
+        self.time = max(self.time, message.get("time", message.get("start", -math.inf)) or 0.0)
+
+
+def refuse_message(number: int | None, error: AcerlError) -> Message:
+    """Return the answer to a message that has changed nothing."""
+    return {"kind": "Refused", "number": number, "why": " ".join(str(error).split())}
+
+
+def show_order(order: events.Order, now: float) -> Message:
+    """Return an order as a message: as the log has it, with its time, and whether it was given before."""
+    return {**pack_order(order), "time": now, "repeated": order.repeated}

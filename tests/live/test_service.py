@@ -1,0 +1,229 @@
+"""The dispatcher as a service: messages that are answered, refused, told again after a kill."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+from dataclasses import fields
+
+import numba
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import acerl_np
+from acerl_np.commands import serving
+from acerl_np.live import events as E
+from acerl_np.live.audit import format_line
+from acerl_np.live.service import ASKED, Service, list_fields, make_schema, read_message
+from acerl_np.support.errors import EventError
+
+LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
+TASK = {"pickup": "st1", "delivery": "st5", "expiry": 400.0}
+
+
+def tell(service, **message):
+    return list(service.answer(json.dumps(message)))
+
+
+def arrive(number, time=0.0, **more):
+    own = {"kind": "TaskArrived", "number": number, "time": time, "task": f"t{number}", **TASK}
+    return {**own, **more}
+
+
+def test_orders_come_before_the_answer_that_they_come_of(tmp_path):
+    with acerl_np.Dispatcher(LAYOUT, "nearest", audit=tmp_path / "day.jsonl") as dispatcher:
+        service = Service(dispatcher, str(tmp_path / "live.npz"))
+        ok = {"kind": "Ok", "next_time": None}
+        assert tell(service, **arrive(1)) == [{**ok, "number": 1}]
+        assert tell(service, **arrive(1)) == [{**ok, "number": 1}]  # again: ignored
+        order, answer = tell(service, kind="Decide", time=3, number=2)
+        assert (order["kind"], order["task"], order["time"]) == ("Assigned", "t1", 3)
+        assert order["repeated"] is False and answer == {**ok, "number": 2}
+        later = arrive(3, 4.0, earliest_start=60.0)
+        assert tell(service, **later) == [{**ok, "number": 3, "next_time": 60.0}]
+        tell(service, **arrive(4, 4.0))
+        idle = next(iter(dispatcher.idle))
+        by_hand = tell(service, kind="Assign", time=5.0, vehicle=idle, task="t4")
+        assert by_hand[0]["rule"] == "manual" and by_hand[1]["kind"] == "Ok"
+        assert tell(service, kind="Save")[0]["kind"] == "Ok"
+        assert tell(service, kind="BeginDay", start=100.0)[0]["kind"] == "Ok"
+    again = acerl_np.Dispatcher.load(tmp_path / "live.npz")
+    assert set(again.under_way) == {"t1", "t4"} and again.planned == ("t3",)
+
+
+REFUSED = [
+    ("[1]", "message: read \\[1\\]; expected a JSON object"),
+    ("{", "message: read {; expected a JSON object"),
+    ("[" * 100_000, "expected a JSON object"),
+    (" " * 1_000_001, "1,000,001 letters; expected at most 1,000,000"),
+    ('{"kind": "TaskArived"}', "kind: read TaskArived; .*did you mean 'TaskArrived'"),
+    ('{"kind": ["Decide"]}', "kind: read .*; expected one of"),
+    ('{"kind": "Decide"}', "Decide: time: missing"),
+    ('{"kind": "Decide", "time": "now"}', "Decide: time: read now; expected number or null"),
+    ('{"kind": "Decide", "time": true}', "Decide: time: read True; expected number or null"),
+    ('{"kind": "Decide", "time": null}', "expected seconds"),
+    ('{"kind": "Decide", "time": 1e300}', "expected seconds of one clock"),
+    ('{"kind": "Decide", "time": 1, "at": 2}', "Decide: at: unknown; expected time, number"),
+    ('{"kind": "TaskCancelled", "time": 1, "task": "x"}', "task 'x' is unknown"),
+    ('{"kind": "TaskReady", "time": 1, "task": 7}', "TaskReady: task: read 7; expected string"),
+    ('{"kind": "VehicleIdle", "time": 1, "vehicle": "v0", "site": "st1"}', "vehicle 'v0' is idle"),
+    ('{"kind": "Assign", "time": 1, "vehicle": "v9", "task": "t"}', "v9"),
+    ('{"kind": "Send", "time": 1, "vehicle": "v0", "site": "st1"}', "st1"),
+    ('{"kind": "Save"}', "Save: no --state to write"),
+    (json.dumps(arrive(1.5)), "TaskArrived: number: read 1.5; expected integer"),
+    (json.dumps(arrive(1, expiry="soon")), "TaskArrived: expiry: read soon; expected number"),
+]
+
+
+def test_what_is_refused_changes_nothing(tmp_path):
+    log = tmp_path / "day.jsonl"
+    with acerl_np.Dispatcher(LAYOUT, "nearest", audit=log) as dispatcher:
+        service, before = Service(dispatcher), log.read_bytes()
+        for text, why in REFUSED:
+            [answer] = service.answer(text)
+            assert answer["kind"] == "Refused" and "\n" not in answer["why"]
+            assert re.search(why, answer["why"]), answer["why"]
+        assert log.read_bytes() == before and dispatcher.last_number is None
+        assert tell(service, **arrive(1))[-1]["kind"] == "Ok"
+
+
+def test_the_schema_has_every_event_with_what_it_needs():
+    schema = make_schema()
+    assert set(schema["$defs"]) == {*E.EVENTS, *ASKED}
+    for name, kind in E.EVENTS.items():
+        own = schema["$defs"][name]
+        assert {*own["properties"]} == {"kind", "number", "hold", *(x.name for x in fields(kind))}
+        assert own["required"][:2] == ["kind", "time"] and not own["additionalProperties"]
+    assert json.loads(json.dumps(schema)) == schema
+
+
+VALUES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-5, 500),
+    st.floats(),
+    st.sampled_from(["v0", "st1", "t1"]),
+)
+
+
+@st.composite
+def draw_messages(draw):
+    kind = draw(st.sampled_from([*E.EVENTS, *ASKED, "x"]))
+    known = [*list_fields(kind)[0]] if kind != "x" else ["time"]
+    names = draw(st.lists(st.sampled_from([*known, "more"]), max_size=len(known)))
+    return {"kind": kind, **{name: draw(VALUES) for name in names}}
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="decides many times")
+@given(st.lists(st.one_of(draw_messages().map(json.dumps), st.text(max_size=20)), max_size=12))
+def test_whatever_is_told_is_answered_in_a_line(texts):
+    service = Service(acerl_np.Dispatcher(LAYOUT, "FCFS"))
+    for text in texts:
+        answers = list(service.answer(text))
+        assert [x["kind"] in ("Ok", "Refused") for x in answers] == [False] * (len(answers) - 1) + [
+            True
+        ]
+        for answer in answers:
+            line = format_line(answer)
+            assert line.count("\n") == 1 and isinstance(json.loads(line), dict)
+        if answers[-1]["kind"] == "Ok":
+            read_message(text)
+        else:
+            assert answers[-1]["why"]
+
+
+def test_the_command_goes_on_where_it_ended(empty, run, monkeypatch):
+    def serve(*messages, status=0, words=""):
+        lines = io.StringIO("".join(format_line(x) for x in messages))
+        monkeypatch.setattr(serving.sys, "stdin", lines)
+        out = run(f"serve nearest --layout dmh --log day.jsonl {words}", status).out
+        return [json.loads(line) for line in out.splitlines()]
+
+    first = serve(arrive(1), {"kind": "Decide", "time": 0.0}, words="--state live.npz --explain")
+    assert [x["kind"] for x in first] == ["Ready", "Ok", "Assigned", "Ok"]
+    assert first[2]["reason"]["by"] == "nearest" and (empty / "live.npz").exists()
+    again = serve(
+        arrive(1), arrive(2, 1.0), {"kind": "Decide", "time": 2.0}, words="--state live.npz"
+    )
+    assert again[0]["last_number"] == 1
+    given = [(x["task"], x["repeated"]) for x in again if x["kind"] == "Assigned"]
+    assert given == [("t1", True), ("t2", False)]
+    schema = json.loads(run("serve --schema").out)
+    assert schema == make_schema()
+    assert "--layout: missing" in run("serve", 2).err
+    assert "no --log: what is told is lost" in run("serve FCFS --layout dmh").err
+
+
+def test_by_the_clock_on_the_wall_it_asks_itself(empty, run, monkeypatch):
+    import threading
+    import time
+
+    ended = threading.Event()
+
+    def lines():
+        yield format_line(arrive(1, time.time() - 1.0))
+        ended.wait(10.0)
+
+    def write(text):
+        if "Assigned" in text:
+            ended.set()
+
+    monkeypatch.setattr(serving.sys, "stdin", lines())
+    monkeypatch.setattr(serving.sys.stdout, "write", write)
+    run("serve nearest --layout dmh --log day.jsonl --clock wall")
+    assert ended.is_set()
+
+
+@pytest.mark.slow
+def test_what_was_answered_survives_a_kill(tmp_path):
+    """Killed after each answer and told again what it may not know: the log is that of an undisturbed day."""
+    messages = [arrive(k, float(k)) for k in range(1, 7)]
+    messages.insert(3, {"kind": "Decide", "time": 3.0})
+    messages.append({"kind": "Decide", "time": 9.0})
+    words = [sys.executable, "-m", "acerl_np", "serve", "nearest", "--layout", "dmh", "--log"]
+
+    def open_service(log):
+        own = [*words, str(log)]
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        service = subprocess.Popen(own, **pipes)
+        assert json.loads(service.stdout.readline())["kind"] == "Ready"
+        return service
+
+    def say(service, message):
+        service.stdin.write(format_line(message))
+        service.stdin.flush()
+        answers = [json.loads(service.stdout.readline())]
+        while answers[-1]["kind"] not in ("Ok", "Refused"):
+            answers.append(json.loads(service.stdout.readline()))
+        return answers
+
+    def end(service, kill=False):
+        if kill:
+            service.kill()
+        service.communicate()
+
+    whole = open_service(tmp_path / "whole.jsonl")
+    orders = [x for message in messages for x in say(whole, message) if x["kind"] == "Assigned"]
+    end(whole)
+    found, service = {}, open_service(tmp_path / "killed.jsonl")
+    for k, message in enumerate(messages):
+        for answer in say(service, message):
+            if answer["kind"] == "Assigned":
+                found[answer["number"]] = answer["vehicle"], answer["task"]
+        if k in (1, 4):
+            end(service, kill=True)
+            service = open_service(tmp_path / "killed.jsonl")
+            assert say(service, messages[k])[-1]["kind"] == "Ok"
+    end(service)
+    assert found == {x["number"]: (x["vehicle"], x["task"]) for x in orders}
+
+
+def test_a_message_may_leave_out_what_has_a_default():
+    message = read_message(json.dumps(arrive(1)))
+    assert "priority" not in message
+    with pytest.raises(EventError, match="TaskArrived: task: missing"):
+        read_message('{"kind": "TaskArrived", "time": 0}')
