@@ -174,9 +174,10 @@ def run(arguments: argparse.Namespace) -> None:
     if not knobs:
         options = ", ".join(option.name for option in VALUES.values())
         raise InputError(f"nothing is to be another; expected some of {options}")
-    declare_outputs(arguments, [arguments.picture, arguments.report])
     if arguments.picture is not None:
         check_form(arguments.picture)
+    declare_outputs(arguments, [arguments.picture, arguments.report])
+    if arguments.picture is not None:
         check_extra()
     plan = make_plan(arguments, sort_names(arguments, needed=False), shifts=SHIFT)
     seats, records, playing = plan.seats, plan.records, plan.playing
