@@ -18,6 +18,11 @@ answered: what comes twice with its number is ignored. Orders that may have been
 the next Decide, as "repeated". The end of the input, Ctrl-C or a termination ends it in order, and --state is
 written, from which the next start is quicker.
 
+--http HOST:PORT: POST /events takes messages, a line each, and answers as above; GET /orders is a stream of
+orders (server-sent events), after the order of Last-Event-ID or ?after=; GET /state what waits and where
+vehicles are; GET /healthz. Others than this machine reach it only with --token-file: "Authorization: Bearer
+TOKEN".
+
 --clock wall: times are seconds since 1970, and the service asks itself, 50 ms after the last message and
 whenever a task or vehicle is due; nobody need send Decide.
 
@@ -25,6 +30,7 @@ Examples
 --------
   acerl-np serve --layout floor.json --log day.jsonl
   acerl-np serve policy.npz --layout floor.json --log day.jsonl --state live.npz --explain
+  acerl-np serve --layout floor.json --log day.jsonl --http 127.0.0.1:8080 --clock wall
   acerl-np serve --schema > messages.json
   acerl-np records convert --audit day.jsonl --layout floor.json --out day.csv   # tomorrow's training
 """
@@ -34,24 +40,25 @@ from __future__ import annotations
 import argparse
 import json
 import queue
+import socket
 import sys
 import threading
 import time
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.interruption import catch_signals
 from acerl_np.commands.shared.players import find_policy
-from acerl_np.support.errors import InputError
-from acerl_np.support.files import path_exists
+from acerl_np.support.errors import InputError, describe
+from acerl_np.support.files import path_exists, read_text
 
 if TYPE_CHECKING:
     from acerl_np.live.dispatcher import Dispatcher
     from acerl_np.live.service import Service
 
-QUIET = 0.05
-"""Seconds without a message after which `--clock wall` asks."""
+MOST_PORTS = 65_535
 
 OPTIONS = (
     opt.CommandOption(
@@ -67,6 +74,13 @@ OPTIONS = (
         "whose time counts: that of messages, or seconds since 1970",
         default="messages",
         choices=("messages", "wall"),
+    ),
+    opt.CommandOption(
+        "--http HOST:PORT",
+        "serve HTTP in the place of standard input and output (needs the extra serve)",
+    ),
+    opt.CommandOption(
+        "--token-file FILE", "what clients have to show; needed if others reach HOST"
     ),
     opt.CommandOption("--explain", "each assignment has its reason", bool, default=False),
     opt.CommandOption(
@@ -94,16 +108,47 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.layout is None:
         raise InputError("--layout: missing; expected the floor to dispatch")
+    door = None if arguments.http is None else read_address(arguments.http)
+    path, wall = arguments.token_file, arguments.clock == "wall"
+    token = "" if path is None else read_text(path, InputError).strip()
+    if door is not None:
+        from acerl_np.live.web import check_door
+
+        check_door(door[0], token)
     dispatcher = start(arguments)
     service = Service(dispatcher, arguments.state)
-    known = dispatcher.last_number
-    tell([{"kind": "Ready", "last_number": known, "next_time": dispatcher.next_time}])
-    with dispatcher, catch_signals() as caught:
-        serve(
-            service, sys.stdin, wall=arguments.clock == "wall", stopped=lambda: caught() is not None
-        )
+    ready = {"kind": "Ready", "last_number": dispatcher.last_number}
+    with dispatcher:
+        if door is None:
+            tell([ready])
+            with catch_signals() as caught:
+                serve(service, sys.stdin, wall=wall, stopped=lambda: caught() is not None)
+        else:
+            serve_http(service, door, token, ready, wall=wall)
         service.save()
     return 0
+
+
+def serve_http(
+    service: Service, door: tuple[str, int], token: str, ready: dict[str, Any], *, wall: bool
+) -> None:
+    """Serve HTTP until a signal comes."""
+    from acerl_np.live.web import make_server
+
+    server, (host, _) = make_server(service, door[0], token=token, wall=wall), door
+    with socket.create_server(door) as listening:
+        tell([{**ready, "http": f"http://{host}:{listening.getsockname()[1]}"}])
+        server.run(sockets=[listening])
+
+
+def read_address(text: str) -> tuple[str, int]:
+    """Return the host and the port of an address."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > MOST_PORTS:
+        raise InputError(
+            f"--http: read {describe(text)}; expected HOST:PORT, such as 127.0.0.1:8080"
+        )
+    return host.strip("[]"), int(port)
 
 
 def start(arguments: argparse.Namespace) -> Dispatcher:
@@ -115,8 +160,9 @@ def start(arguments: argparse.Namespace) -> Dispatcher:
     log, state = arguments.log, arguments.state
     if log is None:
         print("no --log: what is told is lost with the process", file=sys.stderr)
-    elif path_exists(log):
-        saved = state if state is not None and path_exists(state) else None
+    saved = state if state is not None and path_exists(state) else None
+    if log is not None and (saved is not None or path_exists(log)):
+        Path(log).touch()  # a new one may go on from a state
         own = {"audit": log, "state": saved, "fsync": arguments.fsync}
         return Dispatcher.recover(arguments.layout, policy, **own, **options)
     begins = time.time() if arguments.clock == "wall" else 0.0
@@ -135,6 +181,8 @@ def tell(messages: Iterable[dict[str, Any]]) -> None:
 
 def serve(service: Service, lines: Iterable[str], *, wall: bool, stopped: Any) -> None:
     """Answer each line; with the clock on the wall also ask after quiet, and when something is due."""
+    from acerl_np.live.service import QUIET
+
     told: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
     def read() -> None:
@@ -143,19 +191,14 @@ def serve(service: Service, lines: Iterable[str], *, wall: bool, stopped: Any) -
         told.put(None)
 
     threading.Thread(target=read, daemon=True).start()
-    asked = True
     while not stopped():
         try:
             line = told.get(timeout=QUIET)
         except queue.Empty:
-            due = service.dispatcher.next_time
-            now = time.time()
-            if wall and (not asked or (due is not None and due <= now)):
-                tell(service.ask(now))
-                asked = True
+            if wall and service.is_due(time.time()):
+                tell(service.ask(time.time()))
             continue
         if line is None:
             return
         if line.strip():
             tell(service.answer(line))
-            asked = False

@@ -38,6 +38,7 @@ from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.own import trusting
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive_all
+from acerl_np.support.version import __version__
 
 OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness", "ahead")
 """Arguments that are saved, and stand in the log."""
@@ -246,6 +247,8 @@ class Dispatcher(CopiedWhole):
             options=self._list_options(),
             policy=self.policy if isinstance(self.policy, str) else type(self.policy).__name__,
             layout=self._floor.layout.name,
+            floor=self._floor.layout.floor_hash,
+            version=__version__,
             vehicles=list(self._floor.fleet),
         )
 

@@ -38,6 +38,12 @@ def start_anew(
         if str(error).split(":")[0] not in kept.keys() - options.keys():
             raise
         raise RecordError(f"{path}: {last_place}: {audit.STARTED}: {error}") from error
+    floor = dispatcher.layout.floor_hash
+    if last.get("floor", floor) != floor:  # logs of before do not tell
+        raise RecordError(
+            f"{path}: {last_place}: floor: of another floor than layout '{dispatcher.layout.name}'; expected "
+            "the one that the log began with"
+        )
     fleet = [vehicle.id for vehicle in dispatcher.layout.vehicles]
     if first["line"] == 0 and fleet != first["vehicles"]:
         found = list_some([describe(name) for name in first["vehicles"]], 20)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
 from typing import Any
@@ -19,6 +20,9 @@ Message = dict[str, Any]
 
 MAX_MESSAGE = 1_000_000
 """Letters of the longest message."""
+
+QUIET = 0.05
+"""Seconds without a message after which a service with the clock on the wall asks itself."""
 
 TYPES: dict[str, Any] = {
     "float": {"type": ["number", "null"]},
@@ -133,6 +137,7 @@ class Service:
         self.dispatcher, self.state = dispatcher, state
         self.time = -math.inf
         """The latest time that was told, s."""
+        self._told_at, self._asked = 0.0, False
 
     def answer(self, text: str) -> Iterator[Message]:
         """Take in a message; give the orders that come of it, and at last its answer.
@@ -142,7 +147,7 @@ class Service:
         StorageError
             If the log cannot be written: what the plant is not answered it has to tell again.
         """
-        number = None
+        number, self._told_at, self._asked = None, time.monotonic(), False
         try:
             message = read_message(text)
             number = message.get("number")
@@ -154,8 +159,15 @@ class Service:
         else:
             yield {"kind": "Ok", "number": number, "next_time": self.dispatcher.next_time}
 
+    def is_due(self, now: float) -> bool:
+        """Whether it has to ask itself: after quiet, or as something is due."""
+        due = self.dispatcher.next_time
+        quiet = not self._asked and time.monotonic() - self._told_at >= QUIET
+        return quiet or (due is not None and due <= now)
+
     def ask(self, now: float) -> Iterator[Message]:
         """Give the orders of a moment that nobody asked for, or why there can be none."""
+        self._asked = True
         try:
             yield from self._decide(max(now, self.time))
         except StorageError:

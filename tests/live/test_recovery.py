@@ -10,6 +10,7 @@ import subprocess
 import sys
 import warnings
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import own_rules
@@ -320,6 +321,11 @@ def test_what_cannot_be_recovered_is_refused(tmp_path):
     other = LAYOUT.with_fleet(LAYOUT.vehicles[:2])
     with pytest.raises(
         RecordError, match=r"vehicles: read v0, v1, v2; expected those of layout 'dmh': v0, v1$"
+    ):
+        Dispatcher.recover(other, "EDD", audit=log)
+    other = replace(LAYOUT, truncate_distances=not LAYOUT.truncate_distances)
+    with pytest.raises(
+        RecordError, match=r"line 1: floor: of another floor than layout 'dmh'; exp"
     ):
         Dispatcher.recover(other, "EDD", audit=log)
 

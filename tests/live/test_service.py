@@ -152,6 +152,8 @@ def test_the_command_goes_on_where_it_ended(empty, run, monkeypatch):
     assert again[0]["last_number"] == 1
     given = [(x["task"], x["repeated"]) for x in again if x["kind"] == "Assigned"]
     assert given == [("t1", True), ("t2", False)]
+    later = serve({"kind": "Decide", "time": 3.0}, words="--state live.npz --log new.jsonl")
+    assert later[0]["last_number"] == 2  # a new log may go on from the state
     schema = json.loads(run("serve --schema").out)
     assert schema == make_schema()
     assert "--layout: missing" in run("serve", 2).err
