@@ -182,11 +182,12 @@ class BadDay(NamedTuple):
     def sentence(self, goal: Goal) -> str:
         """Say that the policy is worse than `nearest`, by the objective or in tardiness, or nothing."""
         own, near = self.rows[:2]
-        told = {goal.objective: own.difference, "tardiness": own.changes.get("tardiness")}
+        told = [(goal.objective, goal.unit, own.difference)]
+        told += [("tardiness", "s", own.changes.get("tardiness"))]
         worse = [
-            f"in {name} by {show_difference(*x[:2])}"
-            for name, x in told.items()
-            if x and x.sign == 1
+            f"in {name} by {show_difference(*change[:2])}{unit and f' {unit}'}"
+            for name, unit, change in told
+            if change and change.sign == 1
         ]
         if not worse:
             return ""
