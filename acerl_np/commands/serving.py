@@ -135,9 +135,12 @@ def serve_http(
     """Serve HTTP until a signal comes."""
     from acerl_np.live.web import make_server
 
-    server, (host, _) = make_server(service, door[0], token=token, wall=wall), door
-    with socket.create_server(door) as listening:
-        tell([{**ready, "http": f"http://{host}:{listening.getsockname()[1]}"}])
+    server, host = make_server(service, door[0], token=token, wall=wall), door[0]
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    shown = f"[{host}]" if ":" in host else host
+    # The server ends in order at a signal, and raises it anew: the state is still to be written.
+    with socket.create_server(door, family=family) as listening, catch_signals():
+        tell([{**ready, "http": f"http://{shown}:{listening.getsockname()[1]}"}])
         server.run(sockets=[listening])
 
 

@@ -137,7 +137,7 @@ class Service:
         self.dispatcher, self.state = dispatcher, state
         self.time = -math.inf
         """The latest time that was told, s."""
-        self._told_at, self._asked = 0.0, False
+        self._told_at, self._asked, self._failed = 0.0, False, False
 
     def answer(self, text: str) -> Iterator[Message]:
         """Take in a message; give the orders that come of it, and at last its answer.
@@ -147,7 +147,7 @@ class Service:
         StorageError
             If the log cannot be written: what the plant is not answered it has to tell again.
         """
-        number, self._told_at, self._asked = None, time.monotonic(), False
+        number, self._told_at, self._asked, self._failed = None, time.monotonic(), False, False
         try:
             message = read_message(text)
             number = message.get("number")
@@ -160,10 +160,13 @@ class Service:
             yield {"kind": "Ok", "number": number, "next_time": self.dispatcher.next_time}
 
     def is_due(self, now: float) -> bool:
-        """Whether it has to ask itself: after quiet, or as something is due."""
+        """Whether it has to ask itself: after quiet, or as something is due.
+
+        Once that was refused, as of another clock, it waits for the next message.
+        """
         due = self.dispatcher.next_time
         quiet = not self._asked and time.monotonic() - self._told_at >= QUIET
-        return quiet or (due is not None and due <= now)
+        return not self._failed and (quiet or (due is not None and due <= now))
 
     def ask(self, now: float) -> Iterator[Message]:
         """Give the orders of a moment that nobody asked for, or why there can be none."""
@@ -173,6 +176,7 @@ class Service:
         except StorageError:
             raise
         except AcerlError as error:
+            self._failed = True
             yield refuse_message(None, error)
 
     def _decide(self, now: float) -> Iterator[Message]:

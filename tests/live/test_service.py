@@ -180,6 +180,16 @@ def test_by_the_clock_on_the_wall_it_asks_itself(empty, run, monkeypatch):
     assert ended.is_set()
 
 
+def test_of_another_clock_it_is_refused_once():
+    service = Service(acerl_np.Dispatcher(LAYOUT, "nearest"))
+    tell(service, **arrive(1, 4.0, earliest_start=60.0))
+    assert service.is_due(1.75e9)
+    assert [x["kind"] for x in service.ask(1.75e9)] == ["Refused"]
+    assert not service.is_due(1.75e9)
+    tell(service, **arrive(2, 5.0))
+    assert service.is_due(1.75e9)
+
+
 @pytest.mark.slow
 def test_what_was_answered_survives_a_kill(tmp_path):
     """Killed after each answer and told again what it may not know: the log is that of an undisturbed day."""

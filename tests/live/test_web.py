@@ -5,6 +5,8 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
@@ -137,3 +139,19 @@ def test_addresses_and_doors():
     check_door("0.0.0.0", "secret")
     with pytest.raises(InputError, match=r"--http: 0\.0\.0\.0 may be reached by others; expected"):
         check_door("0.0.0.0", "")
+
+
+@pytest.mark.slow
+def test_a_termination_writes_the_state(tmp_path):
+    state = tmp_path / "live.npz"
+    words = f"serve nearest --layout dmh --log {tmp_path / 'day.jsonl'} --state {state}"
+    command = [sys.executable, "-m", "acerl_np", *words.split(), "--http", "127.0.0.1:0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        port = json.loads(process.stdout.readline())["http"].rpartition(":")[2]
+        connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=10.0)
+        connection.request("POST", "/events", arrive(1))
+        assert json.loads(connection.getresponse().read())["kind"] == "Ok"
+        connection.close()
+        process.terminate()
+        assert process.wait(10.0) == 0
+    assert acerl_np.Dispatcher.load(state).waiting == ("t1",)
