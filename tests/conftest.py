@@ -93,14 +93,14 @@ def pytest_collection_modifyitems(items):
 
 
 # What tests cost, for the budget: `--costs FILE` writes how many processes they started, and which tests took
-# more than `LONG_SECONDS` of processor time with their children, without what they compiled themselves.
+# more than `--long` seconds of processor time with their children, without what they compiled themselves.
 
-LONG_SECONDS = 4.0
 costs = {"processes": 0, "long": [], "most": 0.0}
 
 
 def pytest_addoption(parser):
     parser.addoption("--costs", metavar="FILE", help="write what tests cost into this file")
+    parser.addoption("--long", metavar="SECONDS", type=float, default=4.0, help="which are named")
 
 
 def count_process(event, _):
@@ -140,7 +140,7 @@ def pytest_runtest_call(item):
     finally:
         seconds = use_processor() - begun
         costs["most"] = max(costs["most"], seconds)
-        if seconds > LONG_SECONDS:
+        if seconds > item.config.getoption("long"):
             costs["long"].append(item.nodeid)
 
 
