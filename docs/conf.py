@@ -39,7 +39,7 @@ myst_heading_anchors = 4
 
 # The tutorial runs at every build, in a folder of its own. A cell that fails is a warning with its output.
 nb_execution_mode = "force"
-nb_execution_timeout = 300
+nb_execution_timeout = 1200
 nb_execution_in_temp = True
 nb_execution_show_tb = True
 nb_merge_streams = True
