@@ -162,7 +162,7 @@ def test_effort_grows_with_the_tasks():
 
 
 @needs_jit
-@pytest.mark.slow  # lookaheads over rules and yardsticks are compiled, with chains
+@pytest.mark.long  # lookaheads over rules and yardsticks are compiled, with chains
 def test_hindsight_does_not_depend_on_threads_and_shows_a_table(empty, run):
     instances = [acerl_np.load_instance(name) for name in ("EX11", "EX52")]
     one, three = (find_references(instances, effort=0.01, threads=k) for k in (1, 3))

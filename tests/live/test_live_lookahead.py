@@ -189,7 +189,7 @@ def test_memory_is_that_of_the_day(tmp_path):
     assert len(dispatcher._floor.day.ends) == FIRST_ROOM
 
 
-@pytest.mark.slow  # it compiles a lookahead with errands
+@pytest.mark.long  # it compiles a lookahead with errands
 def test_futures_stay_in_the_part_of_the_day():
     """The first task tells which."""
     layout = Layout.from_dict(parts_floor("vw"))

@@ -178,7 +178,7 @@ def test_a_verdict_on_shifts_has_what_a_plant_asks_about():
     assert "bad days left out: about 1 s (acerl-np whatif)" in verdict.notes
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_study_makes_weights_and_tables(run, tmp_path):
     parts = study.list_parts(1, generations=1)
     assert [part.describe() for part in parts] == [
