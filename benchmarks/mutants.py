@@ -663,8 +663,8 @@ MUTANTS = [
     ),
     Mutant(
         "evaluation: one error is enough for a verdict",
-        "evaluation/verdict.py",
-        "max(2.0 * self.error, 1e-9)",
+        "evaluation/metrics.py",
+        "max(self.errors * self.error, 1e-9)",
         "max(self.error, 1e-9)",
         VERDICT,
     ),

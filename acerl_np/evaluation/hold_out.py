@@ -18,9 +18,6 @@ from acerl_np.support.numbers import Whole, check_seed, is_real
 SHARE = 0.25
 """Share of the records that is held back where it is asked for without a number."""
 
-LEAST_JUDGES = 5
-"""Records below which no standard error is told."""
-
 FOLDS, FEWER_FOLDS, MOST_IN_FOLDS = 5, 3, 30
 """Parts of the records in turn judge; so many where that takes long; records up to which all judge so."""
 

@@ -12,9 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evaluation.hold_out import LEAST_JUDGES
-
 SIGNIFICANCE = 0.05
+
+LEAST_JUDGES = 5
+"""Records below which no standard error is told."""
 
 
 def normalise(values: ArrayLike, peers: ArrayLike) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -31,7 +32,7 @@ from acerl_np.evaluation.trials import (
     join_trials,
     play_policy,
 )
-from acerl_np.evaluation.whatif import KNOBS, make_shifts
+from acerl_np.evaluation.whatif import KNOBS, STANDING, make_shifts
 from acerl_np.kernels.playing.futures import LEAST_REACH
 from acerl_np.policies import static
 from acerl_np.policies.general import find_set, make_general
@@ -78,9 +79,6 @@ SHOWN = {
 
 TOLD = ("makespan", "tardiness", "late", "waiting")
 """Measures of which a verdict's sentences always speak."""
-
-STANDING = ("nearest", "assignment")
-"""Yardsticks that always stand beside a policy of shifts."""
 
 
 def show_difference(amount: float, error: float, sign: str = "z") -> str:
@@ -454,70 +452,68 @@ def judge(
         report("rules and policy", n_plays * each)
     rules = play_rules(known, playing)
     best, rule = _choose_rules(rules, known, groups)
-    played = zip(best, groups, strict=True)
-    other = join_trials([play_policy(name, some, playing) for name, (_, _, some) in played])
+    other: Trials | None = None
 
-    def add(label: str, players: Sequence[Any], how: Playing) -> None:
+    def make_row(label: str, players: Sequence[Any], how: Playing = playing) -> VerdictRow:
         pairs = [(player, some) for player, (_, _, some) in zip(players, groups, strict=True)]
-        rows.append(_play_row(label, pairs, how, None if label == rule else other, tells=shifts))
+        return _play_row(label, pairs, how, other, tells=shifts)
 
-    rows, notes = list[VerdictRow](), list[str]()
-    started = time.process_time()
-    add("policy", [base for base, _, _ in groups], playing)
-    own_seconds = time.process_time() - started
-    add(rule, best, playing)
-    if shifts:
-        for name in STANDING:
-            if name != rule:
-                add(name, [name] * len(groups), playing)
-        if known[0].layout.commitment != "pickup":
-            papers = Rules({x: play_policy(x, known, playing) for x in TASK_RULES}, False)
-            chosen, paper = _choose_rules(papers, known, groups)
-            add(paper, chosen, playing)
-            if rows[-1].difference is not None and rows[-1].difference.sign == -1:
-                paper_rule = paper
-            else:
-                rows.pop()
-    if shifts or general:
-        add(GENERAL, [make_general(find_set(known, goal))] * len(groups), playing)
-    if shifts:
-        days = [(base, some) for base, _, some in groups]
+    notes = list[str]()
+
+    @contextmanager
+    def optional(part: str) -> Iterator[None]:
         try:
+            yield
+        except PolicyError as error:
+            notes.append(f"{part} left out: {error}")
+
+    rule_row = make_row(rule, best)
+    other = rule_row.trials
+    started = time.process_time()
+    rows = [make_row("policy", [base for base, _, _ in groups]), rule_row]
+    own_seconds = time.process_time() - started
+    calls_back = known[0].layout.commitment == "pickup"
+    if shifts:
+        rows += [make_row(name, [name] * len(groups)) for name in STANDING if name != rule]
+    if shifts and not calls_back:
+        papers = Rules({x: play_policy(x, known, playing) for x in TASK_RULES}, False)
+        chosen, paper = _choose_rules(papers, known, groups)
+        row = make_row(paper, chosen)
+        if row.difference is not None and row.difference.sign == -1:
+            paper_rule = paper
+            rows.append(row)
+    if shifts or general:
+        rows.append(make_row(GENERAL, [make_general(find_set(known, goal))] * len(groups)))
+    if shifts:
+        with optional("bad days"):
             few = min(trials, AHEAD_TRIALS) / trials
             begin("bad days", 8.0 * few * max(own_seconds, len(judges) * each), "(acerl-np whatif)")
+            days = [(base, some) for base, _, some in groups]
             bad_days = tuple(_play_bad_days(days, playing))
-        except PolicyError as error:
-            notes.append(f"bad days left out: {error}")
-        if known[0].layout.commitment != "pickup":
-            try:
-                n_plays = len(YARDSTICKS) * (len(known) + 2 * len(judges))
-                begin("call-backs", n_plays * each, "(acerl-np evaluate --commitment pickup)")
-                call_backs = _play_call_backs(known, groups, playing, other)
-            except PolicyError as error:
-                notes.append(f"call-backs left out: {error}")
+    if shifts and not calls_back:
+        with optional("call-backs"):
+            n_plays = len(YARDSTICKS) * (len(known) + 2 * len(judges))
+            begin("call-backs", n_plays * each, "(acerl-np evaluate --commitment pickup)")
+            call_backs = _play_call_backs(known, groups, playing, other)
     plan = None
     look = partial(Lookahead, futures=futures, objective=goal, seed=seed)
-    try:
+    with optional("static plan"):
         searched = [seen for _, seen, _ in groups] + [known] * (kind == "folds")
         command = "(acerl-np evaluate Static --fit RECORDS)"
         begin("static plan", sum(map(static.estimate_static, searched)), command)
         plans = [playing.fit(seen) for seen in searched]
-        add("static plan", plans[: len(groups)], playing)
+        rows.append(make_row("static plan", plans[: len(groups)]))
         plan = plans[-1]
-    except PolicyError as error:
-        notes.append(f"static plan left out: {error}")
     for who in ("policy", rule) if futures else ():
         if who == "policy" and not isinstance(policy, Policy | IndexPolicy):
             continue
-        try:
+        with optional(label := f"{who}, lookahead {futures}"):
             few = _count_ahead_trials(who, judges, futures, min(trials, AHEAD_TRIALS), begin)
             players = [
                 look(name if who == rule else base, history=seen)
                 for name, (base, seen, _) in zip(best, groups, strict=True)
             ]
-            add(f"{who}, lookahead {futures}", players, replace(playing, trials=few))
-        except PolicyError as error:
-            notes.append(f"{who}, lookahead {futures} left out: {error}")
+            rows.append(make_row(label, players, replace(playing, trials=few)))
     margin, note = _find_margin(rows, judges, playing, begin)
     notes += [note] if note else []
     once = tuple(dict.fromkeys(notes))

@@ -73,7 +73,7 @@ def part_records(
     copies, unless --hold-out or --folds say otherwise. Bundled ones do not.
     """
     from acerl_np.evaluation import hold_out
-    from acerl_np.evaluation.hold_out import LEAST_JUDGES
+    from acerl_np.evaluation.metrics import LEAST_JUDGES
     from acerl_np.evaluation.trials import Playing, play_policy
     from acerl_np.problem.goal import PAPER
 
@@ -212,7 +212,7 @@ def train_folds(
 
 def advise(verdict: Verdict, n_training: int) -> str:
     """Return what to type where too few records judge to tell."""
-    from acerl_np.evaluation.hold_out import LEAST_JUDGES
+    from acerl_np.evaluation.metrics import LEAST_JUDGES
 
     n = n_training + (verdict.n_records if verdict.kind == "unseen" else 0)
     how = "gather more records (acerl-np records generate makes some)"
@@ -238,8 +238,7 @@ def begins_general(trainer: Any) -> bool:
 
 def keep_better(trainer: ACERL, verdict: Verdict, folder: Path) -> str:
     """Keep `general` as the policy unless the training is better by two errors; say which is kept."""
-    from acerl_np.evaluation.hold_out import LEAST_JUDGES
-    from acerl_np.evaluation.metrics import compare_paired
+    from acerl_np.evaluation.metrics import LEAST_JUDGES, compare_paired
     from acerl_np.evaluation.verdict import show_difference
     from acerl_np.policies.general import find_set, make_general
 
