@@ -272,6 +272,11 @@ class Dispatcher(CopiedWhole):
         return tuple(self._floor.planned)
 
     @property
+    def time(self) -> float:
+        """The latest time of all events and questions, s; -inf before any."""
+        return self._desk.feed.time
+
+    @property
     def next_time(self) -> float | None:
         """When to ask next though nothing happens, s. None if there is no need to.
 

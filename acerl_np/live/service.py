@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
@@ -14,7 +13,7 @@ from acerl_np.live.dispatcher import Dispatcher
 from acerl_np.live.orders import pack_order
 from acerl_np.live.saving import read_event
 from acerl_np.support.errors import AcerlError, EventError, StorageError, describe, suggest_name
-from acerl_np.support.numbers import is_real
+from acerl_np.support.numbers import is_real, is_whole
 
 Message = dict[str, Any]
 
@@ -113,7 +112,7 @@ def read_message(text: str) -> Message:
 
 CHECKS: dict[str, Callable[[Any], bool]] = {
     "number": is_real,
-    "integer": lambda x: isinstance(x, int) and not isinstance(x, bool),
+    "integer": is_whole,
     "string": lambda x: isinstance(x, str),
     "boolean": lambda x: isinstance(x, bool),
     "null": lambda x: x is None,
@@ -135,8 +134,6 @@ class Service:
 
     def __init__(self, dispatcher: Dispatcher, state: str | None = None) -> None:
         self.dispatcher, self.state = dispatcher, state
-        self.time = -math.inf
-        """The latest time that was told, s."""
         self._told_at, self._asked, self._failed = 0.0, False, False
 
     def answer(self, text: str) -> Iterator[Message]:
@@ -170,14 +167,14 @@ class Service:
 
     def ask(self, now: float) -> Iterator[Message]:
         """Give the orders of a moment that nobody asked for, or why there can be none."""
-        self._asked = True
         try:
-            yield from self._decide(max(now, self.time))
+            yield from self._decide(max(now, self.dispatcher.time))
         except StorageError:
             raise
         except AcerlError as error:
             self._failed = True
             yield refuse_message(None, error)
+        self._asked = True
 
     def _decide(self, now: float) -> Iterator[Message]:
         for order in self.dispatcher.decide(now):
@@ -208,7 +205,6 @@ class Service:
             if self.state is None:
                 raise EventError("Save: no --state to write; expected one")
             self.save()
-        self.time = max(self.time, message.get("time", message.get("start", -math.inf)) or 0.0)
 
 
 def refuse_message(number: int | None, error: AcerlError) -> Message:

@@ -8,7 +8,7 @@ import hmac
 import ipaddress
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.live.audit import format_line
@@ -29,8 +29,6 @@ MOST_KEPT = 10_000
 ALIVE = 15.0
 """Seconds without an order after which a stream says that it is alive."""
 
-Ask = Callable[..., Awaitable[None]]
-
 
 def is_local(host: str) -> bool:
     """Whether nobody but this machine reaches a host."""
@@ -45,12 +43,10 @@ class Web:
     Parameters
     ----------
     service : Service
-    token : str
-        What a client has to show, empty for none.
     """
 
-    def __init__(self, service: Service, token: str = "") -> None:
-        self.service, self.token = service, token
+    def __init__(self, service: Service) -> None:
+        self.service = service
         self.orders: deque[Message] = deque(maxlen=MOST_KEPT)
         self.n_orders = 0
         self._came = asyncio.Event()
@@ -76,13 +72,13 @@ class Web:
             if len(body) > MAX_MESSAGE:
                 expected = f"at most {MAX_MESSAGE:,} bytes"
                 return PlainTextResponse(f"body: too long; expected {expected}\n", 413)
-        answers: list[Message] = []
+        answers, status = list[Message](), 200
         try:
             for line in body.decode(errors="replace").splitlines():
                 answers += self.keep(self.service.answer(line)) if line.strip() else []
         except StorageError as error:  # what has no answer has to be told again
             answers.append({"kind": "Failed", "number": None, "why": str(error)})
-        status = 503 if answers and answers[-1]["kind"] == "Failed" else 200
+            status = 503
         text = "".join(map(format_line, answers))
         return Response(text, status, media_type="application/x-ndjson")
 
@@ -120,26 +116,40 @@ class Web:
         found = {name: getattr(own, name) for name in names}
         return Response(format_line(found), media_type="application/json")
 
-    async def guard(self, scope: Any, receive: Any, send: Any, app: Any) -> None:
-        """Refuse a page of another origin, and who does not show the token."""
-        from starlette.responses import PlainTextResponse
-
-        headers = {key.decode("latin-1"): x.decode("latin-1") for key, x in scope["headers"]}
-        origin, host = headers.get("origin"), headers.get("host", "")
-        shown = headers.get("authorization", "").removeprefix("Bearer ")
-        refused, needs = None, bool(self.token) and scope["path"] != "/healthz"
-        if origin is not None and origin.partition("://")[2] != host:
-            refused = PlainTextResponse("origin: of another page\n", 403)
-        elif needs and not hmac.compare_digest(shown.encode(), self.token.encode()):
-            refused = PlainTextResponse("authorization: expected Bearer TOKEN\n", 401)
-        await (refused or app)(scope, receive, send)
-
     async def ask(self) -> None:
         """Ask for orders after quiet, and when something is due, by the clock on the wall."""
         while True:
             await asyncio.sleep(QUIET)
             if self.service.is_due(time.time()):
-                self.keep(self.service.ask(time.time()))
+                with contextlib.suppress(StorageError):  # asked again until the log can be written
+                    self.keep(self.service.ask(time.time()))
+
+
+class Guard:
+    """Refuses a page of another origin, and who does not show the token, if there is one."""
+
+    def __init__(self, app: Any, token: str) -> None:
+        self.app, self.token = app, token
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Let a request through, or refuse it."""
+        await (self._refuse(scope) or self.app)(scope, receive, send)
+
+    def _refuse(self, scope: Any) -> Response | None:
+        from starlette.requests import Request
+        from starlette.responses import PlainTextResponse
+
+        if scope["type"] != "http":
+            return None
+        request = Request(scope)
+        origin, host = request.headers.get("origin"), request.headers.get("host", "")
+        shown = request.headers.get("authorization", "").removeprefix("Bearer ")
+        if origin is not None and origin.partition("://")[2] != host:
+            return PlainTextResponse("origin: of another page\n", 403)
+        needs = self.token and scope["path"] != "/healthz"
+        if needs and not hmac.compare_digest(shown.encode(), self.token.encode()):
+            return PlainTextResponse("authorization: expected Bearer TOKEN\n", 401)
+        return None
 
 
 def show_event(order: Message) -> str:
@@ -147,23 +157,13 @@ def show_event(order: Message) -> str:
     return f"id: {order['number']}\nevent: {order['kind']}\ndata: {format_line(order)}\n"
 
 
-def make_app(web: Web, host: str, *, wall: bool = False) -> Starlette:
+def make_app(web: Web, host: str, token: str, *, wall: bool) -> Starlette:
     """Return the application; where anybody may reach it, any name of the host will do."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
     from starlette.middleware.trustedhost import TrustedHostMiddleware
     from starlette.responses import JSONResponse
     from starlette.routing import Route
-
-    class Guard:
-        def __init__(self, app: Any) -> None:
-            self.app = app
-
-        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-            if scope["type"] == "http":
-                await web.guard(scope, receive, send, self.app)
-            else:
-                await self.app(scope, receive, send)
 
     async def tell_health(request: Request) -> Response:
         return JSONResponse({"ok": True})
@@ -182,7 +182,7 @@ def make_app(web: Web, host: str, *, wall: bool = False) -> Starlette:
         Route("/state", web.show_state),
         Route("/healthz", tell_health),
     ]
-    own = [Middleware(TrustedHostMiddleware, allowed_hosts=known), Middleware(Guard)]
+    own = [Middleware(TrustedHostMiddleware, allowed_hosts=known), Middleware(Guard, token=token)]
     return Starlette(routes=routes, middleware=own, lifespan=live)
 
 
@@ -207,6 +207,6 @@ def make_server(service: Service, host: str, *, token: str = "", wall: bool = Fa
     """Return a server of a service; `check_door` first."""
     import uvicorn
 
-    app = make_app(Web(service, token), host, wall=wall)
+    app = make_app(Web(service), host, token, wall=wall)
     how: dict[str, Any] = {"log_level": "warning", "timeout_graceful_shutdown": 1}
     return uvicorn.Server(uvicorn.Config(app, access_log=False, **how))

@@ -15,6 +15,7 @@ import pytest
 
 import acerl_np
 from acerl_np.commands.serving import read_address
+from acerl_np.live import audit
 from acerl_np.live.audit import format_line
 from acerl_np.live.service import MAX_MESSAGE, Service
 from acerl_np.live.web import check_door, is_local, make_server
@@ -123,6 +124,21 @@ def test_by_the_clock_on_the_wall_orders_come_unasked(tmp_path):
     with serving(tmp_path / "day.jsonl", wall=True, start=now) as ask, listening(ask) as read:
         ask("POST", "/events", arrive(1, now))
         assert read()["task"] == "t1"
+
+
+def test_orders_come_once_the_log_can_be_written_again(tmp_path, monkeypatch):
+    now, failing, write = time.time(), [3], audit.os.write
+
+    def fail(file, data):
+        if b"Assigned" in data and failing[0]:
+            failing[0] -= 1
+            raise OSError(28, "No space left on device")
+        return write(file, data)
+
+    with serving(tmp_path / "day.jsonl", wall=True, start=now) as ask, listening(ask) as read:
+        monkeypatch.setattr(audit.os, "write", fail)
+        ask("POST", "/events", arrive(1, now))
+        assert read()["task"] == "t1" and failing == [0]
 
 
 def test_addresses_and_doors():
