@@ -82,7 +82,7 @@ OWN = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    opt.declare(parser, *opt.NAMES, *opt.READING, opt.FIT, opt.RANDOM_BREAKDOWNS)
+    opt.declare(parser, *opt.NAMES, *opt.READING, opt.FIT, *opt.VARYING)
     opt.declare(parser.add_argument_group("lookahead"), *opt.LOOKAHEAD)
     opt.declare(parser, *opt.PLAYING, *opt.list_team("play"), opt.MORE, opt.FORMAT, *OWN)
 

@@ -388,7 +388,8 @@ def change_fleet(arguments: argparse.Namespace) -> None:
     Write a floor with another fleet of N vehicles: the layout's first ones with their names, and further ones
     like these in turn, where --start, --speed and --capacity do not say otherwise. Listed breakdowns are not
     repeated; batteries are, unless another one is given for all. --lengthen F makes all driving take F times
-    as long, a stand-in for vehicles that wait for each other (records replay says how much longer it took).
+    as long, a stand-in for vehicles that wait for each other (records replay says how much longer it took);
+    --traffic lets them meet.
 
     Examples
     --------
@@ -401,6 +402,8 @@ def change_fleet(arguments: argparse.Namespace) -> None:
     layout = load_layout(arguments.layout)
     n = arguments.vehicles or len(layout.vehicles)
     layout = layouts.resize_fleet(layouts.lengthen(layout, arguments.lengthen), n)
+    if arguments.traffic is not None:
+        layout = layout.with_traffic(arguments.traffic)
     _write_changed(arguments, layout, [None] * n)
 
 
@@ -579,6 +582,7 @@ CHANGE = (
     opt.FORCE,
     FLEET[0].but(help="so many vehicles (default: as many as there are)"),
     opt.CommandOption("--lengthen", "factor of all driving times", float, 1.0, (0.1, 10.0)),
+    opt.TRAFFIC,
     FLEET[1].but(help=FLEET[1].help.replace("the file's starts", "the layout's, in turn")),
     FLEET[2].but(help="speed of every vehicle, m/s (default: the layout's, in turn)"),
     FLEET[3].but(

@@ -163,13 +163,13 @@ def draw_learned(arguments: argparse.Namespace) -> None:
 
 
 EPISODES = (
-    *(opt.EPISODE, opt.ONE_PAST, *opt.READING, opt.RANDOM_BREAKDOWNS),
+    *(opt.EPISODE, opt.ONE_PAST, *opt.READING, *opt.VARYING),
     *(opt.TRIAL, opt.SEED, opt.GREEDY, opt.TRUST),
 )
 RUNS = opt.CommandOption("runs RUN_FOLDER+", "folders, or a study's curves")
 FOLDER = opt.CommandOption("folder RUN_FOLDER", "of a run, or of --seeds")
 ONLY = opt.CommandOption("--only LABEL+", "lines to draw (default: all)", default=[])
-COMPARED = (*opt.NAMES, *opt.READING, opt.RANDOM_BREAKDOWNS, opt.FIT, *opt.PLAYING)
+COMPARED = (*opt.NAMES, *opt.READING, *opt.VARYING, opt.FIT, *opt.PLAYING)
 LEARNED = (opt.CommandOption("file POLICY.npz", "an index policy"),)
 
 KINDS = {

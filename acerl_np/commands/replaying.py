@@ -48,7 +48,7 @@ OUT = opt.CommandOption(
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     opt.declare(parser, opt.EPISODE, AGAINST, opt.ONE_PAST, OUT, opt.FORCE, *opt.READING)
-    opt.declare(parser, opt.FIT, opt.RANDOM_BREAKDOWNS)
+    opt.declare(parser, opt.FIT, *opt.VARYING)
     opt.declare(parser.add_argument_group("lookahead"), *opt.LOOKAHEAD)
     opt.declare(parser, opt.TRIAL, opt.SEED, opt.GREEDY, *opt.GOAL, *opt.COMMITMENT, opt.HORIZON)
     opt.declare(parser, opt.TRUST)

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 OPTIONS = (
     *opt.list_data("all DMH records"),
-    opt.RANDOM_BREAKDOWNS,
+    *opt.VARYING,
     *opt.GOAL,
     opt.EFFORT,
     opt.CommandOption("--exact", "prove bounds with OR-Tools, one record after the other", bool),

@@ -177,6 +177,9 @@ class Dispatcher(CopiedWhole):
         if isinstance(policy, str):
             policy = find_policy_name(policy, tuple(RULES))
         self.policy = policy
+        if layout.traffic is not None:
+            expected = "none, as the fleet manager does the traffic (Layout.with_traffic('off'))"
+            refuse("traffic", "vehicles that meet", expected)
         self.greedy = bool(greedy)
         self.seed = check_seed(seed)
         self.explain = bool(explain)

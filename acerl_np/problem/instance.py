@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
@@ -379,9 +379,20 @@ def commit_instances(
     instances: Sequence[Instance], commitment: str, max_changes: int
 ) -> list[Instance]:
     """Return instances with `Layout.with_commitment`; those that share a layout go on sharing it."""
-    layouts = {
-        id(item.layout): item.layout.with_commitment(commitment, max_changes) for item in instances
-    }
+    return _change_layouts(
+        instances, lambda layout: layout.with_commitment(commitment, max_changes)
+    )
+
+
+def meet_instances(instances: Sequence[Instance], traffic: str) -> list[Instance]:
+    """Return instances with `Layout.with_traffic`, as `commit_instances` does."""
+    return _change_layouts(instances, lambda layout: layout.with_traffic(traffic))
+
+
+def _change_layouts(
+    instances: Sequence[Instance], change: Callable[[Layout], Layout]
+) -> list[Instance]:
+    layouts = {id(item.layout): change(item.layout) for item in instances}
     return [replace(item, layout=layouts[id(item.layout)]) for item in instances]
 
 

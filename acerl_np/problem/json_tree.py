@@ -143,6 +143,12 @@ def whole(low: int, high: int, default: Any = ...) -> Key:
     return plain(Field(int, low, high), default=default)
 
 
+def choice(names: tuple[str, ...]) -> Key:
+    """Return the key of one of some names."""
+    known = Field(names)
+    return leaf(lambda value: known.take(value) is not UNUSABLE, known.words, str)
+
+
 def pair() -> Key:
     """Return the key of a range: its middle and its half width."""
 

@@ -28,6 +28,8 @@ MAX_CHANGES = 8
 COMMITMENT, CHANGES = Field(get_args(Commitment)), Field(int, 0, 1_000)
 """Until when a task may change hands, and how often it may at most."""
 LENGTHEN = Field(float, 0.1, 10.0)
+TRAFFIC = Field(("off", "file", "beside", "lane"))
+"""Whether vehicles meet, and where they stand clear of the lane; see `Layout.with_traffic`."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Layout:
         Where idle vehicles go; None: they stay.
     machines : tuple of Machine
         What delivered tasks are processed at.
+    traffic : Traffic or None
+        How vehicles meet; None: they never hinder each other.
     commitment : {"assignment", "pickup"}
         Until when a task may change hands; no part of the file, see `with_commitment`.
     max_changes : int
@@ -98,6 +102,7 @@ class Layout:
     chargers: tuple[parts.Charger, ...] = ()
     parking: parts.Parking | None = None
     machines: tuple[parts.Machine, ...] = ()
+    traffic: parts.Traffic | None = None
     scaling: Mapping[str, Any] | None = field(default=None, hash=False)
     stations: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -132,6 +137,35 @@ class Layout:
             self._check_site(vehicle.start, f"vehicles[{k}].start")
             parts.check_model(vehicle.random_breakdowns, f"vehicles[{k}].random_breakdowns")
         self._check_chargers()
+        self._check_traffic()
+
+    def _check_traffic(self) -> None:
+        """Refuse what vehicles that meet cannot do so far, and floors on which one might not get through."""
+        if self.traffic is None:
+            return
+        refused = {
+            "parking": self.parking,
+            "batteries": any(self.batteries),
+            "truncate_distances": self.truncate_distances,
+            "call-backs (commitment pickup)": self.commitment == "pickup",
+        }
+        for what, given in refused.items():
+            if given:
+                raise LayoutError(f"traffic: together with {what}; expected a floor without these")
+        for k, vehicle in enumerate(self.vehicles):
+            if not self.sites[self.site_index[vehicle.start]].aside:
+                raise LayoutError(
+                    f"vehicles[{k}].start: '{vehicle.start}' is on the lane; expected a site that lies "
+                    "aside, as vehicles meet (--traffic makes those where vehicles start aside)"
+                )
+        aside = np.array([site.aside for site in self.sites])
+        ways = np.isfinite(self.routes.distance)
+        lost = np.flatnonzero(ways[self.starts].any(axis=0) & ~ways[:, aside].any(axis=1))
+        if len(lost):
+            raise LayoutError(
+                f"traffic: no way from '{self.sites[lost[0]].id}' to a site that lies aside; expected "
+                "one, where a vehicle stands clear of the lane"
+            )
 
     def _check_chargers(self) -> None:
         """Refuse batteries with which a vehicle might not come to a charger."""
@@ -179,7 +213,8 @@ class Layout:
     @property
     def has_errands(self) -> bool:
         """Whether vehicles may drive without a task, or be called back."""
-        return bool(self.parking or self.commitment == "pickup" or any(self.batteries))
+        late = self.commitment == "pickup"
+        return bool(self.parking or late or any(self.batteries) or self.traffic)
 
     def count_ways_to_chargers(self, speed: float) -> np.ndarray:
         """Return the whole seconds from each site to the nearest charger, (n_sites,), inf without a way."""
@@ -343,7 +378,7 @@ class Layout:
         """
         data = self.to_dict()
         floor = ["sites", "edges", "routes", "truncate_distances", "quickest_routes"]
-        floor += ["chargers", "parking", "machines"]
+        floor += ["chargers", "parking", "machines", "traffic"]
         return hash_json({key: data[key] for key in floor if key in data})
 
     @cached_property
@@ -371,7 +406,48 @@ class Layout:
         """
         COMMITMENT.read("commitment", commitment, LayoutError)
         most = CHANGES.read("max_changes", max_changes, LayoutError)
+        if commitment == "pickup" and self.traffic is not None:
+            refuse("commitment", commitment, "assignment, as vehicles meet", LayoutError)
         return self._with(commitment=commitment, max_changes=most)
+
+    def with_traffic(self, stations: str, traffic: parts.Traffic | None = None) -> Layout:
+        """Return this floor and fleet where vehicles meet, or do not.
+
+        Sites where vehicles start, or may park, lie aside then. A vehicle that would stand on the lane
+        without a task drives to the nearest site aside at once, which is what `parking` becomes.
+
+        Parameters
+        ----------
+        stations : {"off", "file", "beside", "lane"}
+            No traffic; sites lie aside as the floor says; all stations do, too; or none of them.
+        traffic : Traffic or None
+            By default the floor's own, or the defaults of `Traffic`.
+
+        Returns
+        -------
+        Layout
+
+        Raises
+        ------
+        LayoutError
+            If there is no such assumption, or the floor cannot have traffic.
+
+        Examples
+        --------
+        >>> import acerl_np
+        >>> acerl_np.load_layout("supply-loop").with_traffic("beside").traffic.headway
+        3
+        """
+        TRAFFIC.read("traffic", stations, LayoutError)
+        if stations == "off":
+            return replace(self, traffic=None)
+        starts = {self.sites[k].id for k in self.origins}
+        served = {self.sites[k].id for sites in find_stations(self).values() for k in sites}
+        own = {site.id for site in self.sites if site.aside}
+        aside = {"file": own, "beside": own | served, "lane": own - served}[stations] | starts
+        sites = tuple(replace(site, aside=site.id in aside) for site in self.sites)
+        how = traffic or self.traffic or parts.Traffic()
+        return replace(self, sites=sites, parking=None, traffic=how)
 
     def with_breakdowns(self, breakdowns: Mapping[str, Sequence[parts.Breakdown]]) -> Layout:
         """Return this floor and fleet with other breakdowns; the routes are shared, not found anew.

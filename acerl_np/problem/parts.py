@@ -25,12 +25,15 @@ class Site:
     x, y : float, m
     kind : str
         Free text, such as "workstation".
+    aside : bool
+        Whether vehicles that stand there stand clear of the lane, any number of them; see `Traffic`.
     """
 
     id: str = field(metadata=at(text()))
     x: float = field(metadata=at(number(-limits.MAX_NUMBER)))
     y: float = field(metadata=at(number(-limits.MAX_NUMBER)))
     kind: str = field(default="", metadata=at(text("")))
+    aside: bool = field(default=False, metadata=at(json_tree.flag(brief=True)))
 
 
 LIMIT = at(number(limits.MIN_SPEED, brief=True))
@@ -216,6 +219,28 @@ class Machine:
     servers: int = field(default=1, metadata=at(whole(1, limits.MAX_SERVERS)))
 
 
+LANES, HANDLED_AT = ("shared", "apart"), ("both", "pickup", "delivery")
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """How vehicles meet: a site that is not aside holds one of them, a lane leads in one direction at a time.
+
+    Attributes
+    ----------
+    headway : int, s
+        From when a vehicle leaves a place until the next one may come.
+    lanes : {"shared", "apart"}
+        Whether both directions of an edge are one lane, or independent.
+    handling_at : {"both", "pickup", "delivery"}
+        Where a task's handling time is spent: half at each end, or all at one.
+    """
+
+    headway: int = field(default=3, metadata=at(whole(1, limits.MAX_HEADWAY)))
+    lanes: str = field(default="shared", metadata=at(json_tree.choice(LANES)))
+    handling_at: str = field(default="both", metadata=at(json_tree.choice(HANDLED_AT)))
+
+
 LISTED = at(json_tree.items(json_tree.part(Breakdown), 0, limits.MAX_BREAKDOWNS))
 AT_RANDOM = at(json_tree.part(RandomBreakdowns))
 
@@ -281,6 +306,7 @@ LAYOUT: json_tree.Key = json_tree.table(
         "chargers": json_tree.items(json_tree.part(Charger), 1, limits.MAX_SITES, (), brief=True),
         "parking": json_tree.table(PARKING, Parking, None),
         "machines": json_tree.items(json_tree.part(Machine), 0, limits.MAX_SITES, (), brief=True),
+        "traffic": json_tree.table(json_tree.list_keys(Traffic), Traffic, None),
         "scaling": json_tree.table(SCALING, dict, None),
         "stations": json_tree.names(json_tree.ids(), limits.MAX_SITES),
         "aliases": json_tree.names(text(), limits.MAX_ALIASES),

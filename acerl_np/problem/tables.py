@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import shortest_path
 
 from acerl_np.kernels.deciding.observation import N_TASK_FEATURES, N_VEHICLE_FEATURES
 from acerl_np.kernels.episode.chains import plan_arrivals
@@ -18,7 +20,7 @@ from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_TASK_SLOTS, MAX_VEHICLES
-from acerl_np.problem.parts import BATTERY
+from acerl_np.problem.parts import BATTERY, HANDLED_AT
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
 
@@ -125,6 +127,10 @@ class _Floors(NamedTuple):
         return max(len(layout.sites) for layout in self.layouts)
 
     @property
+    def have_traffic(self) -> bool:
+        return any(layout.traffic is not None for layout in self.layouts)
+
+    @property
     def have_limits(self) -> bool:
         return any(layout.routes.edge_speed is not None for layout in self.layouts)
 
@@ -134,7 +140,7 @@ def _share_floor(a: Layout, b: Layout) -> bool:
     speeds = [layout.quickest_routes and max(v.speed for v in layout.vehicles) for layout in (a, b)]
     names = ("sites", "edges", "named_routes", "truncate_distances")
     equal = speeds[0] == speeds[1] and all(getattr(a, name) == getattr(b, name) for name in names)
-    return a.routes is b.routes or equal
+    return (a.routes is b.routes and a.sites == b.sites) or equal
 
 
 def _list_floors(own: Sequence[Layout]) -> _Floors:
@@ -160,7 +166,9 @@ def _list_floors(own: Sequence[Layout]) -> _Floors:
 
 def _check_size(floors: _Floors, n: int, n_tasks: int, fleet: int, n_breakdowns: int) -> None:
     n_sites, n_layouts = floors.n_sites, len(floors.layouts)
-    tables = (32 if floors.have_limits else 24) * n_layouts + 8 * (1 + max(floors.rows.values()))
+    tables = (24 + 8 * floors.have_limits + 8 * floors.have_traffic) * n_layouts + 8 * (
+        1 + max(floors.rows.values())
+    )
     needed = tables * n_sites**2 + n * (56 * n_tasks + fleet * (44 + 16 * n_breakdowns))
     if needed > MAX_TABLE_BYTES:
         raise InputError(
@@ -223,7 +231,7 @@ def _stack_layouts(
         route_sites=np.array([site for route in named for site in route] or [-1], np.int64),
         goal=goal.make_table(),
         class_weight=goal.make_class_weights(),
-        errands=state.NO_ERRANDS,
+        **_stack_roads(floors),
         **room,
     )
     problem.way[..., state.WAY_NAMED_ROUTE] = -1
@@ -246,6 +254,33 @@ def _stack_layouts(
             size = len(layouts[k].sites)
             problem.slowdown[row, :size, :size] = layouts[k].routes.find_slowdown(speed)
     return problem
+
+
+def _stack_roads(floors: _Floors) -> dict[str, np.ndarray]:
+    """Return what searches for ways among other vehicles need, by the names of `Problem`."""
+    if not floors.have_traffic:
+        nothing = {"road": np.zeros((0, 0, state.ROAD_NEIGHBOURS), np.int64)}
+        return nothing | {"least": np.zeros((0, 0, 0)), "errands": state.NO_ERRANDS}
+    n_layouts, n_sites = len(floors.layouts), floors.n_sites
+    ways = [np.isfinite(layout.routes.edge_length) for layout in floors.layouts]
+    degree = max(int(way.sum(axis=1).max()) for way in ways)
+    road = np.zeros((n_layouts, n_sites, state.ROAD_NEIGHBOURS + degree), np.int64)
+    least = np.full((n_layouts, n_sites, n_sites), np.inf)
+    most = 0
+    for k, (layout, way) in enumerate(zip(floors.layouts, ways, strict=True)):
+        size, routes = len(layout.sites), layout.routes
+        fastest = max(speed for floor, speed in floors.rows if floor == k)
+        least[k, :size, :size] = routes.cost / (1.0 if layout.quickest_routes else fastest)
+        road[k, :size, state.ROAD_ASIDE] = [site.aside for site in layout.sites]
+        road[k, :size, state.ROAD_DEGREE] = way.sum(axis=1)
+        for a in range(size):
+            ends = np.flatnonzero(way[a])
+            road[k, a, state.ROAD_NEIGHBOURS : state.ROAD_NEIGHBOURS + len(ends)] = ends
+        hops = shortest_path(csr_array(way), unweighted=True)
+        most = max(most, int(hops[np.isfinite(hops)].max()))
+    # To rest as planned before, and three legs, each with half as many detours again.
+    n_visits = 16 + 4 * (most + most // 2)
+    return {"road": road, "least": least, "errands": np.zeros((0, 0, n_visits), np.bool_)}
 
 
 def allocate_variants(
@@ -416,17 +451,26 @@ def _fill_errands(problem: Problem, i: int, layout: Layout) -> None:
     if layout.commitment == "pickup":
         instance[state.INSTANCE_MAX_CHANGES] = layout.max_changes
     instance[state.INSTANCE_ERRANDS] = layout.has_errands
+    if layout.traffic is not None:
+        instance[state.INSTANCE_HEADWAY] = layout.traffic.headway
+        instance[state.INSTANCE_LANES_APART] = layout.traffic.lanes == "apart"
+        where = HANDLED_AT.index(layout.traffic.handling_at)
+        instance[state.INSTANCE_HANDLING_AT] = where
 
 
 def set_commitment(problem: Problem, commitment: str, max_changes: int) -> Problem:
     """Return tables in which tasks may change hands as `Layout.with_commitment` says."""
     instance, is_late = problem.instance.copy(), commitment == "pickup"
+    if is_late and problem.road.shape[0]:
+        raise InputError("commitment: read 'pickup'; expected 'assignment', as vehicles meet")
     instance[:, state.INSTANCE_MAX_CHANGES] = max_changes if is_late else -1
     instance[:, state.INSTANCE_ERRANDS] |= is_late
     return _mark_errands(problem._replace(instance=instance))
 
 
 def _mark_errands(problem: Problem, lacks_ways: bool = False) -> Problem:
+    if problem.road.shape[0]:
+        return problem
     some = lacks_ways or problem.instance[:, [state.INSTANCE_ERRANDS, state.INSTANCE_CHAINED]].any()
     return problem._replace(errands=state.ERRANDS if some else state.NO_ERRANDS)
 

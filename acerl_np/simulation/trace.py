@@ -6,11 +6,13 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from acerl_np.kernels.driving.energy import find_level
+from acerl_np.kernels.driving.traffic import find_visit
 from acerl_np.kernels.driving.trips import drives
 from acerl_np.kernels.episode.errands import settle_tick
 from acerl_np.kernels.episode.events import open_episode, pass_tick
@@ -411,6 +413,7 @@ class _Notes:
         self.stops: list[Stop] = []
         self.levels: list[list[Level]] = [[] for _ in self.fleet]
         self.has_errands = bool(problem.instance[0, S.INSTANCE_ERRANDS])
+        self.meets = instance.layout.traffic is not None
         self.open: dict[int, Trip] = {}
         self.under_way: dict[int, Errand] = {}
         self.powered = [v for v, own in enumerate(instance.layout.batteries) if own is not None]
@@ -445,7 +448,7 @@ class _Notes:
             ready = find_ready(self.problem, self.state, PLAYED, np.int64(task))
             pickup = round(float(ready + waited / self.weight[task]))
             steps, pause = self._list_steps(v, end), int(after[v, S.VEHICLE_PAUSE])
-            if pause > 0:
+            if pause > 0 and not self.meets:
                 steps = _stand_at(int(self.instance.pickup[task]), pickup - pause, pickup, steps)
             self.open[v] = Trip(k, v, task, self.now, end, pickup, True, steps, pause=pause)
 
@@ -495,6 +498,8 @@ class _Notes:
         row, n_begun = self.state.vehicle[PLAYED, v], sum(step.start < self.now for step in steps)
         if n_begun == 0:
             return ()
+        if self.meets:
+            return _clip_steps(steps, self.now)
         moves = drives(row[S.VEHICLE_STATUS])
         joins = moves and row[S.VEHICLE_LEG] == S.JOINING
         site, part = int(row[S.VEHICLE_EDGE_FROM if moves else S.VEHICLE_SITE]), 1.0
@@ -546,6 +551,8 @@ class _Notes:
 
     def _list_steps(self, v: int, end: int) -> tuple[Step, ...]:
         """Return the way of a trip; durations round once, edges one by one, so it may seem to last longer."""
+        if self.meets:
+            return self._list_planned(v, self.now)
         n = kernels.list_steps(self.problem, self.state, PLAYED, SPARE, v, self.steps, self.offsets)
         length = self.instance.layout.routes.edge_length
         has_task = bool(self.state.vehicle[PLAYED, v, S.VEHICLE_TASK] >= 0)
@@ -562,8 +569,49 @@ class _Notes:
             steps.append(Step(start, left, a, b, first, 1.0, loaded, pace))
         return tuple(steps)
 
+    def _list_planned(self, v: int, since: int) -> tuple[Step, ...]:
+        """Return what vehicle v, which meets others, has planned from a moment on: edges and stands."""
+        plan, layout = self.state.plan[PLAYED, v], self.instance.layout
+        n, pickup, delivery = plan[0, : S.PLAN_DELIVERY + 1].tolist()
+        until = delivery if self.state.vehicle[PLAYED, v, S.VEHICLE_TASK] >= 0 else n
+        rows = plan[1 : n + 1].tolist()
+        steps = []
+        for k, ((a, came, out, _), (b, there, _, _)) in enumerate(pairwise(rows[:until]), 1):
+            loaded = pickup <= k < delivery
+            if max(came, since) < out:
+                steps.append(Step(max(came, since), out, a, a, 1.0, 1.0, loaded, 1.0))
+            if there <= since:
+                continue
+            metres = float(layout.routes.edge_length[a, b])
+            pace = layout.find_pace(v, a, b) / metres if metres > 0.0 else 1.0
+            start = max(out, since)
+            first = max(0.0, 1.0 - pace * (there - start)) if start > out else 0.0
+            steps.append(Step(start, there, a, b, first, 1.0, loaded, pace))
+        return tuple(steps)
+
+    def _follow_plans(self) -> None:
+        """Note how the ways go on that a breakdown may have pushed."""
+        after = self.state.vehicle[PLAYED]
+        for v, trip in self.open.items():
+            if after[v, S.VEHICLE_STATUS] == S.WORKING:
+                end, pickup = (
+                    int(after[v, S.VEHICLE_EVENT_TICK]),
+                    int(after[v, S.VEHICLE_LOADED_TICK]),
+                )
+                steps = self._list_planned(v, trip.start)
+                self.open[v] = trip._replace(end=end, pickup=pickup, steps=steps)
+        for v, errand in self.under_way.items():
+            if after[v, S.VEHICLE_STATUS] == errand.status:
+                steps, end = (
+                    self._list_planned(v, errand.start),
+                    int(after[v, S.VEHICLE_EVENT_TICK]),
+                )
+                self.under_way[v] = errand._replace(end=end, steps=steps)
+
     def add_events(self, before: np.ndarray) -> None:
         after = self.state.vehicle[PLAYED]
+        if self.meets:
+            self._follow_plans()
         for v in self.fleet:
             was, is_now = int(before[v, S.VEHICLE_STATUS]), int(after[v, S.VEHICLE_STATUS])
             if is_now == S.BROKEN and was != S.BROKEN:
@@ -583,12 +631,28 @@ class _Notes:
     def _note_stop(self, v: int) -> Stop:
         row, place = self.state.vehicle[PLAYED, v], self.state.place[PLAYED, v]
         origin, target, part = int(row[S.VEHICLE_SITE]), int(row[S.VEHICLE_HALTED_TOWARDS]), 0.0
+        if self.meets:
+            return self._note_halt(v)
         length = float(self.instance.layout.routes.edge_length[origin, target])
         if target < 0 or target == origin or not 0.0 < length < np.inf:
             target = origin
         else:
             part = min(1.0, float(place[S.PLACE_HALTED_AT]) / length)
         end = int(row[S.VEHICLE_EVENT_TICK])
+        return Stop(v, self.now, end, origin, target, part)
+
+    def _note_halt(self, v: int) -> Stop:
+        """Return where vehicle v, which meets others, has stopped: on its edge, or at a site."""
+        row, plan = self.state.vehicle[PLAYED, v], self.state.plan[PLAYED, v]
+        n, k = int(plan[0, S.PLAN_N_VISITS]), int(find_visit(plan, self.now - 1))
+        origin = target = int(plan[k, S.PLAN_SITE] if k > 0 else row[S.VEHICLE_SITE])
+        part, end = 0.0, int(row[S.VEHICLE_EVENT_TICK])
+        if 0 < k < n and plan[k, S.PLAN_OUT] < self.now:
+            target = int(plan[k + 1, S.PLAN_SITE])
+            metres = float(self.instance.layout.routes.edge_length[origin, target])
+            pace = self.instance.layout.find_pace(v, origin, target)
+            driven = (self.now - 1 - int(plan[k, S.PLAN_OUT])) * pace
+            part = min(1.0, driven / metres) if metres > 0.0 else 0.0
         return Stop(v, self.now, end, origin, target, part)
 
     def _list_processing(self, served: np.ndarray) -> tuple[Processing, ...]:
@@ -642,6 +706,16 @@ class _Notes:
             status=str(STATUS_NAMES[self.state.episode[PLAYED, S.EPISODE_PHASE]]),
             end=now,
         )
+
+
+def _clip_steps(steps: Sequence[Step], end: int) -> tuple[Step, ...]:
+    """Return the steps of a way until a moment, the last one as far as it comes by then."""
+    kept = [step for step in steps if step.start < end]
+    if kept and kept[-1].end > end:
+        step = kept[-1]
+        last = min(step.last, step.first + step.pace * (end - step.start))
+        kept[-1] = step._replace(end=end, last=last if step.origin != step.target else 1.0)
+    return tuple(kept)
 
 
 def _stand_at(site: int, start: int, end: int, steps: Sequence[Step]) -> tuple[Step, ...]:

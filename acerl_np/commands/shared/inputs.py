@@ -12,7 +12,7 @@ from pathlib import Path
 
 from acerl_np.problem import bundled, records
 from acerl_np.problem.export import read_mapping
-from acerl_np.problem.instance import Instance, commit_instances
+from acerl_np.problem.instance import Instance, commit_instances, meet_instances
 from acerl_np.problem.layout import MAX_CHANGES
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.support import errors
@@ -123,6 +123,8 @@ def load_instances(
             else:
                 found += bundled.load_records(name, **how, servable=servable)
     found = vary_breakdowns(found, getattr(arguments, "random_breakdowns", None))
+    if isinstance(traffic := getattr(arguments, "traffic", None), str):
+        found = meet_instances(found, traffic)
     most = getattr(arguments, "max_changes", None)
     if getattr(arguments, "commitment", None) == "pickup":
         found = commit_instances(found, "pickup", MAX_CHANGES if most is None else most)

@@ -226,6 +226,14 @@ RANDOM_BREAKDOWNS = CommandOption(
     "every vehicle also breaks down at random: mean seconds between failures and to repair, such as "
     "3600,300; 'none': no random breakdowns (default: as the layout says)",
 )
+TRAFFIC = CommandOption(
+    "--traffic WHERE",
+    "vehicles meet and wait for each other (docs/traffic.md). Sites where they start lie aside, clear of the "
+    "lane, and besides: file: those that the layout says; beside: stations, too; lane: no station. off: "
+    "nobody is in another's way (default: as the layout says)",
+    choices=("off", "file", "beside", "lane"),
+)
+VARYING = (RANDOM_BREAKDOWNS, TRAFFIC)
 MAPPING = CommandOption(
     "--mapping FILE.toml",
     "how another system wrote the records: columns, dates, sites and so on, as 'records convert "

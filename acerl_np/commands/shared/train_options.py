@@ -81,7 +81,7 @@ SETTING = (
 )
 DATA = (
     *opt.list_data("dmh-train, that is DMH-01 to -08"),
-    opt.RANDOM_BREAKDOWNS,
+    *opt.VARYING,
     opt.CommandOption(
         "--hold-out SHARE",
         "share of the records that is not trained on and judges the policy, such as 0.25; 'none': train on "

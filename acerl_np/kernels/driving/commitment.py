@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.driving import energy, trips, ways
+from acerl_np.kernels.driving import energy, traffic, trips, ways
 from acerl_np.kernels.ground import state as S
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -137,20 +137,36 @@ def assign_task(problem, state, b, v, position):
     Until it is loaded, the task may be on its way already: with v, which goes on then, or with another
     vehicle, which loses it.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    layout = problem.instance[i, S.INSTANCE_LAYOUT]
-    now = state.episode[b, S.EPISODE_TIME]
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     task = state.pool[b, position]
     remove_waiting(state, b, position)
     state.episode[b, S.EPISODE_N_DECISIONS] += 1
 
     vehicle, usage = state.vehicle[b, v], state.usage[b, v]
-    if S.has_errands(problem, i) and take_over(problem, state, b, v, task):
+    meets = S.has_traffic(problem, i)
+    if S.has_errands(problem, i) and not meets and take_over(problem, state, b, v, task):
         return
     vehicle[S.VEHICLE_TASK] = task
     vehicle[S.VEHICLE_STATUS] = S.WORKING
     state.task[b, task, S.TASK_VEHICLE] = v
     state.task[b, task, S.TASK_START] = now
+    if meets:
+        traffic.take_way(problem, state, b, v, task)
+    else:
+        drive_alone(problem, state, b, v, task)
+    busy = vehicle[S.VEHICLE_EVENT_TICK] - now - vehicle[S.VEHICLE_PAUSE]
+    usage[S.USAGE_BUSY] += busy
+    waiting = np.float64(vehicle[S.VEHICLE_LOADED_TICK]) - S.find_ready(problem, state, b, task)
+    usage[S.USAGE_LAST_WAITING] = S.find_weight(problem, i, task) * waiting
+    usage[S.USAGE_WAITING] += usage[S.USAGE_LAST_WAITING]
+
+
+@inner_kernel
+def drive_alone(problem, state, b, v, task):
+    """Set vehicle v on its way to a task, as if it met nobody."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    layout = problem.instance[i, S.INSTANCE_LAYOUT]
+    vehicle, usage = state.vehicle[b, v], state.usage[b, v]
     pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
     halted = vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0
     approach, slowdown, leaves = trips.set_out(problem, state, b, v, pickup)
@@ -163,11 +179,6 @@ def assign_task(problem, state, b, v, position):
     vehicle[S.VEHICLE_EVENT_TICK] = leaves + duration + pause
     if pause > 0 and vehicle[S.VEHICLE_LEG] not in (S.JOINING, S.TO_PICKUP):
         trips.leave_pickup(problem, state, b, v)
-    usage[S.USAGE_BUSY] += leaves - now + duration
-    loaded = np.float64(leaves + to_pickup + pause)
-    waiting = loaded - S.find_ready(problem, state, b, task)
-    usage[S.USAGE_LAST_WAITING] = S.find_weight(problem, i, task) * waiting
-    usage[S.USAGE_WAITING] += usage[S.USAGE_LAST_WAITING]
 
 
 @inner_kernel

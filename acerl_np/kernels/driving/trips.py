@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from acerl_np.kernels.driving import traffic
 from acerl_np.kernels.driving.ways import find_approach, find_pace, find_rest, may_turn, slow_part
 from acerl_np.kernels.ground import state as S
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -95,6 +96,9 @@ def locate_vehicle(problem, state, b, v, tick):
     A vehicle's position is only looked up at a decision or a breakdown, so it is brought up to date
     here and not by events of its own.
     """
+    if S.has_traffic(problem, state.episode[b, S.EPISODE_INSTANCE]):
+        traffic.locate(state, b, v, tick)
+        return
     vehicle = state.vehicle[b, v]
     waits = vehicle[S.VEHICLE_PAUSE] > 0 and vehicle[S.VEHICLE_STATUS] == S.WORKING
     comes = vehicle[S.VEHICLE_LEG] in (S.JOINING, S.TO_PICKUP)
@@ -223,6 +227,11 @@ def find_turn(problem, state, b, v):
     layout = problem.instance[i, S.INSTANCE_LAYOUT]
     now = state.episode[b, S.EPISODE_TIME]
     vehicle, place = state.vehicle[b, v], state.place[b, v]
+    if S.has_traffic(problem, i):
+        k, plan = traffic.find_next_visit(state.plan[b, v], now), state.plan[b, v]
+        site, tick = plan[k, S.PLAN_SITE], max(now, plan[k, S.PLAN_IN])
+        set_stand(state, b, v, site, site, tick, np.float64(tick), 0.0)
+        return
     end = vehicle[S.VEHICLE_DESTINATION]
     if vehicle[S.VEHICLE_TASK] >= 0:
         end = problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_PICKUP]

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.driving import commitment, energy, trips, ways
+from acerl_np.kernels.driving import commitment, energy, traffic, trips, ways
 from acerl_np.kernels.ground import random
 from acerl_np.kernels.ground import state as S
 from acerl_np.support.compiled import inner_kernel, kernel
+
+
+@inner_kernel
+def undo_task(state, b, v):
+    """Take back the time that vehicle v will not be busy for its task, and what the task has waited."""
+    usage = state.usage[b, v]
+    usage[S.USAGE_BUSY] -= trips.count_busy(state, b, v)
+    usage[S.USAGE_WAITING] -= usage[S.USAGE_LAST_WAITING]
 
 
 @inner_kernel
@@ -25,8 +33,7 @@ def undo_usage(problem, state, b, v, length, moved):
             usage[S.USAGE_DRIVEN] = max(usage[S.USAGE_EMPTY], usage[S.USAGE_DRIVEN] - rest)
         return
     pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
-    usage[S.USAGE_BUSY] -= trips.count_busy(state, b, v)
-    usage[S.USAGE_WAITING] -= usage[S.USAGE_LAST_WAITING]
+    undo_task(state, b, v)
     if vehicle[S.VEHICLE_LEG] == S.ARRIVED:
         return
     if vehicle[S.VEHICLE_LEG] == S.JOINING:
@@ -49,7 +56,12 @@ def break_vehicle(problem, state, b, v, ticks):
     now = state.episode[b, S.EPISODE_TIME]
     vehicle = state.vehicle[b, v]
     energy.set_level(problem, state, b, v)
-    if trips.drives(vehicle[S.VEHICLE_STATUS]):
+    task = vehicle[S.VEHICLE_TASK]
+    if S.has_traffic(problem, i):
+        if task >= 0:
+            undo_task(state, b, v)
+        traffic.halt(problem, state, b, v, ticks)
+    elif trips.drives(vehicle[S.VEHICLE_STATUS]):
         trips.locate_vehicle(problem, state, b, v, now - 1)
         origin, target = vehicle[S.VEHICLE_EDGE_FROM], vehicle[S.VEHICLE_EDGE_TO]
         if vehicle[S.VEHICLE_LEG] == S.ARRIVED:
@@ -70,12 +82,11 @@ def break_vehicle(problem, state, b, v, ticks):
         vehicle[S.VEHICLE_SITE] = origin
         vehicle[S.VEHICLE_HALTED_TOWARDS] = target
         state.place[b, v, S.PLACE_HALTED_AT] = offset
-        task = vehicle[S.VEHICLE_TASK]
-        if task >= 0:
-            vehicle[S.VEHICLE_TASK] = -1
-            ready = S.find_ready(problem, state, b, task)
-            state.waiting_since[b, task] = max(ready, np.float64(now - 1))
-            commitment.append_waiting(state, b, task)
+    if task >= 0:
+        vehicle[S.VEHICLE_TASK] = -1
+        ready = S.find_ready(problem, state, b, task)
+        state.waiting_since[b, task] = max(ready, np.float64(now - 1))
+        commitment.append_waiting(state, b, task)
     vehicle[S.VEHICLE_STATUS] = S.BROKEN
     vehicle[S.VEHICLE_PLACE] = -1
     vehicle[S.VEHICLE_STAND_SITE] = -1
@@ -128,6 +139,7 @@ def repair_vehicle(problem, state, b, v, tick):
     vehicle[S.VEHICLE_STATUS] = S.IDLE
     vehicle[S.VEHICLE_SINCE] = tick
     vehicle[S.VEHICLE_N_REPAIRS] += 1
+    traffic.go_to_rest(problem, state, b, v)
     plan_breakdown(problem, state, b, v, tick)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.driving import commitment, energy, offers
+from acerl_np.kernels.driving import commitment, energy, offers, traffic
 from acerl_np.kernels.episode import breakdowns, chains, errands
 from acerl_np.kernels.ground import state as S
 from acerl_np.support.compiled import inner_kernel, kernel
@@ -48,6 +48,7 @@ def finish_tasks(problem, state, b, tick):
             vehicle[S.VEHICLE_SINCE] = tick
             vehicle[S.VEHICLE_TASK] = -1
             vehicle[S.VEHICLE_SITE] = problem.ends[i, task, S.ENDS_DELIVERY]
+            traffic.go_to_rest(problem, state, b, v)
             state.task[b, task, S.TASK_FINISH] = tick
             state.episode[b, S.EPISODE_N_FINISHED] += 1
             chains.queue_task(problem, state, b, task, tick)
@@ -172,6 +173,7 @@ def open_episode(problem, state, b, instance):
         vehicle[S.VEHICLE_LEFT_TICK] = -1
         vehicle[S.VEHICLE_LEVEL] = problem.battery[instance, v, S.BATTERY_START]
         vehicle[S.VEHICLE_LEVEL_TICK] = -1 if vehicle[S.VEHICLE_LEVEL] == 0 else 0
+        traffic.forget_plan(problem, state, b, v)
         errands.begin_parked(problem, state, b, v)
         breakdowns.plan_breakdown(problem, state, b, v, np.int64(-1))
 

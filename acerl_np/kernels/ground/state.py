@@ -31,11 +31,13 @@ IDLE, WORKING, BROKEN, ROAMING, PARKING, TO_CHARGER, QUEUED, CHARGING = range(8)
 TO_PICKUP, TO_DELIVERY, ARRIVED, JOINING = 0, 1, 2, 3
 RUNNING, FINISHED, STUCK, STOPPED = 0, 1, 2, 3
 
+HANDLED_AT_BOTH, HANDLED_AT_PICKUP, HANDLED_AT_DELIVERY = range(3)
+
 # Fields of Problem.
 N_WAY_FIELDS = 2
 WAY_NEXT_SITE, WAY_NAMED_ROUTE = range(N_WAY_FIELDS)
 
-N_INSTANCE_FIELDS = 13
+N_INSTANCE_FIELDS = 16
 (
     INSTANCE_LAYOUT,
     INSTANCE_TRUNCATES,
@@ -50,7 +52,13 @@ N_INSTANCE_FIELDS = 13
     INSTANCE_PARK_AFTER,
     INSTANCE_CHAINED,
     INSTANCE_LACKS_WAYS,
+    INSTANCE_HEADWAY,
+    INSTANCE_LANES_APART,
+    INSTANCE_HANDLING_AT,
 ) = range(N_INSTANCE_FIELDS)
+
+# Then the sites to which edges lead.
+ROAD_ASIDE, ROAD_DEGREE, ROAD_NEIGHBOURS = range(3)
 
 N_ENDS_FIELDS = 2
 ENDS_PICKUP, ENDS_DELIVERY = range(N_ENDS_FIELDS)
@@ -193,6 +201,27 @@ N_VEHICLE_FIELDS = 32
     VEHICLE_ESTIMATE,
 ) = range(N_VEHICLE_FIELDS)
 
+# Entry 0 of a plan tells how many visits follow, and at which the task is loaded and delivered.
+N_PLAN_FIELDS = 4
+PLAN_SITE, PLAN_IN, PLAN_OUT, PLAN_STAY = range(N_PLAN_FIELDS)
+PLAN_N_VISITS, PLAN_PICKUP, PLAN_DELIVERY = range(3)
+
+N_HELD_FIELDS = 6
+HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN, HELD_VEHICLE, HELD_VISIT = range(N_HELD_FIELDS)
+
+N_LABEL_FIELDS = 9
+(
+    LABEL_TICK,
+    LABEL_BASE,
+    LABEL_BEFORE,
+    LABEL_LEAVES,
+    LABEL_KEY,
+    LABEL_POSITION,
+    LABEL_HEAP,
+    LABEL_FIRST,
+    LABEL_SITE,
+) = range(N_LABEL_FIELDS)
+
 N_PLACE_FIELDS = 8
 (
     PLACE_HALTED_AT,
@@ -236,6 +265,9 @@ class Problem(NamedTuple):
         INSTANCE_PARK_AFTER : ticks after which an idle vehicle drives to a parking place, `NEVER` for none
         INSTANCE_CHAINED : whether tasks follow others, are processed, or announced, 0 or 1
         INSTANCE_LACKS_WAYS : whether from some site no way leads to another, 0 or 1
+        INSTANCE_HEADWAY : ticks between two vehicles at one place, 0 where vehicles do not meet
+        INSTANCE_LANES_APART : whether both directions of a lane are independent, 0 or 1
+        INSTANCE_HANDLING_AT : HANDLED_AT_BOTH, HANDLED_AT_PICKUP or HANDLED_AT_DELIVERY
     ends : ndarray(int64, (I, M, N_ENDS_FIELDS)), the sites of each task
         ENDS_PICKUP, ENDS_DELIVERY
     record : ndarray(float64, (I, M, N_RECORD_FIELDS)), the tasks as they are given
@@ -286,8 +318,13 @@ class Problem(NamedTuple):
         GOAL_COST : in what has a limit
     class_weight : ndarray(float64, (n,)), weight of a task of priority 0, 1, ... n - 1 and above in the mean
         tardiness, the share of late tasks and the mean waiting
+    road : ndarray(int64, (L, S, n)), floors on which vehicles meet; without any, L is 0, as below
+        ROAD_ASIDE : whether who stands there stands clear of the lane, 0 or 1
+        ROAD_DEGREE : number of edges that lead away; their ends from ROAD_NEIGHBOURS on
+    least : ndarray(float64, (L, S, S)), s, what no vehicle's way is quicker than
     errands : ndarray(bool, (0,)), or (0, 0) if vehicles of some instance have errands, its tasks are
-        chained, or a live floor lacks a way, see `unless_errands`
+        chained, or a live floor lacks a way, or (0, 0, n) if vehicles of some meet, whose plans then hold n
+        visits less one; see `unless_errands`, `unless_traffic`
     """
 
     distance: np.ndarray
@@ -312,6 +349,8 @@ class Problem(NamedTuple):
     unit: np.ndarray
     goal: np.ndarray
     class_weight: np.ndarray
+    road: np.ndarray
+    least: np.ndarray
     errands: np.ndarray
 
 
@@ -392,6 +431,20 @@ class State(NamedTuple):
             each by the weight of its class
         USAGE_LAST_WAITING : s, of the last of them
     breakdown_key : ndarray(uint32, (B, 4)), stream of the random breakdowns; set before an episode starts
+    plan : ndarray(int64, (B, V, n, N_PLAN_FIELDS)), visits of sites, past and planned; V is 0 if nobody meets
+        PLAN_SITE, PLAN_IN, PLAN_OUT : when the site is reached and left, `NEVER` at the end
+        PLAN_STAY : ticks of handling there
+    held : ndarray(int64, (B, V * n, N_HELD_FIELDS)), scratch: what others hold, see `lanes.sort_held`
+        HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN : of a visit, and of the next one, `NEVER` without
+        HELD_VEHICLE, HELD_VISIT : whose it is, and which of its plan
+    label : ndarray(int64, (B, n, N_LABEL_FIELDS)), scratch of a search, see `planner.search_way`
+        LABEL_TICK : when it is there; `NEVER` if no way is known
+        LABEL_BASE : tick of the last stop for others, or of the start
+        LABEL_BEFORE, LABEL_LEAVES : the label before, and when that place is left
+        LABEL_KEY, LABEL_POSITION : its rank in the heap, and its place there, -1 if it is not in
+        LABEL_HEAP : the heap's labels, in the rows of their places
+        LABEL_FIRST, LABEL_SITE : in the rows of sites, first entry of `held`; in those of labels, the site
+    label_seconds : ndarray(float64, (B, n)), s driven since LABEL_BASE
     errands : ndarray(bool), as in `Problem`
     """
 
@@ -408,6 +461,10 @@ class State(NamedTuple):
     place: np.ndarray
     usage: np.ndarray
     breakdown_key: np.ndarray
+    plan: np.ndarray
+    held: np.ndarray
+    label: np.ndarray
+    label_seconds: np.ndarray
     errands: np.ndarray
 
 
@@ -415,6 +472,9 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
     """Return a `State` of `n_episodes` rows for any instance of `problem`; nothing is started yet."""
     n_tasks = problem.record.shape[1]
     n_jobs, n_vehicles = problem.chain.shape[1], problem.fleet.shape[1]
+    n_visits = problem.errands.shape[2] if problem.errands.ndim == 3 else 0
+    n_planned = n_vehicles if n_visits else 0
+    n_labels = 3 * (problem.road.shape[1] + n_planned * n_visits)
     return State(
         episode=np.zeros((n_episodes, N_EPISODE_FIELDS), np.int64),
         outcome=np.zeros((n_episodes, N_OUTCOME_FIELDS)),
@@ -429,6 +489,10 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
         place=np.zeros((n_episodes, n_vehicles, N_PLACE_FIELDS)),
         usage=np.zeros((n_episodes, n_vehicles, N_USAGE_FIELDS)),
         breakdown_key=np.zeros((n_episodes, 4), np.uint32),
+        plan=np.zeros((n_episodes, n_planned, n_visits, N_PLAN_FIELDS), np.int64),
+        held=np.zeros((n_episodes, n_planned * n_visits, N_HELD_FIELDS), np.int64),
+        label=np.zeros((n_episodes, n_labels, N_LABEL_FIELDS), np.int64),
+        label_seconds=np.zeros((n_episodes, n_labels)),
         errands=problem.errands,
     )
 
@@ -453,6 +517,25 @@ def unless_errands(plain: Function) -> Callable[[Function], Function]:
         return choose_by_type(function, find)
 
     return decorate
+
+
+def unless_traffic(plain: Function) -> Callable[[Function], Function]:
+    """Let kernels be compiled with `plain` in place of a function where vehicles of no instance meet."""
+
+    def decorate(function: Function) -> Function:
+        def find(table: Any, *rest: Any) -> Function:
+            fields = dict(zip(table.fields, table.types, strict=True))
+            return function if "errands" in fields and fields["errands"].ndim == 3 else plain
+
+        return choose_by_type(function, find)
+
+    return decorate
+
+
+@unless_traffic(lambda problem, i: False)
+def has_traffic(problem, i):
+    """Whether vehicles of instance i meet."""
+    return problem.instance[i, INSTANCE_HEADWAY] != 0
 
 
 @unless_errands(lambda problem, i: False)
@@ -698,7 +781,15 @@ def copy_fleet(source, i, target, j):
     copy_table(source.vehicle, i, target.vehicle, j, n_vehicles)
     copy_table(source.place, i, target.place, j, n_vehicles)
     copy_table(source.usage, i, target.usage, j, n_vehicles)
+    copy_plans(source, i, target, j)
     copy_fields(source.breakdown_key, i, target.breakdown_key, j)
+
+
+@unless_traffic(lambda source, i, target, j: None)
+def copy_plans(source, i, target, j):
+    """Copy what vehicles have planned in row i of the State `source` to row j of the State `target`."""
+    for v in range(source.plan.shape[1]):
+        copy_table(source.plan[i], v, target.plan[j], v, source.plan[i, v, 0, PLAN_N_VISITS] + 1)
 
 
 @inner_kernel

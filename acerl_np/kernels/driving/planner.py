@@ -1,0 +1,202 @@
+"""The way of a vehicle among others: a search over places and the times when these are free.
+
+Each trip is planned as its task is given, around all that is planned already, and ends where its vehicle
+stands clear of the lane (context-aware routing: A. W. ter Mors, J. Zutt, C. Witteveen, 2007; safe intervals:
+M. Phillips, M. Likhachev, 2011). So there is always a way: to wait until all others have come to rest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.driving import lanes, ways
+from acerl_np.kernels.ground import state as S
+from acerl_np.support.compiled import inner_kernel, large_kernel
+
+FETCH, BRING, REST = range(3)
+"""What a vehicle does: legs of a trip. A label is a leg at a place in a window of time."""
+
+
+@inner_kernel
+def comes_first(label, width, a, c):
+    """Whether label a is looked at before label c: the earlier delivery, the later leg, the earlier tick."""
+    if label[a, S.LABEL_KEY] != label[c, S.LABEL_KEY]:
+        return label[a, S.LABEL_KEY] < label[c, S.LABEL_KEY]
+    if a // width != c // width:
+        return a // width > c // width
+    if label[a, S.LABEL_TICK] != label[c, S.LABEL_TICK]:
+        return label[a, S.LABEL_TICK] < label[c, S.LABEL_TICK]
+    return a < c
+
+
+@inner_kernel
+def rise(label, width, at):
+    """Let the entry at a position of the heap rise to where it belongs."""
+    a = label[at, S.LABEL_HEAP]
+    while at > 0:
+        above = (at - 1) // 2
+        c = label[above, S.LABEL_HEAP]
+        if not comes_first(label, width, a, c):
+            break
+        label[at, S.LABEL_HEAP], label[c, S.LABEL_POSITION] = c, at
+        at = above
+    label[at, S.LABEL_HEAP], label[a, S.LABEL_POSITION] = a, at
+
+
+@inner_kernel
+def take_first(label, width, size):
+    """Take the first label out of a heap of a size, and return it."""
+    first, a = label[0, S.LABEL_HEAP], label[size - 1, S.LABEL_HEAP]
+    label[first, S.LABEL_POSITION] = -1
+    at, size = 0, size - 1
+    while 2 * at + 1 < size:
+        below = 2 * at + 1
+        if below + 1 < size and comes_first(
+            label, width, label[below + 1, S.LABEL_HEAP], label[below, S.LABEL_HEAP]
+        ):
+            below += 1
+        c = label[below, S.LABEL_HEAP]
+        if not comes_first(label, width, c, a):
+            break
+        label[at, S.LABEL_HEAP], label[c, S.LABEL_POSITION] = c, at
+        at = below
+    if size > 0:
+        label[at, S.LABEL_HEAP], label[a, S.LABEL_POSITION] = a, at
+    return first
+
+
+@inner_kernel
+def improve(label, seconds, width, size, a, tick, base, driven, before, leaves, key):
+    """Write a way to a label if it is the best so far; return the heap's size.
+
+    It is there at a tick, `driven` s after `base`, the tick of its last stop for others, and comes from the
+    label `before`, which it leaves at a tick.
+    """
+    row = label[a]
+    known = row[S.LABEL_TICK] < S.NEVER
+    if known and np.float64(base) + driven >= np.float64(row[S.LABEL_BASE]) + seconds[a] - 1e-9:
+        return size
+    row[S.LABEL_TICK], row[S.LABEL_BASE], seconds[a] = tick, base, driven
+    row[S.LABEL_BEFORE], row[S.LABEL_LEAVES], row[S.LABEL_KEY] = before, leaves, key
+    if row[S.LABEL_POSITION] < 0:
+        label[size, S.LABEL_HEAP], row[S.LABEL_POSITION] = a, size
+        size += 1
+    rise(label, width, row[S.LABEL_POSITION])
+    return size
+
+
+@large_kernel
+def search_way(problem, state, b, v, task, site, tick, since):
+    """Find the way of vehicle v from a site to a task's pickup, its delivery, and to rest.
+
+    It may leave the site from a tick on, and holds it since another. Of all ways that end at rest it is one
+    of the earliest delivery.
+
+    Returns
+    -------
+    int
+        The last label, see `write_plan`; -1 if there is none.
+    """
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    layout, headway = (
+        problem.instance[i, S.INSTANCE_LAYOUT],
+        problem.instance[i, S.INSTANCE_HEADWAY],
+    )
+    label, seconds, road = state.label[b], state.label_seconds[b], problem.road[layout]
+    n_held, n_sites = lanes.sort_held(problem, state, b, v), problem.road.shape[1]
+    width = n_sites + n_held
+    for a in range(3 * width):
+        label[a, S.LABEL_TICK], label[a, S.LABEL_POSITION] = S.NEVER, -1
+    for n in range(n_sites):
+        for a in range(label[n, S.LABEL_FIRST] + n, label[n + 1, S.LABEL_FIRST] + n + 1):
+            label[a, S.LABEL_SITE] = n
+    pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
+    ready = np.int64(np.ceil(S.find_ready(problem, state, b, task)))
+    handling = problem.record[i, task, S.RECORD_HANDLING]
+    first = find_first_part(problem, i, handling)
+    loaded = problem.least[layout, pickup, delivery] + handling
+
+    w = 0
+    while not lanes.is_aside(problem, i, site):
+        opens, closes = lanes.find_window(problem, state, b, site, w)
+        if since < closes and tick < closes:
+            break
+        w += 1
+    a = label[site, S.LABEL_FIRST] + site + w
+    size = improve(label, seconds, width, 0, a, tick, tick, 0.0, -1, 0, 0)
+    while size > 0:
+        a = take_first(label, width, size)
+        size -= 1
+        leg, row = a // width, label[a]
+        n = label[a % width, S.LABEL_SITE]
+        aside = lanes.is_aside(problem, i, n)
+        if leg == REST and aside:
+            return a
+        came, base, driven = row[S.LABEL_TICK], row[S.LABEL_BASE], seconds[a]
+        w = a % width - label[n, S.LABEL_FIRST] - n
+        closes = lanes.find_window(problem, state, b, n, w)[1]
+        if leg == FETCH and n == pickup:
+            base2, driven2 = base + max(np.int64(0), ready - came), driven + first
+            done = base2 + S.count_ticks(driven2)
+            if aside or done + headway <= closes:
+                key = np.int64(base2 + driven2 + loaded - first - 1e-6)
+                size = improve(
+                    label, seconds, width, size, a + width, done, base2, driven2, a, done, key
+                )
+        if leg == BRING and n == delivery:
+            done = max(base + S.count_ticks(driven + handling - first), now + 1)
+            if aside or done + headway <= closes:
+                size = improve(
+                    label, seconds, width, size, a + width, done, done, 0.0, a, done, done
+                )
+        for k in range(S.ROAD_NEIGHBOURS, S.ROAD_NEIGHBOURS + road[n, S.ROAD_DEGREE]):
+            c = road[n, k]
+            least = 0.0
+            if leg == FETCH:
+                least = problem.least[layout, c, pickup] + loaded
+            elif leg == BRING:
+                least = problem.least[layout, c, delivery] + handling - first
+            if least == np.inf:
+                continue
+            edge = problem.edge_length[layout, n, c] / ways.find_pace(problem, i, v, n, c)
+            ticks = S.count_ticks(edge)
+            c_aside = lanes.is_aside(problem, i, c)
+            begin, end = label[c, S.LABEL_FIRST], label[c + 1, S.LABEL_FIRST]
+            for w in range(1 if c_aside else end - begin + 1):
+                opens, until = lanes.find_window(problem, state, b, c, w)
+                if until < came + headway:
+                    continue
+                # Without a stop it takes what it takes from the last one on, rounded once.
+                going = base + S.count_ticks(driven + edge) - came
+                leaves, base2, driven2 = np.int64(-1), base, driven + edge
+                if came + going >= opens:
+                    leaves = lanes.find_departure(
+                        problem, state, b, n, c, came, going, np.int64(0), until
+                    )
+                if leaves != came:
+                    leaves = lanes.find_departure(
+                        problem, state, b, n, c, came, ticks, opens, until
+                    )
+                    base2, driven2 = leaves, edge
+                if leaves >= 0 and not aside and leaves + headway > closes:
+                    break
+                if leaves < 0:
+                    continue
+                arrives = base2 + S.count_ticks(driven2)
+                key = row[S.LABEL_KEY]
+                if leg != REST:
+                    key = np.int64(base2 + driven2 + least - 1e-6)
+                to = leg * width + begin + c + w
+                size = improve(
+                    label, seconds, width, size, to, arrives, base2, driven2, a, leaves, key
+                )
+    return np.int64(-1)
+
+
+@inner_kernel
+def find_first_part(problem, i, handling):
+    """Return which part of a task's handling, s, is done at the pickup; the rest is at the delivery."""
+    where = problem.instance[i, S.INSTANCE_HANDLING_AT]
+    if where == S.HANDLED_AT_PICKUP:
+        return handling
+    return min(handling, np.ceil(handling / 2.0)) if where == S.HANDLED_AT_BOTH else 0.0

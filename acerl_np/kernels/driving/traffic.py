@@ -1,0 +1,261 @@
+"""Vehicles that meet: trips planned around each other as their tasks are given, and pushed by breakdowns."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from acerl_np.kernels.driving import lanes, planner
+from acerl_np.kernels.ground import state as S
+from acerl_np.support.compiled import inner_kernel
+
+
+@S.unless_traffic(lambda problem, state, b, v: None)
+def forget_plan(problem, state, b, v):
+    """Let vehicle v have planned nothing, as an episode begins."""
+    if S.has_traffic(problem, state.episode[b, S.EPISODE_INSTANCE]):
+        state.plan[b, v, 0, :] = 0
+
+
+@inner_kernel
+def find_visit(plan, tick):
+    """Return the last visit of a plan that has begun by a tick, 0 if there is no plan."""
+    k = plan[0, S.PLAN_N_VISITS]
+    while k > 1 and plan[k, S.PLAN_IN] > tick:
+        k -= 1
+    return k
+
+
+@inner_kernel
+def find_next_visit(plan, tick):
+    """Return the visit from which a vehicle may go elsewhere: the present one, or the next from mid-edge."""
+    k = find_visit(plan, tick)
+    return k + (k < plan[0, S.PLAN_N_VISITS] and plan[k, S.PLAN_OUT] < tick)
+
+
+@S.unless_traffic(lambda state, b, v, tick: None)
+def locate(state, b, v, tick):
+    """Write which site vehicle v has visited last at a tick, and on which edge it is."""
+    plan, vehicle = state.plan[b, v], state.vehicle[b, v]
+    k = find_visit(plan, tick)
+    if k > 0:
+        vehicle[S.VEHICLE_SITE] = plan[k, S.PLAN_SITE]
+        following = min(k + 1, plan[0, S.PLAN_N_VISITS])
+        vehicle[S.VEHICLE_LEG] = S.ARRIVED if following == k else S.TO_DELIVERY
+        vehicle[S.VEHICLE_EDGE_FROM] = plan[k, S.PLAN_SITE]
+        vehicle[S.VEHICLE_EDGE_TO] = plan[following, S.PLAN_SITE]
+        vehicle[S.VEHICLE_EDGE_TICK] = plan[k, S.PLAN_OUT]
+        vehicle[S.VEHICLE_EDGE_END_TICK] = plan[following, S.PLAN_IN]
+
+
+@inner_kernel
+def add_metres(problem, state, b, v, first, sign):
+    """Add the metres of a plan from a visit on to what vehicle v has driven, or take them back."""
+    i = state.episode[b, S.EPISODE_INSTANCE]
+    length = problem.edge_length[problem.instance[i, S.INSTANCE_LAYOUT]]
+    plan, usage = state.plan[b, v], state.usage[b, v]
+    for k in range(first, plan[0, S.PLAN_N_VISITS]):
+        metres = sign * length[plan[k, S.PLAN_SITE], plan[k + 1, S.PLAN_SITE]]
+        usage[S.USAGE_DRIVEN] = max(0.0, usage[S.USAGE_DRIVEN] + metres)
+        if not plan[0, S.PLAN_PICKUP] <= k < plan[0, S.PLAN_DELIVERY]:
+            usage[S.USAGE_EMPTY] = max(0.0, usage[S.USAGE_EMPTY] + metres)
+
+
+@inner_kernel
+def write_plan(problem, state, b, v, task, last, start):
+    """Write the way that ends with a label in place of the visits of vehicle v from `start` on.
+
+    Visits before that, which no one else must know any more, are forgotten. Return the ticks at which the
+    task is loaded and delivered, -1 both if the plan has no room for the way.
+    """
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    label, plan = state.label[b], state.plan[b, v]
+    width = problem.road.shape[1] + label[problem.road.shape[1], S.LABEL_FIRST]
+    since = plan[start, S.PLAN_IN] if start > 0 else now
+    kept = 0
+    for k in range(1, start):
+        if kept > 0 or lanes.is_held(problem, i, plan, k, now):
+            kept += 1
+            for field in range(S.N_PLAN_FIELDS):
+                plan[kept, field] = plan[k, field]
+    n, a = 0, last
+    while a >= 0:
+        before = label[a, S.LABEL_BEFORE]
+        n += before < 0 or before // width == a // width
+        a = before
+    if kept + n >= len(plan):
+        return np.int64(-1), np.int64(-1)
+    plan[0, S.PLAN_N_VISITS] = at = kept + n
+    out, stay, loaded, end = S.NEVER, np.int64(0), np.int64(0), np.int64(0)
+    a = last
+    while a >= 0:
+        before, tick = label[a, S.LABEL_BEFORE], label[a, S.LABEL_TICK]
+        if before < 0 or before // width == a // width:
+            plan[at, S.PLAN_SITE] = label[a % width, S.LABEL_SITE]
+            plan[at, S.PLAN_IN], plan[at, S.PLAN_OUT], plan[at, S.PLAN_STAY] = tick, out, stay
+            at, out, stay = at - 1, label[a, S.LABEL_LEAVES], np.int64(0)
+        elif a // width == planner.REST:
+            plan[0, S.PLAN_DELIVERY], end = at, tick
+            stay += tick - label[before, S.LABEL_TICK]
+        else:
+            ready = np.int64(np.ceil(S.find_ready(problem, state, b, task)))
+            plan[0, S.PLAN_PICKUP], loaded = at, max(label[before, S.LABEL_TICK], ready)
+            stay += tick - loaded
+        a = before
+    plan[kept + 1, S.PLAN_IN] = since
+    return loaded, end
+
+
+@S.unless_traffic(lambda problem, state, b, v, task: None)
+def take_way(problem, state, b, v, task):
+    """Plan the way of the free vehicle v to a task, its delivery and to rest, from where it may turn."""
+    now = state.episode[b, S.EPISODE_TIME]
+    vehicle, plan = state.vehicle[b, v], state.plan[b, v]
+    start = find_next_visit(plan, now)
+    site, since = vehicle[S.VEHICLE_SITE], now
+    if start > 0:
+        site, since = plan[start, S.PLAN_SITE], plan[start, S.PLAN_IN]
+        add_metres(problem, state, b, v, start, -1.0)
+    last = planner.search_way(problem, state, b, v, task, site, max(now, since), since)
+    if last < 0 and start > 0:
+        # Pushed together, vehicles may stand on edges, where no search lets them wait: first to rest then.
+        start = plan[0, S.PLAN_N_VISITS]
+        site, since = plan[start, S.PLAN_SITE], plan[start, S.PLAN_IN]
+        last = planner.search_way(problem, state, b, v, task, site, since, since)
+    loaded = end = np.int64(-1)
+    if last >= 0:
+        loaded, end = write_plan(problem, state, b, v, task, last, start)
+    if end < 0:
+        state.episode[b, S.EPISODE_PHASE] = S.STUCK
+        return
+    add_metres(problem, state, b, v, find_next_visit(plan, now), 1.0)
+    vehicle[S.VEHICLE_STAND_SITE] = -1
+    vehicle[S.VEHICLE_LOADED_TICK], vehicle[S.VEHICLE_EVENT_TICK] = loaded, end
+    came = max(now, plan[plan[0, S.PLAN_PICKUP], S.PLAN_IN])
+    vehicle[S.VEHICLE_PAUSE] = loaded - came
+
+
+@S.unless_traffic(lambda problem, state, b, v: None)
+def go_to_rest(problem, state, b, v):
+    """Let vehicle v, which has just become idle, go on to where its plan ends, if it is not there."""
+    if not S.has_traffic(problem, state.episode[b, S.EPISODE_INSTANCE]):
+        return
+    plan, vehicle = state.plan[b, v], state.vehicle[b, v]
+    n = plan[0, S.PLAN_N_VISITS]
+    if n > 0 and plan[n, S.PLAN_IN] > state.episode[b, S.EPISODE_TIME]:
+        vehicle[S.VEHICLE_STATUS] = S.ROAMING
+        vehicle[S.VEHICLE_DESTINATION] = plan[n, S.PLAN_SITE]
+        vehicle[S.VEHICLE_EVENT_TICK] = plan[n, S.PLAN_IN]
+
+
+@inner_kernel
+def push_plans(problem, state, b, n_held):
+    """Delay what all have planned, in the order of the plans, until nobody is in another's way.
+
+    `State.held` has the times as they were planned. Ends only grow, and nobody waits for who comes later.
+    """
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    label, held, headway = state.label[b], state.held[b], problem.instance[i, S.INSTANCE_HEADWAY]
+    shared = not problem.instance[i, S.INSTANCE_LANES_APART]
+    n_sites, moves = problem.road.shape[1], True
+    while moves:
+        moves = False
+        for site in range(n_sites):
+            for at in range(label[site, S.LABEL_FIRST], label[site + 1, S.LABEL_FIRST]):
+                entry = held[at]
+                following = entry[S.HELD_NEXT]
+                if following < 0:
+                    continue
+                plan, k = state.plan[b, entry[S.HELD_VEHICLE]], entry[S.HELD_VISIT]
+                out, arrives = plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN]
+                if entry[S.HELD_OUT] >= now:
+                    out = max(out, plan[k, S.PLAN_IN] + plan[k, S.PLAN_STAY])
+                begin, end = label[following, S.LABEL_FIRST], label[following + 1, S.LABEL_FIRST]
+                for other in range(begin, end if shared else begin):
+                    if held[other, S.HELD_NEXT] == site and comes_before(held, other, at):
+                        out = max(out, read_arrival(state, b, held, other))
+                for other in range(label[site, S.LABEL_FIRST], label[site + 1, S.LABEL_FIRST]):
+                    if held[other, S.HELD_NEXT] == following and comes_before(held, other, at):
+                        out = max(out, read_departure(state, b, held, other) + headway)
+                        arrives = max(arrives, read_arrival(state, b, held, other) + headway)
+                if entry[S.HELD_OUT] < now:
+                    out = entry[S.HELD_OUT]
+                arrives = max(arrives, out + entry[S.HELD_NEXT_IN] - entry[S.HELD_OUT])
+                if not lanes.is_aside(problem, i, following):
+                    for other in range(begin, end):
+                        if held[other, S.HELD_IN] < entry[S.HELD_NEXT_IN]:
+                            arrives = max(arrives, read_departure(state, b, held, other) + headway)
+                moves |= out > plan[k, S.PLAN_OUT] or arrives > plan[k + 1, S.PLAN_IN]
+                plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN] = out, arrives
+    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        note_delay(problem, state, b, v)
+
+
+@inner_kernel
+def comes_before(held, other, own):
+    """Whether another entry of `State.held` leaves its site before an own one, as it was planned."""
+    if held[other, S.HELD_OUT] != held[own, S.HELD_OUT]:
+        return held[other, S.HELD_OUT] < held[own, S.HELD_OUT]
+    return held[other, S.HELD_NEXT_IN] < held[own, S.HELD_NEXT_IN]
+
+
+@inner_kernel
+def read_departure(state, b, held, entry):
+    """Return when the vehicle of an entry leaves its site, as far as it has been pushed."""
+    return state.plan[b, held[entry, S.HELD_VEHICLE], held[entry, S.HELD_VISIT], S.PLAN_OUT]
+
+
+@inner_kernel
+def read_arrival(state, b, held, entry):
+    """Return when the vehicle of an entry is at its next site, as far as it has been pushed."""
+    return state.plan[b, held[entry, S.HELD_VEHICLE], held[entry, S.HELD_VISIT] + 1, S.PLAN_IN]
+
+
+@inner_kernel
+def note_delay(problem, state, b, v):
+    """Write when vehicle v loads, delivers, or is at rest, after its plan was pushed."""
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    plan, vehicle, usage = state.plan[b, v], state.vehicle[b, v], state.usage[b, v]
+    if vehicle[S.VEHICLE_STATUS] == S.ROAMING:
+        vehicle[S.VEHICLE_EVENT_TICK] = plan[plan[0, S.PLAN_N_VISITS], S.PLAN_IN]
+    if vehicle[S.VEHICLE_STATUS] != S.WORKING or plan[0, S.PLAN_DELIVERY] == 0:
+        return
+    pickup, delivery = plan[plan[0, S.PLAN_PICKUP]], plan[plan[0, S.PLAN_DELIVERY]]
+    late = max(np.int64(0), pickup[S.PLAN_IN] - vehicle[S.VEHICLE_LOADED_TICK])
+    if now < vehicle[S.VEHICLE_LOADED_TICK]:
+        vehicle[S.VEHICLE_LOADED_TICK] += late
+        waits = S.find_weight(problem, i, vehicle[S.VEHICLE_TASK]) * np.float64(late)
+        usage[S.USAGE_LAST_WAITING] += waits
+        usage[S.USAGE_WAITING] += waits
+    end = max(vehicle[S.VEHICLE_EVENT_TICK], delivery[S.PLAN_IN] + delivery[S.PLAN_STAY])
+    usage[S.USAGE_BUSY] += np.float64(end - vehicle[S.VEHICLE_EVENT_TICK])
+    vehicle[S.VEHICLE_EVENT_TICK] = end
+
+
+@S.unless_traffic(lambda problem, state, b, v, ticks: None)
+def halt(problem, state, b, v, ticks):
+    """Let vehicle v stand where it was a tick ago, for so many ticks; then it drives on, without its task.
+
+    Its way ends at the first place aside. It keeps its turn before those that have planned after it, and
+    these are pushed.
+    """
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    plan, until = state.plan[b, v], now + ticks + 1
+    k = find_visit(plan, now - 1)
+    if k == plan[0, S.PLAN_N_VISITS]:
+        return
+    drives = k < plan[0, S.PLAN_N_VISITS] and plan[k, S.PLAN_OUT] < now
+    end = k + drives
+    add_metres(problem, state, b, v, end, -1.0)
+    plan[0, S.PLAN_PICKUP] = plan[0, S.PLAN_DELIVERY] = 0
+    for j in range(k, plan[0, S.PLAN_N_VISITS] + 1):
+        plan[j, S.PLAN_STAY] = 0
+    while not lanes.is_aside(problem, i, plan[end, S.PLAN_SITE]):
+        end += 1
+    plan[0, S.PLAN_N_VISITS], plan[end, S.PLAN_OUT] = end, S.NEVER
+    add_metres(problem, state, b, v, k + drives, 1.0)
+    n_held = lanes.sort_held(problem, state, b, np.int64(-1))
+    if drives:
+        plan[k + 1, S.PLAN_IN] += until - (now - 1)
+    elif k < end:
+        plan[k, S.PLAN_OUT] = max(plan[k, S.PLAN_OUT], until)
+    push_plans(problem, state, b, n_held)

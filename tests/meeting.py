@@ -1,0 +1,165 @@
+"""Episodes of vehicles that meet, played from tick to tick, and what is never seen in what they have done."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from acerl_np.kernels.driving import commitment, offers, traffic
+from acerl_np.kernels.episode.events import open_episode, pass_tick
+from acerl_np.kernels.ground import state as S
+from acerl_np.problem.instance import Instance
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.tables import build_problem
+
+
+def make_floor(sites, edges, starts, traffic, *, breakdowns=(), **vehicle):
+    """A floor; `sites` are names, capitals aside, `edges` (a, b, metres) or (a, b, metres, one-way)."""
+    fleet = [
+        {
+            **{"id": f"v{v}", "start": start, "speed": 1.0, **vehicle},
+            "breakdowns": [{"time": t, "repair_time": n} for w, t, n in breakdowns if w == v],
+        }
+        for v, start in enumerate(starts)
+    ]
+    return Layout.from_dict(
+        {
+            "format": 1,
+            "sites": [{"id": x, "x": 0, "y": 0, "aside": x.isupper()} for x in sites],
+            "edges": [
+                {"a": a, "b": b, "length": metres, "one_way": bool(one_way)}
+                for a, b, metres, *one_way in edges
+            ],
+            "vehicles": fleet,
+            "traffic": traffic,
+        }
+    )
+
+
+def make_day(layout, *tasks):
+    """`tasks` are (pickup, delivery, arrival, seconds of handling), all due in 100 s."""
+    rows = [
+        {
+            **{"task": f"t{k}", "pickup": a, "delivery": b, "arrival_time": arrival},
+            **{"expiry_time": 100, "handling_time": handling},
+        }
+        for k, (a, b, arrival, handling) in enumerate(tasks)
+    ]
+    return Instance.from_rows("day", layout, rows)
+
+
+def draw_day(draw, *, whole=True, breakdowns=False):
+    """A day on a floor of 4 to 9 places, all in reach; `draw` is a `random.Random`."""
+    n = draw.randrange(4, 10)
+    names = [chr(97 + k).upper() if draw.random() < 0.35 else chr(97 + k) for k in range(n)]
+    names[0] = "A"
+    edges = [(names[k], names[draw.randrange(k)]) for k in range(1, n)]
+    for _ in range(draw.randrange(4)):
+        a, b = draw.sample(names, 2)
+        if (a, b) not in edges and (b, a) not in edges:
+            edges.append((a, b, draw.random() < 0.3))
+    metres = (lambda: draw.randrange(1, 7)) if whole else (lambda: draw.uniform(0.0, 6.0))
+    edges = [(a, b, metres(), *one_way) for a, b, *one_way in edges]
+    starts = draw.choices([x for x in names if x.isupper()], k=draw.randrange(1, 5))
+    traffic = {"headway": draw.randrange(1, 5), "lanes": draw.choice(["shared", "apart"])}
+    halts = [
+        (draw.randrange(len(starts)), draw.randrange(80), draw.randrange(30))
+        for _ in range(draw.randrange(4) if breakdowns else 0)
+    ]
+    speed = 1.0 if whole else draw.uniform(0.5, 2.0)
+    layout = make_floor(names, edges, starts, traffic, breakdowns=halts, speed=speed)
+    tasks = [
+        (*draw.sample(names, 2), draw.randrange(60), draw.randrange(6))
+        for _ in range(draw.randrange(1, 12))
+    ]
+    return make_day(layout, *sorted(tasks, key=lambda task: task[2]))
+
+
+def choose_drawn(draw):
+    """Give any waiting task to any free vehicle."""
+    return lambda free, pool: (draw.choice(free), draw.randrange(len(pool)))
+
+
+class Meeting:
+    """An episode whose free vehicles take waiting tasks as `choose(free vehicles, pool)` says."""
+
+    def __init__(self, instance, choose, key=(1, 2, 3, 4)):
+        self.instance, self.problem = instance, build_problem([instance])
+        self.state = S.allocate_state(self.problem, 1)
+        self.state.breakdown_key[0] = key
+        self.visits = [[] for _ in instance.layout.vehicles]
+        open_episode(self.problem, self.state, 0, 0)
+        while self.state.episode[0, S.EPISODE_PHASE] == S.RUNNING:
+            if offers.is_decision_due(self.problem, self.state, 0):
+                free = [v for v in range(len(self.visits)) if offers.is_free(self.state, 0, v)]
+                pool = self.state.pool[0, : self.state.episode[0, S.EPISODE_POOL_SIZE]].tolist()
+                v, position = choose(free, pool)
+                expected = self.before(v, pool[position])
+                commitment.take_decision(self.problem, self.state, 0, v, position)
+                self.after(v, expected)
+            else:
+                pass_tick(self.problem, self.state, 0, S.NEVER)
+            self._note_plans()
+        self.finish = self.state.task[0, : instance.n_tasks, S.TASK_FINISH]
+
+    def find_start(self, v):
+        """The site from which vehicle v may set out, and when it is there."""
+        now, plan = int(self.state.episode[0, S.EPISODE_TIME]), self.state.plan[0, v]
+        k = traffic.find_next_visit(plan, now)
+        if k == 0:
+            return int(self.state.vehicle[0, v, S.VEHICLE_SITE]), now
+        return int(plan[k, S.PLAN_SITE]), max(now, int(plan[k, S.PLAN_IN]))
+
+    def list_plans(self, but):
+        """The visits (site, comes, leaves) that all vehicles but one have planned."""
+        plans = (plan for v, plan in enumerate(self.state.plan[0]) if v != but)
+        found = [plan[1 : plan[0, S.PLAN_N_VISITS] + 1, :3].tolist() for plan in plans]
+        return [visits for visits in found if visits]
+
+    def before(self, v, task):
+        """Look at the episode before vehicle v is given a task; `after` sees what is returned."""
+
+    def after(self, v, expected):
+        """Look at the episode when vehicle v has been given a task."""
+
+    def _note_plans(self):
+        for v, plan in enumerate(self.state.plan[0]):
+            rows = [tuple(row[:3].tolist()) for row in plan[1 : plan[0, S.PLAN_N_VISITS] + 1]]
+            if rows:
+                # What the plan has forgotten stays: its first visit is one that was known.
+                known = [visit[:2] for visit in self.visits[v]]
+                n = len(known) - known[::-1].index(rows[0][:2]) - 1 if rows[0][:2] in known else 0
+                self.visits[v][n:] = rows
+
+    def list_faults(self):
+        """Return what must not be: two at a place or head-on, overtaking, jumps, an end on the lane."""
+        layout, headway = self.instance.layout, self.instance.layout.traffic.headway
+        aside = [site.aside for site in layout.sites]
+        faults, places, lanes = [], {}, {}
+        for v, visits in enumerate(self.visits):
+            if visits and not aside[visits[-1][0]]:
+                faults.append(f"vehicle {v} ends on the lane, {visits[-1]}")
+            for site, came, left in visits:
+                if left < came:
+                    faults.append(f"vehicle {v} leaves {site} at {left}, comes at {came}")
+                if not aside[site]:
+                    places.setdefault(site, []).append((came, left + headway, v))
+            for (a, _, out), (c, came, _) in itertools.pairwise(visits):
+                ticks = np.ceil(layout.routes.edge_length[a, c] / layout.find_pace(v, a, c) - 1e-6)
+                if came - out < ticks - 1:  # of a way without a stop the sum is rounded
+                    faults.append(f"vehicle {v} drives {a} to {c} in {came - out}, not {ticks}")
+                lanes.setdefault(frozenset((a, c)), []).append((out, came, a, v))
+        for site, held in places.items():
+            for (*one, v), (*two, w) in itertools.combinations(sorted(held), 2):
+                if v != w and one[1] > two[0]:
+                    faults.append(f"at {site} {v} {one} and {w} {two}")
+        for lane, crossings in lanes.items():
+            for one, two in itertools.combinations(sorted(crossings), 2):
+                if one[3] == two[3]:
+                    continue
+                if one[2] != two[2] and layout.traffic.lanes == "shared" and one[1] > two[0]:
+                    faults.append(f"head-on on {sorted(lane)}: {one}, {two}")
+                if one[2] == two[2] and (two[0] < one[0] + headway or two[1] < one[1] + headway):
+                    faults.append(f"too close on {sorted(lane)}: {one}, {two}")
+        return faults

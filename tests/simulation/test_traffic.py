@@ -1,0 +1,211 @@
+"""Vehicles that meet: traced by hand, compared with a search second by second, and what is never seen."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from meeting import Meeting, choose_drawn, draw_day, make_day, make_floor
+from naive_traffic import NaiveSearch
+
+from acerl_np import Dispatcher, InputError, LayoutError, load_layout
+from acerl_np.kernels.ground import state as S
+from acerl_np.problem.layout import Layout
+from acerl_np.problem.tables import set_commitment
+
+pytestmark = pytest.mark.oracle
+compiles = pytest.mark.compiles
+
+
+def give(*pairs):
+    """Give tasks as told, each (vehicle, task), one after the other."""
+    told = iter(pairs)
+
+    def choose(free, pool):
+        v, task = next(told)
+        assert v in free
+        return v, pool.index(task)
+
+    return choose
+
+
+# Traced by hand: a line A - b - c - D of edges of 10 s
+
+
+def line(*starts, headway=3, **keys):
+    edges = [("A", "b", 10), ("b", "c", 10), ("c", "D", 10)]
+    return make_floor(["A", "b", "c", "D"], edges, starts, {"headway": headway}, **keys)
+
+
+@compiles
+def test_who_comes_later_waits_where_it_stands_aside():
+    # Both cross the line head-on: the second leaves D once the first has come, and nobody stands between.
+    day = make_day(line("A", "D"), ("A", "D", 0, 4), ("D", "A", 0, 4))
+    play = Meeting(day, give((0, 0), (1, 1)))
+    assert play.visits[0] == [(0, 0, 2), (1, 12, 12), (2, 22, 22), (3, 32, S.NEVER)]
+    # Half of the handling at the pickup; the other half at the delivery, where it stands aside.
+    assert play.visits[1] == [(3, 0, 32), (2, 42, 42), (1, 52, 52), (0, 62, S.NEVER)]
+    assert play.finish.tolist() == [34, 64]
+
+
+@compiles
+def test_a_headway_behind_another():
+    day = make_day(line("A", "A"), ("A", "D", 0, 0), ("A", "c", 0, 6))
+    play = Meeting(day, give((0, 0), (1, 1)))
+    assert play.visits[0][-1] == (3, 30, S.NEVER)
+    # Ready at 3, it delivers on the lane from 23 to 26, and drives on to rest.
+    assert play.visits[1] == [(0, 0, 3), (1, 13, 13), (2, 23, 26), (3, 36, S.NEVER)]
+    # With a handling of 1 s it would leave at 1, and waits for the headway.
+    play = Meeting(make_day(day.layout, ("A", "D", 0, 0), ("A", "c", 0, 1)), give((0, 0), (1, 1)))
+    assert play.visits[1][:2] == [(0, 0, 3), (1, 13, 13)]
+
+
+@compiles
+def test_a_breakdown_pushes_those_who_planned_later():
+    # Broken at 15, it stands where it was at 14; repaired at 15 + 20 + 1, 6 m from c; then D, and back.
+    day = make_day(line("A", "A", breakdowns=[(0, 15, 20)]), ("A", "D", 0, 0), ("A", "D", 0, 0))
+    play = Meeting(day, give((0, 0), (1, 1), (0, 0)))
+    assert play.visits[0][:4] == [(0, 0, 0), (1, 10, 10), (2, 42, 42), (3, 52, 55)]
+    # The one behind had left b at 13: it stands on the edge until a headway after c is free.
+    assert play.visits[1] == [(0, 0, 3), (1, 13, 13), (2, 45, 45), (3, 55, S.NEVER)]
+    assert play.finish[1] == 55
+
+
+@compiles
+def test_an_idle_vehicle_on_its_way_to_rest_turns_at_the_next_place():
+    day = make_day(line("A"), ("A", "b", 0, 0), ("c", "D", 12, 0))
+    play = Meeting(day, give((0, 0), (0, 1)))
+    # Delivered at b at 10, it drives back to A; the second task reaches it at 12, in mid-edge.
+    assert play.visits[0][:3] == [(0, 0, 0), (1, 10, 10), (0, 20, 20)]
+    assert play.finish.tolist() == [10, 50]
+    assert play.state.usage[0, 0, S.USAGE_DRIVEN] == 50.0
+    assert play.state.usage[0, 0, S.USAGE_EMPTY] == 30.0
+
+
+# Against a search second by second
+
+
+class Compared(Meeting):
+    n_plans = 0
+
+    def before(self, v, task):
+        day, layout = self.instance, self.instance.layout
+        length = layout.routes.edge_length
+        edges = {(int(a), int(c)): int(length[a, c]) for a, c in np.argwhere(np.isfinite(length))}
+        how = layout.traffic.headway, layout.traffic.lanes == "apart"
+        aside = [site.aside for site in layout.sites]
+        search = NaiveSearch(edges, aside, *how, self.list_plans(v))
+        ends = int(day.pickup[task]), int(day.delivery[task])
+        ready, handling = int(day.arrival[task]), int(day.handling_time[task])
+        return search.find_delivery(*self.find_start(v), *ends, ready, handling)
+
+    def after(self, v, expected):
+        assert self.state.vehicle[0, v, S.VEHICLE_EVENT_TICK] == expected
+        self.n_plans += 1
+
+
+def compare(seed):
+    draw = random.Random(seed)
+    play = Compared(draw_day(draw), choose_drawn(draw))
+    assert play.list_faults() == []
+    assert play.n_plans == play.instance.n_tasks
+
+
+def play_broken(seed):
+    draw = random.Random(seed)
+    play = Meeting(draw_day(draw, whole=False, breakdowns=True), choose_drawn(draw))
+    assert play.state.episode[0, S.EPISODE_PHASE] == S.FINISHED
+    assert play.list_faults() == []
+
+
+SEEDS = st.integers(0, 2**32)
+
+
+@compiles
+@settings(max_examples=8)
+@given(SEEDS)
+def test_each_plan_ends_as_early_as_it_can(seed):
+    compare(seed)
+
+
+@compiles
+@settings(max_examples=20)
+@given(SEEDS)
+def test_no_day_has_a_conflict(seed):
+    play_broken(seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("play", [compare, play_broken])
+def test_ten_thousand_days(play):
+    for seed in range(10_000):
+        play(seed)
+
+
+@compiles
+@settings(max_examples=10)
+@given(SEEDS)
+def test_one_vehicle_plays_as_if_nobody_met(seed):
+    draw = random.Random(seed)
+    day = draw_day(draw, whole=False)
+    aside = tuple(replace(site, aside=True) for site in day.layout.sites)
+    alone = replace(day.layout, sites=aside, vehicles=day.layout.vehicles[:1])
+    seed = draw.random()
+    found = []
+    for layout in (alone, replace(alone, traffic=None)):
+        play = Meeting(replace(day, layout=layout), choose_drawn(random.Random(seed)))
+        found.append((play.finish.tolist(), play.state.outcome.tolist(), play.state.usage.round(6)))
+    assert found[0][:2] == found[1][:2]
+    np.testing.assert_array_equal(found[0][2], found[1][2])
+
+
+# What is refused, and what a layout's file says
+
+
+def test_what_a_floor_of_vehicles_that_meet_must_have():
+    base = line("A").to_dict()
+    for changes, words in (
+        ({"truncate_distances": True}, "traffic: together with truncate_distances"),
+        ({"parking": {"places": [{"site": "A"}]}}, "traffic: together with parking"),
+        ({"traffic": {"headway": 0}}, "traffic.headway: read 0; expected a whole number from 1"),
+        ({"traffic": {"lanes": "one"}}, 'traffic.lanes: read "one"; expected one of shared, apart'),
+        (
+            {"sites": [dict(x, aside=x["id"] == "D") for x in base["sites"]]},
+            "vehicles[0].start: 'A' is on the lane",
+        ),
+        (
+            {"edges": [{"a": "A", "b": "b", "length": 1.0, "one_way": True}]},
+            "traffic: no way from 'b' to a site that lies aside",
+        ),
+    ):
+        with pytest.raises(LayoutError) as caught:
+            Layout.from_dict({**base, **changes})
+        assert words in str(caught.value)
+    assert Layout.from_dict(base).to_dict() == base
+
+
+def test_what_vehicles_that_meet_cannot_do_so_far():
+    layout = line("A")
+    with pytest.raises(LayoutError, match="expected assignment, as vehicles meet"):
+        layout.with_commitment("pickup")
+    with pytest.raises(InputError, match="as the fleet manager does the traffic"):
+        Dispatcher(layout, "nearest")
+    play = Meeting(make_day(layout, ("A", "D", 0, 0)), give((0, 0)))
+    with pytest.raises(InputError, match="as vehicles meet"):
+        set_commitment(play.problem, "pickup", 3)
+
+
+def test_who_stands_aside():
+    floor = load_layout("supply-loop")
+    served = {x.id for x in floor.sites if x.kind not in ("", "waypoint", "parking", "charger")}
+    starts = {vehicle.start for vehicle in floor.vehicles}
+    parks = {place.site for place in floor.parking.places} if floor.parking else set()
+    for stations, expected in (("beside", served | starts | parks), ("lane", starts | parks)):
+        found = {site.id for site in floor.with_traffic(stations).sites if site.aside}
+        assert found == expected
+    assert floor.with_traffic("beside").with_traffic("off").traffic is None
+    assert floor.with_traffic("lane").floor_hash != floor.with_traffic("beside").floor_hash
