@@ -114,6 +114,11 @@ VALUES = {
         "slots of all chargers, such as 1:4, dealt over their sites",
         parse_values,
     ),
+    "traffic": opt.CommandOption(
+        "--traffic VALUES",
+        "whether vehicles meet, such as off,beside,lane, as of acerl-np evaluate",
+        lambda text: text.split(","),
+    ),
 }
 """One for each of `evaluation.whatif.KNOBS`."""
 
@@ -247,7 +252,12 @@ def render_rows(
     others = {*SHOWN, target.measure if target else SHOWN[0]} - {goal.objective}
     shown = {"value": f"{goal.objective}{goal.unit and f', {goal.unit}'}"}
     shown |= {name: f"{name}, {unit}" for name, unit in UNITS.items() if name in others}
-    columns = [Column(name, name.replace("_", " "), "g") for name in find_varied(rows)]
+    columns = [
+        Column(name, name.replace("_", " "), words=True)
+        if name == "traffic"
+        else Column(name, name.replace("_", " "), "g")
+        for name in find_varied(rows)
+    ]
     columns += [Column("policy", "policy", words=True), Column("tasks", "tasks", ".0f")]
     columns += [Column(name, title) for name, title in shown.items()]
     columns.append(Column("change", "change"))

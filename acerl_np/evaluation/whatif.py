@@ -20,7 +20,7 @@ from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.problem.demand import DEMAND, DemandBy, draw_shift
 from acerl_np.problem.goal import MEASURES
 from acerl_np.problem.instance import Instance, check_names, list_instances
-from acerl_np.problem.layout import LENGTHEN, Layout, lengthen, resize_fleet
+from acerl_np.problem.layout import LENGTHEN, TRAFFIC, Layout, lengthen, resize_fleet
 from acerl_np.problem.limits import MAX_VEHICLES
 from acerl_np.problem.parts import Vehicle
 from acerl_np.simulation.arena import stream_keys
@@ -100,7 +100,7 @@ class Knob(NamedTuple):
     field: Field
     eases: bool
     words: str
-    find: Callable[[Layout], float]
+    find: Callable[[Layout], Any]
     change: Callable[[Layout, Any], Layout] | None = None
 
 
@@ -122,10 +122,13 @@ KNOBS = {
         lambda x: sum(charger.slots for charger in x.chargers),
         deal_slots,
     ),
+    "traffic": Knob(
+        TRAFFIC, False, "traffic {}", lambda x: "file" if x.traffic else "off", Layout.with_traffic
+    ),
 }
-"""Vehicles and slots of chargers are counted; the others are factors, 1 as it is."""
+"""Vehicles and slots of chargers are counted, traffic is named; the others are factors, 1 as it is."""
 
-Setting = Mapping[str, float]
+Setting = Mapping[str, Any]
 """A value of each of `KNOBS`."""
 
 
@@ -135,7 +138,7 @@ def show_setting(setting: Setting) -> str:
     return re.sub(r"\b1 (vehicle|slot)s", r"1 \1", words)
 
 
-def list_settings(layout: Layout, knobs: Mapping[str, Sequence[float]]) -> list[Setting]:
+def list_settings(layout: Layout, knobs: Mapping[str, Sequence[Any]]) -> list[Setting]:
     """Return every combination of the values of some knobs, the others as they are on the floor.
 
     The floor as it is stands among them, in the order of the values.
@@ -234,7 +237,7 @@ def _average(values: np.ndarray) -> tuple[float, float]:
 
 def what_if(
     records: Instance | Sequence[Instance],
-    knobs: Mapping[str, Sequence[float]],
+    knobs: Mapping[str, Sequence[Any]],
     policies: Mapping[str, Any] | None = None,
     *,
     playing: Playing | None = None,
@@ -253,11 +256,11 @@ def what_if(
     ----------
     records : Instance or sequence of Instance
         Of one floor and fleet.
-    knobs : mapping of sequences of float
+    knobs : mapping of sequences
         Values of some of `KNOBS`: "vehicles" (see `problem.layout.resize_fleet`), "chargers" (slots, dealt
-        over their sites in order), and as factors "demand", "speed" and "breakdown_rate" (how often vehicles
-        break down at random; 0: listed breakdowns are left out, too). Every combination is played, and the
-        base: what is given.
+        over their sites in order), "traffic" (see `Layout.with_traffic`), and as factors "demand", "speed",
+        "lengthen" and "breakdown_rate" (how often vehicles break down at random; 0: listed breakdowns are
+        left out, too). Every combination is played, and the base: what is given.
     policies : mapping, optional
         What `evaluate_policy` takes, by labels; or several rules' names, of which the best is played: of a
         record that of all other records in all settings, unless another is better on those of the setting by
@@ -436,8 +439,12 @@ def answer_target(rows: Sequence[Row], target: Target) -> list[str]:
     for (label, others), group in group_rows(rows).items():
         if all(row.is_base for row in group) and len(rows) > len(group):
             continue  # the base alone, which was not asked for
+        names = KNOBS[asked].field.kind
+        order = list(
+            names if isinstance(names, tuple) else sorted({x.setting[asked] for x in group})
+        )
         hardest_first = sorted(
-            group, key=lambda row: row.setting[asked] * (1 if KNOBS[asked].eases else -1)
+            group, key=lambda row: order.index(row.setting[asked]), reverse=not KNOBS[asked].eases
         )
         words = ", ".join(filter(None, (str(target), others, label)))
         answers.append(f"{words}: {_answer(hardest_first, asked, target)}.")

@@ -67,10 +67,11 @@ def draw_settings(
                 axes.set_yscale("symlog", linthresh=1.0)
                 axes.yaxis.set_major_formatter("{x:g}")
                 axes.set_ylim(bottom=0.0 if min(known) < 1.0 else None)
-        is_count = KNOBS[asked].field.kind is int
+        kind = KNOBS[asked].field.kind
         for axes in figure.axes[2:]:
-            axes.set_xlabel(asked.replace("_", " ") + ("" if is_count else " (1: as given)"))
-            axes.locator_params(axis="x", integer=is_count)
+            axes.set_xlabel(asked.replace("_", " ") + (" (1: as given)" if kind is float else ""))
+            if not isinstance(kind, tuple):
+                axes.locator_params(axis="x", integer=kind is int)
         n, trials = rows[0].trials.makespan.shape
         what = f"{n} record{'s' * (n > 1)}, {trials} trial{'s' * (trials > 1)} of each"
         words = ["bars: standard errors", "dotted: as given"]

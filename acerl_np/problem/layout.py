@@ -588,6 +588,18 @@ class Layout:
         return dict(parts.LAYOUT.write({**vars(self), "format": 1, "routes": self.named_routes}))
 
 
+def describe_traffic(layout: Layout) -> str:
+    """Return what is assumed of vehicles that meet, in a line."""
+    stations = {k for sites in find_stations(layout).values() for k in sites}
+    aside = [site.aside for site in layout.sites]
+    n = sum(aside[k] for k in stations)
+    headway = layout.traffic.headway if layout.traffic else 0
+    return (
+        f"vehicles meet: {n} of {len(stations)} sites of stations lie aside, {sum(aside)} of all "
+        f"{len(aside)}, headway {headway} s"
+    )
+
+
 def hash_fleet(
     vehicles: Iterable[parts.Vehicle], batteries: Iterable[parts.Battery | None] = ()
 ) -> str:

@@ -265,13 +265,15 @@ def _stack_roads(floors: _Floors) -> dict[str, np.ndarray]:
     ways = [np.isfinite(layout.routes.edge_length) for layout in floors.layouts]
     degree = max(int(way.sum(axis=1).max()) for way in ways)
     road = np.zeros((n_layouts, n_sites, state.ROAD_NEIGHBOURS + degree), np.int64)
-    least = np.full((n_layouts, n_sites, n_sites), np.inf)
+    least = np.full((n_layouts, n_sites, n_sites + 1), np.inf)
     most = 0
     for k, (layout, way) in enumerate(zip(floors.layouts, ways, strict=True)):
         size, routes = len(layout.sites), layout.routes
         fastest = max(speed for floor, speed in floors.rows if floor == k)
         least[k, :size, :size] = routes.cost / (1.0 if layout.quickest_routes else fastest)
-        road[k, :size, state.ROAD_ASIDE] = [site.aside for site in layout.sites]
+        aside = np.array([site.aside for site in layout.sites])
+        least[k, :size, -1] = least[k, :size, :size][:, aside].min(axis=1, initial=np.inf)
+        road[k, :size, state.ROAD_ASIDE] = aside
         road[k, :size, state.ROAD_DEGREE] = way.sum(axis=1)
         for a in range(size):
             ends = np.flatnonzero(way[a])

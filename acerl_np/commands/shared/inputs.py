@@ -13,7 +13,7 @@ from pathlib import Path
 from acerl_np.problem import bundled, records
 from acerl_np.problem.export import read_mapping
 from acerl_np.problem.instance import Instance, commit_instances, meet_instances
-from acerl_np.problem.layout import MAX_CHANGES
+from acerl_np.problem.layout import MAX_CHANGES, describe_traffic
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.support import errors
 from acerl_np.support.errors import InputError, LayoutError, LogWarning, RecordWarning
@@ -125,6 +125,11 @@ def load_instances(
     found = vary_breakdowns(found, getattr(arguments, "random_breakdowns", None))
     if isinstance(traffic := getattr(arguments, "traffic", None), str):
         found = meet_instances(found, traffic)
+    for floor in {id(item.layout): item.layout for item in found}.values():
+        if floor.traffic is not None:
+            print(
+                f"{errors.make_printable(floor.name)}: {describe_traffic(floor)}", file=sys.stderr
+            )
     most = getattr(arguments, "max_changes", None)
     if getattr(arguments, "commitment", None) == "pickup":
         found = commit_instances(found, "pickup", MAX_CHANGES if most is None else most)

@@ -36,28 +36,33 @@ def sort_held(problem, state, b, own):
     label, held, n_sites = state.label[b], state.held[b], problem.road.shape[1]
     n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
     for site in range(n_sites + 1):
-        label[site, S.LABEL_FIRST] = label[site, S.LABEL_SITE] = 0
+        label[site, S.LABEL_FIRST] = label[site, S.LABEL_FILLED] = 0
     for v in range(n_vehicles):
         plan = state.plan[b, v]
-        for k in range(1, plan[0, S.PLAN_N_VISITS] + 1 if v != own else 0):
+        first, n = plan[0, S.PLAN_FIRST], plan[0, S.PLAN_N_VISITS]
+        while 0 < first < n and not is_held(problem, i, plan, first, now):
+            first += 1
+        plan[0, S.PLAN_FIRST] = first
+        for k in range(first, n + 1 if v != own and first > 0 else first):
             if is_held(problem, i, plan, k, now):
                 label[plan[k, S.PLAN_SITE] + 1, S.LABEL_FIRST] += 1
     for site in range(n_sites):
         label[site + 1, S.LABEL_FIRST] += label[site, S.LABEL_FIRST]
     for v in range(n_vehicles):
         plan = state.plan[b, v]
-        for k in range(1, plan[0, S.PLAN_N_VISITS] + 1 if v != own else 0):
+        first, n = plan[0, S.PLAN_FIRST], plan[0, S.PLAN_N_VISITS]
+        for k in range(first, n + 1 if v != own and first > 0 else first):
             if not is_held(problem, i, plan, k, now):
                 continue
             site, came = plan[k, S.PLAN_SITE], plan[k, S.PLAN_IN]
             first = label[site, S.LABEL_FIRST]
-            at = first + label[site, S.LABEL_SITE]
-            label[site, S.LABEL_SITE] += 1
+            at = first + label[site, S.LABEL_FILLED]
+            label[site, S.LABEL_FILLED] += 1
             while at > first and held[at - 1, S.HELD_IN] > came:
                 for field in range(S.N_HELD_FIELDS):
                     held[at, field] = held[at - 1, field]
                 at -= 1
-            goes_on = k < plan[0, S.PLAN_N_VISITS]
+            goes_on = k < n
             held[at, S.HELD_IN], held[at, S.HELD_OUT] = came, plan[k, S.PLAN_OUT]
             held[at, S.HELD_NEXT] = plan[k + 1, S.PLAN_SITE] if goes_on else -1
             held[at, S.HELD_NEXT_IN] = plan[k + 1, S.PLAN_IN] if goes_on else S.NEVER

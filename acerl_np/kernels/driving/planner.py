@@ -19,13 +19,13 @@ FETCH, BRING, REST = range(3)
 
 @inner_kernel
 def comes_first(label, width, a, c):
-    """Whether label a is looked at before label c: the earlier delivery, the later leg, the earlier tick."""
+    """Whether label a is looked at before label c: that of the earlier delivery, the later leg, the rank."""
     if label[a, S.LABEL_KEY] != label[c, S.LABEL_KEY]:
         return label[a, S.LABEL_KEY] < label[c, S.LABEL_KEY]
     if a // width != c // width:
         return a // width > c // width
-    if label[a, S.LABEL_TICK] != label[c, S.LABEL_TICK]:
-        return label[a, S.LABEL_TICK] < label[c, S.LABEL_TICK]
+    if label[a, S.LABEL_RANK] != label[c, S.LABEL_RANK]:
+        return label[a, S.LABEL_RANK] < label[c, S.LABEL_RANK]
     return a < c
 
 
@@ -66,18 +66,24 @@ def take_first(label, width, size):
 
 
 @inner_kernel
-def improve(label, seconds, width, size, a, tick, base, driven, before, leaves, key):
-    """Write a way to a label if it is the best so far; return the heap's size.
+def improve(label, seconds, width, size, a, site, tick, base, driven, before, leaves, key, left):
+    """Write a way to a label, a leg at a site, if it is the best so far; return the heap's size.
 
     It is there at a tick, `driven` s after `base`, the tick of its last stop for others, and comes from the
-    label `before`, which it leaves at a tick.
+    label `before`, which it leaves at a tick. `key` is the earliest delivery so, -1 to find it from `left`, s
+    that are left to it at least; of a way to rest, `left` is to the nearest place aside.
     """
     row = label[a]
-    known = row[S.LABEL_TICK] < S.NEVER
-    if known and np.float64(base) + driven >= np.float64(row[S.LABEL_BASE]) + seconds[a] - 1e-9:
+    search = label[0, S.LABEL_SEARCH]
+    if row[S.LABEL_SEEN] != search:
+        row[S.LABEL_SEEN], row[S.LABEL_SITE], row[S.LABEL_POSITION] = search, site, -1
+    elif np.float64(base) + driven >= np.float64(row[S.LABEL_BASE]) + seconds[a] - 1e-9:
         return size
     row[S.LABEL_TICK], row[S.LABEL_BASE], seconds[a] = tick, base, driven
-    row[S.LABEL_BEFORE], row[S.LABEL_LEAVES], row[S.LABEL_KEY] = before, leaves, key
+    row[S.LABEL_BEFORE], row[S.LABEL_LEAVES] = before, leaves
+    bound = base + S.count_ticks(driven + left)
+    # Of equal bounds, first who has come furthest.
+    row[S.LABEL_KEY], row[S.LABEL_RANK] = (key, bound) if key >= 0 else (bound, -tick)
     if row[S.LABEL_POSITION] < 0:
         label[size, S.LABEL_HEAP], row[S.LABEL_POSITION] = a, size
         size += 1
@@ -105,11 +111,7 @@ def search_way(problem, state, b, v, task, site, tick, since):
     label, seconds, road = state.label[b], state.label_seconds[b], problem.road[layout]
     n_held, n_sites = lanes.sort_held(problem, state, b, v), problem.road.shape[1]
     width = n_sites + n_held
-    for a in range(3 * width):
-        label[a, S.LABEL_TICK], label[a, S.LABEL_POSITION] = S.NEVER, -1
-    for n in range(n_sites):
-        for a in range(label[n, S.LABEL_FIRST] + n, label[n + 1, S.LABEL_FIRST] + n + 1):
-            label[a, S.LABEL_SITE] = n
+    label[0, S.LABEL_SEARCH] += 1
     pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
     ready = np.int64(np.ceil(S.find_ready(problem, state, b, task)))
     handling = problem.record[i, task, S.RECORD_HANDLING]
@@ -123,12 +125,12 @@ def search_way(problem, state, b, v, task, site, tick, since):
             break
         w += 1
     a = label[site, S.LABEL_FIRST] + site + w
-    size = improve(label, seconds, width, 0, a, tick, tick, 0.0, -1, 0, 0)
+    size = improve(label, seconds, width, 0, a, site, tick, tick, 0.0, -1, 0, np.int64(-1), 0.0)
     while size > 0:
         a = take_first(label, width, size)
         size -= 1
         leg, row = a // width, label[a]
-        n = label[a % width, S.LABEL_SITE]
+        n = row[S.LABEL_SITE]
         aside = lanes.is_aside(problem, i, n)
         if leg == REST and aside:
             return a
@@ -139,24 +141,25 @@ def search_way(problem, state, b, v, task, site, tick, since):
             base2, driven2 = base + max(np.int64(0), ready - came), driven + first
             done = base2 + S.count_ticks(driven2)
             if aside or done + headway <= closes:
-                key = np.int64(base2 + driven2 + loaded - first - 1e-6)
                 size = improve(
-                    label, seconds, width, size, a + width, done, base2, driven2, a, done, key
+                    *(label, seconds, width, size, a + width, n, done, base2, driven2, a, done),
+                    *(np.int64(-1), loaded - first),
                 )
         if leg == BRING and n == delivery:
             done = max(base + S.count_ticks(driven + handling - first), now + 1)
             if aside or done + headway <= closes:
                 size = improve(
-                    label, seconds, width, size, a + width, done, done, 0.0, a, done, done
+                    *(label, seconds, width, size, a + width, n, done, done, 0.0, a, done, done),
+                    problem.least[layout, n, n_sites],
                 )
         for k in range(S.ROAD_NEIGHBOURS, S.ROAD_NEIGHBOURS + road[n, S.ROAD_DEGREE]):
             c = road[n, k]
-            least = 0.0
+            left = problem.least[layout, c, n_sites]
             if leg == FETCH:
-                least = problem.least[layout, c, pickup] + loaded
+                left = problem.least[layout, c, pickup] + loaded
             elif leg == BRING:
-                least = problem.least[layout, c, delivery] + handling - first
-            if least == np.inf:
+                left = problem.least[layout, c, delivery] + handling - first
+            if left == np.inf:
                 continue
             edge = problem.edge_length[layout, n, c] / ways.find_pace(problem, i, v, n, c)
             ticks = S.count_ticks(edge)
@@ -183,12 +186,11 @@ def search_way(problem, state, b, v, task, site, tick, since):
                 if leaves < 0:
                     continue
                 arrives = base2 + S.count_ticks(driven2)
-                key = row[S.LABEL_KEY]
-                if leg != REST:
-                    key = np.int64(base2 + driven2 + least - 1e-6)
+                key = row[S.LABEL_KEY] if leg == REST else np.int64(-1)
                 to = leg * width + begin + c + w
                 size = improve(
-                    label, seconds, width, size, to, arrives, base2, driven2, a, leaves, key
+                    *(label, seconds, width, size, to, c, arrives, base2, driven2, a, leaves),
+                    *(key, left),
                 )
     return np.int64(-1)
 

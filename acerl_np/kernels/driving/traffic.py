@@ -90,7 +90,7 @@ def write_plan(problem, state, b, v, task, last, start):
     while a >= 0:
         before, tick = label[a, S.LABEL_BEFORE], label[a, S.LABEL_TICK]
         if before < 0 or before // width == a // width:
-            plan[at, S.PLAN_SITE] = label[a % width, S.LABEL_SITE]
+            plan[at, S.PLAN_SITE] = label[a, S.LABEL_SITE]
             plan[at, S.PLAN_IN], plan[at, S.PLAN_OUT], plan[at, S.PLAN_STAY] = tick, out, stay
             at, out, stay = at - 1, label[a, S.LABEL_LEAVES], np.int64(0)
         elif a // width == planner.REST:
@@ -102,6 +102,7 @@ def write_plan(problem, state, b, v, task, last, start):
             stay += tick - loaded
         a = before
     plan[kept + 1, S.PLAN_IN] = since
+    plan[0, S.PLAN_FIRST] = 1
     return loaded, end
 
 

@@ -201,25 +201,29 @@ N_VEHICLE_FIELDS = 32
     VEHICLE_ESTIMATE,
 ) = range(N_VEHICLE_FIELDS)
 
-# Entry 0 of a plan tells how many visits follow, and at which the task is loaded and delivered.
+# Entry 0 of a plan tells how many visits follow, where a task is loaded and delivered, which counts first.
 N_PLAN_FIELDS = 4
 PLAN_SITE, PLAN_IN, PLAN_OUT, PLAN_STAY = range(N_PLAN_FIELDS)
-PLAN_N_VISITS, PLAN_PICKUP, PLAN_DELIVERY = range(3)
+PLAN_N_VISITS, PLAN_PICKUP, PLAN_DELIVERY, PLAN_FIRST = range(N_PLAN_FIELDS)
 
 N_HELD_FIELDS = 6
 HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN, HELD_VEHICLE, HELD_VISIT = range(N_HELD_FIELDS)
 
-N_LABEL_FIELDS = 9
+N_LABEL_FIELDS = 13
 (
     LABEL_TICK,
     LABEL_BASE,
     LABEL_BEFORE,
     LABEL_LEAVES,
     LABEL_KEY,
+    LABEL_RANK,
     LABEL_POSITION,
     LABEL_HEAP,
     LABEL_FIRST,
+    LABEL_FILLED,
     LABEL_SITE,
+    LABEL_SEEN,
+    LABEL_SEARCH,
 ) = range(N_LABEL_FIELDS)
 
 N_PLACE_FIELDS = 8
@@ -321,7 +325,8 @@ class Problem(NamedTuple):
     road : ndarray(int64, (L, S, n)), floors on which vehicles meet; without any, L is 0, as below
         ROAD_ASIDE : whether who stands there stands clear of the lane, 0 or 1
         ROAD_DEGREE : number of edges that lead away; their ends from ROAD_NEIGHBOURS on
-    least : ndarray(float64, (L, S, S)), s, what no vehicle's way is quicker than
+    least : ndarray(float64, (L, S, S + 1)), s, what no vehicle's way to each site is quicker than; the last
+        is to the nearest site aside
     errands : ndarray(bool, (0,)), or (0, 0) if vehicles of some instance have errands, its tasks are
         chained, or a live floor lacks a way, or (0, 0, n) if vehicles of some meet, whose plans then hold n
         visits less one; see `unless_errands`, `unless_traffic`
@@ -438,12 +443,14 @@ class State(NamedTuple):
         HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN : of a visit, and of the next one, `NEVER` without
         HELD_VEHICLE, HELD_VISIT : whose it is, and which of its plan
     label : ndarray(int64, (B, n, N_LABEL_FIELDS)), scratch of a search, see `planner.search_way`
-        LABEL_TICK : when it is there; `NEVER` if no way is known
+        LABEL_SITE, LABEL_TICK : where and when it is there
         LABEL_BASE : tick of the last stop for others, or of the start
         LABEL_BEFORE, LABEL_LEAVES : the label before, and when that place is left
-        LABEL_KEY, LABEL_POSITION : its rank in the heap, and its place there, -1 if it is not in
+        LABEL_KEY, LABEL_RANK : the earliest delivery of such a way, and what comes first of equal ones
+        LABEL_POSITION : its place in the heap, -1 if it is not in
         LABEL_HEAP : the heap's labels, in the rows of their places
-        LABEL_FIRST, LABEL_SITE : in the rows of sites, first entry of `held`; in those of labels, the site
+        LABEL_SEEN, LABEL_SEARCH : the search that has written it; in row 0, that at hand
+        LABEL_FIRST, LABEL_FILLED : in the rows of sites, first entry of `held`, and how many are written
     label_seconds : ndarray(float64, (B, n)), s driven since LABEL_BASE
     errands : ndarray(bool), as in `Problem`
     """
