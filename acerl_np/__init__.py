@@ -77,6 +77,7 @@ if TYPE_CHECKING:
         ParkingPlace as ParkingPlace,
         RandomBreakdowns as RandomBreakdowns,
         Site as Site,
+        Traffic as Traffic,
         Vehicle as Vehicle,
     )
     from acerl_np.problem.generate import perturb as perturb

@@ -114,7 +114,7 @@ class Meeting:
     def list_plans(self, but):
         """The visits (site, comes, leaves) that all vehicles but one have planned."""
         plans = (plan for v, plan in enumerate(self.state.plan[0]) if v != but)
-        found = [plan[1 : plan[0, S.PLAN_N_VISITS] + 1, :3].tolist() for plan in plans]
+        found = [plan[1 : plan[0, S.PLANNED_VISITS] + 1, :3].tolist() for plan in plans]
         return [visits for visits in found if visits]
 
     def before(self, v, task):
@@ -125,7 +125,7 @@ class Meeting:
 
     def _note_plans(self):
         for v, plan in enumerate(self.state.plan[0]):
-            rows = [tuple(row[:3].tolist()) for row in plan[1 : plan[0, S.PLAN_N_VISITS] + 1]]
+            rows = [tuple(row[:3].tolist()) for row in plan[1 : plan[0, S.PLANNED_VISITS] + 1]]
             if rows:
                 # What the plan has forgotten stays: its first visit is one that was known.
                 known = [visit[:2] for visit in self.visits[v]]

@@ -107,7 +107,11 @@ def replay(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> S.
 
 
 def check_future(instance: Instance) -> None:
-    """Refuse an instance whose future is not known, or whose tasks may change hands: no search plays that."""
+    """Refuse an instance whose future is not known, whose tasks may change hands, or whose vehicles meet."""
+    if instance.layout.traffic is not None:
+        raise InputError(
+            f"{instance.name}: vehicles meet, which no search plays; expected --traffic off"
+        )
     if instance.layout.commitment != "assignment":
         raise InputError(
             f"{instance.name}: tasks may change hands; expected commitment='assignment'"

@@ -572,7 +572,7 @@ class _Notes:
     def _list_planned(self, v: int, since: int) -> tuple[Step, ...]:
         """Return what vehicle v, which meets others, has planned from a moment on: edges and stands."""
         plan, layout = self.state.plan[PLAYED, v], self.instance.layout
-        n, pickup, delivery = plan[0, : S.PLAN_DELIVERY + 1].tolist()
+        n, pickup, delivery = plan[0, : S.PLANNED_DELIVERY + 1].tolist()
         until = delivery if self.state.vehicle[PLAYED, v, S.VEHICLE_TASK] >= 0 else n
         rows = plan[1 : n + 1].tolist()
         steps = []
@@ -644,7 +644,7 @@ class _Notes:
     def _note_halt(self, v: int) -> Stop:
         """Return where vehicle v, which meets others, has stopped: on its edge, or at a site."""
         row, plan = self.state.vehicle[PLAYED, v], self.state.plan[PLAYED, v]
-        n, k = int(plan[0, S.PLAN_N_VISITS]), int(find_visit(plan, self.now - 1))
+        n, k = int(plan[0, S.PLANNED_VISITS]), int(find_visit(plan, self.now - 1))
         origin = target = int(plan[k, S.PLAN_SITE] if k > 0 else row[S.VEHICLE_SITE])
         part, end = 0.0, int(row[S.VEHICLE_EVENT_TICK])
         if 0 < k < n and plan[k, S.PLAN_OUT] < self.now:

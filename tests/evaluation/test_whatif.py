@@ -139,7 +139,7 @@ def make_trials(values, late=None, **more):
 
 def make_rows(lates, knob="vehicles", policy="mine", **more):
     base = {"vehicles": 9, **dict.fromkeys(("demand", "speed", "lengthen", "breakdown_rate"), 1.0)}
-    base |= {"chargers": 0, **more}
+    base |= {"chargers": 0, "traffic": "off", **more}
     return [
         Row({**base, knob: value}, False, policy, (), 1.0, trials, trials)
         for value, late in lates.items()
@@ -169,6 +169,10 @@ def test_answers_name_the_smallest_fleet_and_the_one_that_misses():
             make_rows({k: [x, x] for k, x in {3: 0.2, 4: 0.01, 5: 0.05, 6: 0.0, 7: 0.3}.items()}),
             "reached with 4 vehicles, 1.0 ± 0.0 %, not with 3 vehicles, 20.0 ± 0.0 % "
             "and not with 5 vehicles, 5.0 ± 0.0 % and not with 7 vehicles, 30.0 ± 0.0 %.",
+        ),
+        (
+            make_rows({"off": [0.0, 0.0], "beside": [0.01, 0.01], "lane": [0.1, 0.1]}, "traffic"),
+            "reached with traffic beside, 1.0 ± 0.0 %, not with traffic lane, 10.0 ± 0.0 %.",
         ),
         # Of demand it is the most, and a rule that was chosen is named.
         (

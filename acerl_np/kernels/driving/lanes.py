@@ -21,7 +21,7 @@ def is_aside(problem, i, site):
 @inner_kernel
 def is_held(problem, i, plan, k, now):
     """Whether visit k of a plan, ndarray((n, N_PLAN_FIELDS)), holds a place or a lane that others need."""
-    if k == plan[0, S.PLAN_N_VISITS]:
+    if k == plan[0, S.PLANNED_VISITS]:
         return not is_aside(problem, i, plan[k, S.PLAN_SITE])
     return plan[k + 1, S.PLAN_IN] + problem.instance[i, S.INSTANCE_HEADWAY] > now
 
@@ -39,10 +39,10 @@ def sort_held(problem, state, b, own):
         label[site, S.LABEL_FIRST] = label[site, S.LABEL_FILLED] = 0
     for v in range(n_vehicles):
         plan = state.plan[b, v]
-        first, n = plan[0, S.PLAN_FIRST], plan[0, S.PLAN_N_VISITS]
+        first, n = plan[0, S.PLANNED_FROM], plan[0, S.PLANNED_VISITS]
         while 0 < first < n and not is_held(problem, i, plan, first, now):
             first += 1
-        plan[0, S.PLAN_FIRST] = first
+        plan[0, S.PLANNED_FROM] = first
         for k in range(first, n + 1 if v != own and first > 0 else first):
             if is_held(problem, i, plan, k, now):
                 label[plan[k, S.PLAN_SITE] + 1, S.LABEL_FIRST] += 1
@@ -50,7 +50,7 @@ def sort_held(problem, state, b, own):
         label[site + 1, S.LABEL_FIRST] += label[site, S.LABEL_FIRST]
     for v in range(n_vehicles):
         plan = state.plan[b, v]
-        first, n = plan[0, S.PLAN_FIRST], plan[0, S.PLAN_N_VISITS]
+        first, n = plan[0, S.PLANNED_FROM], plan[0, S.PLANNED_VISITS]
         for k in range(first, n + 1 if v != own and first > 0 else first):
             if not is_held(problem, i, plan, k, now):
                 continue

@@ -19,7 +19,7 @@ def forget_plan(problem, state, b, v):
 @inner_kernel
 def find_visit(plan, tick):
     """Return the last visit of a plan that has begun by a tick, 0 if there is no plan."""
-    k = plan[0, S.PLAN_N_VISITS]
+    k = plan[0, S.PLANNED_VISITS]
     while k > 1 and plan[k, S.PLAN_IN] > tick:
         k -= 1
     return k
@@ -29,7 +29,7 @@ def find_visit(plan, tick):
 def find_next_visit(plan, tick):
     """Return the visit from which a vehicle may go elsewhere: the present one, or the next from mid-edge."""
     k = find_visit(plan, tick)
-    return k + (k < plan[0, S.PLAN_N_VISITS] and plan[k, S.PLAN_OUT] < tick)
+    return k + (k < plan[0, S.PLANNED_VISITS] and plan[k, S.PLAN_OUT] < tick)
 
 
 @S.unless_traffic(lambda state, b, v, tick: None)
@@ -39,7 +39,7 @@ def locate(state, b, v, tick):
     k = find_visit(plan, tick)
     if k > 0:
         vehicle[S.VEHICLE_SITE] = plan[k, S.PLAN_SITE]
-        following = min(k + 1, plan[0, S.PLAN_N_VISITS])
+        following = min(k + 1, plan[0, S.PLANNED_VISITS])
         vehicle[S.VEHICLE_LEG] = S.ARRIVED if following == k else S.TO_DELIVERY
         vehicle[S.VEHICLE_EDGE_FROM] = plan[k, S.PLAN_SITE]
         vehicle[S.VEHICLE_EDGE_TO] = plan[following, S.PLAN_SITE]
@@ -53,10 +53,10 @@ def add_metres(problem, state, b, v, first, sign):
     i = state.episode[b, S.EPISODE_INSTANCE]
     length = problem.edge_length[problem.instance[i, S.INSTANCE_LAYOUT]]
     plan, usage = state.plan[b, v], state.usage[b, v]
-    for k in range(first, plan[0, S.PLAN_N_VISITS]):
+    for k in range(first, plan[0, S.PLANNED_VISITS]):
         metres = sign * length[plan[k, S.PLAN_SITE], plan[k + 1, S.PLAN_SITE]]
         usage[S.USAGE_DRIVEN] = max(0.0, usage[S.USAGE_DRIVEN] + metres)
-        if not plan[0, S.PLAN_PICKUP] <= k < plan[0, S.PLAN_DELIVERY]:
+        if not plan[0, S.PLANNED_PICKUP] <= k < plan[0, S.PLANNED_DELIVERY]:
             usage[S.USAGE_EMPTY] = max(0.0, usage[S.USAGE_EMPTY] + metres)
 
 
@@ -84,7 +84,7 @@ def write_plan(problem, state, b, v, task, last, start):
         a = before
     if kept + n >= len(plan):
         return np.int64(-1), np.int64(-1)
-    plan[0, S.PLAN_N_VISITS] = at = kept + n
+    plan[0, S.PLANNED_VISITS] = at = kept + n
     out, stay, loaded, end = S.NEVER, np.int64(0), np.int64(0), np.int64(0)
     a = last
     while a >= 0:
@@ -94,15 +94,15 @@ def write_plan(problem, state, b, v, task, last, start):
             plan[at, S.PLAN_IN], plan[at, S.PLAN_OUT], plan[at, S.PLAN_STAY] = tick, out, stay
             at, out, stay = at - 1, label[a, S.LABEL_LEAVES], np.int64(0)
         elif a // width == planner.REST:
-            plan[0, S.PLAN_DELIVERY], end = at, tick
+            plan[0, S.PLANNED_DELIVERY], end = at, tick
             stay += tick - label[before, S.LABEL_TICK]
         else:
             ready = np.int64(np.ceil(S.find_ready(problem, state, b, task)))
-            plan[0, S.PLAN_PICKUP], loaded = at, max(label[before, S.LABEL_TICK], ready)
+            plan[0, S.PLANNED_PICKUP], loaded = at, max(label[before, S.LABEL_TICK], ready)
             stay += tick - loaded
         a = before
     plan[kept + 1, S.PLAN_IN] = since
-    plan[0, S.PLAN_FIRST] = 1
+    plan[0, S.PLANNED_FROM] = 1
     return loaded, end
 
 
@@ -119,7 +119,7 @@ def take_way(problem, state, b, v, task):
     last = planner.search_way(problem, state, b, v, task, site, max(now, since), since)
     if last < 0 and start > 0:
         # Pushed together, vehicles may stand on edges, where no search lets them wait: first to rest then.
-        start = plan[0, S.PLAN_N_VISITS]
+        start = plan[0, S.PLANNED_VISITS]
         site, since = plan[start, S.PLAN_SITE], plan[start, S.PLAN_IN]
         last = planner.search_way(problem, state, b, v, task, site, since, since)
     loaded = end = np.int64(-1)
@@ -131,7 +131,7 @@ def take_way(problem, state, b, v, task):
     add_metres(problem, state, b, v, find_next_visit(plan, now), 1.0)
     vehicle[S.VEHICLE_STAND_SITE] = -1
     vehicle[S.VEHICLE_LOADED_TICK], vehicle[S.VEHICLE_EVENT_TICK] = loaded, end
-    came = max(now, plan[plan[0, S.PLAN_PICKUP], S.PLAN_IN])
+    came = max(now, plan[plan[0, S.PLANNED_PICKUP], S.PLAN_IN])
     vehicle[S.VEHICLE_PAUSE] = loaded - came
 
 
@@ -141,7 +141,7 @@ def go_to_rest(problem, state, b, v):
     if not S.has_traffic(problem, state.episode[b, S.EPISODE_INSTANCE]):
         return
     plan, vehicle = state.plan[b, v], state.vehicle[b, v]
-    n = plan[0, S.PLAN_N_VISITS]
+    n = plan[0, S.PLANNED_VISITS]
     if n > 0 and plan[n, S.PLAN_IN] > state.episode[b, S.EPISODE_TIME]:
         vehicle[S.VEHICLE_STATUS] = S.ROAMING
         vehicle[S.VEHICLE_DESTINATION] = plan[n, S.PLAN_SITE]
@@ -217,10 +217,10 @@ def note_delay(problem, state, b, v):
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     plan, vehicle, usage = state.plan[b, v], state.vehicle[b, v], state.usage[b, v]
     if vehicle[S.VEHICLE_STATUS] == S.ROAMING:
-        vehicle[S.VEHICLE_EVENT_TICK] = plan[plan[0, S.PLAN_N_VISITS], S.PLAN_IN]
-    if vehicle[S.VEHICLE_STATUS] != S.WORKING or plan[0, S.PLAN_DELIVERY] == 0:
+        vehicle[S.VEHICLE_EVENT_TICK] = plan[plan[0, S.PLANNED_VISITS], S.PLAN_IN]
+    if vehicle[S.VEHICLE_STATUS] != S.WORKING or plan[0, S.PLANNED_DELIVERY] == 0:
         return
-    pickup, delivery = plan[plan[0, S.PLAN_PICKUP]], plan[plan[0, S.PLAN_DELIVERY]]
+    pickup, delivery = plan[plan[0, S.PLANNED_PICKUP]], plan[plan[0, S.PLANNED_DELIVERY]]
     late = max(np.int64(0), pickup[S.PLAN_IN] - vehicle[S.VEHICLE_LOADED_TICK])
     if now < vehicle[S.VEHICLE_LOADED_TICK]:
         vehicle[S.VEHICLE_LOADED_TICK] += late
@@ -242,17 +242,17 @@ def halt(problem, state, b, v, ticks):
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     plan, until = state.plan[b, v], now + ticks + 1
     k = find_visit(plan, now - 1)
-    if k == plan[0, S.PLAN_N_VISITS]:
+    if k == plan[0, S.PLANNED_VISITS]:
         return
-    drives = k < plan[0, S.PLAN_N_VISITS] and plan[k, S.PLAN_OUT] < now
+    drives = k < plan[0, S.PLANNED_VISITS] and plan[k, S.PLAN_OUT] < now
     end = k + drives
     add_metres(problem, state, b, v, end, -1.0)
-    plan[0, S.PLAN_PICKUP] = plan[0, S.PLAN_DELIVERY] = 0
-    for j in range(k, plan[0, S.PLAN_N_VISITS] + 1):
+    plan[0, S.PLANNED_PICKUP] = plan[0, S.PLANNED_DELIVERY] = 0
+    for j in range(k, plan[0, S.PLANNED_VISITS] + 1):
         plan[j, S.PLAN_STAY] = 0
     while not lanes.is_aside(problem, i, plan[end, S.PLAN_SITE]):
         end += 1
-    plan[0, S.PLAN_N_VISITS], plan[end, S.PLAN_OUT] = end, S.NEVER
+    plan[0, S.PLANNED_VISITS], plan[end, S.PLAN_OUT] = end, S.NEVER
     add_metres(problem, state, b, v, k + drives, 1.0)
     n_held = lanes.sort_held(problem, state, b, np.int64(-1))
     if drives:

@@ -204,7 +204,7 @@ N_VEHICLE_FIELDS = 32
 # Entry 0 of a plan tells how many visits follow, where a task is loaded and delivered, which counts first.
 N_PLAN_FIELDS = 4
 PLAN_SITE, PLAN_IN, PLAN_OUT, PLAN_STAY = range(N_PLAN_FIELDS)
-PLAN_N_VISITS, PLAN_PICKUP, PLAN_DELIVERY, PLAN_FIRST = range(N_PLAN_FIELDS)
+PLANNED_VISITS, PLANNED_PICKUP, PLANNED_DELIVERY, PLANNED_FROM = range(N_PLAN_FIELDS)
 
 N_HELD_FIELDS = 6
 HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN, HELD_VEHICLE, HELD_VISIT = range(N_HELD_FIELDS)
@@ -796,7 +796,7 @@ def copy_fleet(source, i, target, j):
 def copy_plans(source, i, target, j):
     """Copy what vehicles have planned in row i of the State `source` to row j of the State `target`."""
     for v in range(source.plan.shape[1]):
-        copy_table(source.plan[i], v, target.plan[j], v, source.plan[i, v, 0, PLAN_N_VISITS] + 1)
+        copy_table(source.plan[i], v, target.plan[j], v, source.plan[i, v, 0, PLANNED_VISITS] + 1)
 
 
 @inner_kernel

@@ -1,0 +1,129 @@
+"""What traffic changes: waiting and late tasks, the fleet that is needed, rules in another order, time.
+
+    python examples/floors.py --out floors              two of the floors
+    python benchmarks/traffic.py --floors supply-loop cross-aisles grid-7x7 dmh \
+        floors/two-lane-hall/layout.json floors/one-way-aisles/layout.json > docs/results/traffic.txt
+    python benchmarks/traffic.py --quick                a minute's worth
+
+Shifts of four hours at an offered load of 0.7 of six vehicles, the same for each assumption: `off`, vehicles
+pass through each other; `beside`, stations lie aside; `lane`, they do not, and idle vehicles drive to where
+they started. Starts lie aside. Headway is 3 s. Differences are paired shift by shift, with standard errors.
+`dmh` is the paper's floor without its cut distances, `grid-7x7` one of edges of 10 m.
+"""
+
+import itertools
+import time
+from dataclasses import replace
+
+import numpy as np
+from large_floor import make_floor
+from script import make_parser
+
+import acerl_np
+from acerl_np.evaluation.trials import Trials
+from acerl_np.problem.layout import Layout, resize_fleet
+from acerl_np.problem.shift import find_scale
+
+HOW = ("off", "beside", "lane")
+RULES = ("NVF", "EDD", "nearest", "fcfs-nearest", "edd-nearest", "opentcs", "assignment", "general")
+VEHICLES, LOAD, HOURS, SIZES, TIMED = 6, 0.7, 4.0, range(3, 13), 30
+Shifts = list[acerl_np.Instance]
+
+
+def find_floor(name: str) -> Layout:
+    """Return a floor with six vehicles that never charge."""
+    if name.startswith("grid-"):
+        width, depth = map(int, name.removeprefix("grid-").split("x"))
+        layout = make_floor(width, depth, VEHICLES)
+    else:
+        layout = acerl_np.load_layout(name)
+    fleet = tuple(replace(vehicle, battery=None) for vehicle in layout.vehicles)
+    layout = replace(layout, vehicles=fleet, battery=None, truncate_distances=False, scaling=None)
+    return resize_fleet(replace(layout, parking=None), VEHICLES)
+
+
+def draw_shifts(layout: Layout, n: int, seed: int) -> Shifts:
+    """Return shifts of the load."""
+    scale = find_scale(layout, LOAD, hours=HOURS)
+    how = {"hours": HOURS, "scale": scale, "seed": seed}
+    return [acerl_np.generate_shift(layout, **how, index=k, name=f"s{k}") for k in range(n)]
+
+
+def play(rule: str, shifts: Shifts, layout: Layout, trials: int = 1) -> Trials:
+    """Play shifts on another floor."""
+    own = [replace(shift, layout=layout) for shift in shifts]
+    return acerl_np.evaluate_policy(rule, own, trials=trials, threads=1)
+
+
+def find_fewest(shifts: Shifts, floor: Layout, how: str) -> str:
+    """Return how many vehicles `nearest` needs for at most 2 % of late tasks."""
+    for n in SIZES:
+        if (
+            play("nearest", shifts, resize_fleet(floor, n).with_traffic(how)).mean_late().mean()
+            <= 0.02
+        ):
+            return str(n)
+    return "none"
+
+
+def time_tasks(shifts: Shifts, layout: Layout) -> float:
+    """Return the processor time of a task by `nearest`, us; the least of five."""
+    took = []
+    for _ in range(5):
+        start = time.process_time()
+        play("nearest", shifts, layout, TIMED)
+        took.append(time.process_time() - start)
+    return 1e6 * min(took) / TIMED / sum(shift.n_tasks for shift in shifts)
+
+
+def compare(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+    """Return the mean of a - b over shifts, and its standard error."""
+    difference = a - b
+    return float(difference.mean()), float(difference.std(ddof=1) / len(difference) ** 0.5)
+
+
+def count_swaps(free: dict[str, np.ndarray], met: dict[str, np.ndarray]) -> str:
+    """Return of how many pairs of rules, two errors apart without traffic, the order is another with it."""
+    clear = swapped = 0
+    for one, two in itertools.combinations(free, 2):
+        mean, error = compare(free[one], free[two])
+        if abs(mean) > 2.0 * error:
+            clear += 1
+            here, own = compare(met[one], met[two])
+            swapped += here * mean < 0.0 and abs(here) > 2.0 * own
+    return f"{swapped}/{clear}"
+
+
+def main() -> None:
+    parser = make_parser(__doc__)
+    parser.add_argument("--floors", nargs="+", default=["supply-loop"])
+    parser.add_argument("--shifts", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    print("floor stations late,% more waiting,s more swapped_late swapped_waiting fewest us_a_task")
+    for name in arguments.floors:
+        floor = find_floor(name)
+        shifts = draw_shifts(floor, 3 if arguments.quick else arguments.shifts, arguments.seed)
+        found = {
+            how: {rule: play(rule, shifts, floor.with_traffic(how)) for rule in RULES}
+            for how in HOW
+        }
+        for how, own in found.items():
+            row = [floor.name, how]
+            for what, scale in (("late", 100.0), ("waiting", 1.0)):
+                mean = scale * own["nearest"].mean(what)
+                more, error = compare(mean, scale * found["off"]["nearest"].mean(what))
+                row += [f"{mean.mean():.2f}", f"{more:+.2f}+-{error:.2f}"]
+            for what in ("late", "waiting"):
+                free, met = (
+                    {rule: trials.mean(what) for rule, trials in found[x].items()}
+                    for x in ("off", how)
+                )
+                row.append(count_swaps(free, met))
+            row += [find_fewest(shifts, floor, how)]
+            row += [f"{time_tasks(shifts, floor.with_traffic(how)):.2f}"]
+            print(*row, flush=True)
+
+
+if __name__ == "__main__":
+    main()
