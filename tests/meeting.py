@@ -124,42 +124,52 @@ class Meeting:
         """Look at the episode when vehicle v has been given a task."""
 
     def _note_plans(self):
-        for v, plan in enumerate(self.state.plan[0]):
-            rows = [tuple(row[:3].tolist()) for row in plan[1 : plan[0, S.PLANNED_VISITS] + 1]]
-            if rows:
-                # What the plan has forgotten stays: its first visit is one that was known.
-                known = [visit[:2] for visit in self.visits[v]]
-                n = len(known) - known[::-1].index(rows[0][:2]) - 1 if rows[0][:2] in known else 0
-                self.visits[v][n:] = rows
+        note_plans(self.state, self.visits)
 
     def list_faults(self):
-        """Return what must not be: two at a place or head-on, overtaking, jumps, an end on the lane."""
-        layout, headway = self.instance.layout, self.instance.layout.traffic.headway
-        aside = [site.aside for site in layout.sites]
-        faults, places, lanes = [], {}, {}
-        for v, visits in enumerate(self.visits):
-            if visits and not aside[visits[-1][0]]:
-                faults.append(f"vehicle {v} ends on the lane, {visits[-1]}")
-            for site, came, left in visits:
-                if left < came:
-                    faults.append(f"vehicle {v} leaves {site} at {left}, comes at {came}")
-                if not aside[site]:
-                    places.setdefault(site, []).append((came, left + headway, v))
-            for (a, _, out), (c, came, _) in itertools.pairwise(visits):
-                ticks = np.ceil(layout.routes.edge_length[a, c] / layout.find_pace(v, a, c) - 1e-6)
-                if came - out < ticks - 1:  # of a way without a stop the sum is rounded
-                    faults.append(f"vehicle {v} drives {a} to {c} in {came - out}, not {ticks}")
-                lanes.setdefault(frozenset((a, c)), []).append((out, came, a, v))
-        for site, held in places.items():
-            for (*one, v), (*two, w) in itertools.combinations(sorted(held), 2):
-                if v != w and one[1] > two[0]:
-                    faults.append(f"at {site} {v} {one} and {w} {two}")
-        for lane, crossings in lanes.items():
-            for one, two in itertools.combinations(sorted(crossings), 2):
-                if one[3] == two[3]:
-                    continue
-                if one[2] != two[2] and layout.traffic.lanes == "shared" and one[1] > two[0]:
-                    faults.append(f"head-on on {sorted(lane)}: {one}, {two}")
-                if one[2] == two[2] and (two[0] < one[0] + headway or two[1] < one[1] + headway):
-                    faults.append(f"too close on {sorted(lane)}: {one}, {two}")
-        return faults
+        """Return what must not be in what the vehicles have done."""
+        return list_faults(self.instance.layout, self.visits)
+
+
+def note_plans(state, visits):
+    """Note what vehicles have planned anew, behind what they have done."""
+    for v, plan in enumerate(state.plan[0]):
+        rows = [tuple(row[:3].tolist()) for row in plan[1 : plan[0, S.PLANNED_VISITS] + 1]]
+        if rows:
+            # What the plan has forgotten stays: its first visit is one that was known.
+            known = [visit[:2] for visit in visits[v]]
+            n = len(known) - known[::-1].index(rows[0][:2]) - 1 if rows[0][:2] in known else 0
+            visits[v][n:] = rows
+
+
+def list_faults(layout, vehicles):
+    """Return what must not be: two at a place or head-on, overtaking, jumps, an end on the lane."""
+    headway = layout.traffic.headway
+    aside = [site.aside for site in layout.sites]
+    faults, places, lanes = [], {}, {}
+    for v, visits in enumerate(vehicles):
+        if visits and not aside[visits[-1][0]]:
+            faults.append(f"vehicle {v} ends on the lane, {visits[-1]}")
+        for site, came, left in visits:
+            if left < came:
+                faults.append(f"vehicle {v} leaves {site} at {left}, comes at {came}")
+            if not aside[site]:
+                places.setdefault(site, []).append((came, left + headway, v))
+        for (a, _, out), (c, came, _) in itertools.pairwise(visits):
+            ticks = np.ceil(layout.routes.edge_length[a, c] / layout.find_pace(v, a, c) - 1e-6)
+            if came - out < ticks - 1:  # of a way without a stop the sum is rounded
+                faults.append(f"vehicle {v} drives {a} to {c} in {came - out}, not {ticks}")
+            lanes.setdefault(frozenset((a, c)), []).append((out, came, a, v))
+    for site, held in places.items():
+        for (*one, v), (*two, w) in itertools.combinations(sorted(held), 2):
+            if v != w and one[1] > two[0]:
+                faults.append(f"at {site} {v} {one} and {w} {two}")
+    for lane, crossings in lanes.items():
+        for one, two in itertools.combinations(sorted(crossings), 2):
+            if one[3] == two[3]:
+                continue
+            if one[2] != two[2] and layout.traffic.lanes == "shared" and one[1] > two[0]:
+                faults.append(f"head-on on {sorted(lane)}: {one}, {two}")
+            if one[2] == two[2] and (two[0] < one[0] + headway or two[1] < one[1] + headway):
+                faults.append(f"too close on {sorted(lane)}: {one}, {two}")
+    return faults

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from meeting import Meeting, choose_drawn, draw_day, make_day, make_floor
+from meeting import (
+    Meeting,
+    choose_drawn,
+    draw_day,
+    list_faults,
+    make_day,
+    make_floor,
+    note_plans,
+)
 from naive_traffic import NaiveSearch
 
 from acerl_np import Dispatcher, InputError, LayoutError, load_layout
+from acerl_np.kernels.driving.traffic import take_way
+from acerl_np.kernels.episode.events import open_episode
 from acerl_np.kernels.ground import state as S
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.tables import set_commitment
+from acerl_np.problem.tables import build_problem, set_commitment
 
 pytestmark = pytest.mark.oracle
 compiles = pytest.mark.compiles
@@ -161,6 +174,84 @@ def test_one_vehicle_plays_as_if_nobody_met(seed):
         found.append((play.finish.tolist(), play.state.outcome.tolist(), play.state.usage.round(6)))
     assert found[0][:2] == found[1][:2]
     np.testing.assert_array_equal(found[0][2], found[1][2])
+
+
+# Grids of job shops with published routes (data of TUE-EE-ES/TJSP-toolset, MIT licence)
+
+GRIDS = json.loads((Path(__file__).parents[1] / "data" / "grids.json").read_text())["instances"]
+
+
+def make_grid(grid):
+    """The floor, where the first and the last place lie aside; and the moves as tasks, in their order."""
+    places = grid["places"]
+    names = [chr(96 + k) if k not in (places[0], places[-1]) else chr(64 + k) for k in range(1, 27)]
+    edges = [(names[a - 1], names[b - 1], 1) for a, b in grid["lanes"]]
+    starts = [names[places[0] - 1]] * grid["vehicles"]
+    layout = make_floor(names[: grid["nodes"]], edges, starts, {"headway": 1})
+    ends = [(names[places[x["from"]] - 1], names[places[x["to"]] - 1]) for x in grid["moves"]]
+    rows = [
+        {"task": f"m{k}", "pickup": a, "delivery": b, "arrival_time": 0, "expiry_time": 9999}
+        for k, (a, b) in enumerate(ends)
+    ]
+    return Instance.from_rows(grid["name"], layout, rows)
+
+
+def test_published_routes_have_no_conflict():
+    for grid in GRIDS:
+        vehicles = []
+        for route in grid["routes"]:
+            visits = []
+            for second, place in enumerate(route):
+                if visits and visits[-1][0] == place - 1:
+                    visits[-1] = (place - 1, visits[-1][1], second)
+                else:
+                    visits.append((place - 1, second, second))
+            vehicles.append(visits)
+        found = list_faults(make_grid(grid).layout, vehicles)
+        assert [fault for fault in found if "ends on the lane" not in fault] == []
+
+
+def plan_moves(grid):
+    """Plan the moves in their order, machines in theirs; return the last arrival."""
+    day = make_grid(grid)
+    # Room for all visits: a vehicle is planned at a time when others' past is not past.
+    problem = build_problem([day])._replace(errands=np.zeros((0, 0, 1000), np.bool_))
+    state = S.allocate_state(problem, 1)
+    open_episode(problem, state, 0, 0)
+    served = {}
+    for j, operations in enumerate(grid["jobs"]):
+        for k, operation in enumerate(operations):
+            served.setdefault(operation["machine"], []).append((operation["start"], j, k))
+    queues = {machine: [x[1:] for x in sorted(own)] for machine, own in served.items()}
+    arrived, free, visits = {}, [0] * grid["vehicles"], [[] for _ in range(grid["vehicles"])]
+
+    def find_end(j, k):
+        operation = grid["jobs"][j][k]
+        queue = queues[operation["machine"]]
+        place = queue.index((j, k))
+        before = find_end(*queue[place - 1]) if place else 0
+        return max(arrived[j, k], before) + operation["processing"]
+
+    for task, move in enumerate(grid["moves"]):
+        j, k, v = move["job"], move["move"], move["vehicle"]
+        problem.record[0, task, S.RECORD_ARRIVAL] = find_end(j, k - 1) if k else 0
+        state.episode[0, S.EPISODE_TIME] = free[v]
+        for u, own in enumerate(visits):
+            if own:
+                state.plan[0, u, 1 : len(own) + 1, :3] = own
+                state.plan[0, u, 0, [S.PLANNED_VISITS, S.PLANNED_FROM]] = len(own), 1
+        take_way(problem, state, np.int64(0), np.int64(v), np.int64(task))
+        note_plans(state, visits)
+        free[v] = arrived[j, k] = int(state.vehicle[0, v, S.VEHICLE_EVENT_TICK])
+    assert list_faults(day.layout, visits) == []
+    return max(arrived.values())
+
+
+@compiles
+def test_orders_planned_anew_are_hardly_longer_and_never_shorter_than_proven():
+    ratios = [plan_moves(grid) / grid["makespan"] for grid in GRIDS]
+    assert min(ratios) == 1.0
+    assert 1.0 < np.mean(ratios) < 1.01
 
 
 # What is refused, and what a layout's file says
