@@ -33,6 +33,10 @@ DAY_FIELDS = [S.RECORD_ARRIVAL, S.RECORD_EXPIRY, S.RECORD_HANDLING, S.RECORD_DEM
 """What a day keeps of a task besides its sites."""
 
 
+Ended = tuple[str, bool, float, str]
+"""A task that was delivered, or else cancelled: its name, whether it was delivered, when, s, and by whom."""
+
+
 class LiveTask(NamedTuple):
     """A task that waits, is under way or is held back."""
 
@@ -123,6 +127,8 @@ class LiveVehicle(NamedTuple):
     level_time: float = 0.0
     """s"""
     way: Way | None = None
+    moved: float = 0.0
+    """s, when it was given its task, or was at its pickup."""
     place: int = -1
     """Site of the parking place that it has or drives to, -1 for none."""
 
@@ -136,7 +142,8 @@ class Day:
     """What has been so far, for a lookahead; `start` is time zero of the records, s.
 
     The first `n_tasks` rows of `ends` and `record` are the tasks that have arrived, at times since the start.
-    `delay` is how late the `delivered` ones were together, s.
+    `delay` is how late the `delivered` ones were together, s. `ended` are the tasks that were delivered or
+    cancelled: name, whether it was delivered, when (s), and its vehicle or "".
     """
 
     def __init__(self, start: float = 0.0) -> None:
@@ -146,6 +153,7 @@ class Day:
         self.record = np.zeros((FIRST_ROOM, S.N_RECORD_FIELDS))
         self.delay = 0.0
         self.delivered = 0
+        self.ended: list[Ended] = []
 
     def add(self, pickup: int, delivery: int, values: Sequence[float]) -> None:
         """Note a task: its sites, and its arrival since the start, expiry, handling time and demand."""
@@ -157,9 +165,9 @@ class Day:
         self.n_tasks = n + 1
 
     @property
-    def mark(self) -> tuple[int, float, int]:
-        """How far the day has come: number of tasks, delay, delivered ones."""
-        return self.n_tasks, self.delay, self.delivered
+    def mark(self) -> tuple[int, float, int, int]:
+        """How far the day has come: number of tasks, delay, delivered ones, ended ones."""
+        return self.n_tasks, self.delay, self.delivered, len(self.ended)
 
 
 class Situation(NamedTuple):
@@ -172,7 +180,7 @@ class Situation(NamedTuple):
     planned: dict[str, LiveTask]
     machines: np.ndarray
     day: Day
-    mark: tuple[int, float, int]
+    mark: tuple[int, float, int, int]
 
 
 def find_arrival(event: TaskArrived) -> float:
@@ -479,6 +487,7 @@ class Board:
             task=name,
             finish=finish + driven + pause,
             is_confirmed=False,
+            moved=now,
         )
         self.put(v, carrying)
         self.state.vehicle[0, v, S.VEHICLE_TASK] = task.row
@@ -657,7 +666,8 @@ class Board:
             self.wait(self.tasks[name])
         self.state.episode[0, S.EPISODE_POOL_SIZE] = len(self.pool)
         self.day = situation.day
-        self.day.n_tasks, self.day.delay, self.day.delivered = situation.mark
+        self.day.n_tasks, self.day.delay, self.day.delivered, n_ended = situation.mark
+        del self.day.ended[n_ended:]
         for v, vehicle in enumerate(situation.vehicles):
             self.put(v, vehicle)
             row = -1 if vehicle.task is None else self.tasks[vehicle.task].row

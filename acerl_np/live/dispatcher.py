@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from acerl_np.live import audit as logs
-from acerl_np.live import recovery, rounds, saving
+from acerl_np.live import recovery, rounds, saving, states
 from acerl_np.live.board import OUT
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.desk import Desk
@@ -336,6 +336,30 @@ class Dispatcher(CopiedWhole):
     def missing_numbers(self) -> tuple[range, ...]:
         """Numbers between the first and the last of `feed` with which no event was taken in, as ranges."""
         return self._desk.feed.numbers.missing
+
+    def tasks(self) -> dict[str, states.TaskState]:
+        """Return where every task of the day is, and since when; `begin_day` forgets those that have ended.
+
+        A task that no vehicle of the fleet can carry is "unservable": it waits until a vehicle is added that
+        can, or it is cancelled.
+
+        Returns
+        -------
+        dict of str to TaskState
+            By name: those that have ended, in order, those that wait or are under way, those held back. Of a
+            name that came again it is the last one.
+        """
+        return states.list_tasks(self._floor)
+
+    def check(self) -> list[str]:
+        """Return what is broken of what always holds of the tables, to tell a defect of the dispatcher.
+
+        Returns
+        -------
+        list of str
+            A line each; empty when it is sound.
+        """
+        return states.check_floor(self._floor)
 
     def begin_day(self, start: float) -> None:
         """Set time zero, and forget what has arrived and been delivered before; what waits goes on waiting.

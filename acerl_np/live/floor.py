@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from acerl_np.kernels.ground import state as S
-from acerl_np.live import board, events
+from acerl_np.live import board, events, states
 from acerl_np.live.events import Event
 from acerl_np.live.orders import TOLD, DayBegan, Given, Item, Recalled, Sent, TookPlace
 from acerl_np.problem.fields import read_id
@@ -45,9 +45,6 @@ NUMBERS = (*events.NUMBERS[events.TaskArrived], "earliest_start")
 
 UNCHAINED = "expected a layout with machines, and a rule, an index policy or a lookahead over one"
 """What an error says of tasks that follow others where none may."""
-
-ERRANDS = (S.ROAMING, S.PARKING, S.TO_CHARGER, S.QUEUED, S.CHARGING)
-"""What a vehicle without a task may do besides being idle or broken."""
 
 
 class Floor(board.Board):
@@ -105,7 +102,7 @@ class Floor(board.Board):
     def check_assignment(self, vehicle: str, task: str) -> tuple[int, int]:
         """Return the vehicle's position, and the task's in the pool; an EventError if it cannot be."""
         v = self._find_vehicle(vehicle)
-        if self.vehicles[v].status not in (S.IDLE, *ERRANDS):
+        if self.vehicles[v].status not in states.FREE:
             raise EventError(f"vehicle '{vehicle}' is not idle")
         if self.vehicles[v].service != board.SERVING:
             raise EventError(f"vehicle '{vehicle}' is out of service")
@@ -125,7 +122,7 @@ class Floor(board.Board):
         """Return the vehicle's and the site's position, and whether it is to charge; an EventError if not."""
         v, place = self._find_vehicle(vehicle), self._find_site(site)
         status = self.vehicles[v].status
-        if status not in (S.IDLE, *ERRANDS):
+        if status not in states.FREE:
             raise EventError(f"vehicle '{vehicle}' is {STATUSES[status]}")
         charges = place in self._chargers and self.layout.batteries[v] is not None
         if not charges and place not in self._parking:
@@ -199,8 +196,7 @@ class Floor(board.Board):
     def _arrive(self, event: events.TaskArrived) -> None:
         if not isinstance(event.task, str) or not event.task:
             refuse("task", f"'{describe(event.task)}'", "a name", EventError)
-        if event.task in self.tasks or event.task in self.planned:
-            raise EventError(f"task '{event.task}' waits or is under way already")
+        self._expect_task(event)
         pickup, delivery = self._find_ends(event)
         for field in ("expiry", "handling_time", "demand", "processing", "announced"):
             value = getattr(event, field)
@@ -214,9 +210,7 @@ class Floor(board.Board):
             refuse("earliest_start", start, expected, EventError)
         if not np.isfinite(self.problem.distance[0, pickup, delivery]):
             raise EventError(f"no way from '{event.pickup}' to '{event.delivery}'")
-        if event.demand > self._largest:
-            raise EventError(f"demand {event.demand:g} exceeds every vehicle's capacity")
-        if event.demand > self._carried_from[pickup]:
+        if self._largest >= event.demand > self._carried_from[pickup]:
             raise EventError(f"no vehicle that may carry it can reach '{event.pickup}'")
         sites = self.layout.sites
         own = _normalise(event, sites[pickup].id, sites[delivery].id)
@@ -241,9 +235,7 @@ class Floor(board.Board):
 
     def _announce(self, event: events.TaskAnnounced | events.TaskReady) -> None:
         ready = event.ready if isinstance(event, events.TaskAnnounced) else event.time
-        task = self._find_task(event.task) if isinstance(event.task, str) else None
-        if task is None:
-            refuse_state("task", event.task, "unknown", "one that is held back or waits")
+        task = self._expect_task(event)
         if not self.has_chains:
             raise EventError(f"this policy knows no task before it waits; {UNCHAINED}")
         if not is_real(ready) or not abs(ready) <= MOST:
@@ -282,18 +274,29 @@ class Floor(board.Board):
         """Return those tasks that are held back until a time that is known."""
         return [task for task in self.planned.values() if not task.event.after]
 
-    def _find_waiting(self, event: events.TaskChanged | events.TaskCancelled) -> board.LiveTask:
-        """Return a task that waits or is held back."""
-        task = self._find_task(event.task)
-        if task is None or task.vehicle >= 0:
-            found = "unknown"
-            if task is not None:
-                found = f"on vehicle '{self.layout.vehicles[task.vehicle].id}'"
-            refuse_state("task", event.task, found, "a waiting task")
+    def find_state(self, task: board.LiveTask | None) -> str:
+        """Return the state of a task, None for one that is not known or has ended."""
+        if task is None:
+            return states.UNKNOWN
+        if task.vehicle >= 0:
+            return states.LOADED if self.vehicles[task.vehicle].has_fetched else states.GIVEN
+        if task.event.demand > self._largest:
+            return states.UNSERVABLE
+        return states.ANNOUNCED if task.event.task in self.planned else states.WAITING
+
+    def _expect_task(self, event: Any) -> Any:
+        """Return the task of an event, None if it is not known; an EventError if it may not be now."""
+        task = self._find_task(event.task) if isinstance(event.task, str) else None
+        state = self.find_state(task)
+        allowed, expected = states.OF_TASKS[type(event)]
+        if state not in allowed:
+            carrier = "" if task is None else self.layout.vehicles[task.vehicle].id
+            found = states.FOUND[state].format(vehicle=carrier)
+            refuse_state("task", event.task, found, expected)
         return task
 
     def _change(self, event: events.TaskChanged) -> None:
-        task = self._find_waiting(event)
+        task = self._expect_task(event)
         old = new = task.event
         if event.due is not None:
             first = task.arrival
@@ -312,7 +315,8 @@ class Floor(board.Board):
         self.replace_event(task, new)
 
     def _cancel(self, event: events.TaskCancelled) -> None:
-        task = self._find_waiting(event)
+        task = self._expect_task(event)
+        self.day.ended.append((event.task, False, float(event.time), ""))
         if event.task in self.pool:
             self._pull(self.pool.index(event.task))
         self.leave(task)
@@ -321,15 +325,9 @@ class Floor(board.Board):
             super().restore(self.snapshot())
 
     def _recall(self, event: events.TaskRecalled) -> None:
-        task = self.tasks.get(event.task)
-        if task is None or task.vehicle < 0:
-            found = "unknown" if task is None else "waiting"
-            refuse_state("task", event.task, found, "one under way")
+        task = self._expect_task(event)
         v = task.vehicle
-        vehicle, name = self.vehicles[v], self.layout.vehicles[v].id
-        if vehicle.has_fetched:
-            found = f"vehicle '{name}' has been at the pickup of task '{event.task}'"
-            raise EventError(f"{found}; expected one on its way there")
+        vehicle = self.vehicles[v]
         # The vehicle drives on to the next site on its way.
         pickup = self.layout.site_index[task.event.pickup]
         route = self.layout.routes.explicit.get((vehicle.origin, pickup), ())
@@ -337,6 +335,10 @@ class Floor(board.Board):
             site = route[route.index(vehicle.site) + 1]
         else:
             site = int(self.layout.routes.next_site[vehicle.site, pickup])
+        if event.cancel:
+            self.day.ended.append(
+                (event.task, False, float(event.time), self.layout.vehicles[v].id)
+            )
         self._drop(v, event.time, waits=not event.cancel)
         self._end_work(v, site, event.time)
 
@@ -350,12 +352,14 @@ class Floor(board.Board):
             raise EventError(f"vehicle '{describe(name)}' unknown; expected one of {known}")
         return v
 
-    def _expect(self, event: Any, *statuses: int) -> tuple[int, board.LiveVehicle]:
-        """Return a vehicle that has one of these statuses."""
+    def _expect(self, event: Any) -> tuple[int, board.LiveVehicle]:
+        """Return the vehicle of an event; an EventError if that may not be as the vehicle is now."""
         v = self._find_vehicle(event.vehicle)
-        vehicle = self.vehicles[v]
+        vehicle, statuses = self.vehicles[v], states.OF_VEHICLES[type(event)]
+        if not getattr(event, "begins", True):
+            statuses = (S.CHARGING,)
         if vehicle.status not in statuses:
-            known = [STATUSES[status] for status in statuses if status not in ERRANDS]
+            known = [STATUSES[status] for status in statuses if status not in states.ERRANDS]
             expected = f"it to be {' or '.join(known or [STATUSES[S.CHARGING]])}"
             refuse_state("vehicle", event.vehicle, STATUSES[vehicle.status], expected)
         return v, vehicle
@@ -399,7 +403,7 @@ class Floor(board.Board):
         )
 
     def _become_idle(self, event: events.VehicleIdle) -> None:
-        v, vehicle = self._expect(event, S.WORKING)
+        v, vehicle = self._expect(event)
         site = self._find_site(event.site)
         if not event.delivered:
             self._drop(v, float(event.time))
@@ -418,14 +422,15 @@ class Floor(board.Board):
                 self.process(task, now)
             self.day.delay += max(0.0, now - task.due)
             self.day.delivered += 1
+            self.day.ended.append((task.event.task, True, now, event.vehicle))
             self.leave(task)
         self._end_work(v, site, event.time)
 
     def _pass(self, event: events.VehiclePassed) -> None:
-        v, vehicle = self._expect(event, S.WORKING, S.IDLE, *ERRANDS)
+        v, vehicle = self._expect(event)
         site, now = self._find_site(event.site), float(event.time)
         way = vehicle.way
-        if vehicle.status in ERRANDS and (way is None or site == way.end):
+        if vehicle.status in states.ERRANDS and (way is None or site == way.end):
             # It is where it was sent, or it is moved away from a charger.
             if way is not None or site != vehicle.site:
                 waits = vehicle.status == S.TO_CHARGER
@@ -433,15 +438,17 @@ class Floor(board.Board):
             return
         if way is not None:
             vehicle = vehicle._replace(way=self._follow(v, way, site, now))
-        has_fetched, is_confirmed = vehicle.has_fetched, vehicle.is_confirmed
-        if vehicle.status in ERRANDS:
+        has_fetched, is_confirmed, moved = vehicle.has_fetched, vehicle.is_confirmed, vehicle.moved
+        if vehicle.status in states.ERRANDS:
             is_confirmed = is_confirmed or site != vehicle.site
         if vehicle.task is not None and not is_confirmed:
             pickup = self.layout.site_index[self.tasks[vehicle.task].event.pickup]
-            has_fetched = has_fetched or site == pickup
+            if site == pickup and not has_fetched:
+                has_fetched, moved = True, now
             # That it still stands there says nothing.
             is_confirmed = site == pickup != vehicle.site
-        self.put(v, vehicle._replace(site=site, has_fetched=has_fetched, is_confirmed=is_confirmed))
+        vehicle = vehicle._replace(site=site, has_fetched=has_fetched, is_confirmed=is_confirmed)
+        self.put(v, vehicle._replace(moved=moved))
 
     def _follow(self, v: int, way: board.Way, site: int, now: float) -> board.Way:
         """Return the way on from a site that a vehicle has reached."""
@@ -455,12 +462,11 @@ class Floor(board.Board):
         return way._replace(loaded=there + pause, pause=pause)
 
     def _park(self, event: events.VehicleParked) -> None:
-        v, _ = self._expect(event, S.IDLE, *ERRANDS)
+        v, _ = self._expect(event)
         self._end_work(v, self._find_open_site(event.site), float(event.time), parks=True)
 
     def _charge(self, event: events.VehicleCharging) -> None:
-        statuses = (S.IDLE, *ERRANDS) if event.begins else (S.CHARGING,)
-        v, _ = self._expect(event, *statuses)
+        v, _ = self._expect(event)
         self._expect_battery(v)
         site = self._find_site(event.site)
         if site not in self._chargers:
@@ -497,7 +503,7 @@ class Floor(board.Board):
 
     def _answer(self, event: events.RecallAnswered) -> None:
         now = float(event.time)
-        v, vehicle = self._expect(event, S.IDLE, S.WORKING, S.BROKEN, *ERRANDS)
+        v, vehicle = self._expect(event)
         if event.done or not self.has_errands:
             return
         task = self.tasks.get(event.task) if isinstance(event.task, str) else None
@@ -515,18 +521,20 @@ class Floor(board.Board):
         ends = self.problem.ends[0, task.row].tolist()
         way = vehicle.way._replace(site=ends[0], began=now, before=ends[0], reached=now, loaded=now)
         finish = max(now + 1.0, now + self._estimate(v, ends[0], task))
-        self.put(v, vehicle._replace(site=ends[0], way=way, finish=finish, has_fetched=True))
+        self.put(
+            v, vehicle._replace(site=ends[0], way=way, finish=finish, has_fetched=True, moved=now)
+        )
         if other not in (-1, v) and self.vehicles[other].service != board.SERVING:
             self._end_work(other, self.vehicles[other].site, now)
 
     def _break(self, event: events.VehicleBroke) -> None:
-        v, vehicle = self._expect(event, S.WORKING, S.IDLE, *ERRANDS)
+        v, vehicle = self._expect(event)
         # As in the simulator: the waiting of its task begins anew a second before.
         self._drop(v, float(event.time) - 1.0)
         self._end_work(v, vehicle.site, event.time, S.BROKEN)
 
     def _repair(self, event: events.VehicleRepaired) -> None:
-        v, vehicle = self._expect(event, S.BROKEN)
+        v, vehicle = self._expect(event)
         site = vehicle.site if event.site is None else self._find_site(event.site)
         vehicle = vehicle._replace(status=S.IDLE, site=site)
         battery = self.layout.batteries[v]
@@ -558,7 +566,7 @@ class Floor(board.Board):
         self.put(v, self._make_vehicle(v, self.vehicles[v].site, float(event.time)))
 
     def _withdraw(self, event: events.VehicleOutOfService | events.VehicleRemoved) -> None:
-        v, vehicle = self._expect(event, S.IDLE, S.WORKING, S.BROKEN, *ERRANDS)
+        v, vehicle = self._expect(event)
         is_removal = isinstance(event, events.VehicleRemoved)
         if not is_removal and vehicle.service != board.SERVING:
             found = "out of service, or about to be"
@@ -576,7 +584,7 @@ class Floor(board.Board):
             self._end_work(v, vehicle.site, event.time, status)
 
     def _come_back(self, event: events.VehicleBack) -> None:
-        v, vehicle = self._expect(event, S.IDLE, S.WORKING, S.BROKEN, *ERRANDS)
+        v, vehicle = self._expect(event)
         if vehicle.service not in (board.OUT, board.LEAVING):
             refuse_state("vehicle", event.vehicle, "not out of service", "it to be")
         since = float(event.time) if self.has_errands else vehicle.since

@@ -129,7 +129,7 @@ def _unpack_orders(orders: Orders, data: dict[str, Any]) -> None:
 
 def _pack_feed(feed: Feed) -> dict[str, Any]:
     """Return all that a feed knows as plain values."""
-    base, (n, delay, delivered) = feed.base, feed.base.mark
+    base, (n, delay, delivered, n_ended) = feed.base, feed.base.mark
     sites, day = base.layout.sites, base.day
     return {
         "time": pack_time(feed.time),
@@ -153,6 +153,7 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
             "values": day.record[:n][:, DAY_FIELDS].tolist(),
             "delay": delay,
             "delivered": delivered,
+            "ended": day.ended[:n_ended],
         },
         "entries": [
             {
@@ -246,6 +247,8 @@ def _unpack_day(data: dict[str, Any]) -> Day:
     for (pickup, delivery), values in zip(data["ends"], data["values"], strict=True):
         day.add(int(pickup), int(delivery), [float(value) for value in values])
     day.delay, day.delivered = float(data["delay"]), int(data["delivered"])
+    for name, is_delivered, time, vehicle in data.get("ended", ()):  # states of before do not tell
+        day.ended.append((str(name), bool(is_delivered), float(time), str(vehicle)))
     return day
 
 

@@ -12,6 +12,7 @@ from acerl_np.live import events
 from acerl_np.live.dispatcher import Dispatcher
 from acerl_np.live.orders import pack_order
 from acerl_np.live.saving import read_event
+from acerl_np.live.states import CANCELLED, DELIVERED
 from acerl_np.support.errors import AcerlError, EventError, StorageError, describe, suggest_name
 from acerl_np.support.numbers import is_real, is_whole
 
@@ -39,9 +40,23 @@ ASKED: dict[str, dict[str, Any]] = {
     "Send": {"time": TIME, "vehicle": NAME, "site": NAME},
     "BeginDay": {"start": TIME},
     "Save": {},
+    "State": {},
 }
 """Messages that are no events, and their fields: ask for orders, tell an assignment or an order that somebody
-else has decided, begin a day, write the state."""
+else has decided, begin a day, write the state, ask where everything is."""
+
+TOLD = (
+    "waiting",
+    "planned",
+    "under_way",
+    "idle",
+    "sites",
+    "levels",
+    "out_of_service",
+    "last_number",
+    "next_time",
+)
+"""Properties of a dispatcher that a state has."""
 
 OWN: dict[str, Any] = {"number": {"type": ["integer"]}, "hold": TYPES["bool"]}
 """Fields of every event besides, as `Dispatcher.feed` takes them; `number` of every message."""
@@ -185,6 +200,16 @@ class Service:
         if self.state is not None:
             self.dispatcher.save(self.state)
 
+    def show(self) -> Message:
+        """Return where vehicles are, and where each task is that has not ended."""
+        own = self.dispatcher
+        tasks = {
+            name: task._asdict()
+            for name, task in own.tasks().items()
+            if task.state not in (DELIVERED, CANCELLED)
+        }
+        return {**{name: getattr(own, name) for name in TOLD}, "tasks": tasks}
+
     def _take(self, message: Message) -> Iterator[Message]:
         kind, dispatcher = message["kind"], self.dispatcher
         if kind in events.EVENTS:
@@ -201,6 +226,8 @@ class Service:
             yield show_order(sent, message["time"])
         elif kind == "BeginDay":
             dispatcher.begin_day(message["start"])
+        elif kind == "State":
+            yield {"kind": "State", **self.show()}
         else:
             if self.state is None:
                 raise EventError("Save: no --state to write; expected one")

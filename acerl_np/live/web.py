@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.live.audit import format_line
+from acerl_np.live.orders import ORDERS
 from acerl_np.live.service import MAX_MESSAGE, QUIET, Message, Service
 from acerl_np.support.errors import InputError, StorageError, needing
 
@@ -54,7 +55,7 @@ class Web:
     def keep(self, messages: Iterable[Message]) -> list[Message]:
         """Return messages, and let those who listen have the orders among them."""
         found = list(messages)
-        orders = [x for x in found if x["kind"] not in ("Ok", "Refused")]
+        orders = [x for x in found if x["kind"] in ORDERS]
         if orders:
             self.orders.extend(orders)
             self.n_orders += len(orders)
@@ -110,11 +111,7 @@ class Web:
         """Tell what waits, is under way, and where vehicles are."""
         from starlette.responses import Response
 
-        own = self.service.dispatcher
-        names = [*("waiting", "planned", "under_way", "idle", "sites", "levels", "out_of_service")]
-        names += ["last_number", "next_time"]
-        found = {name: getattr(own, name) for name in names}
-        return Response(format_line(found), media_type="application/json")
+        return Response(format_line(self.service.show()), media_type="application/json")
 
     async def ask(self) -> None:
         """Ask for orders after quiet, and when something is due, by the clock on the wall."""

@@ -183,7 +183,7 @@ def test_impossible_events_are_errors_that_change_nothing(tmp_path):
     for event, message in [
         (E.TaskArrived(4.9, "c", "st1", "st2", 9.0), "more than 5 s before the last event at 10"),
         (E.TaskArrived(np.nan, "c", "st1", "st2", 9.0), "read time nan; expected seconds"),
-        (arrived("a", "st1", "st2"), "task 'a' waits or is under way already"),
+        (arrived("a", "st1", "st2"), "task 'a' is waiting; expected a name that no task has"),
         (arrived("", "st1", "st2"), 'TaskArrived at 10.0 s: task: read ""; expected a name'),
         (arrived("c", "nowhere", "st2"), "site 'nowhere' unknown"),
         (arrived("c", "st1", "st1"), "pickup and delivery are one site"),
@@ -196,7 +196,7 @@ def test_impossible_events_are_errors_that_change_nothing(tmp_path):
         (E.TaskChanged(10.0, "c", due=5.0), "task 'c' is unknown; expected a waiting task"),
         (E.TaskChanged(10.0, "a", due=-1.0), "due: read -1.0; expected a time from 0 s on"),
         (E.TaskChanged(10.0, "a", priority=np.nan), "priority: read nan; expected a number"),
-        (E.TaskRecalled(10.0, "a"), "task 'a' is waiting; expected one under way"),
+        (E.TaskRecalled(10.0, "a"), "task 'a' is waiting; expected one under way to its pickup"),
         (E.TaskRecalled(10.0, "c"), "task 'c' is unknown; expected one under way"),
         (E.VehicleIdle(10.0, "v0", "st1"), "is idle; expected it to be working"),
         (E.VehicleIdle(10.0, "v9", "st1"), "vehicle 'v9' unknown; expected one of v0, v1, v2"),

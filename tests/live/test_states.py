@@ -1,0 +1,182 @@
+"""States of tasks: where each is and since when, which event is allowed, and what always holds."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+
+import numba
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import acerl_np
+from acerl_np.live import events as E
+from acerl_np.live import states as T
+from acerl_np.live.service import Service
+from acerl_np.simulation.scene import STATUSES
+from acerl_np.support.errors import EventError
+
+LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
+LIMITED = acerl_np.Layout.from_dict(
+    {
+        **LAYOUT.to_dict(),
+        "vehicles": [{"id": f"v{k}", "start": "st1", "capacity": 5.0} for k in range(2)],
+    }
+)
+
+
+def arrive(task, time=0.0, **more):
+    return E.TaskArrived(time, task, "st1", "st5", 900.0, **more)
+
+
+def reach(state, policy="FCFS", **own):
+    """Return a dispatcher whose task "t" is in a state."""
+    dispatcher = acerl_np.Dispatcher(LIMITED, policy, **own)
+    if state == T.UNKNOWN:
+        return dispatcher
+    start = 50.0 if state == T.ANNOUNCED else None
+    heavy = 9.0 if state == T.UNSERVABLE else 0.0
+    dispatcher.feed(arrive("t", earliest_start=start, demand=heavy))
+    if state in (T.GIVEN, T.LOADED, T.DELIVERED):
+        dispatcher.feed(E.VehiclePassed(1.0, "v0", "st2"))
+        dispatcher.assign(2.0, "v0", "t")
+    if state in (T.LOADED, T.DELIVERED):
+        dispatcher.feed(E.VehiclePassed(3.0, "v0", "st1"))
+    if state == T.DELIVERED:
+        dispatcher.feed(E.VehicleIdle(4.0, "v0", "st5"))
+    if state == T.CANCELLED:
+        dispatcher.feed(E.TaskCancelled(4.0, "t"))
+    return dispatcher
+
+
+SINCE = dict(zip(T.STATES, (0.0, 0.0, 0.0, 2.0, 3.0, 4.0, 4.0), strict=True))
+
+
+@pytest.mark.parametrize("state", T.STATES)
+def test_every_state_has_its_time_also_after_save_and_recover(state, tmp_path):
+    with reach(state, audit=tmp_path / "day.jsonl") as dispatcher:
+        found = dispatcher.tasks()
+        vehicle = "v0" if state in (T.GIVEN, T.LOADED, T.DELIVERED) else ""
+        assert found["t"][:3] == (state, SINCE[state], vehicle)
+        assert bool(found["t"].reason) == (state == T.UNSERVABLE)
+        dispatcher.save(tmp_path / "live.npz")
+    own = {"audit": tmp_path / "day.jsonl"}
+    for again in (
+        acerl_np.Dispatcher.load(tmp_path / "live.npz"),
+        acerl_np.Dispatcher.recover(LIMITED, "FCFS", **own),
+    ):
+        assert again.tasks() == found and again.check() == []
+        again.close()
+
+
+def test_the_table_says_which_event_is_allowed():
+    """Each event in each state: it is refused as the table says, in words that name the state."""
+    made = {
+        E.TaskArrived: arrive("t", 5.0),
+        E.TaskChanged: E.TaskChanged(5.0, "t", priority=1.0),
+        E.TaskCancelled: E.TaskCancelled(5.0, "t"),
+        E.TaskAnnounced: E.TaskAnnounced(5.0, "t", 60.0),
+        E.TaskReady: E.TaskReady(5.0, "t"),
+        E.TaskRecalled: E.TaskRecalled(5.0, "t"),
+    }
+    assert made.keys() == T.OF_TASKS.keys()
+    for state, (kind, event) in product((T.UNKNOWN, *T.STATES), made.items()):
+        dispatcher = reach(state)
+        known = T.UNKNOWN if state in (T.DELIVERED, T.CANCELLED) else state
+        before, refusal = dispatcher.tasks(), ""
+        try:
+            dispatcher.feed(event)
+        except EventError as error:
+            refusal = str(error)
+            assert dispatcher.tasks() == before
+        allowed, expected = T.OF_TASKS[kind]
+        assert (f"; expected {expected}" in refusal) == (known not in allowed), (state, refusal)
+        assert dispatcher.check() == []
+
+
+def test_the_page_has_the_table():
+    page = (Path(__file__).parents[2] / "docs/live.md").read_text()
+    for kind, (allowed, _) in T.OF_TASKS.items():
+        assert f"| `{kind.__name__}` | {', '.join(allowed)} |" in page
+    for kind, statuses in T.OF_VEHICLES.items():
+        names = ", ".join(sorted(STATUSES[status] for status in statuses))
+        assert f"| `{kind.__name__}` | {names} |" in page
+
+
+def test_what_no_vehicle_can_do_waits_for_one_that_can():
+    dispatcher = reach(T.UNSERVABLE)
+    dispatcher.feed(arrive("light", 1.0))
+    assert [x.task for x in dispatcher.decide(1.0)] == ["light"]
+    dispatcher.feed(E.VehicleAdded(2.0, "strong", "st1", capacity=20.0))
+    assert dispatcher.tasks()["t"].state == T.WAITING
+    assert [x[:2] for x in dispatcher.decide(2.0)] == [("strong", "t")]
+    dispatcher.feed(E.VehicleRemoved(3.0, "strong", at_once=True))
+    assert dispatcher.tasks()["t"].state == T.UNSERVABLE and dispatcher.check() == []
+    dispatcher.feed(E.TaskCancelled(4.0, "t"))
+    assert dispatcher.tasks()["t"][:2] == (T.CANCELLED, 4.0)
+
+
+def test_a_service_tells_open_tasks_and_a_day_forgets_what_ended():
+    service = Service(reach(T.DELIVERED))
+    service.dispatcher.feed(arrive("u", 5.0))
+    told, answer = service.answer('{"kind": "State", "number": 3}')
+    assert told["tasks"] == {"u": {"state": "waiting", "since": 5.0, "vehicle": "", "reason": ""}}
+    assert (told["kind"], answer["number"]) == ("State", 3) and json.dumps(told)
+    assert [*service.dispatcher.tasks()] == ["t", "u"]
+    service.dispatcher.begin_day(6.0)
+    assert [*service.dispatcher.tasks()] == ["u"]
+
+
+def test_check_sees_what_is_broken():
+    for harm in (
+        lambda floor: floor.pool.append("x"),
+        lambda floor: floor.clock.used.fill(True),
+        lambda floor: floor.vehicles.__setitem__(1, floor.vehicles[1]._replace(task="t")),
+        lambda floor: floor.planned.update(floor.tasks),
+        lambda floor: floor.day.ended.append(("z", True, 0.0, "v0")),
+    ):
+        dispatcher = reach(T.GIVEN)
+        assert dispatcher.check() == []
+        harm(dispatcher._floor)
+        assert dispatcher.check()
+
+
+ACTS = st.tuples(
+    st.sampled_from(("arrive", "cancel", "recall", "pass", "idle", "broke", "repair", "decide")),
+    st.integers(0, 3),
+    st.integers(0, 1),
+    st.sampled_from(("st1", "st2", "st5")),
+    st.integers(0, 4),
+)
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="decides many times")
+@given(st.lists(ACTS, max_size=25))
+def test_whatever_is_told_late_or_twice_the_floor_is_sound(acts):
+    dispatcher = acerl_np.Dispatcher(LIMITED, "FCFS")
+    for k, (act, task, v, site, late) in enumerate(acts):
+        time, name, vehicle = max(0.0, k - late), f"t{task}", f"v{v}"
+        event = {
+            "arrive": arrive(name, time, demand=3.0 * task),
+            "cancel": E.TaskCancelled(time, name),
+            "recall": E.TaskRecalled(time, name, cancel=v == 0),
+            "pass": E.VehiclePassed(time, vehicle, site),
+            "idle": E.VehicleIdle(time, vehicle, site),
+            "broke": E.VehicleBroke(time, vehicle),
+            "repair": E.VehicleRepaired(time, vehicle),
+            "decide": None,
+        }[act]
+        if event is None:
+            dispatcher.decide(float(k))
+        else:
+            for _ in range(2):
+                with suppress(EventError):
+                    dispatcher.feed(event)
+        assert dispatcher.check() == []
+    found = dispatcher.tasks()
+    assert {n for n, own in found.items() if own.vehicle and own.state in (T.GIVEN, T.LOADED)} == {
+        *dispatcher.under_way
+    }
