@@ -9,6 +9,8 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
@@ -24,7 +26,7 @@ from acerl_np.live.floor import MOST, Floor
 from acerl_np.live.forecast import Forecaster, find_player
 from acerl_np.live.orders import DayBegan
 from acerl_np.policies.agent import seat_policy
-from acerl_np.policies.files import BasePolicy
+from acerl_np.policies.files import AnyPolicy, BasePolicy
 from acerl_np.policies.lookahead import MAX_FUTURES
 from acerl_np.policies.origin import warn_of_difference
 from acerl_np.policies.rules import RULES, find_policy_name
@@ -32,7 +34,7 @@ from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.simulation.scene import Chooses
-from acerl_np.support.errors import EventError, InputError, LogWarning
+from acerl_np.support.errors import EventError, InputError, LogWarning, PolicyError
 from acerl_np.support.fields import MOST as LARGEST
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole, check_seed
@@ -215,6 +217,8 @@ class Dispatcher(CopiedWhole):
         self._decider.warm_up(self._floor)
         self._desk = Desk(self._floor, self.lateness, self.ahead)
         self._forecasting: tuple[Sequence[Instance] | None, Forecaster] | None = None
+        self._is_taken = False
+        """Whether the policy was taken over by one that ran."""
         if audit is not None:
             self._begin_log(audit, fsync)
 
@@ -244,11 +248,16 @@ class Dispatcher(CopiedWhole):
         self, path: str | os.PathLike[str], fsync: bool, size: int | None = None
     ) -> None:
         self._desk.log = logs.AuditLog(path, fsync=bool(fsync), size=size)
+        self._note_start()
+
+    def _note_start(self) -> None:
         self._desk.note(
             logs.STARTED,
             start=self._floor.day.start,
             options=self._list_options(),
             policy=self.policy if isinstance(self.policy, str) else type(self.policy).__name__,
+            policy_hash=saving.hash_policy(self.policy),
+            **({"taken": True} if self._is_taken else {}),
             layout=self._floor.layout.name,
             floor=self._floor.layout.floor_hash,
             version=__version__,
@@ -565,6 +574,43 @@ class Dispatcher(CopiedWhole):
         """
         return self._desk.send_by_hand(now, vehicle, site)
 
+    def take_policy(self, policy: BasePolicy | str) -> None:
+        """Go on with another policy: what is known and ordered stays, and so do all options.
+
+        The log has a new start with its hash, and beside the log it is kept, as LOG.HASH.npz: `recover` goes
+        on with it.
+
+        Parameters
+        ----------
+        policy : Policy, IndexPolicy, StaticPlan or str
+            One that a file can hold, or the name of a rule.
+
+        Raises
+        ------
+        PolicyError
+            If it is none, or does not fit floor or fleet: the one before goes on, as after what follows.
+        StorageError
+            If it cannot be kept; if only the log cannot be written, it is taken over all the same.
+        """
+        policy = seat_policy(policy)
+        if not isinstance(policy, AnyPolicy | str):
+            raise PolicyError(
+                "policy: no file can hold it; expected one that has a file, or a name"
+            )
+        if isinstance(policy, AnyPolicy):
+            policy.check_layout(self._floor.layout, "dispatcher")
+        self._desk.flush()
+        desk, changes = self._desk, {"commitment": self.commitment, "max_changes": self.max_changes}
+        with TemporaryDirectory() as folder:
+            state = Path(folder) / "state.npz"
+            saving.write_dispatcher(state, "FCFS", self._list_options(), desk)
+            new = self._restore(state, policy, **changes)
+        if desk.log is not None and isinstance(policy, AnyPolicy):
+            policy.save(recovery.place_policy(desk.log.path, saving.hash_policy(policy)))
+        new._desk.log, new._desk.feed.expired = desk.log, desk.feed.expired
+        vars(self).update({**vars(new), "_use": self._use, "_is_taken": True})
+        self._note_start()
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the dispatcher to an `.npz` file, atomically; `load` continues from it.
 
@@ -658,7 +704,8 @@ class Dispatcher(CopiedWhole):
         Parameters
         ----------
         layout, policy
-            As when the dispatcher was made first; the policy may be another one. A saved one is not read.
+            As when the dispatcher was made first; the policy may be another one. A saved one is not read. One
+            that was taken over since (`take_policy`) counts, and is read from beside the log.
         audit : path-like
             The log. One without a whole line begins with this dispatcher.
         state : path-like, optional
@@ -689,6 +736,8 @@ class Dispatcher(CopiedWhole):
             If its last line was cut off, or the time of one lies so far ahead that it is passed over.
         """
         lines, torn, size = logs.read_log(audit)
+        taken = recovery.find_taken(audit, lines)
+        policy = policy if taken is None else taken
         if isinstance(layout, str | os.PathLike):
             layout = load_layout(layout)
         if state is not None:
@@ -706,5 +755,6 @@ class Dispatcher(CopiedWhole):
         if torn:
             what = f"{audit}: {torn}: cut off, as by a kill; it counts as not written"
             warnings.warn(what, LogWarning, stacklevel=2)
+        dispatcher._is_taken = taken is not None
         dispatcher._begin_log(audit, fsync, size)
         return dispatcher

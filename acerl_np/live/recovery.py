@@ -10,8 +10,9 @@ from acerl_np.live import audit, events
 from acerl_np.live.audit import Line
 from acerl_np.live.desk import Desk
 from acerl_np.live.orders import ORDERS, unpack_order
-from acerl_np.live.saving import read_event
-from acerl_np.support.errors import InputError, RecordError, describe, list_some
+from acerl_np.live.saving import hash_policy, read_event
+from acerl_np.policies.files import load_policy
+from acerl_np.support.errors import InputError, PolicyError, RecordError, describe, list_some
 
 if TYPE_CHECKING:
     from acerl_np.live.dispatcher import Dispatcher
@@ -52,6 +53,30 @@ def start_anew(
             f"those of layout '{dispatcher.layout.name}': {list_some(fleet, 20)}"
         )
     return dispatcher
+
+
+def place_policy(path: str | os.PathLike[str], policy_hash: str | None) -> str:
+    """Return where a policy is kept that was taken over while a log was written."""
+    return f"{os.fspath(path)}.{str(policy_hash)[:16]}.npz"
+
+
+def find_taken(path: str | os.PathLike[str], lines: list[Line]) -> Any:
+    """Return the policy that was taken over last, None if none was; a RecordError if it is not there."""
+    started = [item for item in lines if item[1]["kind"] == audit.STARTED]
+    if not started or not started[-1][1].get("taken"):
+        return None
+    place, line = started[-1]
+    expected = line.get("policy_hash")
+    if expected is None:
+        return str(line.get("policy"))
+    file = place_policy(path, expected)
+    try:
+        policy = load_policy(file)
+    except PolicyError as error:
+        raise RecordError(f"{path}: {place}: the policy that was taken over: {error}") from error
+    if hash_policy(policy) != expected:
+        raise RecordError(f"{path}: {place}: {file} holds another policy; expected hash {expected}")
+    return policy
 
 
 def redo(desk: Desk, path: str | os.PathLike[str], lines: list[Line]) -> None:

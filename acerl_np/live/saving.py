@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields
 from itertools import count, repeat
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
@@ -19,15 +21,16 @@ from acerl_np.live.board import DAY_FIELDS, Day, LiveTask, LiveVehicle, Situatio
 from acerl_np.live.events import Event, TaskArrived
 from acerl_np.live.feed import Entry, Feed, Numbers
 from acerl_np.live.orders import Item, NoEvent, Orders, pack_order, unpack_order
-from acerl_np.policies.files import AnyPolicy, BasePolicy, pack_policy, unpack_policy
+from acerl_np.policies.files import AnyPolicy, BasePolicy, load_policy, pack_policy, unpack_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.origin import add_prefix, take_prefixed
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.packing import unpacking
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.fields import refuse
-from acerl_np.support.files import read_arrays, take_kind, write_arrays
+from acerl_np.support.files import digest_arrays, read_arrays, take_kind, write_arrays
 from acerl_np.support.numbers import is_real
+from acerl_np.support.own import KEPT, trusting
 
 if TYPE_CHECKING:
     from acerl_np.live.desk import Desk
@@ -68,6 +71,39 @@ def write_dispatcher(
     elif rule is None:
         raise PolicyError(f"dispatcher: read {policy}; no file can hold a policy in plain Python")
     write_arrays(path, arrays)
+
+
+def hash_policy(policy: BasePolicy | str) -> str | None:
+    """Return the hash of what a file of a policy holds; None for a name, and for what no file holds."""
+    if isinstance(policy, Lookahead):
+        return digest_arrays(policy.to_arrays())
+    return digest_arrays(pack_policy(policy)) if isinstance(policy, AnyPolicy) else None
+
+
+def read_told_policy(data: bytes) -> BasePolicy:
+    """Return the policy in the bytes of its file, as anybody may have sent them: nothing is imported for it.
+
+    A PolicyError if they hold none, or one that names a module.
+    """
+    with TemporaryDirectory() as folder, trusting(None):
+        path = Path(folder) / "policy.npz"
+        path.write_bytes(data)
+        try:
+            arrays = read_arrays(path, PolicyError)
+            for array in arrays.values():
+                words = (
+                    array.ravel().tolist()
+                    if array.dtype.kind == "U"
+                    else [array.tobytes().decode("latin-1")]
+                )
+                if any(KEPT.search(word) for word in words):
+                    raise PolicyError(
+                        f"{path}: it names a module; expected a policy of arrays alone"
+                    )
+            policy: BasePolicy = load_policy(path)
+        except PolicyError as error:
+            raise PolicyError(f"policy: {str(error).removeprefix(f'{path}: ')}") from None
+    return policy
 
 
 @contextmanager

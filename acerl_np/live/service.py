@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -11,9 +12,18 @@ from typing import Any
 from acerl_np.live import events
 from acerl_np.live.dispatcher import Dispatcher
 from acerl_np.live.orders import pack_order
-from acerl_np.live.saving import read_event
+from acerl_np.live.saving import read_event, read_told_policy
 from acerl_np.live.states import CANCELLED, DELIVERED
-from acerl_np.support.errors import AcerlError, EventError, StorageError, describe, suggest_name
+from acerl_np.policies.files import BasePolicy
+from acerl_np.policies.rules import GENERAL, RULES, find_policy_name
+from acerl_np.support.errors import (
+    AcerlError,
+    EventError,
+    PolicyError,
+    StorageError,
+    describe,
+    suggest_name,
+)
 from acerl_np.support.numbers import is_real, is_whole
 
 Message = dict[str, Any]
@@ -41,9 +51,11 @@ ASKED: dict[str, dict[str, Any]] = {
     "BeginDay": {"start": TIME},
     "Save": {},
     "State": {},
+    "Policy": {"name": TYPES["str | None"], "file": TYPES["str | None"]},
 }
 """Messages that are no events, and their fields: ask for orders, tell an assignment or an order that somebody
-else has decided, begin a day, write the state, ask where everything is."""
+else has decided, begin a day, write the state, ask where everything is, go on with another
+policy: a rule's name, or the bytes of its file in base64."""
 
 TOLD = (
     "waiting",
@@ -65,7 +77,10 @@ OWN: dict[str, Any] = {"number": {"type": ["integer"]}, "hold": TYPES["bool"]}
 def list_fields(kind: str) -> tuple[dict[str, Any], list[str]]:
     """Return a message's fields with their types, and those that it must have."""
     if kind in ASKED:
-        return {**ASKED[kind], "number": OWN["number"]}, [*ASKED[kind]]
+        needed = [
+            name for name, own in ASKED[kind].items() if "null" not in own["type"] or own is TIME
+        ]
+        return {**ASKED[kind], "number": OWN["number"]}, needed
     own = fields(events.EVENTS[kind])
     known = {field.name: TYPES[str(field.type)] for field in own}
     return {**known, **OWN}, [field.name for field in own if field.default is MISSING]
@@ -226,12 +241,28 @@ class Service:
             yield show_order(sent, message["time"])
         elif kind == "BeginDay":
             dispatcher.begin_day(message["start"])
+        elif kind == "Policy":
+            dispatcher.take_policy(read_policy(message))
         elif kind == "State":
             yield {"kind": "State", **self.show()}
         else:
             if self.state is None:
                 raise EventError("Save: no --state to write; expected one")
             self.save()
+
+
+def read_policy(message: Message) -> BasePolicy | str:
+    """Return the policy of a message; a PolicyError if it has none that may be told."""
+    name, file = message.get("name"), message.get("file")
+    if (name is None) == (file is None):
+        raise PolicyError("Policy: expected either a name or a file")
+    if file is None:
+        return find_policy_name(str(name), (*RULES, GENERAL))
+    try:
+        data = base64.b64decode(file, validate=True)
+    except ValueError:
+        raise PolicyError("Policy: file: expected the bytes of a policy's file in base64") from None
+    return read_told_policy(data)
 
 
 def refuse_message(number: int | None, error: AcerlError) -> Message:

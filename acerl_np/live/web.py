@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import hmac
 import ipaddress
@@ -67,7 +68,7 @@ class Web:
         """Answer the messages of a request, one on each line."""
         from starlette.responses import PlainTextResponse, Response
 
-        body = bytearray()
+        body, is_policy = bytearray(), request.url.path == "/policy"
         async for piece in request.stream():
             body += piece
             if len(body) > MAX_MESSAGE:
@@ -75,7 +76,8 @@ class Web:
                 return PlainTextResponse(f"body: too long; expected {expected}\n", 413)
         answers, status = list[Message](), 200
         try:
-            for line in body.decode(errors="replace").splitlines():
+            lines = body.decode(errors="replace").splitlines()
+            for line in [format_policy(body)] if is_policy else lines:
                 answers += self.keep(self.service.answer(line)) if line.strip() else []
         except StorageError as error:  # what has no answer has to be told again
             answers.append({"kind": "Failed", "number": None, "why": str(error)})
@@ -149,6 +151,13 @@ class Guard:
         return None
 
 
+def format_policy(body: bytearray) -> str:
+    """Return the body of `POST /policy` as a message: JSON with a name, or the bytes of a policy's file."""
+    if body[:1] != b"{":
+        return format_line({"kind": "Policy", "file": base64.b64encode(body).decode()})
+    return '{"kind": "Policy", ' + body.decode(errors="replace").lstrip("{ \r\n\t")
+
+
 def show_event(order: Message) -> str:
     """Return an order as a server-sent event."""
     return f"id: {order['number']}\nevent: {order['kind']}\ndata: {format_line(order)}\n"
@@ -175,6 +184,7 @@ def make_app(web: Web, host: str, token: str, *, wall: bool) -> Starlette:
     known = ["localhost", "127.0.0.1", "[::1]"] if is_local(host) else ["*"]
     routes = [
         Route("/events", web.take, methods=["POST"]),
+        Route("/policy", web.take, methods=["POST"]),
         Route("/orders", web.listen),
         Route("/state", web.show_state),
         Route("/healthz", tell_health),

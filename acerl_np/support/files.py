@@ -246,7 +246,8 @@ def read_text(path: str | os.PathLike[str], kind: type[InputError]) -> str:
         ) from error
 
 
-def _digest(arrays: Mapping[str, np.ndarray]) -> str:
+def digest_arrays(arrays: Mapping[str, np.ndarray]) -> str:
+    """Return the hash of named arrays, but for their checksum."""
     digest = hashlib.sha256()
     for name in sorted(arrays):
         if name != "checksum":
@@ -259,7 +260,7 @@ def _digest(arrays: Mapping[str, np.ndarray]) -> str:
 def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> None:
     """Write arrays and their checksum as `.npz`, atomically and with reproducible bytes."""
     stored = {name: np.asarray(array) for name, array in arrays.items()}
-    stored["checksum"] = np.asarray(_digest(stored))
+    stored["checksum"] = np.asarray(digest_arrays(stored))
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, array in stored.items():
@@ -296,7 +297,7 @@ def read_arrays(path: str | os.PathLike[str], kind: type[InputError]) -> dict[st
             "expected a file written by acerl_np"
         ) from error
     checksum = arrays.pop("checksum", None)
-    if checksum is None or checksum.shape != () or str(checksum) != _digest(arrays):
+    if checksum is None or checksum.shape != () or str(checksum) != digest_arrays(arrays):
         raise kind(f"{path}: the checksum does not match; the file is damaged or was changed")
     return arrays
 

@@ -171,3 +171,18 @@ def test_a_termination_writes_the_state(tmp_path):
         process.terminate()
         assert process.wait(10.0) == 0
     assert acerl_np.Dispatcher.load(state).waiting == ("t1",)
+
+
+def test_a_policy_is_posted_as_its_file_or_by_name(tmp_path):
+    log, path = tmp_path / "day.jsonl", tmp_path / "own.npz"
+    acerl_np.IndexPolicy.of_weights(approach=-1.0).save(path)
+    with serving(log) as ask:
+        status, text = ask("POST", "/policy", path.read_bytes())
+        assert status == 200 and json.loads(text)["kind"] == "Ok"
+        for body in (b"{}", b"", b'{"name": 1}', b"PK\x03\x04", b'{"name": "x:y"}'):
+            status, text = ask("POST", "/policy", body)
+            assert status == 200 and json.loads(text)["kind"] == "Refused"
+        assert '"taken": true' in log.read_text() and log.read_text().count("Started") == 2
+        assert json.loads(ask("POST", "/policy", b'{"name": "EDD", "number": 3}')[1])["number"] == 3
+        assert json.loads(ask("GET", "/state")[1])["tasks"] == {}
+    assert len(list(tmp_path.glob("day.jsonl.*.npz"))) == 1

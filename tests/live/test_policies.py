@@ -1,0 +1,97 @@
+"""A new policy for a dispatcher that runs: nothing is lost, and a restart goes on with it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+
+import acerl_np
+from acerl_np.live import events as E
+from acerl_np.live.saving import hash_policy
+from acerl_np.live.service import Service
+from acerl_np.policies.files import pack_policy
+from acerl_np.support.errors import RecordError
+from acerl_np.support.files import write_arrays
+
+LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
+NEAR = acerl_np.IndexPolicy.of_weights(approach=-1.0)
+
+
+def begin(log):
+    dispatcher = acerl_np.Dispatcher(LAYOUT, "FCFS", audit=log)
+    for k in range(5):
+        dispatcher.feed(E.TaskArrived(k, f"t{k}", "st1", "st5", 900.0), number=k)
+    dispatcher.decide(4.0)
+    dispatcher.feed(E.TaskArrived(4.0, "held", "st2", "st5", 900.0, earliest_start=50.0))
+    return dispatcher
+
+
+def say(service, **message):
+    return list(service.answer(json.dumps({"kind": "Policy", **message})))[-1]
+
+
+def pack(policy, tmp_path, **more):
+    path = tmp_path / "own.npz"
+    arrays = {"kind": "policy", "format": acerl_np.policies.files.FORMAT, **pack_policy(policy)}
+    write_arrays(path, {**arrays, **more})
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+def test_a_new_policy_goes_on_where_the_old_one_was(tmp_path):
+    log = tmp_path / "day.jsonl"
+    with begin(log) as dispatcher:
+        service, before = Service(dispatcher), dispatcher.tasks()
+        free = dispatcher.under_way["t0"]
+        assert say(service, file=pack(NEAR, tmp_path), number=7)["kind"] == "Ok"
+        assert hash_policy(dispatcher.policy) == hash_policy(NEAR)
+        assert dispatcher.tasks() == before
+        assert dispatcher.check() == [] and dispatcher.next_time == 50.0
+        dispatcher.feed(E.TaskArrived(2.0, "t2", "st1", "st5", 900.0), number=2)  # again: ignored
+        dispatcher.feed(E.VehicleIdle(60.0, free, "st5"))
+        [order] = dispatcher.decide(60.0)
+        assert order.rule == "index" and order.number == 4
+        found = dispatcher.tasks()
+    first, *_, last = (json.loads(row) for row in log.read_text().splitlines() if "Started" in row)
+    assert first["policy_hash"] is None and last["taken"]
+    kept = Path(f"{log}.{last['policy_hash'][:16]}.npz")
+    assert hash_policy(acerl_np.load_policy(kept)) == hash_policy(NEAR)
+    for _ in range(2):  # the second goes on from a log whose last start is a recovery
+        with acerl_np.Dispatcher.recover(LAYOUT, "FCFS", audit=log) as again:
+            assert hash_policy(again.policy) == hash_policy(NEAR)
+            assert again.tasks() == found and again.last_number == 4
+    kept.unlink()
+    with pytest.raises(RecordError, match=r"policy that was taken over: .*npz") as caught:
+        acerl_np.Dispatcher.recover(LAYOUT, "FCFS", audit=log)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_name_is_taken_over_too(tmp_path):
+    with begin(tmp_path / "day.jsonl") as dispatcher:
+        assert say(Service(dispatcher), name="NEAREST")["kind"] == "Ok"
+    with acerl_np.Dispatcher.recover(LAYOUT, "FCFS", audit=tmp_path / "day.jsonl") as again:
+        assert again.policy == "nearest"
+
+
+def test_what_is_no_policy_for_this_floor_leaves_the_old_one(tmp_path):
+    log = tmp_path / "day.jsonl"
+    with begin(log) as dispatcher:
+        plan = acerl_np.StaticPlan(("a", "b"), {"a": "STD", "b": "EDD"})
+        service, before = Service(dispatcher), log.read_bytes()
+        for message, why in [
+            ({}, "expected either a name or a file"),
+            ({"name": "nearest", "file": "x"}, "expected either"),
+            ({"name": "module:rule"}, "module:rule"),
+            ({"name": "neerest"}, "nearest"),
+            ({"file": "%"}, "base64"),
+            ({"file": base64.b64encode(b"\x80\x04pickle").decode()}, "not a readable .npz"),
+            ({"file": pack(NEAR, tmp_path, own=["m:f@0123456789ab"])}, "it names a module"),
+            ({"file": pack(plan, tmp_path)}, "vehicles"),
+        ]:
+            answer = say(service, **message)
+            assert answer["kind"] == "Refused" and why in answer["why"], answer
+            assert str(tmp_path) not in answer["why"] and "/tmp" not in answer["why"]
+        assert dispatcher.policy == "FCFS" and log.read_bytes() == before
+    assert [x.name for x in tmp_path.iterdir() if ".npz" in x.name] == ["own.npz"]
