@@ -95,3 +95,18 @@ def test_what_is_no_policy_for_this_floor_leaves_the_old_one(tmp_path):
             assert str(tmp_path) not in answer["why"] and "/tmp" not in answer["why"]
         assert dispatcher.policy == "FCFS" and log.read_bytes() == before
     assert [x.name for x in tmp_path.iterdir() if ".npz" in x.name] == ["own.npz"]
+
+
+def test_lines_have_the_clock_on_the_wall_and_nothing_comes_of_it(tmp_path, monkeypatch):
+    found = []
+    for name, clock in (("a", 5.0), ("b", 1.7e9)):  # the second runs backwards
+        moments = iter(clock - k for k in range(99))
+        monkeypatch.setattr("acerl_np.live.audit.time.time", lambda moments=moments: next(moments))
+        with begin(tmp_path / name) as dispatcher:
+            told = dispatcher.tasks()
+        rows = [json.loads(row) for row in (tmp_path / name).read_text().splitlines()]
+        assert [row["wall"] for row in rows] == [clock - k for k in range(len(rows))]
+        with acerl_np.Dispatcher.recover(LAYOUT, "FCFS", audit=tmp_path / name) as again:
+            assert again.tasks() == told and again.time == 4.0
+            found.append([x[:2] for x in again.decide(4.0)])
+    assert found[0] == found[1]
