@@ -62,6 +62,9 @@ def test_a_new_policy_goes_on_where_the_old_one_was(tmp_path):
         with acerl_np.Dispatcher.recover(LAYOUT, "FCFS", audit=log) as again:
             assert hash_policy(again.policy) == hash_policy(NEAR)
             assert again.tasks() == found and again.last_number == 4
+    acerl_np.IndexPolicy.of_weights(approach=-2.0).save(kept)
+    with pytest.raises(RecordError, match="holds another policy; expected hash"):
+        acerl_np.Dispatcher.recover(LAYOUT, "FCFS", audit=log)
     kept.unlink()
     with pytest.raises(RecordError, match=r"policy that was taken over: .*npz") as caught:
         acerl_np.Dispatcher.recover(LAYOUT, "FCFS", audit=log)

@@ -239,3 +239,44 @@ def test_a_message_may_leave_out_what_has_a_default():
     assert "priority" not in message
     with pytest.raises(EventError, match="TaskArrived: task: missing"):
         read_message('{"kind": "TaskArrived", "time": 0}')
+
+
+@pytest.mark.long
+def test_ten_thousand_messages_of_anybody_are_answered_and_nothing_grows():
+    """Messages, half of them damaged: each answered in its turn, the floor sound, the memory flat."""
+    import random
+    import tracemalloc
+
+    draws = random.Random(48)
+    service = Service(acerl_np.Dispatcher(LAYOUT, "FCFS"))
+    values = [None, True, -1, 0, 7, 1e308, "v0", "st1", "t1", "", [], {}, "\0", "é" * 300]
+    values += [float("nan"), float("inf"), 10**30]
+
+    def draw(k):
+        kind = draws.choice([*E.EVENTS, *ASKED])
+        plain = {"vehicle": f"v{k % 3}", "task": f"t{k % 9}", "site": "st5", "start": k / 10}
+        own = {name: plain.get(name, draws.choice(values)) for name in list_fields(kind)[0]}
+        own |= {name: TASK[name] for name in TASK if name in own} | {"time": k / 10}
+        own |= {"number": k, "hold": False}
+        own = {name: own[name] for name in list_fields(kind)[0] if draws.random() < 0.9}
+        if draws.random() < 0.3 and own:
+            own[draws.choice([*own])] = draws.choice(values)
+        letters = list(json.dumps({"kind": kind, **own}))
+        for _ in range(draws.choice((0, 0, 0, 1, 5))):
+            letters[draws.randrange(len(letters))] = chr(draws.randrange(256))
+        return "".join(letters)
+
+    taken, sizes = 0, []
+    tracemalloc.start()
+    try:
+        for k in range(10_000):
+            answers = list(service.answer(draw(k)))
+            assert answers[-1]["kind"] in ("Ok", "Refused")
+            taken += answers[-1]["kind"] == "Ok"
+            if k % 2500 == 2499:
+                service.dispatcher.begin_day(service.dispatcher.time)
+                assert service.dispatcher.check() == []
+                sizes.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert taken > 500 and sizes[-1] - sizes[0] < 500_000, (taken, sizes)

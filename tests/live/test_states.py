@@ -130,6 +130,12 @@ def test_a_service_tells_open_tasks_and_a_day_forgets_what_ended():
     assert [*service.dispatcher.tasks()] == ["u"]
 
 
+def test_a_late_event_does_not_end_a_task_twice():
+    dispatcher = reach(T.DELIVERED)
+    dispatcher.feed(E.VehiclePassed(3.5, "v1", "st2"))
+    assert len(dispatcher._floor.day.ended) == 1 and dispatcher.check() == []
+
+
 def test_check_sees_what_is_broken():
     for harm in (
         lambda floor: floor.pool.append("x"),
