@@ -44,6 +44,7 @@ if TYPE_CHECKING:
         VehicleRemoved as VehicleRemoved,
         VehicleRepaired as VehicleRepaired,
     )
+    from acerl_np.live.states import TaskState as TaskState
     from acerl_np.policies.agent import Agent as Agent
     from acerl_np.policies.agent_pair import AgentPair as AgentPair
     from acerl_np.policies.files import load_policy as load_policy

@@ -172,6 +172,7 @@ def parse_log(text: str) -> tuple[list[Line], str]:
             raise RecordError(f"{torn}: not JSON; expected a line of a log")
         if kind not in (*events.EVENTS, STARTED, *DECIDED, DAY_BEGAN):
             raise RecordError(f"{place}: kind: read '{describe(kind)}'; expected a line of a log")
+        line.pop("wall", None)  # a line that is written again is the same at another time
         field = "start" if kind in (STARTED, DAY_BEGAN) else "time"
         if not is_real(line.get(field)):
             read = describe(line.get(field))

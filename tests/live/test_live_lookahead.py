@@ -67,7 +67,7 @@ def test_begin_day_starts_anew():
     first = play_reckoned(dispatcher, day)
     assert dispatcher._floor.day.n_tasks == len(first) == day.n_tasks
     dispatcher.begin_day(50_000.0)
-    assert dispatcher._floor.day.mark == (0, 0.0, 0)
+    assert dispatcher._floor.day.mark == (0, 0.0, 0, 0)
     fresh = make()
     # Vehicles stand where the first day has left them; draws go on by the number of decisions.
     for v, vehicle in enumerate(dispatcher._floor.vehicles):
