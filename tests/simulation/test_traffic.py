@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from meeting import (
     Meeting,
@@ -147,6 +147,8 @@ def test_each_plan_ends_as_early_as_it_can(seed):
 
 @compiles
 @settings(max_examples=20)
+@example(272)  # a place that the same vehicle had left less than a headway before
+@example(841)  # broken at the tick of an arrival, with a stop of no time behind it
 @given(SEEDS)
 def test_no_day_has_a_conflict(seed):
     play_broken(seed)

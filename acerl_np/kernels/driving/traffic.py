@@ -164,7 +164,7 @@ def push_plans(problem, state, b, n_held):
             for at in range(label[site, S.LABEL_FIRST], label[site + 1, S.LABEL_FIRST]):
                 entry = held[at]
                 following = entry[S.HELD_NEXT]
-                if following < 0:
+                if following < 0 or entry[S.HELD_NEXT_IN] < now:
                     continue
                 plan, k = state.plan[b, entry[S.HELD_VEHICLE]], entry[S.HELD_VISIT]
                 out, arrives = plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN]
@@ -183,7 +183,8 @@ def push_plans(problem, state, b, n_held):
                 arrives = max(arrives, out + entry[S.HELD_NEXT_IN] - entry[S.HELD_OUT])
                 if not lanes.is_aside(problem, i, following):
                     for other in range(begin, end):
-                        if held[other, S.HELD_IN] < entry[S.HELD_NEXT_IN]:
+                        own = held[other, S.HELD_VEHICLE] == entry[S.HELD_VEHICLE]
+                        if not own and held[other, S.HELD_IN] < entry[S.HELD_NEXT_IN]:
                             arrives = max(arrives, read_departure(state, b, held, other) + headway)
                 moves |= out > plan[k, S.PLAN_OUT] or arrives > plan[k + 1, S.PLAN_IN]
                 plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN] = out, arrives
@@ -193,7 +194,9 @@ def push_plans(problem, state, b, n_held):
 
 @inner_kernel
 def comes_before(held, other, own):
-    """Whether another entry of `State.held` leaves its site before an own one, as it was planned."""
+    """Whether an entry of another vehicle leaves its site before an own one, as it was planned."""
+    if held[other, S.HELD_VEHICLE] == held[own, S.HELD_VEHICLE]:
+        return False
     if held[other, S.HELD_OUT] != held[own, S.HELD_OUT]:
         return held[other, S.HELD_OUT] < held[own, S.HELD_OUT]
     return held[other, S.HELD_NEXT_IN] < held[own, S.HELD_NEXT_IN]
