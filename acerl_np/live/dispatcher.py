@@ -604,7 +604,11 @@ class Dispatcher(CopiedWhole):
         with TemporaryDirectory() as folder:
             state = Path(folder) / "state.npz"
             saving.write_dispatcher(state, "FCFS", self._list_options(), desk)
-            new = self._restore(state, policy, **changes)
+            try:
+                new = self._restore(state, policy, **changes)
+            except InputError as error:
+                reason = str(error).removeprefix(f"{state}: not a usable dispatcher: ")
+                raise PolicyError(f"policy: {reason}") from error
         if desk.log is not None and isinstance(policy, AnyPolicy):
             policy.save(recovery.place_policy(desk.log.path, saving.hash_policy(policy)))
         new._desk.log, new._desk.feed.expired = desk.log, desk.feed.expired
