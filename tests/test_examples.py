@@ -59,6 +59,8 @@ def test_a_plant_whose_vehicles_repeat_their_states(tmp_path, monkeypatch, capsy
         folder.mkdir()
         assert plant.run_plant(30, folder) == 0
         lines = map(json.loads, (folder / "audit.jsonl").read_text().splitlines())
-        logs.append([line | {"mark": "", "wall": 0} for line in lines if line["kind"] == "Assigned"])
+        logs.append(
+            [line | {"mark": "", "wall": 0} for line in lines if line["kind"] == "Assigned"]
+        )
     assert logs[0] == logs[1]
     assert " 31 assignments" in capsys.readouterr().out
