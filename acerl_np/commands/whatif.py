@@ -245,17 +245,16 @@ def render_rows(
 ) -> tuple[str, list[str]]:
     """Return the table of all settings, and what stands below it."""
     from acerl_np.evaluation.verdict import show_difference
-    from acerl_np.evaluation.whatif import UNITS, find_varied
+    from acerl_np.evaluation.whatif import KNOBS, UNITS, find_varied
 
     if form in DATA_FORMATS:
         return render_data([list_row(row) for row in rows], form), []
     others = {*SHOWN, target.measure if target else SHOWN[0]} - {goal.objective}
     shown = {"value": f"{goal.objective}{goal.unit and f', {goal.unit}'}"}
     shown |= {name: f"{name}, {unit}" for name, unit in UNITS.items() if name in others}
+    named = [name for name, knob in KNOBS.items() if isinstance(knob.field.kind, tuple)]
     columns = [
-        Column(name, name.replace("_", " "), words=True)
-        if name == "traffic"
-        else Column(name, name.replace("_", " "), "g")
+        Column(name, name.replace("_", " "), "" if name in named else "g", words=name in named)
         for name in find_varied(rows)
     ]
     columns += [Column("policy", "policy", words=True), Column("tasks", "tasks", ".0f")]

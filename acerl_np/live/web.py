@@ -7,6 +7,7 @@ import base64
 import contextlib
 import hmac
 import ipaddress
+import json
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
@@ -155,7 +156,10 @@ def format_policy(body: bytearray) -> str:
     """Return the body of `POST /policy` as a message: JSON with a name, or the bytes of a policy's file."""
     if body[:1] != b"{":
         return format_line({"kind": "Policy", "file": base64.b64encode(body).decode()})
-    return '{"kind": "Policy", ' + body.decode(errors="replace").lstrip("{ \r\n\t")
+    try:
+        return format_line({**json.loads(body), "kind": "Policy"})
+    except (ValueError, RecursionError):  # which the service refuses as any such line
+        return body.decode(errors="replace")
 
 
 def show_event(order: Message) -> str:

@@ -378,20 +378,14 @@ def refuse_chains(places: Iterable[Instance | Layout], kind: type[InputError] = 
 def commit_instances(
     instances: Sequence[Instance], commitment: str, max_changes: int
 ) -> list[Instance]:
-    """Return instances with `Layout.with_commitment`; those that share a layout go on sharing it."""
-    return _change_layouts(
-        instances, lambda layout: layout.with_commitment(commitment, max_changes)
-    )
+    """Return instances with `Layout.with_commitment`."""
+    return change_layouts(instances, lambda layout: layout.with_commitment(commitment, max_changes))
 
 
-def meet_instances(instances: Sequence[Instance], traffic: str) -> list[Instance]:
-    """Return instances with `Layout.with_traffic`, as `commit_instances` does."""
-    return _change_layouts(instances, lambda layout: layout.with_traffic(traffic))
-
-
-def _change_layouts(
+def change_layouts(
     instances: Sequence[Instance], change: Callable[[Layout], Layout]
 ) -> list[Instance]:
+    """Return instances on changed layouts; those that share one go on sharing it."""
     layouts = {id(item.layout): change(item.layout) for item in instances}
     return [replace(item, layout=layouts[id(item.layout)]) for item in instances]
 

@@ -456,8 +456,7 @@ def _fill_errands(problem: Problem, i: int, layout: Layout) -> None:
     if layout.traffic is not None:
         instance[state.INSTANCE_HEADWAY] = layout.traffic.headway
         instance[state.INSTANCE_LANES_APART] = layout.traffic.lanes == "apart"
-        where = HANDLED_AT.index(layout.traffic.handling_at)
-        instance[state.INSTANCE_HANDLING_AT] = where
+        instance[state.INSTANCE_HANDLING_AT] = HANDLED_AT.index(layout.traffic.handling_at)
 
 
 def set_commitment(problem: Problem, commitment: str, max_changes: int) -> Problem:

@@ -594,18 +594,13 @@ class _Notes:
         after = self.state.vehicle[PLAYED]
         for v, trip in self.open.items():
             if after[v, S.VEHICLE_STATUS] == S.WORKING:
-                end, pickup = (
-                    int(after[v, S.VEHICLE_EVENT_TICK]),
-                    int(after[v, S.VEHICLE_LOADED_TICK]),
-                )
-                steps = self._list_planned(v, trip.start)
+                steps, end = self._list_planned(v, trip.start), int(after[v, S.VEHICLE_EVENT_TICK])
+                pickup = int(after[v, S.VEHICLE_LOADED_TICK])
                 self.open[v] = trip._replace(end=end, pickup=pickup, steps=steps)
         for v, errand in self.under_way.items():
             if after[v, S.VEHICLE_STATUS] == errand.status:
-                steps, end = (
-                    self._list_planned(v, errand.start),
-                    int(after[v, S.VEHICLE_EVENT_TICK]),
-                )
+                steps = self._list_planned(v, errand.start)
+                end = int(after[v, S.VEHICLE_EVENT_TICK])
                 self.under_way[v] = errand._replace(end=end, steps=steps)
 
     def add_events(self, before: np.ndarray) -> None:
@@ -629,10 +624,10 @@ class _Notes:
             self._note_levels()
 
     def _note_stop(self, v: int) -> Stop:
-        row, place = self.state.vehicle[PLAYED, v], self.state.place[PLAYED, v]
-        origin, target, part = int(row[S.VEHICLE_SITE]), int(row[S.VEHICLE_HALTED_TOWARDS]), 0.0
         if self.meets:
             return self._note_halt(v)
+        row, place = self.state.vehicle[PLAYED, v], self.state.place[PLAYED, v]
+        origin, target, part = int(row[S.VEHICLE_SITE]), int(row[S.VEHICLE_HALTED_TOWARDS]), 0.0
         length = float(self.instance.layout.routes.edge_length[origin, target])
         if target < 0 or target == origin or not 0.0 < length < np.inf:
             target = origin

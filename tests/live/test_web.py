@@ -184,5 +184,7 @@ def test_a_policy_is_posted_as_its_file_or_by_name(tmp_path):
             assert status == 200 and json.loads(text)["kind"] == "Refused"
         assert '"taken": true' in log.read_text() and log.read_text().count("Started") == 2
         assert json.loads(ask("POST", "/policy", b'{"name": "EDD", "number": 3}')[1])["number"] == 3
+        status, text = ask("POST", "/policy", b'{"kind": "Decide", "time": 1.0, "name": "EDD"}')
+        assert "Policy: " in text and "Refused" in text  # whatever else it says it is
         assert json.loads(ask("GET", "/state")[1])["tasks"] == {}
     assert len(list(tmp_path.glob("day.jsonl.*.npz"))) == 1

@@ -7,12 +7,11 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from acerl_np.problem import bundled, records
 from acerl_np.problem.export import read_mapping
-from acerl_np.problem.instance import Instance, commit_instances, meet_instances
+from acerl_np.problem.instance import Instance, change_layouts, commit_instances
 from acerl_np.problem.layout import MAX_CHANGES, describe_traffic
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.support import errors
@@ -82,9 +81,7 @@ def vary_breakdowns(instances: list[Instance], text: str | None) -> list[Instanc
             expected = "expected MTBF,MTTR in seconds such as 3600,300, or none"
             said = f"--random-breakdowns: read {errors.describe(text)}; {expected}"
             raise InputError(said) from error
-    # Instances that share a layout go on sharing it.
-    layouts = {id(item.layout): item.layout.with_random_breakdowns(model) for item in instances}
-    return [replace(item, layout=layouts[id(item.layout)]) for item in instances]
+    return change_layouts(instances, lambda layout: layout.with_random_breakdowns(model))
 
 
 def load_instances(
@@ -124,7 +121,7 @@ def load_instances(
                 found += bundled.load_records(name, **how, servable=servable)
     found = vary_breakdowns(found, getattr(arguments, "random_breakdowns", None))
     if isinstance(traffic := getattr(arguments, "traffic", None), str):
-        found = meet_instances(found, traffic)
+        found = change_layouts(found, lambda layout: layout.with_traffic(traffic))
     for floor in {id(item.layout): item.layout for item in found}.values():
         if floor.traffic is not None:
             print(

@@ -20,9 +20,7 @@ def is_aside(problem, i, site):
 
 @inner_kernel
 def is_held(problem, i, plan, k, now):
-    """Whether visit k of a plan, ndarray((n, N_PLAN_FIELDS)), holds a place or a lane that others need."""
-    if k == plan[0, S.PLANNED_VISITS]:
-        return not is_aside(problem, i, plan[k, S.PLAN_SITE])
+    """Whether visit k, not the last, of a plan, ndarray((n, N_PLAN_FIELDS)), still holds a place or lane."""
     return plan[k + 1, S.PLAN_IN] + problem.instance[i, S.INSTANCE_HEADWAY] > now
 
 
@@ -30,7 +28,8 @@ def is_held(problem, i, plan, k, now):
 def sort_held(problem, state, b, own):
     """Write to `State.held` what vehicles but `own`, -1 for none, hold from now on, by site, then by tick.
 
-    `LABEL_FIRST` of `State.label` tells where the entries of each site begin. Return how many there are.
+    `LABEL_FIRST` of `State.label` tells where the entries of each site begin. Return how many there are. The
+    last visit of a plan is aside, and holds nothing.
     """
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     label, held, n_sites = state.label[b], state.held[b], problem.road.shape[1]
@@ -40,20 +39,16 @@ def sort_held(problem, state, b, own):
     for v in range(n_vehicles):
         plan = state.plan[b, v]
         first, n = plan[0, S.PLANNED_FROM], plan[0, S.PLANNED_VISITS]
-        while 0 < first < n and not is_held(problem, i, plan, first, now):
+        while first < n and not is_held(problem, i, plan, first, now):
             first += 1
         plan[0, S.PLANNED_FROM] = first
-        for k in range(first, n + 1 if v != own and first > 0 else first):
-            if is_held(problem, i, plan, k, now):
-                label[plan[k, S.PLAN_SITE] + 1, S.LABEL_FIRST] += 1
+        for k in range(first, n if v != own else first):
+            label[plan[k, S.PLAN_SITE] + 1, S.LABEL_FIRST] += 1
     for site in range(n_sites):
         label[site + 1, S.LABEL_FIRST] += label[site, S.LABEL_FIRST]
     for v in range(n_vehicles):
         plan = state.plan[b, v]
-        first, n = plan[0, S.PLANNED_FROM], plan[0, S.PLANNED_VISITS]
-        for k in range(first, n + 1 if v != own and first > 0 else first):
-            if not is_held(problem, i, plan, k, now):
-                continue
+        for k in range(plan[0, S.PLANNED_FROM], plan[0, S.PLANNED_VISITS] if v != own else 0):
             site, came = plan[k, S.PLAN_SITE], plan[k, S.PLAN_IN]
             first = label[site, S.LABEL_FIRST]
             at = first + label[site, S.LABEL_FILLED]
@@ -62,10 +57,9 @@ def sort_held(problem, state, b, own):
                 for field in range(S.N_HELD_FIELDS):
                     held[at, field] = held[at - 1, field]
                 at -= 1
-            goes_on = k < n
             held[at, S.HELD_IN], held[at, S.HELD_OUT] = came, plan[k, S.PLAN_OUT]
-            held[at, S.HELD_NEXT] = plan[k + 1, S.PLAN_SITE] if goes_on else -1
-            held[at, S.HELD_NEXT_IN] = plan[k + 1, S.PLAN_IN] if goes_on else S.NEVER
+            held[at, S.HELD_NEXT] = plan[k + 1, S.PLAN_SITE]
+            held[at, S.HELD_NEXT_IN] = plan[k + 1, S.PLAN_IN]
             held[at, S.HELD_VEHICLE], held[at, S.HELD_VISIT] = v, k
     return label[n_sites, S.LABEL_FIRST]
 

@@ -164,7 +164,7 @@ def push_plans(problem, state, b, n_held):
             for at in range(label[site, S.LABEL_FIRST], label[site + 1, S.LABEL_FIRST]):
                 entry = held[at]
                 following = entry[S.HELD_NEXT]
-                if following < 0 or entry[S.HELD_NEXT_IN] < now:
+                if entry[S.HELD_NEXT_IN] < now:
                     continue
                 plan, k = state.plan[b, entry[S.HELD_VEHICLE]], entry[S.HELD_VISIT]
                 out, arrives = plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN]

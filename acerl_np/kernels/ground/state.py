@@ -440,7 +440,7 @@ class State(NamedTuple):
         PLAN_SITE, PLAN_IN, PLAN_OUT : when the site is reached and left, `NEVER` at the end
         PLAN_STAY : ticks of handling there
     held : ndarray(int64, (B, V * n, N_HELD_FIELDS)), scratch: what others hold, see `lanes.sort_held`
-        HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN : of a visit, and of the next one, `NEVER` without
+        HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN : of a visit, and of the next one
         HELD_VEHICLE, HELD_VISIT : whose it is, and which of its plan
     label : ndarray(int64, (B, n, N_LABEL_FIELDS)), scratch of a search, see `planner.search_way`
         LABEL_SITE, LABEL_TICK : where and when it is there
@@ -505,7 +505,7 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
 
 
 NO_ERRANDS, ERRANDS = np.zeros(0, np.bool_), np.zeros((0, 0), np.bool_)
-"""What `errands` may be: kernels are compiled for either, as their numbers of dimensions differ."""
+"""What `errands` may be where nobody meets: kernels are compiled by its number of dimensions."""
 
 
 def unless_errands(plain: Function) -> Callable[[Function], Function]:
@@ -515,24 +515,22 @@ def unless_errands(plain: Function) -> Callable[[Function], Function]:
     Nor does a look for ways: records have one to each task, and live floors that lack some count as errands.
     The first argument of both is a `Problem` or a `State`.
     """
-
-    def decorate(function: Function) -> Function:
-        def find(table: Any, *rest: Any) -> Function:
-            fields = dict(zip(table.fields, table.types, strict=True))
-            return plain if "errands" in fields and fields["errands"].ndim == 1 else function
-
-        return choose_by_type(function, find)
-
-    return decorate
+    return _compile_from(2, plain)
 
 
 def unless_traffic(plain: Function) -> Callable[[Function], Function]:
     """Let kernels be compiled with `plain` in place of a function where vehicles of no instance meet."""
+    return _compile_from(3, plain)
+
+
+def _compile_from(n_dimensions: int, plain: Function) -> Callable[[Function], Function]:
+    """Let kernels be compiled with `plain` where `errands` has fewer dimensions; without, it counts as 2."""
 
     def decorate(function: Function) -> Function:
         def find(table: Any, *rest: Any) -> Function:
             fields = dict(zip(table.fields, table.types, strict=True))
-            return function if "errands" in fields and fields["errands"].ndim == 3 else plain
+            found = fields["errands"].ndim if "errands" in fields else ERRANDS.ndim
+            return function if found >= n_dimensions else plain
 
         return choose_by_type(function, find)
 
