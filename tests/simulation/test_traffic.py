@@ -287,9 +287,9 @@ def test_what_vehicles_that_meet_cannot_do_so_far():
         layout.with_commitment("pickup")
     with pytest.raises(InputError, match="as the fleet manager does the traffic"):
         Dispatcher(layout, "nearest")
-    play = Meeting(make_day(layout, ("A", "D", 0, 0)), give((0, 0)))
+    problem = build_problem([make_day(layout, ("A", "D", 0, 0))])
     with pytest.raises(InputError, match="as vehicles meet"):
-        set_commitment(play.problem, "pickup", 3)
+        set_commitment(problem, "pickup", 3)
 
 
 def test_who_stands_aside():
