@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
+from worlds import World, chain
 
 from acerl_np.kernels.driving import commitment, offers, traffic
 from acerl_np.kernels.episode.events import open_episode, pass_tick
@@ -14,8 +16,11 @@ from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_problem
 
 
-def make_floor(sites, edges, starts, traffic, *, breakdowns=(), **vehicle):
-    """A floor; `sites` are names, capitals aside, `edges` (a, b, metres) or (a, b, metres, one-way)."""
+def make_floor(sites, edges, starts, traffic, *, breakdowns=(), more=(), **vehicle):
+    """A floor; `sites` are names, capitals aside, `edges` (a, b, metres) or (a, b, metres, one-way).
+
+    `more` are further keys of a layout.
+    """
     fleet = [
         {
             **{"id": f"v{v}", "start": start, "speed": 1.0, **vehicle},
@@ -33,6 +38,7 @@ def make_floor(sites, edges, starts, traffic, *, breakdowns=(), **vehicle):
             ],
             "vehicles": fleet,
             "traffic": traffic,
+            **dict(more),
         }
     )
 
@@ -49,8 +55,27 @@ def make_day(layout, *tasks):
     return Instance.from_rows("day", layout, rows)
 
 
-def draw_day(draw, *, whole=True, breakdowns=False):
-    """A day on a floor of 4 to 9 places, all in reach; `draw` is a `random.Random`."""
+def draw_errands(draw, aside):
+    """Parking and batteries, each on some floors."""
+    more = {}
+    if draw.random() < 0.5:
+        places = [{"site": site, "places": draw.randrange(1, 3)} for site in aside[:2]]
+        more["parking"] = {"places": places, "after": draw.randrange(20)}
+    if draw.random() < 0.5:
+        more["chargers"] = [{"site": aside[-1], "slots": draw.randrange(1, 3)}]
+        rates = {"idle": draw.randrange(2), "charge": draw.randrange(20, 200)}
+        rates |= {"empty": draw.randrange(1, 5), "loaded": draw.randrange(1, 6)}
+        levels = {"critical": 700, "resume": 900, "good": 1500, "full": 4800, "capacity": 5000}
+        start = draw.randrange(5001)
+        more["battery"] = {**rates, **levels, "start": start, "tow": draw.randrange(60)}
+    return more
+
+
+def draw_day(draw, *, whole=True, breakdowns=False, errands=False):
+    """A day on a floor of 4 to 9 places, all in reach; `draw` is a `random.Random`.
+
+    `errands`: some have parking, batteries, call-backs, machines, chains, announced tasks.
+    """
     n = draw.randrange(4, 10)
     names = [chr(97 + k).upper() if draw.random() < 0.35 else chr(97 + k) for k in range(n)]
     names[0] = "A"
@@ -68,12 +93,20 @@ def draw_day(draw, *, whole=True, breakdowns=False):
         for _ in range(draw.randrange(4) if breakdowns else 0)
     ]
     speed = 1.0 if whole else draw.uniform(0.5, 2.0)
-    layout = make_floor(names, edges, starts, traffic, breakdowns=halts, speed=speed)
+    more = draw_errands(draw, [x for x in names if x.isupper()]) if errands else {}
+    layout = make_floor(names, edges, starts, traffic, breakdowns=halts, more=more, speed=speed)
+    if errands and draw.random() < 0.5:
+        layout = layout.with_commitment("pickup", draw.randrange(1, 4))
     tasks = [
         (*draw.sample(names, 2), draw.randrange(60), draw.randrange(6))
         for _ in range(draw.randrange(1, 12))
     ]
-    return make_day(layout, *sorted(tasks, key=lambda task: task[2]))
+    day = make_day(layout, *sorted(tasks, key=lambda task: task[2]))
+    if not errands or draw.random() < 0.5:
+        return day
+    commitment = layout.commitment, layout.max_changes
+    world = chain(draw.randint, World(layout.to_dict(), day.rows(), []))
+    return replace(day := world.instance(), layout=day.layout.with_commitment(*commitment))
 
 
 def choose_drawn(draw):
@@ -82,7 +115,10 @@ def choose_drawn(draw):
 
 
 class Meeting:
-    """An episode whose free vehicles take waiting tasks as `choose(free vehicles, pool)` says."""
+    """An episode whose free vehicles take waiting tasks as `choose(free vehicles, pool)` says.
+
+    If a vehicle may not take that task, it takes the next one that it may.
+    """
 
     def __init__(self, instance, choose, key=(1, 2, 3, 4)):
         self.instance, self.problem = instance, build_problem([instance])
@@ -92,12 +128,15 @@ class Meeting:
         open_episode(self.problem, self.state, 0, 0)
         while self.state.episode[0, S.EPISODE_PHASE] == S.RUNNING:
             if offers.is_decision_due(self.problem, self.state, 0):
-                free = [v for v in range(len(self.visits)) if offers.is_free(self.state, 0, v)]
+                tables = self.problem, self.state, 0
+                free = [v for v in range(len(self.visits)) if offers.has_choice(*tables, v)]
                 pool = self.state.pool[0, : self.state.episode[0, S.EPISODE_POOL_SIZE]].tolist()
                 v, position = choose(free, pool)
-                expected = self.before(v, pool[position])
+                while not offers.may_take(*tables, v, pool[position]):
+                    position = (position + 1) % len(pool)
+                seen = self.before(v, pool[position])
                 commitment.take_decision(self.problem, self.state, 0, v, position)
-                self.after(v, expected)
+                self.after(v, pool[position], seen)
             else:
                 pass_tick(self.problem, self.state, 0, S.NEVER)
             self._note_plans()
@@ -120,7 +159,7 @@ class Meeting:
     def before(self, v, task):
         """Look at the episode before vehicle v is given a task; `after` sees what is returned."""
 
-    def after(self, v, expected):
+    def after(self, v, task, seen):
         """Look at the episode when vehicle v has been given a task."""
 
     def _note_plans(self):

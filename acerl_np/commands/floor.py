@@ -273,9 +273,12 @@ def check(arguments: argparse.Namespace) -> None:
     """Check reach, and load against capacity.
 
     Say first which vehicles cannot leave their starts, and which parts the floor falls in; then how large it
-    is, what cannot be reached on it, and whether its fleet can keep up with records.
+    is, what cannot be reached on it, and whether its fleet can keep up with records; where vehicles meet, how
+    much longer they drive.
     """
     layout, tasks = load_layout(arguments.layout), arguments.tasks
+    if arguments.traffic is not None:
+        layout = layout.with_traffic(arguments.traffic)
     # Too large demands are counted here, not refused.
     floor = layout.with_fleet(replace(vehicle, capacity=0.0) for vehicle in layout.vehicles)
     if arguments.breakdowns is not None and not tasks:
@@ -296,6 +299,8 @@ def check(arguments: argparse.Namespace) -> None:
         print(f"{count(len(own), 'station')} of type {kind}: {list_first(own)}")
     for line in _list_energy(layout):
         print(line)
+    if layout.traffic is not None:
+        print(layouts.describe_traffic(layout))
     n_pairs, pairs = servable.find_unreachable(floor, SHOWN + 1)
     if n_pairs:
         print(f"unreachable pairs: {n_pairs} ({list_first([f'{a} -> {b}' for a, b in pairs])})")
@@ -325,8 +330,25 @@ def check(arguments: argparse.Namespace) -> None:
             lines.append("this fleet cannot keep up with these records")
         elif load.offered > 1.0:
             lines.append("this fleet keeps up only with approaches shorter than the mean")
+        if layout.traffic is not None:
+            lines += _describe_meeting(instance)
         for line in lines:
             print(f"{instance.name}: {line}")
+
+
+def _describe_meeting(instance: Instance) -> list[str]:
+    """Say which tasks pass stations, and how much longer driving takes as vehicles meet."""
+    from acerl_np.evaluation.past import estimate_meeting
+
+    passing = servable.measure_passing(instance)
+    lines = [f"{passing:.0%} of the tasks pass a station that is not theirs"]
+    factor, error, n = estimate_meeting(instance)
+    if not math.isnan(factor):
+        lines.append(
+            f"with nearest driving takes {factor:.3f} ± {error:.3f} times as long as where nobody meets, "
+            f"over {n} trips (acerl-np floor fleet LAYOUT --lengthen {factor:.3g})"
+        )
+    return lines
 
 
 def _list_energy(layout: Layout, most: int = SHOWN) -> list[str]:
@@ -574,7 +596,7 @@ IMPORT = (
 CHECK = (
     FLOOR,
     opt.CommandOption("tasks TASKS.csv*", "task records to be served on it", default=[]),
-    *(opt.BREAKDOWNS, opt.MAPPING),
+    *(opt.BREAKDOWNS, opt.MAPPING, opt.TRAFFIC),
 )
 CHANGE = (
     FLOOR,

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import Playing, Trials
 from acerl_np.kernels.ground.state import join_outcomes
+from acerl_np.problem.instance import Instance
 from acerl_np.problem.records import Assignments
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.simulation.replay import Replay, replay_assignments
@@ -73,3 +76,21 @@ def estimate_lengthening(replays: Sequence[Replay]) -> tuple[float, float, int]:
     factor = float(x.sum() / y.sum())
     error = float((x - factor * y).std(ddof=1) / (y.mean() * math.sqrt(len(x))))
     return factor, error, len(x)
+
+
+def estimate_meeting(instance: Instance, policy: str = "nearest") -> tuple[float, float, int]:
+    """Return how many times as long driving takes as where nobody meets, as `estimate_lengthening` does.
+
+    A policy plays a record on its floor, on which vehicles meet but do not break down; what they did is
+    played again where they do not meet.
+    """
+    layout = instance.layout
+    fleet = [replace(v, breakdowns=(), random_breakdowns=None) for v in layout.vehicles]
+    met = replace(instance, layout=layout.with_fleet(fleet))
+    vehicle, start = np.zeros(met.n_tasks, np.int32), np.zeros(met.n_tasks)
+    finish = np.full(met.n_tasks, np.nan)
+    for trip in trace_policy(policy, met).trips:
+        vehicle[trip.task], start[trip.task], finish[trip.task] = trip.vehicle, trip.start, trip.end
+    free = replace(met, layout=met.layout.with_traffic("off"))
+    past = Assignments(free, np.argsort(start, kind="stable"), vehicle, start, finish)
+    return estimate_lengthening([replay_assignments(past)])

@@ -490,7 +490,7 @@ def judge(
             begin("bad days", 8.0 * few * max(own_seconds, len(judges) * each), "(acerl-np whatif)")
             days = [(base, some) for base, _, some in groups]
             bad_days = tuple(_play_bad_days(days, playing))
-    if shifts and not calls_back and known[0].layout.traffic is None:
+    if shifts and not calls_back:
         with optional("call-backs"):
             n_plays = len(YARDSTICKS) * (len(known) + 2 * len(judges))
             begin("call-backs", n_plays * each, "(acerl-np evaluate --commitment pickup)")

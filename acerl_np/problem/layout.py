@@ -140,23 +140,21 @@ class Layout:
         self._check_traffic()
 
     def _check_traffic(self) -> None:
-        """Refuse what vehicles that meet cannot do so far, and floors on which one might not get through."""
+        """Refuse floors on which a vehicle that meets others might not get through, or come to rest."""
         if self.traffic is None:
             return
-        refused = {
-            "parking": self.parking,
-            "batteries": any(self.batteries),
-            "truncate_distances": self.truncate_distances,
-            "call-backs (commitment pickup)": self.commitment == "pickup",
-        }
-        for what, given in refused.items():
-            if given:
-                raise LayoutError(f"traffic: together with {what}; expected a floor without these")
-        for k, vehicle in enumerate(self.vehicles):
-            if not self.sites[self.site_index[vehicle.start]].aside:
+        if self.truncate_distances:
+            raise LayoutError("traffic: together with truncate_distances; expected a floor without")
+        where = {f"vehicles[{k}].start": vehicle.start for k, vehicle in enumerate(self.vehicles)}
+        parks = self.parking.places if self.parking else ()
+        where |= {f"parking.places[{k}].site": place.site for k, place in enumerate(parks)}
+        where |= {f"chargers[{k}].site": charger.site for k, charger in enumerate(self.chargers)}
+        for key, site in where.items():
+            at = self.site_index[site]
+            if at in self.origins and not self.sites[at].aside:
                 raise LayoutError(
-                    f"vehicles[{k}].start: '{vehicle.start}' is on the lane; expected a site that lies "
-                    "aside, as vehicles meet (--traffic makes those where vehicles start aside)"
+                    f"{key}: '{site}' is on the lane; expected a site that lies aside, as vehicles meet "
+                    "(--traffic makes those aside where vehicles start, park or charge)"
                 )
         aside = np.array([site.aside for site in self.sites])
         ways = np.isfinite(self.routes.distance)
@@ -406,15 +404,13 @@ class Layout:
         """
         COMMITMENT.read("commitment", commitment, LayoutError)
         most = CHANGES.read("max_changes", max_changes, LayoutError)
-        if commitment == "pickup" and self.traffic is not None:
-            refuse("commitment", commitment, "assignment, as vehicles meet", LayoutError)
         return self._with(commitment=commitment, max_changes=most)
 
     def with_traffic(self, stations: str, traffic: parts.Traffic | None = None) -> Layout:
         """Return this floor and fleet where vehicles meet, or do not.
 
-        Sites where vehicles start, or may park, lie aside then. A vehicle that would stand on the lane
-        without a task drives to the nearest site aside at once, which is what `parking` becomes.
+        Sites where vehicles start, park or charge lie aside then. A vehicle that would stand on the lane
+        without a task drives to the nearest site aside at once.
 
         Parameters
         ----------
@@ -447,7 +443,7 @@ class Layout:
         aside = {"file": own, "beside": own | served, "lane": own - served}[stations] | starts
         sites = tuple(replace(site, aside=site.id in aside) for site in self.sites)
         how = traffic or self.traffic or parts.Traffic()
-        return replace(self, sites=sites, parking=None, traffic=how)
+        return replace(self, sites=sites, traffic=how)
 
     def with_breakdowns(self, breakdowns: Mapping[str, Sequence[parts.Breakdown]]) -> Layout:
         """Return this floor and fleet with other breakdowns; the routes are shared, not found anew.

@@ -24,6 +24,7 @@ MAX_LEVEL, MAX_RATE, MAX_TOW = 10**12, 10**9, 10**7
 """Largest level and rate of a battery, in its units, and longest wait of a vehicle, s."""
 
 MAX_HEADWAY = 3_600
+MAX_RESERVE = 10.0
 """s."""
 
 MIN_SPEED = 1e-6

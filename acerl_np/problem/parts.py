@@ -234,11 +234,14 @@ class Traffic:
         Whether both directions of an edge are one lane, or independent.
     handling_at : {"both", "pickup", "delivery"}
         Where a task's handling time is spent: half at each end, or all at one.
+    reserve : float
+        How much of what ways without others use a battery must hold for them.
     """
 
     headway: int = field(default=3, metadata=at(whole(1, limits.MAX_HEADWAY)))
     lanes: str = field(default="shared", metadata=at(json_tree.choice(LANES)))
     handling_at: str = field(default="both", metadata=at(json_tree.choice(HANDLED_AT)))
+    reserve: float = field(default=1.3, metadata=at(number(1.0, limits.MAX_RESERVE)))
 
 
 LISTED = at(json_tree.items(json_tree.part(Breakdown), 0, limits.MAX_BREAKDOWNS))

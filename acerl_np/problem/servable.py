@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.problem.instance import Instance, find_earliest, find_shortfalls
-from acerl_np.problem.layout import Layout
+from acerl_np.problem.layout import Layout, find_stations
 from acerl_np.problem.parts import Battery, Vehicle
 from acerl_np.problem.task_rows import count_before
 from acerl_np.support.errors import list_first, list_some
@@ -31,6 +31,15 @@ def describe_speeds(layout: Layout) -> list[str]:
     ]
     found = (f"vehicles above {FAST:g} m/s", fast), (f"edges below {SLOW:g} m/s", slow)
     return [f"{what}: {len(some)} ({list_first(some)})" for what, some in found if some]
+
+
+def measure_passing(instance: Instance) -> float:
+    """Return the share of tasks on whose way, from pickup to delivery, another station's site lies."""
+    sites = [k for own in find_stations(instance.layout).values() for k in own]
+    served = np.isin(np.arange(len(instance.layout.sites)), sites).astype(np.float64)
+    passed = instance.layout.routes.add_along(np.broadcast_to(served, (len(served), len(served))))
+    here = passed[instance.pickup, instance.delivery] - served[instance.delivery]
+    return float((here > 0.0).mean())
 
 
 def describe_parts(layout: Layout) -> str:

@@ -457,13 +457,12 @@ def _fill_errands(problem: Problem, i: int, layout: Layout) -> None:
         instance[state.INSTANCE_HEADWAY] = layout.traffic.headway
         instance[state.INSTANCE_LANES_APART] = layout.traffic.lanes == "apart"
         instance[state.INSTANCE_HANDLING_AT] = HANDLED_AT.index(layout.traffic.handling_at)
+        instance[state.INSTANCE_RESERVE] = round(100.0 * layout.traffic.reserve)
 
 
 def set_commitment(problem: Problem, commitment: str, max_changes: int) -> Problem:
     """Return tables in which tasks may change hands as `Layout.with_commitment` says."""
     instance, is_late = problem.instance.copy(), commitment == "pickup"
-    if is_late and problem.road.shape[0]:
-        raise InputError("commitment: read 'pickup'; expected 'assignment', as vehicles meet")
     instance[:, state.INSTANCE_MAX_CHANGES] = max_changes if is_late else -1
     instance[:, state.INSTANCE_ERRANDS] |= is_late
     return _mark_errands(problem._replace(instance=instance))

@@ -67,6 +67,14 @@ def note_leaving(problem, state, b, v):
 
 
 @inner_kernel
+def undo_task(state, b, v):
+    """Take back the time that vehicle v will not be busy for its task, and what the task has waited."""
+    usage = state.usage[b, v]
+    usage[S.USAGE_BUSY] -= trips.count_busy(state, b, v)
+    usage[S.USAGE_WAITING] -= usage[S.USAGE_LAST_WAITING]
+
+
+@inner_kernel
 def undo_rest(problem, state, b, v):
     """Take back what vehicle v will not do of its way, as it turns at the next site."""
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -77,8 +85,7 @@ def undo_rest(problem, state, b, v):
     if task >= 0:
         end = problem.ends[i, task, S.ENDS_PICKUP]
         loaded = distance[end, problem.ends[i, task, S.ENDS_DELIVERY]]
-        usage[S.USAGE_BUSY] -= trips.count_busy(state, b, v)
-        usage[S.USAGE_WAITING] -= usage[S.USAGE_LAST_WAITING]
+        undo_task(state, b, v)
     usage[S.USAGE_EMPTY] = max(0.0, usage[S.USAGE_EMPTY] - distance[stand, end])
     driven = usage[S.USAGE_DRIVEN] - distance[stand, end] - loaded
     usage[S.USAGE_DRIVEN] = max(usage[S.USAGE_EMPTY], driven)
@@ -90,10 +97,13 @@ def leave_way(problem, state, b, v):
     vehicle = state.vehicle[b, v]
     energy.set_level(problem, state, b, v)
     note_leaving(problem, state, b, v)
-    status = vehicle[S.VEHICLE_STATUS]
-    if status == S.WORKING or S.ROAMING <= status <= S.TO_CHARGER:
-        undo_rest(problem, state, b, v)
     task = vehicle[S.VEHICLE_TASK]
+    if S.has_traffic(problem, state.episode[b, S.EPISODE_INSTANCE]):
+        # Its metres are taken back where it is planned anew.
+        if task >= 0:
+            undo_task(state, b, v)
+    elif trips.drives(vehicle[S.VEHICLE_STATUS]):
+        undo_rest(problem, state, b, v)
     if task >= 0:
         state.task[b, task, S.TASK_VEHICLE] = -1
         state.task[b, task, S.TASK_CHANGES] += 1
@@ -107,7 +117,13 @@ def recall_vehicle(problem, state, b, v):
     leave_way(problem, state, b, v)
     stand, tick = vehicle[S.VEHICLE_STAND_SITE], vehicle[S.VEHICLE_STAND_TICK]
     vehicle[S.VEHICLE_SINCE] = tick
-    if tick > now:
+    if S.has_traffic(problem, state.episode[b, S.EPISODE_INSTANCE]):
+        vehicle[S.VEHICLE_STATUS], vehicle[S.VEHICLE_SITE] = S.IDLE, stand
+        traffic.take_way(problem, state, b, v, np.int64(-1), np.int64(-1))
+        traffic.go_to_rest(problem, state, b, v)
+        if vehicle[S.VEHICLE_STATUS] == S.IDLE:
+            vehicle[S.VEHICLE_STAND_SITE] = -1
+    elif tick > now:
         trips.finish_edge(problem, state, b, v)
         vehicle[S.VEHICLE_STATUS] = S.ROAMING
         vehicle[S.VEHICLE_EVENT_TICK] = tick
@@ -143,15 +159,14 @@ def assign_task(problem, state, b, v, position):
     state.episode[b, S.EPISODE_N_DECISIONS] += 1
 
     vehicle, usage = state.vehicle[b, v], state.usage[b, v]
-    meets = S.has_traffic(problem, i)
-    if S.has_errands(problem, i) and not meets and take_over(problem, state, b, v, task):
+    if S.has_errands(problem, i) and take_over(problem, state, b, v, task):
         return
     vehicle[S.VEHICLE_TASK] = task
     vehicle[S.VEHICLE_STATUS] = S.WORKING
     state.task[b, task, S.TASK_VEHICLE] = v
     state.task[b, task, S.TASK_START] = now
-    if meets:
-        traffic.take_way(problem, state, b, v, task)
+    if S.has_traffic(problem, i):
+        traffic.take_way(problem, state, b, v, task, np.int64(-1))
     else:
         drive_alone(problem, state, b, v, task)
     busy = vehicle[S.VEHICLE_EVENT_TICK] - now - vehicle[S.VEHICLE_PAUSE]
@@ -201,6 +216,9 @@ def send_vehicle(problem, state, b, v, status, site):
     vehicle[S.VEHICLE_STATUS] = status
     vehicle[S.VEHICLE_DESTINATION] = site
     vehicle[S.VEHICLE_PLACE] = site if status == S.PARKING else -1
+    if S.has_traffic(problem, i):
+        traffic.take_way(problem, state, b, v, np.int64(-1), site)
+        return
     halted = vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0
     metres, slowdown, leaves = trips.set_out(problem, state, b, v, site)
     usage[S.USAGE_DRIVEN] += metres

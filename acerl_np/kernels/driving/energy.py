@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.driving import ways
+from acerl_np.kernels.driving import traffic, trips, ways
 from acerl_np.kernels.ground import state as S
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -25,6 +25,13 @@ def find_rate(battery, status):
     return battery[S.BATTERY_EMPTY]
 
 
+@S.unless_traffic(lambda problem, state, b, v: False)
+def meets_under_way(problem, state, b, v):
+    """Whether vehicle v drives where vehicles meet: its plan tells what it uses."""
+    meets = S.has_traffic(problem, state.episode[b, S.EPISODE_INSTANCE])
+    return meets and trips.drives(state.vehicle[b, v, S.VEHICLE_STATUS])
+
+
 @inner_kernel
 def find_level(problem, state, b, v, tick):
     """Return the level of vehicle v, which has a battery, at a tick from its last change on."""
@@ -35,6 +42,8 @@ def find_level(problem, state, b, v, tick):
     if status == S.CHARGING:
         level += battery[S.BATTERY_CHARGE] * (tick - since)
         return min(level, battery[S.BATTERY_CAPACITY])
+    if meets_under_way(problem, state, b, v):
+        return max(np.int64(0), traffic.spend(battery, vehicle, state.plan[b, v], level, tick)[0])
     if status == S.WORKING:
         loaded = min(tick, max(since, vehicle[S.VEHICLE_LOADED_TICK]))
         level -= battery[S.BATTERY_LOADED] * (tick - loaded)
@@ -66,6 +75,8 @@ def find_exhaustion(problem, state, b, v):
     level, since = vehicle[S.VEHICLE_LEVEL], vehicle[S.VEHICLE_LEVEL_TICK]
     rate = find_rate(battery, vehicle[S.VEHICLE_STATUS])
     tick = S.NEVER
+    if meets_under_way(problem, state, b, v):
+        return traffic.spend(battery, vehicle, state.plan[b, v], level, S.NEVER)[1]
     if rate > 0:
         tick = since + max(np.int64(1), divide_up(level, rate))
     if vehicle[S.VEHICLE_STATUS] != S.WORKING:
@@ -104,6 +115,13 @@ def find_back(problem, i, v, site):
     return back
 
 
+@S.unless_traffic(lambda problem, i, use: use)
+def reserve(problem, i, use):
+    """Return what a vehicle must hold for ways that use so much without others."""
+    percent = problem.instance[i, S.INSTANCE_RESERVE]
+    return divide_up(use * percent, np.int64(100)) if percent else use
+
+
 @inner_kernel
 def find_need(problem, i, v, task, delay, metres, slowdown, truncates):
     """Return what vehicle v must hold to take a task, `NEVER` where no way leads.
@@ -121,8 +139,9 @@ def find_need(problem, i, v, task, delay, metres, slowdown, truncates):
     back = find_back(problem, i, v, problem.ends[i, task, S.ENDS_DELIVERY])
     if back == S.NEVER:
         return S.NEVER
-    need = battery[S.BATTERY_CRITICAL] + battery[S.BATTERY_EMPTY] * (delay + to_pickup + back)
-    return need + battery[S.BATTERY_LOADED] * (duration - to_pickup)
+    use = battery[S.BATTERY_EMPTY] * (delay + to_pickup + back)
+    use += battery[S.BATTERY_LOADED] * (duration - to_pickup)
+    return battery[S.BATTERY_CRITICAL] + reserve(problem, i, use)
 
 
 @kernel
@@ -145,11 +164,11 @@ def is_plenty(problem, state, b, v, task, level):
     layout = problem.instance[i, S.INSTANCE_LAYOUT]
     if problem.distance[layout, ways.find_stand(state, b, v), pickup] == np.inf:
         return False
-    plenty = battery[S.BATTERY_CRITICAL] + battery[S.BATTERY_PLENTY]
+    plenty = battery[S.BATTERY_PLENTY]
     plenty += battery[S.BATTERY_EMPTY] * np.int64(ways.find_delay(state, b, v))
     plenty += battery[S.BATTERY_LOADED] * S.count_ticks(problem.record[i, task, S.RECORD_HANDLING])
     halted = state.vehicle[b, v, S.VEHICLE_HALTED_TOWARDS] >= 0
-    return level >= plenty and not halted
+    return level >= battery[S.BATTERY_CRITICAL] + reserve(problem, i, plenty) and not halted
 
 
 @S.unless_errands(lambda problem, state, b, v: True)

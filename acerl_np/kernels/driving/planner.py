@@ -13,6 +13,7 @@ from acerl_np.kernels.driving import lanes, ways
 from acerl_np.kernels.ground import state as S
 from acerl_np.support.compiled import inner_kernel, large_kernel
 
+MICROSECONDS = 1_000_000
 FETCH, BRING, REST = range(3)
 """What a vehicle does: legs of a trip. A label is a leg at a place in a window of time."""
 
@@ -81,9 +82,9 @@ def improve(label, seconds, width, size, a, site, tick, base, driven, before, le
         return size
     row[S.LABEL_TICK], row[S.LABEL_BASE], seconds[a] = tick, base, driven
     row[S.LABEL_BEFORE], row[S.LABEL_LEAVES] = before, leaves
-    bound = base + S.count_ticks(driven + left)
-    # Of equal bounds, first who has come furthest.
-    row[S.LABEL_KEY], row[S.LABEL_RANK] = (key, bound) if key >= 0 else (bound, -tick)
+    # Of ways that deliver at the same tick the shortest, as without others.
+    row[S.LABEL_KEY] = key if key >= 0 else base + S.count_ticks(driven + left)
+    row[S.LABEL_RANK] = base * MICROSECONDS + np.int64((driven + left) * MICROSECONDS)
     if row[S.LABEL_POSITION] < 0:
         label[size, S.LABEL_HEAP], row[S.LABEL_POSITION] = a, size
         size += 1
@@ -92,11 +93,12 @@ def improve(label, seconds, width, size, a, site, tick, base, driven, before, le
 
 
 @large_kernel
-def search_way(problem, state, b, v, task, site, tick, since):
+def search_way(problem, state, b, v, task, goal, site, tick, since):
     """Find the way of vehicle v from a site to a task's pickup, its delivery, and to rest.
 
     It may leave the site from a tick on, and holds it since another. Of all ways that end at rest it is one
-    of the earliest delivery.
+    of the earliest delivery. Without a task, -1, it is one of the earliest end at `goal`, or at any site
+    aside where that is -1.
 
     Returns
     -------
@@ -112,11 +114,19 @@ def search_way(problem, state, b, v, task, site, tick, since):
     n_held, n_sites = lanes.sort_held(problem, state, b, v), problem.road.shape[1]
     width = n_sites + n_held
     label[0, S.LABEL_SEARCH] += 1
-    pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
-    ready = np.int64(np.ceil(S.find_ready(problem, state, b, task)))
-    handling = problem.record[i, task, S.RECORD_HANDLING]
-    first = find_first_part(problem, i, handling)
-    loaded = problem.least[layout, pickup, delivery] + handling
+    pickup = delivery = ready = np.int64(0)
+    handling = first = loaded = 0.0
+    start, key, rest = np.int64(REST), np.int64(0), n_sites if goal < 0 else goal
+    if task >= 0:
+        pickup, delivery = (
+            problem.ends[i, task, S.ENDS_PICKUP],
+            problem.ends[i, task, S.ENDS_DELIVERY],
+        )
+        ready = np.int64(np.ceil(S.find_ready(problem, state, b, task)))
+        handling = problem.record[i, task, S.RECORD_HANDLING]
+        first = find_first_part(problem, i, handling)
+        loaded = problem.least[layout, pickup, delivery] + handling
+        start, key = np.int64(FETCH), np.int64(-1)
 
     w = 0
     while not lanes.is_aside(problem, i, site):
@@ -124,15 +134,15 @@ def search_way(problem, state, b, v, task, site, tick, since):
         if since < closes and tick < closes:
             break
         w += 1
-    a = label[site, S.LABEL_FIRST] + site + w
-    size = improve(label, seconds, width, 0, a, site, tick, tick, 0.0, -1, 0, np.int64(-1), 0.0)
+    a = start * width + label[site, S.LABEL_FIRST] + site + w
+    size = improve(label, seconds, width, 0, a, site, tick, tick, 0.0, -1, 0, key, 0.0)
     while size > 0:
         a = take_first(label, width, size)
         size -= 1
         leg, row = a // width, label[a]
         n = row[S.LABEL_SITE]
         aside = lanes.is_aside(problem, i, n)
-        if leg == REST and aside:
+        if leg == REST and (aside if goal < 0 else n == goal):
             return a
         came, base, driven = row[S.LABEL_TICK], row[S.LABEL_BASE], seconds[a]
         w = a % width - label[n, S.LABEL_FIRST] - n
@@ -150,11 +160,11 @@ def search_way(problem, state, b, v, task, site, tick, since):
             if aside or done + headway <= closes:
                 size = improve(
                     *(label, seconds, width, size, a + width, n, done, done, 0.0, a, done, done),
-                    problem.least[layout, n, n_sites],
+                    problem.least[layout, n, rest],
                 )
         for k in range(S.ROAD_NEIGHBOURS, S.ROAD_NEIGHBOURS + road[n, S.ROAD_DEGREE]):
             c = road[n, k]
-            left = problem.least[layout, c, n_sites]
+            left = problem.least[layout, c, rest]
             if leg == FETCH:
                 left = problem.least[layout, c, pickup] + loaded
             elif leg == BRING:

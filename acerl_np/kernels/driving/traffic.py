@@ -27,9 +27,13 @@ def find_visit(plan, tick):
 
 @inner_kernel
 def find_next_visit(plan, tick):
-    """Return the visit from which a vehicle may go elsewhere: the present one, or the next from mid-edge."""
-    k = find_visit(plan, tick)
-    return k + (k < plan[0, S.PLANNED_VISITS] and plan[k, S.PLAN_OUT] < tick)
+    """Return the visit from which a vehicle may turn elsewhere: the first not left before a tick."""
+    k, first = plan[0, S.PLANNED_VISITS], plan[0, S.PLANNED_DELIVERY]
+    if first > 0 and plan[first, S.PLAN_IN] + plan[first, S.PLAN_STAY] > tick:
+        first = np.int64(0)
+    while k > max(1, first) and plan[k - 1, S.PLAN_OUT] >= tick:
+        k -= 1
+    return k
 
 
 @S.unless_traffic(lambda state, b, v, tick: None)
@@ -65,7 +69,7 @@ def write_plan(problem, state, b, v, task, last, start):
     """Write the way that ends with a label in place of the visits of vehicle v from `start` on.
 
     Visits before that, which no one else must know any more, are forgotten. Return the ticks at which the
-    task is loaded and delivered, -1 both if the plan has no room for the way.
+    task is loaded and delivered, 0 both without one, -1 both if the plan has no room for the way.
     """
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     label, plan = state.label[b], state.plan[b, v]
@@ -85,6 +89,7 @@ def write_plan(problem, state, b, v, task, last, start):
     if kept + n >= len(plan):
         return np.int64(-1), np.int64(-1)
     plan[0, S.PLANNED_VISITS] = at = kept + n
+    plan[0, S.PLANNED_PICKUP] = plan[0, S.PLANNED_DELIVERY] = 0
     out, stay, loaded, end = S.NEVER, np.int64(0), np.int64(0), np.int64(0)
     a = last
     while a >= 0:
@@ -103,32 +108,42 @@ def write_plan(problem, state, b, v, task, last, start):
         a = before
     plan[kept + 1, S.PLAN_IN] = since
     plan[0, S.PLANNED_FROM] = 1
+    add_metres(problem, state, b, v, kept + 1, 1.0)
     return loaded, end
 
 
-@S.unless_traffic(lambda problem, state, b, v, task: None)
-def take_way(problem, state, b, v, task):
-    """Plan the way of the free vehicle v to a task, its delivery and to rest, from where it may turn."""
+@S.unless_traffic(lambda problem, state, b, v, task, goal: None)
+def take_way(problem, state, b, v, task, goal):
+    """Plan the way of the free vehicle v from where it may turn, and write when it loads and is done.
+
+    It leads to a task, its delivery and to rest; without a task, -1, to `goal`, -1 for any site aside.
+    """
     now = state.episode[b, S.EPISODE_TIME]
     vehicle, plan = state.vehicle[b, v], state.plan[b, v]
-    start = find_next_visit(plan, now)
+    start = plan[0, S.PLANNED_VISITS]
+    if vehicle[S.VEHICLE_STAND_SITE] >= 0:
+        start = find_next_visit(plan, now)
     site, since = vehicle[S.VEHICLE_SITE], now
     if start > 0:
         site, since = plan[start, S.PLAN_SITE], plan[start, S.PLAN_IN]
         add_metres(problem, state, b, v, start, -1.0)
-    last = planner.search_way(problem, state, b, v, task, site, max(now, since), since)
+    last = planner.search_way(problem, state, b, v, task, goal, site, max(now, since), since)
     if last < 0 and start > 0:
         # Pushed together, vehicles may stand on edges, where no search lets them wait: first to rest then.
+        plan[0, S.PLANNED_PICKUP] = plan[0, S.PLANNED_DELIVERY] = 0
+        add_metres(problem, state, b, v, start, 1.0)
         start = plan[0, S.PLANNED_VISITS]
         site, since = plan[start, S.PLAN_SITE], plan[start, S.PLAN_IN]
-        last = planner.search_way(problem, state, b, v, task, site, since, since)
+        last = planner.search_way(problem, state, b, v, task, goal, site, max(now, since), since)
     loaded = end = np.int64(-1)
     if last >= 0:
         loaded, end = write_plan(problem, state, b, v, task, last, start)
     if end < 0:
         state.episode[b, S.EPISODE_PHASE] = S.STUCK
         return
-    add_metres(problem, state, b, v, find_next_visit(plan, now), 1.0)
+    if task < 0:
+        vehicle[S.VEHICLE_EVENT_TICK] = max(now + 1, plan[plan[0, S.PLANNED_VISITS], S.PLAN_IN])
+        return
     vehicle[S.VEHICLE_STAND_SITE] = -1
     vehicle[S.VEHICLE_LOADED_TICK], vehicle[S.VEHICLE_EVENT_TICK] = loaded, end
     came = max(now, plan[plan[0, S.PLANNED_PICKUP], S.PLAN_IN])
@@ -146,6 +161,8 @@ def go_to_rest(problem, state, b, v):
         vehicle[S.VEHICLE_STATUS] = S.ROAMING
         vehicle[S.VEHICLE_DESTINATION] = plan[n, S.PLAN_SITE]
         vehicle[S.VEHICLE_EVENT_TICK] = plan[n, S.PLAN_IN]
+    elif n > 0:
+        vehicle[S.VEHICLE_SITE] = plan[n, S.PLAN_SITE]
 
 
 @inner_kernel
@@ -219,8 +236,9 @@ def note_delay(problem, state, b, v):
     """Write when vehicle v loads, delivers, or is at rest, after its plan was pushed."""
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     plan, vehicle, usage = state.plan[b, v], state.vehicle[b, v], state.usage[b, v]
-    if vehicle[S.VEHICLE_STATUS] == S.ROAMING:
-        vehicle[S.VEHICLE_EVENT_TICK] = plan[plan[0, S.PLANNED_VISITS], S.PLAN_IN]
+    if S.ROAMING <= vehicle[S.VEHICLE_STATUS] <= S.TO_CHARGER:
+        end = plan[plan[0, S.PLANNED_VISITS], S.PLAN_IN]
+        vehicle[S.VEHICLE_EVENT_TICK] = max(vehicle[S.VEHICLE_EVENT_TICK], end)
     if vehicle[S.VEHICLE_STATUS] != S.WORKING or plan[0, S.PLANNED_DELIVERY] == 0:
         return
     pickup, delivery = plan[plan[0, S.PLANNED_PICKUP]], plan[plan[0, S.PLANNED_DELIVERY]]
@@ -263,3 +281,33 @@ def halt(problem, state, b, v, ticks):
     elif k < end:
         plan[k, S.PLAN_OUT] = max(plan[k, S.PLAN_OUT], until)
     push_plans(problem, state, b, n_held)
+
+
+@inner_kernel
+def spend(battery, vehicle, plan, level, until):
+    """Return what a vehicle under way will hold at a tick, and when that is used up, `NEVER` if it is not.
+
+    Parameters
+    ----------
+    battery : ndarray(int64, (N_BATTERY_FIELDS,))
+    vehicle : ndarray(int64, (N_VEHICLE_FIELDS,))
+    plan : ndarray(int64, (n, N_PLAN_FIELDS))
+    level, until : int
+        What it held at `VEHICLE_LEVEL_TICK`; a tick.
+    """
+    pickup, delivery = plan[0, S.PLANNED_PICKUP], plan[0, S.PLANNED_DELIVERY]
+    at, n = vehicle[S.VEHICLE_LEVEL_TICK], plan[0, S.PLANNED_VISITS]
+    for k in range(1, n + 1):
+        handles = vehicle[S.VEHICLE_LOADED_TICK] if k == pickup else plan[k, S.PLAN_IN]
+        done, out = handles + plan[k, S.PLAN_STAY], plan[k, S.PLAN_OUT]
+        ends = (handles, done, out, plan[k + 1, S.PLAN_IN] if k < n else out)
+        drives = S.BATTERY_LOADED if 0 < pickup <= k < delivery else S.BATTERY_EMPTY
+        uses = (S.BATTERY_IDLE, S.BATTERY_LOADED, S.BATTERY_IDLE, drives)
+        for part in range(4):
+            ticks, rate = min(ends[part], until) - at, battery[uses[part]]
+            if ticks <= 0:
+                continue
+            if rate > 0 and -(-level // rate) <= ticks:
+                return np.int64(0), max(vehicle[S.VEHICLE_LEVEL_TICK] + 1, at - (-level // rate))
+            level, at = level - (rate * ticks if rate > 0 else 0), at + ticks
+    return level, S.NEVER

@@ -11,14 +11,6 @@ from acerl_np.support.compiled import inner_kernel, kernel
 
 
 @inner_kernel
-def undo_task(state, b, v):
-    """Take back the time that vehicle v will not be busy for its task, and what the task has waited."""
-    usage = state.usage[b, v]
-    usage[S.USAGE_BUSY] -= trips.count_busy(state, b, v)
-    usage[S.USAGE_WAITING] -= usage[S.USAGE_LAST_WAITING]
-
-
-@inner_kernel
 def undo_usage(problem, state, b, v, length, moved):
     """Take back what vehicle v will not do of its trip, as it breaks down, `moved` m along its edge."""
     i = state.episode[b, S.EPISODE_INSTANCE]
@@ -33,7 +25,7 @@ def undo_usage(problem, state, b, v, length, moved):
             usage[S.USAGE_DRIVEN] = max(usage[S.USAGE_EMPTY], usage[S.USAGE_DRIVEN] - rest)
         return
     pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
-    undo_task(state, b, v)
+    commitment.undo_task(state, b, v)
     if vehicle[S.VEHICLE_LEG] == S.ARRIVED:
         return
     if vehicle[S.VEHICLE_LEG] == S.JOINING:
@@ -59,7 +51,7 @@ def break_vehicle(problem, state, b, v, ticks):
     task = vehicle[S.VEHICLE_TASK]
     if S.has_traffic(problem, i):
         if task >= 0:
-            undo_task(state, b, v)
+            commitment.undo_task(state, b, v)
         traffic.halt(problem, state, b, v, ticks)
     elif trips.drives(vehicle[S.VEHICLE_STATUS]):
         trips.locate_vehicle(problem, state, b, v, now - 1)

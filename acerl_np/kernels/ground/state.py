@@ -37,7 +37,7 @@ HANDLED_AT_BOTH, HANDLED_AT_PICKUP, HANDLED_AT_DELIVERY = range(3)
 N_WAY_FIELDS = 2
 WAY_NEXT_SITE, WAY_NAMED_ROUTE = range(N_WAY_FIELDS)
 
-N_INSTANCE_FIELDS = 16
+N_INSTANCE_FIELDS = 17
 (
     INSTANCE_LAYOUT,
     INSTANCE_TRUNCATES,
@@ -55,6 +55,7 @@ N_INSTANCE_FIELDS = 16
     INSTANCE_HEADWAY,
     INSTANCE_LANES_APART,
     INSTANCE_HANDLING_AT,
+    INSTANCE_RESERVE,
 ) = range(N_INSTANCE_FIELDS)
 
 # Then the sites to which edges lead.
@@ -272,6 +273,7 @@ class Problem(NamedTuple):
         INSTANCE_HEADWAY : ticks between two vehicles at one place, 0 where vehicles do not meet
         INSTANCE_LANES_APART : whether both directions of a lane are independent, 0 or 1
         INSTANCE_HANDLING_AT : HANDLED_AT_BOTH, HANDLED_AT_PICKUP or HANDLED_AT_DELIVERY
+        INSTANCE_RESERVE : what batteries must hold where vehicles meet, % of what free ways use; 0 if none do
     ends : ndarray(int64, (I, M, N_ENDS_FIELDS)), the sites of each task
         ENDS_PICKUP, ENDS_DELIVERY
     record : ndarray(float64, (I, M, N_RECORD_FIELDS)), the tasks as they are given
