@@ -62,7 +62,8 @@ def main() -> None:
             found.append((share, makespan, np.mean(strange) if slots == "task" else np.nan))
         shares, makespans, strangers = np.array(found).T
         spread = f"{shares.mean():.0%} ({shares.min():.0%} to {shares.max():.0%})"
-        print(f"{slots:6} {spread:>24} {makespans.mean():14.1f} s {strangers.mean():14.1f} s")
+        strange = f"{strangers.mean():.1f} s" if slots == "task" else "-"
+        print(f"{slots:6} {spread:>24} {makespans.mean():14.1f} s {strange:>16}")
 
 
 if __name__ == "__main__":

@@ -20,13 +20,15 @@ FETCH, BRING, REST = range(3)
 
 @inner_kernel
 def comes_first(label, width, a, c):
-    """Whether label a is looked at before label c: that of the earlier delivery, the later leg, the rank."""
+    """Whether label a is looked at before label c: the earlier delivery, later leg, less way, further on."""
     if label[a, S.LABEL_KEY] != label[c, S.LABEL_KEY]:
         return label[a, S.LABEL_KEY] < label[c, S.LABEL_KEY]
     if a // width != c // width:
         return a // width > c // width
     if label[a, S.LABEL_RANK] != label[c, S.LABEL_RANK]:
         return label[a, S.LABEL_RANK] < label[c, S.LABEL_RANK]
+    if label[a, S.LABEL_TICK] != label[c, S.LABEL_TICK]:
+        return label[a, S.LABEL_TICK] > label[c, S.LABEL_TICK]
     return a < c
 
 
@@ -84,7 +86,7 @@ def improve(label, seconds, width, size, a, site, tick, base, driven, before, le
     row[S.LABEL_BEFORE], row[S.LABEL_LEAVES] = before, leaves
     # Of ways that deliver at the same tick the shortest, as without others.
     row[S.LABEL_KEY] = key if key >= 0 else base + S.count_ticks(driven + left)
-    row[S.LABEL_RANK] = base * MICROSECONDS + np.int64((driven + left) * MICROSECONDS)
+    row[S.LABEL_RANK] = base * MICROSECONDS + np.int64((driven + left) * MICROSECONDS + 0.5)
     if row[S.LABEL_POSITION] < 0:
         label[size, S.LABEL_HEAP], row[S.LABEL_POSITION] = a, size
         size += 1
