@@ -86,8 +86,8 @@ def pytest_collection_modifyitems(items):
         if share < 1.0 and own.max_examples != settings.default.max_examples and test not in seen:
             fewer = seen[test] = max(2, round(share * own.max_examples))
             test._hypothesis_internal_use_settings = settings(own, max_examples=fewer)
-        if JIT and item.get_closest_marker("compiles"):
-            item.add_marker(pytest.mark.slow)
+        if JIT and (mark := item.get_closest_marker("compiles")):
+            item.add_marker(pytest.mark.long if mark.kwargs.get("long") else pytest.mark.slow)
         if HERE / "kernels" in item.path.parents:
             item.add_marker(pytest.mark.oracle)
 

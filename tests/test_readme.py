@@ -62,6 +62,12 @@ def test_the_readme_is_short_and_there_are_examples():
     assert "docs/tutorial.md" in {page for page, _ in COMMANDS}
 
 
+def mark_example(code):
+    if "references(" in code:
+        return pytest.mark.long
+    return pytest.mark.compiles if re.search(r"(ahead|cast)\(", code) else ()
+
+
 @compiled
 @pytest.mark.parametrize(
     ("page", "code"),
@@ -69,7 +75,7 @@ def test_the_readme_is_short_and_there_are_examples():
         pytest.param(
             *(page, code),
             id=f"{page}-{k}",
-            marks=pytest.mark.compiles if re.search(r"(ahead|cast|references)\(", code) else (),
+            marks=mark_example(code),
         )
         for k, (page, code) in enumerate(EXAMPLES)
     ],

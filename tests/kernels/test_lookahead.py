@@ -416,7 +416,7 @@ def look_on(day, instance, **options):
     return ahead
 
 
-@pytest.mark.compiles
+@pytest.mark.compiles(long=True)
 @pytest.mark.parametrize("seed", range(12))
 def test_what_is_left_of_a_day_is_worth_what_it_is_with_its_past(seed):
     """Where nothing is to come: only what is open, at machines and expected, or all of the episode."""

@@ -427,7 +427,7 @@ def test_a_vehicle_that_breaks_down_on_its_way_to_a_charger_is_sent_again():
     assert say(dispatcher.decide(dispatcher.next_time)) == [("v0", "t")]
 
 
-@pytest.mark.slow  # forecasts of vehicles that charge are compiled
+@pytest.mark.long  # forecasts of vehicles that charge are compiled
 def test_a_forecast_waits_for_a_vehicle_that_charges():
     dispatcher = Dispatcher(floor(1), "nearest")
     dispatcher.feed(E.VehicleLevel(0.0, "v0", 181))

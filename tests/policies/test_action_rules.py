@@ -147,7 +147,7 @@ def test_environments_and_rivals_take_them(suite):
         assert learned.rules == RULES and learned.n_actions == 9
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_dispatchers_and_lookahead_take_a_pair(pair, suite):
     dispatcher = acerl_np.Dispatcher(suite[0].layout, pair, task_ids=["t"])
     dispatcher.feed(acerl_np.TaskArrived(0.0, "t", "st1", "st2", 100.0))

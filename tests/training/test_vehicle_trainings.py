@@ -165,7 +165,7 @@ PLAYERS = {
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.slow if name == "lookahead" else ()) for name in PLAYERS],
+    [pytest.param(name, marks=pytest.mark.long if name == "lookahead" else ()) for name in PLAYERS],
 )
 def test_a_simulator_with_a_policy_plays_as_it_is_judged(name, records):
     if name == "network":  # where it waits and charges, tests of kernels play it
