@@ -340,8 +340,8 @@ def _describe_meeting(instance: Instance) -> list[str]:
     """Say which tasks pass stations, and how much longer driving takes as vehicles meet."""
     from acerl_np.evaluation.past import estimate_meeting
 
-    passing = servable.measure_passing(instance)
-    lines = [f"{passing:.0%} of the tasks pass a station that is not theirs"]
+    passing = servable.measure_passing([instance])
+    lines = [f"{passing:.0%} of the loaded trips lead through another station"]
     factor, error, n = estimate_meeting(instance)
     if not math.isnan(factor):
         lines.append(

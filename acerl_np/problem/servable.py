@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.problem.instance import Instance, find_earliest, find_shortfalls
-from acerl_np.problem.layout import Layout, find_stations
+from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Battery, Vehicle
 from acerl_np.problem.task_rows import count_before
 from acerl_np.support.errors import list_first, list_some
@@ -33,13 +33,18 @@ def describe_speeds(layout: Layout) -> list[str]:
     return [f"{what}: {len(some)} ({list_first(some)})" for what, some in found if some]
 
 
-def measure_passing(instance: Instance) -> float:
-    """Return the share of tasks on whose way, from pickup to delivery, another station's site lies."""
-    sites = [k for own in find_stations(instance.layout).values() for k in own]
-    served = np.isin(np.arange(len(instance.layout.sites)), sites).astype(np.float64)
-    passed = instance.layout.routes.add_along(np.broadcast_to(served, (len(served), len(served))))
-    here = passed[instance.pickup, instance.delivery] - served[instance.delivery]
-    return float((here > 0.0).mean())
+def measure_passing(records: Sequence[Instance]) -> float:
+    """Return the share of tasks of records of one floor whose way leads through another station.
+
+    Stations are the sites at which tasks of these records begin or end.
+    """
+    layout = records[0].layout
+    station = np.zeros(len(layout.sites))
+    for record in records:
+        station[record.pickup] = station[record.delivery] = 1.0
+    met = layout.routes.add_along(np.tile(station, (len(station), 1)))
+    through = [met[x.pickup, x.delivery] - (x.pickup != x.delivery) > 0.0 for x in records]
+    return float(np.concatenate(through).mean())
 
 
 def describe_parts(layout: Layout) -> str:

@@ -46,6 +46,10 @@ def test_what_the_model_leaves_out_here():
     rows = [{**row, "handling_time": 12.5} for row in rows]
     told = describe_left_out([acerl_np.Instance.from_rows("r", layout, rows)])
     assert told[1] == "Handling times: as given, 12.5 s a task in the mean."
+    met = acerl_np.Instance.from_rows("r", layout.with_traffic("lane"), rows)
+    assert describe_left_out([met])[0].startswith(
+        "Traffic: vehicles meet: 1 of 3 sites of stations lie aside, 1 of all 3, headway 3 s. 2 of 3 lanes"
+    )
 
 
 def write(path):

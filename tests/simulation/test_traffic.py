@@ -22,7 +22,9 @@ from meeting import (
 )
 from naive_traffic import NaiveSearch
 
-from acerl_np import Dispatcher, InputError, LayoutError, load_layout
+from acerl_np import Dispatcher, InputError, LayoutError, Lookahead, load_layout
+from acerl_np.evaluation.past import estimate_meeting
+from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.kernels.driving.traffic import take_way
 from acerl_np.kernels.episode.events import open_episode
 from acerl_np.kernels.ground import state as S
@@ -303,6 +305,67 @@ def test_orders_planned_anew_are_hardly_longer_and_never_shorter_than_proven():
     ratios = [plan_moves(grid) / grid["makespan"] for grid in GRIDS]
     assert min(ratios) == 1.0
     assert 1.0 < np.mean(ratios) < 1.01
+
+
+# Doors: traces, lookahead, Gymnasium, `floor check`
+
+
+def list_visits(trace):
+    """The visits of each vehicle, as the replay shows them: from its steps along edges."""
+    vehicles = []
+    for v, vehicle in enumerate(trace.instance.layout.vehicles):
+        ways = [*trace.trips, *trace.errands]
+        steps = [x for way in ways if way.vehicle == v for x in way.steps if x.origin != x.target]
+        visits = [(trace.instance.layout.site_index[vehicle.start], 0, S.NEVER)]
+        for step in sorted(steps, key=lambda x: (x.start, x.end)):
+            if step.first > 0.0:  # the rest of an edge that another way began
+                assert visits[-1][0] == step.target, (v, visits[-1], step)
+                visits[-1] = (step.target, step.end, S.NEVER)
+                continue
+            assert visits[-1][0] == step.origin, (v, visits[-1], step)
+            visits[-1] = (*visits[-1][:2], step.start)
+            visits.append((step.target, step.end, S.NEVER))
+        vehicles.append(visits)
+    return vehicles
+
+
+@compiles
+@pytest.mark.parametrize("ahead", [False, True])
+def test_what_a_replay_shows_has_no_conflict(ahead):
+    n_steps = 0
+    for seed in range(4 if ahead else 30):
+        day = draw_day(random.Random(seed), errands=not ahead)
+        policy = Lookahead("nearest", futures=0) if ahead else "nearest"
+        trace = trace_policy(policy, day)
+        assert min(trace.finish) > 0
+        visits = list_visits(trace)
+        n_steps += sum(map(len, visits))
+        faults = list_faults(day.layout, visits)
+        assert [fault for fault in faults if "ends on the lane" not in fault] == []
+    assert n_steps > 50
+
+
+@compiles
+def test_an_environment_plays_the_days_of_the_simulator():
+    gym = pytest.importorskip("acerl_np.gym", reason="needs the extra gym")
+    day = draw_day(random.Random(5))
+    environment, done = gym.DMHEnv([day], rules=("EDD",)), False
+    _, told = environment.reset(seed=0)
+    while not done:
+        action = int(np.flatnonzero(told["action_mask"])[0])
+        *_, done, _, told = environment.step(action)
+    play = Meeting(day, lambda free, pool: (free[0], 0))
+    assert told["makespan"] == play.finish.max()
+
+
+@compiles
+def test_how_much_longer_vehicles_drive():
+    # Each 100 s one vehicle crosses from 2 to 32; the other loads from 10 to 12, and waits for 20 s.
+    moves = [(100 * k + wait, ends) for k in range(6) for wait, ends in ((0, "AD"), (10, "DA"))]
+    day = make_day(line("A", "D"), *[(*ends, at, 4) for at, ends in moves])
+    assert estimate_meeting(day) == (pytest.approx(80 / 60), pytest.approx(1 / 9), 10)
+    alone = replace(day, layout=day.layout.with_fleet(day.layout.vehicles[:1]))
+    assert estimate_meeting(alone)[0] == 1.0
 
 
 # What is refused, and what a layout's file says
