@@ -88,19 +88,30 @@ def import_layout(arguments: argparse.Namespace) -> None:
         _ = layout.routes  # refuses lengths that routes cannot be told by
     except LayoutError as error:
         raise LayoutError(f"{arguments.file}: {error}") from error
-    layout = _write_changed(arguments, layout, own)
+    layout = _equip(arguments, _set_out(arguments, layout), own)
+    _write(arguments, layout)
     for line in filter(None, (servable.describe_parts(layout), *warnings)):
         print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
 
 
-def _write_changed(
-    arguments: argparse.Namespace, layout: Layout, own: Sequence[dict[str, int] | None]
-) -> Layout:
-    """Write a floor as the arguments change it, and return it; `own` is as of `_equip`."""
-    layout = _equip(arguments, _set_out(arguments, layout), own)
+def _write(arguments: argparse.Namespace, layout: Layout) -> None:
     write_atomically(arguments.out, format_layout(layout).encode())
     print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
-    return layout
+
+
+def _stand_aside(layout: Layout, words: Sequence[str]) -> Layout:
+    """Return a floor on which sites lie aside, too, that words name: sites, stations, or kinds of sites."""
+    found: set[int] = set()
+    for word in words:
+        kind = {k for k, site in enumerate(layout.sites) if site.kind == word}
+        named = find_sites(layout, word) or kind
+        if not named:
+            kinds = sorted({site.kind for site in layout.sites if site.kind})
+            expected = f"sites, stations or kinds of sites: {list_first(kinds)}"
+            raise InputError(f"--aside: read '{word}'; expected {expected}")
+        found |= set(named)
+    sites = [replace(x, aside=x.aside or k in found) for k, x in enumerate(layout.sites)]
+    return replace(layout, sites=tuple(sites))
 
 
 def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
@@ -411,7 +422,7 @@ def change_fleet(arguments: argparse.Namespace) -> None:
     like these in turn, where --start, --speed and --capacity do not say otherwise. Listed breakdowns are not
     repeated; batteries are, unless another one is given for all. --lengthen F makes all driving take F times
     as long, a stand-in for vehicles that wait for each other (records replay says how much longer it took);
-    --traffic lets them meet.
+    --traffic lets them meet, and --aside says at which stations they stand clear of the lane.
 
     Examples
     --------
@@ -419,14 +430,20 @@ def change_fleet(arguments: argparse.Namespace) -> None:
       acerl-np floor fleet supply-loop --vehicles 6 --battery-hours 2 --charge-minutes 40 \
           --chargers park:2 rack-7 --parking after=60 --out loop6.json
       acerl-np floor fleet supply-loop --lengthen 1.08 --out busy.json
+      acerl-np floor fleet supply-loop --aside storage line-1 --out met.json
     """
     declare_outputs(arguments, [arguments.out])
     layout = load_layout(arguments.layout)
+    traffic, aside = layout.traffic, arguments.aside or []
+    where = arguments.traffic or ("file" if traffic or aside else "off")
+    if aside and where != "file":
+        raise InputError(f"--aside: given with --traffic {where}; expected --traffic file")
     n = arguments.vehicles or len(layout.vehicles)
+    # Where they start, park and charge is known once all is changed.
+    layout = _stand_aside(layout.with_traffic("off"), aside)
     layout = layouts.resize_fleet(layouts.lengthen(layout, arguments.lengthen), n)
-    if arguments.traffic is not None:
-        layout = layout.with_traffic(arguments.traffic)
-    _write_changed(arguments, layout, [None] * n)
+    layout = _equip(arguments, _set_out(arguments, layout), [None] * n)
+    _write(arguments, layout.with_traffic(where, traffic))
 
 
 def show(arguments: argparse.Namespace) -> None:
@@ -605,6 +622,11 @@ CHANGE = (
     FLEET[0].but(help="so many vehicles (default: as many as there are)"),
     opt.CommandOption("--lengthen", "factor of all driving times", float, 1.0, (0.1, 10.0)),
     opt.TRAFFIC,
+    opt.CommandOption(
+        "--aside SITE+",
+        "vehicles meet, and stand clear of the lane at these sites, stations or kinds of sites, and where "
+        "the layout says so",
+    ),
     FLEET[1].but(help=FLEET[1].help.replace("the file's starts", "the layout's, in turn")),
     FLEET[2].but(help="speed of every vehicle, m/s (default: the layout's, in turn)"),
     FLEET[3].but(

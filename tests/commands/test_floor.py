@@ -105,6 +105,47 @@ def test_a_floor_gets_another_fleet(empty, run):
     )
 
 
+def test_a_floor_lets_vehicles_meet(empty, run):
+    """What is changed later lies aside, too; what the file says of traffic stays."""
+
+    def list_aside(name):
+        layout = acerl_np.load_layout(name)
+        return layout.traffic, {site.id for site in layout.sites if site.aside}
+
+    racks = {f"rack-{k}" for k in range(1, 8)}
+    power = "--chargers receiving-1 --battery-hours 2 --charge-minutes 40"
+    run(f"floor fleet supply-loop --aside storage line-1 {power} --out met.json")
+    traffic, aside = list_aside("met.json")
+    assert traffic.headway == 3 and aside == racks | {"line-1", "park", "receiving-1"}
+    data = json.loads(Path("met.json").read_text())
+    write("met.json", data | {"traffic": {"headway": 7}})
+    run("floor fleet met.json --start line-2 --out moved.json")
+    traffic, moved = list_aside("moved.json")
+    assert traffic.headway == 7 and moved == aside | {"line-2"}
+    run("floor fleet met.json --traffic off --out off.json")
+    assert list_aside("off.json")[0] is None
+    for words, message in (
+        (
+            "--traffic lane --aside work",
+            "--aside: given with --traffic lane; expected --traffic file",
+        ),
+        (
+            "--aside nix",
+            "--aside: read 'nix'; expected sites, stations or kinds of sites: goods-in,",
+        ),
+    ):
+        assert message in run(f"floor fleet supply-loop {words} --out x.json", 2).err
+
+
+@pytest.mark.slow  # what vehicles that meet need is compiled
+def test_checks_say_how_much_longer_vehicles_drive_that_meet(empty, run):
+    run("records generate --layout supply-loop --process shift --hours 1 --utilisation 0.9 --out s")
+    lines = run("floor check supply-loop s/tasks-01.csv --traffic lane").out.splitlines()
+    assert "vehicles meet: 0 of 18 sites of stations lie aside, 1 of all 39, headway 3 s" in lines
+    assert lines[-2] == "tasks-01: 0% of the loaded trips lead through another station"
+    assert lines[-1].startswith("tasks-01: with nearest driving takes 1.")
+
+
 def test_vehicles_are_dealt_over_several_starts(empty, run):
     data = json.loads(Path(HALL).read_text())
     [floor] = data["layouts"]
