@@ -275,11 +275,13 @@ def convert(arguments: argparse.Namespace) -> None:
     With --skip-bad, OUT.left-out.csv lists the rows that were left out. With --split --out is a folder.
 
     --audit reads the log of a live dispatcher: its tasks are the record, and OUT.served.csv, for records
-    replay --past, says who served them. Several days are OUT-1.csv, OUT-2.csv and so on.
+    replay --past, says who served them. Several days, of one log or of more, are OUT-1.csv, OUT-2.csv and so
+    on.
 
     Examples
     --------
       acerl-np records convert --audit day.jsonl --layout floor.json --out day.csv
+      acerl-np records convert --audit mon.jsonl tue.jsonl --layout floor.json --out week.csv
       acerl-np records convert export.csv --layout floor.json --out week1.csv
       acerl-np records convert erp.xlsx --layout floor.json --write-mapping erp.toml --out week1.csv
       acerl-np records convert export.csv --layout floor.json --date-format '%d.%m.%Y %H:%M' --out week1.csv
@@ -462,21 +464,21 @@ def _convert_log(arguments: argparse.Namespace) -> None:
 
     layout, stem = _read_floor(arguments), arguments.out.removesuffix(".csv")
     with inputs.report_ignored():
-        days = read_days(arguments.audit, layout)
+        days = [day for path in arguments.audit for day in read_days(path, layout)]
     ends = [f"-{k}" for k in range(1, len(days) + 1)] if len(days) > 1 else [""]
     files = [(f"{stem}{end}.csv", f"{stem}{end}{SERVED}") for end in ends]
     known = {vehicle.id for vehicle in layout.vehicles}
-    more = [x for day in days for x in day.instance.layout.vehicles if x.id not in known]
-    floor = f"{stem}.layout.json" if more else None
+    fleets = [day.instance.layout.vehicles for day in days]
+    joined = {x.id: replace(x, breakdowns=()) for own in fleets for x in own if x.id not in known}
+    floor = f"{stem}.layout.json" if joined else None
     declare_outputs(arguments, [floor, *(path for both in files for path in both)])
     for (record, served), day in zip(files, days, strict=True):
         records.write_record(day.instance, record)
         records.write_assignments(served, day)
         print(make_printable(f"{record}: {count(day.instance.n_tasks, 'task')}, served: {served}"))
     if floor is not None:
-        write_atomically(
-            floor, format_layout(days[-1].instance.layout.with_breakdowns({})).encode()
-        )
+        fleet = *layout.with_breakdowns({}).vehicles, *joined.values()
+        write_atomically(floor, format_layout(layout.with_fleet(fleet)).encode())
         print(make_printable(f"{floor}: with the vehicles that joined, for --layout"))
 
 
@@ -577,7 +579,7 @@ ACTIONS = {
             opt.CommandOption(
                 "tasks IN?", "a task record (CSV, .xlsx), '-' for the standard input"
             ),
-            opt.CommandOption("--audit LOG", "a dispatcher's log instead; needs --layout"),
+            opt.CommandOption("--audit LOG+", "a dispatcher's logs instead; needs --layout"),
             opt.CommandOption(
                 "--out OUT.csv", "the record to write, with --split a folder", required=True
             ),

@@ -181,6 +181,16 @@ def test_a_log_of_several_days_becomes_records_to_train_on(tmp_path, monkeypatch
     assert read_assignments("two-1.served.csv", days[0]).finish.tolist() == [80.0]
     assert main(convert("two").split()) == 2  # what is there is not replaced unasked
     assert "two-1.csv exists" in capsys.readouterr().err
+    # Of two logs the days are counted on; the floor has all who joined on one of them.
+    both = "records convert --audit two.jsonl one.jsonl --layout dmh --out both.csv"
+    assert main(both.split()) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "both-2.csv: 2 tasks, served: both-2.served.csv",
+        f"both-3.csv: {whole.instance.n_tasks} tasks, served: both-3.served.csv",
+        "both.layout.json: with the vehicles that joined, for --layout",
+    ]
+    assert Layout.load("both.layout.json").fleet_hash == floor.fleet_hash
+    assert (tmp_path / "both-3.csv").read_bytes() == (tmp_path / "one.csv").read_bytes()
     assert main(["records", "convert", "--layout", "dmh", "--out", "x.csv"]) == 2
     assert "IN: read neither; expected a task record or --audit LOG" in capsys.readouterr().err
 
