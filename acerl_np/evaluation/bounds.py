@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from acerl_np.kernels.ground import state as S
@@ -20,6 +22,8 @@ def bound_objective(instance: Instance, goal: Goal) -> float:
     Of a chain the last task is done when all rides and all processing before are, and so is all that a
     machine has to do, shared by its servers, from the first delivery there on.
     """
+    if instance.layout.traffic is not None:  # which ignores routes by name
+        instance = replace(instance, layout=replace(instance.layout, named_routes=()))
     problem = build_problem([instance], goal=goal)
     fleet, distance, record = problem.fleet[0], problem.distance[0], problem.record[0]
     pickup, delivery = problem.ends[0, :, S.ENDS_PICKUP], problem.ends[0, :, S.ENDS_DELIVERY]

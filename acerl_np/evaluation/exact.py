@@ -84,7 +84,7 @@ def check_provable(instance: Instance, goal: Goal) -> None:
     check_future(instance)
     if instance.layout.has_errands:
         raise InputError(
-            f"{instance.name}: vehicles charge or park, which no proof has; expected a layout without"
+            f"{instance.name}: vehicles charge, park or meet, which no proof has; expected a layout without"
         )
     limited = goal.has_limit and (goal.cost != "tardiness" or bool(goal.class_weights))
     if goal.objective != "makespan" or limited:

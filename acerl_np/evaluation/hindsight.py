@@ -107,11 +107,7 @@ def replay(instance: Instance, actions: Sequence[int], goal: Goal = PAPER) -> S.
 
 
 def check_future(instance: Instance) -> None:
-    """Refuse an instance whose future is not known, whose tasks may change hands, or whose vehicles meet."""
-    if instance.layout.traffic is not None:
-        raise InputError(
-            f"{instance.name}: vehicles meet, which no search plays; expected --traffic off"
-        )
+    """Refuse an instance whose future is not known, or whose tasks may change hands."""
     if instance.layout.commitment != "assignment":
         raise InputError(
             f"{instance.name}: tasks may change hands; expected commitment='assignment'"
@@ -125,7 +121,8 @@ def check_future(instance: Instance) -> None:
     if not instance.is_plain and (layout.has_errands or any(x.breakdowns for x in layout.vehicles)):
         raise InputError(
             f"{instance.name}: has tasks that follow others, are processed or announced, or are never due, "
-            "and breakdowns, batteries or parking; expected one of both (--breakdowns none)"
+            "and breakdowns, batteries, parking or traffic; expected one of both (--breakdowns none, "
+            "--traffic off)"
         )
 
 

@@ -23,11 +23,14 @@ from meeting import (
 from naive_traffic import NaiveSearch
 
 from acerl_np import Dispatcher, InputError, LayoutError, Lookahead, load_layout
+from acerl_np.evaluation.bounds import bound_objective
+from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.past import estimate_meeting
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.kernels.driving.traffic import take_way
 from acerl_np.kernels.episode.events import open_episode
 from acerl_np.kernels.ground import state as S
+from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_problem
@@ -343,6 +346,31 @@ def test_what_a_replay_shows_has_no_conflict(ahead):
         faults = list_faults(day.layout, visits)
         assert [fault for fault in faults if "ends on the lane" not in fault] == []
     assert n_steps > 50
+
+
+def play_all(day, actions=()):
+    """The makespans of all episodes of a day, whoever takes which task at each decision."""
+    told, more = iter(actions), []
+
+    def choose(free, pool):
+        for action in told:
+            return action
+        more.extend((v, position) for v in free for position in range(len(pool)))
+        raise EOFError
+
+    try:
+        return [Meeting(day, choose).finish.max()]
+    except EOFError:  # undecided so far
+        return [x for action in more for x in play_all(day, (*actions, action))]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [5, 9])
+def test_hindsight_finds_the_best_of_all_episodes(seed):
+    day, goal = draw_day(random.Random(seed)), Goal("makespan")
+    found = find_hindsight(day, objective=goal, effort=0.02)
+    assert found.makespan == min(played := play_all(day))
+    assert len({*played}) > 3 and bound_objective(day, goal) <= found.makespan
 
 
 @compiles
