@@ -365,7 +365,7 @@ def play_all(day, actions=()):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [5, 9])
+@pytest.mark.parametrize("seed", [9, 53])
 def test_hindsight_finds_the_best_of_all_episodes(seed):
     day, goal = draw_day(random.Random(seed)), Goal("makespan")
     found = find_hindsight(day, objective=goal, effort=0.02)
