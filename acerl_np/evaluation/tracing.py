@@ -8,7 +8,7 @@ from acerl_np.kernels.deciding.baselines import assign_due
 from acerl_np.kernels.deciding.deciders import Decider
 from acerl_np.kernels.driving.commitment import find_waiting, take_decision
 from acerl_np.kernels.driving.offers import is_decision_due
-from acerl_np.kernels.ground.state import NEVER, VEHICLE_TASK, Problem, State
+from acerl_np.kernels.ground.state import NEVER, VEHICLE_TASK, Problem, State, take_rows
 from acerl_np.kernels.playing.episodes import decide_rows
 from acerl_np.kernels.playing.futures import Ahead
 from acerl_np.policies.agent import AgentFunction, OwnPolicy, seat_policy
@@ -110,7 +110,7 @@ class _Policy:
         """Take one decision after the other while one is due."""
         given = []
         # Only the row that is played; the other is scratch.
-        row = State(*(array[: PLAYED + 1] for array in state))
+        row = take_rows(state, PLAYED + 1)
         while is_decision_due(problem, state, PLAYED):
             decide_rows(problem, row, self.decider, self.keys, self.chosen)
             v, position, rule = (int(x) for x in self.chosen[PLAYED])

@@ -681,7 +681,7 @@ class _Notes:
                 own = errand._replace(end=now, arrived=not errand.steps, steps=steps)
                 self.errands.append(own)
         outcome = self.state.outcome[PLAYED]
-        row = State(*(array[: PLAYED + 1] for array in self.state))
+        row = S.take_rows(self.state, PLAYED + 1)
         return Trace(
             label=label,
             instance=self.instance,

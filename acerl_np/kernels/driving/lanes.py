@@ -32,7 +32,7 @@ def sort_held(problem, state, b, own):
     last visit of a plan is aside, and holds nothing.
     """
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
-    label, held, n_sites = state.label[b], state.held[b], problem.road.shape[1]
+    label, held, n_sites = state.label, state.held, problem.road.shape[1]
     n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
     for site in range(n_sites + 1):
         label[site, S.LABEL_FIRST] = label[site, S.LABEL_FILLED] = 0
@@ -70,7 +70,7 @@ def find_window(problem, state, b, site, w):
     i = state.episode[b, S.EPISODE_INSTANCE]
     if is_aside(problem, i, site):
         return np.int64(0), S.NEVER
-    label, held = state.label[b], state.held[b]
+    label, held = state.label, state.held
     first, end = label[site, S.LABEL_FIRST], label[site + 1, S.LABEL_FIRST]
     opens, closes = np.int64(0), S.NEVER
     if w > 0:
@@ -92,7 +92,7 @@ def find_departure(problem, state, b, a, c, start, ticks, opens, closes):
         Window of c, see `find_window`.
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
-    label, held, headway = state.label[b], state.held[b], problem.instance[i, S.INSTANCE_HEADWAY]
+    label, held, headway = state.label, state.held, problem.instance[i, S.INSTANCE_HEADWAY]
     shared = not problem.instance[i, S.INSTANCE_LANES_APART]
     leaves, moves = max(start, opens - ticks), True
     while moves and leaves + ticks + headway <= closes:

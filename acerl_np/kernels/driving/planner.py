@@ -112,7 +112,7 @@ def search_way(problem, state, b, v, task, goal, site, tick, since):
         problem.instance[i, S.INSTANCE_LAYOUT],
         problem.instance[i, S.INSTANCE_HEADWAY],
     )
-    label, seconds, road = state.label[b], state.label_seconds[b], problem.road[layout]
+    label, seconds, road = state.label, state.label_seconds, problem.road[layout]
     n_held, n_sites = lanes.sort_held(problem, state, b, v), problem.road.shape[1]
     width = n_sites + n_held
     label[0, S.LABEL_SEARCH] += 1

@@ -72,7 +72,7 @@ def write_plan(problem, state, b, v, task, last, start):
     task is loaded and delivered, 0 both without one, -1 both if the plan has no room for the way.
     """
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
-    label, plan = state.label[b], state.plan[b, v]
+    label, plan = state.label, state.plan[b, v]
     width = problem.road.shape[1] + label[problem.road.shape[1], S.LABEL_FIRST]
     since = plan[start, S.PLAN_IN] if start > 0 else now
     kept = 0
@@ -172,7 +172,7 @@ def push_plans(problem, state, b, n_held):
     `State.held` has the times as they were planned. Ends only grow, and nobody waits for who comes later.
     """
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
-    label, held, headway = state.label[b], state.held[b], problem.instance[i, S.INSTANCE_HEADWAY]
+    label, held, headway = state.label, state.held, problem.instance[i, S.INSTANCE_HEADWAY]
     shared = not problem.instance[i, S.INSTANCE_LANES_APART]
     n_sites, moves = problem.road.shape[1], True
     while moves:

@@ -441,10 +441,10 @@ class State(NamedTuple):
     plan : ndarray(int64, (B, V, n, N_PLAN_FIELDS)), visits of sites, past and planned; V is 0 if nobody meets
         PLAN_SITE, PLAN_IN, PLAN_OUT : when the site is reached and left, `NEVER` at the end
         PLAN_STAY : ticks of handling there
-    held : ndarray(int64, (B, V * n, N_HELD_FIELDS)), scratch: what others hold, see `lanes.sort_held`
+    held : ndarray(int64, (V * n, N_HELD_FIELDS)), scratch: what others hold, see `lanes.sort_held`
         HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN : of a visit, and of the next one
         HELD_VEHICLE, HELD_VISIT : whose it is, and which of its plan
-    label : ndarray(int64, (B, n, N_LABEL_FIELDS)), scratch of a search, see `planner.search_way`
+    label : ndarray(int64, (n, N_LABEL_FIELDS)), scratch of all rows' searches, see `planner.search_way`
         LABEL_SITE, LABEL_TICK : where and when it is there
         LABEL_BASE : tick of the last stop for others, or of the start
         LABEL_BEFORE, LABEL_LEAVES : the label before, and when that place is left
@@ -453,7 +453,7 @@ class State(NamedTuple):
         LABEL_HEAP : the heap's labels, in the rows of their places
         LABEL_SEEN, LABEL_SEARCH : the search that has written it; in row 0, that at hand
         LABEL_FIRST, LABEL_FILLED : in the rows of sites, first entry of `held`, and how many are written
-    label_seconds : ndarray(float64, (B, n)), s driven since LABEL_BASE
+    label_seconds : ndarray(float64, (n,)), s driven since LABEL_BASE
     errands : ndarray(bool), as in `Problem`
     """
 
@@ -499,11 +499,18 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
         usage=np.zeros((n_episodes, n_vehicles, N_USAGE_FIELDS)),
         breakdown_key=np.zeros((n_episodes, 4), np.uint32),
         plan=np.zeros((n_episodes, n_planned, n_visits, N_PLAN_FIELDS), np.int64),
-        held=np.zeros((n_episodes, n_planned * n_visits, N_HELD_FIELDS), np.int64),
-        label=np.zeros((n_episodes, n_labels, N_LABEL_FIELDS), np.int64),
-        label_seconds=np.zeros((n_episodes, n_labels)),
+        held=np.zeros((n_planned * n_visits, N_HELD_FIELDS), np.int64),
+        label=np.zeros((n_labels, N_LABEL_FIELDS), np.int64),
+        label_seconds=np.zeros(n_labels),
         errands=problem.errands,
     )
+
+
+def take_rows(state: State, n: int) -> State:
+    """Return a view of the first n rows of a state; scratch is shared."""
+    shared = {"held", "label", "label_seconds", "errands"}
+    pairs = zip(State._fields, state, strict=True)
+    return State(*(array if name in shared else array[:n] for name, array in pairs))
 
 
 NO_ERRANDS, ERRANDS = np.zeros(0, np.bool_), np.zeros((0, 0), np.bool_)
