@@ -184,7 +184,7 @@ def test_published_optima_are_found():
 def test_what_orders_do_not_have_is_refused_in_one_line():
     instance = acerl_np.load_instance("EX11")
     broken = instance.layout.with_breakdowns({"v1": [acerl_np.problem.parts.Breakdown(5.0, 9.0)]})
-    with pytest.raises(acerl_np.InputError, match=r"\A.*and breakdowns, batteries or parking.*\Z"):
+    with pytest.raises(acerl_np.InputError, match=r"\A.*batteries, parking or traffic.*\Z"):
         find_hindsight(replace(instance, layout=broken))
 
 

@@ -43,7 +43,7 @@ def find_level(problem, state, b, v, tick):
         level += battery[S.BATTERY_CHARGE] * (tick - since)
         return min(level, battery[S.BATTERY_CAPACITY])
     if meets_under_way(problem, state, b, v):
-        return max(np.int64(0), traffic.spend(battery, vehicle, state.plan[b, v], level, tick)[0])
+        return max(np.int64(0), traffic.spend(problem, state, b, v, level, tick)[0])
     if status == S.WORKING:
         loaded = min(tick, max(since, vehicle[S.VEHICLE_LOADED_TICK]))
         level -= battery[S.BATTERY_LOADED] * (tick - loaded)
@@ -76,7 +76,7 @@ def find_exhaustion(problem, state, b, v):
     rate = find_rate(battery, vehicle[S.VEHICLE_STATUS])
     tick = S.NEVER
     if meets_under_way(problem, state, b, v):
-        return traffic.spend(battery, vehicle, state.plan[b, v], level, S.NEVER)[1]
+        return traffic.spend(problem, state, b, v, level, S.NEVER)[1]
     if rate > 0:
         tick = since + max(np.int64(1), divide_up(level, rate))
     if vehicle[S.VEHICLE_STATUS] != S.WORKING:

@@ -283,18 +283,14 @@ def halt(problem, state, b, v, ticks):
     push_plans(problem, state, b, n_held)
 
 
-@inner_kernel
-def spend(battery, vehicle, plan, level, until):
-    """Return what a vehicle under way will hold at a tick, and when that is used up, `NEVER` if it is not.
+@S.unless_traffic(lambda problem, state, b, v, level, until: (level, S.NEVER))
+def spend(problem, state, b, v, level, until):
+    """Return what vehicle v, under way, will hold at a tick, and when that is used up, `NEVER` if it is not.
 
-    Parameters
-    ----------
-    battery : ndarray(int64, (N_BATTERY_FIELDS,))
-    vehicle : ndarray(int64, (N_VEHICLE_FIELDS,))
-    plan : ndarray(int64, (n, N_PLAN_FIELDS))
-    level, until : int
-        What it held at `VEHICLE_LEVEL_TICK`; a tick.
+    `level` is what it held at `VEHICLE_LEVEL_TICK`.
     """
+    battery = problem.battery[state.episode[b, S.EPISODE_INSTANCE], v]
+    vehicle, plan = state.vehicle[b, v], state.plan[b, v]
     pickup, delivery = plan[0, S.PLANNED_PICKUP], plan[0, S.PLANNED_DELIVERY]
     at, n = vehicle[S.VEHICLE_LEVEL_TICK], plan[0, S.PLANNED_VISITS]
     for k in range(1, n + 1):
