@@ -469,7 +469,7 @@ def _convert_log(arguments: argparse.Namespace) -> None:
     files = [(f"{stem}{end}.csv", f"{stem}{end}{SERVED}") for end in ends]
     known = {vehicle.id for vehicle in layout.vehicles}
     fleets = [day.instance.layout.vehicles for day in days]
-    joined = {x.id: replace(x, breakdowns=()) for own in fleets for x in own if x.id not in known}
+    joined = {x.id: x for own in fleets for x in own if x.id not in known}
     floor = f"{stem}.layout.json" if joined else None
     declare_outputs(arguments, [floor, *(path for both in files for path in both)])
     for (record, served), day in zip(files, days, strict=True):
@@ -477,8 +477,8 @@ def _convert_log(arguments: argparse.Namespace) -> None:
         records.write_assignments(served, day)
         print(make_printable(f"{record}: {count(day.instance.n_tasks, 'task')}, served: {served}"))
     if floor is not None:
-        fleet = *layout.with_breakdowns({}).vehicles, *joined.values()
-        write_atomically(floor, format_layout(layout.with_fleet(fleet)).encode())
+        whole = layout.with_fleet([*layout.vehicles, *joined.values()]).with_breakdowns({})
+        write_atomically(floor, format_layout(whole).encode())
         print(make_printable(f"{floor}: with the vehicles that joined, for --layout"))
 
 

@@ -84,13 +84,12 @@ def estimate_meeting(instance: Instance, policy: str = "nearest") -> tuple[float
     A policy plays a record on its floor, on which vehicles meet but do not break down; what they did is
     played again where they do not meet.
     """
-    layout = instance.layout
-    fleet = [replace(v, breakdowns=(), random_breakdowns=None) for v in layout.vehicles]
-    met = replace(instance, layout=layout.with_fleet(fleet))
+    layout = instance.layout.with_breakdowns({}).with_random_breakdowns(None)
+    met = replace(instance, layout=layout)
     vehicle, start = np.zeros(met.n_tasks, np.int32), np.zeros(met.n_tasks)
     finish = np.full(met.n_tasks, np.nan)
     for trip in trace_policy(policy, met).trips:
         vehicle[trip.task], start[trip.task], finish[trip.task] = trip.vehicle, trip.start, trip.end
-    free = replace(met, layout=met.layout.with_traffic("off"))
+    free = replace(met, layout=layout.with_traffic("off"))
     past = Assignments(free, np.argsort(start, kind="stable"), vehicle, start, finish)
     return estimate_lengthening([replay_assignments(past)])

@@ -28,6 +28,7 @@ def find_visit(plan, tick):
 @inner_kernel
 def find_next_visit(plan, tick):
     """Return the visit from which a vehicle may turn elsewhere: the first not left before a tick."""
+    # Once it has delivered it stands there, even where edges of no time led to it.
     k, first = plan[0, S.PLANNED_VISITS], plan[0, S.PLANNED_DELIVERY]
     if first > 0 and plan[first, S.PLAN_IN] + plan[first, S.PLAN_STAY] > tick:
         first = np.int64(0)
