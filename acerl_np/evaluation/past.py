@@ -70,6 +70,11 @@ def estimate_lengthening(replays: Sequence[Replay]) -> tuple[float, float, int]:
                 took.append(finish - max(past.start[k], last[v]) - handling[k])
                 free.append(replay.finish[k] - replay.start[k] - handling[k])
             last[v] = finish
+    return _compare_times(took, free)
+
+
+def _compare_times(took: Sequence[float], free: Sequence[float]) -> tuple[float, float, int]:
+    """Return the ratio of the sums of times, its standard error, and of how many; nan of fewer than two."""
     x, y = np.array(took), np.array(free)
     if len(x) < 2 or not y.sum() > 0.0:
         return math.nan, math.nan, len(x)
@@ -79,17 +84,22 @@ def estimate_lengthening(replays: Sequence[Replay]) -> tuple[float, float, int]:
 
 
 def estimate_meeting(instance: Instance, policy: str = "nearest") -> tuple[float, float, int]:
-    """Return how many times as long driving takes as where nobody meets, as `estimate_lengthening` does.
+    """Return how many times as long driving takes as where nobody meets, its error, and of how many trips.
 
-    A policy plays a record on its floor, on which vehicles meet but do not break down; what they did is
-    played again where they do not meet.
+    A policy plays a record on its floor, on which vehicles meet but do not break down. Each trip counts from
+    where its vehicle set out, beside the way from there without others. nan of fewer than two.
     """
     layout = instance.layout.with_breakdowns({}).with_random_breakdowns(None)
-    met = replace(instance, layout=layout)
-    vehicle, start = np.zeros(met.n_tasks, np.int32), np.zeros(met.n_tasks)
-    finish = np.full(met.n_tasks, np.nan)
-    for trip in trace_policy(policy, met).trips:
-        vehicle[trip.task], start[trip.task], finish[trip.task] = trip.vehicle, trip.start, trip.end
-    free = replace(met, layout=layout.with_traffic("off"))
-    past = Assignments(free, np.argsort(start, kind="stable"), vehicle, start, finish)
-    return estimate_lengthening([replay_assignments(past)])
+    took, free = list[float](), list[float]()
+    for trip in trace_policy(policy, replace(instance, layout=layout)).trips:
+        if not trip.delivered:
+            continue
+        first, ways = trip.steps[0], layout.routes.find_time(layout.vehicles[trip.vehicle].speed)
+        pickup, delivery = instance.pickup[trip.task], instance.delivery[trip.task]
+        # In mid-edge it drives on to the next site, and turns there.
+        begun = first.end - first.start if first.origin != first.target and first.first > 0.0 else 0
+        site, handling = first.target if begun else first.origin, instance.handling_time[trip.task]
+        alone = ways[site, pickup] + ways[pickup, delivery] + handling
+        free.append(begun + np.ceil(alone - 1e-6) - handling)
+        took.append(trip.end - trip.start - trip.pause - handling)
+    return _compare_times(took, free)

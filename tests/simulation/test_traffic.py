@@ -391,7 +391,11 @@ def test_how_much_longer_vehicles_drive():
     # Each 100 s one vehicle crosses from 2 to 32; the other loads from 10 to 12, and waits for 20 s.
     moves = [(100 * k + wait, ends) for k in range(6) for wait, ends in ((0, "AD"), (10, "DA"))]
     day = make_day(line("A", "D"), *[(*ends, at, 4) for at, ends in moves])
-    assert estimate_meeting(day) == (pytest.approx(80 / 60), pytest.approx(1 / 9), 10)
+    error = 10 / (30 * np.sqrt(11))
+    assert estimate_meeting(day) == (pytest.approx(80 / 60), pytest.approx(error), 12)
+    # The way to rest is none of it: v0 is asked again as it comes back from b, in mid-edge at 14.
+    turned = make_day(line("A"), ("A", "b", 0, 0), ("b", "c", 14, 0))
+    assert estimate_meeting(turned) == (1.0, 0.0, 2)
     alone = replace(day, layout=day.layout.with_fleet(day.layout.vehicles[:1]))
     assert estimate_meeting(alone)[0] == 1.0
 
