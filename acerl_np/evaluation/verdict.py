@@ -446,7 +446,8 @@ def judge(
 
     shifts, bad_days, call_backs, paper_rule = are_shifts(known), tuple[BadDay, ...](), None, ""
     n_plays = len(RULES_TO_BEAT) * len(known) + 6 * len(judges)
-    each = static.SECONDS_PER_TASK * trials * float(np.mean([item.n_tasks for item in judges]))
+    each = static.SECONDS_PER_TASK * static.find_slowness(judges) * trials
+    each *= float(np.mean([item.n_tasks for item in judges]))
     patience -= n_plays * each
     if report is not None:
         report("rules and policy", n_plays * each)
@@ -623,7 +624,8 @@ def _find_margin(
         return None, ""
     command = f"for {len(chosen)} of the records (acerl-np hindsight --effort {MARGIN_EFFORT})"
     try:
-        begin("hindsight", SECONDS_PER_SIZE * sum(map(measure_size, chosen)), command)
+        seconds = SECONDS_PER_SIZE * static.find_slowness(chosen)
+        begin("hindsight", seconds * sum(map(measure_size, chosen)), command)
     except PolicyError as error:
         return None, f"hindsight left out: {error}"
     found = find_references(
@@ -648,8 +650,9 @@ def _count_ahead_trials(
         if n > WHOLE:
             ahead = min(ahead, int(2.0 * LEAST_REACH * n / max(1.0, np.ptp(record.arrival))))
         each += 5 * futures * n * ahead * max(3, len(record.layout.vehicles)) // 3
+    seconds = SECONDS_PER_DECISION * static.find_slowness(records)
     few = max(1, min(most, MAX_AHEAD_DECISIONS // max(1, each)))
     command = f"(acerl-np evaluate --lookahead {futures} --trials {few})"
     played = f"for {few} trial{'s' * (few > 1)} of the {len(records)} records {command}"
-    begin(f"{label}, lookahead {futures}", SECONDS_PER_DECISION * each * few, played)
+    begin(f"{label}, lookahead {futures}", seconds * each * few, played)
     return few

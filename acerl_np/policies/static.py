@@ -31,6 +31,9 @@ STATIC_TRIALS = 100
 SECONDS_PER_TASK = 0.4e-6
 """Seconds of a core that a plan takes for a task."""
 
+IN_TRAFFIC = 40.0
+"""How many times as long a task takes where vehicles meet: 20 to 80 by `benchmarks/traffic.py`."""
+
 SHOWN = 8
 """Most vehicles that an error names."""
 
@@ -223,7 +226,14 @@ def estimate_static(instances: Sequence[Instance]) -> float:
     n_tasks = sum(instance.n_tasks for instance in instances)
     n_vehicles = max(len(instance.layout.vehicles) for instance in instances)
     episodes = _count_episodes(instances, STATIC_TRIALS)
-    return SECONDS_PER_TASK * count_plans(n_vehicles) * episodes * n_tasks
+    seconds = SECONDS_PER_TASK * find_slowness(instances)
+    return seconds * count_plans(n_vehicles) * episodes * n_tasks
+
+
+def find_slowness(instances: Sequence[Instance]) -> float:
+    """Return how many times as long playing takes as where nobody meets."""
+    meets = any(instance.layout.traffic is not None for instance in instances)
+    return IN_TRAFFIC if meets else 1.0
 
 
 def _count_episodes(instances: Sequence[Instance], trials: int) -> int:

@@ -16,6 +16,7 @@ from worlds import change, move, reorder
 import acerl_np
 from acerl_np import Dispatcher, PolicyError, StaticPlan, evaluate_policy, fit_static, load_layout
 from acerl_np.policies.origin import Origin
+from acerl_np.policies.static import estimate_static
 from acerl_np.policies.static_search import PositionPlan, find_static
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.packing import pack_json
@@ -274,3 +275,10 @@ def test_the_command_reads_a_plan(empty, run, suite):
     (empty / "two.json").write_text(json.dumps(reorder(load_layout("dmh"), (0, 1)).to_dict()))
     line = "plan.npz: DMH-09: the layout 'dmh' lacks 'v2'"
     assert line in run(f"{words} --layout two.json", 2).err
+
+
+def test_a_plan_is_known_to_take_long_where_vehicles_meet():
+    layout = load_layout("supply-loop")
+    day = acerl_np.generate_shift(layout, hours=1.0, scale=0.3)
+    meets = replace(day, layout=layout.with_traffic("lane"))
+    assert estimate_static([meets]) > 10.0 * estimate_static([day])
