@@ -1,8 +1,8 @@
 """PPO beside MaskablePPO of sb3-contrib, with the same settings, first parameters and rewards.
 
-It needs PyTorch, which no extra installs:
+It needs the extra, which brings PyTorch:
 
-    pip install torch sb3-contrib gymnasium && python -m pytest -s -m long tests/rivals/test_maskable_ppo.py
+    pip install -e '.[sb3]' && python -m pytest -s -m long tests/rivals/test_maskable_ppo.py
 """
 
 from itertools import pairwise
@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import acerl_np
+from acerl_np.problem.goal import PAPER
 from acerl_np.rivals import RivalTrainer
 from acerl_np.rivals.learner import measure_unit
 
@@ -40,7 +41,7 @@ def train_theirs(seed):
 
     torch.set_num_threads(1)
     instances = acerl_np.load_suite("dmh-train")
-    unit = measure_unit(instances)
+    unit = measure_unit(instances, PAPER)
     twin = RivalTrainer("ppo", instances, steps=1, seed=seed)
     own = twin.settings
 
