@@ -23,6 +23,10 @@ orders (server-sent events), after the order of Last-Event-ID or ?after=; GET /s
 vehicles are; GET /healthz. Others than this machine reach it only with --token-file: "Authorization: Bearer
 TOKEN".
 
+--shadow: it gives no orders. Assign and Send tell what your own control has decided; each is answered by a
+line "Followed": what the policy would have ordered at that moment, and whether it agrees. An order that is
+impossible to the model is no error: it is followed as far as can be, and listed with its reason (State, log).
+
 --clock wall: times are seconds since 1970, and the service asks itself, 50 ms after the last message and
 whenever a task or vehicle is due; nobody need send Decide.
 
@@ -82,6 +86,12 @@ OPTIONS = (
     opt.CommandOption(
         "--token-file FILE", "what clients have to show; needed if others reach HOST"
     ),
+    opt.CommandOption(
+        "--shadow",
+        "give no orders: Assign and Send tell what the plant's own control has decided, and each is compared",
+        bool,
+        default=False,
+    ),
     opt.CommandOption("--explain", "each assignment has its reason", bool, default=False),
     opt.CommandOption(
         "--fsync", "lines of the log are on the disk before they are answered", bool, default=False
@@ -116,7 +126,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         check_door(door[0], token)
     dispatcher = start(arguments)
-    service = Service(dispatcher, arguments.state)
+    service = Service(dispatcher, arguments.state, shadow=arguments.shadow)
     ready = {"kind": "Ready", "last_number": dispatcher.last_number}
     with dispatcher:
         if door is None:

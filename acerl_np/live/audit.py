@@ -28,6 +28,7 @@ from acerl_np.live.floor import Floor
 from acerl_np.live.orders import (
     CHARGE,
     DECIDED,
+    NOTED,
     PARK,
     TOOK_PLACE,
     DayBegan,
@@ -170,7 +171,7 @@ def parse_log(text: str) -> tuple[list[Line], str]:
         kind = line.get("kind") if isinstance(line, dict) else None
         if torn and kind != STARTED:  # before a restart a line may have been cut
             raise RecordError(f"{torn}: not JSON; expected a line of a log")
-        if kind not in (*events.EVENTS, STARTED, *DECIDED, DAY_BEGAN):
+        if kind not in (*events.EVENTS, STARTED, *DECIDED, DAY_BEGAN, *NOTED):
             raise RecordError(f"{place}: kind: read '{describe(kind)}'; expected a line of a log")
         line.pop("wall", None)  # a line that is written again is the same at another time
         field = "start" if kind in (STARTED, DAY_BEGAN) else "time"
@@ -260,6 +261,8 @@ def redo_line(feed: Feed, line: dict[str, Any], where: str) -> None:
     A start lets the feed bear what the dispatcher of then did.
     """
     kind, floor = line["kind"], feed.floor
+    if kind in NOTED:
+        return
     latest = math.inf if math.isinf(feed.time) else max(feed.time, floor.day.start) + feed.ahead
     time, clock = (read_time(line.get(name)) for name in ("time", "clock"))
     if kind not in DECIDED:

@@ -72,8 +72,10 @@ class Desk:
         # A log is an open file, whose number may be that of another one when the copy writes.
         return {**vars(self), "log": None}
 
-    def go_back(self, orders: dict[str, Any], mark: tuple[Any, ...], error: BaseException) -> None:
-        """Be again as before an error."""
+    def go_back(
+        self, orders: dict[str, Any], mark: tuple[Any, ...], error: BaseException | None
+    ) -> None:
+        """Be again as before, after an error if there was one."""
         vars(self.orders).update(orders)
         self.feed.undo(mark, error)
 

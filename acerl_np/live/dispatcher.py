@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from acerl_np.live import audit as logs
-from acerl_np.live import recovery, rounds, saving, states
+from acerl_np.live import recovery, rounds, saving, shadow, states
 from acerl_np.live.board import OUT
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.desk import Desk
@@ -24,7 +24,7 @@ from acerl_np.live.events import Assignment, Charge, Event, Forecast, Order, Par
 from acerl_np.live.feed import AHEAD, LATE
 from acerl_np.live.floor import MOST, Floor
 from acerl_np.live.forecast import Forecaster, find_player
-from acerl_np.live.orders import DayBegan
+from acerl_np.live.orders import DayBegan, Followed
 from acerl_np.policies.agent import seat_policy
 from acerl_np.policies.files import AnyPolicy, BasePolicy
 from acerl_np.policies.lookahead import MAX_FUTURES
@@ -419,7 +419,11 @@ class Dispatcher(CopiedWhole):
         EventWarning
             If a level has fallen by more than half of what is `full`: it may be of another unit.
         """
-        self._desk.take(event, hold=hold, number=number)
+        followed = self._desk.orders.followed
+        if followed.queued or followed.away:
+            shadow.take(self._desk, self._decider, event, hold=hold, number=number)
+        else:
+            self._desk.take(event, hold=hold, number=number)
 
     def decide(self, now: float) -> list[Order]:
         """Assign waiting tasks as long as a free vehicle may carry one; then send idle ones to charge, park.
@@ -573,6 +577,43 @@ class Dispatcher(CopiedWhole):
             If it cannot be; nothing is changed then.
         """
         return self._desk.send_by_hand(now, vehicle, site)
+
+    def follow(
+        self, now: float, vehicle: str, *, task: str | None = None, site: str | None = None
+    ) -> shadow.Compared | None:
+        """Follow an order that the plant's own control gives, and tell what the policy would have ordered.
+
+        It is taken as by `assign` or `send`. One that is impossible to the model is no error: what is known
+        follows the plant as far as it can, by events that the log has, too, and `followed` lists it.
+
+        Parameters
+        ----------
+        now : float
+            s, not before the last event.
+        vehicle : str
+        task, site : str, optional
+            One of them: the task that it is given, or where it is sent to park or charge.
+
+        Returns
+        -------
+        Compared or None
+            None if it was told before, as after a restart.
+
+        Raises
+        ------
+        EventError
+            If `now` cannot be, or both or none of task and site are given; nothing is changed then.
+        """
+        if (task is None) == (site is None):
+            raise EventError("follow: expected either a task or a site")
+        found = shadow.follow(self._desk, self._decider, now, vehicle, task, site)
+        shadow.follow_queued(self._desk, self._decider)
+        return found
+
+    @property
+    def followed(self) -> Followed:
+        """How many orders of the plant were followed, how many the policy agrees with, which cannot be."""
+        return self._desk.orders.followed
 
     def take_policy(self, policy: BasePolicy | str) -> None:
         """Go on with another policy: what is known and ordered stays, and so do all options.

@@ -26,6 +26,19 @@ TOOK_PLACE = "TookPlace"
 DECIDED = (*ORDERS, TOOK_PLACE)
 """Lines of a log that tell what was decided."""
 
+FOLLOWED = "Followed"
+NOTED = (FOLLOWED,)
+"""Lines of a log of which nothing on the floor comes."""
+
+QUEUED, AWAY = "queued", "away"
+"""Of an impossible order of the plant: its vehicle has another task first; it does what nobody knows."""
+
+LISTED = ("time", "vehicle", "task", "site", "policy", "agrees", "then", "why")
+"""What is kept of an order of the plant."""
+
+MOST_LISTED = 100
+"""Impossible orders of the plant that are listed; the log has all."""
+
 
 class Given(NamedTuple):
     """An assignment that has been given."""
@@ -75,6 +88,48 @@ NoEvent = Ordered | DayBegan
 Item = Event | NoEvent
 
 
+class Followed(NamedTuple):
+    """What a plant's own control has decided, in the shadow of which the dispatcher runs.
+
+    Attributes
+    ----------
+    orders, agreed, impossible : int
+        Orders that were compared with the policy's, those that were among these, and those that the model
+        could not take as they were.
+    last_impossible : tuple of dict
+        The last 100 of these, as the log has them.
+    queued : tuple of (str, str)
+        Vehicles, and the tasks that they are to do after what they do.
+    away : tuple of str
+        Vehicles that do what the model cannot know: they are out of service until they are idle.
+    """
+
+    orders: int = 0
+    agreed: int = 0
+    impossible: int = 0
+    last_impossible: tuple[dict[str, Any], ...] = ()
+    queued: tuple[tuple[str, str], ...] = ()
+    away: tuple[str, ...] = ()
+
+    def add(self, line: dict[str, Any]) -> Followed:
+        """Return it with an order of the plant more, as a line of the log has it."""
+        line = {name: line[name] for name in LISTED}
+        then, vehicle, last = line["then"], line["vehicle"], self.last_impossible
+        new, is_compared = self.drop(vehicle, line["task"]), then != QUEUED
+        return new._replace(
+            orders=self.orders + is_compared,
+            agreed=self.agreed + bool(line["agrees"]),
+            impossible=self.impossible + bool(line["why"]),
+            last_impossible=(*last, line)[-MOST_LISTED:] if line["why"] else last,
+            queued=new.queued if is_compared else (*new.queued, (vehicle, line["task"])),
+            away=(*self.away, vehicle) if then == AWAY else self.away,
+        )
+
+    def drop(self, vehicle: str, task: str | None) -> Followed:
+        """Return it without an order that was queued."""
+        return self._replace(queued=tuple(x for x in self.queued if x != (vehicle, task)))
+
+
 class Orders:
     """What a dispatcher has ordered, and when it decides again.
 
@@ -100,6 +155,8 @@ class Orders:
         Those that the plant has not answered.
     owed : set of int
         Numbers of those that are to be returned by the next decision if they still hold.
+    followed : Followed
+        What the plant's own control has decided.
     """
 
     def __init__(self) -> None:
@@ -108,6 +165,7 @@ class Orders:
         self.given: dict[str, Assignment | Park | Charge] = {}
         self.recalls: tuple[Recall, ...] = ()
         self.owed: set[int] = set()
+        self.followed = Followed()
 
     def add(self, order: Order) -> None:
         """Note an order."""
@@ -119,6 +177,8 @@ class Orders:
             self.recalls = (*self.recalls, order)
         else:
             self.given = {**self.given, name: order}
+        if self.followed.queued and isinstance(order, Assignment):
+            self.followed = self.followed.drop(name, order.task)
 
     def list_all(self) -> list[Order]:
         """Return the orders that may hold, by number: one that does not now may again by a late event."""
@@ -140,6 +200,9 @@ class Orders:
             self.recalls = tuple(made for made in self.recalls if made[:2] != answered)
         elif self.recalls and isinstance(event, ENDING):
             self.recalls = tuple(made for made in self.recalls if made.vehicle != event.vehicle)
+        if self.followed.away and isinstance(event, events.VehicleBack | events.VehicleRemoved):
+            away = tuple(name for name in self.followed.away if name != event.vehicle)
+            self.followed = self.followed._replace(away=away)
         if isinstance(event, PLACED):
             # It does if what has ended then makes one possible.
             self.asked = min(self.asked, float(event.time) - 1.0)

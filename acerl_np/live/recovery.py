@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from acerl_np.live import audit, events
 from acerl_np.live.audit import Line
 from acerl_np.live.desk import Desk
-from acerl_np.live.orders import ORDERS, unpack_order
+from acerl_np.live.orders import FOLLOWED, ORDERS, unpack_order
 from acerl_np.live.saving import hash_policy, read_event
 from acerl_np.policies.files import load_policy
 from acerl_np.support.errors import InputError, PolicyError, RecordError, describe, list_some
@@ -95,6 +95,8 @@ def redo(desk: Desk, path: str | os.PathLike[str], lines: list[Line]) -> None:
             audit.redo_line(feed, line, f"{path}: {place}")
             if line["kind"] in ORDERS:
                 orders.add(unpack_order(line))
+            elif line["kind"] == FOLLOWED:
+                orders.followed = orders.followed.add(line)
             elif "number" in line:
                 feed.numbers.add(int(line["number"]))
             if line["kind"] in events.EVENTS:

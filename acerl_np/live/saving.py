@@ -20,7 +20,7 @@ from acerl_np.live import events
 from acerl_np.live.board import DAY_FIELDS, Day, LiveTask, LiveVehicle, Situation, Way
 from acerl_np.live.events import Event, TaskArrived
 from acerl_np.live.feed import Entry, Feed, Numbers
-from acerl_np.live.orders import Item, NoEvent, Orders, pack_order, unpack_order
+from acerl_np.live.orders import Followed, Item, NoEvent, Orders, pack_order, unpack_order
 from acerl_np.policies.files import AnyPolicy, BasePolicy, load_policy, pack_policy, unpack_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.origin import add_prefix, take_prefixed
@@ -147,6 +147,7 @@ def _pack_orders(orders: Orders) -> dict[str, Any]:
         "opens": orders.opens,
         "asked": pack_time(orders.asked),
         "next_errand": pack_time(orders.next_errand),
+        "followed": orders.followed._asdict(),
     }
 
 
@@ -161,6 +162,12 @@ def _unpack_orders(orders: Orders, data: dict[str, Any]) -> None:
     orders.last, orders.opens = int(data["last_order"]), bool(data["opens"])
     orders.asked = read_time(data["asked"])
     orders.next_errand = read_time(data["next_errand"], math.inf)
+    kept = data.get("followed", {})  # states of before do not tell
+    known: dict[str, Any] = {
+        name: tuple(x) if isinstance(x, list) else int(x) for name, x in kept.items()
+    }
+    known["queued"] = tuple((str(vehicle), str(task)) for vehicle, task in known.get("queued", ()))
+    orders.followed = Followed(**known)
 
 
 def _pack_feed(feed: Feed) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from acerl_np.live import events
 from acerl_np.live.dispatcher import Dispatcher
-from acerl_np.live.orders import pack_order
+from acerl_np.live.orders import FOLLOWED, pack_order
 from acerl_np.live.saving import read_event, read_told_policy
 from acerl_np.live.states import CANCELLED, DELIVERED
 from acerl_np.policies.files import BasePolicy
@@ -160,10 +160,14 @@ class Service:
     dispatcher : Dispatcher
     state : str, optional
         Where `Save` writes.
+    shadow : bool
+        Give no orders: `Assign` and `Send` tell what the plant's own control has decided.
     """
 
-    def __init__(self, dispatcher: Dispatcher, state: str | None = None) -> None:
-        self.dispatcher, self.state = dispatcher, state
+    def __init__(
+        self, dispatcher: Dispatcher, state: str | None = None, *, shadow: bool = False
+    ) -> None:
+        self.dispatcher, self.state, self.shadow = dispatcher, state, shadow
         self._told_at, self._asked, self._failed = 0.0, False, False
 
     def answer(self, text: str) -> Iterator[Message]:
@@ -193,7 +197,8 @@ class Service:
         """
         due = self.dispatcher.next_time
         quiet = not self._asked and time.monotonic() - self._told_at >= QUIET
-        return not self._failed and (quiet or (due is not None and due <= now))
+        is_idle = self._failed or self.shadow
+        return not is_idle and (quiet or (due is not None and due <= now))
 
     def ask(self, now: float) -> Iterator[Message]:
         """Give the orders of a moment that nobody asked for, or why there can be none."""
@@ -223,7 +228,8 @@ class Service:
             for name, task in own.tasks().items()
             if task.state not in (DELIVERED, CANCELLED)
         }
-        return {**{name: getattr(own, name) for name in TOLD}, "tasks": tasks}
+        told = {**{name: getattr(own, name) for name in TOLD}, "tasks": tasks}
+        return {**told, "followed": own.followed._asdict()} if self.shadow else told
 
     def _take(self, message: Message) -> Iterator[Message]:
         kind, dispatcher = message["kind"], self.dispatcher
@@ -231,6 +237,13 @@ class Service:
             event = read_event(events.EVENTS[kind], message)
             hold, number = bool(message.get("hold", False)), message.get("number")
             dispatcher.feed(event, hold=hold, number=number)
+        elif self.shadow and kind == "Decide":
+            raise EventError("Decide: --shadow gives no orders; expected Assign or Send")
+        elif self.shadow and kind in ("Assign", "Send"):
+            own = {name: message[name] for name in ("task", "site") if name in message}
+            found = dispatcher.follow(message["time"], message["vehicle"], **own)
+            if found is not None:
+                yield {"kind": FOLLOWED, **found._asdict()}
         elif kind == "Decide":
             yield from self._decide(message["time"])
         elif kind == "Assign":

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 FEW = 6
 """Series of a picture that are told apart."""
 
+OF_REPLAYS = (
+    "Replay: who served what in the past, driven as the model drives. What held a vehicle up, orders that "
+    "nobody told, and what would have come had others decided, it cannot know."
+)
+
 
 def write(path: str, title: str, sentence: str, parts: dict[str, Iterable[str]]) -> None:
     """Write a page, with the command that it came from."""
@@ -103,10 +108,11 @@ def report_policies(
     means = [tables.list_figures(*both)[-1] for both in zip(labels, results, strict=True)]
     table = tables.render(columns, means, "html")
     some = dict(zip(labels[:FEW], results, strict=False))
+    left_out = [*describe_left_out(records), *[OF_REPLAYS] * ("replay" in labels)]
     parts: dict[str, Iterable[str]] = {
         "What they came to": [table, f"{tables.USAGE_MEANING}.", *notes],
         f"{goal.objective} of each record": draw_records(some, {x.name: x for x in records}, goal),
-        "What the model leaves out": describe_left_out(records),
+        "What the model leaves out": left_out,
     }
     write(path, f"{', '.join(labels)} on {count(n, 'record')}", "\n".join(lines), parts)
 
