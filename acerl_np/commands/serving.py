@@ -23,6 +23,9 @@ orders (server-sent events), after the order of Last-Event-ID or ?after=; GET /s
 vehicles are; GET /healthz. Others than this machine reach it only with --token-file: "Authorization: Bearer
 TOKEN".
 
+--rotate: with the first message of a new day, by the machine's date, a new log begins; day.jsonl of before is
+day.2026-11-26.jsonl. --state is written before, and the next start needs it and the new log alone.
+
 --shadow: it gives no orders. Assign and Send tell what your own control has decided; each is answered by a
 line "Followed": what the policy would have ordered at that moment, and whether it agrees. An order that is
 impossible to the model is no error: it is followed as far as can be, and listed with its reason (State, log).
@@ -87,6 +90,12 @@ OPTIONS = (
         "--token-file FILE", "what clients have to show; needed if others reach HOST"
     ),
     opt.CommandOption(
+        "--rotate",
+        "a new log each day, and the one of before is named by its date",
+        bool,
+        default=False,
+    ),
+    opt.CommandOption(
         "--shadow",
         "give no orders: Assign and Send tell what the plant's own control has decided, and each is compared",
         bool,
@@ -119,6 +128,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.layout is None:
         raise InputError("--layout: missing; expected the floor to dispatch")
     door = None if arguments.http is None else read_address(arguments.http)
+    if arguments.rotate and (arguments.log is None or arguments.state is None):
+        raise InputError("--rotate: expected --log and --state, from which the next start goes on")
     path, wall = arguments.token_file, arguments.clock == "wall"
     token = "" if path is None else read_text(path, InputError).strip()
     if door is not None:
@@ -126,7 +137,8 @@ def run(arguments: argparse.Namespace) -> int:
 
         check_door(door[0], token)
     dispatcher = start(arguments)
-    service = Service(dispatcher, arguments.state, shadow=arguments.shadow)
+    log = arguments.log if arguments.rotate else None
+    service = Service(dispatcher, arguments.state, shadow=arguments.shadow, log=log)
     ready = {"kind": "Ready", "last_number": dispatcher.last_number}
     with dispatcher:
         if door is None:
@@ -175,7 +187,8 @@ def start(arguments: argparse.Namespace) -> Dispatcher:
         print("no --log: what is told is lost with the process", file=sys.stderr)
     saved = state if state is not None and path_exists(state) else None
     if log is not None and (saved is not None or path_exists(log)):
-        Path(log).touch()  # a new one may go on from a state
+        if not path_exists(log):
+            Path(log).touch()  # a new one may go on from a state
         own = {"audit": log, "state": saved, "fsync": arguments.fsync}
         return Dispatcher.recover(arguments.layout, policy, **own, **options)
     begins = time.time() if arguments.clock == "wall" else 0.0

@@ -14,6 +14,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -76,7 +77,8 @@ class AuditLog:
     What is there already stays. The file is locked until `close`, or until the object or its process ends;
     forks have no part in it. A StorageError says that it is locked or has more than the `size` that was read,
     or that a line cannot be written: it is written before the next one then. With `fsync` a line is on the
-    disk, not only with the system, when `note` returns.
+    disk, not only with the system, when `note` returns. `day` is the machine's date when it was begun, or
+    last written to before.
     """
 
     def __init__(
@@ -92,7 +94,9 @@ class AuditLog:
             raise StorageError(f"{path}: cannot write: {describe_os_error(error)}") from error
         self._shut = weakref.finalize(self, os.close, self._file)
         _OPEN.add(self)
-        if not stat.S_ISREG(os.fstat(self._file).st_mode):
+        about = os.fstat(self._file)
+        self.day = date.fromtimestamp(about.st_mtime if about.st_size else time.time())
+        if not stat.S_ISREG(about.st_mode):
             return  # a pipe, or what is everybody's, as /dev/null
         busy = "another dispatcher writes there; expected it to be closed, or its process to have ended"
         refusal = StorageError(f"{path}: {busy}")

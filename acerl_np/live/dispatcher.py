@@ -9,6 +9,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterable, Sequence
+from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
@@ -34,9 +35,10 @@ from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.simulation.scene import Chooses
-from acerl_np.support.errors import EventError, InputError, LogWarning, PolicyError
+from acerl_np.support.errors import EventError, InputError, LogWarning, PolicyError, StorageError
 from acerl_np.support.fields import MOST as LARGEST
 from acerl_np.support.fields import Field, refuse
+from acerl_np.support.files import describe_os_error, path_exists, sync_folder
 from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.own import trusting
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive_all
@@ -672,6 +674,57 @@ class Dispatcher(CopiedWhole):
         """
         self._desk.flush()
         saving.write_dispatcher(path, self.policy, self._list_options(), self._desk)
+
+    @property
+    def log_day(self) -> date | None:
+        """The machine's date when the log was begun, or written to last before; None without a log."""
+        return None if self._desk.log is None else self._desk.log.day
+
+    def rotate(self, state: str | os.PathLike[str], kept: str | os.PathLike[str]) -> None:
+        """Go on in a new log of the same name; the one so far is `kept` from then on.
+
+        The state is written before, and `recover` needs it beside the new log. Whatever is killed within it,
+        either log and the state tell all.
+
+        Parameters
+        ----------
+        state : path-like
+            As of `save`.
+        kept : path-like
+            On the same file system, which must have hard links.
+
+        Raises
+        ------
+        InputError
+            If there is no log.
+        PolicyError
+            If the policy is one in plain Python, which no file can hold.
+        StorageError
+            If something cannot be written, or `kept` is there already; the log so far goes on.
+        """
+        desk, log = self._desk, self._desk.log
+        if log is None:
+            refuse("rotate", None, "a dispatcher with a log")
+        desk.flush()
+        saving.write_dispatcher(state, self.policy, self._list_options(), desk)
+        path, new, lines = log.path, Path(f"{os.fspath(log.path)}.new"), desk.orders.lines
+        try:
+            if path_exists(kept) and Path(kept).samefile(path):
+                Path(kept).unlink()  # killed before the last step
+            new.unlink(missing_ok=True)
+            os.link(path, kept)
+            self._begin_log(new, log.fsync)
+            os.replace(new, path)
+        except BaseException as error:
+            desk.log, desk.orders.lines = log, lines
+            if isinstance(error, OSError) and not isinstance(error, StorageError):
+                what = f"{kept}: cannot rotate: {describe_os_error(error)}"
+                raise StorageError(what) from error
+            raise
+        sync_folder(path)  # else a power cut may give the new lines no name
+        log.close()
+        assert desk.log is not None
+        desk.log.path = path
 
     @classmethod
     def load(

@@ -7,6 +7,9 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, fields
+from datetime import date
+from itertools import count
+from pathlib import Path
 from typing import Any
 
 from acerl_np.live import events
@@ -24,6 +27,7 @@ from acerl_np.support.errors import (
     describe,
     suggest_name,
 )
+from acerl_np.support.files import path_exists
 from acerl_np.support.numbers import is_real, is_whole
 
 Message = dict[str, Any]
@@ -162,12 +166,19 @@ class Service:
         Where `Save` writes.
     shadow : bool
         Give no orders: `Assign` and `Send` tell what the plant's own control has decided.
+    log : str, optional
+        The dispatcher's log, to be rotated as the machine's date changes; that needs a state.
     """
 
     def __init__(
-        self, dispatcher: Dispatcher, state: str | None = None, *, shadow: bool = False
+        self,
+        dispatcher: Dispatcher,
+        state: str | None = None,
+        *,
+        shadow: bool = False,
+        log: str | None = None,
     ) -> None:
-        self.dispatcher, self.state, self.shadow = dispatcher, state, shadow
+        self.dispatcher, self.state, self.shadow, self.log = dispatcher, state, shadow, log
         self._told_at, self._asked, self._failed = 0.0, False, False
 
     def answer(self, text: str) -> Iterator[Message]:
@@ -180,6 +191,7 @@ class Service:
         """
         number, self._told_at, self._asked, self._failed = None, time.monotonic(), False, False
         try:
+            self._rotate()
             message = read_message(text)
             number = message.get("number")
             yield from self._take(message)
@@ -210,6 +222,23 @@ class Service:
             self._failed = True
             yield refuse_message(None, error)
         self._asked = True
+
+    def _rotate(self) -> None:
+        """Begin a new log where the machine's date has changed; that of before has its date in its name."""
+        day = self.dispatcher.log_day
+        if (
+            self.log is None
+            or self.state is None
+            or day is None
+            or day >= date.fromtimestamp(time.time())
+        ):
+            return
+        path = Path(self.log)
+        for k in count(1):
+            end = f".{day}{path.suffix}" if k == 1 else f".{day}-{k}{path.suffix}"
+            kept = path.with_name(path.stem + end)
+            if not path_exists(kept) or kept.samefile(path):
+                return self.dispatcher.rotate(self.state, kept)
 
     def _decide(self, now: float) -> Iterator[Message]:
         for order in self.dispatcher.decide(now):

@@ -104,9 +104,14 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
         if isinstance(error, OSError):
             raise StorageError(f"{target}: cannot write: {describe_os_error(error)}") from error
         raise
+    sync_folder(target)
+
+
+def sync_folder(path: str | os.PathLike[str]) -> None:
+    """Let the disk have what a file is called, where that can be."""
     # Some file systems sync no folder, and some folders may not be read; the file is there all the same.
     with contextlib.suppress(OSError):
-        folder = os.open(target.parent, os.O_RDONLY)
+        folder = os.open(Path(path).parent, os.O_RDONLY)
         try:
             os.fsync(folder)
         finally:
