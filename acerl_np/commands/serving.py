@@ -7,10 +7,11 @@ message, a JSON object with its "kind": an event of docs/live.md, such as
    "expiry": 400}
 
 on one line; or Decide (time): who takes which task now; Assign (time, vehicle, task) and Send (time, vehicle,
-site): what somebody else has decided; BeginDay (start); Save. Each is answered in its turn by a line on the
-standard output, {"kind": "Ok", "number": 1, "next_time": null} or {"kind": "Refused", "number": 1, "why":
-"..."}, after the orders that come of it: Assigned, Recall, Park, Charge, as in the log. An event that is
-answered "Ok" is in the log, and is never lost with the process; one that is refused has changed nothing.
+site): what somebody else has decided; BeginDay (start); Acknowledge (number): orders until that one have
+come; Save. Each is answered in its turn by a line on the standard output, {"kind": "Ok", "number": 1,
+"next_time": null} or {"kind": "Refused", "number": 1, "why": "..."}, after the orders that come of it:
+Assigned, Recall, Park, Charge, as in the log. An event that is answered "Ok" is in the log, and is never lost
+with the process; one that is refused has changed nothing.
 --schema prints what may be told, as a JSON Schema.
 
 Where the log is there already the service goes on from it, whatever ended it. Tell again what was not

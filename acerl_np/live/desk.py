@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterable
 from functools import wraps
@@ -16,7 +17,8 @@ from acerl_np.live.feed import Feed
 from acerl_np.live.floor import Floor, check_record, naming
 from acerl_np.live.saving import pack_time
 from acerl_np.support.errors import EventError, EventWarning, StorageError, describe
-from acerl_np.support.numbers import is_real
+from acerl_np.support.fields import refuse
+from acerl_np.support.numbers import is_real, is_whole
 from acerl_np.support.sharing import Method
 
 MANUAL = "manual"
@@ -249,14 +251,27 @@ class Desk:
         """Note an order that was carried out, also in the log; it is owed until that is done."""
         self.feed.give(given)
         self.orders.add(order)
+        line = {**told.pack_order(order), "time": given.time}
+        self.orders.keep(line)
         if self.log is None:
             self.orders.lines += 1
             return order
         owed = self.orders.owed
         self.orders.owe([order])
-        self.note(**told.pack_order(order), time=given.time)
+        self.note(**line)
         self.orders.owed = owed
         return order
+
+    @undone
+    def acknowledge(self, number: int) -> None:
+        """Note that a consumer has all orders until this number, as `Dispatcher.acknowledge`."""
+        last, before = self.orders.last, self.orders.acknowledged
+        if not is_whole(number) or not 0 <= number <= last:
+            refuse("Acknowledge: number", number, f"0 to {last}, the last order's", EventError)
+        if before is None or number > before:
+            self.orders.acknowledge(int(number))
+            time = self.feed.time if math.isfinite(self.feed.time) else self.floor.day.start
+            self.note(told.ACKNOWLEDGED, number=int(number), time=time)
 
     def take_owed(self) -> list[Order]:
         """Return, as repeated, those of the orders owed that hold and that nobody has confirmed."""

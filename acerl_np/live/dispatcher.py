@@ -612,6 +612,35 @@ class Dispatcher(CopiedWhole):
         shadow.follow_queued(self._desk, self._decider)
         return found
 
+    def acknowledge(self, number: int) -> None:
+        """Say that all orders until this number have arrived for good: after a restart none comes again.
+
+        From the first time on, later orders are kept until they are acknowledged, also across restarts.
+
+        Parameters
+        ----------
+        number : int
+            Of an order, or 0. A lower one than before changes nothing.
+
+        Raises
+        ------
+        EventError
+            If no order has had that number yet.
+        StorageError
+            If it cannot be written to the log.
+        """
+        self._desk.acknowledge(number)
+
+    @property
+    def acknowledged(self) -> int | None:
+        """Number of the last order that was acknowledged; None before any."""
+        return self._desk.orders.acknowledged
+
+    @property
+    def unacknowledged(self) -> tuple[dict[str, Any], ...]:
+        """The orders after that, as the log has them: the last 10,000."""
+        return self._desk.orders.unacknowledged
+
     @property
     def followed(self) -> Followed:
         """How many orders of the plant were followed, how many the policy agrees with, which cannot be."""

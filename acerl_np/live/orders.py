@@ -26,8 +26,7 @@ TOOK_PLACE = "TookPlace"
 DECIDED = (*ORDERS, TOOK_PLACE)
 """Lines of a log that tell what was decided."""
 
-FOLLOWED = "Followed"
-NOTED = (FOLLOWED,)
+FOLLOWED, ACKNOWLEDGED = NOTED = "Followed", "Acknowledged"
 """Lines of a log of which nothing on the floor comes."""
 
 QUEUED, AWAY = "queued", "away"
@@ -35,6 +34,9 @@ QUEUED, AWAY = "queued", "away"
 
 LISTED = ("time", "vehicle", "task", "site", "policy", "agrees", "then", "why")
 """What is kept of an order of the plant."""
+
+MOST_KEPT = 10_000
+"""Orders that a stream may begin with."""
 
 MOST_LISTED = 100
 """Impossible orders of the plant that are listed; the log has all."""
@@ -157,6 +159,10 @@ class Orders:
         Numbers of those that are to be returned by the next decision if they still hold.
     followed : Followed
         What the plant's own control has decided.
+    acknowledged : int or None
+        Number of the last order that a consumer has acknowledged; None before any.
+    unacknowledged : tuple of dict
+        Those after it, as the log has them, at most `MOST_KEPT`; none as long as nobody acknowledges.
     """
 
     def __init__(self) -> None:
@@ -166,6 +172,8 @@ class Orders:
         self.recalls: tuple[Recall, ...] = ()
         self.owed: set[int] = set()
         self.followed = Followed()
+        self.acknowledged: int | None = None
+        self.unacknowledged: tuple[dict[str, Any], ...] = ()
 
     def add(self, order: Order) -> None:
         """Note an order."""
@@ -179,6 +187,16 @@ class Orders:
             self.given = {**self.given, name: order}
         if self.followed.queued and isinstance(order, Assignment):
             self.followed = self.followed.drop(name, order.task)
+
+    def keep(self, line: dict[str, Any]) -> None:
+        """Keep an order, as the log has it, until it is acknowledged."""
+        if self.acknowledged is not None:
+            self.unacknowledged = (*self.unacknowledged, line)[-MOST_KEPT:]
+
+    def acknowledge(self, number: int) -> None:
+        """Note that a consumer has all orders until this number."""
+        self.acknowledged = number
+        self.unacknowledged = tuple(x for x in self.unacknowledged if x["number"] > number)
 
     def list_all(self) -> list[Order]:
         """Return the orders that may hold, by number: one that does not now may again by a late event."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from acerl_np.live import audit, events
 from acerl_np.live.audit import Line
 from acerl_np.live.desk import Desk
-from acerl_np.live.orders import FOLLOWED, ORDERS, unpack_order
+from acerl_np.live.orders import ACKNOWLEDGED, FOLLOWED, ORDERS, unpack_order
 from acerl_np.live.saving import hash_policy, read_event
 from acerl_np.policies.files import load_policy
 from acerl_np.support.errors import InputError, PolicyError, RecordError, describe, list_some
@@ -95,6 +95,9 @@ def redo(desk: Desk, path: str | os.PathLike[str], lines: list[Line]) -> None:
             audit.redo_line(feed, line, f"{path}: {place}")
             if line["kind"] in ORDERS:
                 orders.add(unpack_order(line))
+                orders.keep({name: x for name, x in line.items() if name not in ("line", "mark")})
+            elif line["kind"] == ACKNOWLEDGED:
+                orders.acknowledge(int(line["number"]))
             elif line["kind"] == FOLLOWED:
                 orders.followed = orders.followed.add(line)
             elif "number" in line:
@@ -103,4 +106,5 @@ def redo(desk: Desk, path: str | os.PathLike[str], lines: list[Line]) -> None:
                 orders.settle(read_event(events.EVENTS[line["kind"]], line))
         orders.lines += 1
     feed.lateness, feed.ahead = lateness, ahead  # as of now, not of those who wrote the log
-    orders.owe(orders.list_all())
+    known = orders.acknowledged or 0
+    orders.owe(order for order in orders.list_all() if order.number > known)

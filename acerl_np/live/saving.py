@@ -148,6 +148,8 @@ def _pack_orders(orders: Orders) -> dict[str, Any]:
         "asked": pack_time(orders.asked),
         "next_errand": pack_time(orders.next_errand),
         "followed": orders.followed._asdict(),
+        "acknowledged": orders.acknowledged,
+        "unacknowledged": orders.unacknowledged,
     }
 
 
@@ -168,6 +170,9 @@ def _unpack_orders(orders: Orders, data: dict[str, Any]) -> None:
     }
     known["queued"] = tuple((str(vehicle), str(task)) for vehicle, task in known.get("queued", ()))
     orders.followed = Followed(**known)
+    if (number := data.get("acknowledged")) is not None:
+        orders.acknowledge(int(number))
+        orders.unacknowledged = tuple(dict(line) for line in data["unacknowledged"])
 
 
 def _pack_feed(feed: Feed) -> dict[str, Any]:

@@ -53,13 +53,14 @@ ASKED: dict[str, dict[str, Any]] = {
     "Assign": {"time": TIME, "vehicle": NAME, "task": NAME},
     "Send": {"time": TIME, "vehicle": NAME, "site": NAME},
     "BeginDay": {"start": TIME},
+    "Acknowledge": {"number": {"type": ["integer"]}},
     "Save": {},
     "State": {},
     "Policy": {"name": TYPES["str | None"], "file": TYPES["str | None"]},
 }
 """Messages that are no events, and their fields: ask for orders, tell an assignment or an order that somebody
-else has decided, begin a day, write the state, ask where everything is, go on with another
-policy: a rule's name, or the bytes of its file in base64."""
+else has decided, begin a day, say until which number orders have arrived, write the state, ask where
+everything is, go on with another policy: a rule's name, or the bytes of its file in base64."""
 
 TOLD = (
     "waiting",
@@ -70,6 +71,7 @@ TOLD = (
     "levels",
     "out_of_service",
     "last_number",
+    "acknowledged",
     "next_time",
 )
 """Properties of a dispatcher that a state has."""
@@ -281,6 +283,8 @@ class Service:
         elif kind == "Send":
             sent = dispatcher.send(message["time"], message["vehicle"], message["site"])
             yield show_order(sent, message["time"])
+        elif kind == "Acknowledge":
+            dispatcher.acknowledge(message["number"])
         elif kind == "BeginDay":
             dispatcher.begin_day(message["start"])
         elif kind == "Policy":

@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.live.audit import format_line
-from acerl_np.live.orders import ORDERS
+from acerl_np.live.orders import MOST_KEPT, ORDERS
 from acerl_np.live.service import MAX_MESSAGE, QUIET, Message, Service
 from acerl_np.support.errors import InputError, StorageError, needing
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from uvicorn import Server
 
 EXTRA = "{}: --http needs Starlette and uvicorn; pip install 'acerl_np[serve]'"
-
-MOST_KEPT = 10_000
-"""Orders that a stream may begin with."""
 
 ALIVE = 15.0
 """Seconds without an order after which a stream says that it is alive."""
@@ -50,7 +47,8 @@ class Web:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self.orders: deque[Message] = deque(maxlen=MOST_KEPT)
+        kept = [{**x, "repeated": True} for x in service.dispatcher.unacknowledged]
+        self.orders: deque[Message] = deque(kept, MOST_KEPT)
         self.n_orders = 0
         self._came = asyncio.Event()
 
@@ -58,6 +56,9 @@ class Web:
         """Return messages, and let those who listen have the orders among them."""
         found = list(messages)
         orders = [x for x in found if x["kind"] in ORDERS]
+        if any(x["repeated"] for x in orders):
+            known = {x["number"] for x in self.orders}
+            orders = [x for x in orders if x["number"] not in known]
         if orders:
             self.orders.extend(orders)
             self.n_orders += len(orders)

@@ -181,6 +181,37 @@ def test_what_is_not_confirmed_comes_once_more_with_its_number(tmp_path):
     assert [item.task for item in third.decide(60.0)] == ["c"]
 
 
+def test_acknowledged_orders_do_not_come_again_the_others_are_kept(tmp_path):
+    log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
+    dispatcher = Dispatcher(LAYOUT, "EDD", audit=log)
+    dispatcher.acknowledge(0)
+    assert dispatcher.acknowledged == 0 and dispatcher.unacknowledged == ()
+    for k in range(3):
+        dispatcher.feed(E.TaskArrived(0.0, f"t{k}", "st1", "st2", 300.0))
+    orders = dispatcher.decide(1.0)
+    dispatcher.acknowledge(2)
+    dispatcher.acknowledge(1)  # late: it changes nothing
+    dispatcher.save(state)
+    dispatcher.feed(E.VehicleIdle(90.0, orders[2].vehicle, "st2"))
+    dispatcher.feed(E.TaskArrived(91.0, "last", "st3", "st2", 300.0))
+    (last,) = dispatcher.decide(91.0)
+    kept = dispatcher.unacknowledged
+    assert [(x["number"], x["task"], x["time"]) for x in kept] == [
+        (3, orders[2].task, 1.0),
+        (4, "last", 91.0),
+    ]
+    for own in ({}, {"state": state}):
+        again = recover(log, **own)
+        assert again.acknowledged == 2 and again.unacknowledged == kept
+        assert names(again.decide(92.0)) == [(4, last.vehicle, "last", True)]
+        assert [x["number"] for x in again.unacknowledged] == [
+            3,
+            4,
+        ]  # what comes again is kept once
+    again.acknowledge(4)
+    assert recover(log).decide(93.0) == [] and recover(log).unacknowledged == ()
+
+
 def test_a_vehicle_that_goes_on_standing_confirms_nothing(tmp_path):
     log = tmp_path / "day.jsonl"
     dispatcher = Dispatcher(LAYOUT, "EDD", audit=log)

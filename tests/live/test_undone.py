@@ -25,7 +25,7 @@ SEEN = [name for name, own in vars(Dispatcher).items() if isinstance(own, proper
 
 def describe(dispatcher, folder):
     dispatcher.save(folder / "state.npz")
-    seen = [getattr(dispatcher, name) for name in SEEN if name != "layout"]
+    seen = [getattr(dispatcher, name) for name in SEEN if name not in ("layout", "log_day")]
     return (folder / "state.npz").read_bytes(), look(dispatcher), seen
 
 

@@ -30,7 +30,8 @@ LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
 @contextmanager
 def serving(log, **how):
     """A server in a thread; gives what asks it: method, path, body, headers -> status, text."""
-    dispatcher = acerl_np.Dispatcher(LAYOUT, "nearest", audit=log, start=how.pop("start", 0.0))
+    make = acerl_np.Dispatcher.recover if log.exists() else acerl_np.Dispatcher
+    dispatcher = make(LAYOUT, "nearest", audit=log, start=how.pop("start", 0.0))
     server = make_server(Service(dispatcher), "127.0.0.1", **how)
     with dispatcher, socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
@@ -97,6 +98,28 @@ def test_orders_are_answered_and_streamed_from_where_a_client_was(tmp_path):
         assert ask("GET", "/healthz") == (200, '{"ok":true}')
         assert ask("GET", "/orders?after=x")[0] == 400
         assert ask("GET", "/events")[0] == 405
+
+
+def test_what_was_not_acknowledged_is_streamed_again_after_a_restart(tmp_path):
+    log, decide = tmp_path / "day.jsonl", format_line({"kind": "Decide", "time": 0.0})
+    with serving(log) as ask:
+        acknowledge = '{"kind": "Acknowledge", "number": 0}\n'
+        told = acknowledge + arrive(1) + arrive(2) + arrive(3) + decide
+        orders = list(map(json.loads, ask("POST", "/events", told)[1].splitlines()))[4:7]
+        assert ask("POST", "/events", acknowledge.replace("0", "1"))[1].startswith('{"kind": "Ok"')
+        assert json.loads(ask("GET", "/state")[1])["acknowledged"] == 1
+    with serving(log) as ask:
+        again = [{**x, "repeated": True} for x in orders[1:]]
+        with listening(ask, Last_Event_ID="1") as read, listening(ask) as viewer:
+            assert [read(), read()] == [viewer(), viewer()] == again
+            ask("POST", "/events", decide)  # which repeats them, once for all
+            text = ask("POST", "/events", arrive(4, 5.0) + decide.replace("0.0", "5.0"))[1]
+            assert not json.loads(text.splitlines()[-1])["next_time"]
+            vehicle = orders[0]["vehicle"]
+            idle = {"kind": "VehicleIdle", "time": 9.0, "vehicle": vehicle, "site": "st5"}
+            told = format_line(idle) + decide.replace("0.0", "9.0")
+            ask("POST", "/events", told)
+            assert read()["number"] == viewer()["number"] == 4
 
 
 def test_who_may_not_is_refused_before_anything_is_read(tmp_path):
