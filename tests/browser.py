@@ -24,7 +24,7 @@ MISSING = [
 def skip_without_browser():
     """Leave out the module that calls this if something is missing, in one line of the summary."""
     if MISSING:
-        reason = f"the replay page is not tested in a browser; install: {', '.join(MISSING)}"
+        reason = f"pages are not tested in a browser; install: {', '.join(MISSING)}"
         pytest.skip(reason, allow_module_level=True)
 
 

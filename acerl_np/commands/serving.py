@@ -156,9 +156,12 @@ def serve_http(
     service: Service, door: tuple[str, int], token: str, ready: dict[str, Any], *, wall: bool
 ) -> None:
     """Serve HTTP until a signal comes."""
-    from acerl_np.live.web import make_server
+    from acerl_np.live.web import Page, make_server
+    from acerl_np.pictures.live import make_live_page
+    from acerl_np.pictures.replay import describe_floor
 
-    server, host = make_server(service, door[0], token=token, wall=wall), door[0]
+    page, host = Page(*make_live_page(), describe_floor), door[0]
+    server = make_server(service, host, token=token, wall=wall, page=page)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     shown = f"[{host}]" if ":" in host else host
     # The server ends in order at a signal, and raises it anew: the state is still to be written.

@@ -137,7 +137,7 @@ class AuditLog:
             self._shut()
 
 
-def format_line(values: dict[str, Any]) -> str:
+def format_line(values: Any) -> str:
     """Return values as a line of JSON; numbers that are not finite are null in it."""
     text = json.dumps(values, default=float)
     if "NaN" in text or "Infinity" in text:  # which are no JSON

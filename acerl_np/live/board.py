@@ -131,6 +131,8 @@ class LiveVehicle(NamedTuple):
     """s, when it was given its task, or was at its pickup."""
     place: int = -1
     """Site of the parking place that it has or drives to, -1 for none."""
+    seen: float = 0.0
+    """s, when it was at `site`, or was given its task there."""
 
     @property
     def is_ready(self) -> bool:
@@ -474,7 +476,7 @@ class Board:
         if vehicle.way is not None or self.has_chains:
             driven = max(1.0, driven)
             # As kernels count it: whole seconds from where the way begins.
-            seconds = min(driven, self._measure_way(v, origin, pickup))
+            seconds = min(driven, self.measure_way(v, origin, pickup))
             loaded = finish + math.ceil(seconds - 0.5e-9)
             pause = max(0.0, math.ceil(task.arrival - loaded)) if self.has_chains else 0.0
             if vehicle.way is not None:
@@ -488,6 +490,7 @@ class Board:
             finish=finish + driven + pause,
             is_confirmed=False,
             moved=now,
+            seen=now,
         )
         self.put(v, carrying)
         self.state.vehicle[0, v, S.VEHICLE_TASK] = task.row
@@ -553,7 +556,7 @@ class Board:
         site = vehicle.site if way.began > now else way.site
         return vehicle._replace(site=site, level=level, level_time=now, way=way, place=-1)
 
-    def _measure_way(self, v: int, *sites: int, whole: bool = False) -> float:
+    def measure_way(self, v: int, *sites: int, whole: bool = False) -> float:
         """Return how long a way through sites takes, s; by whole metres, where kernels go by these."""
         legs = [*pairwise(sites)]
         metres = sum(float(self.problem.distance[0, a, b]) for a, b in legs)
@@ -567,7 +570,7 @@ class Board:
         """Send a vehicle without a task to a place where it parks or charges."""
         vehicle = self._leave_place(v, now)
         assert vehicle.way is not None
-        seconds = self._measure_way(v, vehicle.way.site, site, whole=True)
+        seconds = self.measure_way(v, vehicle.way.site, site, whole=True)
         way = vehicle.way._replace(end=site)
         finish = way.began + max(1.0, seconds)
         status = S.TO_CHARGER if charges else S.PARKING
@@ -676,7 +679,7 @@ class Board:
     def _estimate(self, v: int, site: int, task: LiveTask) -> float:
         """Return how long a trip from a site takes, s."""
         pickup, delivery = self.problem.ends[0, task.row].tolist()
-        driven = self._measure_way(v, site, pickup, delivery, whole=True)
+        driven = self.measure_way(v, site, pickup, delivery, whole=True)
         return driven + task.event.handling_time
 
     def _make_room(self) -> None:

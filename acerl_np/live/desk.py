@@ -16,6 +16,7 @@ from acerl_np.live.events import Assignment, Charge, Event, Order, Park, Recall
 from acerl_np.live.feed import Feed
 from acerl_np.live.floor import Floor, check_record, naming
 from acerl_np.live.saving import pack_time
+from acerl_np.live.watching import sample_queue
 from acerl_np.support.errors import EventError, EventWarning, StorageError, describe
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import is_real, is_whole
@@ -140,7 +141,7 @@ class Desk:
         """Take in what has happened, as `Dispatcher.feed`."""
         event, number = events.as_told(event, number)
         self.feed.check_time(type(event).__name__, event.time)
-        mark = self.feed.mark()
+        queue, mark = sample_queue(self.orders.queue, event.time, self.floor), self.feed.mark()
         gone = self.feed.expire(max(self.feed.time, float(event.time)))
         name = event.vehicle if isinstance(event, events.VehicleLevel) else None
         times = () if name is None else (self.feed.time, event.time)
@@ -159,6 +160,7 @@ class Desk:
         self.keep_release()
         if number is not None:
             self.feed.turn_number(number)
+        self.orders.queue = queue
         self._note_event(event, number, hold=hold, gone=gone)
 
     def _compare_level(self, event: events.VehicleLevel, before: float, believed: float) -> None:

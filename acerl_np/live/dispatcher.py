@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from acerl_np.live import audit as logs
-from acerl_np.live import recovery, rounds, saving, shadow, states
+from acerl_np.live import recovery, rounds, saving, shadow, states, watching
 from acerl_np.live.board import OUT
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.desk import Desk
@@ -361,6 +361,19 @@ class Dispatcher(CopiedWhole):
             name that came again it is the last one.
         """
         return states.list_tasks(self._floor)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the moment as plain values, for a page that shows it.
+
+        Returns
+        -------
+        dict
+            Tasks, vehicles with their ways, the last orders, figures, and "queue": how many tasks waited and
+            were late over the day, rows of time (s) and two counts.
+        """
+        kind = self.policy if isinstance(self.policy, str) else type(self.policy).__name__
+        moment = watching.describe_moment(self._desk)
+        return {**moment, "policy": kind, "queue": self._desk.orders.queue}
 
     def check(self) -> list[str]:
         """Return what is broken of what always holds of the tables, to tell a defect of the dispatcher.

@@ -77,7 +77,7 @@ class Floor(board.Board):
     def advance(self, now: float) -> None:
         """Let those tasks wait that are held back until `now` or before."""
         while self.next_release <= now:
-            task = min(self._list_timed(), key=lambda task: task.arrival)
+            task = min(self.list_timed(), key=lambda task: task.arrival)
             del self.planned[task.event.task]
             self._begin_waiting(task)
             self.last_release = max(self.last_release, self.next_release)
@@ -174,6 +174,13 @@ class Floor(board.Board):
             refuse_state("site", name, f"a station of {len(sites)} sites", "one of them")
         return sites[0]
 
+    def find_next(self, origin: int, site: int, goal: int) -> int:
+        """Return the site after one on the way from an origin to a goal."""
+        route = self.layout.routes.explicit.get((origin, goal), ())
+        if site in route[:-1]:
+            return route[route.index(site) + 1]
+        return int(self.layout.routes.next_site[site, goal])
+
     def _find_open_site(self, name: str) -> int:
         """Return a site at which a vehicle may stand without a task."""
         site = self._find_site(name)
@@ -267,10 +274,10 @@ class Floor(board.Board):
         self.day.add(index[event.pickup], index[event.delivery], values)
 
     def _plan_release(self) -> None:
-        starts = (task.arrival for task in self._list_timed())
+        starts = (task.arrival for task in self.list_timed())
         self.next_release = min(starts, default=np.inf)
 
-    def _list_timed(self) -> list[board.LiveTask]:
+    def list_timed(self) -> list[board.LiveTask]:
         """Return those tasks that are held back until a time that is known."""
         return [task for task in self.planned.values() if not task.event.after]
 
@@ -330,11 +337,7 @@ class Floor(board.Board):
         vehicle = self.vehicles[v]
         # The vehicle drives on to the next site on its way.
         pickup = self.layout.site_index[task.event.pickup]
-        route = self.layout.routes.explicit.get((vehicle.origin, pickup), ())
-        if vehicle.site in route[:-1]:
-            site = route[route.index(vehicle.site) + 1]
-        else:
-            site = int(self.layout.routes.next_site[vehicle.site, pickup])
+        site = self.find_next(vehicle.origin, vehicle.site, pickup)
         if event.cancel:
             self.day.ended.append(
                 (event.task, False, float(event.time), self.layout.vehicles[v].id)
@@ -398,9 +401,8 @@ class Floor(board.Board):
             vehicle = vehicle._replace(
                 since=now, level=level, level_time=known, way=None, place=place
             )
-        self.put(
-            v, vehicle._replace(status=status, service=service, site=site, broke=broke, task=None)
-        )
+        stands = vehicle._replace(status=status, service=service, site=site, broke=broke, task=None)
+        self.put(v, stands._replace(seen=float(now)))
 
     def _become_idle(self, event: events.VehicleIdle) -> None:
         v, vehicle = self._expect(event)
@@ -448,13 +450,13 @@ class Floor(board.Board):
             # That it still stands there says nothing.
             is_confirmed = site == pickup != vehicle.site
         vehicle = vehicle._replace(site=site, has_fetched=has_fetched, is_confirmed=is_confirmed)
-        self.put(v, vehicle._replace(moved=moved))
+        self.put(v, vehicle._replace(moved=moved, seen=now))
 
     def _follow(self, v: int, way: board.Way, site: int, now: float) -> board.Way:
         """Return the way on from a site that a vehicle has reached."""
         # A way that begins there does so at a whole second after it was joined.
         began = max(now, way.began) if site == way.site and way.began < now + 1.0 else now
-        there, known = began + self._measure_way(v, site, way.end), way.loaded - way.pause
+        there, known = began + self.measure_way(v, site, way.end), way.loaded - way.pause
         if now >= way.loaded or there <= known + 0.5e-9 < there + 1.0:
             there = known  # as was reckoned
         pause = max(0.0, way.loaded - there) if way.pause else 0.0
@@ -522,7 +524,10 @@ class Floor(board.Board):
         way = vehicle.way._replace(site=ends[0], began=now, before=ends[0], reached=now, loaded=now)
         finish = max(now + 1.0, now + self._estimate(v, ends[0], task))
         self.put(
-            v, vehicle._replace(site=ends[0], way=way, finish=finish, has_fetched=True, moved=now)
+            v,
+            vehicle._replace(
+                site=ends[0], way=way, finish=finish, has_fetched=True, moved=now, seen=now
+            ),
         )
         if other not in (-1, v) and self.vehicles[other].service != board.SERVING:
             self._end_work(other, self.vehicles[other].site, now)

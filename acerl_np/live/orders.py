@@ -22,6 +22,9 @@ ENDING = (events.VehicleIdle, events.VehicleBroke, events.VehicleRemoved)
 ASSIGNED, RECALL, PARK, CHARGE = ORDERS = "Assigned", "Recall", "Park", "Charge"
 """What a log calls the orders: as their classes, but for an assignment."""
 
+MOST_LATEST = 20
+"""Orders that are kept as they were told."""
+
 TOOK_PLACE = "TookPlace"
 DECIDED = (*ORDERS, TOOK_PLACE)
 """Lines of a log that tell what was decided."""
@@ -163,6 +166,10 @@ class Orders:
         Number of the last order that a consumer has acknowledged; None before any.
     unacknowledged : tuple of dict
         Those after it, as the log has them, at most `MOST_KEPT`; none as long as nobody acknowledges.
+    latest : tuple of dict
+        The last orders as lines of a log have them.
+    queue : tuple
+        How many tasks waited and were late over the day, as `watching.sample_queue` has it.
     """
 
     def __init__(self) -> None:
@@ -174,6 +181,8 @@ class Orders:
         self.followed = Followed()
         self.acknowledged: int | None = None
         self.unacknowledged: tuple[dict[str, Any], ...] = ()
+        self.latest: tuple[dict[str, Any], ...] = ()
+        self.queue: tuple[tuple[float, int, int], ...] = ()
 
     def add(self, order: Order) -> None:
         """Note an order."""
@@ -189,7 +198,8 @@ class Orders:
             self.followed = self.followed.drop(name, order.task)
 
     def keep(self, line: dict[str, Any]) -> None:
-        """Keep an order, as the log has it, until it is acknowledged."""
+        """Keep an order, as the log has it: the last ones, and those that are not acknowledged."""
+        self.latest = (*self.latest, line)[-MOST_LATEST:]
         if self.acknowledged is not None:
             self.unacknowledged = (*self.unacknowledged, line)[-MOST_KEPT:]
 

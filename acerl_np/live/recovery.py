@@ -11,6 +11,7 @@ from acerl_np.live.audit import Line
 from acerl_np.live.desk import Desk
 from acerl_np.live.orders import ACKNOWLEDGED, FOLLOWED, ORDERS, unpack_order
 from acerl_np.live.saving import hash_policy, read_event
+from acerl_np.live.watching import sample_queue
 from acerl_np.policies.files import load_policy
 from acerl_np.support.errors import InputError, PolicyError, RecordError, describe, list_some
 
@@ -92,7 +93,12 @@ def redo(desk: Desk, path: str | os.PathLike[str], lines: list[Line]) -> None:
         if line["line"] < orders.lines:
             continue
         with audit.name_line(f"{path}: {place}", line):
+            queue = orders.queue
+            if line["kind"] in events.EVENTS:
+                queue = sample_queue(queue, float(line["time"]), desk.floor)
             audit.redo_line(feed, line, f"{path}: {place}")
+            if queue and queue[-1][0] <= feed.time:  # not of one that is passed over
+                orders.queue = queue
             if line["kind"] in ORDERS:
                 orders.add(unpack_order(line))
                 orders.keep({name: x for name, x in line.items() if name not in ("line", "mark")})

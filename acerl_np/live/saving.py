@@ -144,6 +144,8 @@ def _pack_orders(orders: Orders) -> dict[str, Any]:
         "lines": orders.lines,
         "given": [{**pack_order(own), "owed": own.number in owed} for own in orders.list_all()],
         "last_order": orders.last,
+        "latest": orders.latest,
+        "queue": orders.queue,
         "opens": orders.opens,
         "asked": pack_time(orders.asked),
         "next_errand": pack_time(orders.next_errand),
@@ -161,6 +163,9 @@ def _unpack_orders(orders: Orders, data: dict[str, Any]) -> None:
         if line["owed"]:
             orders.owe([order])
     orders.decisions, orders.lines = int(data["decisions"]), int(data["lines"])
+    orders.latest = tuple(data.get("latest", ()))  # states of before do not tell
+    queue = data.get("queue", ())
+    orders.queue = tuple((float(time), int(n), int(late)) for time, n, late in queue)
     orders.last, orders.opens = int(data["last_order"]), bool(data["opens"])
     orders.asked = read_time(data["asked"])
     orders.next_errand = read_time(data["next_errand"], math.inf)

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import Any
 
 from acerl_np.problem.goal import PAPER
-from acerl_np.problem.layout import name_stations
+from acerl_np.problem.layout import Layout, name_stations
 from acerl_np.simulation.scene import STATUSES
 from acerl_np.simulation.trace import Decision, Errand, Step, Trace, Trip
 from acerl_np.support.errors import InputError
@@ -23,7 +23,8 @@ from acerl_np.support.files import MARK, write_atomically
 MOST = 2
 """Episodes that a page shows side by side."""
 
-SCRIPTS = ("episode.js", "words.js", "drawing.js", "times.js", "page.js", "chains.js", "start.js")
+SHARED = ("episode.js", "words.js", "drawing.js", "times.js", "parts.js")
+SCRIPTS = (*SHARED, "page.js", "chains.js", "start.js")
 """Files of `page/` that make the page's one script, in this order; `chains.js` where there are such alone."""
 
 ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
@@ -55,16 +56,24 @@ def make_replay(traces: Trace | Sequence[Trace]) -> str:
                 "expected the same tasks, floor and breakdowns"
             )
     scripts = [name for name in SCRIPTS if name != "chains.js" or not first.is_plain]
+    return fill_page("replay.html", ("replay.css",), scripts, describe_episodes(shown))[0]
+
+
+def fill_page(
+    template: str, styles: Sequence[str], scripts: Sequence[str], data: object = None
+) -> tuple[str, str]:
+    """Return a page of files of `page/`, and its policy (CSP): it runs its own script, and loads nothing."""
     style, script = (
         "".join(line.lstrip() for name in names for line in _read(name).splitlines(keepends=True))
-        for names in (("replay.css",), scripts)
+        for names in (styles, scripts)
     )
     own = f"script-src 'sha256-{_digest(script)}'; style-src 'sha256-{_digest(style)}'"
     policy = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
     parts = {"mark": MARK, "policy": policy, "style": style, "script": script}
-    parts["data"] = format_data(describe_episodes(shown))
+    parts["data"] = format_data(data)
     # In one pass: what is put in is not searched for marks.
-    return re.sub(r"<!-- put (\w+) -->", lambda mark: parts[mark[1]], _read("replay.html"))
+    filled = re.sub(r"<!-- put (\w+) -->", lambda mark: parts[mark[1]], _read(template))
+    return filled, policy
 
 
 def _read(name: str) -> str:
@@ -87,14 +96,8 @@ def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
     Rows are lists, not objects, and sites, vehicles and tasks are positions: names stand once.
     """
     instance = traces[0].instance
-    layout = instance.layout
-    index = layout.site_index
     # Clocks show the record's own zone, wherever the page is read.
     zone = instance.epoch and instance.epoch.replace(tzinfo=None)
-    names = name_stations(layout)
-    berths = {item.site: [item.slots, 0] for item in layout.chargers}
-    for place in layout.parking.places if layout.parking else ():
-        berths.setdefault(place.site, [0, 0])[1] = place.places
     tasks = []
     columns = instance.tasks, instance.pickup, instance.delivery, instance.arrival, instance.expiry
     for name, pickup, delivery, arrival, expiry in zip(*columns, strict=True):
@@ -104,8 +107,21 @@ def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
         tasks.append([name, int(pickup), int(delivery), *times])
     return {
         "name": instance.name,
-        "layout": layout.name,
         "epoch": zone and zone.isoformat(timespec="milliseconds"),
+        **describe_floor(instance.layout),
+        "tasks": tasks,
+        "runs": [_describe_run(trace) for trace in traces],
+    }
+
+
+def describe_floor(layout: Layout) -> dict[str, Any]:
+    """Return what a page shows of a floor and its fleet; `page/episode.js` reads it."""
+    index, names = layout.site_index, name_stations(layout)
+    berths = {item.site: [item.slots, 0] for item in layout.chargers}
+    for place in layout.parking.places if layout.parking else ():
+        berths.setdefault(place.site, [0, 0])[1] = place.places
+    return {
+        "layout": layout.name,
         # Last the stations that are served from a site.
         "sites": [
             [s.id, _round(s.x), _round(s.y), s.kind, ", ".join(names.get(k, []))]
@@ -119,8 +135,6 @@ def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
             [v.id, index[v.start], *([own.capacity, own.critical] if own else [])]
             for v, own in zip(layout.vehicles, layout.batteries, strict=True)
         ],
-        "tasks": tasks,
-        "runs": [_describe_run(trace) for trace in traces],
     }
 
 

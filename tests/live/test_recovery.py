@@ -44,9 +44,9 @@ def look_wholly(dispatcher):
     seen = look(dispatcher)
     if dispatcher.layout.chargers:  # when to ask next it knows once it was asked
         seen = seen[:-1]
-    recalls = orders.recalls, orders.last
+    recalls = orders.recalls, orders.last, audit.format_line(orders.latest)
     places = [vehicle.place for vehicle in floor.vehicles]
-    return seen, feed.time, entries, floor.day.mark, numbers, recalls, places, counts
+    return seen, feed.time, entries, floor.day.mark, numbers, recalls, orders.queue, places, counts
 
 
 def end():

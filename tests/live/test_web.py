@@ -4,56 +4,24 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
 import subprocess
 import sys
-import threading
 import time
 from contextlib import contextmanager
 
 import pytest
+from live_plant import PAGE, serving
 
 import acerl_np
 from acerl_np.commands.serving import read_address
 from acerl_np.live import audit
 from acerl_np.live.audit import format_line
-from acerl_np.live.service import MAX_MESSAGE, Service
-from acerl_np.live.web import check_door, is_local, make_server
+from acerl_np.live.service import MAX_MESSAGE
+from acerl_np.live.web import check_door, is_local, make_cookie
 from acerl_np.support.errors import InputError
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
-
-LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
-
-
-@contextmanager
-def serving(log, **how):
-    """A server in a thread; gives what asks it: method, path, body, headers -> status, text."""
-    make = acerl_np.Dispatcher.recover if log.exists() else acerl_np.Dispatcher
-    dispatcher = make(LAYOUT, "nearest", audit=log, start=how.pop("start", 0.0))
-    server = make_server(Service(dispatcher), "127.0.0.1", **how)
-    with dispatcher, socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-
-        def ask(method, path, body=None, **headers):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10.0)
-            try:
-                named = {key.replace("_", "-"): x for key, x in headers.items()}
-                connection.request(method, path, body, named)
-                answer = connection.getresponse()
-                return answer.status, answer.read().decode()
-            finally:
-                connection.close()
-
-        ask.port = port
-        try:
-            yield ask
-        finally:
-            server.should_exit = True
-            thread.join()
 
 
 @contextmanager
@@ -63,12 +31,16 @@ def listening(ask, path="/orders", **headers):
     connection.request("GET", path, headers={k.replace("_", "-"): x for k, x in headers.items()})
     stream = connection.getresponse()
 
-    def read():
-        line = b""
-        while not line.startswith(b"data: "):
+    def read(event=b""):
+        line, found = b"", not event
+        while not (line.startswith(b"data: ") and found):
             line = stream.readline()
+            if line.startswith(b"event: "):
+                read.events.append(line[7:-1].decode())
+                found |= line[7:-1] == event
         return json.loads(line.removeprefix(b"data: "))
 
+    read.events = []
     try:
         yield read
     finally:
@@ -211,3 +183,96 @@ def test_a_policy_is_posted_as_its_file_or_by_name(tmp_path):
         assert "Policy: " in text and "Refused" in text  # whatever else it says it is
         assert json.loads(ask("GET", "/state")[1])["tasks"] == {}
     assert len(list(tmp_path.glob("day.jsonl.*.npz"))) == 1
+
+
+def test_anybody_gets_the_page_and_who_logged_in_what_it_shows(tmp_path):
+    log = tmp_path / "day.jsonl"
+    with serving(log, token="secret", page=PAGE) as ask:
+        ask("POST", "/events", arrive(1), Authorization="Bearer secret")
+        before = log.read_bytes()
+        status, html = ask("GET", "/")
+        assert status == 200 and "dmh" not in html and "t1" not in html
+        for path in ("/watch", "/state", "/orders"):
+            assert ask("GET", path)[0] == 401
+        for body, refused in (
+            ("Secret", 401),
+            ("", 401),
+            ("\udcff".encode(errors="replace"), 401),
+            ("x" * 1001, 413),
+        ):
+            status, text = ask("POST", "/login", body)
+            assert (status, text.count("\n")) == (refused, 1) and text.startswith("token: ")
+            assert "Set-Cookie" not in ask.headers
+        assert ask("GET", "/login")[0] == 405
+        evil = {"Origin": "http://evil.example"}
+        assert ask("POST", "/login", "secret", **evil)[0] == 403
+        assert ask("POST", "/login", "secret\n")[0] == 204
+        cookie, *rules = ask.headers["Set-Cookie"].split("; ")
+        assert {x.lower() for x in rules} == {"httponly", "path=/", "samesite=strict"}
+        assert "secret" not in cookie
+        # It lets look, and change nothing.
+        assert '"t1"' in ask("GET", "/state", Cookie=cookie)[1]
+        with listening(ask, "/watch", Cookie=cookie) as read:
+            assert read(b"tasks")[0][0] == "t1"
+        assert ask("GET", "/state", Cookie=cookie, **evil)[0] == 403
+        assert ask("GET", "/state", Cookie=f"{cookie[:-1]}!")[0] == 401
+        for path in ("/events", "/policy"):
+            assert ask("POST", path, arrive(2), Cookie=cookie)[0] == 401
+        assert log.read_bytes() == before
+    with serving(tmp_path / "other.jsonl", token="secret", page=PAGE) as ask:
+        assert ask("GET", "/state", Cookie=cookie)[0] == 200  # after a restart, too
+    with serving(tmp_path / "third.jsonl", token="another", page=PAGE) as ask:
+        assert ask("GET", "/state", Cookie=cookie)[0] == 401
+        name, value = make_cookie("another")
+        assert name != cookie.partition("=")[0]
+        assert ask("GET", "/state", Cookie=f"{cookie}; {name}={value}")[0] == 200
+
+
+def test_the_page_may_talk_to_nobody_else(tmp_path):
+    with serving(tmp_path / "day.jsonl", page=PAGE) as ask:
+        html = ask("GET", "/")[1]
+        policy = dict(x.split(" ", 1) for x in ask.headers["Content-Security-Policy"].split("; "))
+        assert policy["default-src"] == "'none'" and policy["connect-src"] == "'self'"
+        assert policy["frame-ancestors"] == policy["form-action"] == "'none'"
+        assert all("unsafe" not in x and "http" not in x for x in policy.values())
+        assert ask.headers["Cache-Control"] == "no-store" and "http" not in html.replace(
+            "http-equiv", ""
+        )
+        assert ask("POST", "/login", "")[0] == 204 and "Set-Cookie" not in ask.headers  # needs none
+        assert ask("POST", "/")[0] == 405
+
+
+def test_a_viewer_is_told_all_and_then_what_changes(tmp_path):
+    with serving(tmp_path / "day.jsonl", page=PAGE) as ask:
+        ask("POST", "/events", arrive(1) + format_line({"kind": "Decide", "time": 0.0}) + "{}\n")
+        with listening(ask, "/watch") as read, listening(ask, "/watch") as other:
+            floor = read(b"floor")
+            assert [row[0] for row in floor["vehicles"]] == ["v0", "v1", "v2"]
+            assert floor["version"] == acerl_np.__version__
+            assert read(b"queue") == [[0.0, 0, 0]]
+            assert read(b"tasks")[0][:1] == ["t1"]
+            assert read(b"orders")[-1]["task"] == "t1"
+            figures = read(b"figures")
+            assert (figures["policy"], figures["refused"], figures["wall"]) == ("nearest", 1, False)
+            assert "kind" in read(b"refused")[0]["why"] and read(b"now") is None
+            assert other(b"tasks")[0][0] == "t1"
+            read.events.clear()
+            ask("POST", "/events", arrive(2, 40.0))
+            assert read(b"queue") == [[40.0, 0, 0]]
+            for viewer in (read, other):
+                assert [row[0] for row in viewer(b"tasks")] == ["t1", "t2"]
+            assert read(b"now") is None and read.events == ["queue", "tasks", "figures", "now"]
+            own = {"kind": "VehicleAdded", "time": 41.0, "vehicle": "w", "site": "st1"}
+            ask("POST", "/events", format_line(own))
+            assert read(b"floor")["vehicles"][-1][0] == "w"
+            assert read(b"vehicles")[-1][0] == "idle"
+
+
+def test_streams_end_with_the_server(tmp_path, capfd):
+    log = tmp_path / "day.jsonl"
+    with serving(log, page=PAGE) as ask, listening(ask, "/watch") as read, listening(ask):
+        read(b"now")
+        ask.server.should_exit = True
+        ask.thread.join(5.0)
+        assert not ask.thread.is_alive()
+    assert capfd.readouterr().err == ""  # nothing was cut off

@@ -43,26 +43,33 @@ function countOver(changes, end) {
   return { times, counts };
 }
 
+/** Read what `describe_floor` wrote. */
+function readFloor(data) {
+  const floor = {
+    layout: data.layout,
+    sites: data.sites.map(([id, x, y, kind, stations]) => ({ id, x, y, kind, stations, name: stations || id })),
+    edges: data.edges.map(([a, b, oneWay]) => ({ a, b, oneWay: oneWay === 1 })),
+    vehicles: data.vehicles.map(([id, site, capacity, critical]) => ({ id, site, capacity, critical })),
+  };
+  for (const site of floor.sites) Object.assign(site, { slots: 0, places: 0, use: 0 });
+  for (const [k, slots, places] of data.berths) Object.assign(floor.sites[k], { slots, places });
+  floor.hasLevels = floor.vehicles.some(({ capacity }) => capacity !== undefined);
+  return floor;
+}
+
 /** Read what `describe_episodes` wrote. */
 function readEpisode(text) {
   const data = JSON.parse(text);
   const episode = {
     name: data.name,
-    layout: data.layout,
     // Read as UTC and shown as UTC: the record's own clock, whatever zone the reader is in.
     epoch: data.epoch === null ? null : Date.parse(data.epoch + "Z"),
-    sites: data.sites.map(([id, x, y, kind, stations]) => ({ id, x, y, kind, stations, name: stations || id })),
-    edges: data.edges.map(([a, b, oneWay]) => ({ a, b, oneWay: oneWay === 1 })),
-    vehicles: data.vehicles.map(([id, site, capacity, critical]) => ({ id, site, capacity, critical })),
+    ...readFloor(data),
     tasks: data.tasks.map(([id, pickup, delivery, arrival, due]) => ({ id, pickup, delivery, arrival, due })),
   };
-  for (const site of episode.sites) Object.assign(site, { slots: 0, places: 0 });
-  for (const [k, slots, places] of data.berths) Object.assign(episode.sites[k], { slots, places });
-  episode.hasLevels = episode.vehicles.some(({ capacity }) => capacity !== undefined);
   episode.runs = data.runs.map((run) => new Run(run, episode));
   episode.end = Math.max(1, ...episode.runs.map((run) => run.end));
   // How many tasks start or end at each site.
-  for (const site of episode.sites) site.use = 0;
   for (const { pickup, delivery } of episode.tasks) for (const k of [pickup, delivery]) episode.sites[k].use += 1;
   // The most tasks that a curve shows.
   const counts = episode.runs.flatMap(({ curves }) => Object.values(curves).flatMap((curve) => curve.counts));
@@ -70,9 +77,43 @@ function readEpisode(text) {
   return episode;
 }
 
+/** What holds at a moment, as the floor's picture asks for it. */
+class Scene {
+  /** The edge that a vehicle is on and the share of it that is behind the vehicle. */
+  locate(v, time) {
+    const { places, placeStarts } = this.fleet[v];
+    const { start, a, b, reach, first, last } = places[findLast(placeStarts, time)];
+    const passed = reach > start ? Math.min(1, (time - start) / (reach - start)) : 1;
+    return { a, b, part: first + passed * (last - first) };
+  }
+
+  /** Tasks that nobody fetches yet, the most urgent first. */
+  listWaiting(time) {
+    const found = [];
+    for (let k = 0; k < this.tasks.length; k++) {
+      if (this.findTaskState(k, time) === WAITING) found.push(k);
+    }
+    return found.sort((a, b) => this.tasks[a].due - this.tasks[b].due);
+  }
+
+  /** Tasks that stand at each site: those that wait, and those whose vehicle is not there yet. */
+  listStanding(time) {
+    const standing = new Map();
+    for (let k = 0; k < this.tasks.length; k++) {
+      const state = this.findTaskState(k, time);
+      if (state !== WAITING && state !== FETCHED) continue;
+      const site = this.tasks[k].pickup;
+      if (!standing.has(site)) standing.set(site, []);
+      standing.get(site).push({ task: k, fetched: state === FETCHED, late: this.findLateness(k, time) > 0 });
+    }
+    return standing;
+  }
+}
+
 /** One episode from its start to its end, by one policy. */
-class Run {
+class Run extends Scene {
   constructor(data, episode) {
+    super();
     const { label, status, end, makespan, tardiness, late, waiting, objective } = data;
     Object.assign(this, { label, status, end, makespan, tardiness, late, waiting, objective });
     this.tasks = episode.tasks;
@@ -181,14 +222,6 @@ class Run {
     };
   }
 
-  /** The edge that a vehicle is on and the share of it that is behind the vehicle. */
-  locate(v, time) {
-    const { places, placeStarts } = this.fleet[v];
-    const { start, a, b, reach, first, last } = places[findLast(placeStarts, time)];
-    const passed = reach > start ? Math.min(1, (time - start) / (reach - start)) : 1;
-    return { a, b, part: first + passed * (last - first) };
-  }
-
   /** What a vehicle does, and the trip that it is on or null. */
   findState(v, time) {
     const { trips, tripStarts, errands, errandStarts, stops, stopStarts } = this.fleet[v];
@@ -227,28 +260,6 @@ class Run {
   findLateness(k, time) {
     const late = Math.min(time, this.finish[k]) - this.tasks[k].due;
     return late > ROUNDING ? late : 0;
-  }
-
-  /** Tasks that nobody fetches yet, the most urgent first. */
-  listWaiting(time) {
-    const found = [];
-    for (let k = 0; k < this.tasks.length; k++) {
-      if (this.findTaskState(k, time) === WAITING) found.push(k);
-    }
-    return found.sort((a, b) => this.tasks[a].due - this.tasks[b].due);
-  }
-
-  /** Tasks that stand at each site: those that wait, and those whose vehicle is not there yet. */
-  listStanding(time) {
-    const standing = new Map();
-    for (let k = 0; k < this.tasks.length; k++) {
-      const state = this.findTaskState(k, time);
-      if (state !== WAITING && state !== FETCHED) continue;
-      const site = this.tasks[k].pickup;
-      if (!standing.has(site)) standing.set(site, []);
-      standing.get(site).push({ task: k, fetched: state === FETCHED, late: this.findLateness(k, time) > 0 });
-    }
-    return standing;
   }
 
   /** Running figures. */

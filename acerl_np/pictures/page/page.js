@@ -8,27 +8,6 @@ const TEXT_EVERY = 150;
 /** Pause between two pictures for those who want less motion, ms. */
 const CALM_EVERY = 500;
 
-const find = (id) => document.getElementById(id);
-const setText = (node, text) => {
-  if (node.textContent !== text) node.textContent = text;
-};
-
-/** Fill a table's body; rows and cells that are there are used again. */
-function fillRows(body, rows) {
-  while (body.rows.length > rows.length) body.lastElementChild.remove();
-  rows.forEach(({ cells, mark = "" }, k) => {
-    const row = body.rows[k] ?? body.insertRow();
-    if (row.className !== mark) row.className = mark;
-    cells.forEach((text, c) => {
-      const cell = row.cells[c] ?? row.insertCell();
-      setText(cell, text);
-      const last = c === cells.length - 1 && body.dataset.numbers === "yes";
-      if (last) cell.className = "number";
-    });
-    while (row.cells.length > cells.length) row.lastElementChild.remove();
-  });
-}
-
 /** One run on the page. */
 class Panel {
   constructor(episode, run, place, span) {
@@ -414,51 +393,10 @@ class Player {
   }
 }
 
-/** One entry of the legend: a drawn mark and its meaning. */
-function addMark(words, width, draw) {
-  const entry = document.createElement("span"), canvas = document.createElement("canvas");
-  canvas.setAttribute("aria-hidden", "true");
-  draw(sizeCanvas(canvas, width, 20));
-  entry.append(canvas, document.createTextNode(words));
-  find("legend").append(entry);
-}
-
 function drawLegend(episode, shapes, colours) {
-  find("legend").replaceChildren();
-  const { sites } = episode, charges = sites.some(({ slots }) => slots > 0);
-  const parks = sites.some(({ places }) => places > 0);
-  const more = [...(parks ? [PARKED] : []), ...(charges ? [QUEUED, CHARGING] : []), ...(parks || charges ? [ERRAND] : [])];
-  for (const state of [IDLE, TO_PICKUP, LOADED, BROKEN, ...more]) {
-    addMark(`vehicle ${state}`, 26, (context) => drawVehicle(context, colours, state, 12, 10, 8, 0));
-  }
-  const tasks = [
-    ["task waits", {}],
-    ["a vehicle is on its way to it", { fetched: true }],
-    ["task is late", { late: true }],
-  ];
-  for (const [words, task] of tasks) addMark(words, 16, (context) => drawParcel(context, colours, task, 8, 10));
-  if (new Set(shapes.values()).size === shapes.size) {
-    for (const [kind, shape] of shapes) {
-      addMark(cutText(kind, LONGEST_NAME) || "site", 16, (context) => drawSite(context, colours, shape, 8, 10, 5));
-    }
-  }
-  if (episode.hasLevels) {
-    addMark("level of the battery", 26, (context) => drawLevel(context, colours.charge, 0.7, 12, 10, 8));
-  }
-  if (charges) addMark("charger", 18, (context) => drawBerth(context, colours, true, 9, 10, 7));
-  if (parks) addMark("parking place", 18, (context) => drawBerth(context, colours, false, 9, 10, 7));
+  drawFloorMarks(episode, shapes, colours);
   drawBars(episode, colours);
-  addMark("tasks that wait", 26, (context) => {
-    context.fillStyle = colours.control;
-    context.fillRect(0, 7, 26, 11);
-    context.strokeStyle = colours.ink;
-    context.lineWidth = 1.5;
-    strokeLines(context, [[0, 7, 26, 7]]);
-  });
-  addMark("tasks late, not delivered", 26, (context) => {
-    context.fillStyle = colours.alarm;
-    context.fillRect(0, 7, 26, 11);
-  });
+  drawCurveMarks(colours);
   for (const by of new Set(episode.runs.flatMap(({ handed }) => handed.map((span) => span.by)))) {
     addMark(`${by} decides`, 26, (context) => {
       context.fillStyle = colours.handed;
@@ -493,28 +431,9 @@ function drawBars(episode, colours) {
   addMark("trip broken off", 44, (context) => chart.drawTrip(context, undone, 0));
 }
 
-function setTheme(theme) {
-  document.documentElement.dataset.theme = theme;
-  setText(find("theme"), theme === "dark" ? "Light" : "Dark");
-}
-
-/** The pointer over a picture: what is there. */
 function followPointer(player, panel) {
-  const tip = find("tip");
-  const tell = (event, text) => {
-    tip.hidden = text === null;
-    if (text === null) return;
-    setText(tip, text);
-    const { width, height } = tip.getBoundingClientRect();
-    tip.style.left = `${Math.max(4, Math.min(event.clientX + 14, window.innerWidth - width - 4))}px`;
-    tip.style.top = `${Math.max(4, Math.min(event.clientY + 14, window.innerHeight - height - 4))}px`;
-  };
-  for (const view of [panel.floor, panel.gantt, panel.curves, panel.day]) {
-    view.canvas.addEventListener("pointermove", (event) => {
-      tell(event, view.describePoint(event.offsetX, event.offsetY, player.time));
-    });
-    view.canvas.addEventListener("pointerleave", (event) => tell(event, null));
-  }
+  const views = [panel.floor, panel.gantt, panel.curves, panel.day];
+  tellPoints(views, () => player.time);
   for (const view of [panel.gantt, panel.curves]) moveCharts(player, view);
   moveSpan(player, panel.day);
 }
@@ -625,10 +544,6 @@ function listen(player) {
   on("time", "input", (event) => player.seek(Number(event.target.value)));
   on("speed", "change", (event) => player.setSpeed(Number(event.target.value)));
   on("help", "click", () => find("keys").showModal());
-  on("theme", "click", () => {
-    setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
-    player.resize();
-  });
   const keys = listKeys(player);
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || ownsKey(event.target, event.key)) return;
@@ -648,8 +563,6 @@ function listen(player) {
 }
 
 function start() {
-  const dark = window.matchMedia("(prefers-color-scheme: dark)");
-  setTheme(dark.matches ? "dark" : "light");
   const episode = readEpisode(find("episode").textContent), player = new Player(episode);
   const names = episode.runs.map((run) => run.label).join(" beside ");
   document.title = `${episode.name}: ${names}`;
@@ -660,10 +573,7 @@ function start() {
   for (const speed of SPEEDS) find("speed").add(new Option(`${formatNumber(speed)}×`, String(speed)));
   player.setSpeed(player.speed);
   listen(player);
-  dark.addEventListener("change", () => {
-    setTheme(dark.matches ? "dark" : "light");
-    player.resize();
-  });
+  followTheme(() => player.resize());
   player.resize();
   return player;
 }

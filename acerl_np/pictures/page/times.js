@@ -93,6 +93,17 @@ class TimeView {
     strokeLines(context, this.listTimes().map((time) => [this.toX(time), 2, this.toX(time), this.bottom]));
   }
 
+  /** The moments of the scale in words, below it. */
+  drawTimes(context) {
+    context.textAlign = "center";
+    context.fillStyle = this.colours.muted;
+    for (const time of this.listTimes()) {
+      const text = formatTick(this.episode, time), half = context.measureText(text).width / 2;
+      // Near the ends the text would leave the picture.
+      context.fillText(text, Math.min(Math.max(this.toX(time), half), this.width - half), this.bottom + 14);
+    }
+  }
+
   listTimes() {
     const room = this.episode.epoch === null ? 80 : 100;
     return chooseTimes(this.episode, this.span.from, this.span.to, (this.right - this.left) / room);
@@ -143,7 +154,7 @@ class TimeView {
 /** How many tasks wait and how many are late and not delivered, on the chart's axis. */
 class CurveView extends TimeView {
   drawLayer(context) {
-    const { colours } = this, { most } = this.episode, base = this.height - 4;
+    const { colours } = this, { most } = this.episode, base = this.bottom - 4;
     const toY = (count) => base - (count / most) * (base - 8);
     this.clip(context, () => this.drawHanded(context));
     this.drawScale(context);
@@ -264,16 +275,6 @@ class GanttView extends TimeView {
         for (const stop of stops.filter(isSeen)) this.drawStop(context, stop, y);
       });
     });
-  }
-
-  drawTimes(context) {
-    context.textAlign = "center";
-    context.fillStyle = this.colours.muted;
-    for (const time of this.listTimes()) {
-      const text = formatTick(this.episode, time), half = context.measureText(text).width / 2;
-      // Near the ends the text would leave the picture.
-      context.fillText(text, Math.min(Math.max(this.toX(time), half), this.width - half), this.bottom + 14);
-    }
   }
 
   /** The line below all bars. */

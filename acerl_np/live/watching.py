@@ -1,0 +1,145 @@
+"""What a page shows of a dispatcher as it runs: the moment as plain values, and how long the queue was."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from acerl_np.kernels.ground import state as S
+from acerl_np.live.board import OUT, LiveTask, LiveVehicle
+from acerl_np.live.states import LOADED
+from acerl_np.simulation.scene import STATUSES
+
+if TYPE_CHECKING:
+    from acerl_np.live.desk import Desk
+    from acerl_np.live.floor import Floor
+
+EVERY = 30.0
+"""Seconds between two samples of the queue at least."""
+
+MOST_SAMPLES = 2_880
+"""Samples that are kept: those of a day."""
+
+MOST_TASKS = 500
+"""Tasks without a vehicle that are described, the most urgent first; of others only their number is."""
+
+OUT_OF_SERVICE, PARKED, TO_PICKUP = "out of service", "parked", "to pickup"
+
+Queue = tuple[tuple[float, int, int], ...]
+"""Samples: a moment, s, how many tasks waited just before, and how many known ones were late."""
+
+
+def sample_queue(queue: Queue, time: float, floor: Floor) -> Queue:
+    """Return how long the queue was, with a sample of the time of an event that is still to happen.
+
+    Without one so soon after the last. Samples are those of the last 24 hours or more.
+    """
+    if queue and not time >= queue[-1][0] + EVERY:
+        return queue
+    # Whether somebody asked in between is in no log: what is held back until now counts as it waits.
+    waiting = len(floor.pool) + sum(own.arrival <= time for own in floor.list_timed())
+    late = sum(own.due < time for own in (*floor.tasks.values(), *floor.planned.values()))
+    return (*queue, (float(time), waiting, late))[-MOST_SAMPLES:]
+
+
+def describe_moment(desk: Desk) -> dict[str, Any]:
+    """Return tasks, vehicles, the last orders and figures of a moment as plain values.
+
+    Sites and vehicles are positions in the layout. Times are seconds; a number that is not finite is None.
+
+    Returns
+    -------
+    dict
+        "tasks" : rows of name, pickup, delivery, due, state, vehicle (-1 for none), and when it should be
+        delivered, or of one without a vehicle how many seconds its way takes at least.
+        "vehicles" : rows of state, task, share of the battery's capacity, and way: (site, time) of where it
+        was seen last and of each site from there to its next goal.
+        "orders" : the last ones, as a log has them.
+        "figures" : numbers by name.
+    """
+    floor, time = desk.floor, desk.feed.time
+    index, day = floor.layout.site_index, floor.day
+    carried, free = list[LiveTask](), list[LiveTask]()
+    for task in floor.tasks.values():
+        (free if task.vehicle < 0 else carried).append(task)
+    # Nobody knows when one of nan is due.
+    free.sort(key=lambda task: math.inf if math.isnan(task.due) else task.due)
+    fleet = floor.layout.vehicles
+    fastest = max(range(len(fleet)), key=lambda v: fleet[v].speed)
+
+    def list_task(task: LiveTask) -> list[Any]:
+        event, v = task.event, task.vehicle
+        pickup, delivery = index[event.pickup], index[event.delivery]
+        end = floor.vehicles[v].finish
+        if v < 0:
+            end = floor.measure_way(fastest, pickup, delivery) + event.handling_time
+        state = floor.find_state(task)
+        return [event.task, pickup, delivery, _finite(task.due), state, v, _finite(end)]
+
+    def list_vehicle(v: int, own: LiveVehicle) -> list[Any]:
+        battery = floor.layout.batteries[v]
+        level = None if battery is None else floor.find_level(v, time) / battery.capacity
+        way = [(site, round(moment, 1)) for site, moment in find_way(floor, v)]
+        return [_name_state(own), own.task, level and round(level, 3), way]
+
+    return {
+        "tasks": [*map(list_task, carried), *map(list_task, free[:MOST_TASKS])],
+        "vehicles": [list_vehicle(v, own) for v, own in enumerate(floor.vehicles)],
+        "orders": list(desk.orders.latest),
+        "figures": {
+            "time": _finite(time),
+            "start": day.start,
+            "waiting": len(floor.pool),
+            "announced": len(floor.planned),
+            "delivered": day.delivered,
+            "delay": day.delay,
+        },
+    }
+
+
+def _finite(value: float) -> float | None:
+    return round(value, 3) if math.isfinite(value) else None
+
+
+def _name_state(own: LiveVehicle) -> str:
+    if own.service == OUT:
+        return OUT_OF_SERVICE
+    if own.status == S.WORKING:
+        return LOADED if own.has_fetched else TO_PICKUP
+    return PARKED if own.status == S.IDLE and own.place == own.site else STATUSES[own.status]
+
+
+def find_way(floor: Floor, v: int) -> list[tuple[int, float]]:
+    """Return the sites of a vehicle's way, with when it was or should be there, s.
+
+    The first is where it was seen last, the last where it has to be seen next: its task's pickup, then the
+    delivery, or the end of a way without a task. One that stands has a single site.
+    """
+    own, way, routes = floor.vehicles[v], floor.vehicles[v].way, floor.layout.routes
+    speed, origin = floor.layout.vehicles[v].speed, own.origin
+    site, moment, goal = own.site, own.seen, own.site
+    begin = list[tuple[int, float]]()
+    if own.task is not None:
+        event, index = floor.tasks[own.task].event, floor.layout.site_index
+        goal = index[event.delivery if own.has_fetched else event.pickup]
+        if own.has_fetched:
+            origin = index[event.pickup]
+    elif way is not None:
+        goal = way.end
+    if way is not None:
+        if way.before != way.site:  # it finishes an edge first
+            length = float(routes.edge_length[way.before, way.site])
+            begin = [(way.before, way.reached - length / way.pace)]
+        site, moment = way.site, way.began
+    found = [*begin, (site, moment)]
+    for _ in floor.layout.sites:
+        following = floor.find_next(origin, site, goal)
+        if following == site:
+            break
+        pace = speed
+        if routes.edge_speed is not None:
+            pace = min(pace, float(routes.edge_speed[site, following]))
+        moment += float(routes.edge_length[site, following]) / pace
+        site = following
+        found.append((site, moment))
+    return found

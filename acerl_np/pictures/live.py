@@ -1,0 +1,15 @@
+"""The page that shows a service as it runs; what it shows comes from the service that it came from."""
+
+from __future__ import annotations
+
+from acerl_np.pictures.replay import SHARED, fill_page
+
+
+def make_live_page() -> tuple[str, str]:
+    """Return the page as HTML, and its Content-Security-Policy, which goes into a header.
+
+    The page holds nothing of a floor. It talks to the host that it came from, and to no other.
+    """
+    html, policy = fill_page("live.html", ("replay.css", "live.css"), (*SHARED, "live.js"))
+    own = "connect-src 'self'; img-src data:; frame-ancestors 'none'"
+    return html, f"{policy}; {own}"

@@ -1,0 +1,142 @@
+"""A service in a thread, and a simulated plant that speaks to one over HTTP."""
+
+import heapq
+import http.client
+import json
+import random
+import socket
+import threading
+from contextlib import contextmanager
+from itertools import count
+
+import acerl_np
+from acerl_np.live.service import Service
+from acerl_np.live.web import Page, make_server
+from acerl_np.pictures.live import make_live_page
+from acerl_np.pictures.replay import describe_floor
+
+LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
+PAGE = Page(*make_live_page(), describe_floor)
+
+
+@contextmanager
+def serving(log, layout=LAYOUT, **how):
+    """A server in a thread; gives what asks it: method, path, body, headers -> status, text."""
+    make = acerl_np.Dispatcher.recover if log.exists() else acerl_np.Dispatcher
+    dispatcher = make(layout, "nearest", audit=log, start=how.pop("start", 0.0))
+    server = make_server(Service(dispatcher), "127.0.0.1", **how)
+    with dispatcher, socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+
+        def ask(method, path, body=None, **headers):
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10.0)
+            try:
+                named = {key.replace("_", "-"): x for key, x in headers.items()}
+                connection.request(method, path, body, named)
+                answer = connection.getresponse()
+                ask.headers = answer.headers
+                return answer.status, answer.read().decode()
+            finally:
+                connection.close()
+
+        ask.port, ask.server, ask.thread = port, server, thread
+        ask.url = f"http://127.0.0.1:{port}/"
+        try:
+            yield ask
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+class Plant:
+    """Tasks between random stations, one every `every` seconds; vehicles pass each site of their ways."""
+
+    def __init__(self, layout, port, *, every=20.0, expiry=400.0, start=0.0, seed=0, token=""):
+        self.layout, self.port, self.every, self.expiry = layout, port, every, expiry
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self.draw, self.now, self.numbers = random.Random(seed), start, count(1)
+        self.stations = [site.id for site in layout.sites if site.kind == "station"]
+        self.stations = self.stations or [site.id for site in layout.sites]
+        self.at = {vehicle.id: vehicle.start for vehicle in layout.vehicles}
+        self.ends, self.done, self.last = {}, set(), None
+        self.coming = []
+        self._add(start, {"kind": "TaskArrived"})
+
+    def _add(self, time, message):
+        heapq.heappush(self.coming, (time, next(self.numbers), message))
+
+    def tell(self, *messages):
+        """Post messages in one request; return the answers."""
+        body = "".join(json.dumps(message) + "\n" for message in messages)
+        return [json.loads(line) for line in self._send("POST", "/events", body).splitlines()]
+
+    def ask(self, path):
+        """Return what is at a path."""
+        return json.loads(self._send("GET", path))
+
+    def _send(self, method, path, body=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20.0)
+        try:
+            connection.request(method, path, body, self.headers)
+            return connection.getresponse().read()
+        finally:
+            connection.close()
+
+    def arrive(self, number):
+        """Return the message of a new task, and plan the next one."""
+        pickup, delivery = self.draw.sample(self.stations, 2)
+        name = f"t{number}"
+        self.ends[name] = pickup, delivery
+        self._add(self.now + self.draw.expovariate(1 / self.every), {"kind": "TaskArrived"})
+        own = {"kind": "TaskArrived", "task": name, "pickup": pickup, "delivery": delivery}
+        return {**own, "expiry": self.expiry}
+
+    def drive(self, order):
+        """Plan what a vehicle does that has a task: it is at each site of its way, and delivers."""
+        vehicle, time, routes = order["vehicle"], self.now, self.layout.routes
+        index, site = self.layout.site_index, self.layout.site_index[self.at[order["vehicle"]]]
+        pickup, delivery = (index[name] for name in self.ends[order["task"]])
+        for goal in (pickup, delivery):
+            if site == goal:
+                self._add(time, {"kind": "VehiclePassed", "vehicle": vehicle, "site": goal})
+            while site != goal:
+                following = int(routes.next_site[site, goal])
+                time += float(routes.edge_length[site, following])
+                site = following
+                self._add(time, {"kind": "VehiclePassed", "vehicle": vehicle, "site": site})
+        self._add(time + 5.0, {"kind": "VehicleIdle", "vehicle": vehicle, "site": delivery})
+        self.at[vehicle] = self.layout.sites[delivery].id
+
+    def step(self):
+        """Let the next thing happen, and tell it; return its time."""
+        self.now, number, message = heapq.heappop(self.coming)
+        if message["kind"] == "TaskArrived":
+            message = self.arrive(number)
+        if isinstance(site := message.get("site"), int):
+            message["site"] = self.layout.sites[site].id
+        own = {"time": self.now, "number": number}
+        answers = self.tell({**message, **own}, {"kind": "Decide", "time": self.now})
+        for order in answers:
+            if order["kind"] == "Assigned" and order["number"] not in self.done:
+                self.done.add(order["number"])
+                self.last = order
+                self.drive(order)
+        return self.now
+
+    def run(self, until):
+        """Let things happen until a moment."""
+        while self.coming[0][0] <= until:
+            self.step()
+        self.now = until
+
+
+def make_fleet(name, n):
+    """Return a bundled floor with so many vehicles, which never break down."""
+    data = acerl_np.load_layout(name).with_breakdowns({}).to_dict()
+    starts = [site["id"] for site in data["sites"]]
+    data["vehicles"] = [
+        {"id": f"v{k}", "start": starts[k % len(starts)], "speed": 1.0} for k in range(n)
+    ]
+    return acerl_np.Layout.from_dict(data)
