@@ -11,6 +11,7 @@ import numpy as np
 
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing import live as kernels
+from acerl_np.live import meeting
 from acerl_np.live.events import TaskArrived
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import measure_loaded
@@ -133,6 +134,10 @@ class LiveVehicle(NamedTuple):
     """Site of the parking place that it has or drives to, -1 for none."""
     seen: float = 0.0
     """s, when it was at `site`, or was given its task there."""
+    plan: tuple[tuple[int, ...], ...] = ()
+    """Its rows of `State.plan`, by whole seconds; where vehicles meet."""
+    alone: bool = False
+    """Whether that was planned as if it met nobody, as no other way was left."""
 
     @property
     def is_ready(self) -> bool:
@@ -213,8 +218,8 @@ class Board:
         Idle vehicles in service.
     has_chains : bool
         Whether tasks may follow others or be announced; those that are held back have rows, too, then.
-    has_errands, calls_back : bool
-        Whether vehicles charge, park or are called back; whether they are called back.
+    has_errands, calls_back, meets : bool
+        Whether vehicles charge, park, are called back or meet; are called back; meet.
     changes : int
         Goes up with each change, so that one can tell whether there was any.
     """
@@ -262,7 +267,9 @@ class Board:
         errand[:, kernels.ERRAND_LEFT] = -1e12
         finish, broke = np.zeros((2, n))
         tasks = since, arrival, used, known
-        self.clock = kernels.Clock(*tasks, machine, finish, broke, planned, errand)
+        plan = np.zeros_like(self.state.plan[0])
+        self.clock = kernels.Clock(*tasks, machine, finish, broke, planned, errand, plan)
+        self.meets = layout.traffic is not None
         self.has_errands = bool(self.problem.instance[0, S.INSTANCE_ERRANDS])
         self.calls_back = layout.commitment == "pickup"
         places = layout.parking.places if layout.parking else ()
@@ -301,6 +308,9 @@ class Board:
             self.state.place[0, v, S.PLACE_TRIP_PACE] = way.pace
             times = vehicle.since, way.began, way.reached, way.loaded
             self.clock.errand[v, : kernels.ERRAND_LEFT] = *times, vehicle.level, vehicle.level_time
+        if self.meets:
+            self.clock.plan[v, 0] = 0
+            self.clock.plan[v, : len(vehicle.plan)] = vehicle.plan or 0
         self.n_ready += vehicle.is_ready - before.is_ready
         if self._decider.hides_out and vehicle.service != before.service:
             is_hidden = vehicle.service != SERVING
@@ -492,6 +502,8 @@ class Board:
             moved=now,
             seen=now,
         )
+        if self.meets:
+            carrying = meeting.plan(self, v, carrying, now, task=task.row)
         self.put(v, carrying)
         self.state.vehicle[0, v, S.VEHICLE_TASK] = task.row
         self.state.task[0, task.row, S.TASK_VEHICLE] = v
@@ -524,6 +536,9 @@ class Board:
             return min(battery.capacity, own.level + battery.charge * (now - own.level_time))
         if own.status == S.BROKEN:
             return own.level
+        if self.meets and own.plan and own.status not in (S.IDLE, S.QUEUED):
+            tables = self.problem, self.state, self.clock
+            return float(kernels.find_live_level(*tables, now, v))
         rate = battery.idle if own.status in (S.IDLE, S.QUEUED) else battery.empty
         used = rate * (now - own.level_time)
         if own.status == S.WORKING and own.way is not None:
@@ -574,6 +589,9 @@ class Board:
         way = vehicle.way._replace(end=site)
         finish = way.began + max(1.0, seconds)
         status = S.TO_CHARGER if charges else S.PARKING
+        if self.meets:
+            vehicle = meeting.plan(self, v, vehicle._replace(way=way), now, goal=site)
+            finish = vehicle.finish
         vehicle = vehicle._replace(status=status, way=way, finish=finish, is_confirmed=False)
         self.put(v, vehicle if charges else vehicle._replace(place=site))
 
@@ -596,6 +614,9 @@ class Board:
             task=None,
             way=way if is_under_way else None,
         )
+        if self.meets:
+            vehicle = meeting.plan(self, v, vehicle, now)
+            vehicle = meeting.go_to_rest(vehicle._replace(since=way.began), now)
         self.put(v, vehicle)
 
     def _find_place_of(self, names: list[str], name: str) -> int:
@@ -619,7 +640,9 @@ class Board:
             if vehicle.status != S.WORKING or vehicle.service != SERVING:
                 continue
             assert vehicle.task is not None and vehicle.way is not None
-            is_loaded = now >= vehicle.way.loaded or (vehicle.has_fetched and not vehicle.way.pause)
+            is_loaded = now >= vehicle.way.loaded
+            if not self.meets:  # there who has been at the pickup may have driven through it
+                is_loaded |= vehicle.has_fetched and not vehicle.way.pause
             if is_loaded or self.tasks[vehicle.task].changes >= self.layout.max_changes:
                 continue
             names.insert(self._find_place_of(names, vehicle.task), vehicle.task)

@@ -181,9 +181,6 @@ class Dispatcher(CopiedWhole):
         if isinstance(policy, str):
             policy = find_policy_name(policy, tuple(RULES))
         self.policy = policy
-        if layout.traffic is not None:
-            expected = "none, as the fleet manager does the traffic (Layout.with_traffic('off'))"
-            refuse("traffic", "vehicles that meet", expected)
         self.greedy = bool(greedy)
         self.seed = check_seed(seed)
         self.explain = bool(explain)
@@ -309,6 +306,15 @@ class Dispatcher(CopiedWhole):
     def idle(self) -> tuple[str, ...]:
         """Names of the idle vehicles in service."""
         return tuple(name for name, own in self._floor.fleet.items() if own.is_ready)
+
+    @property
+    def unplanned(self) -> tuple[str, ...]:
+        """Names of the vehicles whose ways are predicted as if they met nobody, where vehicles meet.
+
+        As they were reported, no way is left for them around what the others have planned. The next report
+        of theirs is tried anew.
+        """
+        return tuple(name for name, own in self._floor.fleet.items() if own.alone)
 
     @property
     def levels(self) -> dict[str, float]:

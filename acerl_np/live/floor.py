@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from acerl_np.kernels.ground import state as S
-from acerl_np.live import board, events, states
+from acerl_np.live import board, events, meeting, states
 from acerl_np.live.events import Event
-from acerl_np.live.orders import TOLD, DayBegan, Given, Item, Recalled, Sent, TookPlace
+from acerl_np.live.orders import TOLD, DayBegan, Given, Item, NoEvent, Recalled, Sent, TookPlace
 from acerl_np.problem.fields import read_id
 from acerl_np.problem.layout import Layout, find_ends, find_sites
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES
@@ -71,8 +71,20 @@ class Floor(board.Board):
     def apply(self, item: Item) -> None:
         """Let an event, or what else happened, happen; an EventError if it cannot be changes nothing."""
         with naming(item):
+            v = self._find_own(item) if self.meets else -1
+            before, fleet = self.vehicles[v], self.layout.vehicles
             HANDLERS[type(item)](self, item)
+        if v >= 0 and self.layout.vehicles is fleet and not isinstance(item, NoEvent):
+            meeting.follow(self, v, before, item)
         self.changes += 1
+
+    def _find_own(self, item: Item) -> int:
+        """Return the position of the vehicle of an event, -1 for none."""
+        if isinstance(item, events.TaskRecalled):
+            task = self.tasks.get(item.task) if isinstance(item.task, str) else None
+            return -1 if task is None else task.vehicle
+        name = getattr(item, "vehicle", None)
+        return self._positions.get(name, -1) if isinstance(name, str) else -1
 
     def advance(self, now: float) -> None:
         """Let those tasks wait that are held back until `now` or before."""
@@ -454,6 +466,8 @@ class Floor(board.Board):
 
     def _follow(self, v: int, way: board.Way, site: int, now: float) -> board.Way:
         """Return the way on from a site that a vehicle has reached."""
+        if self.meets:  # its plan tells when it is loaded
+            return way._replace(site=site, began=now, before=site, reached=now)
         # A way that begins there does so at a whole second after it was joined.
         began = max(now, way.began) if site == way.site and way.began < now + 1.0 else now
         there, known = began + self.measure_way(v, site, way.end), way.loaded - way.pause

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
-from acerl_np.kernels.ground.state import WORKING
+from acerl_np.kernels.ground.state import N_PLAN_FIELDS, WORKING
 from acerl_np.live import events
 from acerl_np.live.board import DAY_FIELDS, Day, LiveTask, LiveVehicle, Situation, Way
 from acerl_np.live.events import Event, TaskArrived
@@ -197,6 +197,7 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
                 "site": sites[vehicle.site].id,
                 "origin": sites[vehicle.origin].id,
                 **({} if vehicle.way is None else {"way": vehicle.way}),
+                **({"plan": vehicle.plan} if vehicle.plan else {}),
             }
             for vehicle in base.vehicles
         ],
@@ -284,7 +285,8 @@ def _unpack_vehicle(data: dict[str, Any], layout: Layout, carried: str | None) -
         refuse("place", place, "a site of the layout", ValueError)
     task = carried if numbers["status"] == WORKING else None
     way = _unpack_way(data["way"], layout) if "way" in data else None
-    return LiveVehicle(**numbers, task=task, way=way)
+    plan = _unpack_plan(data["plan"], layout) if "plan" in data else ()
+    return LiveVehicle(**numbers, task=task, way=way, plan=plan)
 
 
 def _unpack_way(values: list[Any], layout: Layout) -> Way:
@@ -293,6 +295,18 @@ def _unpack_way(values: list[Any], layout: Layout) -> Way:
     if not all(0 <= place < len(layout.sites) for place in (way.site, way.before, way.end)):
         refuse("way", values, "sites of the layout", ValueError)
     return way
+
+
+def _unpack_plan(rows: list[list[int]], layout: Layout) -> tuple[tuple[int, ...], ...]:
+    """Return what a vehicle has planned; its sites stand as positions, as those of a way."""
+    plan = tuple(tuple(int(value) for value in row) for row in rows)
+    n = len(plan) - 1
+    head = plan[0]
+    sound = len(head) == N_PLAN_FIELDS and head[0] == n and all(0 <= k <= n for k in head[1:])
+    sound &= layout.traffic is not None and n > 0
+    if not sound or not all(0 <= site < len(layout.sites) for site, _, _, _ in plan[1:]):
+        refuse("plan", rows, "visits of sites of a layout with traffic", ValueError)
+    return plan
 
 
 def _unpack_day(data: dict[str, Any]) -> Day:

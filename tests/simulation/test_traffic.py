@@ -22,7 +22,7 @@ from meeting import (
 )
 from naive_traffic import NaiveSearch
 
-from acerl_np import Dispatcher, InputError, LayoutError, Lookahead, load_layout
+from acerl_np import LayoutError, Lookahead, load_layout
 from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.past import estimate_meeting
@@ -426,11 +426,6 @@ def test_what_a_floor_of_vehicles_that_meet_must_have():
             Layout.from_dict({**base, **changes})
         assert words in str(caught.value)
     assert Layout.from_dict(base).to_dict() == base
-
-
-def test_dispatchers_refuse_vehicles_that_meet():
-    with pytest.raises(InputError, match="as the fleet manager does the traffic"):
-        Dispatcher(line("A"), "nearest")
 
 
 def test_who_stands_aside():

@@ -16,6 +16,8 @@ from acerl_np.support.compiled import inner_kernel, large_kernel
 MICROSECONDS = 1_000_000
 FETCH, BRING, REST = range(3)
 """What a vehicle does: legs of a trip. A label is a leg at a place in a window of time."""
+ABOARD = np.int64(-2)
+"""In place of a goal: the vehicle has loaded its task already."""
 
 
 @inner_kernel
@@ -100,7 +102,7 @@ def search_way(problem, state, b, v, task, goal, site, tick, since):
 
     It may leave the site from a tick on, and holds it since another. Of all ways that end at rest it is one
     of the earliest delivery. Without a task, -1, it is one of the earliest end at `goal`, or at any site
-    aside where that is -1.
+    aside where that is -1. With the goal `ABOARD` it has been at the pickup.
 
     Returns
     -------
@@ -128,7 +130,7 @@ def search_way(problem, state, b, v, task, goal, site, tick, since):
         handling = problem.record[i, task, S.RECORD_HANDLING]
         first = find_first_part(problem, i, handling)
         loaded = problem.least[layout, pickup, delivery] + handling
-        start, key = np.int64(FETCH), np.int64(-1)
+        start, key = np.int64(BRING if goal == ABOARD else FETCH), np.int64(-1)
 
     w = 0
     while not lanes.is_aside(problem, i, site):

@@ -170,14 +170,18 @@ def go_to_rest(problem, state, b, v):
 def push_plans(problem, state, b, n_held):
     """Delay what all have planned, in the order of the plans, until nobody is in another's way.
 
-    `State.held` has the times as they were planned. Ends only grow, and nobody waits for who comes later.
+    `State.held` has the times as they were planned. Ends only grow, and nobody waits for who comes later,
+    so each round settles one entry at least. Plans that are no such order end the episode as stuck.
     """
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     label, held, headway = state.label, state.held, problem.instance[i, S.INSTANCE_HEADWAY]
     shared = not problem.instance[i, S.INSTANCE_LANES_APART]
-    n_sites, moves = problem.road.shape[1], True
+    n_sites, moves, rounds = problem.road.shape[1], True, 0
     while moves:
-        moves = False
+        if rounds > n_held:
+            state.episode[b, S.EPISODE_PHASE] = S.STUCK
+            return
+        moves, rounds = False, rounds + 1
         for site in range(n_sites):
             for at in range(label[site, S.LABEL_FIRST], label[site + 1, S.LABEL_FIRST]):
                 entry = held[at]

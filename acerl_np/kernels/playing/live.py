@@ -14,6 +14,7 @@ from acerl_np.kernels.deciding import deciders
 from acerl_np.kernels.driving import energy, offers, trips
 from acerl_np.kernels.episode import errands
 from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.playing import meeting
 from acerl_np.support.compiled import inner_kernel, kernel
 
 FAR_TICK = np.int64(2**40)
@@ -49,6 +50,7 @@ class Clock(NamedTuple):
         ERRAND_LOADED : s, when it should have loaded its task
         ERRAND_LEVEL, ERRAND_LEVEL_TIME : energy, and s, when it had that
         ERRAND_LEFT : s, when it gave up its parking place at VEHICLE_LEFT_SITE
+    plan : ndarray(int64, (V, n, N_PLAN_FIELDS)), as `State.plan`, by whole seconds; V is 0 if nobody meets
     """
 
     since: np.ndarray
@@ -60,6 +62,7 @@ class Clock(NamedTuple):
     broke: np.ndarray
     planned: np.ndarray
     errand: np.ndarray
+    plan: np.ndarray
 
 
 @kernel
@@ -74,6 +77,7 @@ def count_from(problem, state, clock, now, day, relative):
         Whether arrivals are counted from now, too. Rules compare sums of them, whose ties rounding would
         break, so they read them as they are.
     """
+    meeting.count_plans_from(problem, state, clock, now)
     for k in range(state.episode[0, S.EPISODE_POOL_SIZE]):
         task = state.pool[0, k]
         state.waiting_since[0, task] = clock.since[task] - now
@@ -184,12 +188,21 @@ def count_errand_from(problem, state, clock, now, v):
 def find_live_turn(problem, state, clock, now, v):
     """Write where vehicle v could turn to something else at `now`, s, where it stands if it stands."""
     vehicle = state.vehicle[0, v]
+    meeting.count_plans_from(problem, state, clock, now)
     count_errand_from(problem, state, clock, now, v)
     if trips.drives(vehicle[S.VEHICLE_STATUS]):
         trips.find_turn(problem, state, np.int64(0), v)
     else:
         site = vehicle[S.VEHICLE_SITE]
         trips.set_stand(state, np.int64(0), v, site, site, np.int64(0), 0.0, 0.0)
+
+
+@kernel
+def find_live_level(problem, state, clock, now, v):
+    """Return what vehicle v, under way among others, holds at `now`, s, as its plan says."""
+    meeting.count_plans_from(problem, state, clock, now)
+    count_errand_from(problem, state, clock, now, v)
+    return energy.find_level(problem, state, np.int64(0), v, np.int64(0))
 
 
 @kernel

@@ -1,0 +1,227 @@
+"""Where vehicles meet: what they are believed to do, planned around each other as in the simulator.
+
+A way is planned as its vehicle is sent. What is reported corrects the plans: who is late pushes those who
+planned later, who is early or elsewhere is planned anew from there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from acerl_np.kernels.driving.planner import ABOARD
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.playing import meeting as kernels
+from acerl_np.live import board as boards
+from acerl_np.live import events
+
+if TYPE_CHECKING:
+    from acerl_np.live.board import Board, LiveVehicle
+    from acerl_np.live.events import Event
+
+PLACED = (
+    *(events.VehiclePassed, events.VehicleIdle, events.VehicleParked, events.VehicleCharging),
+    *(events.VehicleRepaired, events.VehicleBack),
+)
+"""Events that may say where a vehicle is."""
+
+Plan = tuple[tuple[int, ...], ...]
+
+
+def find_tick(now: float) -> int:
+    """Return the first whole second from `now` on."""
+    return math.ceil(now - 1e-9)
+
+
+def make_stop(site: int, tick: int) -> Plan:
+    """Return the plan of a vehicle that is at a site from a tick on."""
+    return (1, 0, 0, 1), (site, tick, int(S.NEVER), 0)
+
+
+def read_plan(board: Board, v: int) -> Plan:
+    """Return what kernels have planned for a vehicle."""
+    rows = board.state.plan[0, v]
+    return tuple(map(tuple, rows[: rows[0, S.PLANNED_VISITS] + 1].tolist()))
+
+
+def plan(
+    board: Board,
+    v: int,
+    vehicle: LiveVehicle,
+    now: float,
+    *,
+    task: int = -1,
+    goal: int = -1,
+    turns: bool | None = None,
+) -> LiveVehicle:
+    """Return a vehicle with a way, from where it may turn, to a task, by its row, to a site, or to rest.
+
+    By default it turns at the next visit of its plan unless it is idle on the board.
+    """
+    if turns is None:
+        turns = board.vehicles[v].status != S.IDLE
+    tables = board.problem, board.state, board.clock
+    found = kernels.plan_way(*tables, find_tick(now), v, task, goal, turns)
+    row = board.state.vehicle[0, v].tolist()
+    if found == kernels.NO_WAY:  # what was reckoned without others stays
+        site = vehicle.site if vehicle.way is None else vehicle.way.site
+        return vehicle._replace(plan=make_stop(site, find_tick(now)), alone=True)
+    vehicle = vehicle._replace(plan=read_plan(board, v), alone=bool(found == kernels.ALONE))
+    if task >= 0 and vehicle.way is not None and goal != ABOARD:
+        pause, loaded = row[S.VEHICLE_PAUSE], row[S.VEHICLE_LOADED_TICK]
+        vehicle = vehicle._replace(
+            way=vehicle.way._replace(pause=float(pause), loaded=float(loaded))
+        )
+    return vehicle._replace(finish=float(row[S.VEHICLE_EVENT_TICK]))
+
+
+def go_to_rest(vehicle: LiveVehicle, now: float) -> LiveVehicle:
+    """Return a vehicle without a task, free, as it goes on to where its plan ends, or stands there."""
+    if not vehicle.plan or vehicle.service == boards.OUT:
+        return vehicle
+    site, came, *_ = vehicle.plan[-1]
+    if came <= find_tick(now):
+        return vehicle._replace(status=S.IDLE, site=site, way=None)
+    way = vehicle.way or boards.Way(vehicle.site, now, vehicle.site, now, 0.0)
+    way = way._replace(end=site, loaded=0.0, pause=0.0)
+    return vehicle._replace(status=S.ROAMING, finish=float(came), way=way, place=-1)
+
+
+def follow(board: Board, v: int, before: LiveVehicle, event: Event) -> None:
+    """Let plans follow an event of a vehicle, which was so before."""
+    vehicle, now = board.vehicles[v], float(event.time)
+    site: str | None = getattr(event, "site", None)
+    if isinstance(event, events.VehicleBroke):
+        ticks, tables = (
+            find_repair_ticks(board, v, vehicle),
+            (board.problem, board.state, board.clock),
+        )
+        note_plans(board, v, kernels.halt_vehicle(*tables, find_tick(now), v, ticks), now)
+        return
+    if isinstance(event, PLACED) and site is not None:
+        tell_site(board, v, before, event, vehicle.site)
+    elif isinstance(event, events.VehicleRepaired):
+        end_repair(board, v, before, now)
+    elif isinstance(event, events.RecallAnswered):
+        if event.done or vehicle.task is None:
+            return
+        plan_from(board, v, before, vehicle.site, now)
+    elif before.task is not None and vehicle.task is None:
+        vehicle = vehicle._replace(site=before.site)
+        board.put(v, plan(board, v, vehicle, now, turns=True))
+    vehicle = board.vehicles[v]
+    if vehicle.task is None and vehicle.status in (S.IDLE, S.ROAMING):
+        board.put(v, go_to_rest(vehicle, now))
+
+
+def find_repair_ticks(board: Board, v: int, broken: LiveVehicle) -> int:
+    """Return how long a repair takes in the mean, as the layout says, or else as futures guess it."""
+    vehicle, battery = board.layout.vehicles[v], board.layout.batteries[v]
+    if battery is not None and broken.level == 0.0:
+        return battery.tow
+    listed = [item.repair_time for item in vehicle.breakdowns]
+    mean = float(board.problem.unit[0, S.UNIT_SECONDS])
+    if vehicle.random_breakdowns is not None:
+        mean = vehicle.random_breakdowns.mean_time_to_repair
+    elif listed:
+        mean = sum(listed) / len(listed)
+    return math.ceil(mean - 1e-9)
+
+
+def tell_site(board: Board, v: int, before: LiveVehicle, event: Event, site: int) -> None:
+    """Note that a vehicle is at a site: as planned, late, early, or elsewhere."""
+    own, now = board.vehicles[v].plan, float(event.time)
+    tick, last = find_tick(now), len(own) - 1
+    visits = [k for k in range(1, last + 1) if own[k][S.PLAN_SITE] == site]
+    k = min(
+        visits, key=lambda k: max(own[k][S.PLAN_IN] - tick, tick - own[k][S.PLAN_OUT], 0), default=0
+    )
+    delivered = isinstance(event, events.VehicleIdle) and event.delivered
+    if delivered and before.task is not None:
+        k = own[0][S.PLANNED_DELIVERY] if own else 0
+        is_sound = k > 0 and own[k][S.PLAN_SITE] == site and tick >= before.finish
+        is_sound = is_sound and leave_late(board, v, k, now)
+    elif (
+        k == 0
+        or tick < own[k][S.PLAN_IN]
+        or (k < last and not isinstance(event, events.VehiclePassed))
+    ):
+        is_sound = False
+    elif before.site != site and tick > own[k][S.PLAN_IN]:
+        is_sound = push(board, v, k, own[k][S.PLAN_IN], now, came=tick)
+    else:
+        is_sound = leave_late(board, v, k, now)
+    if not is_sound:
+        plan_from(board, v, before, site, now)
+
+
+def leave_late(board: Board, v: int, k: int, now: float) -> bool:
+    """Let a vehicle be at a visit of its plan still; return whether there is an order of plans so."""
+    left = board.vehicles[v].plan[k][S.PLAN_OUT]
+    return left >= find_tick(now) or push(board, v, k, left, now, left=find_tick(now))
+
+
+def push(
+    board: Board, v: int, k: int, planned: int, now: float, *, came: int = 0, left: int = 0
+) -> bool:
+    """Let a visit, planned for a tick, begin or end later; return whether there is an order of plans so."""
+    tables = board.problem, board.state, board.clock
+    low = -(2**62)
+    is_sound = kernels.push_visit(*tables, planned, v, k, came or low, left or low)
+    return note_plans(board, v, bool(is_sound), now)
+
+
+def note_plans(board: Board, v: int, is_sound: bool, now: float) -> bool:
+    """Take over plans that kernels have pushed, if they are sound; else a halted vehicle's own alone."""
+    for w, vehicle in enumerate(board.vehicles):
+        found = read_plan(board, w) if vehicle.plan and (is_sound or w == v) else vehicle.plan
+        if found == vehicle.plan:
+            continue
+        vehicle = vehicle._replace(plan=found)
+        _, pickup, delivery, _ = found[0]
+        if vehicle.task is not None and delivery and vehicle.way is not None:
+            way = vehicle.way
+            done = found[delivery][S.PLAN_IN] + found[delivery][S.PLAN_STAY]
+            if now < way.loaded and pickup:
+                way = way._replace(loaded=max(way.loaded, float(found[pickup][S.PLAN_IN])))
+            vehicle = vehicle._replace(way=way, finish=max(vehicle.finish, float(done)))
+        elif vehicle.task is None and vehicle.way is not None:
+            came = float(found[-1][S.PLAN_IN])
+            vehicle = vehicle._replace(finish=max(vehicle.finish, came))
+        board.put(w, vehicle)
+    return is_sound
+
+
+def plan_from(board: Board, v: int, before: LiveVehicle, site: int, now: float) -> None:
+    """Plan a vehicle anew from a site at which it is, to what it does there."""
+    vehicle, tick, row, goal = board.vehicles[v], find_tick(now), -1, -1
+    vehicle = vehicle._replace(plan=make_stop(site, tick))
+    way = vehicle.way
+    if vehicle.task is not None and way is not None:
+        row = board.tasks[vehicle.task].row
+        is_loaded = vehicle.has_fetched and (before.has_fetched or site != way.end)
+        goal = int(ABOARD) if is_loaded or now > way.loaded else -1
+    elif vehicle.status in (S.PARKING, S.TO_CHARGER) and way is not None:
+        goal = way.end
+    board.put(v, vehicle)
+    board.put(v, plan(board, v, vehicle, now, task=row, goal=goal, turns=False))
+
+
+def end_repair(board: Board, v: int, before: LiveVehicle, now: float) -> None:
+    """Let a vehicle drive on from where it broke down, sooner or later than was believed."""
+    own, tick, broke = board.vehicles[v].plan, find_tick(now), find_tick(before.broke)
+    late = tick - (broke + find_repair_ticks(board, v, before) + 1)
+    if not own or not late:
+        return
+    k = max((k for k in range(1, len(own)) if own[k][S.PLAN_IN] < broke), default=1)
+    if k < len(own) - 1 and own[k][S.PLAN_OUT] < broke:  # in mid-edge
+        k += 1
+        came = own[k][S.PLAN_IN] + late
+        if late > 0 and push(board, v, k, own[k][S.PLAN_IN], now, came=came):
+            return
+        site, tick = own[k][S.PLAN_SITE], came
+    elif late > 0 and leave_late(board, v, k, now):
+        return
+    else:
+        site = own[k][S.PLAN_SITE]
+    plan_from(board, v, before, site, tick)
