@@ -15,6 +15,7 @@ from acerl_np.kernels.ground.random import ACTION, derive_key
 from acerl_np.kernels.playing import futures as F
 from acerl_np.kernels.playing import live as kernels
 from acerl_np.kernels.playing.lookahead import begin_lookahead, pick_candidate, rate_candidates
+from acerl_np.live import meeting
 from acerl_np.live.board import FIRST_ROOM, Board
 from acerl_np.live.events import Explanation, Option
 from acerl_np.policies.agent import OwnPolicy
@@ -197,6 +198,8 @@ class LiveDecider:
                 floor.carry(found.vehicle, found.position, 0.0)
             floor.restore(before)
         self.tell(floor, 0.0)
+        if floor.meets:
+            meeting.warm_up(floor)
         if isinstance(self.policy, Lookahead):
             self.decide(floor, 0, floor.day.start)
 

@@ -496,6 +496,9 @@ class Forecast(NamedTuple):
     records : int
         Historical records from which arrivals that are not known yet were taken; 0: only what is known was
         played, so that the deliveries of tasks that wait are early guesses.
+    free : bool
+        Whether it is told as if nobody met, on a floor where vehicles meet: as they were reported, no way
+        is left for the task's vehicle, or in one of the futures for any, around what others have planned.
     """
 
     task: str
@@ -506,6 +509,7 @@ class Forecast(NamedTuple):
     late: float
     futures: int
     records: int
+    free: bool = False
 
 
 class _Assigned(NamedTuple):

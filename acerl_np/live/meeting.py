@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from acerl_np.kernels.driving.planner import ABOARD
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing import meeting as kernels
+from acerl_np.kernels.playing.live import find_live_level
 from acerl_np.live import board as boards
 from acerl_np.live import events
 
@@ -60,6 +61,7 @@ def plan(
     """
     if turns is None:
         turns = board.vehicles[v].status != S.IDLE
+    hold_broken(board, now)
     tables = board.problem, board.state, board.clock
     found = kernels.plan_way(*tables, find_tick(now), v, task, goal, turns)
     row = board.state.vehicle[0, v].tolist()
@@ -92,16 +94,15 @@ def follow(board: Board, v: int, before: LiveVehicle, event: Event) -> None:
     vehicle, now = board.vehicles[v], float(event.time)
     site: str | None = getattr(event, "site", None)
     if isinstance(event, events.VehicleBroke):
-        ticks, tables = (
-            find_repair_ticks(board, v, vehicle),
-            (board.problem, board.state, board.clock),
-        )
-        note_plans(board, v, kernels.halt_vehicle(*tables, find_tick(now), v, ticks), now)
+        ticks, tables = find_repair_ticks(board, v), (board.problem, board.state, board.clock)
+        is_sound = bool(kernels.halt_vehicle(*tables, find_tick(now), v, ticks))
+        note_plans(board, v, is_sound, now)
+        board.put(v, board.vehicles[v]._replace(finish=find_tick(now) + ticks + 1.0))
         return
     if isinstance(event, PLACED) and site is not None:
         tell_site(board, v, before, event, vehicle.site)
     elif isinstance(event, events.VehicleRepaired):
-        end_repair(board, v, before, now)
+        end_repair(board, v, now)
     elif isinstance(event, events.RecallAnswered):
         if event.done or vehicle.task is None:
             return
@@ -114,10 +115,10 @@ def follow(board: Board, v: int, before: LiveVehicle, event: Event) -> None:
         board.put(v, go_to_rest(vehicle, now))
 
 
-def find_repair_ticks(board: Board, v: int, broken: LiveVehicle) -> int:
+def find_repair_ticks(board: Board, v: int) -> int:
     """Return how long a repair takes in the mean, as the layout says, or else as futures guess it."""
     vehicle, battery = board.layout.vehicles[v], board.layout.batteries[v]
-    if battery is not None and broken.level == 0.0:
+    if battery is not None and board.vehicles[v].level == 0.0:
         return battery.tow
     listed = [item.repair_time for item in vehicle.breakdowns]
     mean = float(board.problem.unit[0, S.UNIT_SECONDS])
@@ -137,7 +138,9 @@ def tell_site(board: Board, v: int, before: LiveVehicle, event: Event, site: int
         visits, key=lambda k: max(own[k][S.PLAN_IN] - tick, tick - own[k][S.PLAN_OUT], 0), default=0
     )
     delivered = isinstance(event, events.VehicleIdle) and event.delivered
-    if delivered and before.task is not None:
+    if before.alone:  # there may be a way now
+        is_sound = False
+    elif delivered and before.task is not None:
         k = own[0][S.PLANNED_DELIVERY] if own else 0
         is_sound = k > 0 and own[k][S.PLAN_SITE] == site and tick >= before.finish
         is_sound = is_sound and leave_late(board, v, k, now)
@@ -207,21 +210,35 @@ def plan_from(board: Board, v: int, before: LiveVehicle, site: int, now: float) 
     board.put(v, plan(board, v, vehicle, now, task=row, goal=goal, turns=False))
 
 
-def end_repair(board: Board, v: int, before: LiveVehicle, now: float) -> None:
-    """Let a vehicle drive on from where it broke down, sooner or later than was believed."""
-    own, tick, broke = board.vehicles[v].plan, find_tick(now), find_tick(before.broke)
-    late = tick - (broke + find_repair_ticks(board, v, before) + 1)
+def end_repair(board: Board, v: int, now: float) -> None:
+    """Let a broken vehicle drive on from where it stands, sooner or later than was believed."""
+    vehicle, tick = board.vehicles[v], find_tick(now)
+    own, broke, late = vehicle.plan, find_tick(vehicle.broke), tick - int(vehicle.finish)
     if not own or not late:
         return
     k = max((k for k in range(1, len(own)) if own[k][S.PLAN_IN] < broke), default=1)
     if k < len(own) - 1 and own[k][S.PLAN_OUT] < broke:  # in mid-edge
         k += 1
-        came = own[k][S.PLAN_IN] + late
-        if late > 0 and push(board, v, k, own[k][S.PLAN_IN], now, came=came):
-            return
-        site, tick = own[k][S.PLAN_SITE], came
-    elif late > 0 and leave_late(board, v, k, now):
-        return
+        tick = own[k][S.PLAN_IN] + late
+        is_sound = late > 0 and push(board, v, k, own[k][S.PLAN_IN], now, came=tick)
     else:
-        site = own[k][S.PLAN_SITE]
-    plan_from(board, v, before, site, tick)
+        is_sound = late > 0 and leave_late(board, v, k, now)
+    if not is_sound:
+        plan_from(board, v, vehicle, own[k][S.PLAN_SITE], tick)
+
+
+def hold_broken(board: Board, now: float) -> None:
+    """Let vehicles that are broken for longer than was believed hold their places."""
+    for v, vehicle in enumerate(board.vehicles):
+        if vehicle.status == S.BROKEN and vehicle.plan and vehicle.finish <= now:
+            end_repair(board, v, find_tick(now) + 1.0)
+            board.put(v, board.vehicles[v]._replace(finish=find_tick(now) + 1.0))
+
+
+def warm_up(board: Board) -> None:
+    """Compile or load what follows reports, which else the first one would wait for."""
+    tables = board.problem, board.state, board.clock
+    kernels.plan_way(*tables, 0, 0, -1, -1, False)
+    kernels.push_visit(*tables, 0, 0, 1, 0, 0)
+    kernels.halt_vehicle(*tables, 0, 0, 0)
+    find_live_level(*tables, 0.0, 0)

@@ -15,6 +15,8 @@ from acerl_np.kernels.deciding import deciders
 from acerl_np.kernels.driving import commitment, offers
 from acerl_np.kernels.episode import errands, events
 from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.playing.futures import Ahead
+from acerl_np.kernels.playing.lookahead import decide_ahead
 from acerl_np.live import events as E
 from acerl_np.policies.rules import RulePolicy
 from acerl_np.problem.tables import build_problem
@@ -33,6 +35,7 @@ class Plant:
         self.state = S.allocate_state(self.problem, 1)
         player = RulePolicy(policy) if isinstance(policy, str) else policy
         self.decider = player.prepare(self.problem, [day.layout], True)[1]()
+        self.choose = decide_ahead if isinstance(self.decider, Ahead) else deciders.decide
         self.key, self.n_orders, self.n_plans = np.zeros(4, np.uint32), 0, 0
         self.told, self.known = set(), set()
         events.open_episode(self.problem, self.state, 0, 0)
@@ -49,7 +52,7 @@ class Plant:
         state, made = (self.problem, self.state, np.int64(0)), []
         while offers.is_decision_due(*state):
             n = self.state.episode[0, S.EPISODE_N_DECISIONS]
-            v, position, _ = deciders.decide(*state, self.decider, np.int64(0), self.key, n)
+            v, position, _ = self.choose(*state, self.decider, np.int64(0), self.key, n)
             task = self.state.pool[0, position]
             if self.state.task[0, task, S.TASK_VEHICLE] != v:
                 made.append((self.names[v], self.day.tasks[task]))
@@ -158,12 +161,38 @@ def even(day):
     return replace(day, layout=day.layout.with_breakdowns(listed))
 
 
+SEEDS = st.integers(0, 2**32)
+
+
 @settings(max_examples=40)
-@given(st.integers(0, 2**32), st.sampled_from(["nearest", INDEX, "general"]), st.booleans())
+@given(SEEDS, st.sampled_from(["nearest", INDEX, "general"]), st.booleans())
 def test_a_perfect_plant_goes_as_the_simulator(seed, policy, passes):
     draw = random.Random(seed)
     day = even(draw_day(draw, breakdowns=draw.random() < 0.5, errands=True))
     assume(day.is_plain or day.layout.machines)
-    dispatcher = Dispatcher(day.layout, policy)
+    dispatcher = Dispatcher(day.layout, policy, budget=None)
     plant = Plant(day, dispatcher.policy, dispatcher, passes).play()
     assert plant.n_orders and plant.n_plans
+
+
+@settings(max_examples=15)
+@given(SEEDS)
+def test_a_forecast_of_all_that_is_known_comes_true(seed):
+    """Once the last task has come, and where nobody breaks down, nothing is left to chance."""
+    day = draw_day(random.Random(seed), errands=True)
+    assume(day.is_plain and not day.layout.battery)
+    seen = {}
+
+    class Asked(Plant):
+        def ask(self):
+            super().ask()
+            if len(self.told) == day.n_tasks:
+                found = self.dispatcher.forecast(float(self.now), budget=None)
+                seen.setdefault(self.now, {item.task: item for item in found})
+
+    plant = Asked(day, "nearest", Dispatcher(day.layout, "nearest")).play()
+    finish = dict(zip(day.tasks, plant.state.task[0, :, S.TASK_FINISH].tolist(), strict=True))
+    told = [
+        (item.delivery, finish[name]) for found in seen.values() for name, item in found.items()
+    ]
+    assert told and all(one == other for one, other in told)
