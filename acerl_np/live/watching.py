@@ -116,6 +116,8 @@ def find_way(floor: Floor, v: int) -> list[tuple[int, float]]:
     delivery, or the end of a way without a task. One that stands has a single site.
     """
     own, way, routes = floor.vehicles[v], floor.vehicles[v].way, floor.layout.routes
+    if own.plan:
+        return _read_plan(own)
     speed, origin = floor.layout.vehicles[v].speed, own.origin
     site, moment, goal = own.site, own.seen, own.site
     begin = list[tuple[int, float]]()
@@ -142,4 +144,18 @@ def find_way(floor: Floor, v: int) -> list[tuple[int, float]]:
         moment += float(routes.edge_length[site, following]) / pace
         site = following
         found.append((site, moment))
+    return found
+
+
+def _read_plan(own: LiveVehicle) -> list[tuple[int, float]]:
+    """Return the same of a vehicle that meets others; a site at which it waits is there twice."""
+    (_, pickup, delivery, _), *visits = own.plan
+    begin = max((k for k, x in enumerate(visits) if x[S.PLAN_SITE] == own.site), default=0)
+    if own.task is not None and (delivery if own.has_fetched else pickup) > begin:
+        visits = visits[: delivery if own.has_fetched else pickup]
+    found = list[tuple[int, float]]()
+    for site, came, left, _ in visits[begin:]:
+        found.append((site, float(came)))
+        if came < left < S.NEVER:
+            found.append((site, float(left)))
     return found

@@ -6,8 +6,10 @@ import random
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from live_events import line
 from meeting import draw_day
 
 from acerl_np import Dispatcher, IndexPolicy
@@ -20,6 +22,8 @@ from acerl_np.kernels.playing.lookahead import decide_ahead
 from acerl_np.live import events as E
 from acerl_np.policies.rules import RulePolicy
 from acerl_np.problem.tables import build_problem
+
+pytestmark = [pytest.mark.oracle, pytest.mark.compiles(long=True)]
 
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
 
@@ -196,3 +200,25 @@ def test_a_forecast_of_all_that_is_known_comes_true(seed):
         (item.delivery, finish[name]) for found in seen.values() for name, item in found.items()
     ]
     assert told and all(one == other for one, other in told)
+
+
+def test_a_page_shows_a_way_as_it_is_planned():
+    floor = line(("v0", "a"), ("v1", "e")).with_traffic("beside")
+    dispatcher = Dispatcher(floor, "nearest")
+    dispatcher.feed(E.TaskArrived(0.0, "t1", "b", "e", 90.0))
+    dispatcher.decide(0.0)
+    seen = [dispatcher.describe()["vehicles"][0][3]]
+    for event in (
+        E.VehiclePassed(14.0, "v0", "b"),
+        E.VehiclePassed(26.0, "v0", "c"),
+        E.VehicleIdle(100.0, "v0", "e"),
+    ):
+        dispatcher.feed(event)
+        seen.append(dispatcher.describe()["vehicles"][0][3])
+    # 10 m an edge at 1 m/s; who is late is later from there on.
+    assert seen == [
+        [(0, 0.0), (1, 10.0)],
+        [(1, 14.0), (2, 24.0), (3, 34.0), (4, 44.0)],
+        [(2, 26.0), (3, 36.0), (4, 46.0)],
+        [(4, 46.0)],
+    ]
