@@ -95,7 +95,7 @@ class AuditLog:
         self._shut = weakref.finalize(self, os.close, self._file)
         _OPEN.add(self)
         about = os.fstat(self._file)
-        self.day = date.fromtimestamp(about.st_mtime if about.st_size else time.time())
+        self.day = date.fromtimestamp(about.st_mtime)
         if not stat.S_ISREG(about.st_mode):
             return  # a pipe, or what is everybody's, as /dev/null
         busy = "another dispatcher writes there; expected it to be closed, or its process to have ended"

@@ -34,6 +34,12 @@ DAY_FIELDS = [S.RECORD_ARRIVAL, S.RECORD_EXPIRY, S.RECORD_HANDLING, S.RECORD_DEM
 """What a day keeps of a task besides its sites."""
 
 
+MOST_ENDED = 10_000
+"""Tasks of a day that are known for certain after they have ended; twice as many at most."""
+
+CUT_OFF = -2
+"""In place of the row of a task that is held aside: no way leads there, or none of who may carry it."""
+
 Ended = tuple[str, bool, float, str]
 """A task that was delivered, or else cancelled: its name, whether it was delivered, when, s, and by whom."""
 
@@ -43,7 +49,7 @@ class LiveTask(NamedTuple):
 
     event: TaskArrived
     row: int = -1
-    """Of the tables."""
+    """Of the tables, -1 without one, or CUT_OFF."""
     since: float = 0.0
     """Since when it waits, s. Of one that is held back a guess when it will be known."""
     vehicle: int = -1
@@ -149,8 +155,8 @@ class Day:
     """What has been so far, for a lookahead; `start` is time zero of the records, s.
 
     The first `n_tasks` rows of `ends` and `record` are the tasks that have arrived, at times since the start.
-    `delay` is how late the `delivered` ones were together, s. `ended` are the tasks that were delivered or
-    cancelled: name, whether it was delivered, when (s), and its vehicle or "".
+    `delay` is how late the `delivered` ones were together, s. `ended` are the last tasks that were delivered
+    or cancelled: name, whether it was delivered, when (s), and its vehicle or "". Others are `dropped`.
     """
 
     def __init__(self, start: float = 0.0) -> None:
@@ -161,6 +167,7 @@ class Day:
         self.delay = 0.0
         self.delivered = 0
         self.ended: list[Ended] = []
+        self.dropped = 0
 
     def add(self, pickup: int, delivery: int, values: Sequence[float]) -> None:
         """Note a task: its sites, and its arrival since the start, expiry, handling time and demand."""
@@ -171,10 +178,17 @@ class Day:
         self.record[n, DAY_FIELDS] = values
         self.n_tasks = n + 1
 
+    def end(self, name: str, is_delivered: bool, time: float, vehicle: str) -> None:
+        """Note a task that has ended, and forget the oldest of very many."""
+        self.ended.append((name, is_delivered, time, vehicle))
+        if len(self.ended) >= 2 * MOST_ENDED:
+            del self.ended[:MOST_ENDED]
+            self.dropped += MOST_ENDED
+
     @property
     def mark(self) -> tuple[int, float, int, int]:
         """How far the day has come: number of tasks, delay, delivered ones, ended ones."""
-        return self.n_tasks, self.delay, self.delivered, len(self.ended)
+        return self.n_tasks, self.delay, self.delivered, self.dropped + len(self.ended)
 
 
 class Situation(NamedTuple):
@@ -275,6 +289,13 @@ class Board:
         places = layout.parking.places if layout.parking else ()
         self._parking = {layout.site_index[item.site] for item in places}
         self._chargers = {layout.site_index[item.site] for item in layout.chargers}
+        # How much of the fleet's can be carried at all, and from each site.
+        capacity = np.array([vehicle.capacity or np.inf for vehicle in layout.vehicles])
+        near = np.isfinite(
+            self.problem.distance[0][[layout.site_index[x.start] for x in layout.vehicles]]
+        )
+        self._largest = float(capacity.max())
+        self._carried_from: list[float] = np.where(near, capacity[:, None], -1.0).max(0).tolist()
         self.vehicles = [LiveVehicle(S.BROKEN, SERVING, 0, 0)] * n
         self.tasks: dict[str, LiveTask] = {}
         self.planned: dict[str, LiveTask] = {}
@@ -328,9 +349,31 @@ class Board:
             task = task._replace(number=1 + max((own.number for own in known), default=0))
         return task._replace(row=self._free.pop())
 
+    def find_fault(self, event: TaskArrived) -> str:
+        """Return why no vehicle of the fleet can do a task, "" where one can."""
+        pickup, delivery = (
+            self.layout.site_index[event.pickup],
+            self.layout.site_index[event.delivery],
+        )
+        if event.demand > self._largest:
+            return f"demand {event.demand:g} exceeds every vehicle's capacity"
+        if not math.isfinite(self.problem.distance[0, pickup, delivery]):
+            return f"no way from '{event.pickup}' to '{event.delivery}'"
+        if event.demand > self._carried_from[pickup]:
+            return f"no vehicle that may carry it can reach '{event.pickup}'"
+        return ""
+
+    def is_cut_off(self, task: LiveTask) -> bool:
+        """Whether a task is held aside, as kernels take any vehicle to reach what it may carry."""
+        return task.event.demand <= self._largest and self.find_fault(task.event) != ""
+
     def hold(self, task: LiveTask) -> None:
-        """Hold a task back; where tasks follow others, futures know of it."""
-        if self.has_chains:
+        """Hold a task back; where tasks follow others, futures know of it unless it is cut off."""
+        if self.is_cut_off(task):
+            task = task._replace(row=CUT_OFF)
+        elif task.row == CUT_OFF and not self.has_chains:
+            task = task._replace(row=-1)
+        elif self.has_chains:
             task = self._take_row(task)
             self._fill(task, task.known)
             self._link(task)
@@ -693,7 +736,7 @@ class Board:
         self.state.episode[0, S.EPISODE_POOL_SIZE] = len(self.pool)
         self.day = situation.day
         self.day.n_tasks, self.day.delay, self.day.delivered, n_ended = situation.mark
-        del self.day.ended[n_ended:]
+        del self.day.ended[max(0, n_ended - self.day.dropped) :]
         for v, vehicle in enumerate(situation.vehicles):
             self.put(v, vehicle)
             row = -1 if vehicle.task is None else self.tasks[vehicle.task].row

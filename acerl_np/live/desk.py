@@ -213,6 +213,7 @@ class Desk:
         now = self.move_to(now, "assign")
         with naming(f"assign at {now} s"):
             v, position = self.floor.check_assignment(vehicle, task)
+            self.floor.check_way(v, task)
         return self.assign(now, Decision(v, position, MANUAL, 0))
 
     @undone

@@ -357,8 +357,9 @@ class Dispatcher(CopiedWhole):
     def tasks(self) -> dict[str, states.TaskState]:
         """Return where every task of the day is, and since when; `begin_day` forgets those that have ended.
 
-        A task that no vehicle of the fleet can carry is "unservable": it waits until a vehicle is added that
-        can, or it is cancelled.
+        A task that no vehicle of the fleet can carry or reach, or to whose delivery there is no way, is
+        "unservable": it waits until a vehicle is added that can do it, or it is cancelled. Of the tasks that
+        have ended the last 10,000 are there for certain.
 
         Returns
         -------

@@ -127,6 +127,14 @@ class Floor(board.Board):
             )
         return v, self.pool.index(task)
 
+    def check_way(self, v: int, task: str) -> None:
+        """Refuse an assignment to a vehicle that cannot reach the task's pickup."""
+        pickup = self.tasks[task].event.pickup
+        if not np.isfinite(
+            self.problem.distance[0, self.vehicles[v].site, self._find_site(pickup)]
+        ):
+            raise EventError(f"no way for vehicle '{self.layout.vehicles[v].id}' to '{pickup}'")
+
     def _give(self, given: Given) -> None:
         self.carry(*self.check_assignment(given.vehicle, given.task), given.time)
 
@@ -227,10 +235,6 @@ class Floor(board.Board):
         if start is not None and not (is_real(start) and start <= due):
             expected = f"a time until {due:g} s, when the task is due"
             refuse("earliest_start", start, expected, EventError)
-        if not np.isfinite(self.problem.distance[0, pickup, delivery]):
-            raise EventError(f"no way from '{event.pickup}' to '{event.delivery}'")
-        if self._largest >= event.demand > self._carried_from[pickup]:
-            raise EventError(f"no vehicle that may carry it can reach '{event.pickup}'")
         sites = self.layout.sites
         own = _normalise(event, sites[pickup].id, sites[delivery].id)
         task = board.LiveTask(own, told=None if own == event else event)
@@ -279,6 +283,9 @@ class Floor(board.Board):
         self.clock.machine[mine] = event.time + left // len(mine)
 
     def _begin_waiting(self, task: board.LiveTask) -> None:
+        if self.is_cut_off(task):
+            self.hold(task)
+            return
         self.enter(task)
         event, arrival = task.event, task.arrival
         index = self.layout.site_index
@@ -290,8 +297,9 @@ class Floor(board.Board):
         self.next_release = min(starts, default=np.inf)
 
     def list_timed(self) -> list[board.LiveTask]:
-        """Return those tasks that are held back until a time that is known."""
-        return [task for task in self.planned.values() if not task.event.after]
+        """Return those tasks that are held back until a time that is known, and can be done then."""
+        planned = self.planned.values()
+        return [own for own in planned if not own.event.after and own.row != board.CUT_OFF]
 
     def find_state(self, task: board.LiveTask | None) -> str:
         """Return the state of a task, None for one that is not known or has ended."""
@@ -299,7 +307,7 @@ class Floor(board.Board):
             return states.UNKNOWN
         if task.vehicle >= 0:
             return states.LOADED if self.vehicles[task.vehicle].has_fetched else states.GIVEN
-        if task.event.demand > self._largest:
+        if self.find_fault(task.event):
             return states.UNSERVABLE
         return states.ANNOUNCED if task.event.task in self.planned else states.WAITING
 
@@ -335,7 +343,7 @@ class Floor(board.Board):
 
     def _cancel(self, event: events.TaskCancelled) -> None:
         task = self._expect_task(event)
-        self.day.ended.append((event.task, False, float(event.time), ""))
+        self.day.end(event.task, False, float(event.time), "")
         if event.task in self.pool:
             self._pull(self.pool.index(event.task))
         self.leave(task)
@@ -351,9 +359,7 @@ class Floor(board.Board):
         pickup = self.layout.site_index[task.event.pickup]
         site = self.find_next(vehicle.origin, vehicle.site, pickup)
         if event.cancel:
-            self.day.ended.append(
-                (event.task, False, float(event.time), self.layout.vehicles[v].id)
-            )
+            self.day.end(event.task, False, float(event.time), self.layout.vehicles[v].id)
         self._drop(v, event.time, waits=not event.cancel)
         self._end_work(v, site, event.time)
 
@@ -436,7 +442,7 @@ class Floor(board.Board):
                 self.process(task, now)
             self.day.delay += max(0.0, now - task.due)
             self.day.delivered += 1
-            self.day.ended.append((task.event.task, True, now, event.vehicle))
+            self.day.end(task.event.task, True, now, event.vehicle)
             self.leave(task)
         self._end_work(v, site, event.time)
 
@@ -583,6 +589,7 @@ class Floor(board.Board):
         self._set_fleet([*self.layout.vehicles, added])
         v = len(self.vehicles) - 1
         self.put(v, self._make_vehicle(v, self.vehicles[v].site, float(event.time)))
+        self.advance(float(event.time))  # what nobody could reach may be in reach now
 
     def _withdraw(self, event: events.VehicleOutOfService | events.VehicleRemoved) -> None:
         v, vehicle = self._expect(event)
@@ -629,16 +636,17 @@ class Floor(board.Board):
         moved = {name: before.tasks[name]._replace(vehicle=v) for name, v in carriers.items()}
         tasks = {**before.tasks, **moved}
         super().restore(before._replace(layout=layout, vehicles=own, tasks=tasks))
+        for task in [self.tasks[name] for name in self.pool]:
+            if self.is_cut_off(task):
+                self._pull(self.pool.index(task.event.task))
+                self.leave(task)
+                self.hold(task)
+        self._plan_release()
 
     def _lay_out(self, layout: Layout) -> None:
-        """Make empty tables, and note who is in the fleet, and how much of it can be carried from where."""
+        """Make empty tables, and note who is in the fleet."""
         super()._lay_out(layout)
         self._positions = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
-        capacity = np.array([vehicle.capacity or np.inf for vehicle in layout.vehicles])
-        starts = [layout.site_index[vehicle.start] for vehicle in layout.vehicles]
-        near = np.isfinite(self.problem.distance[0][starts])
-        self._largest = float(capacity.max())
-        self._carried_from: list[float] = np.where(near, capacity[:, None], -1.0).max(0).tolist()
 
 
 HANDLERS: dict[type, Callable[[Floor, Any], None]] = {

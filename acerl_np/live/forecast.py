@@ -13,7 +13,7 @@ from acerl_np.kernels.ground.random import LOOKAHEAD, derive_key
 from acerl_np.kernels.playing.forecast import begin_forecast, play_forecast
 from acerl_np.kernels.playing.futures import Ahead
 from acerl_np.kernels.playing.live import count_from
-from acerl_np.live.board import FIRST_ROOM, SERVING, Board, LiveTask
+from acerl_np.live.board import CUT_OFF, FIRST_ROOM, SERVING, Board, LiveTask
 from acerl_np.live.decision import show_day
 from acerl_np.live.events import Forecast
 from acerl_np.policies.files import BasePolicy
@@ -85,9 +85,14 @@ class Forecaster:
         tasks = shown = [*(board.tasks[name] for name in names), *_order_planned(board)]
         if board.calls_back:  # as futures have them then; what is held back may have no row
             tasks = sorted(shown, key=lambda own: own.row if own.row >= 0 else math.inf)
-        n_known = len(shown)
+        n_known, n_records = len(shown), len(self.player.history)
+        cut_off = [
+            Forecast(own.event.task, None, math.inf, math.nan, own.due, 1.0, 1, n_records)
+            for own in board.planned.values()
+            if own.row == CUT_OFF
+        ]
         if not n_known:
-            return []
+            return cut_off
         problem, state = self._copy(board, now)
         record, ends = self._tell_planned(board, now)
         ahead = show_day(self._prepare(board, len(board.planned)), board, now)
@@ -116,7 +121,7 @@ class Forecaster:
             if np.isinf(alone).sum() < np.isinf(played).sum():
                 played, is_free = alone, True
         told = {item.task: item for item in self._tell(board, now, tasks, played, is_free)}
-        return [told[own.event.task] for own in shown]
+        return [*(told[own.event.task] for own in shown), *cut_off]
 
     def _copy(self, board: Board, now: float) -> tuple[S.Problem, S.State]:
         """Return the board's tables with times counted from now."""
@@ -171,5 +176,5 @@ class Forecaster:
 
 def _order_planned(board: Board) -> list[LiveTask]:
     """Return the tasks that are held back, by when they may begin, or as on the board."""
-    planned = board.planned.values()
+    planned = [own for own in board.planned.values() if own.row != CUT_OFF]
     return sorted(planned, key=lambda own: own.row if board.has_chains else own.arrival)

@@ -207,7 +207,7 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
             "values": day.record[:n][:, DAY_FIELDS].tolist(),
             "delay": delay,
             "delivered": delivered,
-            "ended": day.ended[:n_ended],
+            "ended": day.ended[: max(0, n_ended - day.dropped)],
         },
         "entries": [
             {
@@ -315,7 +315,7 @@ def _unpack_day(data: dict[str, Any]) -> Day:
         day.add(int(pickup), int(delivery), [float(value) for value in values])
     day.delay, day.delivered = float(data["delay"]), int(data["delivered"])
     for name, is_delivered, time, vehicle in data.get("ended", ()):  # states of before do not tell
-        day.ended.append((str(name), bool(is_delivered), float(time), str(vehicle)))
+        day.end(str(name), bool(is_delivered), float(time), str(vehicle))
     return day
 
 

@@ -182,6 +182,7 @@ class Service:
     ) -> None:
         self.dispatcher, self.state, self.shadow, self.log = dispatcher, state, shadow, log
         self._told_at, self._asked, self._failed = 0.0, False, False
+        self._day = dispatcher.log_day
 
     def answer(self, text: str) -> Iterator[Message]:
         """Take in a message; give the orders that come of it, and at last its answer.
@@ -227,20 +228,16 @@ class Service:
 
     def _rotate(self) -> None:
         """Begin a new log where the machine's date has changed; that of before has its date in its name."""
-        day = self.dispatcher.log_day
-        if (
-            self.log is None
-            or self.state is None
-            or day is None
-            or day >= date.fromtimestamp(time.time())
-        ):
+        day, today = self._day, date.fromtimestamp(time.time())
+        if self.log is None or self.state is None or day is None or day >= today:
             return
         path = Path(self.log)
-        for k in count(1):
-            end = f".{day}{path.suffix}" if k == 1 else f".{day}-{k}{path.suffix}"
-            kept = path.with_name(path.stem + end)
+        names = (f"{path.stem}.{day}{f'-{k}' * (k > 1)}{path.suffix}" for k in count(1))
+        for kept in map(path.with_name, names):
             if not path_exists(kept) or kept.samefile(path):
-                return self.dispatcher.rotate(self.state, kept)
+                self.dispatcher.rotate(self.state, kept)
+                self._day = today
+                return
 
     def _decide(self, now: float) -> Iterator[Message]:
         for order in self.dispatcher.decide(now):

@@ -8,6 +8,7 @@ import numpy as np
 
 from acerl_np.kernels.ground import state as S
 from acerl_np.live import events
+from acerl_np.live.board import MOST_ENDED
 
 if TYPE_CHECKING:
     from acerl_np.live.floor import Floor
@@ -60,7 +61,7 @@ class TaskState(NamedTuple):
     Attributes
     ----------
     state : str
-        "announced" (held back), "waiting", "unservable" (it waits, but no vehicle of the fleet may do it),
+        "announced" (held back), "waiting", "unservable" (it waits, but no vehicle of the fleet can do it),
         "given", "loaded" (its vehicle has been at its pickup), "delivered" or "cancelled".
     since : float
         s, since when; of one that is held back when it was told, of one that waits when it was ready.
@@ -89,9 +90,7 @@ def list_tasks(floor: Floor) -> dict[str, TaskState]:
             moved = floor.vehicles[v].moved
             found[name] = TaskState(state, moved, floor.layout.vehicles[v].id)
             continue
-        reason = ""
-        if state == UNSERVABLE:
-            reason = f"demand {task.event.demand:g} exceeds every vehicle's capacity"
+        reason = floor.find_fault(task.event)
         since = task.event.time if name in floor.planned else task.since
         found[name] = TaskState(state, since, "", reason)
     return found
@@ -118,6 +117,6 @@ def check_floor(floor: Floor) -> list[str]:
     shown = floor.state.pool[0, : floor.state.episode[0, S.EPISODE_POOL_SIZE]].tolist()
     expect("rows of the pool", shown, [tasks[name].row for name in pool if name in tasks])
     n_delivered = sum(own[1] for own in floor.day.ended)
-    if n_delivered:  # states of before do not tell
+    if n_delivered and len(floor.day.ended) < MOST_ENDED:  # states of before do not tell
         expect("tasks delivered", n_delivered, floor.day.delivered)
     return found

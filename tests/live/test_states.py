@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import acerl_np
+from acerl_np.live import board
 from acerl_np.live import events as E
 from acerl_np.live import states as T
 from acerl_np.live.service import Service
@@ -136,6 +138,22 @@ def test_a_late_event_does_not_end_a_task_twice():
     assert len(dispatcher._floor.day.ended) == 1 and dispatcher.check() == []
 
 
+def test_of_very_many_tasks_that_ended_the_last_are_known(monkeypatch, tmp_path):
+    monkeypatch.setattr(board, "MOST_ENDED", 3)
+    monkeypatch.setattr(T, "MOST_ENDED", 3)
+    dispatcher = acerl_np.Dispatcher(LIMITED, "FCFS", lateness=20.0)
+    for k in range(11):
+        dispatcher.feed(arrive(f"t{k}", float(k)))
+        dispatcher.feed(E.TaskCancelled(float(k), f"t{k}"))
+    known = dispatcher.tasks()
+    assert 3 <= len(known) < 6 and [*known] == [f"t{k}" for k in range(11)][-len(known) :]
+    dispatcher.feed(E.VehiclePassed(3.0, "v0", "st2"))  # late: all since happens again
+    assert {*dispatcher.tasks()} >= {"t8", "t9", "t10"} and dispatcher.check() == []
+    dispatcher.save(tmp_path / "live.npz")
+    again = acerl_np.Dispatcher.load(tmp_path / "live.npz")
+    assert {*again.tasks()} >= {"t8", "t9", "t10"} and again.check() == []
+
+
 def test_check_sees_what_is_broken():
     for harm in (
         lambda floor: floor.pool.append("x"),
@@ -186,3 +204,58 @@ def test_whatever_is_told_late_or_twice_the_floor_is_sound(acts):
     assert {n for n, own in found.items() if own.vehicle and own.state in (T.GIVEN, T.LOADED)} == {
         *dispatcher.under_way
     }
+
+
+def test_what_nobody_can_reach_is_unservable_until_somebody_can(tmp_path):
+    """Two parts, a to b and c to d, a vehicle in the first: no event is refused, and nobody is sent."""
+    sites = [{"id": name, "x": 10.0 * k, "y": 0.0} for k, name in enumerate("abcd")]
+    edges = [{"a": "a", "b": "b"}, {"a": "c", "b": "d"}]
+    data = {"format": 1, "name": "parts", "sites": sites, "edges": edges}
+    layout = acerl_np.Layout.from_dict({**data, "vehicles": [{"id": "v0", "start": "a"}]})
+    log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
+    with acerl_np.Dispatcher(layout, "nearest", audit=log) as own:
+        own.feed(E.TaskArrived(0.0, "none", "a", "c", 90.0))
+        own.feed(E.TaskArrived(0.0, "far", "c", "d", 90.0))
+        own.feed(E.TaskArrived(1.0, "later", "c", "d", 90.0, earliest_start=30.0))
+        reasons = {
+            "none": "no way from 'a' to 'c'",
+            **dict.fromkeys(("far", "later"), "no vehicle that may carry it can reach 'c'"),
+        }
+        assert {n: (x.state, x.reason) for n, x in own.tasks().items()} == {
+            name: (T.UNSERVABLE, reason) for name, reason in reasons.items()
+        }
+        assert own.decide(2.0) == [] and own.next_time is None and own.waiting == ()
+        with pytest.raises(EventError, match="task 'far' does not wait"):
+            own.assign(2.0, "v0", "far")
+        own.feed(E.TaskArrived(3.0, "near", "b", "a", 90.0))
+        own.save(state)
+        assert [x[:2] for x in own.decide(40.0)] == [("v0", "near")] and own.check() == []
+        found, promised = own.tasks(), own.forecast(40.0)
+        assert [(x.task, math.isinf(x.delivery)) for x in promised] == [
+            ("near", False),
+            *[(name, True) for name in reasons],
+        ]
+    for how in ({}, {"state": state}):
+        with acerl_np.Dispatcher.recover(layout, "nearest", audit=log, **how) as again:
+            assert again.tasks() == found and again.check() == []
+    with acerl_np.Dispatcher.recover(layout, "nearest", audit=log) as own:
+        own.feed(E.VehicleAdded(50.0, "w", "d"))
+        assert {n: x.state for n, x in own.tasks().items() if n in reasons} == {
+            "none": T.UNSERVABLE,
+            **dict.fromkeys(("far", "later"), T.WAITING),
+        }
+        orders = own.decide(51.0)
+        assert [x[:2] for x in orders if not x.repeated] == [("w", "far")] and own.check() == []
+        with pytest.raises(EventError, match="no way for vehicle 'v0' to 'c'"):
+            own.feed(E.VehicleIdle(52.0, "v0", "a"))
+            own.assign(52.0, "v0", "later")
+        own.feed(E.VehicleRemoved(53.0, "w", at_once=True))
+        assert {n: x.state for n, x in own.tasks().items() if n in reasons} == dict.fromkeys(
+            reasons, T.UNSERVABLE
+        )
+        assert own.waiting == () and own.check() == []
+        own.feed(E.TaskChanged(54.0, "far", priority=1.0))
+        own.feed(E.TaskCancelled(54.0, "far"))
+        assert own.tasks()["far"].state == T.CANCELLED and own.check() == []
+    with acerl_np.Dispatcher.recover(layout, "nearest", audit=log) as again:
+        assert again.tasks() == own.tasks()
