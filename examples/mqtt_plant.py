@@ -1,8 +1,8 @@
-"""A plant over MQTT: simulated vehicles that speak VDA 5050, and the dispatcher between them and the tasks.
+"""A plant over MQTT: simulated vehicles that speak VDA 5050, and `acerl-np serve --mqtt` as their dispatcher.
 
 A broker is started: Mosquitto if `mosquitto` is on the PATH, else amqtt. All messages go through it as JSON.
 The plant's time is simulated, and each moment waits for its answer, so a run gives the same assignments
-again. A vehicle breaks down and comes back. In the middle the dispatcher is saved, dropped and loaded again.
+again. A vehicle breaks down and comes back. In the middle the service is killed and started anew.
 
 Topics, and what is used of VDA 5050 2.1 (in `uagv/v2/MANUFACTURER/SERIAL/`); each such message begins with
 `headerId`, `timestamp`, `version`, `manufacturer` and `serialNumber`:
@@ -19,6 +19,7 @@ order         to a vehicle: `orderId`, `orderUpdateId`; `nodes` (`nodeId`, `sequ
 plant/task    a new transport: task, pickup, delivery, expiry, priority, timestamp
 plant/clock   all that happens until `timestamp` is sent: `messages` so far
 plant/answer  the orders of that moment are sent: `orders` so far
+plant/refused what the service could not take, and why
 
     python examples/mqtt_plant.py [--quick]
 """
@@ -42,7 +43,6 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -58,17 +58,12 @@ REPEATED_EVERY = 30.0
 PATIENCE = 10.0
 """s (of a real clock) to wait for a message."""
 
-TASK, CLOCK, ANSWER = "plant/task", "plant/clock", "plant/answer"
+TASK, CLOCK, ANSWER, REFUSED = "plant/task", "plant/clock", "plant/answer", "plant/refused"
 
 
 def show_moment(seconds: float) -> str:
     """Return a moment of the plant's clock as VDA 5050 writes it."""
     return (EPOCH + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
-
-
-def read_moment(text: str) -> float:
-    """Return a VDA 5050 timestamp as seconds since the plant's start."""
-    return (datetime.fromisoformat(text) - EPOCH).total_seconds()
 
 
 def name_topic(vehicle: str, kind: str) -> str:
@@ -197,19 +192,21 @@ class Plant:
     """The floor: tasks appear, vehicles drive, one breaks down; time jumps from event to event."""
 
     def __init__(self, layout: acerl_np.Layout, n_tasks: int, port: int) -> None:
-        topics = [name_topic("+", "order"), ANSWER]
+        topics = [name_topic("+", "order"), ANSWER, REFUSED]
         self._station = Station("plant", port, topics)
         self._layout = layout
         self._vehicles = {v.id: Vehicle(v.id, v.start) for v in layout.vehicles}
         self._events: list[tuple[float, int, str, Any]] = []
         self._n_events = 0
-        self._orders = 0
+        self._orders: set[str] = set()
+        self.refused: list[dict[str, Any]] = []
         self.due: dict[str, float] = {}
         self.delivered: dict[str, float] = {}
         self._breaking = ""
         draw = random.Random(7)
         stations = [site.id for site in layout.sites if site.id.startswith("st")]
         now = 0.0
+        self._plan(0.0, "repeat", None)
         for k in range(n_tasks):
             pickup, delivery = draw.sample(stations, 2)
             task = {"task": f"t{k}", "pickup": pickup, "delivery": delivery, "expiry": 420.0}
@@ -218,7 +215,6 @@ class Plant:
             now += round(draw.expovariate(1.0 / SECONDS_PER_TASK), 3)
         self._plan(BREAKS_AT, "break", None)
         self._plan(REPAIRED_AT, "repair", None)
-        self._plan(REPEATED_EVERY, "repeat", None)
         self.n_tasks = n_tasks
 
     def step(self) -> float | None:
@@ -236,16 +232,31 @@ class Plant:
     def take_orders(self, now: float) -> None:
         """Wait for the answer to a moment, and let the orders begin."""
         expected = None
-        while expected is None or self._orders < expected:
+        while expected is None or len(self._orders) < expected:
             topic, message = self._station.receive()
             if topic == ANSWER:
                 expected = message["orders"]
                 continue
-            self._orders += 1
+            if topic == REFUSED:
+                self.refused.append(message)
+                continue
+            if message["orderId"] in self._orders:
+                continue  # given again after a restart
+            self._orders.add(message["orderId"])
             vehicle = self._vehicles[message["serialNumber"]]
             vehicle.order, vehicle.position = message, 0
             vehicle.trip += 1
             self._plan_edge(now, vehicle)
+
+    @property
+    def n_orders(self) -> int:
+        """Orders that came, each once."""
+        return len(self._orders)
+
+    def report_all(self, now: float) -> None:
+        """Let all vehicles say where they are, as they do again and again."""
+        for vehicle in self._vehicles.values():
+            self._report(now, vehicle)
 
     def leave(self) -> None:
         """Say goodbye to the broker."""
@@ -299,8 +310,7 @@ class Plant:
         self._report(now, vehicle)
 
     def _repeat(self, now: float, _: None) -> None:
-        for vehicle in self._vehicles.values():
-            self._report(now, vehicle)
+        self.report_all(now)
         self._plan(now + REPEATED_EVERY, "repeat", None)
 
     def _repair(self, now: float, _: None) -> None:
@@ -309,132 +319,15 @@ class Plant:
         self._report(now, vehicle)
 
 
-class Control:
-    """The dispatcher as a client: states and tasks in, orders out."""
-
-    def __init__(self, dispatcher: acerl_np.Dispatcher, port: int, seen: int, orders: int) -> None:
-        topics = [name_topic("+", "state"), TASK, CLOCK]
-        self._station = Station("control", port, topics)
-        self.dispatcher = dispatcher
-        self.seen, self.orders = seen, orders
-        self._broken: set[str] = set()
-        self._under_way: dict[str, str] = {}
-        """The order of each vehicle that has one to fulfil; states of another are of before."""
-        self._ends: dict[str, tuple[str, str]] = {}
-
-    def keep(self) -> dict[str, Any]:
-        """Return what is known besides the dispatcher's own state."""
-        return {"broken": sorted(self._broken), "orders": self._under_way, "ends": self._ends}
-
-    def take_over(self, kept: dict[str, Any]) -> None:
-        """Go on with what `keep` returned."""
-        self._broken, self._under_way = set(kept["broken"]), kept["orders"]
-        self._ends = {task: (a, b) for task, (a, b) in kept["ends"].items()}
-
-    def answer(self) -> None:
-        """Take in all messages of a moment, and send its orders."""
-        expected, now = None, 0.0
-        while expected is None or self.seen < expected:
-            topic, message = self._station.receive()
-            self.seen += 1
-            if topic == CLOCK:
-                expected, now = message["messages"], read_moment(message["timestamp"])
-            elif topic == TASK:
-                self._take_task(message)
-            else:
-                self._take_state(message)
-        for order in self.dispatcher.decide(now):
-            if isinstance(order, acerl_np.Assignment):
-                self._send_order(now, order.vehicle, order.task)
-        self._station.send(ANSWER, {"orders": self.orders})
-
-    def leave(self) -> None:
-        """Say goodbye to the broker."""
-        self._station.leave()
-
-    def _take_task(self, message: dict[str, Any]) -> None:
-        self._ends[message["task"]] = message["pickup"], message["delivery"]
-        names = ("task", "pickup", "delivery", "expiry", "priority")
-        self.dispatcher.feed(
-            acerl_np.TaskArrived(
-                read_moment(message["timestamp"]), **{name: message[name] for name in names}
-            )
-        )
-
-    def _take_state(self, state: dict[str, Any]) -> None:
-        """Tell the dispatcher what a state says that is new."""
-        now, vehicle = read_moment(state["timestamp"]), state["serialNumber"]
-        node = state["lastNodeId"]
-        is_broken = any(error["errorLevel"] == "FATAL" for error in state["errors"])
-        if is_broken and vehicle not in self._broken:
-            self._broken.add(vehicle)
-            self._under_way.pop(vehicle, None)
-            self.dispatcher.feed(acerl_np.VehicleBroke(now, vehicle))
-        elif vehicle in self._broken and not is_broken:
-            self._broken.remove(vehicle)
-            self.dispatcher.feed(acerl_np.VehicleRepaired(now, vehicle, node))
-        elif state["orderId"] != self._under_way.get(vehicle):
-            return  # of an order that is fulfilled or void
-        elif state["nodeStates"]:
-            if node != self.dispatcher.sites[vehicle]:
-                self.dispatcher.feed(acerl_np.VehiclePassed(now, vehicle, node))
-        elif all(action["actionStatus"] == "FINISHED" for action in state["actionStates"]):
-            del self._under_way[vehicle]
-            self.dispatcher.feed(acerl_np.VehicleIdle(now, vehicle, node))
-
-    def _send_order(self, now: float, vehicle: str, task: str) -> None:
-        """Send a vehicle from where it stands to the pickup and on to the delivery."""
-        layout = self.dispatcher.layout
-        pickup, delivery = self._ends[task]
-        start = self.dispatcher.sites[vehicle]
-        to_pickup = find_way(layout, start, pickup)
-        way = [*to_pickup, *find_way(layout, pickup, delivery)[1:]]
-        actions = {len(to_pickup) - 1: "pick", len(way) - 1: "drop"}
-        order_id = self._under_way[vehicle] = f"{task}/{self.orders}"
-        nodes = [
-            {
-                "nodeId": node,
-                "sequenceId": 2 * k,
-                "released": True,
-                "actions": [
-                    {
-                        "actionId": f"{order_id}/{actions[k]}",
-                        "actionType": actions[k],
-                        "blockingType": "HARD",
-                        "actionParameters": [{"key": "loadId", "value": task}],
-                    }
-                ]
-                if k in actions
-                else [],
-            }
-            for k, node in enumerate(way)
-        ]
-        edges = [
-            {
-                "edgeId": f"{a}-{b}",
-                "sequenceId": 2 * k + 1,
-                "released": True,
-                "startNodeId": a,
-                "endNodeId": b,
-                "actions": [],
-            }
-            for k, (a, b) in enumerate(pairwise(way))
-        ]
-        self.orders += 1
-        order = {"orderId": order_id, "orderUpdateId": 0, "nodes": nodes, "edges": edges}
-        header = write_header(self.orders, now, vehicle)
-        self._station.send(name_topic(vehicle, "order"), {**header, **order})
-
-
-def find_way(layout: acerl_np.Layout, start: str, end: str) -> list[str]:
-    """Return the nodes of the route between two sites, both included."""
-    index, sites, way = layout.site_index, layout.sites, [start]
-    named = layout.routes.explicit.get((index[start], index[end]))
-    if named is not None:
-        return [sites[k].id for k in named]
-    while way[-1] != end:
-        way.append(sites[int(layout.routes.next_site[index[way[-1]], index[end]])].id)
-    return way
+def start_service(folder: Path, port: int) -> subprocess.Popen[str]:
+    """Start the dispatcher, and wait until it listens; it goes on where the one before ended."""
+    words = ["serve", "policy.npz", "--layout", "layout.json", "--log", "day.jsonl"]
+    command = [sys.executable, "-m", "acerl_np", *words, "--mqtt", f"127.0.0.1:{port}"]
+    service = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
+    assert service.stdout is not None
+    if "Ready" not in service.stdout.readline():
+        raise RuntimeError("the service did not start")
+    return service
 
 
 @contextlib.contextmanager
@@ -499,31 +392,31 @@ def run_plant(n_tasks: int, folder: Path) -> int:
     """Run the plant to its end and print what came out; return the exit status."""
     layout = make_layout(N_VEHICLES)
     policy = acerl_np.IndexPolicy.of_weights(approach=-1.0, imbalance=-1.0, total_late=-0.5)
-    log, state = folder / "audit.jsonl", folder / "live.npz"
+    policy.save(folder / "policy.npz")
+    (folder / "layout.json").write_text(json.dumps(layout.to_dict()))
     started = time.monotonic()
     restart = ""
     with run_broker(folder) as (broker, port):
-        plant = Plant(layout, n_tasks, port)
-        control = Control(acerl_np.Dispatcher(layout, policy, audit=log), port, 0, 0)
-        while (now := plant.step()) is not None:
-            control.answer()
-            plant.take_orders(now)
-            if not restart and len(plant.delivered) >= n_tasks // 2:
-                restart = f"restarted at {now:,.0f} s, {len(plant.delivered)} delivered"
-                # All that a new process would find: the saved state, and what the client itself keeps.
-                control.dispatcher.save(state)
-                kept = json.dumps(control.keep())
-                control.leave()
-                control.dispatcher.close()
-                seen, orders = control.seen, control.orders
-                control = Control(acerl_np.Dispatcher.load(state, audit=log), port, seen, orders)
-                control.take_over(json.loads(kept))
-        control.leave()
-        plant.leave()
+        service = start_service(folder, port)
+        try:
+            plant = Plant(layout, n_tasks, port)
+            while (now := plant.step()) is not None:
+                plant.take_orders(now)
+                if not restart and len(plant.delivered) >= n_tasks // 2:
+                    restart = f"killed at {now:,.0f} s, {len(plant.delivered)} delivered"
+                    service.kill()
+                    service.wait()
+                    service = start_service(folder, port)
+                    plant.report_all(now)
+            plant.leave()
+        finally:
+            service.terminate()
+            service.wait()
     late = sum(moment > plant.due[task] for task, moment in plant.delivered.items())
     print(
         f"{broker}: {len(plant.delivered)} of {n_tasks} tasks delivered, {late} late, "
-        f"{control.orders} assignments; {restart}; log of {log.read_text().count(chr(10)):,} lines; "
+        f"{plant.n_orders} assignments, {len(plant.refused)} messages refused; {restart}; "
+        f"log of {(folder / 'day.jsonl').read_text().count(chr(10)):,} lines; "
         f"{max(plant.delivered.values()):,.0f} s of the plant in {time.monotonic() - started:.1f} s"
     )
     return 0 if len(plant.delivered) == n_tasks and restart else 1
