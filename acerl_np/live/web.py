@@ -173,7 +173,7 @@ class Web:
             own = self.service.dispatcher
             moment = own.describe()
             figures = {**moment.pop("figures"), "policy": moment.pop("policy")}
-            figures |= {"refused": self.n_refused, "wall": self.wall}
+            figures["refused"] = self.n_refused
             self._shown = {**moment, "figures": figures, "refused": list(self.refused)}
         return self._shown
 

@@ -253,7 +253,7 @@ def test_a_viewer_is_told_all_and_then_what_changes(tmp_path):
             assert read(b"tasks")[0][:1] == ["t1"]
             assert read(b"orders")[-1]["task"] == "t1"
             figures = read(b"figures")
-            assert (figures["policy"], figures["refused"], figures["wall"]) == ("nearest", 1, False)
+            assert (figures["policy"], figures["refused"]) == ("nearest", 1)
             assert "kind" in read(b"refused")[0]["why"] and read(b"now") is None
             assert other(b"tasks")[0][0] == "t1"
             read.events.clear()
