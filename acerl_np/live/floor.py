@@ -89,7 +89,7 @@ class Floor(board.Board):
     def advance(self, now: float) -> None:
         """Let those tasks wait that are held back until `now` or before."""
         while self.next_release <= now:
-            task = min(self._list_timed(), key=lambda task: task.arrival)
+            task = min(self.list_timed(), key=lambda task: task.arrival)
             del self.planned[task.event.task]
             self._begin_waiting(task)
             self.last_release = max(self.last_release, self.next_release)
@@ -293,10 +293,10 @@ class Floor(board.Board):
         self.day.add(index[event.pickup], index[event.delivery], values)
 
     def _plan_release(self) -> None:
-        starts = (task.arrival for task in self._list_timed())
+        starts = (task.arrival for task in self.list_timed())
         self.next_release = min(starts, default=np.inf)
 
-    def _list_timed(self) -> list[board.LiveTask]:
+    def list_timed(self) -> list[board.LiveTask]:
         """Return those tasks that are held back until a time that is known, and can be done then."""
         planned = self.planned.values()
         return [own for own in planned if not own.event.after and own.row != board.CUT_OFF]

@@ -37,7 +37,7 @@ def sample_queue(queue: Queue, time: float, floor: Floor) -> Queue:
     if queue and not time >= queue[-1][0] + EVERY:
         return queue
     # Whether somebody asked in between is in no log: what is held back until now counts as it waits.
-    waiting = len(floor.pool) + sum(own.arrival <= time for own in floor._list_timed())
+    waiting = len(floor.pool) + sum(own.arrival <= time for own in floor.list_timed())
     late = sum(own.due < time for own in (*floor.tasks.values(), *floor.planned.values()))
     return (*queue, (float(time), waiting, late))[-MOST_SAMPLES:]
 

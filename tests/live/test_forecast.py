@@ -104,9 +104,9 @@ def test_the_chance_to_be_late_is_the_share_of_futures():
     dispatcher.feed(E.TaskArrived(6.0, "y", "b", "a", expiry=101.0))
     history = [record("none", 4000.0), record("one", 40.0)]
     y, x = dispatcher.forecast(10.0, history=history, futures=10, budget=None)
-    assert x == ("x", "v", 85.0, 0.0, 105.0, 0.0, 10, 2)
+    assert x == ("x", "v", 85.0, 0.0, 105.0, 0.0, 10, 2, False)
     # 10 m to b and 10 m back; or as much for the other task before, and 10 m to b again.
-    assert y == ("y", None, 105.0 + 20.0 * y.late, y.spread, 107.0, y.late, 10, 2)
+    assert y == ("y", None, 105.0 + 20.0 * y.late, y.spread, 107.0, y.late, 10, 2, False)
     assert 0.4 <= y.late <= 0.6
     assert y.spread == pytest.approx(20.0 * math.sqrt(y.late * (1.0 - y.late)))
 
