@@ -70,6 +70,7 @@ TOLD = (
     "sites",
     "levels",
     "out_of_service",
+    "unplanned",
     "last_number",
     "acknowledged",
     "next_time",
