@@ -23,7 +23,7 @@ file, too, unless rules are named. An index policy plays any fleet; a network on
 was trained for.
 
 --target tells how little is enough (how much demand is possible): late<2%, waiting<120, tardiness<30,
-utilisation<85%, makespan, empty.
+utilisation<85%, makespan, empty, and in traffic delay: how much longer a task's driving takes.
 
 Examples
 --------
@@ -51,7 +51,7 @@ from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.commands.shared.players import Seat, make_plan, sort_names
 from acerl_np.commands.shared.progress import make_report, report_unfinished
-from acerl_np.commands.shared.tables import COLUMN_OF, Column, count, render, show_below
+from acerl_np.commands.shared.tables import Column, count, name_columns, render, show_below
 from acerl_np.problem.goal import SHIFT, Goal
 from acerl_np.problem.instance import Instance, are_shifts
 from acerl_np.support.errors import InputError, PolicyWarning, describe, make_printable
@@ -247,9 +247,14 @@ def render_rows(
     from acerl_np.evaluation.verdict import show_difference
     from acerl_np.evaluation.whatif import KNOBS, UNITS, find_varied
 
+    has_traffic = any(row.trials.has_traffic for row in rows)
     if form in DATA_FORMATS:
-        return render_data([list_row(row) for row in rows], form), []
-    others = {*SHOWN, target.measure if target else SHOWN[0]} - {goal.objective}
+        return render_data([list_row(row, has_traffic) for row in rows], form), []
+    others = {
+        *SHOWN,
+        *(["delay"] if has_traffic else []),
+        target.measure if target else SHOWN[0],
+    } - {goal.objective}
     shown = {"value": f"{goal.objective}{goal.unit and f', {goal.unit}'}"}
     shown |= {name: f"{name}, {unit}" for name, unit in UNITS.items() if name in others}
     named = [name for name, knob in KNOBS.items() if isinstance(knob.field.kind, tuple)]
@@ -275,15 +280,15 @@ def render_rows(
     return render(columns, lines, form), [f"{means}, {over}.", change]
 
 
-def list_row(row: Row) -> dict[str, object]:
-    """Return what a table for programs says of a setting with a policy."""
+def list_row(row: Row, has_traffic: bool) -> dict[str, object]:
+    """Return what a table for programs says of a setting with a policy; `has_traffic`: of some setting."""
     from acerl_np.evaluation.whatif import UNITS
 
     n, trials = row.trials.makespan.shape
     line: dict[str, object] = {**row.setting, "is_base": row.is_base, "policy": row.policy}
     line |= {"rules": " ".join(row.rules) or None, "records": n, "trials": trials}
     line |= {"unfinished": row.trials.unfinished, "tasks": row.n_tasks}
-    for name, column in {"value": "value", **COLUMN_OF}.items():
+    for name, column in {"value": "value", **name_columns(has_traffic)}.items():
         stem, _, unit = column.partition("_")
         scale = 0.01 if UNITS.get(name) == "%" else 1.0
         for what, values in (("", row.measure(name)), ("_change", row.compare(name))):

@@ -39,7 +39,7 @@ OWN_EPISODES = 1024
 """Episodes that a policy in plain Python plays side by side."""
 
 USAGE = ("late", "waiting", "utilisation", "empty")
-METRICS = ("makespan", "tardiness", *USAGE, "value", "cost")
+METRICS = ("makespan", "tardiness", *USAGE, "value", "cost", "delay")
 """What `Trials` holds of every episode."""
 
 
@@ -101,6 +101,11 @@ class Trials:
         Share of the metres driven without a load.
     value, cost : ndarray(float64, (n_instances, n_trials))
         What the goal minimises, and what it limits.
+    delay : ndarray(float64, (n_instances, n_trials)), s
+        Mean over the tasks, how much longer vehicles drove to the pickup and with the load than where nobody
+        meets; ways to rest are none of it. 0 without traffic.
+    has_traffic : bool
+        Whether vehicles of some instance meet.
 
     See Also
     --------
@@ -125,6 +130,8 @@ class Trials:
     empty: np.ndarray
     value: np.ndarray
     cost: np.ndarray
+    delay: np.ndarray
+    has_traffic: bool = False
 
     @classmethod
     def of(cls, instances: Sequence[Instance], played: Outcome, goal: Goal = PAPER) -> Trials:
@@ -140,7 +147,10 @@ class Trials:
         weighed = goal.weigh(played)._asdict()
         own = {name: values.reshape(len(instances), -1) for name, values in weighed.items()}
         own["utilisation"] = own.pop("busy") / (fleet * own["makespan"])
+        tasks = np.array([[instance.n_tasks] for instance in instances])
+        own["delay"] = np.where(np.isnan(own["makespan"]), np.nan, own["delay"] / tasks)
         own["decisions"] = int(own["decisions"].sum())
+        own["has_traffic"] = any(instance.layout.traffic is not None for instance in instances)
         return cls(instances=tuple(instance.name for instance in instances), goal=goal, **own)
 
     @property

@@ -30,7 +30,7 @@ from acerl_np.support.numbers import Whole
 
 MAX_SETTINGS = 1_000
 
-UNITS = {**MEASURES, "utilisation": "%"}
+UNITS = {**MEASURES, "utilisation": "%", "delay": "s"}
 """What is said of each setting beside the objective, and its unit."""
 
 BEST, NEAREST = "best yardstick", "nearest"

@@ -190,7 +190,8 @@ def summarise_seeds(
     for task, result in zip(tasks, results, strict=True):
         row = []
         for played in result[:2] if unseen else result[:1]:
-            own = dict(zip(METRICS, played, strict=True))
+            # Older files lack the last ones.
+            own = dict(zip(METRICS, played, strict=False))
             means = {name: x.mean() for name, x in own.items() if x.size}
             if means:
                 means["satisfied"] = satisfied_share(own["cost"], task.goal.cost_limit)

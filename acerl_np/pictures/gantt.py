@@ -80,7 +80,7 @@ def list_bars(trace: Trace) -> list[Bar]:
 
     And what machines did, each server in a row as `Trace.servers` has them, below those of the fleet.
     """
-    delay = trace.delay
+    lateness = trace.lateness
     bars = []
     for trip in trace.trips:
         own, task = trip.vehicle, trip.task
@@ -89,7 +89,7 @@ def list_bars(trace: Trace) -> list[Bar]:
             bars.append(Bar(kind, own, trip.start, trip.end, task))
             continue
         pickup = trip.end if trip.pickup is None else trip.pickup
-        kind = "late" if delay[task] > 0.0 else "loaded"
+        kind = "late" if lateness[task] > 0.0 else "loaded"
         there = pickup - trip.pause
         bars += [Bar("way", own, trip.start, there, task), Bar(kind, own, pickup, trip.end, task)]
         bars.append(Bar("pause", own, there, pickup, task))
@@ -185,5 +185,5 @@ def _describe(trace: Trace) -> str:
         return text + f"not finished; {delivered} of {trace.instance.n_tasks} tasks delivered"
     return (
         f"{text}makespan {trace.makespan:,.1f} s, tardiness {trace.tardiness:,.1f} s, "
-        f"{int(np.sum(trace.delay > 0.0))} of {trace.instance.n_tasks} tasks late"
+        f"{int(np.sum(trace.lateness > 0.0))} of {trace.instance.n_tasks} tasks late"
     )

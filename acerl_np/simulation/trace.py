@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from acerl_np.kernels.driving.energy import find_level
-from acerl_np.kernels.driving.traffic import find_visit
+from acerl_np.kernels.driving.traffic import find_visit, measure_delay
 from acerl_np.kernels.driving.trips import drives
 from acerl_np.kernels.episode.errands import settle_tick
 from acerl_np.kernels.episode.events import open_episode, pass_tick
@@ -160,6 +160,9 @@ class Trip(NamedTuple):
         Position of the decision that called it back: it gave the task to another vehicle, or the vehicle
         another task.
     pause : int, s, for which it stood at the pickup before that, or before the end, as the task was not ready
+    delay : int
+        s, by how much longer it drove, or was to drive, than where nobody meets, from the first place of its
+        way on; 0 without traffic.
     """
 
     decision: int
@@ -172,6 +175,7 @@ class Trip(NamedTuple):
     steps: tuple[Step, ...]
     recall: int | None = None
     pause: int = 0
+    delay: int = 0
 
 
 class Errand(NamedTuple):
@@ -303,7 +307,7 @@ class Trace:
         return times
 
     @property
-    def delay(self) -> np.ndarray:
+    def lateness(self) -> np.ndarray:
         """By how much each task was late, float64 (n_tasks,), s; 0 in time, nan if not delivered."""
         due = self.ready + self.instance.expiry
         return np.asarray(np.maximum(0.0, self.finish - due))
@@ -450,7 +454,8 @@ class _Notes:
             steps, pause = self._list_steps(v, end), int(after[v, S.VEHICLE_PAUSE])
             if pause > 0 and not self.meets:
                 steps = _stand_at(int(self.instance.pickup[task]), pickup - pause, pickup, steps)
-            self.open[v] = Trip(k, v, task, self.now, end, pickup, True, steps, pause=pause)
+            delay = self._measure_delay(v)
+            self.open[v] = Trip(k, v, task, self.now, end, pickup, True, steps, None, pause, delay)
 
     def _note_recalls(self, first: int) -> None:
         """Note the trips that decisions from `first` on called back."""
@@ -589,6 +594,10 @@ class _Notes:
             steps.append(Step(start, there, a, b, first, 1.0, loaded, pace))
         return tuple(steps)
 
+    def _measure_delay(self, v: int) -> int:
+        """Return how much longer vehicle v drives for its task as it meets others."""
+        return int(measure_delay(self.problem, self.state, PLAYED, v)) if self.meets else 0
+
     def _follow_plans(self) -> None:
         """Note how the ways go on that a breakdown may have pushed."""
         after = self.state.vehicle[PLAYED]
@@ -596,7 +605,8 @@ class _Notes:
             if after[v, S.VEHICLE_STATUS] == S.WORKING:
                 steps, end = self._list_planned(v, trip.start), int(after[v, S.VEHICLE_EVENT_TICK])
                 pickup = int(after[v, S.VEHICLE_LOADED_TICK])
-                self.open[v] = trip._replace(end=end, pickup=pickup, steps=steps)
+                trip = trip._replace(end=end, pickup=pickup, steps=steps)
+                self.open[v] = trip._replace(delay=self._measure_delay(v))
         for v, errand in self.under_way.items():
             if after[v, S.VEHICLE_STATUS] == errand.status:
                 steps = self._list_planned(v, errand.start)

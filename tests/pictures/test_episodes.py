@@ -31,7 +31,7 @@ def test_bars_are_the_steps_of_the_trace(traces):
     for trace in traces:
         bars = list_bars(trace)
         assert {bar.kind for bar in bars} == set(list(LOOKS)[: 5 if trace.errands == () else -3])
-        late = {k for k, delay in enumerate(trace.delay) if delay > 0}
+        late = {k for k, delay in enumerate(trace.lateness) if delay > 0}
         for trip in trace.trips:
             own = [
                 bar

@@ -147,7 +147,7 @@ def test_the_data_are_those_of_the_trace(rule):
     }
     assert [ends[k] for k in range(len(tasks))] == trace.finish.tolist()
     delay = [max(0.0, ends[k] - due) for k, (*_, due) in enumerate(tasks)]
-    assert delay == pytest.approx(trace.delay, abs=1e-9)
+    assert delay == pytest.approx(trace.lateness, abs=1e-9)
     assert [d[:3] for d in run["decisions"]] == [[*d[:3]] for d in trace.decisions]
     for written, decision in zip(run["decisions"], trace.decisions, strict=True):
         assert run["texts"][written[3]] == decision.reason.by

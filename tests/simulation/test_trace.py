@@ -130,7 +130,7 @@ def compare_trace(slow, decisions, trace):
     assert [(d.time, d.vehicle, d.task) for d in trace.decisions] == decisions
     assert (trace.status, trace.end, trace.makespan) == ("finished", slow.time, slow.makespan)
     assert trace.tardiness == pytest.approx(slow.tardiness, abs=1e-9)
-    assert trace.delay.mean() == pytest.approx(slow.tardiness, abs=1e-9)
+    assert trace.lateness.mean() == pytest.approx(slow.tardiness, abs=1e-9)
     recalled = [trip.task for trip in trace.trips if trip.recall is not None]
     assert [recalled.count(task) for task in range(len(slow.changes))] == slow.changes
     check_trips(trace)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 from dataclasses import replace
@@ -22,7 +23,13 @@ from meeting import (
 )
 from naive_traffic import NaiveSearch
 
-from acerl_np import LayoutError, Lookahead, load_layout
+from acerl_np import (
+    LayoutError,
+    Lookahead,
+    evaluate_policy,
+    load_layout,
+)
+from acerl_np.commands.main import main
 from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.past import estimate_meeting
@@ -33,6 +40,7 @@ from acerl_np.kernels.ground import state as S
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.records import write_record
 from acerl_np.problem.tables import build_problem
 
 pytestmark = pytest.mark.oracle
@@ -68,6 +76,7 @@ def test_who_comes_later_waits_where_it_stands_aside():
     # Half of the handling at the pickup; the other half at the delivery, where it stands aside.
     assert play.visits[1] == [(3, 0, 32), (2, 42, 42), (1, 52, 52), (0, 62, S.NEVER)]
     assert play.finish.tolist() == [34, 64]
+    assert S.read_outcome(play.state).delay == 30
 
 
 @compiles
@@ -91,6 +100,9 @@ def test_a_breakdown_pushes_those_who_planned_later():
     # The one behind had left b at 13: it stands on the edge until a headway after c is free.
     assert play.visits[1] == [(0, 0, 3), (1, 13, 13), (2, 45, 45), (3, 55, S.NEVER)]
     assert play.finish[1] == 55
+    # It drives 55 s, 30 without others. From c, at 42, the first drives to D and 50 s back to A and D again.
+    assert play.finish[0] == 115
+    assert S.read_outcome(play.state).delay == (55 - 30) + (115 - 42 - 50)
 
 
 @compiles
@@ -144,6 +156,7 @@ def test_who_parks_waits_for_others():
 
 class Compared(Meeting):
     n_plans = n_kept = 0
+    delay = None
 
     def before(self, v, task):
         return self.find_start(v), self.state.task[0, task, S.TASK_VEHICLE] == v
@@ -166,6 +179,13 @@ class Compared(Meeting):
         expected = search.find_delivery(*start, *ends, ready, handling)
         assert self.state.vehicle[0, v, S.VEHICLE_EVENT_TICK] == expected
         self.n_plans += 1
+        # Who drives alone takes the shortest way, and waits at the pickup alone.
+        alone = layout.routes.find_time(layout.vehicles[v].speed)
+        alone = max(1, alone[start[0], ends[0]] + alone[ends] + handling)
+        plan = self.state.plan[0, v]
+        came = max(start[1], int(plan[plan[0, S.PLANNED_PICKUP], S.PLAN_IN]))
+        self.delay = self.delay or {}
+        self.delay[task] = expected - start[1] - max(0, ready - came) - alone
 
 
 def compare(seed, errands):
@@ -173,6 +193,7 @@ def compare(seed, errands):
     play = Compared(draw_day(draw, errands=errands), choose_drawn(draw))
     assert play.list_faults() == []
     assert play.n_plans + play.n_kept == play.state.episode[0, S.EPISODE_N_DECISIONS]
+    assert S.read_outcome(play.state).delay == sum(play.delay.values())
 
 
 def play_broken(seed, errands):
@@ -398,6 +419,28 @@ def test_how_much_longer_vehicles_drive():
     assert estimate_meeting(turned) == (1.0, 0.0, 2)
     alone = replace(day, layout=day.layout.with_fleet(day.layout.vehicles[:1]))
     assert estimate_meeting(alone)[0] == 1.0
+
+
+@compiles
+def test_tables_tell_the_delay_where_vehicles_meet(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    # As traced first above: of two tasks one takes 30 s longer.
+    day = make_day(line("A", "D"), ("A", "D", 0, 4), ("D", "A", 0, 4))
+    write_record(day, "day.csv")
+    Path("floor.json").write_text(json.dumps(day.layout.to_dict()))
+    words = "nearest day.csv --layout floor.json --format csv"
+    found = {}
+    for command in ("evaluate", "evaluate --traffic off", "whatif --traffic off,lane"):
+        assert main(f"{command} {words}".split()) == 0
+        found[command] = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    met, free, asked = found.values()
+    assert [row["delay_s"] for row in met] == ["15.0"] * 2 and "delay_s" not in free[0]
+    assert [(x["traffic"], x["delay_s"]) for x in asked] == [
+        *(("file", "15.0"), ("lane", "15.0"), ("off", "0.0"))
+    ]
+    trace = trace_policy("nearest", day)
+    assert [trip.delay for trip in trace.trips] == [0, 30]
+    assert evaluate_policy("nearest", day, trials=1).mean("delay") == 15.0
 
 
 # What is refused, and what a layout's file says

@@ -104,13 +104,13 @@ def report_policies(
         lines.append(f"{words[change.sign]} {label}.")
     columns = [Column("policy", "policy"), tables.make_value_column(goal)]
     columns = columns[: 1 + (goal.objective != PAPER.objective)]
-    columns += [*tables.FIGURES[: 2 + goal.has_limit], *tables.USAGE]
+    columns += [*tables.FIGURES[: 2 + goal.has_limit], *tables.list_usage(results[0].has_traffic)]
     means = [tables.list_figures(*both)[-1] for both in zip(labels, results, strict=True)]
     table = tables.render(columns, means, "html")
     some = dict(zip(labels[:FEW], results, strict=False))
     left_out = [*describe_left_out(records), *[OF_REPLAYS] * ("replay" in labels)]
     parts: dict[str, Iterable[str]] = {
-        "What they came to": [table, f"{tables.USAGE_MEANING}.", *notes],
+        "What they came to": [table, f"{tables.explain_usage(results[0].has_traffic)}.", *notes],
         f"{goal.objective} of each record": draw_records(some, {x.name: x for x in records}, goal),
         "What the model leaves out": left_out,
     }

@@ -94,6 +94,12 @@ USAGE = (
     Column("utilisation_share", "utilisation", ".0%"),
     Column("empty_share", "empty", ".0%"),
 )
+DELAY = Column(
+    "delay_s",
+    "delay, s",
+    ".1f",
+    meaning="delay: how much longer the way to a pickup and the loaded way took than if vehicles met nobody",
+)
 USAGE_MEANING = (
     "late: share of the tasks; waiting: from arrival to pickup; utilisation: share of the fleet's time with "
     "a task; empty: share of the metres driven without a load"
@@ -106,6 +112,21 @@ FIGURES = (
 ERROR = Column("error", "error")
 COLUMN_OF = {column.name.rpartition("_")[0]: column.name for column in (*FIGURES[:2], *USAGE)}
 """Columns of what trials hold of each episode: "makespan" stands in "makespan_s"."""
+
+
+def list_usage(has_traffic: bool) -> tuple[Column, ...]:
+    """Return the columns of `USAGE`, and of the delay where vehicles meet."""
+    return (*USAGE, DELAY) if has_traffic else USAGE
+
+
+def explain_usage(has_traffic: bool) -> str:
+    """Return what the columns of `list_usage` mean."""
+    return f"{USAGE_MEANING}; {DELAY.meaning}" if has_traffic else USAGE_MEANING
+
+
+def name_columns(has_traffic: bool) -> dict[str, str]:
+    """Return `COLUMN_OF`, and the delay's where vehicles meet."""
+    return {**COLUMN_OF, "delay": DELAY.name} if has_traffic else COLUMN_OF
 
 
 def make_value_column(goal: Goal) -> Column:
@@ -128,7 +149,9 @@ def list_figures(label: str, trials: Trials) -> list[dict[str, object]]:
     from acerl_np.evaluation.metrics import satisfied_share, standard_error
 
     n = len(trials.instances)
-    figures = {column: trials.mean(name) for name, column in COLUMN_OF.items()}
+    figures = {
+        column: trials.mean(name) for name, column in name_columns(trials.has_traffic).items()
+    }
     rows: list[dict[str, object]] = []
     for i, name in enumerate([*trials.instances, "mean"]):
         part = slice(None) if i == n else slice(i, i + 1)
@@ -237,7 +260,8 @@ def render_standings(
     columns += [column for column in BESIDE if column.name not in hidden]
     if more:
         over = f"standard error of the mean makespan/tardiness over the {'records' if n > 1 else 'trials'}"
-        columns += [*USAGE, ERROR._replace(meaning=f"{USAGE_MEANING}; error: {over}")]
+        columns += list_usage(DELAY.name in rows[0])
+        columns.append(ERROR._replace(meaning=f"{USAGE_MEANING}; error: {over}"))
     shown = []
     for k in range(0, len(rows), n + 1):
         own, mean = rows[k : k + n + 1], rows[k + n]
@@ -255,9 +279,10 @@ def write_trials(path: str, labels: Sequence[str], results: Sequence[Trials]) ->
     """Write every single trial as CSV."""
     rows = []
     for label, trials in zip(labels, results, strict=True):
+        names = name_columns(trials.has_traffic)
         for i, name in enumerate(trials.instances):
             for k in range(trials.makespan.shape[1]):
-                values = {key: float(getattr(trials, x)[i, k]) for x, key in COLUMN_OF.items()}
+                values = {key: float(getattr(trials, x)[i, k]) for x, key in names.items()}
                 makespan, tardiness = values.pop("makespan_s"), values.pop("tardiness_s")
                 row = {"policy": label, "instance": name, "trial": k, "makespan": str(makespan)}
                 within = int(trials.cost[i, k] < trials.cost_limit)
@@ -398,10 +423,10 @@ def summarise(
         columns.append(Column("paper tardiness", "paper tardiness", ".1f"))
     below = ""
     if more:
-        columns += [*USAGE, ERROR]
+        columns += [*list_usage(trials.has_traffic), ERROR]
         rows = [{**row, "error": show_error(row)} for row in rows]
         over = "standard error of the mean makespan/tardiness over the trials"
-        below = f"{USAGE_MEANING}\nerror: {over}; in the last row over the records\n"
+        below = f"{explain_usage(trials.has_traffic)}\nerror: {over}; in the last row over the records\n"
     means = f"{on}{'means' if on else 'Means'} over {trials.makespan.shape[1]} trials"
     title = f"{means}{describe_share(goal)}"
     return f"{title}\n{render(columns, rows, 'text', rules=[len(rows) - 1])}{below}"
@@ -431,7 +456,8 @@ def render_verdict(verdict: Verdict, form: str = "text", *, more: bool) -> list[
     if is_sum:
         columns.append(Column("value", f"{goal.objective}", goal.format))
     columns += FIGURES[:2]
-    for column in USAGE:
+    has_traffic = verdict.policy.trials.has_traffic
+    for column in list_usage(has_traffic):
         if more or column.name != "utilisation_share":
             is_fine = column.name in ("late_share", "empty_share")
             columns.append(column._replace(form=".1%") if is_fine else column)
@@ -441,7 +467,7 @@ def render_verdict(verdict: Verdict, form: str = "text", *, more: bool) -> list[
     if goal.has_limit:
         columns.append(FIGURES[2])
         title += f"; within limit: share of the trials with {goal.cost} below {goal.limit}"
-    lines = [title, USAGE_MEANING] if more else [title]
+    lines = [title, explain_usage(has_traffic)] if more else [title]
     lines.append(render(columns, list_verdict(verdict), form))
     titles = {"value": f"{goal.objective}"} if is_sum else {}
     titles |= {name: f"{name}, {unit}" for name, (_, unit, _) in SHOWN.items()}

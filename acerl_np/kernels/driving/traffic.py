@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.kernels.driving import lanes, planner
+from acerl_np.kernels.driving import lanes, planner, ways
 from acerl_np.kernels.ground import state as S
 from acerl_np.support.compiled import inner_kernel
 
@@ -164,6 +164,31 @@ def go_to_rest(problem, state, b, v):
         vehicle[S.VEHICLE_EVENT_TICK] = plan[n, S.PLAN_IN]
     elif n > 0:
         vehicle[S.VEHICLE_SITE] = plan[n, S.PLAN_SITE]
+
+
+@inner_kernel
+def measure_delay(problem, state, b, v):
+    """Return how many ticks longer vehicle v drives for its task than where nobody meets, as planned.
+
+    Both from the first place of its way on: the rest of the edge on which it got the task is of no way.
+    """
+    i, vehicle, plan = state.episode[b, S.EPISODE_INSTANCE], state.vehicle[b, v], state.plan[b, v]
+    task = vehicle[S.VEHICLE_TASK]
+    k, pickup = find_next_visit(plan, state.task[b, task, S.TASK_START]), plan[0, S.PLANNED_PICKUP]
+    start = max(state.task[b, task, S.TASK_START], plan[k, S.PLAN_IN])
+    pause = vehicle[S.VEHICLE_LOADED_TICK] - max(start, plan[pickup, S.PLAN_IN])
+    ends = plan[k, S.PLAN_SITE], problem.ends[i, task, S.ENDS_PICKUP]
+    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], ends[0], ends[1]]
+    slowdown = ways.find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], ends[0], ends[1])
+    alone = ways.count_trip(problem, i, v, task, metres, slowdown, True)[1]
+    return vehicle[S.VEHICLE_EVENT_TICK] - start - pause - alone
+
+
+@S.unless_traffic(lambda problem, state, b, v: None)
+def add_delay(problem, state, b, v):
+    """Note how much longer vehicle v, which delivers now, has driven for its task."""
+    if S.has_traffic(problem, state.episode[b, S.EPISODE_INSTANCE]):
+        state.usage[b, v, S.USAGE_DELAY] += np.float64(measure_delay(problem, state, b, v))
 
 
 @inner_kernel

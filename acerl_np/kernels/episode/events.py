@@ -43,6 +43,7 @@ def finish_tasks(problem, state, b, tick):
         vehicle = state.vehicle[b, v]
         if vehicle[S.VEHICLE_STATUS] == S.WORKING and vehicle[S.VEHICLE_EVENT_TICK] == tick:
             energy.set_level(problem, state, b, v)
+            traffic.add_delay(problem, state, b, v)
             task = vehicle[S.VEHICLE_TASK]
             vehicle[S.VEHICLE_STATUS] = S.IDLE
             vehicle[S.VEHICLE_SINCE] = tick

@@ -239,8 +239,15 @@ N_PLACE_FIELDS = 8
     PLACE_STAND_PACE,
 ) = range(N_PLACE_FIELDS)
 
-N_USAGE_FIELDS = 5
-USAGE_BUSY, USAGE_DRIVEN, USAGE_EMPTY, USAGE_WAITING, USAGE_LAST_WAITING = range(N_USAGE_FIELDS)
+N_USAGE_FIELDS = 6
+(
+    USAGE_BUSY,
+    USAGE_DRIVEN,
+    USAGE_EMPTY,
+    USAGE_WAITING,
+    USAGE_LAST_WAITING,
+    USAGE_DELAY,
+) = range(N_USAGE_FIELDS)
 
 
 class Problem(NamedTuple):
@@ -437,6 +444,7 @@ class State(NamedTuple):
         USAGE_WAITING : s from arrival to pickup, all tasks that it carried through or has now together,
             each by the weight of its class
         USAGE_LAST_WAITING : s, of the last of them
+        USAGE_DELAY : s that it drove longer for the tasks it delivered than where nobody meets
     breakdown_key : ndarray(uint32, (B, 4)), stream of the random breakdowns; set before an episode starts
     plan : ndarray(int64, (B, V, n, N_PLAN_FIELDS)), visits of sites, past and planned; V is 0 if nobody meets
         PLAN_SITE, PLAN_IN, PLAN_OUT : when the site is reached and left, `NEVER` at the end
@@ -584,14 +592,15 @@ class Outcome(NamedTuple):
 
     Attributes
     ----------
-    makespan, tardiness : ndarray(float64, (n_episodes,)), s; as all but decisions and busy, nan for an
-        episode that cannot end
+    makespan, tardiness : ndarray(float64, (n_episodes,)), s; as all but the last three, nan for an episode
+        that cannot end
     late : ndarray(float64, (n_episodes,)), share of the tasks that were late
     waiting : ndarray(float64, (n_episodes,)), s, mean from arrival to pickup
     empty : ndarray(float64, (n_episodes,)), share of the metres driven without a load
     value, cost : ndarray(float64, (n_episodes,)), what is minimised, and what has a limit
     decisions : ndarray(int64, (n_episodes,))
     busy : ndarray(float64, (n_episodes,)), s with a task, all vehicles together
+    delay : ndarray(float64, (n_episodes,)), s driven longer for all tasks than where nobody meets
     """
 
     makespan: np.ndarray
@@ -603,6 +612,7 @@ class Outcome(NamedTuple):
     cost: np.ndarray
     decisions: np.ndarray
     busy: np.ndarray
+    delay: np.ndarray
 
 
 def allocate_outcome(n_episodes: int) -> Outcome:
@@ -622,9 +632,10 @@ def write_outcome(state, b, outcome, episode):
     outcome.value[episode] = state.outcome[b, OUTCOME_VALUE]
     outcome.cost[episode] = state.outcome[b, OUTCOME_COST]
     outcome.decisions[episode] = state.episode[b, EPISODE_N_DECISIONS]
-    outcome.busy[episode] = 0.0
+    outcome.busy[episode] = outcome.delay[episode] = 0.0
     for v in range(state.usage.shape[1]):
         outcome.busy[episode] += state.usage[b, v, USAGE_BUSY]
+        outcome.delay[episode] += state.usage[b, v, USAGE_DELAY]
 
 
 def read_outcome(state: State) -> Outcome:
