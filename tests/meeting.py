@@ -43,6 +43,12 @@ def make_floor(sites, edges, starts, traffic, *, breakdowns=(), more=(), **vehic
     )
 
 
+def line(*starts, headway=3, **keys):
+    """A line A - b - c - D of edges of 10 s; the ends lie aside."""
+    edges = [("A", "b", 10), ("b", "c", 10), ("c", "D", 10)]
+    return make_floor(["A", "b", "c", "D"], edges, starts, {"headway": headway}, **keys)
+
+
 def make_day(layout, *tasks):
     """`tasks` are (pickup, delivery, arrival, seconds of handling), all due in 100 s."""
     rows = [
@@ -212,3 +218,22 @@ def list_faults(layout, vehicles):
             if one[2] == two[2] and (two[0] < one[0] + headway or two[1] < one[1] + headway):
                 faults.append(f"too close on {sorted(lane)}: {one}, {two}")
     return faults
+
+
+def list_visits(trace):
+    """The visits of each vehicle, as the replay shows them: from its steps along edges."""
+    vehicles = []
+    for v, vehicle in enumerate(trace.instance.layout.vehicles):
+        ways = [*trace.trips, *trace.errands]
+        steps = [x for way in ways if way.vehicle == v for x in way.steps if x.origin != x.target]
+        visits = [(trace.instance.layout.site_index[vehicle.start], 0, S.NEVER)]
+        for step in sorted(steps, key=lambda x: (x.start, x.end)):
+            if step.first > 0.0:  # the rest of an edge that another way began
+                assert visits[-1][0] == step.target, (v, visits[-1], step)
+                visits[-1] = (step.target, step.end, S.NEVER)
+                continue
+            assert visits[-1][0] == step.origin, (v, visits[-1], step)
+            visits[-1] = (*visits[-1][:2], step.start)
+            visits.append((step.target, step.end, S.NEVER))
+        vehicles.append(visits)
+    return vehicles

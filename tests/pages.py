@@ -1,7 +1,9 @@
 """A small episode for tests of pages, and names that would do harm as HTML."""
 
+from dataclasses import replace
 from itertools import pairwise
 
+from meeting import line, make_day
 from worlds import make_task
 
 from acerl_np import Instance, Layout, load_instance
@@ -56,3 +58,10 @@ def make_chained():
     rows = [{**row, "announced": "start"} for row in record.rows()]
     rows[-1]["expiry_time"] = 5.0
     return Instance.from_rows("chained", Layout.from_dict(layout), rows)
+
+
+def make_meeting():
+    """Two vehicles that cross a line head-on: v1 waits for v0 from 2 to 32, at D."""
+    floor = line("A", "D")
+    sites = tuple(replace(site, x=10.0 * k) for k, site in enumerate(floor.sites))
+    return make_day(replace(floor, sites=sites), ("A", "D", 0, 4), ("D", "A", 0, 4))

@@ -13,6 +13,7 @@ from acerl_np.kernels.ground.state import CHARGING, QUEUED
 from acerl_np.pictures import drawing
 from acerl_np.pictures.drawing import Style
 from acerl_np.simulation.trace import Trace
+from acerl_np.simulation.waits import list_waits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,6 +62,7 @@ LOOKS = {
     "pause": Look("stands until a task is ready", drawing.PALE, "....", THIN),
     "queued": Look("a task in a machine's queue", drawing.BLACK, "", LINE),
     "processed": Look("processing", drawing.PURPLE, "----", THICK),
+    "held": Look("waits for other vehicles", drawing.ORANGE, "", LINE),
 }
 """Kinds of bars, no two of the same brightness and pattern."""
 
@@ -95,6 +97,7 @@ def list_bars(trace: Trace) -> list[Bar]:
         bars.append(Bar("pause", own, there, pickup, task))
     for stop in trace.stops:
         bars.append(Bar("broken", stop.vehicle, stop.start, min(stop.end, trace.end)))
+    bars += [Bar("held", own.vehicle, own.start, own.end) for own in list_waits(trace)]
     kinds = {QUEUED: "queue", CHARGING: "charging"}
     for errand in trace.errands:
         kind = kinds.get(errand.status, "errand")

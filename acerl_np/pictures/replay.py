@@ -17,6 +17,7 @@ from acerl_np.problem.goal import PAPER
 from acerl_np.problem.layout import Layout, name_stations
 from acerl_np.simulation.scene import STATUSES
 from acerl_np.simulation.trace import Decision, Errand, Step, Trace, Trip
+from acerl_np.simulation.waits import list_waits
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import MARK, write_atomically
 
@@ -24,8 +25,8 @@ MOST = 2
 """Episodes that a page shows side by side."""
 
 SHARED = ("episode.js", "words.js", "drawing.js", "times.js", "parts.js")
-SCRIPTS = (*SHARED, "page.js", "chains.js", "start.js")
-"""Files of `page/` that make the page's one script, in this order; `chains.js` where there are such alone."""
+"""Files of `page/` that a page's one script begins with, in this order. A replay goes on with `page.js`, with
+`traffic.js` where vehicles meet, `chains.js` where tasks are chained, and `start.js`."""
 
 ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 """What could end a script element or a line of one; JSON reads the escapes as the same letters."""
@@ -55,7 +56,9 @@ def make_replay(traces: Trace | Sequence[Trace]) -> str:
                 f"traces: read episodes of '{first.name}' and '{other.name}'; "
                 "expected the same tasks, floor and breakdowns"
             )
-    scripts = [name for name in SCRIPTS if name != "chains.js" or not first.is_plain]
+    more = {"traffic.js": first.layout.traffic is not None, "chains.js": not first.is_plain}
+    own = [name for name, is_there in more.items() if is_there]
+    scripts = [*SHARED, "page.js", *own, "start.js"]
     return fill_page("replay.html", ("replay.css",), scripts, describe_episodes(shown))[0]
 
 
@@ -177,13 +180,15 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
     trips: list[list[Any] | None] = [None] * len(decisions)
     for trip in trace.trips:
         own = [trip.end, trip.pickup, int(trip.delivered), list_way(trip)]
-        more = [trip.recall, *([trip.pause] if trip.pause else [])]
-        trips[trip.decision] = own if more == [None] else [*own, *more]
+        told = [trip.recall, *([trip.pause] if trip.pause else [])]
+        trips[trip.decision] = own if told == [None] else [*own, *told]
     errands = [
         [number(STATUSES[own.status]), *own[1:5], int(own.arrived), list_way(own)]
         for own in trace.errands
     ]
-    chained = {} if trace.instance.is_plain else _describe_chains(trace)
+    more = {} if trace.instance.is_plain else _describe_chains(trace)
+    if trace.instance.layout.traffic is not None:
+        more["waits"] = list_waits(trace)
     figures = ("makespan", "tardiness", "late", "waiting")
     return {
         "label": trace.label,
@@ -200,7 +205,7 @@ def _describe_run(trace: Trace) -> dict[str, Any]:
         "levels": [[x for level in own for x in level] for own in trace.levels if own],
         "legs": list(legs),
         "stops": [[stop.vehicle, stop.start, stop.end] for stop in trace.stops],
-        **chained,
+        **more,
     }
 
 

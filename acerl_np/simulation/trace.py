@@ -133,6 +133,9 @@ class Step(NamedTuple):
     first, last : float, share of the edge that is behind the vehicle at its start and at its end
     loaded : bool, whether the vehicle carries its task
     pace : float, 1/s, share of the edge that it drives in a second, until it has come to `last`
+    ahead, until : int
+        Position of the site to which it drives once others let it, -1 if it waits for nobody; and when that
+        was to be, s, also if its way was changed before.
     """
 
     start: int
@@ -143,6 +146,8 @@ class Step(NamedTuple):
     last: float
     loaded: bool
     pace: float
+    ahead: int = -1
+    until: int = -1
 
 
 class Trip(NamedTuple):
@@ -575,23 +580,29 @@ class _Notes:
         return tuple(steps)
 
     def _list_planned(self, v: int, since: int) -> tuple[Step, ...]:
-        """Return what vehicle v, which meets others, has planned from a moment on: edges and stands."""
+        """Return what vehicle v, which meets others, has planned from a moment on: edges, stands, waits."""
         plan, layout = self.state.plan[PLAYED, v], self.instance.layout
+        loads = int(self.state.vehicle[PLAYED, v, S.VEHICLE_LOADED_TICK])
         n, pickup, delivery = plan[0, : S.PLANNED_DELIVERY + 1].tolist()
         until = delivery if self.state.vehicle[PLAYED, v, S.VEHICLE_TASK] >= 0 else n
         rows = plan[1 : n + 1].tolist()
         steps = []
-        for k, ((a, came, out, _), (b, there, _, _)) in enumerate(pairwise(rows[:until]), 1):
+        for k, ((a, came, out, stay), (b, there, _, _)) in enumerate(pairwise(rows[:until]), 1):
             loaded = pickup <= k < delivery
-            if max(came, since) < out:
-                steps.append(Step(max(came, since), out, a, a, 1.0, 1.0, loaded, 1.0))
+            done = min(out, max(since, (loads if k == pickup else came) + stay))
+            for start, end, *waits in ((max(came, since), done), (done, out, b, out)):
+                if start < end:
+                    steps.append(Step(start, end, a, a, 1.0, 1.0, loaded, 1.0, *waits))
             if there <= since:
                 continue
             metres = float(layout.routes.edge_length[a, b])
             pace = layout.find_pace(v, a, b) / metres if metres > 0.0 else 1.0
             start = max(out, since)
             first = max(0.0, 1.0 - pace * (there - start)) if start > out else 0.0
-            steps.append(Step(start, there, a, b, first, 1.0, loaded, pace))
+            reached = min(there, start + math.ceil((1.0 - first) / pace - 1e-6))
+            steps.append(Step(start, reached, a, b, first, 1.0, loaded, pace))
+            if reached < there:  # pushed by others
+                steps.append(Step(reached, there, a, b, 1.0, 1.0, loaded, pace, b, there))
         return tuple(steps)
 
     def _measure_delay(self, v: int) -> int:

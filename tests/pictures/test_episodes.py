@@ -30,7 +30,7 @@ def traces():
 def test_bars_are_the_steps_of_the_trace(traces):
     for trace in traces:
         bars = list_bars(trace)
-        assert {bar.kind for bar in bars} == set(list(LOOKS)[: 5 if trace.errands == () else -3])
+        assert {bar.kind for bar in bars} == set(list(LOOKS)[: 5 if trace.errands == () else -4])
         late = {k for k, delay in enumerate(trace.lateness) if delay > 0}
         for trip in trace.trips:
             own = [

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pages import EVIL, HOSTILE, make_chained, make_instance
+from pages import EVIL, HOSTILE, make_chained, make_instance, make_meeting
 
 import acerl_np
 from acerl_np import IndexPolicy, Instance
@@ -252,3 +252,14 @@ def test_a_page_of_chains_has_machines_and_when_tasks_are_ready(dmh):
     assert kinds == {"way", "loaded", "late", "pause", "queued", "processed"}
     spans = sorted((bar.start, bar.end, bar.task) for bar in bars if bar.kind == "processed")
     assert spans == sorted((own.start, own.end, own.task) for own in trace.processing)
+
+
+@pytest.mark.compiles
+def test_a_page_of_vehicles_that_meet_has_who_waits_for_whom(dmh):
+    trace = trace_policy("nearest", make_meeting())
+    page = make_replay(trace)
+    assert read_data(page)["runs"][0]["waits"] == [[1, 2, 32, 3, 2, 0]]
+    assert "findWait" in page and "findWait" not in make_replay(dmh)
+    assert "waits" not in read_data(make_replay(dmh))["runs"][0]
+    held = [(bar.row, bar.start, bar.end) for bar in list_bars(trace) if bar.kind == "held"]
+    assert held == [(1, 2, 32)]

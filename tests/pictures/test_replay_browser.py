@@ -9,7 +9,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 from browser import emulate, open_browser, skip_without_browser
-from pages import EVIL, make_chained, make_instance, make_powered
+from pages import EVIL, make_chained, make_instance, make_meeting, make_powered
 from worlds import make_task
 
 import acerl_np
@@ -552,3 +552,32 @@ def test_where_a_yardstick_decides_in_the_place_of_a_policy(show):
         inside = [own for own in handed if own["start"] <= decision.time and end <= own["end"]]
         assert end == decision.time or bool(inside) == (name == "nearest")
     assert "nearest decides" in read_texts(chrome, "#legend span")
+
+
+@pytest.mark.compiles
+def test_vehicles_that_wait_in_traffic_and_for_whom(show):
+    chrome = show([trace_policy("nearest", make_meeting())] * 2)
+    chrome.execute_script("document.querySelector('details').open = true")
+    states = {}
+    for moment in (1, 10, 31, 33):
+        seek(chrome, moment)
+        states[moment] = read_rows(chrome, ".vehicles")[1][2]
+        waits = ask(
+            chrome, "player.panels[1].floor.vehicles.map(({ wait }) => wait?.holder ?? null)"
+        )
+        assert waits == [None, 0 if 2 <= moment < 32 else None]
+    waits = "waits for v0 at D, next c"
+    assert states == {1: "at D", 10: waits, 31: waits, 33: "from D to c"}
+    seek(chrome, 10)
+    assert f"v1: loaded, t1 {waits}; 1 waits for others" in ask(
+        chrome, "player.panels[0].describe(10)"
+    )
+    # Heat of the lane c - D and of the place D, and a strip below the bar, which tells it, too.
+    waited = "Object.values(player.episode.runs[0].waited).map((map) => [...map])"
+    assert ask(chrome, waited) == [[[3, 30]], [["2,3", 30]]]
+    point = "const g = player.panels[0].gantt; return g.describePoint(g.toX(10), 4 + 1.5 * g.row)"
+    assert chrome.execute_script(point).endswith(f"\n{waits}")
+    legend = " ".join(read_texts(chrome, "#legend span"))
+    assert "waits for another vehicle" in legend and "whole episode: at most 30 s" in legend
+    emulate(chrome, 360)
+    assert ask(chrome, "document.documentElement.scrollWidth") <= 360

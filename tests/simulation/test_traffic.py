@@ -16,7 +16,9 @@ from meeting import (
     Meeting,
     choose_drawn,
     draw_day,
+    line,
     list_faults,
+    list_visits,
     make_day,
     make_floor,
     note_plans,
@@ -60,11 +62,6 @@ def give(*pairs):
 
 
 # Traced by hand: a line A - b - c - D of edges of 10 s
-
-
-def line(*starts, headway=3, **keys):
-    edges = [("A", "b", 10), ("b", "c", 10), ("c", "D", 10)]
-    return make_floor(["A", "b", "c", "D"], edges, starts, {"headway": headway}, **keys)
 
 
 @compiles
@@ -332,25 +329,6 @@ def test_orders_planned_anew_are_hardly_longer_and_never_shorter_than_proven():
 
 
 # Doors: traces, lookahead, Gymnasium, `floor check`
-
-
-def list_visits(trace):
-    """The visits of each vehicle, as the replay shows them: from its steps along edges."""
-    vehicles = []
-    for v, vehicle in enumerate(trace.instance.layout.vehicles):
-        ways = [*trace.trips, *trace.errands]
-        steps = [x for way in ways if way.vehicle == v for x in way.steps if x.origin != x.target]
-        visits = [(trace.instance.layout.site_index[vehicle.start], 0, S.NEVER)]
-        for step in sorted(steps, key=lambda x: (x.start, x.end)):
-            if step.first > 0.0:  # the rest of an edge that another way began
-                assert visits[-1][0] == step.target, (v, visits[-1], step)
-                visits[-1] = (step.target, step.end, S.NEVER)
-                continue
-            assert visits[-1][0] == step.origin, (v, visits[-1], step)
-            visits[-1] = (*visits[-1][:2], step.start)
-            visits.append((step.target, step.end, S.NEVER))
-        vehicles.append(visits)
-    return vehicles
 
 
 @compiles

@@ -1,0 +1,80 @@
+"""For whom vehicles wait that meet others: by hand, and second by second beside the visits of all."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from meeting import draw_day, line, list_visits, make_day
+from pages import make_meeting
+
+from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.simulation.waits import Wait, list_waits
+
+pytestmark = [pytest.mark.oracle, pytest.mark.compiles]
+
+
+def test_for_whom_vehicles_wait_by_hand():
+    # v0 crosses from A to D; v1 stands at D, loads for 2 s, and leaves once v0 has come, at 32.
+    trace = trace_policy("nearest", make_meeting())
+    assert list_waits(trace) == [Wait(1, 2, 32, 3, 2, 0)]
+    # A headway behind another: it is loaded at once, and leaves at 3.
+    day = make_day(line("A", "A"), ("A", "D", 0, 0), ("A", "c", 0, 0))
+    assert list_waits(trace_policy("nearest", day)) == [Wait(1, 0, 3, 0, 1, 0)]
+    alone = replace(day, layout=day.layout.with_traffic("off"))
+    assert list_waits(trace_policy("nearest", alone)) == []
+
+
+def test_who_is_pushed_waits_on_its_edge():
+    # v0 is broken between b and c, from 15 on; v1 would be at c at 23, and comes at 45, a headway behind.
+    floor = line("A", "A", breakdowns=[(0, 15, 20)])
+    trace = trace_policy("nearest", make_day(floor, ("A", "D", 0, 0), ("A", "D", 0, 0)))
+    waits = [wait for wait in list_waits(trace) if wait.vehicle == 1]
+    assert waits[:2] == [Wait(1, 0, 3, 0, 1, 0), Wait(1, 23, 45, 1, 2, 0)]
+
+
+def is_in_the_way(layout, visits, a, c, leaves, ticks):
+    """Whether one with these visits keeps another from driving from a to c at a moment."""
+    headway, comes = layout.traffic.headway, leaves + ticks
+    for site, came, left in visits:
+        if site == c and not layout.sites[c].aside and came <= comes < left + headway:
+            return True
+    for (x, _, out), (y, arrives, _) in itertools.pairwise(visits):
+        meets = (x, y) == (c, a) and layout.traffic.lanes == "shared"
+        if meets and leaves < arrives and out < comes:
+            return True
+        is_close = leaves < out + headway or comes < arrives + headway
+        if (x, y) == (a, c) and out <= leaves and is_close:
+            return True
+    return False
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32), st.booleans())
+def test_the_last_in_the_way_before_a_vehicle_goes(seed, errands):
+    day = draw_day(random.Random(seed), whole=seed % 2 == 0, errands=errands)
+    trace, layout = trace_policy("nearest", day), day.layout
+    vehicles = list_visits(trace)
+    goes = {
+        (v, a, c, out)
+        for v, visits in enumerate(vehicles)
+        for (a, _, out), (c, _, _) in itertools.pairwise(visits)
+    }
+    for v, start, end, a, c, holder in list_waits(trace):
+        assert 0 <= start < end <= trace.end and holder != v
+        if (v, a, c, end) not in goes:  # called back as it waited
+            assert layout.max_changes is not None or end == trace.end
+            continue
+        ticks = int(np.ceil(layout.routes.edge_length[a, c] / layout.find_pace(v, a, c) - 1e-6))
+        last = {
+            (t, u)
+            for u, visits in enumerate(vehicles)
+            for t in range(start, end)
+            if u != v and is_in_the_way(layout, visits, a, c, t, ticks)
+        }
+        assert holder == max(last, default=(-1, -1))[1]
