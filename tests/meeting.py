@@ -6,6 +6,7 @@ import itertools
 from dataclasses import replace
 
 import numpy as np
+from naive_traffic import list_zones
 from worlds import World, chain
 
 from acerl_np.kernels.driving import commitment, offers, traffic
@@ -77,10 +78,22 @@ def draw_errands(draw, aside):
     return more
 
 
-def draw_day(draw, *, whole=True, breakdowns=False, errands=False):
+def draw_blocks(draw, names, edges):
+    """One to three blocks of some sites and edges, which may overlap."""
+    blocks = []
+    for k in range(draw.randrange(1, 4)):
+        sites = draw.sample(names, draw.randrange(1, min(5, len(names))))
+        own = [[a, b] for a, b, *_ in draw.sample(edges, draw.randrange(min(4, len(edges) + 1)))]
+        kind = draw.choice(["single", "same_direction"])
+        blocks.append({"id": f"b{k}", "kind": kind, "sites": sites, "edges": own})
+    return blocks
+
+
+def draw_day(draw, *, whole=True, breakdowns=False, errands=False, blocks=False):
     """A day on a floor of 4 to 9 places, all in reach; `draw` is a `random.Random`.
 
-    `errands`: some have parking, batteries, call-backs, machines, chains, announced tasks.
+    `errands`: some have parking, batteries, call-backs, machines, chains, announced tasks. `blocks`: it has
+    some.
     """
     n = draw.randrange(4, 10)
     names = [chr(97 + k).upper() if draw.random() < 0.35 else chr(97 + k) for k in range(n)]
@@ -100,6 +113,8 @@ def draw_day(draw, *, whole=True, breakdowns=False, errands=False):
     ]
     speed = 1.0 if whole else draw.uniform(0.5, 2.0)
     more = draw_errands(draw, [x for x in names if x.isupper()]) if errands else {}
+    if blocks:
+        more["blocks"] = draw_blocks(draw, names, edges)
     layout = make_floor(names, edges, starts, traffic, breakdowns=halts, more=more, speed=speed)
     if errands and draw.random() < 0.5:
         layout = layout.with_commitment("pickup", draw.randrange(1, 4))
@@ -145,7 +160,7 @@ class Meeting:
                 self.after(v, pool[position], seen)
             else:
                 pass_tick(self.problem, self.state, 0, S.NEVER)
-            self._note_plans()
+            note_plans(self.state, self.visits)
         self.finish = self.state.task[0, : instance.n_tasks, S.TASK_FINISH]
 
     def find_start(self, v):
@@ -157,19 +172,21 @@ class Meeting:
         return int(plan[k, S.PLAN_SITE]), max(now, int(plan[k, S.PLAN_IN]))
 
     def list_plans(self, but):
-        """The visits (site, comes, leaves) that all vehicles but one have planned."""
-        plans = (plan for v, plan in enumerate(self.state.plan[0]) if v != but)
-        found = [plan[1 : plan[0, S.PLANNED_VISITS] + 1, :3].tolist() for plan in plans]
-        return [visits for visits in found if visits]
+        """Of each vehicle but one the visits (site, comes, leaves) planned, and those it made before, too."""
+        note_plans(self.state, self.visits)
+        plans = enumerate(self.state.plan[0])
+        found = [
+            (plan[1 : plan[0, S.PLANNED_VISITS] + 1, :3].tolist(), self.visits[v])
+            for v, plan in plans
+            if v != but
+        ]
+        return [visits for visits in found if visits[0]]
 
     def before(self, v, task):
         """Look at the episode before vehicle v is given a task; `after` sees what is returned."""
 
     def after(self, v, task, seen):
         """Look at the episode when vehicle v has been given a task."""
-
-    def _note_plans(self):
-        note_plans(self.state, self.visits)
 
     def list_faults(self):
         """Return what must not be in what the vehicles have done."""
@@ -188,7 +205,7 @@ def note_plans(state, visits):
 
 
 def list_faults(layout, vehicles):
-    """Return what must not be: two at a place or head-on, overtaking, jumps, an end on the lane."""
+    """Return what must not be: two at a place, head-on, in a block, overtaking, jumps, an end on the lane."""
     headway = layout.traffic.headway
     aside = [site.aside for site in layout.sites]
     faults, places, lanes = [], {}, {}
@@ -205,6 +222,11 @@ def list_faults(layout, vehicles):
             if came - out < ticks - 1:  # of a way without a stop the sum is rounded
                 faults.append(f"vehicle {v} drives {a} to {c} in {came - out}, not {ticks}")
             lanes.setdefault(frozenset((a, c)), []).append((out, came, a, v))
+    for zone, block in zip(list_zones(layout), layout.blocks, strict=True):
+        stays = [(*x, v) for v, own in enumerate(vehicles) for x in zone.list_stays(own, headway)]
+        for one, two in itertools.combinations(sorted(stays), 2):
+            if one[3] != two[3] and one[1] > two[0] and zone.are_apart(one[2], two[2]):
+                faults.append(f"in block {block.id} {one}, {two}")
     for site, held in places.items():
         for (*one, v), (*two, w) in itertools.combinations(sorted(held), 2):
             if v != w and one[1] > two[0]:

@@ -60,6 +60,8 @@ class Layout:
         What delivered tasks are processed at.
     traffic : Traffic or None
         How vehicles meet; None: they never hinder each other.
+    blocks : tuple of Block
+        What vehicles that meet are inside of one at a time, or in one direction.
     commitment : {"assignment", "pickup"}
         Until when a task may change hands; no part of the file, see `with_commitment`.
     max_changes : int
@@ -103,6 +105,7 @@ class Layout:
     parking: parts.Parking | None = None
     machines: tuple[parts.Machine, ...] = ()
     traffic: parts.Traffic | None = None
+    blocks: tuple[parts.Block, ...] = ()
     scaling: Mapping[str, Any] | None = field(default=None, hash=False)
     stations: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
     aliases: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -127,6 +130,7 @@ class Layout:
                 if what != "machines":
                     self.check_stand(berth.site, where)
             _check_unique(what, [berth.site for berth in berths], "site")
+        self._check_blocks()
         self._check_fleet()
         self._check_routes()
         self._check_names()
@@ -138,6 +142,22 @@ class Layout:
             parts.check_model(vehicle.random_breakdowns, f"vehicles[{k}].random_breakdowns")
         self._check_chargers()
         self._check_traffic()
+
+    def _check_blocks(self) -> None:
+        """Refuse blocks of what is not on the floor, or of nothing."""
+        _check_unique("blocks", [block.id for block in self.blocks])
+        joined = {frozenset((edge.a, edge.b)) for edge in self.edges if self.blocks}
+        for k, block in enumerate(self.blocks):
+            if not block.sites and not block.edges:
+                raise LayoutError(
+                    f"blocks[{k}]: neither sites nor edges; expected at least one of either"
+                )
+            for j, site in enumerate(block.sites):
+                self._check_site(site, f"blocks[{k}].sites[{j}]")
+            for j, ends in enumerate(block.edges):
+                if len(ends) != 2 or frozenset(ends) not in joined:
+                    expected = "two sites that an edge joins"
+                    refuse(f"blocks[{k}].edges[{j}]", list(ends), expected, LayoutError)
 
     def _check_traffic(self) -> None:
         """Refuse floors on which a vehicle that meets others might not get through, or come to rest."""
@@ -376,7 +396,7 @@ class Layout:
         """
         data = self.to_dict()
         floor = ["sites", "edges", "routes", "truncate_distances", "quickest_routes"]
-        floor += ["chargers", "parking", "machines", "traffic"]
+        floor += ["chargers", "parking", "machines", "traffic", "blocks"]
         return hash_json({key: data[key] for key in floor if key in data})
 
     @cached_property

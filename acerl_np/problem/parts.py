@@ -244,6 +244,33 @@ class Traffic:
     reserve: float = field(default=1.3, metadata=at(number(1.0, limits.MAX_RESERVE)))
 
 
+BLOCKS = ("single", "same_direction")
+
+
+@dataclass(frozen=True)
+class Block:
+    """Sites and edges that one vehicle at a time may be inside of, or those that came in by the same edge.
+
+    Edges count both ways; one between two of the sites belongs to it, listed or not. Who stands at a site
+    that lies aside is in no block.
+
+    Attributes
+    ----------
+    id : str
+    kind : {"single", "same_direction"}
+    sites : tuple of str
+    edges : tuple of tuple of str
+        Pairs of sites.
+    """
+
+    id: str = field(metadata=at(text()))
+    kind: str = field(default="single", metadata=at(json_tree.choice(BLOCKS)))
+    sites: tuple[str, ...] = field(default=(), metadata=at(json_tree.ids()))
+    edges: tuple[tuple[str, ...], ...] = field(
+        default=(), metadata=at(json_tree.items(json_tree.ids(), 0, limits.MAX_EDGES))
+    )
+
+
 LISTED = at(json_tree.items(json_tree.part(Breakdown), 0, limits.MAX_BREAKDOWNS))
 AT_RANDOM = at(json_tree.part(RandomBreakdowns))
 
@@ -310,6 +337,7 @@ LAYOUT: json_tree.Key = json_tree.table(
         "parking": json_tree.table(PARKING, Parking, None),
         "machines": json_tree.items(json_tree.part(Machine), 0, limits.MAX_SITES, (), brief=True),
         "traffic": json_tree.table(json_tree.list_keys(Traffic), Traffic, None),
+        "blocks": json_tree.items(json_tree.part(Block), 0, limits.MAX_SITES, (), brief=True),
         "scaling": json_tree.table(SCALING, dict, None),
         "stations": json_tree.names(json_tree.ids(), limits.MAX_SITES),
         "aliases": json_tree.names(text(), limits.MAX_ALIASES),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_TASK_SLOTS, MAX_VEHICLES
 from acerl_np.problem.parts import BATTERY, HANDLED_AT
+from acerl_np.problem.spots import Spots, find_spots
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
 
@@ -138,9 +140,9 @@ class _Floors(NamedTuple):
 def _share_floor(a: Layout, b: Layout) -> bool:
     # Shared routes are but a hint, which files and other processes do not keep.
     speeds = [layout.quickest_routes and max(v.speed for v in layout.vehicles) for layout in (a, b)]
-    names = ("sites", "edges", "named_routes", "truncate_distances")
+    names = ("sites", "edges", "named_routes", "truncate_distances", "blocks")
     equal = speeds[0] == speeds[1] and all(getattr(a, name) == getattr(b, name) for name in names)
-    return (a.routes is b.routes and a.sites == b.sites) or equal
+    return (a.routes is b.routes and a.sites == b.sites and a.blocks == b.blocks) or equal
 
 
 def _list_floors(own: Sequence[Layout]) -> _Floors:
@@ -260,29 +262,71 @@ def _stack_roads(floors: _Floors) -> dict[str, np.ndarray]:
     """Return what searches for ways among other vehicles need, by the names of `Problem`."""
     if not floors.have_traffic:
         nothing = {"road": np.zeros((0, 0, state.ROAD_NEIGHBOURS), np.int64)}
+        nothing |= {"claim": np.zeros((0, 0, 0, 0, 2), np.int64)}
+        nothing |= {"zone": np.zeros((0, 0, 0, 2), np.int64)}
         return nothing | {"least": np.zeros((0, 0, 0)), "errands": state.NO_ERRANDS}
     n_layouts, n_sites = len(floors.layouts), floors.n_sites
-    ways = [np.isfinite(layout.routes.edge_length) for layout in floors.layouts]
-    degree = max(int(way.sum(axis=1).max()) for way in ways)
-    road = np.zeros((n_layouts, n_sites, state.ROAD_NEIGHBOURS + degree), np.int64)
+    spots = [find_spots(layout) for layout in floors.layouts]
+    degree = max(len(own) for found in spots for own in found.ways)
+    n_spots = max(len(found.site) for found in spots)
+    road = np.zeros((n_layouts, n_spots, state.ROAD_NEIGHBOURS + degree), np.int64)
+    road[..., state.ROAD_TWIN] = -1
     least = np.full((n_layouts, n_sites, n_sites + 1), np.inf)
     most = 0
-    for k, (layout, way) in enumerate(zip(floors.layouts, ways, strict=True)):
+    for k, (layout, found) in enumerate(zip(floors.layouts, spots, strict=True)):
         size, routes = len(layout.sites), layout.routes
         fastest = max(speed for floor, speed in floors.rows if floor == k)
         least[k, :size, :size] = routes.cost / (1.0 if layout.quickest_routes else fastest)
         aside = np.array([site.aside for site in layout.sites])
         least[k, :size, -1] = least[k, :size, :size][:, aside].min(axis=1, initial=np.inf)
-        road[k, :size, state.ROAD_ASIDE] = aside
-        road[k, :size, state.ROAD_DEGREE] = way.sum(axis=1)
-        for a in range(size):
-            ends = np.flatnonzero(way[a])
-            road[k, a, state.ROAD_NEIGHBOURS : state.ROAD_NEIGHBOURS + len(ends)] = ends
-        hops = shortest_path(csr_array(way), unweighted=True)
+        for spot, (site, ways) in enumerate(zip(found.site, found.ways, strict=True)):
+            row = road[k, spot]
+            row[state.ROAD_ASIDE], row[state.ROAD_SITE] = aside[site], site
+            row[state.ROAD_DEGREE] = len(ways)
+            row[state.ROAD_NEIGHBOURS : state.ROAD_NEIGHBOURS + len(ways)] = ways
+            if spot >= size:
+                row[state.ROAD_TWIN] = road[k, site, state.ROAD_TWIN]
+                road[k, site, state.ROAD_TWIN] = spot
+        hops = shortest_path(csr_array(np.isfinite(routes.edge_length)), unweighted=True)
         most = max(most, int(hops[np.isfinite(hops)].max()))
     # To rest as planned before, and three legs, each with half as many detours again.
     n_visits = 16 + 4 * (most + most // 2)
-    return {"road": road, "least": least, "errands": np.zeros((0, 0, n_visits), np.bool_)}
+    claim, zone, n_held = _stack_blocks(floors, spots, degree)
+    errands = np.zeros((0, n_held, n_visits), np.bool_)
+    return {"road": road, "claim": claim, "zone": zone, "least": least, "errands": errands}
+
+
+def _stack_blocks(
+    floors: _Floors, spots: Sequence[Spots], degree: int
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Return `Problem.claim` and `Problem.zone`, and the most entries of `State.held` that a visit takes."""
+    n_blocks = max(len(layout.blocks) for layout in floors.layouts)
+    if n_blocks == 0:
+        return np.zeros((0, 0, 0, 0, 2), np.int64), np.zeros((0, 0, 0, 2), np.int64), 1
+    zones: list[list[list[tuple[int, int]]]] = []
+    n_claims = n_held = 1
+    for found in spots:
+        own: list[list[tuple[int, int]]] = [[] for _ in range(n_blocks)]
+        for spot, claims in enumerate(found.claims):
+            for block, way_in in claims:
+                own[block].append((spot, way_in))
+        zones.append(own)
+        twins = Counter(found.site)
+        for site, claims, crossing in zip(found.site, found.claims, found.crossing, strict=True):
+            for along in crossing:
+                n_claims = max(n_claims, len(claims), len(along))
+                needed = sum(1 + len(own[block]) for block, _ in claims + along)
+                n_held = max(n_held, twins[site] + needed)
+    n_spots = max(len(found.site) for found in spots)
+    claim = np.full((len(spots), n_spots, 1 + degree, n_claims, 2), -1, np.int64)
+    zone = np.full((len(spots), n_blocks, max(len(x) for own in zones for x in own), 2), -1)
+    for k, (found, own) in enumerate(zip(spots, zones, strict=True)):
+        for block, members in enumerate(own):
+            zone[k, block, : len(members)] = np.array(members, np.int64).reshape(-1, 2)
+        for spot, crossing in enumerate(found.crossing):
+            for place, claims in enumerate([found.claims[spot], *crossing]):
+                claim[k, spot, place, : len(claims)] = np.array(claims, np.int64).reshape(-1, 2)
+    return claim, zone, n_held
 
 
 def allocate_variants(

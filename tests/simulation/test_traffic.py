@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import random
 from dataclasses import replace
@@ -23,7 +24,7 @@ from meeting import (
     make_floor,
     note_plans,
 )
-from naive_traffic import NaiveSearch
+from naive_traffic import NaiveSearch, list_zones
 
 from acerl_np import (
     LayoutError,
@@ -148,6 +149,71 @@ def test_who_parks_waits_for_others():
     assert play.state.vehicle[0, :, S.VEHICLE_PLACE].tolist() == [-1, 3]
 
 
+# Blocks: what is traced is a fork, where both ways from A to c lead to D
+
+
+def fork(*starts, breakdowns=(), **block):
+    """Ways of 20 s from A to c, by b and by e, then 10 s to D."""
+    edges = [("A", "b", 10), ("b", "c", 10), ("A", "e", 10), ("e", "c", 10), ("c", "D", 10)]
+    keys = {"breakdowns": breakdowns, "more": {"blocks": [{"id": "x", **block}]}}
+    return make_floor(["A", "b", "c", "D", "e"], edges, starts, {"headway": 3}, **keys)
+
+
+@compiles
+def test_a_block_holds_one_vehicle():
+    # The edge from A to b and the place e: nobody is at e until v0 has left the edge at 10.
+    day = make_day(
+        fork("A", "A", sites=["e"], edges=[["b", "A"]]), ("A", "b", 0, 0), ("A", "e", 0, 0)
+    )
+    play = Meeting(day, give((0, 0), (1, 1)))
+    assert play.visits[0][:2] == [(0, 0, 0), (1, 10, 10)]
+    # v0 would be back on that edge from 10 to 20: so v1 comes once it has left for good.
+    assert play.visits[0][2] == (0, 20, S.NEVER)
+    assert play.visits[1] == [(0, 0, 10), (4, 20, 20), (0, 30, S.NEVER)]
+    # In the other order: v1 holds e from 10 to 10 + 3, and v0 drives along the edge before, or after.
+    play = Meeting(day, give((1, 1), (0, 0)))
+    assert play.visits[1] == [(0, 0, 0), (4, 10, 10), (0, 20, S.NEVER)]
+    assert play.visits[0] == [(0, 0, 0), (1, 10, 13), (0, 23, S.NEVER)]
+
+
+@compiles
+def test_a_block_of_one_direction_holds_those_who_came_in_by_the_same_edge():
+    # Two follow each other to D; alone, v0 is in the block from b at 10 until 3 s after it leaves c at 20.
+    ways = {"sites": ["b", "c", "e"]}
+    tasks = ("A", "D", 0, 0), ("A", "D", 0, 0)
+    for kind, comes in (("same_direction", [30, 33]), ("single", [30, 43])):
+        play = Meeting(make_day(fork("A", "A", kind=kind, **ways), *tasks), give((0, 0), (1, 1)))
+        assert [visits[-1][1] for visits in play.visits] == comes
+    # v0 delivers at b from 20 to 30; v1 comes in at c 3 s later, on its way to e.
+    floor = fork("A", "D", kind="same_direction", **ways)
+    tasks = ("A", "b", 0, 20), ("D", "e", 0, 0)
+    play = Meeting(make_day(floor, *tasks), give((0, 0), (1, 1)))
+    assert play.visits[0][:3] == [(0, 0, 10), (1, 20, 30), (0, 40, S.NEVER)]
+    assert play.visits[1][:3] == [(3, 0, 23), (2, 33, 33), (4, 43, 43)]
+    play = Meeting(make_day(replace(floor, blocks=()), *tasks), give((0, 0), (1, 1)))
+    assert play.visits[1][:3] == [(3, 0, 0), (2, 10, 10), (4, 20, 20)]
+
+
+@compiles
+def test_a_block_is_held_by_who_breaks_down_in_it():
+    # Broken at 15 on its way from b to c, v0 is there at 42 instead of at 20. v1 has left A at 13 already.
+    floor = fork("A", "A", sites=["b", "c", "e"], breakdowns=[(0, 15, 20)])
+    day = make_day(floor, ("A", "D", 0, 0), ("A", "e", 0, 0))
+    play = Meeting(day, give((0, 0), (1, 1), (0, 0)))
+    assert play.visits[0][:4] == [(0, 0, 0), (1, 10, 10), (2, 42, 42), (3, 52, 52)]
+    assert play.visits[1] == [(0, 0, 13), (4, 45, 45), (0, 55, S.NEVER)]
+
+
+@compiles
+def test_who_stands_aside_is_in_no_block():
+    # The bay B is in the block; v1 stands there all the while.
+    edges = [("A", "b", 10), ("b", "B", 10)]
+    more = {"blocks": [{"id": "bay", "sites": ["b", "B"]}]}
+    floor = make_floor(["A", "b", "B"], edges, ["A", "B"], {"headway": 3}, more=more)
+    play = Meeting(make_day(floor, ("A", "B", 0, 0)), give((0, 0)))
+    assert play.finish.tolist() == [20]
+
+
 # Against a search second by second
 
 
@@ -156,7 +222,14 @@ class Compared(Meeting):
     delay = None
 
     def before(self, v, task):
-        return self.find_start(v), self.state.task[0, task, S.TASK_VEHICLE] == v
+        site, second = self.find_start(v)
+        so_far = [x[0] for x in self.visits[v] if x[1] <= second]
+        ways = [None] * len(self.instance.layout.blocks)
+        for k, zone in enumerate(list_zones(self.instance.layout)):
+            for a, c in itertools.pairwise(so_far):
+                ways[k] = zone.drive(ways[k], a, c)[1]
+        place = site, tuple(ways)
+        return (place, second), self.state.task[0, task, S.TASK_VEHICLE] == v
 
     def after(self, v, task, seen):
         start, is_kept = seen
@@ -169,7 +242,7 @@ class Compared(Meeting):
         how = layout.traffic.headway, layout.traffic.lanes == "apart"
         aside = [site.aside for site in layout.sites]
         # Who has lost the task has its way to rest before.
-        search = NaiveSearch(edges, aside, *how, self.list_plans(v))
+        search = NaiveSearch(edges, aside, *how, self.list_plans(v), list_zones(layout))
         ends = int(day.pickup[task]), int(day.delivery[task])
         ready = int(np.ceil(S.find_ready(self.problem, self.state, 0, task)))
         handling = int(day.handling_time[task])
@@ -178,24 +251,24 @@ class Compared(Meeting):
         self.n_plans += 1
         # Who drives alone takes the shortest way, and waits at the pickup alone.
         alone = layout.routes.find_time(layout.vehicles[v].speed)
-        alone = max(1, alone[start[0], ends[0]] + alone[ends] + handling)
+        alone = max(1, alone[start[0][0], ends[0]] + alone[ends] + handling)
         plan = self.state.plan[0, v]
         came = max(start[1], int(plan[plan[0, S.PLANNED_PICKUP], S.PLAN_IN]))
         self.delay = self.delay or {}
         self.delay[task] = expected - start[1] - max(0, ready - came) - alone
 
 
-def compare(seed, errands):
+def compare(seed, errands, blocks):
     draw = random.Random(seed)
-    play = Compared(draw_day(draw, errands=errands), choose_drawn(draw))
+    play = Compared(draw_day(draw, errands=errands, blocks=blocks), choose_drawn(draw))
     assert play.list_faults() == []
     assert play.n_plans + play.n_kept == play.state.episode[0, S.EPISODE_N_DECISIONS]
     assert S.read_outcome(play.state).delay == sum(play.delay.values())
 
 
-def play_broken(seed, errands):
+def play_broken(seed, errands, blocks):
     draw = random.Random(seed)
-    day = draw_day(draw, whole=False, breakdowns=True, errands=errands)
+    day = draw_day(draw, whole=False, breakdowns=True, errands=errands, blocks=blocks)
     play = Meeting(day, choose_drawn(draw))
     assert play.state.episode[0, S.EPISODE_PHASE] == S.FINISHED
     assert play.list_faults() == []
@@ -206,26 +279,27 @@ SEEDS = st.integers(0, 2**32)
 
 @compiles
 @settings(max_examples=12)
-@given(SEEDS, st.booleans())
-def test_each_plan_ends_as_early_as_it_can(seed, errands):
-    compare(seed, errands)
+@given(SEEDS, st.booleans(), st.booleans())
+def test_each_plan_ends_as_early_as_it_can(seed, errands, blocks):
+    compare(seed, errands, blocks)
 
 
 @compiles
 @settings(max_examples=30)
-@example(272, False)  # a place that the same vehicle had left less than a headway before
-@example(841, False)  # broken at the tick of an arrival, with a stop of no time behind it
-@given(SEEDS, st.booleans())
-def test_no_day_has_a_conflict(seed, errands):
-    play_broken(seed, errands)
+@example(272, False, False)  # a place that the same vehicle had left less than a headway before
+@example(841, False, False)  # broken at the tick of an arrival, with a stop of no time behind it
+@given(SEEDS, st.booleans(), st.booleans())
+def test_no_day_has_a_conflict(seed, errands, blocks):
+    play_broken(seed, errands, blocks)
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("blocks", [False, True])
 @pytest.mark.parametrize("errands", [False, True])
 @pytest.mark.parametrize("play", [compare, play_broken])
-def test_ten_thousand_days(play, errands):
+def test_ten_thousand_days(play, errands, blocks):
     for seed in range(10_000):
-        play(seed, errands)
+        play(seed, errands, blocks)
 
 
 @compiles
@@ -442,11 +516,25 @@ def test_what_a_floor_of_vehicles_that_meet_must_have():
             {"edges": [{"a": "A", "b": "b", "length": 1.0, "one_way": True}]},
             "traffic: no way from 'b' to a site that lies aside",
         ),
+        ({"blocks": [{"id": "x"}]}, "blocks[0]: neither sites nor edges"),
+        ({"blocks": [{"id": "x", "sites": ["z"]}]}, "blocks[0].sites[0]: unknown site 'z'"),
+        (
+            {"blocks": [{"id": "x", "edges": [["A", "c"]]}]},
+            "blocks[0].edges[0]: read ['A', 'c']; expected two sites that an edge joins",
+        ),
+        (
+            {"blocks": [{"id": "x", "kind": "double", "sites": ["b"]}]},
+            'blocks[0].kind: read "double"; expected one of single, same_direction',
+        ),
+        ({"blocks": [{"id": "x", "sites": ["b"]}] * 2}, "blocks[1].id: 'x' again"),
     ):
         with pytest.raises(LayoutError) as caught:
             Layout.from_dict({**base, **changes})
         assert words in str(caught.value)
-    assert Layout.from_dict(base).to_dict() == base
+    blocked = line("A", more={"blocks": [{"id": "x", "sites": ["b"], "edges": [["c", "D"]]}]})
+    for floor in (line("A"), blocked):
+        assert Layout.from_dict(floor.to_dict()) == floor
+    assert blocked.floor_hash != line("A").floor_hash
 
 
 def test_who_stands_aside():

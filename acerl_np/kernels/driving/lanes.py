@@ -1,7 +1,8 @@
-"""Who holds which place and which lane, and when: what vehicles have planned, sorted by site.
+"""Who holds which place, lane and block, and when: what vehicles have planned, sorted by spot.
 
 A place holds one vehicle, from when it comes until a headway after it has left. Sites that lie aside hold any
-number. The lane between two sites is crossed in one direction at a time, and nobody overtakes.
+number. The lane between two sites is crossed in one direction at a time, and nobody overtakes. A block holds
+one vehicle, or those that came in by the same edge, from the first of its places or edges to the last.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from acerl_np.support.compiled import inner_kernel
 
 
 @inner_kernel
-def is_aside(problem, i, site):
-    """Whether who stands at a site stands clear of the lane."""
-    return problem.road[problem.instance[i, S.INSTANCE_LAYOUT], site, S.ROAD_ASIDE] != 0
+def is_aside(problem, i, spot):
+    """Whether who stands at a spot stands clear of the lane."""
+    return problem.road[problem.instance[i, S.INSTANCE_LAYOUT], spot, S.ROAD_ASIDE] != 0
 
 
 @inner_kernel
@@ -25,88 +26,197 @@ def is_held(problem, i, plan, k, now):
 
 
 @inner_kernel
-def sort_held(problem, state, b, own):
-    """Write to `State.held` what vehicles but `own`, -1 for none, hold from now on, by site, then by tick.
-
-    `LABEL_FIRST` of `State.label` tells where the entries of each site begin. Return how many there are. The
-    last visit of a plan is aside, and holds nothing.
-    """
-    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
-    label, held, n_sites = state.label, state.held, problem.road.shape[1]
-    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
-    for site in range(n_sites + 1):
-        label[site, S.LABEL_FIRST] = label[site, S.LABEL_FILLED] = 0
-    for v in range(n_vehicles):
-        plan = state.plan[b, v]
-        first, n = plan[0, S.PLANNED_FROM], plan[0, S.PLANNED_VISITS]
-        while first < n and not is_held(problem, i, plan, first, now):
-            first += 1
-        plan[0, S.PLANNED_FROM] = first
-        for k in range(first, n if v != own else first):
-            label[plan[k, S.PLAN_SITE] + 1, S.LABEL_FIRST] += 1
-    for site in range(n_sites):
-        label[site + 1, S.LABEL_FIRST] += label[site, S.LABEL_FIRST]
-    for v in range(n_vehicles):
-        plan = state.plan[b, v]
-        for k in range(plan[0, S.PLANNED_FROM], plan[0, S.PLANNED_VISITS] if v != own else 0):
-            site, came = plan[k, S.PLAN_SITE], plan[k, S.PLAN_IN]
-            first = label[site, S.LABEL_FIRST]
-            at = first + label[site, S.LABEL_FILLED]
-            label[site, S.LABEL_FILLED] += 1
-            while at > first and held[at - 1, S.HELD_IN] > came:
-                for field in range(S.N_HELD_FIELDS):
-                    held[at, field] = held[at - 1, field]
-                at -= 1
-            held[at, S.HELD_IN], held[at, S.HELD_OUT] = came, plan[k, S.PLAN_OUT]
-            held[at, S.HELD_NEXT] = plan[k + 1, S.PLAN_SITE]
-            held[at, S.HELD_NEXT_IN] = plan[k + 1, S.PLAN_IN]
-            held[at, S.HELD_VEHICLE], held[at, S.HELD_VISIT] = v, k
-    return label[n_sites, S.LABEL_FIRST]
+def find_way(road, spot, site):
+    """Return which edge of a spot leads to a site; `road` as `Problem.road` of a layout."""
+    way = 0
+    while road[road[spot, S.ROAD_NEIGHBOURS + way], S.ROAD_SITE] != site:
+        way += 1
+    return way
 
 
 @inner_kernel
-def find_window(problem, state, b, site, w):
-    """Return from when, and until when, nobody else holds a site, in its w-th gap between those who do."""
+def find_spot(problem, i, plan, k):
+    """Return the spot of visit k of a plan, whose first visit is at a site that is one spot."""
+    if not has_blocks(problem):
+        return plan[k, S.PLAN_SITE]
+    road = problem.road[problem.instance[i, S.INSTANCE_LAYOUT]]
+    spot = plan[1, S.PLAN_SITE]
+    for j in range(2, k + 1):
+        spot = road[spot, S.ROAD_NEIGHBOURS + find_way(road, spot, plan[j, S.PLAN_SITE])]
+    return spot
+
+
+@inner_kernel
+def has_blocks(problem):
+    """Whether some floor has blocks."""
+    return problem.claim.shape[3] > 0
+
+
+@inner_kernel
+def put_held(label, held, writes, place, came, out, following, next_in, v, k):
+    """Count, or write, an entry of `State.held` of a spot or block, sorted by when it begins."""
+    if not writes:
+        label[place + 1, S.LABEL_FIRST] += 1
+        return
+    first = label[place, S.LABEL_FIRST]
+    at = first + label[place, S.LABEL_FILLED]
+    label[place, S.LABEL_FILLED] += 1
+    while at > first and held[at - 1, S.HELD_IN] > came:
+        for field in range(S.N_HELD_FIELDS):
+            held[at, field] = held[at - 1, field]
+        at -= 1
+    held[at, S.HELD_IN], held[at, S.HELD_OUT], held[at, S.HELD_LAST] = came, out, out
+    held[at, S.HELD_NEXT], held[at, S.HELD_NEXT_IN] = following, next_in
+    held[at, S.HELD_VEHICLE], held[at, S.HELD_VISIT] = v, k
+
+
+@inner_kernel
+def find_inside(problem, i, plan, k, part):
+    """Return from when until when visit k of a plan is at its site, 0, or on the edge to the next, 1.
+
+    In blocks an edge takes a tick at least.
+    """
+    came, out = plan[k, S.PLAN_IN], plan[k, S.PLAN_OUT]
+    if part == 0:
+        return came, out + problem.instance[i, S.INSTANCE_HEADWAY]
+    return out, max(plan[k + 1, S.PLAN_IN], out + 1)
+
+
+@inner_kernel
+def put_blocks(problem, state, b, writes, spot, v, k):
+    """Count, or write, what visit k of vehicle v holds because of blocks; return the next visit's spot."""
+    i, label, held = state.episode[b, S.EPISODE_INSTANCE], state.label, state.held
+    layout, headway = (
+        problem.instance[i, S.INSTANCE_LAYOUT],
+        problem.instance[i, S.INSTANCE_HEADWAY],
+    )
+    road, plan, n_spots = problem.road[layout], state.plan[b, v], problem.road.shape[1]
+    site, following = plan[k, S.PLAN_SITE], plan[k + 1, S.PLAN_SITE]
+    way, twin = find_way(road, spot, following), road[site, S.ROAD_TWIN]
+    while twin >= 0:
+        came, out, next_in = plan[k, S.PLAN_IN], plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN]
+        put_held(label, held, writes, twin, came, out, following, next_in, v, k)
+        twin = road[twin, S.ROAD_TWIN]
+    for part in range(2):
+        begin, end = find_inside(problem, i, plan, k, part)
+        for claim in problem.claim[layout, spot, part * (1 + way)]:
+            block, way_in = claim[0], claim[1]
+            if block < 0:
+                break
+            put_held(label, held, writes, n_spots + block, begin, end, way_in, part, v, k)
+            for member in problem.zone[layout, block]:
+                if member[0] < 0:
+                    break
+                if way_in < 0 or member[1] != way_in:
+                    until = end - headway
+                    put_held(label, held, writes, member[0], begin, until, -1, 0, v, k)
+    return road[spot, S.ROAD_NEIGHBOURS + way]
+
+
+@inner_kernel
+def sort_held(problem, state, b, own):
+    """Write to `State.held` what vehicles but `own`, -1 for none, hold from now on, by spot, then by tick.
+
+    `LABEL_FIRST` of `State.label` tells where the entries of each spot begin, then those of each block.
+    Return how many there are. The last visit of a plan is aside, and holds nothing.
+    """
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    label, held, n_spots = state.label, state.held, problem.road.shape[1]
+    n_vehicles, n_lists = (
+        problem.instance[i, S.INSTANCE_N_VEHICLES],
+        n_spots + problem.zone.shape[1],
+    )
+    for place in range(n_lists + 1):
+        label[place, S.LABEL_FIRST] = label[place, S.LABEL_FILLED] = 0
+    for writes in range(2):
+        for v in range(n_vehicles):
+            plan = state.plan[b, v]
+            first, n = plan[0, S.PLANNED_FROM], plan[0, S.PLANNED_VISITS]
+            while first < n and not is_held(problem, i, plan, first, now):
+                first += 1
+            plan[0, S.PLANNED_FROM] = first
+            spot = find_spot(problem, i, plan, first) if first < n else np.int64(0)
+            for k in range(first, n if v != own else first):
+                site, following = plan[k, S.PLAN_SITE], plan[k + 1, S.PLAN_SITE]
+                came, out, next_in = plan[k, S.PLAN_IN], plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN]
+                put_held(label, held, writes, site, came, out, following, next_in, v, k)
+                if has_blocks(problem):
+                    spot = put_blocks(problem, state, b, writes, spot, v, k)
+        for place in range(0 if writes else n_lists):
+            label[place + 1, S.LABEL_FIRST] += label[place, S.LABEL_FIRST]
+    for place in range(n_spots if has_blocks(problem) else 0):
+        for at in range(label[place, S.LABEL_FIRST] + 1, label[place + 1, S.LABEL_FIRST]):
+            held[at, S.HELD_LAST] = max(held[at, S.HELD_LAST], held[at - 1, S.HELD_LAST])
+    return label[n_lists, S.LABEL_FIRST]
+
+
+@inner_kernel
+def find_window(problem, state, b, spot, w):
+    """Return from when, and until when, nobody else holds a spot, in its w-th gap between those who do."""
     i = state.episode[b, S.EPISODE_INSTANCE]
-    if is_aside(problem, i, site):
+    if is_aside(problem, i, spot):
         return np.int64(0), S.NEVER
     label, held = state.label, state.held
-    first, end = label[site, S.LABEL_FIRST], label[site + 1, S.LABEL_FIRST]
+    first, end = label[spot, S.LABEL_FIRST], label[spot + 1, S.LABEL_FIRST]
     opens, closes = np.int64(0), S.NEVER
     if w > 0:
-        opens = held[first + w - 1, S.HELD_OUT] + problem.instance[i, S.INSTANCE_HEADWAY]
+        opens = held[first + w - 1, S.HELD_LAST] + problem.instance[i, S.INSTANCE_HEADWAY]
     if first + w < end:
         closes = held[first + w, S.HELD_IN]
     return opens, closes
 
 
 @inner_kernel
-def find_departure(problem, state, b, a, c, start, ticks, opens, closes):
-    """Return when who may leave site a for site c from a tick on does, -1 if not within the window of c.
+def find_clear(problem, state, b, spot, place, begins, ends):
+    """Return when who would be in the blocks of a place for some ticks may be; the place is as in `claim`."""
+    label, held, n_spots = state.label, state.held, problem.road.shape[1]
+    layout = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_LAYOUT]
+    for claim in problem.claim[layout, spot, place]:
+        if claim[0] < 0:
+            break
+        first = n_spots + claim[0]
+        for k in range(label[first, S.LABEL_FIRST], label[first + 1, S.LABEL_FIRST]):
+            entry = held[k]
+            if (claim[1] < 0 or entry[S.HELD_WAY_IN] != claim[1]) and entry[S.HELD_IN] < ends:
+                begins = max(begins, entry[S.HELD_OUT])
+    return begins
+
+
+@inner_kernel
+def find_departure(problem, state, b, a, way, start, ticks, opens, closes):
+    """Return when who may leave spot a by one of its edges from a tick on does, -1 if not within a window.
 
     Parameters
     ----------
+    way : int
+        Which edge.
     start, ticks : int
         When it may leave; what the edge takes after a stop.
     opens, closes : int
-        Window of c, see `find_window`.
+        Window of the spot to which it leads, see `find_window`.
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     label, held, headway = state.label, state.held, problem.instance[i, S.INSTANCE_HEADWAY]
+    road = problem.road[problem.instance[i, S.INSTANCE_LAYOUT]]
+    c = road[a, S.ROAD_NEIGHBOURS + way]
+    site, following = road[a, S.ROAD_SITE], road[c, S.ROAD_SITE]
     shared = not problem.instance[i, S.INSTANCE_LANES_APART]
     leaves, moves = max(start, opens - ticks), True
     while moves and leaves + ticks + headway <= closes:
         before = leaves
         for k in range(label[c, S.LABEL_FIRST], label[c + 1, S.LABEL_FIRST] if shared else 0):
             entry = held[k]
-            if entry[S.HELD_NEXT] == a and entry[S.HELD_OUT] < leaves + ticks:
+            if entry[S.HELD_NEXT] == site and entry[S.HELD_OUT] < leaves + ticks:
                 leaves = max(leaves, entry[S.HELD_NEXT_IN])
         for k in range(label[a, S.LABEL_FIRST], label[a + 1, S.LABEL_FIRST]):
             entry = held[k]
-            if entry[S.HELD_NEXT] != c:
+            if entry[S.HELD_NEXT] != following:
                 continue
             enters, ends = entry[S.HELD_OUT], entry[S.HELD_NEXT_IN]
             if enters <= leaves or enters < leaves + headway or ends < leaves + ticks + headway:
                 leaves = max(leaves, enters + headway, ends + headway - ticks)
+        if has_blocks(problem):
+            ends = leaves + max(np.int64(1), ticks)
+            leaves = find_clear(problem, state, b, a, 1 + way, leaves, ends)
         moves = leaves > before
     return leaves if leaves + ticks + headway <= closes else np.int64(-1)

@@ -71,8 +71,8 @@ def take_first(label, width, size):
 
 
 @inner_kernel
-def improve(label, seconds, width, size, a, site, tick, base, driven, before, leaves, key, left):
-    """Write a way to a label, a leg at a site, if it is the best so far; return the heap's size.
+def improve(label, seconds, width, size, a, spot, tick, base, driven, before, leaves, key, left):
+    """Write a way to a label, a leg at a spot, if it is the best so far; return the heap's size.
 
     It is there at a tick, `driven` s after `base`, the tick of its last stop for others, and comes from the
     label `before`, which it leaves at a tick. `key` is the earliest delivery so, -1 to find it from `left`, s
@@ -81,7 +81,7 @@ def improve(label, seconds, width, size, a, site, tick, base, driven, before, le
     row = label[a]
     search = label[0, S.LABEL_SEARCH]
     if row[S.LABEL_SEEN] != search:
-        row[S.LABEL_SEEN], row[S.LABEL_SITE], row[S.LABEL_POSITION] = search, site, -1
+        row[S.LABEL_SEEN], row[S.LABEL_SPOT], row[S.LABEL_POSITION] = search, spot, -1
     elif np.float64(base) + driven >= np.float64(row[S.LABEL_BASE]) + seconds[a] - 1e-9:
         return size
     row[S.LABEL_TICK], row[S.LABEL_BASE], seconds[a] = tick, base, driven
@@ -97,10 +97,10 @@ def improve(label, seconds, width, size, a, site, tick, base, driven, before, le
 
 
 @large_kernel
-def search_way(problem, state, b, v, task, goal, site, tick, since):
-    """Find the way of vehicle v from a site to a task's pickup, its delivery, and to rest.
+def search_way(problem, state, b, v, task, goal, spot, tick, since):
+    """Find the way of vehicle v from a spot to a task's pickup, its delivery, and to rest.
 
-    It may leave the site from a tick on, and holds it since another. Of all ways that end at rest it is one
+    It may leave the spot from a tick on, and holds it since another. Of all ways that end at rest it is one
     of the earliest delivery. Without a task, -1, it is one of the earliest end at `goal`, or at any site
     aside where that is -1. With the goal `ABOARD` it has been at the pickup.
 
@@ -115,8 +115,8 @@ def search_way(problem, state, b, v, task, goal, site, tick, since):
         problem.instance[i, S.INSTANCE_HEADWAY],
     )
     label, seconds, road = state.label, state.label_seconds, problem.road[layout]
-    n_held, n_sites = lanes.sort_held(problem, state, b, v), problem.road.shape[1]
-    width = n_sites + n_held
+    n_held, n_sites = lanes.sort_held(problem, state, b, v), problem.least.shape[1]
+    width = problem.road.shape[1] + n_held
     label[0, S.LABEL_SEARCH] += 1
     pickup = delivery = ready = np.int64(0)
     handling = first = loaded = 0.0
@@ -133,41 +133,42 @@ def search_way(problem, state, b, v, task, goal, site, tick, since):
         start, key = np.int64(BRING if goal == ABOARD else FETCH), np.int64(-1)
 
     w = 0
-    while not lanes.is_aside(problem, i, site):
-        opens, closes = lanes.find_window(problem, state, b, site, w)
+    while not lanes.is_aside(problem, i, spot):
+        opens, closes = lanes.find_window(problem, state, b, spot, w)
         if since < closes and tick < closes:
             break
         w += 1
-    a = start * width + label[site, S.LABEL_FIRST] + site + w
-    size = improve(label, seconds, width, 0, a, site, tick, tick, 0.0, -1, 0, key, 0.0)
+    a = start * width + label[spot, S.LABEL_FIRST] + spot + w
+    size = improve(label, seconds, width, 0, a, spot, tick, tick, 0.0, -1, 0, key, 0.0)
     while size > 0:
         a = take_first(label, width, size)
         size -= 1
         leg, row = a // width, label[a]
-        n = row[S.LABEL_SITE]
-        aside = lanes.is_aside(problem, i, n)
+        spot = row[S.LABEL_SPOT]
+        n, aside = road[spot, S.ROAD_SITE], lanes.is_aside(problem, i, spot)
         if leg == REST and (aside if goal < 0 else n == goal):
             return a
         came, base, driven = row[S.LABEL_TICK], row[S.LABEL_BASE], seconds[a]
-        w = a % width - label[n, S.LABEL_FIRST] - n
-        closes = lanes.find_window(problem, state, b, n, w)[1]
+        w = a % width - label[spot, S.LABEL_FIRST] - spot
+        closes = lanes.find_window(problem, state, b, spot, w)[1]
         if leg == FETCH and n == pickup:
             base2, driven2 = base + max(np.int64(0), ready - came), driven + first
             done = base2 + S.count_ticks(driven2)
             if aside or done + headway <= closes:
                 size = improve(
-                    *(label, seconds, width, size, a + width, n, done, base2, driven2, a, done),
+                    *(label, seconds, width, size, a + width, spot, done, base2, driven2, a, done),
                     *(np.int64(-1), loaded - first),
                 )
         if leg == BRING and n == delivery:
             done = max(base + S.count_ticks(driven + handling - first), now + 1)
             if aside or done + headway <= closes:
                 size = improve(
-                    *(label, seconds, width, size, a + width, n, done, done, 0.0, a, done, done),
+                    *(label, seconds, width, size, a + width, spot, done, done, 0.0, a, done, done),
                     problem.least[layout, n, rest],
                 )
-        for k in range(S.ROAD_NEIGHBOURS, S.ROAD_NEIGHBOURS + road[n, S.ROAD_DEGREE]):
-            c = road[n, k]
+        for way in range(road[spot, S.ROAD_DEGREE]):
+            ahead = road[spot, S.ROAD_NEIGHBOURS + way]
+            c = road[ahead, S.ROAD_SITE]
             left = problem.least[layout, c, rest]
             if leg == FETCH:
                 left = problem.least[layout, c, pickup] + loaded
@@ -177,10 +178,9 @@ def search_way(problem, state, b, v, task, goal, site, tick, since):
                 continue
             edge = problem.edge_length[layout, n, c] / ways.find_pace(problem, i, v, n, c)
             ticks = S.count_ticks(edge)
-            c_aside = lanes.is_aside(problem, i, c)
-            begin, end = label[c, S.LABEL_FIRST], label[c + 1, S.LABEL_FIRST]
-            for w in range(1 if c_aside else end - begin + 1):
-                opens, until = lanes.find_window(problem, state, b, c, w)
+            begin, end = label[ahead, S.LABEL_FIRST], label[ahead + 1, S.LABEL_FIRST]
+            for w in range(1 if lanes.is_aside(problem, i, ahead) else end - begin + 1):
+                opens, until = lanes.find_window(problem, state, b, ahead, w)
                 if until < came + headway:
                     continue
                 # Without a stop it takes what it takes from the last one on, rounded once.
@@ -188,11 +188,11 @@ def search_way(problem, state, b, v, task, goal, site, tick, since):
                 leaves, base2, driven2 = np.int64(-1), base, driven + edge
                 if came + going >= opens:
                     leaves = lanes.find_departure(
-                        problem, state, b, n, c, came, going, np.int64(0), until
+                        problem, state, b, spot, way, came, going, np.int64(0), until
                     )
                 if leaves != came:
                     leaves = lanes.find_departure(
-                        problem, state, b, n, c, came, ticks, opens, until
+                        problem, state, b, spot, way, came, ticks, opens, until
                     )
                     base2, driven2 = leaves, edge
                 if leaves >= 0 and not aside and leaves + headway > closes:
@@ -201,9 +201,9 @@ def search_way(problem, state, b, v, task, goal, site, tick, since):
                     continue
                 arrives = base2 + S.count_ticks(driven2)
                 key = row[S.LABEL_KEY] if leg == REST else np.int64(-1)
-                to = leg * width + begin + c + w
+                to = leg * width + begin + ahead + w
                 size = improve(
-                    *(label, seconds, width, size, to, c, arrives, base2, driven2, a, leaves),
+                    *(label, seconds, width, size, to, ahead, arrives, base2, driven2, a, leaves),
                     *(key, left),
                 )
     return np.int64(-1)

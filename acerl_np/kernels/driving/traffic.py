@@ -74,14 +74,19 @@ def write_plan(problem, state, b, v, task, last, start):
     """
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     label, plan = state.label, state.plan[b, v]
-    width = problem.road.shape[1] + label[problem.road.shape[1], S.LABEL_FIRST]
+    road = problem.road[problem.instance[i, S.INSTANCE_LAYOUT]]
+    n_lists = len(road) + problem.zone.shape[1]
+    width = len(road) + label[n_lists, S.LABEL_FIRST]
     since = plan[start, S.PLAN_IN] if start > 0 else now
-    kept = 0
-    for k in range(1, start):
-        if kept > 0 or lanes.is_held(problem, i, plan, k, now):
-            kept += 1
-            for field in range(S.N_PLAN_FIELDS):
-                plan[kept, field] = plan[k, field]
+    first = min(1, start)
+    while first < start and not lanes.is_held(problem, i, plan, first, now):
+        first += 1
+    while first > 1 and road[plan[first, S.PLAN_SITE], S.ROAD_TWIN] >= 0:
+        first -= 1  # by which way it is in its blocks is told by the visits before
+    kept = start - first
+    for k in range(first, start):
+        for field in range(S.N_PLAN_FIELDS):
+            plan[k - first + 1, field] = plan[k, field]
     n, a = 0, last
     while a >= 0:
         before = label[a, S.LABEL_BEFORE]
@@ -96,7 +101,7 @@ def write_plan(problem, state, b, v, task, last, start):
     while a >= 0:
         before, tick = label[a, S.LABEL_BEFORE], label[a, S.LABEL_TICK]
         if before < 0 or before // width == a // width:
-            plan[at, S.PLAN_SITE] = label[a, S.LABEL_SITE]
+            plan[at, S.PLAN_SITE] = road[label[a, S.LABEL_SPOT], S.ROAD_SITE]
             plan[at, S.PLAN_IN], plan[at, S.PLAN_OUT], plan[at, S.PLAN_STAY] = tick, out, stay
             at, out, stay = at - 1, label[a, S.LABEL_LEAVES], np.int64(0)
         elif a // width == planner.REST:
@@ -119,23 +124,23 @@ def take_way(problem, state, b, v, task, goal):
 
     It leads to a task, its delivery and to rest; without a task, -1, to `goal`, -1 for any site aside.
     """
-    now = state.episode[b, S.EPISODE_TIME]
+    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     vehicle, plan = state.vehicle[b, v], state.plan[b, v]
     start = plan[0, S.PLANNED_VISITS]
     if vehicle[S.VEHICLE_STAND_SITE] >= 0:
         start = find_next_visit(plan, now)
-    site, since = vehicle[S.VEHICLE_SITE], now
+    spot, since = vehicle[S.VEHICLE_SITE], now
     if start > 0:
-        site, since = plan[start, S.PLAN_SITE], plan[start, S.PLAN_IN]
+        spot, since = lanes.find_spot(problem, i, plan, start), plan[start, S.PLAN_IN]
         add_metres(problem, state, b, v, start, -1.0)
-    last = planner.search_way(problem, state, b, v, task, goal, site, max(now, since), since)
+    last = planner.search_way(problem, state, b, v, task, goal, spot, max(now, since), since)
     if last < 0 and start > 0:
         # Pushed together, vehicles may stand on edges, where no search lets them wait: first to rest then.
         plan[0, S.PLANNED_PICKUP] = plan[0, S.PLANNED_DELIVERY] = 0
         add_metres(problem, state, b, v, start, 1.0)
         start = plan[0, S.PLANNED_VISITS]
-        site, since = plan[start, S.PLAN_SITE], plan[start, S.PLAN_IN]
-        last = planner.search_way(problem, state, b, v, task, goal, site, max(now, since), since)
+        spot, since = lanes.find_spot(problem, i, plan, start), plan[start, S.PLAN_IN]
+        last = planner.search_way(problem, state, b, v, task, goal, spot, max(now, since), since)
     loaded = end = np.int64(-1)
     if last >= 0:
         loaded, end = write_plan(problem, state, b, v, task, last, start)
@@ -201,7 +206,8 @@ def push_plans(problem, state, b, n_held):
     i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
     label, held, headway = state.label, state.held, problem.instance[i, S.INSTANCE_HEADWAY]
     shared = not problem.instance[i, S.INSTANCE_LANES_APART]
-    n_sites, moves, rounds = problem.road.shape[1], True, 0
+    road = problem.road[problem.instance[i, S.INSTANCE_LAYOUT]]
+    n_sites, moves, rounds = problem.least.shape[1], True, 0
     while moves:
         if rounds > n_held:
             state.episode[b, S.EPISODE_PHASE] = S.STUCK
@@ -211,7 +217,7 @@ def push_plans(problem, state, b, n_held):
             for at in range(label[site, S.LABEL_FIRST], label[site + 1, S.LABEL_FIRST]):
                 entry = held[at]
                 following = entry[S.HELD_NEXT]
-                if entry[S.HELD_NEXT_IN] < now:
+                if following < 0 or entry[S.HELD_NEXT_IN] < now:
                     continue
                 plan, k = state.plan[b, entry[S.HELD_VEHICLE]], entry[S.HELD_VISIT]
                 out, arrives = plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN]
@@ -225,18 +231,49 @@ def push_plans(problem, state, b, n_held):
                     if held[other, S.HELD_NEXT] == following and comes_before(held, other, at):
                         out = max(out, read_departure(state, b, held, other) + headway)
                         arrives = max(arrives, read_arrival(state, b, held, other) + headway)
+                if lanes.has_blocks(problem):
+                    v, spot = entry[S.HELD_VEHICLE], lanes.find_spot(problem, i, plan, k)
+                    way = lanes.find_way(road, spot, following)
+                    clear = find_end(problem, state, b, v, spot, 1 + way, entry[S.HELD_OUT])
+                    out, spot = max(out, clear), road[spot, S.ROAD_NEIGHBOURS + way]
+                    clear = find_end(problem, state, b, v, spot, 0, entry[S.HELD_NEXT_IN])
+                    arrives = max(arrives, clear)
                 if entry[S.HELD_OUT] < now:
                     out = entry[S.HELD_OUT]
                 arrives = max(arrives, out + entry[S.HELD_NEXT_IN] - entry[S.HELD_OUT])
                 if not lanes.is_aside(problem, i, following):
                     for other in range(begin, end):
                         own = held[other, S.HELD_VEHICLE] == entry[S.HELD_VEHICLE]
-                        if not own and held[other, S.HELD_IN] < entry[S.HELD_NEXT_IN]:
+                        if (
+                            held[other, S.HELD_NEXT] >= 0
+                            and not own
+                            and held[other, S.HELD_IN] < entry[S.HELD_NEXT_IN]
+                        ):
                             arrives = max(arrives, read_departure(state, b, held, other) + headway)
                 moves |= out > plan[k, S.PLAN_OUT] or arrives > plan[k + 1, S.PLAN_IN]
                 plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN] = out, arrives
     for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
         note_delay(problem, state, b, v)
+
+
+@inner_kernel
+def find_end(problem, state, b, v, spot, place, begins):
+    """Return until when, as pushed, others than v are in the blocks of a place, as in `Problem.claim`.
+
+    Of those who were to be there before a tick.
+    """
+    i, label, found = state.episode[b, S.EPISODE_INSTANCE], state.label, np.int64(0)
+    for claim in problem.claim[problem.instance[i, S.INSTANCE_LAYOUT], spot, place]:
+        if claim[0] < 0:
+            break
+        first = problem.road.shape[1] + claim[0]
+        for at in range(label[first, S.LABEL_FIRST], label[first + 1, S.LABEL_FIRST]):
+            entry = state.held[at]
+            u, k, part = entry[S.HELD_VEHICLE], entry[S.HELD_VISIT], entry[S.HELD_PART]
+            joins = claim[1] >= 0 and entry[S.HELD_WAY_IN] == claim[1]
+            if u != v and not joins and entry[S.HELD_IN] < begins:
+                found = max(found, lanes.find_inside(problem, i, state.plan[b, u], k, part)[1])
+    return found
 
 
 @inner_kernel

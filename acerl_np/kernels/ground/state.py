@@ -58,8 +58,8 @@ N_INSTANCE_FIELDS = 17
     INSTANCE_RESERVE,
 ) = range(N_INSTANCE_FIELDS)
 
-# Then the sites to which edges lead.
-ROAD_ASIDE, ROAD_DEGREE, ROAD_NEIGHBOURS = range(3)
+# Then the spots to which edges lead.
+ROAD_ASIDE, ROAD_DEGREE, ROAD_SITE, ROAD_TWIN, ROAD_NEIGHBOURS = range(5)
 
 N_ENDS_FIELDS = 2
 ENDS_PICKUP, ENDS_DELIVERY = range(N_ENDS_FIELDS)
@@ -207,8 +207,12 @@ N_PLAN_FIELDS = 4
 PLAN_SITE, PLAN_IN, PLAN_OUT, PLAN_STAY = range(N_PLAN_FIELDS)
 PLANNED_VISITS, PLANNED_PICKUP, PLANNED_DELIVERY, PLANNED_FROM = range(N_PLAN_FIELDS)
 
-N_HELD_FIELDS = 6
-HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN, HELD_VEHICLE, HELD_VISIT = range(N_HELD_FIELDS)
+N_HELD_FIELDS = 7
+HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN, HELD_VEHICLE, HELD_VISIT, HELD_LAST = range(
+    N_HELD_FIELDS
+)
+# Of a block: the edge by which one came in, and whether at a site or on an edge.
+HELD_WAY_IN, HELD_PART = HELD_NEXT, HELD_NEXT_IN
 
 N_LABEL_FIELDS = 13
 (
@@ -222,7 +226,7 @@ N_LABEL_FIELDS = 13
     LABEL_HEAP,
     LABEL_FIRST,
     LABEL_FILLED,
-    LABEL_SITE,
+    LABEL_SPOT,
     LABEL_SEEN,
     LABEL_SEARCH,
 ) = range(N_LABEL_FIELDS)
@@ -331,14 +335,20 @@ class Problem(NamedTuple):
         GOAL_COST : in what has a limit
     class_weight : ndarray(float64, (n,)), weight of a task of priority 0, 1, ... n - 1 and above in the mean
         tardiness, the share of late tasks and the mean waiting
-    road : ndarray(int64, (L, S, n)), floors on which vehicles meet; without any, L is 0, as below
+    road : ndarray(int64, (L, P, n)), spots of floors on which vehicles meet: sites, and in blocks of one
+        direction sites by the way in, see `problem.spots`; if no vehicles meet, L is 0, as below
         ROAD_ASIDE : whether who stands there stands clear of the lane, 0 or 1
-        ROAD_DEGREE : number of edges that lead away; their ends from ROAD_NEIGHBOURS on
+        ROAD_DEGREE : number of edges that lead away; their ends, spots, from ROAD_NEIGHBOURS on
+        ROAD_SITE, ROAD_TWIN : where it is, and the next spot there, -1 for none
+    claim : ndarray(int64, (L, P, 1 + degree, n, 2)), blocks that who is at a spot, or on each of its edges,
+        is inside of, and the edge by which it came in, -1 where that does not matter; both -1 after the last;
+        without blocks n is 0
+    zone : ndarray(int64, (L, K, n, 2)), spots inside of each block, and the edge as above; -1 after the last
     least : ndarray(float64, (L, S, S + 1)), s, what no vehicle's way to each site is quicker than; the last
         is to the nearest site aside
     errands : ndarray(bool, (0,)), or (0, 0) if vehicles of some instance have errands, its tasks are
-        chained, or a live floor lacks a way, or (0, 0, n) if vehicles of some meet, whose plans then hold n
-        visits less one; see `unless_errands`, `unless_traffic`
+        chained, or a live floor lacks a way, or (0, m, n) if vehicles of some meet, whose plans then hold n
+        visits less one, each up to m entries of `State.held`; see `unless_errands`, `unless_traffic`
     """
 
     distance: np.ndarray
@@ -364,6 +374,8 @@ class Problem(NamedTuple):
     goal: np.ndarray
     class_weight: np.ndarray
     road: np.ndarray
+    claim: np.ndarray
+    zone: np.ndarray
     least: np.ndarray
     errands: np.ndarray
 
@@ -449,18 +461,21 @@ class State(NamedTuple):
     plan : ndarray(int64, (B, V, n, N_PLAN_FIELDS)), visits of sites, past and planned; V is 0 if nobody meets
         PLAN_SITE, PLAN_IN, PLAN_OUT : when the site is reached and left, `NEVER` at the end
         PLAN_STAY : ticks of handling there
-    held : ndarray(int64, (V * n, N_HELD_FIELDS)), scratch: what others hold, see `lanes.sort_held`
-        HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN : of a visit, and of the next one
+    held : ndarray(int64, (V * n * m, N_HELD_FIELDS)), scratch: what others hold, see `lanes.sort_held`
+        HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN : of a visit, and of the next one; HELD_NEXT is -1 if the
+            spot is held as another is inside of its block
         HELD_VEHICLE, HELD_VISIT : whose it is, and which of its plan
+        HELD_LAST : the latest HELD_OUT of a spot's entries so far
     label : ndarray(int64, (n, N_LABEL_FIELDS)), scratch of all rows' searches, see `planner.search_way`
-        LABEL_SITE, LABEL_TICK : where and when it is there
+        LABEL_SPOT, LABEL_TICK : where and when it is there
         LABEL_BASE : tick of the last stop for others, or of the start
         LABEL_BEFORE, LABEL_LEAVES : the label before, and when that place is left
         LABEL_KEY, LABEL_RANK : the earliest delivery of such a way, and what comes first of equal ones
         LABEL_POSITION : its place in the heap, -1 if it is not in
         LABEL_HEAP : the heap's labels, in the rows of their places
         LABEL_SEEN, LABEL_SEARCH : the search that has written it; in row 0, that at hand
-        LABEL_FIRST, LABEL_FILLED : in the rows of sites, first entry of `held`, and how many are written
+        LABEL_FIRST, LABEL_FILLED : in the rows of spots, then of blocks, the first entry of `held`, and how
+            many are written
     label_seconds : ndarray(float64, (n,)), s driven since LABEL_BASE
     errands : ndarray(bool), as in `Problem`
     """
@@ -491,7 +506,8 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
     n_jobs, n_vehicles = problem.chain.shape[1], problem.fleet.shape[1]
     n_visits = problem.errands.shape[2] if problem.errands.ndim == 3 else 0
     n_planned = n_vehicles if n_visits else 0
-    n_labels = 3 * (problem.road.shape[1] + n_planned * n_visits)
+    n_held = n_planned * n_visits * (max(1, problem.errands.shape[1]) if n_visits else 0)
+    n_labels = 3 * (problem.road.shape[1] + n_held) + problem.zone.shape[1]
     return State(
         episode=np.zeros((n_episodes, N_EPISODE_FIELDS), np.int64),
         outcome=np.zeros((n_episodes, N_OUTCOME_FIELDS)),
@@ -507,7 +523,7 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
         usage=np.zeros((n_episodes, n_vehicles, N_USAGE_FIELDS)),
         breakdown_key=np.zeros((n_episodes, 4), np.uint32),
         plan=np.zeros((n_episodes, n_planned, n_visits, N_PLAN_FIELDS), np.int64),
-        held=np.zeros((n_planned * n_visits, N_HELD_FIELDS), np.int64),
+        held=np.zeros((n_held, N_HELD_FIELDS), np.int64),
         label=np.zeros((n_labels, N_LABEL_FIELDS), np.int64),
         label_seconds=np.zeros(n_labels),
         errands=problem.errands,
