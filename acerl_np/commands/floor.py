@@ -69,6 +69,9 @@ def import_layout(arguments: argparse.Namespace) -> None:
     if the command says what these hold and use; their levels are then the model's. Vehicles that cannot
     leave their starts, a floor in parts, and what could not be carried over are said on the standard error
     stream, one line each.
+
+    --traffic lets vehicles meet, and waits for an answer: which stations stand beside the lane? --traffic
+    beside says all, --traffic lane none, --aside which. For what share of trips it matters is said.
     """
     declare_outputs(arguments, [arguments.out])
     data, warnings = import_floor(
@@ -88,8 +91,21 @@ def import_layout(arguments: argparse.Namespace) -> None:
         _ = layout.routes  # refuses lengths that routes cannot be told by
     except LayoutError as error:
         raise LayoutError(f"{arguments.file}: {error}") from error
+    layout, where = _stand_aside(arguments, layout)
     layout = _equip(arguments, _set_out(arguments, layout), own)
+    if where == "file" and not arguments.aside:
+        raise InputError(
+            f"--traffic: read file; expected beside, lane or --aside, as {_ask(layout)}"
+        )
+    if where == "off" and layout.blocks:
+        blocks = count(len(layout.blocks), "block")
+        warnings.append(
+            f"{blocks} kept for vehicles that meet (--traffic, --aside): {_ask(layout)}"
+        )
+    layout = layout.with_traffic(where)
     _write(arguments, layout)
+    if layout.traffic is not None:
+        print(f"{layouts.describe_traffic(layout)}; {_measure_ways(layout)}")
     for line in filter(None, (servable.describe_parts(layout), *warnings)):
         print(f"{make_printable(arguments.file)}: warning: {line}", file=sys.stderr)
 
@@ -99,8 +115,15 @@ def _write(arguments: argparse.Namespace, layout: Layout) -> None:
     print(f"{make_printable(arguments.out)}: {_sizes(layout)}")
 
 
-def _stand_aside(layout: Layout, words: Sequence[str]) -> Layout:
-    """Return a floor on which sites lie aside, too, that words name: sites, stations, or kinds of sites."""
+def _stand_aside(arguments: argparse.Namespace, layout: Layout) -> tuple[Layout, str]:
+    """Return a floor without traffic on which sites lie aside, too, and what traffic it shall have.
+
+    They are those that --aside names: sites, stations, or kinds of sites.
+    """
+    words = arguments.aside or []
+    where = arguments.traffic or ("file" if layout.traffic or words else "off")
+    if words and where != "file":
+        raise InputError(f"--aside: given with --traffic {where}; expected --traffic file")
     found: set[int] = set()
     for word in words:
         kind = {k for k, site in enumerate(layout.sites) if site.kind == word}
@@ -111,7 +134,20 @@ def _stand_aside(layout: Layout, words: Sequence[str]) -> Layout:
             raise InputError(f"--aside: read '{word}'; expected {expected}")
         found |= set(named)
     sites = [replace(x, aside=x.aside or k in found) for k, x in enumerate(layout.sites)]
-    return replace(layout, sites=tuple(sites))
+    return replace(layout, sites=tuple(sites), traffic=None), where
+
+
+def _ask(layout: Layout) -> str:
+    """Return what no import tells of vehicles that meet, and for what share of their ways it matters."""
+    stations = list_first([*layouts.find_stations(layout)])
+    return (
+        f"no file says which stations stand beside the lane ({stations}); {_measure_ways(layout)}"
+    )
+
+
+def _measure_ways(layout: Layout) -> str:
+    share = servable.measure_passing(layout)
+    return f"{0.0 if math.isnan(share) else share:.0%} of the ways between two stations lead through another"
 
 
 def _read_lift(text: str, data: dict[str, Any]) -> dict[str, Any]:
@@ -351,7 +387,7 @@ def _describe_meeting(instance: Instance) -> list[str]:
     """Say which tasks pass stations, and how much longer driving takes as vehicles meet."""
     from acerl_np.evaluation.past import estimate_meeting
 
-    passing = servable.measure_passing([instance])
+    passing = servable.measure_passing(instance.layout, [instance])
     lines = [f"{passing:.0%} of the loaded trips lead through another station"]
     factor, error, n = estimate_meeting(instance)
     if not math.isnan(factor):
@@ -434,13 +470,9 @@ def change_fleet(arguments: argparse.Namespace) -> None:
     """
     declare_outputs(arguments, [arguments.out])
     layout = load_layout(arguments.layout)
-    traffic, aside = layout.traffic, arguments.aside or []
-    where = arguments.traffic or ("file" if traffic or aside else "off")
-    if aside and where != "file":
-        raise InputError(f"--aside: given with --traffic {where}; expected --traffic file")
-    n = arguments.vehicles or len(layout.vehicles)
+    traffic, n = layout.traffic, arguments.vehicles or len(layout.vehicles)
     # Where they start, park and charge is known once all is changed.
-    layout = _stand_aside(layout.with_traffic("off"), aside)
+    layout, where = _stand_aside(arguments, layout)
     layout = layouts.resize_fleet(layouts.lengthen(layout, arguments.lengthen), n)
     layout = _equip(arguments, _set_out(arguments, layout), [None] * n)
     _write(arguments, layout.with_traffic(where, traffic))
@@ -546,6 +578,16 @@ FLEET = (
 )
 """A fleet in the place of another."""
 
+MEET = (
+    opt.TRAFFIC,
+    opt.CommandOption(
+        "--aside SITE+",
+        "vehicles meet, and stand clear of the lane at these sites, stations or kinds of sites, and where "
+        "the layout says so",
+    ),
+)
+"""Vehicles that meet, and where they stand clear of the lane."""
+
 ENERGY = (
     opt.CommandOption(
         "--battery KEY=N,...",
@@ -608,6 +650,7 @@ IMPORT = (
         bool,
     ),
     *FLEET,
+    *MEET,
     *ENERGY,
 )
 CHECK = (
@@ -621,12 +664,7 @@ CHANGE = (
     opt.FORCE,
     FLEET[0].but(help="so many vehicles (default: as many as there are)"),
     opt.CommandOption("--lengthen", "factor of all driving times", float, 1.0, (0.1, 10.0)),
-    opt.TRAFFIC,
-    opt.CommandOption(
-        "--aside SITE+",
-        "vehicles meet, and stand clear of the lane at these sites, stations or kinds of sites, and where "
-        "the layout says so",
-    ),
+    *MEET,
     FLEET[1].but(help=FLEET[1].help.replace("the file's starts", "the layout's, in turn")),
     FLEET[2].but(help="speed of every vehicle, m/s (default: the layout's, in turn)"),
     FLEET[3].but(

@@ -27,7 +27,7 @@ def describe_left_out(records: Sequence[Instance]) -> list[str]:
         handling = f"as given, {seconds:.3g} s a task in the mean"
     return [
         f"Traffic: {assumed}. {both} of {n_lanes} lanes are driven in both directions, and "
-        f"{measure_passing(records):.0%} of the loaded trips lead through another station.",
+        f"{measure_passing(layout, records):.0%} of the loaded trips lead through another station.",
         f"Handling times: {handling}.",
         "Motion: turning, acceleration and people on the way cost nothing.",
     ]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.problem.instance import Instance, find_earliest, find_shortfalls
-from acerl_np.problem.layout import Layout
+from acerl_np.problem.layout import Layout, find_stations
 from acerl_np.problem.parts import Battery, Vehicle
 from acerl_np.problem.task_rows import count_before
 from acerl_np.support.errors import list_first, list_some
@@ -33,18 +33,22 @@ def describe_speeds(layout: Layout) -> list[str]:
     return [f"{what}: {len(some)} ({list_first(some)})" for what, some in found if some]
 
 
-def measure_passing(records: Sequence[Instance]) -> float:
-    """Return the share of tasks of records of one floor whose way leads through another station.
+def measure_passing(layout: Layout, records: Sequence[Instance] = ()) -> float:
+    """Return the share of tasks of records of a floor whose way leads through another station, nan of none.
 
-    Stations are the sites at which tasks of these records begin or end.
+    Stations are the sites at which tasks of these records begin or end. Without records it is that of the
+    ways between two of the floor's stations.
     """
-    layout = records[0].layout
+    if records:
+        pickup, delivery = np.concatenate([(x.pickup, x.delivery) for x in records], axis=1)
+    else:
+        served = np.unique([k for own in find_stations(layout).values() for k in own]).astype(int)
+        pickup, delivery = (served[k] for k in np.nonzero(~np.eye(len(served), dtype=bool)))
     station = np.zeros(len(layout.sites))
-    for record in records:
-        station[record.pickup] = station[record.delivery] = 1.0
-    met = layout.routes.add_along(np.tile(station, (len(station), 1)))
-    through = [met[x.pickup, x.delivery] - (x.pickup != x.delivery) > 0.0 for x in records]
-    return float(np.concatenate(through).mean())
+    station[pickup] = station[delivery] = 1.0
+    met = layout.routes.add_along(np.tile(station, (len(station), 1)))[pickup, delivery]
+    there = np.isfinite(layout.routes.distance[pickup, delivery])
+    return float((met - (pickup != delivery) > 0.0)[there].mean()) if there.any() else math.nan
 
 
 def describe_parts(layout: Layout) -> str:

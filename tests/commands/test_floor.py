@@ -137,6 +137,28 @@ def test_a_floor_lets_vehicles_meet(empty, run):
         assert message in run(f"floor fleet supply-loop {words} --out x.json", 2).err
 
 
+def test_an_import_asks_which_stations_stand_beside_the_lane(empty, run):
+    block = '<block name="x"><member name="P2"/></block></model>'
+    Path("blocked.xml").write_text(Path(PLANT).read_text().replace("</model>", block))
+    asked = "no file says which stations stand beside the lane (Inbound, Outbound); 0% of the ways between"
+    said = run("floor import blocked.xml --out a.json").err
+    assert f"1 block kept for vehicles that meet (--traffic, --aside): {asked}" in said
+    assert acerl_np.load_layout("a.json").traffic is None
+    refused = run("floor import blocked.xml --traffic file --out b.json", 2).err
+    assert f"--traffic: read file; expected beside, lane or --aside, as {asked}" in refused
+    assert not Path("b.json").exists()
+    for words, n, aside in (
+        ("--traffic lane", 0, {"P1", "Park"}),
+        ("--aside Inbound", 1, {"P1", "Park", "Inbound"}),
+        ("--aside Shelf", 2, {"P1", "Park", "Inbound", "Outbound"}),
+    ):
+        told = run(f"floor import blocked.xml {words} --out c.json --force")
+        assert f"{n} of 2 sites of stations lie aside" in told.out and asked not in told.err
+        layout = acerl_np.load_layout("c.json")
+        assert {site.id for site in layout.sites if site.aside} == aside
+        assert [block.sites for block in layout.blocks] == [("Inbound",)]
+
+
 @pytest.mark.slow  # what vehicles that meet need is compiled
 def test_checks_say_how_much_longer_vehicles_drive_that_meet(empty, run):
     run("records generate --layout supply-loop --process shift --hours 1 --utilisation 0.9 --out s")
@@ -221,7 +243,7 @@ def test_vehicles_that_stand_apart_are_said_before_all_else(empty, run):
     write("m.xml", make_plant("abc", {"bc": 1}, '<block name="B"/>'))
     lines = run("floor import m.xml --start a --out m.json").err.splitlines()
     starts = "m.xml: warning: vehicles that cannot leave their starts: 1 of 1 (v at a)"
-    assert lines[0].startswith(starts) and "blocks: 1 (B) left out" in lines[-1]
+    assert lines[0].startswith(starts) and "'B' holds nothing of the floor" in lines[1]
     assert run("floor check dmh").out.startswith("dmh: 14 sites")
 
 

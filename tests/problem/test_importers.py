@@ -564,11 +564,50 @@ def test_what_a_layout_cannot_hold_is_named():
         <peripheralOperation name="Open" locationName="Gate"/></path>
         <vehicle name="v" maxVelocity="1000" energyLevelCritical="20"/>"""
     without = "no vehicle has to charge without rates of use (--battery)"
-    assert import_opentcs(plant(body))[1][1:] == [
+    assert import_opentcs(plant(body))[1] == [
+        "block[1]: 'B1' holds nothing of the floor, left out",
+        "block[2]: 'B2' holds nothing of the floor, left out",
+        "vehicle[1]: none of loopback:initialPosition, tcs:preferredParkingPosition, "
+        "tcs:assignedParkingPosition; 'v' starts at 'a'",
         f"energy levels of vehicles: 1 (v) left out; {without}",
-        "blocks: 2 (B1, B2) left out; vehicles do not wait for each other",
         "peripheral operations of locations and paths: 2 (Gate, p) left out; no vehicle waits for them",
     ]
+
+
+def block(*members, **attributes):
+    words = " ".join(f'{key}="{value}"' for key, value in attributes.items())
+    listed = "".join(f'<member name="{member}"/>' for member in members)
+    return f"<block {words}>{listed}</block>"
+
+
+def test_blocks_are_of_points_and_open_paths():
+    station = '<location name="S"><link point="b"/></location>'
+    floor = path() + path("b", "c") + path("c", "d") + path("d", "a", locked="true") + station
+    names = "a-b", "b-c", "d-a", "S", "zz"
+    body = floor + block(*names, name="x", type="SAME_DIRECTION_ONLY") + block("c", "c-d", name="y")
+    layout, warnings = import_opentcs(plant(body, "abcd"))
+    assert layout["blocks"] == [
+        # The point between the two paths is in, by its station's name; ends of the way are not.
+        {"id": "x", "kind": "same_direction", "sites": ["S"], "edges": [["a", "S"], ["S", "c"]]},
+        {"id": "y", "kind": "single", "sites": ["c"], "edges": [["c", "d"]]},
+    ]
+    assert warnings == [
+        'path[4]: "d-a" is locked, left out',
+        "block[1]: members of 'x': 2 (S, zz) left out; expected points and paths",
+    ]
+    named = path().replace("/>", '><property name="tcs:blockEntryDirection" value="x"/></path>')
+    said = "tcs:blockEntryDirection of paths: 1 (a-b) left out; each path is a direction of its own"
+    assert import_opentcs(plant(named))[1] == [said]
+    for fault, message in (
+        (
+            block("a", name="x", type="PLATOON"),
+            'block[1].type: read "PLATOON"; expected one of SING',
+        ),
+        (block("a"), "block[1].name: read null; expected a name"),
+    ):
+        with pytest.raises(LayoutError) as caught:
+            import_opentcs(plant(path() + fault))
+        assert message in str(caught.value)
 
 
 def test_a_vehicle_may_start_where_it_parks():

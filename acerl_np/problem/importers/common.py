@@ -57,7 +57,7 @@ class Draft:
 
     `points` are (x, y) of each node, m; `kinds` those of some nodes without a station; `titles` what some
     nodes are called besides their ids; `ways` length, m, and speed limit, m/s, of the directed edge of each
-    pair of nodes; `vehicles` as in a layout, `start` a node.
+    pair of nodes; `vehicles` and `blocks` as in a layout, of nodes.
     """
 
     points: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -66,6 +66,7 @@ class Draft:
     ways: dict[tuple[str, str], tuple[float, float]] = field(default_factory=dict)
     stations: list[Station] = field(default_factory=list)
     vehicles: list[dict[str, Any]] = field(default_factory=list)
+    blocks: list[dict[str, Any]] = field(default_factory=list)
     warnings: Warnings = field(default_factory=Warnings)
 
     def add_point(self, where: str, name: str, x: float, y: float) -> None:
@@ -152,7 +153,15 @@ class Draft:
             for node in self.points
             if node not in served and (node in plugs or self.kinds.get(node) == CHARGER)
         ]
-        more = {"chargers": chargers, "stations": stations, "aliases": aliases}
+        blocks = [
+            {
+                **block,
+                "sites": [sites[node] for node in block["sites"]],
+                "edges": [[sites[node] for node in pair] for pair in block["edges"]],
+            }
+            for block in self.blocks
+        ]
+        more = {"chargers": chargers, "stations": stations, "aliases": aliases, "blocks": blocks}
         return layout | {key: some for key, some in more.items() if some}, self.warnings.lines()
 
     def _join_ways(self, sites: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -53,6 +53,10 @@ RECHARGING = "rechargeOperation"
 
 PERIPHERALS = ("peripheralOperation", "allowedPeripheralOperation")
 
+BLOCKS = {"SINGLE_VEHICLE_ONLY": "single", "SAME_DIRECTION_ONLY": "same_direction"}
+ENTRY = "tcs:blockEntryDirection"
+"""Property of a path: another name for the direction in which it leads into blocks."""
+
 IDLE_OPERATIONS = {"NOP", "PARK", "MOVE"}
 """Operations at a location that move no load, of chargers, too."""
 
@@ -161,6 +165,7 @@ def import_opentcs(
     alias; a location's type is the kind of its sites, "charger" where its operations are charging only.
     The layout's `chargers` are those, a slot each. The model holds levels of energy, but no rates: `battery`
     gives them, with a capacity.
+    Blocks are those of points and paths. In one of one direction a point between its paths belongs to it.
     A vehicle starts where the first of `START_PROPERTIES` that it has says, else on the parking points in
     turn, or on the first point, of those from which a path leads. `name` is that of a model that has none.
     What is returned is what `import_floor` says.
@@ -174,6 +179,7 @@ def import_opentcs(
         draft.warnings.add("paths", "path: none, so no site can be reached from another")
     for item in model["path"]:
         _read_path(draft, item)
+    _read_blocks(draft, model)
     _read_locations(draft, model)
     _read_vehicles(draft, model["vehicle"], battery)
     _note_left_out(draft, model)
@@ -225,6 +231,38 @@ def _read_path(draft: common.Draft, item: _Element) -> None:
         draft.add_edge(item.where, b, a, length, max(backward, MIN_SPEED))
 
 
+def _read_blocks(draft: common.Draft, model: Model) -> None:
+    """Add blocks, of their known points and paths that are open."""
+    keys = "sourcePoint", "destinationPoint"
+    ends = {x.name: [x.xml.get(key, "").strip() for key in keys] for x in model["path"]}
+    joined: dict[str, set[frozenset[str]]] = {}
+    for pair in draft.ways:
+        for node in pair:
+            joined.setdefault(node, set()).add(frozenset(pair))
+    for item in model["block"]:
+        name, word = item.read_name(), item.xml.get("type", "") or "SINGLE_VEHICLE_ONLY"
+        if word not in BLOCKS:
+            refuse(f"{item.where}.type", word, f"one of {', '.join(BLOCKS)}")
+        members = [member.strip() for member in item.list_names("member")]
+        sites = [member for member in members if member in draft.points]
+        edges = {frozenset(ends[x]): ends[x] for x in members if x in ends}
+        edges = {both: pair for both, pair in edges.items() if both in joined.get(pair[0], ())}
+        lost = [x for x in members if x not in draft.points and x not in ends]
+        if lost:
+            said = f"members of '{name}': {common.count_names(lost)} left out; expected points and paths"
+            draft.warnings.add("block members", f"{item.where}: {said}")
+        if BLOCKS[word] == "same_direction":
+            between = [x for x, own in joined.items() if len(own) > 1 and own <= edges.keys()]
+            sites += [node for node in between if node not in sites]
+        if sites or edges:
+            block = {"id": name, "kind": BLOCKS[word], "sites": sites, "edges": [*edges.values()]}
+            draft.blocks.append(block)
+        else:
+            draft.warnings.add(
+                "blocks", f"{item.where}: '{name}' holds nothing of the floor, left out"
+            )
+
+
 def _read_locations(draft: common.Draft, model: Model) -> None:
     """Add locations as stations, those of charging alone as chargers, but no peripherals."""
     types = {item.name: item for item in model["locationType"]}
@@ -252,15 +290,18 @@ def _read_locations(draft: common.Draft, model: Model) -> None:
 
 
 def _note_left_out(draft: common.Draft, model: Model) -> None:
-    """Name the blocks and peripherals, which a layout does not hold."""
+    """Name the peripherals and directions of blocks, which a layout does not hold."""
     doors = {item.name for item in model["locationType"] if item.list_names(*PERIPHERALS)}
     peripherals = [
         item
         for item in (*model["location"], *model["path"])
         if item.list_names(*PERIPHERALS) or item.xml.get("type", "").strip() in doors
     ]
+    directed = [
+        x for x in model["path"] if ENTRY in (y.get("name") for y in x.xml.findall("{*}property"))
+    ]
     for what, items, said in (
-        ("blocks", model["block"], "vehicles do not wait for each other"),
+        (f"{ENTRY} of paths", directed, "each path is a direction of its own"),
         ("peripheral operations of locations and paths", peripherals, "no vehicle waits for them"),
     ):
         if items:
