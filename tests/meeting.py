@@ -138,11 +138,11 @@ def choose_drawn(draw):
 class Meeting:
     """An episode whose free vehicles take waiting tasks as `choose(free vehicles, pool)` says.
 
-    If a vehicle may not take that task, it takes the next one that it may.
+    If a vehicle may not take that task, it takes the next one that it may. `beside` are in the same tables.
     """
 
-    def __init__(self, instance, choose, key=(1, 2, 3, 4)):
-        self.instance, self.problem = instance, build_problem([instance])
+    def __init__(self, instance, choose, key=(1, 2, 3, 4), beside=()):
+        self.instance, self.problem = instance, build_problem([instance, *beside])
         self.state = S.allocate_state(self.problem, 1)
         self.state.breakdown_key[0] = key
         self.visits = [[] for _ in instance.layout.vehicles]

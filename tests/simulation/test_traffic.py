@@ -33,6 +33,7 @@ from acerl_np import (
     load_layout,
 )
 from acerl_np.commands.main import main
+from acerl_np.commands.shared.tables import list_tasks
 from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.past import estimate_meeting
@@ -40,6 +41,7 @@ from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.kernels.driving.traffic import take_way
 from acerl_np.kernels.episode.events import open_episode
 from acerl_np.kernels.ground import state as S
+from acerl_np.problem import spots
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
@@ -202,6 +204,26 @@ def test_a_block_is_held_by_who_breaks_down_in_it():
     play = Meeting(day, give((0, 0), (1, 1), (0, 0)))
     assert play.visits[0][:4] == [(0, 0, 0), (1, 10, 10), (2, 42, 42), (3, 52, 52)]
     assert play.visits[1] == [(0, 0, 13), (4, 45, 45), (0, 55, S.NEVER)]
+
+
+@compiles
+def test_floors_with_blocks_and_without_share_tables():
+    for seed in range(6):
+        days = [draw_day(random.Random(seed + k), blocks=k == 0) for k in range(2)]
+        for day, other in (days, days[::-1]):
+            alone, both = (
+                Meeting(day, choose_drawn(random.Random(seed)), beside=beside)
+                for beside in ((), (other,))
+            )
+            assert alone.visits == both.visits
+
+
+def test_blocks_that_tell_too_many_spots_apart_are_refused(monkeypatch):
+    monkeypatch.setattr(spots, "MAX_SPOTS", 5)
+    floor = fork("A", kind="same_direction", sites=["b", "c"])
+    # One comes in at b from A, at c from e or D, and drives on to the other: three spots of each.
+    with pytest.raises(LayoutError, match=r"blocks: .* more than 5; expected fewer, or smaller"):
+        build_problem([make_day(floor, ("A", "D", 0, 0))])
 
 
 @compiles
@@ -466,6 +488,8 @@ def test_how_much_longer_vehicles_drive():
     day = make_day(line("A", "D"), *[(*ends, at, 4) for at, ends in moves])
     error = 10 / (30 * np.sqrt(11))
     assert estimate_meeting(day) == (pytest.approx(80 / 60), pytest.approx(error), 12)
+    delays = [row["delay_s"] for row in list_tasks(trace_policy("nearest", day))]
+    assert sorted(delays) == [0.0] * 6 + [20.0] * 6
     # The way to rest is none of it: v0 is asked again as it comes back from b, in mid-edge at 14.
     turned = make_day(line("A"), ("A", "b", 0, 0), ("b", "c", 14, 0))
     assert estimate_meeting(turned) == (1.0, 0.0, 2)

@@ -302,10 +302,11 @@ def write_tables(
     """
     lister = {tasks: list_tasks, vehicles: list_vehicles}
     rows: dict[str, list[dict[str, object]]] = {path: [] for path in lister if path is not None}
-    needless = {"changes", "ready_s"}
+    needless = {"changes", "ready_s", "delay_s"}
     for label, trial, trace in played:
         needless -= {"changes"} if trace.instance.layout.commitment == "pickup" else set()
         needless -= set() if trace.instance.is_plain else {"ready_s"}
+        needless -= set() if trace.instance.layout.traffic is None else {"delay_s"}
         whose = {"policy": label, "record": trace.instance.name, "trial": trial}
         for path, found in rows.items():
             found += [{**whose, **row} for row in lister[path](trace)]
@@ -356,7 +357,8 @@ def list_tasks(trace: Trace) -> Iterator[dict[str, object]]:
     """Give what came of each task, times in s from the record's time zero; what is not known is empty.
 
     Changes are how often it was called back. Ready is when it could be loaded, which differs from its arrival
-    where it follows another or is announced; waiting and lateness then count from there.
+    where it follows another or is announced; waiting and lateness then count from there. Where vehicles meet,
+    the delay is how much longer its own drove for it than if it had met nobody.
     """
     instance, sites = trace.instance, trace.instance.layout.sites
     zero = None if instance.epoch is None else show_moment(instance.epoch)
@@ -370,7 +372,7 @@ def list_tasks(trace: Trace) -> Iterator[dict[str, object]]:
             **{"delivery": sites[instance.delivery[k]].id, "priority": int(instance.priority[k])},
             **{"time_zero": zero, "arrival_s": round(float(instance.arrival[k]), 6)},
             **{"due_s": round(due, 6), **dict.fromkeys(SERVED)},
-            **{"changes": changes[k], "ready_s": round(ready, 6)},
+            **{"changes": changes[k], "ready_s": round(ready, 6), "delay_s": None},
         }
         if k in trips:
             trip = trips[k]
@@ -379,6 +381,8 @@ def list_tasks(trace: Trace) -> Iterator[dict[str, object]]:
             late = round(max(0.0, trip.end - due), 6)
             vehicle = instance.layout.vehicles[trip.vehicle].id
             row |= zip(SERVED, (*own, late, vehicle), strict=True)
+            if instance.layout.traffic is not None:
+                row["delay_s"] = trip.delay
         yield row
 
 

@@ -26,6 +26,14 @@ def is_held(problem, i, plan, k, now):
 
 
 @inner_kernel
+def find_site(problem, i, spot):
+    """Return where a spot is."""
+    if not has_blocks(problem):
+        return spot
+    return problem.road[problem.instance[i, S.INSTANCE_LAYOUT], spot, S.ROAD_SITE]
+
+
+@inner_kernel
 def find_way(road, spot, site):
     """Return which edge of a spot leads to a site; `road` as `Problem.road` of a layout."""
     way = 0
@@ -65,9 +73,20 @@ def put_held(label, held, writes, place, came, out, following, next_in, v, k):
         for field in range(S.N_HELD_FIELDS):
             held[at, field] = held[at - 1, field]
         at -= 1
-    held[at, S.HELD_IN], held[at, S.HELD_OUT], held[at, S.HELD_LAST] = came, out, out
+    held[at, S.HELD_IN], held[at, S.HELD_OUT] = came, out
     held[at, S.HELD_NEXT], held[at, S.HELD_NEXT_IN] = following, next_in
     held[at, S.HELD_VEHICLE], held[at, S.HELD_VISIT] = v, k
+
+
+@inner_kernel
+def put_visit(label, held, writes, spot, plan, v, k):
+    """Count, or write, that visit k of vehicle v, not the last of its plan, holds a spot."""
+    if not writes:
+        label[spot + 1, S.LABEL_FIRST] += 1
+        return
+    came, out = plan[k, S.PLAN_IN], plan[k, S.PLAN_OUT]
+    following, next_in = plan[k + 1, S.PLAN_SITE], plan[k + 1, S.PLAN_IN]
+    put_held(label, held, writes, spot, came, out, following, next_in, v, k)
 
 
 @inner_kernel
@@ -94,8 +113,7 @@ def put_blocks(problem, state, b, writes, spot, v, k):
     site, following = plan[k, S.PLAN_SITE], plan[k + 1, S.PLAN_SITE]
     way, twin = find_way(road, spot, following), road[site, S.ROAD_TWIN]
     while twin >= 0:
-        came, out, next_in = plan[k, S.PLAN_IN], plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN]
-        put_held(label, held, writes, twin, came, out, following, next_in, v, k)
+        put_visit(label, held, writes, twin, plan, v, k)
         twin = road[twin, S.ROAD_TWIN]
     for part in range(2):
         begin, end = find_inside(problem, i, plan, k, part)
@@ -137,16 +155,15 @@ def sort_held(problem, state, b, own):
             plan[0, S.PLANNED_FROM] = first
             spot = find_spot(problem, i, plan, first) if first < n else np.int64(0)
             for k in range(first, n if v != own else first):
-                site, following = plan[k, S.PLAN_SITE], plan[k + 1, S.PLAN_SITE]
-                came, out, next_in = plan[k, S.PLAN_IN], plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN]
-                put_held(label, held, writes, site, came, out, following, next_in, v, k)
+                put_visit(label, held, writes, plan[k, S.PLAN_SITE], plan, v, k)
                 if has_blocks(problem):
                     spot = put_blocks(problem, state, b, writes, spot, v, k)
         for place in range(0 if writes else n_lists):
             label[place + 1, S.LABEL_FIRST] += label[place, S.LABEL_FIRST]
     for place in range(n_spots if has_blocks(problem) else 0):
-        for at in range(label[place, S.LABEL_FIRST] + 1, label[place + 1, S.LABEL_FIRST]):
-            held[at, S.HELD_LAST] = max(held[at, S.HELD_LAST], held[at - 1, S.HELD_LAST])
+        last = np.int64(0)
+        for at in range(label[place, S.LABEL_FIRST], label[place + 1, S.LABEL_FIRST]):
+            label[at, S.LABEL_LAST] = last = max(last, held[at, S.HELD_OUT])
     return label[n_lists, S.LABEL_FIRST]
 
 
@@ -160,7 +177,10 @@ def find_window(problem, state, b, spot, w):
     first, end = label[spot, S.LABEL_FIRST], label[spot + 1, S.LABEL_FIRST]
     opens, closes = np.int64(0), S.NEVER
     if w > 0:
-        opens = held[first + w - 1, S.HELD_LAST] + problem.instance[i, S.INSTANCE_HEADWAY]
+        last = held[first + w - 1, S.HELD_OUT]
+        if has_blocks(problem):
+            last = label[first + w - 1, S.LABEL_LAST]
+        opens = last + problem.instance[i, S.INSTANCE_HEADWAY]
     if first + w < end:
         closes = held[first + w, S.HELD_IN]
     return opens, closes
@@ -183,23 +203,21 @@ def find_clear(problem, state, b, spot, place, begins, ends):
 
 
 @inner_kernel
-def find_departure(problem, state, b, a, way, start, ticks, opens, closes):
-    """Return when who may leave spot a by one of its edges from a tick on does, -1 if not within a window.
+def find_departure(problem, state, b, a, c, way, start, ticks, opens, closes):
+    """Return when who may leave spot a for spot c from a tick on does, -1 if not within the window of c.
 
     Parameters
     ----------
     way : int
-        Which edge.
+        Which edge of a leads there.
     start, ticks : int
         When it may leave; what the edge takes after a stop.
     opens, closes : int
-        Window of the spot to which it leads, see `find_window`.
+        Window of c, see `find_window`.
     """
     i = state.episode[b, S.EPISODE_INSTANCE]
     label, held, headway = state.label, state.held, problem.instance[i, S.INSTANCE_HEADWAY]
-    road = problem.road[problem.instance[i, S.INSTANCE_LAYOUT]]
-    c = road[a, S.ROAD_NEIGHBOURS + way]
-    site, following = road[a, S.ROAD_SITE], road[c, S.ROAD_SITE]
+    site, following = find_site(problem, i, a), find_site(problem, i, c)
     shared = not problem.instance[i, S.INSTANCE_LANES_APART]
     leaves, moves = max(start, opens - ticks), True
     while moves and leaves + ticks + headway <= closes:

@@ -145,7 +145,7 @@ def search_way(problem, state, b, v, task, goal, spot, tick, since):
         size -= 1
         leg, row = a // width, label[a]
         spot = row[S.LABEL_SPOT]
-        n, aside = road[spot, S.ROAD_SITE], lanes.is_aside(problem, i, spot)
+        n, aside = lanes.find_site(problem, i, spot), lanes.is_aside(problem, i, spot)
         if leg == REST and (aside if goal < 0 else n == goal):
             return a
         came, base, driven = row[S.LABEL_TICK], row[S.LABEL_BASE], seconds[a]
@@ -168,7 +168,7 @@ def search_way(problem, state, b, v, task, goal, spot, tick, since):
                 )
         for way in range(road[spot, S.ROAD_DEGREE]):
             ahead = road[spot, S.ROAD_NEIGHBOURS + way]
-            c = road[ahead, S.ROAD_SITE]
+            c = lanes.find_site(problem, i, ahead)
             left = problem.least[layout, c, rest]
             if leg == FETCH:
                 left = problem.least[layout, c, pickup] + loaded
@@ -188,11 +188,11 @@ def search_way(problem, state, b, v, task, goal, spot, tick, since):
                 leaves, base2, driven2 = np.int64(-1), base, driven + edge
                 if came + going >= opens:
                     leaves = lanes.find_departure(
-                        problem, state, b, spot, way, came, going, np.int64(0), until
+                        problem, state, b, spot, ahead, way, came, going, np.int64(0), until
                     )
                 if leaves != came:
                     leaves = lanes.find_departure(
-                        problem, state, b, spot, way, came, ticks, opens, until
+                        problem, state, b, spot, ahead, way, came, ticks, opens, until
                     )
                     base2, driven2 = leaves, edge
                 if leaves >= 0 and not aside and leaves + headway > closes:

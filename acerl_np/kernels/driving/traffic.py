@@ -101,7 +101,7 @@ def write_plan(problem, state, b, v, task, last, start):
     while a >= 0:
         before, tick = label[a, S.LABEL_BEFORE], label[a, S.LABEL_TICK]
         if before < 0 or before // width == a // width:
-            plan[at, S.PLAN_SITE] = road[label[a, S.LABEL_SPOT], S.ROAD_SITE]
+            plan[at, S.PLAN_SITE] = lanes.find_site(problem, i, label[a, S.LABEL_SPOT])
             plan[at, S.PLAN_IN], plan[at, S.PLAN_OUT], plan[at, S.PLAN_STAY] = tick, out, stay
             at, out, stay = at - 1, label[a, S.LABEL_LEAVES], np.int64(0)
         elif a // width == planner.REST:

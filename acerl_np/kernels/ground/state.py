@@ -207,10 +207,8 @@ N_PLAN_FIELDS = 4
 PLAN_SITE, PLAN_IN, PLAN_OUT, PLAN_STAY = range(N_PLAN_FIELDS)
 PLANNED_VISITS, PLANNED_PICKUP, PLANNED_DELIVERY, PLANNED_FROM = range(N_PLAN_FIELDS)
 
-N_HELD_FIELDS = 7
-HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN, HELD_VEHICLE, HELD_VISIT, HELD_LAST = range(
-    N_HELD_FIELDS
-)
+N_HELD_FIELDS = 6
+HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN, HELD_VEHICLE, HELD_VISIT = range(N_HELD_FIELDS)
 # Of a block: the edge by which one came in, and whether at a site or on an edge.
 HELD_WAY_IN, HELD_PART = HELD_NEXT, HELD_NEXT_IN
 
@@ -230,6 +228,7 @@ N_LABEL_FIELDS = 13
     LABEL_SEEN,
     LABEL_SEARCH,
 ) = range(N_LABEL_FIELDS)
+LABEL_LAST = LABEL_FILLED
 
 N_PLACE_FIELDS = 8
 (
@@ -465,7 +464,6 @@ class State(NamedTuple):
         HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN : of a visit, and of the next one; HELD_NEXT is -1 if the
             spot is held as another is inside of its block
         HELD_VEHICLE, HELD_VISIT : whose it is, and which of its plan
-        HELD_LAST : the latest HELD_OUT of a spot's entries so far
     label : ndarray(int64, (n, N_LABEL_FIELDS)), scratch of all rows' searches, see `planner.search_way`
         LABEL_SPOT, LABEL_TICK : where and when it is there
         LABEL_BASE : tick of the last stop for others, or of the start
@@ -475,7 +473,9 @@ class State(NamedTuple):
         LABEL_HEAP : the heap's labels, in the rows of their places
         LABEL_SEEN, LABEL_SEARCH : the search that has written it; in row 0, that at hand
         LABEL_FIRST, LABEL_FILLED : in the rows of spots, then of blocks, the first entry of `held`, and how
-            many are written
+            many are written so far
+        LABEL_LAST : where there are blocks, in the rows of the entries of `held`, once all are written: the
+            latest HELD_OUT of its spot's entries up to it
     label_seconds : ndarray(float64, (n,)), s driven since LABEL_BASE
     errands : ndarray(bool), as in `Problem`
     """
