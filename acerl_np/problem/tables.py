@@ -292,7 +292,7 @@ def _stack_roads(floors: _Floors) -> dict[str, np.ndarray]:
     # To rest as planned before, and three legs, each with half as many detours again.
     n_visits = 16 + 4 * (most + most // 2)
     claim, zone, n_held = _stack_blocks(floors, spots, degree)
-    errands = np.zeros((0, n_held, n_visits), np.bool_)
+    errands = np.zeros((0, n_held, n_visits) + (0,) * bool(claim.size), np.bool_)
     return {"road": road, "claim": claim, "zone": zone, "least": least, "errands": errands}
 
 

@@ -28,7 +28,7 @@ def is_held(problem, i, plan, k, now):
 @inner_kernel
 def find_site(problem, i, spot):
     """Return where a spot is."""
-    if not has_blocks(problem):
+    if not S.has_blocks(problem):
         return spot
     return problem.road[problem.instance[i, S.INSTANCE_LAYOUT], spot, S.ROAD_SITE]
 
@@ -45,19 +45,13 @@ def find_way(road, spot, site):
 @inner_kernel
 def find_spot(problem, i, plan, k):
     """Return the spot of visit k of a plan, whose first visit is at a site that is one spot."""
-    if not has_blocks(problem):
+    if not S.has_blocks(problem):
         return plan[k, S.PLAN_SITE]
     road = problem.road[problem.instance[i, S.INSTANCE_LAYOUT]]
     spot = plan[1, S.PLAN_SITE]
     for j in range(2, k + 1):
         spot = road[spot, S.ROAD_NEIGHBOURS + find_way(road, spot, plan[j, S.PLAN_SITE])]
     return spot
-
-
-@inner_kernel
-def has_blocks(problem):
-    """Whether some floor has blocks."""
-    return problem.claim.shape[3] > 0
 
 
 @inner_kernel
@@ -156,11 +150,11 @@ def sort_held(problem, state, b, own):
             spot = find_spot(problem, i, plan, first) if first < n else np.int64(0)
             for k in range(first, n if v != own else first):
                 put_visit(label, held, writes, plan[k, S.PLAN_SITE], plan, v, k)
-                if has_blocks(problem):
+                if S.has_blocks(problem):
                     spot = put_blocks(problem, state, b, writes, spot, v, k)
         for place in range(0 if writes else n_lists):
             label[place + 1, S.LABEL_FIRST] += label[place, S.LABEL_FIRST]
-    for place in range(n_spots if has_blocks(problem) else 0):
+    for place in range(n_spots if S.has_blocks(problem) else 0):
         last = np.int64(0)
         for at in range(label[place, S.LABEL_FIRST], label[place + 1, S.LABEL_FIRST]):
             label[at, S.LABEL_LAST] = last = max(last, held[at, S.HELD_OUT])
@@ -178,7 +172,7 @@ def find_window(problem, state, b, spot, w):
     opens, closes = np.int64(0), S.NEVER
     if w > 0:
         last = held[first + w - 1, S.HELD_OUT]
-        if has_blocks(problem):
+        if S.has_blocks(problem):
             last = label[first + w - 1, S.LABEL_LAST]
         opens = last + problem.instance[i, S.INSTANCE_HEADWAY]
     if first + w < end:
@@ -233,7 +227,7 @@ def find_departure(problem, state, b, a, c, way, start, ticks, opens, closes):
             enters, ends = entry[S.HELD_OUT], entry[S.HELD_NEXT_IN]
             if enters <= leaves or enters < leaves + headway or ends < leaves + ticks + headway:
                 leaves = max(leaves, enters + headway, ends + headway - ticks)
-        if has_blocks(problem):
+        if S.has_blocks(problem):
             ends = leaves + max(np.int64(1), ticks)
             leaves = find_clear(problem, state, b, a, 1 + way, leaves, ends)
         moves = leaves > before

@@ -231,7 +231,7 @@ def push_plans(problem, state, b, n_held):
                     if held[other, S.HELD_NEXT] == following and comes_before(held, other, at):
                         out = max(out, read_departure(state, b, held, other) + headway)
                         arrives = max(arrives, read_arrival(state, b, held, other) + headway)
-                if lanes.has_blocks(problem):
+                if S.has_blocks(problem):
                     v, spot = entry[S.HELD_VEHICLE], lanes.find_spot(problem, i, plan, k)
                     way = lanes.find_way(road, spot, following)
                     clear = find_end(problem, state, b, v, spot, 1 + way, entry[S.HELD_OUT])

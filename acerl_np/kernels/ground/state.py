@@ -347,7 +347,8 @@ class Problem(NamedTuple):
         is to the nearest site aside
     errands : ndarray(bool, (0,)), or (0, 0) if vehicles of some instance have errands, its tasks are
         chained, or a live floor lacks a way, or (0, m, n) if vehicles of some meet, whose plans then hold n
-        visits less one, each up to m entries of `State.held`; see `unless_errands`, `unless_traffic`
+        visits less one, each up to m entries of `State.held`, or (0, m, n, 0) if one of their floors has
+        blocks; see `unless_errands`, `unless_traffic`, `has_blocks`
     """
 
     distance: np.ndarray
@@ -504,7 +505,7 @@ def allocate_state(problem: Problem, n_episodes: int) -> State:
     """Return a `State` of `n_episodes` rows for any instance of `problem`; nothing is started yet."""
     n_tasks = problem.record.shape[1]
     n_jobs, n_vehicles = problem.chain.shape[1], problem.fleet.shape[1]
-    n_visits = problem.errands.shape[2] if problem.errands.ndim == 3 else 0
+    n_visits = problem.errands.shape[2] if problem.errands.ndim > 2 else 0
     n_planned = n_vehicles if n_visits else 0
     n_held = n_planned * n_visits * (max(1, problem.errands.shape[1]) if n_visits else 0)
     n_labels = 3 * (problem.road.shape[1] + n_held) + problem.zone.shape[1]
@@ -574,6 +575,12 @@ def _compile_from(n_dimensions: int, plain: Function) -> Callable[[Function], Fu
 def has_traffic(problem, i):
     """Whether vehicles of instance i meet."""
     return problem.instance[i, INSTANCE_HEADWAY] != 0
+
+
+@inner_kernel
+def has_blocks(problem):
+    """Whether vehicles meet on some floor with blocks; what these need is compiled there alone."""
+    return problem.errands.ndim > 3
 
 
 @unless_errands(lambda problem, i: False)
