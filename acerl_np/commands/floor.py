@@ -70,8 +70,8 @@ def import_layout(arguments: argparse.Namespace) -> None:
     leave their starts, a floor in parts, and what could not be carried over are said on the standard error
     stream, one line each.
 
-    --traffic lets vehicles meet, and waits for an answer: which stations stand beside the lane? --traffic
-    beside says all, --traffic lane none, --aside which. For what share of trips it matters is said.
+    Vehicles meet by --traffic beside (all stations stand beside the lane), --traffic lane (none does), or
+    --aside (those that it names do), as no file tells. For what share of their ways it matters is said.
     """
     declare_outputs(arguments, [arguments.out])
     data, warnings = import_floor(

@@ -610,9 +610,10 @@ def describe_traffic(layout: Layout) -> str:
     aside = [site.aside for site in layout.sites]
     n = sum(aside[k] for k in stations)
     headway = layout.traffic.headway if layout.traffic else 0
+    blocks = f", blocks: {len(layout.blocks)}" if layout.blocks else ""
     return (
         f"vehicles meet: {n} of {len(stations)} sites of stations lie aside, {sum(aside)} of all "
-        f"{len(aside)}, headway {headway} s"
+        f"{len(aside)}, headway {headway} s{blocks}"
     )
 
 

@@ -154,6 +154,7 @@ def test_an_import_asks_which_stations_stand_beside_the_lane(empty, run):
     ):
         told = run(f"floor import blocked.xml {words} --out c.json --force")
         assert f"{n} of 2 sites of stations lie aside" in told.out and asked not in told.err
+        assert "headway 3 s, blocks: 1; 0% of the ways between two stations lead" in told.out
         layout = acerl_np.load_layout("c.json")
         assert {site.id for site in layout.sites if site.aside} == aside
         assert [block.sites for block in layout.blocks] == [("Inbound",)]
