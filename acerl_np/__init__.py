@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from acerl_np.problem.layout import Layout as Layout
     from acerl_np.problem.parts import (
         Battery as Battery,
+        Block as Block,
         Breakdown as Breakdown,
         Charger as Charger,
         Edge as Edge,

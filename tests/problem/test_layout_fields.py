@@ -31,6 +31,7 @@ WHOLE = {
     "stations": {"S": ["C"]},
     "aliases": {"old": "S"},
     "machines": [{"site": "D", "servers": 2}],
+    "blocks": [{"id": "x", "kind": "single", "sites": ["B"], "edges": [["B", "A"]]}],
 }
 ODD = ["3", "", " ", "A\nB", "x" * 201, True, None, [], {}, [1], {"z": 1}, math.nan, math.inf]
 ODD += [10**400, -1, 0, 1, 2.5, 2e9, 1e13]
@@ -76,8 +77,8 @@ TAKEN = {
     "2000000000.0": "vehicles.battery.capacity battery.capacity",
     "True": "truncate_distances edges.one_way",
     "'3' '' ' '": "name sites.kind",
-    "'3'": "vehicles.id",
-    "[]": "vehicles.breakdowns machines",
+    "'3'": "vehicles.id blocks.id",
+    "[]": "vehicles.breakdowns machines blocks blocks.sites blocks.edges",
     "{}": "aliases",
 }
 """Of the odd values those that are taken, and by which fields; by pairs of numbers, see below."""
@@ -86,7 +87,8 @@ OPTIONAL = """
 name task_slots truncate_distances sites.kind edges.length edges.max_speed edges.one_way vehicles.speed
 vehicles.capacity vehicles.battery vehicles.battery.start vehicles.battery.tow vehicles.breakdowns
 vehicles.random_breakdowns scaling battery battery.start battery.tow chargers.slots parking parking.after
-parking.places.places aliases aliases.old machines machines.servers
+parking.places.places aliases aliases.old machines machines.servers blocks blocks.kind blocks.sites
+blocks.edges
 """
 SHARED = ("sites.id", "edges", "edges.a", "edges.b", "chargers", "stations", "stations.S")
 """What others name, or want: where it is another, they are refused."""
