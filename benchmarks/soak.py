@@ -2,12 +2,18 @@
 
 python benchmarks/soak.py --minutes 60
 python benchmarks/soak.py --live
+python benchmarks/soak.py --week
 
 With --live a dispatcher is fed with 100,000 events of 50 vehicles, late and repeated ones among them, and
 asked after each moment; at other sizes of the fleet with fewer, and at 50 also where vehicles charge, park
 and are called back until they have loaded. It prints how long decisions and events take, and fails if memory
 grows or a time is beyond its limit. Processor time is printed beside time by the clock:
 on a shared machine the second shows others' work, too.
+
+With --week the service is told seven days of 50 vehicles that charge, park and are called back, as lines of
+JSON, one in a hundred damaged, and it rotates its log each day. Four times a day it ends, two of these times
+without a word, and is built again from state and log: it must be as before. Each damaged line must be refused
+and change nothing.
 
 Otherwise it trains with a large population, saves a checkpoint every ten seconds, and notes the process's
 memory. Then two shorter runs must give the same bytes: one from the start to a generation that the long one
@@ -20,6 +26,7 @@ import array
 import gc
 import hashlib
 import heapq
+import json
 import random
 import shutil
 import sys
@@ -32,6 +39,8 @@ from kill_live import BATTERY
 from script import make_parser
 
 import acerl_np
+from acerl_np.live.orders import ORDERS, unpack_order
+from acerl_np.live.service import Service
 
 WARM_UP_SECONDS = 60.0
 """Memory is compared from then on: kernels are loaded and every array has been used."""
@@ -88,6 +97,12 @@ class LivePlant:
         self.n_plans = self.n_tasks = 0
         self.per_task = 130.0 / n_vehicles
 
+    def feed(self, event: object) -> None:
+        self.dispatcher.feed(event)
+
+    def decide(self, now: float) -> list[object]:
+        return self.dispatcher.decide(now)
+
     def add(self, at: float, what: object) -> None:
         self.n_plans += 1
         # What an order has changed since is no event any more.
@@ -141,7 +156,7 @@ class LivePlant:
 
     def run(self, n_events: int, times: dict[str, array.array[float]]) -> None:
         """Feed so many events, and note what each event and each decision took, us."""
-        feed, decide = self.dispatcher.feed, self.dispatcher.decide
+        feed, decide = self.feed, self.decide
         clock, processor = time.perf_counter, time.thread_time
         done = 0
         while done < n_events:
@@ -203,6 +218,109 @@ def soak_live(n_events: int) -> bool:
     return good
 
 
+DAY = 86_400.0
+RESTARTS, DAMAGED = 4, 0.01
+"""A day; the share of messages."""
+
+SEEN = ("waiting", "planned", "under_way", "idle", "sites", "levels", "out_of_service")
+
+
+class WeekPlant(LivePlant):
+    """A plant that talks to a service, which ends now and then, and sends it nonsense."""
+
+    def __init__(self, n_vehicles: int, folder: Path) -> None:
+        super().__init__(n_vehicles, errands=True)
+        self.log, self.state = folder / "day.jsonl", folder / "live.npz"
+        self.per_task = 390.0 / n_vehicles
+        self.policy = self.dispatcher.policy
+        self.dispatcher = acerl_np.Dispatcher(self.layout, self.policy, audit=self.log)
+        self.service = Service(self.dispatcher, str(self.state))
+        self.number = self.last_order = self.n_refused = self.n_restarts = 0
+
+    def tell(self, **message: object) -> list[dict]:
+        if self.draw.random() < DAMAGED:
+            self.send_nonsense(message)
+        self.number += 1
+        *orders, answer = self.service.answer(json.dumps({**message, "number": self.number}))
+        assert answer["kind"] == "Ok", (message, answer)
+        return orders
+
+    def send_nonsense(self, message: dict) -> None:
+        text = json.dumps(message)
+        broken = {"time": 1e12}, {"kind": "Nothing"}, {"more": 1}, {"time": "soon"}, {"time": True}
+        draws = [json.dumps({**message, **one}) for one in broken]
+        draws += [text[: self.draw.randrange(1, len(text))], f"x{text}", text * 2, "[" * 5000]
+        before = self.show()
+        [answer] = self.service.answer(self.draw.choice(draws))
+        assert answer["kind"] == "Refused" and self.show() == before, answer
+        self.n_refused += 1
+
+    def feed(self, event: object) -> None:
+        self.tell(kind=type(event).__name__, **vars(event))
+
+    def decide(self, now: float) -> list[object]:
+        lines = [x for x in self.tell(kind="Decide", time=now) if x["kind"] in ORDERS]
+        fresh = [unpack_order(x) for x in lines if x["number"] > self.last_order]
+        if fresh:
+            self.last_order = fresh[-1].number
+            if self.draw.random() < 0.01:
+                self.service.answer(json.dumps({"kind": "Acknowledge", "number": self.last_order}))
+        return fresh
+
+    def show(self) -> dict[str, object]:
+        own = self.dispatcher
+        return {**{name: getattr(own, name) for name in SEEN}, "tasks": own.tasks()}
+
+    def restart(self) -> None:
+        """End without a word, and build the dispatcher again from state and log: nothing may differ."""
+        before = self.show()
+        if self.n_restarts % 2:
+            self.service.save()
+        self.dispatcher.close()
+        paths = {"audit": self.log, "state": self.state if self.state.exists() else None}
+        self.dispatcher = acerl_np.Dispatcher.recover(self.layout, self.policy, **paths)
+        self.service = Service(self.dispatcher, str(self.state))
+        drift = [name for name, now in self.show().items() if now != before[name]]
+        assert not drift and not self.dispatcher.check(), (drift, self.dispatcher.check())
+        self.n_restarts += 1
+
+    def begin_day(self, day: int) -> None:
+        self.dispatcher.begin_day(self.plan[0][0])
+        kept = self.log.with_name(f"day.{day}.jsonl")
+        self.dispatcher.rotate(self.state, kept)
+        kept.unlink()  # some 30 MB
+
+
+def soak_week(n_days: int, n_vehicles: int) -> bool:
+    """Run days of a service; return whether memory stayed and orders were quick enough."""
+    folder = Path(tempfile.mkdtemp(prefix="acerl_np-week-"))
+    plant = WeekPlant(n_vehicles, folder)
+    times = {name: array.array("d") for name in ("event", "decision", "processor")}
+    memory, n_events = [], 0
+    for day in range(n_days):
+        for part in range(1, RESTARTS + 1):
+            until = DAY * (day + part / RESTARTS)
+            while plant.plan[0][0] < until:
+                plant.run(1000, times)
+            plant.restart()
+        plant.begin_day(day)
+        n_events += len(times["event"])
+        times["event"] = array.array("d")
+        gc.collect()
+        kept = sum(values.itemsize * len(values) for values in times.values()) / 1e6
+        memory.append(resident_megabytes() - kept)
+        print(f"day {day + 1}: {memory[-1]:.1f} MB, {n_events:,} events", flush=True)
+    shutil.rmtree(folder)
+    half, most, last = np.percentile(times["processor"], (50, 99, 99.9))
+    growth = memory[-1] - memory[min(1, len(memory) - 1)]
+    print(
+        f"{plant.n_tasks:,} tasks, {len(times['processor']):,} orders, {plant.n_restarts} restarts without "
+        f"drift, {plant.n_refused:,} damaged messages refused; memory {growth:+.1f} MB since the second day\n"
+        f"processor time of an order as JSON: half {half:.0f} us, 99 % {most:.0f} us, 99.9 % {last:.0f} us"
+    )
+    return growth <= 2.0 and most <= 1000.0
+
+
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
@@ -210,11 +328,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--live", action="store_true", help="a dispatcher instead of a training")
+    parser.add_argument("--week", action="store_true", help="seven days of a service")
     parser.add_argument("--events", type=int, default=100_000)
     options = parser.parse_args()
     if options.quick:
         soak_live(2000)
+        soak_week(1, 1)
         options.minutes, options.population = 0.02, 64
+    elif options.week:
+        sys.exit(0 if soak_week(7, 50) else 1)
     elif options.live:
         sys.exit(0 if soak_live(options.events) else 1)
     instances = acerl_np.load_suite("dmh-train")

@@ -17,7 +17,7 @@ from acerl_np.live.events import Assignment
 from acerl_np.live.orders import ASSIGNED
 from acerl_np.live.service import MAX_MESSAGE, QUIET, Message, Service
 from acerl_np.problem.layout import Layout
-from acerl_np.support.errors import InputError, StorageError, describe, needing
+from acerl_np.support.errors import EventError, InputError, StorageError, describe, needing
 from acerl_np.support.files import describe_os_error
 
 EXTRA = "{}: --mqtt needs paho-mqtt; pip install 'acerl_np[mqtt]'"
@@ -30,6 +30,9 @@ TASK, CLOCK, ANSWER, REFUSED = "plant/task", "plant/clock", "plant/answer", "pla
 
 OF_TASKS = ("task", "pickup", "delivery", "expiry", "priority", "handling_time", "demand")
 """What a message of a task may tell."""
+
+UNREADABLE = ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError
+"""What reading nonsense may raise."""
 
 Published = tuple[str, Message]
 """A topic, and what is published there."""
@@ -90,7 +93,7 @@ class Fleet:
                 messages = [] if is_unknown else self._read_state(vehicle, told, now)
                 self._makers[vehicle] = maker
                 yield from self.publish(filter(None, [self._held.pop(vehicle, None)]))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except UNREADABLE as error:
             yield REFUSED, {"topic": topic, "why": f"cannot be read: {describe(str(error))}"}
             return
         for message in messages:
@@ -100,6 +103,10 @@ class Fleet:
             yield from self.publish(self.service.ask(now))
             n_orders = self.dispatcher._desk.orders.decisions - len(self._held)
             yield ANSWER, {"orders": n_orders}
+
+    def count_anew(self) -> None:
+        """Take the plant's count of messages from its next clock on, as some may have been lost."""
+        self._before = math.inf
 
     def _read_state(self, vehicle: str, state: Message, now: float) -> list[Message]:
         """Return what a vehicle's state says that is new."""
@@ -135,8 +142,11 @@ class Fleet:
             if answer["kind"] == ASSIGNED and answer["vehicle"] not in self._makers:
                 self._held[answer["vehicle"]] = answer
             elif answer["kind"] == ASSIGNED:
-                if self.dispatcher.under_way.get(answer["task"]) == answer["vehicle"]:
-                    yield self._make_order(answer)
+                try:
+                    if self.dispatcher.under_way.get(answer["task"]) == answer["vehicle"]:
+                        yield self._make_order(answer)
+                except EventError as error:  # a floor in parts
+                    yield REFUSED, {"why": f"vehicle {answer['vehicle']}: {error}"}
             elif answer["kind"] == "Refused":
                 yield REFUSED, {"why": answer["why"]}
 
@@ -177,6 +187,8 @@ def find_way(layout: Layout, start: str, end: str) -> list[str]:
     named = layout.routes.explicit.get((index[start], index[end]))
     if named is not None:
         return [sites[k].id for k in named]
+    if not math.isfinite(layout.routes.distance[index[start], index[end]]):
+        raise EventError(f"no way from '{start}' to '{end}'")
     while way[-1] != end:
         way.append(sites[int(layout.routes.next_site[index[way[-1]], index[end]])].id)
     return way
@@ -264,6 +276,7 @@ def serve_mqtt(
                 told = list(fleet.publish(service.ask(now))) if wall and service.is_due(now) else []
             else:
                 if message is None:
+                    fleet.count_anew()
                     begun()
                     continue
                 told = list(fleet.take(message.topic, message.payload))

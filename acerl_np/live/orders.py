@@ -127,7 +127,7 @@ class Followed(NamedTuple):
             impossible=self.impossible + bool(line["why"]),
             last_impossible=(*last, line)[-MOST_LISTED:] if line["why"] else last,
             queued=new.queued if is_compared else (*new.queued, (vehicle, line["task"])),
-            away=(*self.away, vehicle) if then == AWAY else self.away,
+            away=tuple(dict.fromkeys((*self.away, vehicle))) if then == AWAY else self.away,
         )
 
     def drop(self, vehicle: str, task: str | None) -> Followed:

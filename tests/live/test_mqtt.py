@@ -93,10 +93,14 @@ def test_after_a_restart_an_order_waits_for_its_vehicles_topic(tmp_path):
     assert topic == f"uagv/v2/acme/{vehicle}/order" and order["orderId"] == "t/1"
     assert state(fleet, 3.0, vehicle, "carport", "t/1", left=3) == []
     assert tell(fleet, mqtt.CLOCK, 3.0, messages=44) == [("plant/answer", {"orders": 1})]
+    assert tell(fleet, mqtt.CLOCK, 4.0, messages=99) == []  # some are on their way, or lost
+    fleet.count_anew()
+    assert tell(fleet, mqtt.CLOCK, 5.0, messages=100) == [("plant/answer", {"orders": 1})]
 
 
 NONSENSE = [b"", b"[]", b"{", b"\xff", b"[" * 100_000, b'{"timestamp": 5}', b'{"timestamp": "x"}']
 NONSENSE += [b'{"timestamp": "2025-01-06T06:00:00Z"}', b" " * 1_000_001]
+NONSENSE += [b'{"timestamp": "2025-01-06T06:00:00Z", "messages": Infinity}']
 
 
 @pytest.mark.parametrize("topic", [mqtt.TASK, mqtt.CLOCK, "uagv/v2/acme/v0/state"])
