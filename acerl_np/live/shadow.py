@@ -118,8 +118,9 @@ def _settle(desk: Desk, now: float, vehicle: str, task: str | None, site: str | 
             return LEFT
         if task in floor.pool or task in floor.planned:
             _tell(desk, events.TaskCancelled(now, task))
-        _tell(desk, events.VehicleOutOfService(now, vehicle))
-        # What is told twice of one moment is ignored.
+        # What is told twice of one moment is ignored: it may be out of service as before, or serve.
+        if floor.fleet[vehicle].service == board.SERVING:
+            _tell(desk, events.VehicleOutOfService(now, vehicle))
         return AWAY if floor.fleet[vehicle].service == board.OUT else LEFT
     return TAKEN
 
