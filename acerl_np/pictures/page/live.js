@@ -261,8 +261,8 @@ class Watcher {
     find("n-announced").parentNode.hidden = figures.announced === 0;
     setText(find("lateness"), figures.delivered === 0 ? "–" : `${(figures.delay / figures.delivered).toFixed(1)} s`);
     this.writeTasks(time, risk);
-    this.fill("orders", [...parts.orders ?? []].reverse().map((order) => ({
-      cells: [this.formatTime(order.time - live.zero), describeOrder(order), describeWhy(order)],
+    this.fill("orders", [...parts.orders ?? []].reverse().map((order, k) => ({
+      cells: [this.formatTime(order.time - live.zero), describeOrder(order), describeWhy(order, k === 0)],
     })));
     setText(find("refused-title"), `Messages refused (${formatNumber(figures.refused)})`);
     this.fill("refused", [...parts.refused ?? []].reverse().map(({ wall, number, why }) => ({
@@ -325,14 +325,14 @@ function describeOrder({ kind, vehicle, task, site }) {
   return kind === "Charge" ? `${vehicle} charges at ${site}` : `${vehicle} parks at ${site}`;
 }
 
-/** Who decided, and of an explained assignment what was compared, and what set it apart. */
-function describeWhy({ rule, reason }) {
+/** Who decided, and of an explained assignment what was compared; if `whole` also what set it apart. */
+function describeWhy({ rule, reason }, whole) {
   if (typeof reason === "string") return reason;
   if (!reason) return rule ? `by ${rule}` : "";
   const { by, measure, options, parts, outlook } = reason;
   const compared = options.slice(0, 3).map(({ vehicle, task, value }) => `${vehicle} ${task} ${formatValue(value)}`);
-  return [`by ${by}`, ...(compared.length > 0 ? [`${measure}: ${compared.join(", ")}`] : []), ...parts, outlook]
-    .filter(Boolean).join("; ");
+  const told = [`by ${by}`, ...(compared.length > 0 ? [`${measure}: ${compared.join(", ")}`] : [])];
+  return [...told, ...(whole ? [...parts, outlook] : [])].filter(Boolean).join("; ");
 }
 
 function formatSlack(slack, atBest) {
