@@ -233,7 +233,7 @@ def _stack_layouts(
         route_sites=np.array([site for route in named for site in route] or [-1], np.int64),
         goal=goal.make_table(),
         class_weight=goal.make_class_weights(),
-        **_stack_roads(floors),
+        **_stack_roads(floors, room["start_site"].shape[1]),
         **room,
     )
     problem.way[..., state.WAY_NAMED_ROUTE] = -1
@@ -258,8 +258,8 @@ def _stack_layouts(
     return problem
 
 
-def _stack_roads(floors: _Floors) -> dict[str, np.ndarray]:
-    """Return what searches for ways among other vehicles need, by the names of `Problem`."""
+def _stack_roads(floors: _Floors, fleet: int) -> dict[str, np.ndarray]:
+    """Return what searches for ways among other vehicles of a fleet need, by the names of `Problem`."""
     if not floors.have_traffic:
         nothing = {"road": np.zeros((0, 0, state.ROAD_NEIGHBOURS), np.int64)}
         nothing |= {"claim": np.zeros((0, 0, 0, 0, 2), np.int64)}
@@ -292,6 +292,12 @@ def _stack_roads(floors: _Floors) -> dict[str, np.ndarray]:
     # To rest as planned before, and three legs, each with half as many detours again.
     n_visits = 16 + 4 * (most + most // 2)
     claim, zone, n_held = _stack_blocks(floors, spots, degree)
+    needed = 8 * fleet * n_visits * n_held * (state.N_HELD_FIELDS + 3 * state.N_LABEL_FIELDS)
+    if needed > MAX_TABLE_BYTES:
+        raise InputError(
+            f"traffic: plans of a fleet of {fleet} need {needed / 2**30:.1f} GiB, with blocks that hold "
+            f"up to {n_held} places at once; expected at most {MAX_TABLE_BYTES / 2**30:.0f}"
+        )
     errands = np.zeros((0, n_held, n_visits) + (0,) * bool(claim.size), np.bool_)
     return {"road": road, "claim": claim, "zone": zone, "least": least, "errands": errands}
 

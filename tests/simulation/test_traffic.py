@@ -41,7 +41,7 @@ from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.kernels.driving.traffic import take_way
 from acerl_np.kernels.episode.events import open_episode
 from acerl_np.kernels.ground import state as S
-from acerl_np.problem import spots
+from acerl_np.problem import spots, tables
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
@@ -223,6 +223,12 @@ def test_blocks_that_tell_too_many_spots_apart_are_refused(monkeypatch):
     floor = fork("A", kind="same_direction", sites=["b", "c"])
     # One comes in at b from A, at c from e or D, and drives on to the other: three spots of each.
     with pytest.raises(LayoutError, match=r"blocks: .* more than 5; expected fewer, or smaller"):
+        build_problem([make_day(floor, ("A", "D", 0, 0))])
+    monkeypatch.undo()
+    monkeypatch.setattr(tables, "MAX_TABLE_BYTES", 10_000)
+    with pytest.raises(
+        InputError, match=r"traffic: plans of a fleet of 1 need .* up to 17 places at once"
+    ):
         build_problem([make_day(floor, ("A", "D", 0, 0))])
 
 
