@@ -61,7 +61,7 @@ def list_waits(trace: Trace) -> list[Wait]:
     headway, waits = layout.traffic.headway, []
     for v, step in ((v, step) for v, steps in enumerate(fleet) for step in steps):
         a, c = step.origin, step.ahead
-        if c < 0:
+        if c < 0 or step.start >= trace.end:
             continue
         seconds = layout.routes.edge_length[a, c] / layout.find_pace(v, a, c)
         early = headway - (math.ceil(seconds - 1e-6) if a == step.target else 0)
@@ -69,7 +69,8 @@ def list_waits(trace: Trace) -> list[Wait]:
         if layout.traffic.lanes == "shared":
             held.append((ends[c, a], 0))
         last, holder = max(_find_last(ticks, more, step.until, v) for ticks, more in held)
-        waits.append(Wait(v, step.start, step.end, a, c, holder if last > step.start else -1))
+        end = min(step.end, trace.end)
+        waits.append(Wait(v, step.start, end, a, c, holder if last > step.start else -1))
     return waits
 
 

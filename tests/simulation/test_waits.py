@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from meeting import draw_day, line, list_visits, make_day
 from pages import make_meeting
@@ -54,11 +54,21 @@ def is_in_the_way(layout, visits, a, c, leaves, ticks):
     return False
 
 
-@settings(max_examples=30)
+@settings(max_examples=40)
+@example(
+    83, True
+)  # who drives faster has entered the lane less than a headway before; nobody is in the way
+@example(61, False)
 @given(st.integers(0, 2**32), st.booleans())
 def test_the_last_in_the_way_before_a_vehicle_goes(seed, errands):
-    day = draw_day(random.Random(seed), whole=seed % 2 == 0, errands=errands)
-    trace, layout = trace_policy("nearest", day), day.layout
+    day = draw_day(random.Random(seed), errands=errands)
+    # Some drive up to three times as fast as others.
+    fleet = [
+        replace(x, speed=x.speed * (1 + v * seed % 3)) for v, x in enumerate(day.layout.vehicles)
+    ]
+    layout = day.layout.with_fleet(fleet)
+    trace = trace_policy("nearest", replace(day, layout=layout))
+    assume(not trace.stops)  # of an empty battery
     vehicles = list_visits(trace)
     goes = {
         (v, a, c, out)
@@ -67,8 +77,7 @@ def test_the_last_in_the_way_before_a_vehicle_goes(seed, errands):
     }
     for v, start, end, a, c, holder in list_waits(trace):
         assert 0 <= start < end <= trace.end and holder != v
-        if (v, a, c, end) not in goes:  # called back as it waited
-            assert layout.max_changes is not None or end == trace.end
+        if (v, a, c, end) not in goes:  # it got another way as it waited
             continue
         ticks = int(np.ceil(layout.routes.edge_length[a, c] / layout.find_pace(v, a, c) - 1e-6))
         last = {
