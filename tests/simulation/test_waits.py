@@ -55,10 +55,11 @@ def is_in_the_way(layout, visits, a, c, leaves, ticks):
 
 
 @settings(max_examples=40)
-@example(
-    83, True
-)  # who drives faster has entered the lane less than a headway before; nobody is in the way
-@example(61, False)
+@example(11, True)  # one that drives faster enters a headway after a slower one
+@example(12, True)  # the other has left its way meanwhile: nobody is in the way
+@example(43, False)  # it has held the place ahead itself
+@example(113, True)  # the place ahead lies aside
+@example(166, False)  # the episode ends before it goes
 @given(st.integers(0, 2**32), st.booleans())
 def test_the_last_in_the_way_before_a_vehicle_goes(seed, errands):
     day = draw_day(random.Random(seed), errands=errands)
