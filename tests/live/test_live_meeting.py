@@ -16,7 +16,7 @@ from meeting import draw_day, make_floor
 
 from acerl_np import Dispatcher, EventError, IndexPolicy, Lookahead
 from acerl_np.kernels.deciding import deciders
-from acerl_np.kernels.driving import commitment, offers
+from acerl_np.kernels.driving import commitment, energy, offers
 from acerl_np.kernels.episode import errands, events
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing.futures import Ahead
@@ -136,7 +136,8 @@ class Plant:
         return news
 
     def compare(self):
-        """What vehicles are believed to do is what they do."""
+        """What vehicles are believed to do, and to hold of energy, is what they do."""
+        state = self.problem, self.state, np.int64(0)
         for v, own in enumerate(self.dispatcher._floor.vehicles):
             plan = self.state.plan[0, v]
             n = plan[0, S.PLANNED_VISITS]
@@ -144,6 +145,8 @@ class Plant:
             if own.status == S.WORKING:
                 assert own.finish == self.state.vehicle[0, v, S.VEHICLE_EVENT_TICK]
                 self.n_plans += 1
+            if (level := self.dispatcher.levels.get(self.names[v])) is not None:
+                assert level == energy.find_level(*state, np.int64(v), self.now)
         assert self.dispatcher.unplanned == () == tuple(self.dispatcher.check())
 
     def play(self):
@@ -243,10 +246,10 @@ def test_kills_change_nothing(seed, tmp_path):
 # Traced by hand: a line A - b - c - D of edges of 10 s
 
 
-def cross(**options):
+def cross(*more, **options):
     """v0 crosses the line from A to D, 2 to 32, and v1, which loads at D, is planned to wait for it."""
     edges = [("A", "b", 10), ("b", "c", 10), ("c", "D", 10)]
-    floor = make_floor(["A", "b", "c", "D"], edges, ["A", "D"], {"headway": 3})
+    floor = make_floor(["A", "b", "c", "D"], edges, ["A", "D", *more], {"headway": 3})
     dispatcher = Dispatcher(floor, "nearest", **options)
     for name, *ends in (("t0", "A", "D"), ("t1", "D", "A")):
         dispatcher.feed(E.TaskArrived(0.0, name, *ends, expiry=100.0, handling_time=4.0))
@@ -286,11 +289,16 @@ def test_who_is_early_gives_way_or_is_waited_for():
 
 
 def test_a_breakdown_holds_the_lane_until_the_repair_is_told():
-    dispatcher = cross()
+    dispatcher = cross("A")
     guess = find_repair_ticks(dispatcher._floor, 0)
     dispatcher.feed(E.VehicleBroke(15.0, "v0"))  # 2 s beyond b; it drives on at 16 + guess, from 14
     left = 15 + guess + 1 + 8
     assert foresee(dispatcher, 15.0)[0]["t1"] == left + 10 + 30 + 2
+    # Not told by 80: v0 is at D at 81 + 8 + 10, then v1 crosses, and then who is sent from A now.
+    dispatcher.feed(E.TaskCancelled(80.0, "t0"))
+    dispatcher.feed(E.TaskArrived(80.0, "t2", "A", "D", expiry=100.0))
+    (order,) = dispatcher.decide(80.0)
+    assert 16 + guess < 80 and order[:2] == ("v2", "t2") and order.finish == 99 + 30 + 30
     dispatcher.feed(E.VehicleRepaired(100.0, "v0"))
     assert dispatcher.idle == () and foresee(dispatcher, 100.0)[0]["t1"] == 108 + 10 + 30 + 2
 
@@ -305,9 +313,9 @@ def test_where_no_way_is_left_predictions_say_so(tmp_path):
     dispatcher.close()
     dispatcher = Dispatcher.recover(dispatcher.layout, "nearest", audit=tmp_path / "day.jsonl")
     assert dispatcher.unplanned == ("v1",)
-    dispatcher.feed(E.VehiclePassed(25.0, "v1", "D"))  # it has driven back
+    dispatcher.feed(E.VehiclePassed(30.0, "v1", "b"))  # however it went past v0
     assert dispatcher.unplanned == ()
-    assert foresee(dispatcher, 25.0) == ({"t0": 34.0, "t1": 64.0}, [])
+    assert foresee(dispatcher, 30.0) == ({"t0": 34.0, "t1": 42.0}, [])
 
 
 def test_a_fleet_manager_that_parks_on_the_lane_is_believed_to_clear_it():
@@ -318,6 +326,18 @@ def test_a_fleet_manager_that_parks_on_the_lane_is_believed_to_clear_it():
     assert dispatcher.under_way == {"t1": "v1"} and dispatcher.idle == ()
     dispatcher.feed(E.VehiclePassed(22.0, "v0", "A"))
     assert dispatcher.idle == ("v0",)
+
+
+def test_a_task_that_is_taken_off_leaves_a_way_to_rest():
+    dispatcher = cross("A")
+    dispatcher.feed(E.TaskArrived(2.0, "t2", "c", "A", expiry=100.0))
+    assert [order[:2] for order in dispatcher.decide(2.0)] == [("v2", "t2")]
+    dispatcher.feed(E.VehiclePassed(15.0, "v2", "b"))  # a headway behind v0
+    dispatcher.feed(E.TaskRecalled(16.0, "t2", cancel=True))
+    # It goes on to c, at 25. As v1 leaves D at 32, it goes back to A.
+    assert dispatcher.idle == () and dispatcher._floor.vehicles[2].plan[-1][:2] == (0, 45)
+    dispatcher.feed(E.VehiclePassed(45.0, "v2", "A"))
+    assert dispatcher.idle == ("v2",)
 
 
 def report(dispatcher, draw, now, k):
