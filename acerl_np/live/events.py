@@ -497,8 +497,7 @@ class Forecast(NamedTuple):
         Historical records from which arrivals that are not known yet were taken; 0: only what is known was
         played, so that the deliveries of tasks that wait are early guesses.
     free : bool
-        Whether it is told as if nobody met, on a floor where vehicles meet: as they were reported, no way
-        is left for the task's vehicle, or in one of the futures for any, around what others have planned.
+        Whether the task's vehicle is one of `Dispatcher.unplanned`: its way is told as if it met nobody.
     """
 
     task: str

@@ -97,30 +97,19 @@ class Forecaster:
         record, ends = self._tell_planned(board, now)
         ahead = show_day(self._prepare(board, len(board.planned)), board, now)
         derive_key(self.seed, LOOKAHEAD, decisions, 1, ahead.key)
+        latest = float(record[-1, S.RECORD_ARRIVAL]) if len(record) else 0.0
+        begin_forecast(problem, state, 0, ahead, latest)
         # Without history, draws and random breakdowns all futures are one.
         n = futures if self.player.history or ahead.draws else 1
         finish, rows = np.empty((n, n_known)), np.zeros(n_known, np.int64)
-
-        def play() -> np.ndarray:
-            latest = float(record[-1, S.RECORD_ARRIVAL]) if len(record) else 0.0
-            begin_forecast(problem, state, 0, ahead, latest)
-            f, began = 0, time.perf_counter()
-            while f < n:
-                play_forecast(problem, state, 0, ahead, f, record, ends, rows, finish[f])
-                f += 1
-                moment = time.perf_counter()
-                if budget is not None and moment + (moment - began) / f > started + budget:
-                    break
-            return finish[:f].copy()
-
-        played, is_free = play(), False
-        if board.meets and np.isinf(played).any():
-            # Somebody may have had no way left around the others: so without them.
-            problem.instance[0, S.INSTANCE_HEADWAY] = 0
-            alone = play()
-            if np.isinf(alone).sum() < np.isinf(played).sum():
-                played, is_free = alone, True
-        told = {item.task: item for item in self._tell(board, now, tasks, played, is_free)}
+        f, began = 0, time.perf_counter()
+        while f < n:
+            play_forecast(problem, state, 0, ahead, f, record, ends, rows, finish[f])
+            f += 1
+            moment = time.perf_counter()
+            if budget is not None and moment + (moment - began) / f > started + budget:
+                break
+        told = {item.task: item for item in self._tell(board, now, tasks, finish[:f])}
         return [*(told[own.event.task] for own in shown), *cut_off]
 
     def _copy(self, board: Board, now: float) -> tuple[S.Problem, S.State]:
@@ -149,9 +138,9 @@ class Forecaster:
         return record, ends
 
     def _tell(
-        self, board: Board, now: float, tasks: list[LiveTask], finish: np.ndarray, is_free: bool
+        self, board: Board, now: float, tasks: list[LiveTask], finish: np.ndarray
     ) -> list[Forecast]:
-        """Return what came out of futures, ndarray(float64, (n, K)), s from now; `is_free`: nobody met."""
+        """Return what came out of futures, ndarray(float64, (n, K)), s from now."""
         dues = np.array([task.due for task in tasks])
         # Deliveries are whole seconds from now; due times may be off by rounding.
         late = np.mean(now + finish > dues + 1e-9, axis=0)
@@ -163,14 +152,12 @@ class Forecaster:
         fleet = board.layout.vehicles
         takers = [None if task.vehicle < 0 else fleet[task.vehicle].id for task in tasks]
         names = [task.event.task for task in tasks]
-        alone = [
-            is_free or (task.vehicle >= 0 and board.vehicles[task.vehicle].alone) for task in tasks
-        ]
-        columns = zip(names, takers, mean, spread, dues.tolist(), late, alone, strict=True)
+        free = [task.vehicle >= 0 and board.vehicles[task.vehicle].alone for task in tasks]
+        columns = zip(names, takers, mean, spread, dues.tolist(), late, free, strict=True)
         n_records = len(self.player.history)
         return [
-            Forecast(name, taker, delivery, off, due, share, len(finish), n_records, free)
-            for name, taker, delivery, off, due, share, free in columns
+            Forecast(name, taker, delivery, off, due, share, len(finish), n_records, alone)
+            for name, taker, delivery, off, due, share, alone in columns
         ]
 
 

@@ -198,7 +198,8 @@ def note_plans(board: Board, v: int, is_sound: bool, now: float) -> bool:
 def plan_from(board: Board, v: int, before: LiveVehicle, site: int, now: float) -> None:
     """Plan a vehicle anew from a site at which it is, to what it does there."""
     vehicle, tick, row, goal = board.vehicles[v], find_tick(now), -1, -1
-    vehicle = vehicle._replace(plan=make_stop(site, tick))
+    level, known = board.find_level(v, now), max(now, vehicle.level_time)
+    vehicle = vehicle._replace(plan=make_stop(site, tick), level=level, level_time=known)
     way = vehicle.way
     if vehicle.task is not None and way is not None:
         row = board.tasks[vehicle.task].row

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from live_events import line
 from meeting import draw_day, make_floor
@@ -177,6 +177,9 @@ SEEDS = st.integers(0, 2**32)
 
 
 @settings(max_examples=40)
+@example(
+    96, INDEX, True
+)  # who drives through a pickup, and loads later, may be called back meanwhile
 @given(SEEDS, st.sampled_from(POLICIES), st.booleans())
 def test_a_perfect_plant_goes_as_the_simulator(seed, policy, passes):
     draw = random.Random(seed)
@@ -286,6 +289,22 @@ def test_who_is_early_gives_way_or_is_waited_for():
     # It stands there still, so v0 stops before c: v1 leaves c at 20, and v0 enters it at 23.
     dispatcher.feed(E.VehiclePassed(20.0, "v1", "c"))
     assert foresee(dispatcher, 20.0) == ({"t0": 35.0, "t1": 65.0}, [])
+
+
+def test_who_is_planned_anew_keeps_its_load():
+    rates = {"idle": 1, "empty": 10, "loaded": 100, "charge": 50, "capacity": 9000, "start": 9000}
+    levels = {"critical": 500, "resume": 500, "good": 500, "full": 9000}
+    more = {"battery": rates | levels, "chargers": [{"site": "A"}]}
+    floor = make_floor(["A", "b", "C"], [("A", "b", 10), ("b", "C", 10)], ["A"], {}, more=more)
+    dispatcher = Dispatcher(floor, "nearest")
+    dispatcher.feed(E.TaskArrived(0.0, "t0", "A", "C", expiry=100.0, handling_time=4.0))
+    dispatcher.decide(0.0)
+    dispatcher.feed(E.VehiclePassed(11.0, "v0", "b"))  # 1 s early
+    assert foresee(dispatcher, 20.0)[0] == {"t0": 23.0}
+    dispatcher.feed(E.VehiclePassed(21.0, "v0", "C"))
+    assert dispatcher.levels == {"v0": 9000 - 21 * 100}
+    dispatcher.feed(E.VehicleIdle(22.0, "v0", "C"))  # and 1 s early again
+    assert dispatcher.levels == {"v0": 9000 - 22 * 100} and dispatcher.idle == ("v0",)
 
 
 def test_a_breakdown_holds_the_lane_until_the_repair_is_told():
