@@ -27,6 +27,7 @@ from meeting import (
 from naive_traffic import NaiveSearch, list_zones
 
 from acerl_np import (
+    InputError,
     LayoutError,
     Lookahead,
     evaluate_policy,
