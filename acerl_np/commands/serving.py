@@ -21,8 +21,8 @@ written, from which the next start is quicker.
 
 --http HOST:PORT: POST /events takes messages, a line each, and answers as above; GET /orders is a stream of
 orders (server-sent events), after the order of Last-Event-ID or ?after=; GET /state what waits and where
-vehicles are; GET /healthz. Others than this machine reach it only with --token-file: "Authorization: Bearer
-TOKEN".
+vehicles are; GET /healthz. GET / is a page that shows the day as it runs. Others than this machine reach it
+only with --token-file: "Authorization: Bearer TOKEN"; the page asks for the token.
 
 --rotate: with the first message of a new day, by the machine's date, a new log begins; day.jsonl of before is
 day.2026-11-26.jsonl. --state is written before, and the next start needs it and the new log alone.

@@ -210,6 +210,8 @@ def test_anybody_gets_the_page_and_who_logged_in_what_it_shows(tmp_path):
         cookie, *rules = ask.headers["Set-Cookie"].split("; ")
         assert {x.lower() for x in rules} == {"httponly", "path=/", "samesite=strict"}
         assert "secret" not in cookie
+        ask("POST", "/login", "secret", X_Forwarded_Proto="https")
+        assert ask.headers["Set-Cookie"].endswith("; Secure")
         # It lets look, and change nothing.
         assert '"t1"' in ask("GET", "/state", Cookie=cookie)[1]
         with listening(ask, "/watch", Cookie=cookie) as read:

@@ -35,7 +35,7 @@ class Live extends Scene {
   /** Take over the parts of the moment that the service told; all of them have come. */
   read({ tasks, vehicles, figures, queue }) {
     const { start } = figures, first = queue[0]?.[0] ?? figures.time ?? start;
-    const zero = this.zero = first > start + FAR ? first : start;
+    const zero = this.zero = Math.floor(first > start + FAR ? first : start);
     this.figures = figures;
     this.tasks = this.episode.tasks = tasks.map(([id, pickup, delivery, due, state, vehicle, end]) => ({
       id, pickup, delivery, state, vehicle, due: due === null ? NEVER : due - zero,
