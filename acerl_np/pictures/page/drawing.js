@@ -17,7 +17,7 @@ const NAME_ROOM = 32;
 /** Least distance between sites that leaves room for the number of further tasks, px. */
 const COUNT_ROOM = 24;
 /** States in which a vehicle is no arrow. */
-const STANDING = [IDLE, LOADED, BROKEN, PARKED, QUEUED, CHARGING];
+const STANDING = [IDLE, LOADED, BROKEN, PARKED, QUEUED, CHARGING, OUT_OF_SERVICE];
 const SITE_SHAPES = ["circle", "diamond", "square", "triangle", "cross"];
 
 /** The theme's colours by name. */
@@ -110,7 +110,7 @@ function drawBerth(context, colours, charges, x, y, r) {
   else drawPark(context, colours.muted, x, y, 0.9 * r);
 }
 
-/** A vehicle: a ring, an arrow, a parcel on a square, a cross in a disc; told apart without colours, too. */
+/** A vehicle: a ring, an arrow, a parcel on a square, a cross in a disc, a dashed ring; told apart without colours. */
 function drawVehicle(context, colours, state, x, y, r, angle) {
   context.lineWidth = 2;
   context.strokeStyle = colours.ink;
@@ -128,7 +128,9 @@ function drawVehicle(context, colours, state, x, y, r, angle) {
     context.fillStyle = state === BROKEN ? colours.alarm : colours.panel;
   }
   context.fill();
+  if (state === OUT_OF_SERVICE) context.setLineDash([3, 3]);
   context.stroke();
+  context.setLineDash([]);
   if (state === LOADED) {
     traceSite(context, "square", x, y, 0.4 * r);
     context.fillStyle = colours["on-load"];

@@ -2,6 +2,8 @@
 /* The episode as data: what holds at a moment. Nothing here draws or touches the page. */
 
 const IDLE = "idle", TO_PICKUP = "to pickup", LOADED = "loaded", BROKEN = "broken", PARKED = "parked";
+/** Of a service alone: the simulator has none. */
+const OUT_OF_SERVICE = "out of service";
 /** Without a task; those of errands are all other states. */
 const QUEUED = "in a charger's queue", CHARGING = "charging", ERRAND = "to charge or park";
 const COMING = "coming", WAITING = "waiting", FETCHED = "fetched", RIDING = "riding", DONE = "done";

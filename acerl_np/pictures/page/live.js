@@ -1,8 +1,5 @@
 /* The page of a service: what it tells by server-sent events, drawn by the parts of the replay. */
 
-const OUT_OF_SERVICE = "out of service";
-STANDING.push(OUT_OF_SERVICE);
-
 /** A task that is delivered less than so long before it is due is at risk, s. */
 const SOON = 60;
 /** Pause before the service is asked again after a connection has ended, ms. */
@@ -11,10 +8,10 @@ const AGAIN = 2000;
 const SILENT = 40_000;
 /** Pause between two pictures while the clock on the wall runs, ms. */
 const EVERY = 500;
-/** Where a day's clock begins is its start, unless its first event is later by more, s: it was never told. */
-const FAR = 7 * 86_400;
 /** Times from here on are seconds since 1970. */
 const SINCE_1970 = 1e9;
+/** How long the service may take to say why it does not answer, ms. */
+const PATIENCE = 5000;
 /** In place of infinity for a task that is never due: differences of it are numbers. */
 const NEVER = 1e15;
 /** Room for the counts beside the curves, px. */
@@ -34,8 +31,7 @@ class Live extends Scene {
 
   /** Take over the parts of the moment that the service told; all of them have come. */
   read({ tasks, vehicles, figures, queue }) {
-    const { start } = figures, first = queue[0]?.[0] ?? figures.time ?? start;
-    const zero = this.zero = Math.floor(first > start + FAR ? first : start);
+    const zero = this.zero = Math.floor(figures.start);
     this.figures = figures;
     this.tasks = this.episode.tasks = tasks.map(([id, pickup, delivery, due, state, vehicle, end]) => ({
       id, pickup, delivery, state, vehicle, due: due === null ? NEVER : due - zero,
@@ -142,7 +138,7 @@ class Watcher {
   async lose() {
     this.source.close();
     this.tell("lost", "connection lost, trying again");
-    const answer = await fetch("state", { method: "HEAD" }).catch(() => null);
+    const answer = await fetch("state", { method: "HEAD", signal: AbortSignal.timeout(PATIENCE) }).catch(() => null);
     if (answer?.status === 401) this.askToken();
     else setTimeout(() => this.connect(), AGAIN);
   }
@@ -218,7 +214,7 @@ class Watcher {
     const colours = readColours(), width = (selector) => Math.max(200, Math.floor(document.querySelector(selector).clientWidth));
     this.floor.resize(width(".floor"), Math.max(260, Math.min(620, 0.6 * window.innerHeight)), colours);
     this.curves.fit(width(".curves"), CURVE_HEIGHT + 36, CURVES_LEFT, colours);
-    drawFloorMarks(this.live.episode, this.floor.shapes, colours);
+    drawFloorMarks(this.live.episode, this.floor.shapes, colours, [OUT_OF_SERVICE]);
     drawCurveMarks(colours);
   }
 
@@ -237,7 +233,9 @@ class Watcher {
     if (this.isNew) this.resize();
     this.isNew = false;
     this.floor.draw(time, null);
+    // Where no day was begun for long, only the last of it is known.
     this.curves.span = new Span(live.end);
+    this.curves.span.show(live.curves.waiting.times[0], live.end);
     this.curves.drawn = "";
     this.curves.draw(time);
     this.write(time, late);

@@ -30,12 +30,12 @@ function addMark(words, width, draw) {
   find("legend").append(entry);
 }
 
-/** Marks of the floor's picture: vehicles in these states and those that the floor has, tasks, sites. */
-function drawFloorMarks(episode, shapes, colours) {
+/** Marks of the floor's picture: vehicles in all states that the floor has, and in `others`; tasks, sites. */
+function drawFloorMarks(episode, shapes, colours, others = []) {
   find("legend").replaceChildren();
   const { sites } = episode, charges = sites.some(({ slots }) => slots > 0);
   const parks = sites.some(({ places }) => places > 0);
-  const more = [...(parks ? [PARKED] : []), ...(charges ? [QUEUED, CHARGING] : []), ...(parks || charges ? [ERRAND] : [])];
+  const more = [...(parks ? [PARKED] : []), ...(charges ? [QUEUED, CHARGING] : []), ...(parks || charges ? [ERRAND] : []), ...others];
   for (const state of [IDLE, TO_PICKUP, LOADED, BROKEN, ...more]) {
     addMark(`vehicle ${state}`, 26, (context) => drawVehicle(context, colours, state, 12, 10, 8, 0));
   }
