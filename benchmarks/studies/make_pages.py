@@ -690,6 +690,62 @@ def tabulate_cost(stored: StoredStudy) -> str:
     )
 
 
+def read_cec(folder: Path) -> dict[tuple[str, str, int], np.ndarray]:
+    """Return the gaps of each run of `examples/evolution_cec2006.py`, by function, search and evaluations."""
+    found: dict[tuple[str, str, int], list[float]] = {}
+    with (folder / "cec2006.csv").open(newline="", encoding="utf-8") as file:
+        for line in csv.DictReader(file):
+            key = line["function"], line["search"], int(line["evaluations"])
+            found.setdefault(key, []).append(float(line["gap"]))
+    columns = [*dict.fromkeys(search for _, search, _ in found)]
+    order = sorted(found, key=lambda key: (key[0], columns.index(key[1]), key[2]))
+    return {key: np.array(found[key]) for key in order}
+
+
+def show_gap(gaps: np.ndarray) -> str:
+    """Return the median gap; "never" where most runs found nothing feasible."""
+    return f"{np.median(gaps):.1e}" if np.isfinite(np.median(gaps)) else "never"
+
+
+def tabulate_cec(stored: StoredStudy) -> str:
+    """Return all figures of the CEC functions."""
+    lines: list[list[Cell]] = []
+    for (function, search, evaluations), gaps in read_cec(stored.folder).items():
+        shares = np.isfinite(gaps).mean(), (gaps <= SOLVED).mean()
+        line: list[Cell] = [function, CEC_NAMES[search], len(gaps), f"{evaluations:,}"]
+        lines.append([*line, *(f"{share:.2f}" for share in shares), show_gap(gaps)])
+    header = ["function", "search", "runs", "evaluations", "feasible", "success", "gap"]
+    return render_table(header, lines, "markdown")
+
+
+def tabulate_cec_success(stored: StoredStudy) -> str:
+    """Return the success of each search on each CEC function, those that judge first."""
+    found = read_cec(stored.folder)
+    columns = sorted(
+        {key[1:] for key in found if key[2] >= 50_000},
+        key=lambda x: (x[1], [*CEC_NAMES].index(x[0])),
+    )
+    lines: list[list[Cell]] = []
+    for odd, label in ((0, "**judging**"), (1, "**chosen on**")):
+        functions = [x for x in dict.fromkeys(key[0] for key in found) if int(x[1:]) % 2 == odd]
+        success: dict[tuple[str, int], list[float]] = {column: [] for column in columns}
+        for function in functions:
+            cells: list[Cell] = [function]
+            for column in columns:
+                gaps = found[function, *column]
+                share = (gaps <= SOLVED).mean()
+                success[column].append(share)
+                cells.append(f"{share:.2f}" if share > 0.5 else f"{share:.2f} ({show_gap(gaps)})")
+            lines.append(cells)
+        sums = [
+            f"{np.mean(own):.2f}, {sum(share > 0.5 for share in own)} of {len(own)}"
+            for own in success.values()
+        ]
+        lines.append([label, *sums])
+    header = ["function", *(f"{CEC_NAMES[search]}, {n:,}" for search, n in columns)]
+    return render_table(header, lines, "markdown")
+
+
 def draw_curves(stored: StoredStudy) -> None:
     """Draw makespan and tardiness by decisions, a column for each record; ACERL is red, as in the paper."""
     import matplotlib
@@ -720,6 +776,15 @@ def draw_curves(stored: StoredStudy) -> None:
     figure.savefig(stored.folder / "curves.png", dpi=80)
 
 
+CEC_NAMES = {
+    "Evolution": "`Evolution`",
+    "sres": "SRES",
+    "isres": "ISRES",
+    "fmin_con2": "`fmin_con2`",
+}
+SOLVED = 1e-4
+"""The gap of a success, by the session."""
+
 BLOCKS: dict[str, Callable[[StoredStudy], str]] = {
     "rewards": tabulate_rewards,
     "leave-one-out": tabulate_folds,
@@ -733,6 +798,8 @@ BLOCKS: dict[str, Callable[[StoredStudy], str]] = {
     "cost": tabulate_cost,
     "records": tabulate_records,
     "headroom": tabulate_headroom,
+    "cec": tabulate_cec,
+    "cec-success": tabulate_cec_success,
     "vehicles-waiting": tabulate_vehicles,
     "vehicles-batteries": tabulate_batteries,
     "vehicles-tuned": tabulate_tuned,
