@@ -28,7 +28,7 @@ from acerl_np.kernels.playing.trace import rate_tasks
 from acerl_np.problem.goal import MEASURES, Goal
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.scene import STATUSES
-from acerl_np.simulation.trace import PLAYED, Reason, place_on, trace_episode
+from acerl_np.simulation.trace import PLAYED, Reason, Step, place_on, trace_episode
 
 KINDS = worlds.with_parking(worlds.with_chargers(worlds.worlds())) | worlds.worlds()
 
@@ -348,7 +348,7 @@ def trace_by_hand(**options):
 def test_an_episode_that_is_stopped(horizon, n_trips, n_stops):
     trace, whole = trace_by_hand(horizon=horizon), trace_by_hand()
     undone, done = whole.trips
-    assert undone.steps == ((1, 3, 0, 1, 0.0, 0.4, False, 0.2),)
+    assert undone.steps == (Step(1, 3, 0, 1, 0.0, 0.4, False, 0.2),)
     assert whole.stops == ((0, 4, 10, 0, 1, 0.4),)
     assert (done.start, done.pickup, done.end, whole.tardiness) == (10, 13, 16, 5.0)
     assert (trace.status, trace.end) == ("stopped", horizon)
