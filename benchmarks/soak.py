@@ -219,10 +219,10 @@ def soak_live(n_events: int) -> bool:
 
 
 DAY = 86_400.0
-RESTARTS, DAMAGED = 4, 0.01
-"""A day; the share of messages."""
+TASKS, RESTARTS, DAMAGED = 4_000, 4, 0.01
+"""A day, a day; the share of messages."""
 
-SEEN = ("waiting", "planned", "under_way", "idle", "sites", "levels", "out_of_service")
+SEEN = ("waiting", "planned", "under_way", "idle", "sites", "out_of_service")
 
 
 class WeekPlant(LivePlant):
@@ -231,7 +231,7 @@ class WeekPlant(LivePlant):
     def __init__(self, n_vehicles: int, folder: Path) -> None:
         super().__init__(n_vehicles, errands=True)
         self.log, self.state = folder / "day.jsonl", folder / "live.npz"
-        self.per_task = 390.0 / n_vehicles
+        self.per_task = DAY / TASKS
         self.policy = self.dispatcher.policy
         self.dispatcher = acerl_np.Dispatcher(self.layout, self.policy, audit=self.log)
         self.service = Service(self.dispatcher, str(self.state))
@@ -268,8 +268,11 @@ class WeekPlant(LivePlant):
         return fresh
 
     def show(self) -> dict[str, object]:
-        own = self.dispatcher
-        return {**{name: getattr(own, name) for name in SEEN}, "tasks": own.tasks()}
+        own, now = self.dispatcher, self.plan[0][0] if self.plan else 0.0
+        # A question without an answer moves the time of `levels`, and is in no log.
+        levels = [own._floor.believe_level(name, now) for name in self.sites]
+        seen = {name: getattr(own, name) for name in SEEN}
+        return {**seen, "tasks": own.tasks(), "levels": levels}
 
     def restart(self) -> None:
         """End without a word, and build the dispatcher again from state and log: nothing may differ."""
@@ -288,7 +291,7 @@ class WeekPlant(LivePlant):
         self.dispatcher.begin_day(self.plan[0][0])
         kept = self.log.with_name(f"day.{day}.jsonl")
         self.dispatcher.rotate(self.state, kept)
-        kept.unlink()  # some 30 MB
+        kept.unlink()  # some 10 MB
 
 
 def soak_week(n_days: int, n_vehicles: int) -> bool:
@@ -309,9 +312,10 @@ def soak_week(n_days: int, n_vehicles: int) -> bool:
         gc.collect()
         kept = sum(values.itemsize * len(values) for values in times.values()) / 1e6
         memory.append(resident_megabytes() - kept)
-        print(f"day {day + 1}: {memory[-1]:.1f} MB, {n_events:,} events", flush=True)
+        half, most, last = np.percentile(times["processor"], (50, 99, 99.9))
+        own = f"99 % of the orders below {most:.0f} us"
+        print(f"day {day + 1}: {memory[-1]:.1f} MB, {n_events:,} events, {own}", flush=True)
     shutil.rmtree(folder)
-    half, most, last = np.percentile(times["processor"], (50, 99, 99.9))
     growth = memory[-1] - memory[min(1, len(memory) - 1)]
     print(
         f"{plant.n_tasks:,} tasks, {len(times['processor']):,} orders, {plant.n_restarts} restarts without "
@@ -333,7 +337,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick:
         soak_live(2000)
-        soak_week(1, 1)
+        soak_week(1, 50)
         options.minutes, options.population = 0.02, 64
     elif options.week:
         sys.exit(0 if soak_week(7, 50) else 1)
