@@ -245,13 +245,14 @@ def test_a_message_may_leave_out_what_has_a_default():
 
 
 @pytest.mark.long
-def test_ten_thousand_messages_of_anybody_are_answered_and_nothing_grows():
+@pytest.mark.parametrize("shadow", [False, True])
+def test_ten_thousand_messages_of_anybody_are_answered_and_nothing_grows(shadow):
     """Messages, half of them damaged: each answered in its turn, the floor sound, the memory flat."""
     import random
     import tracemalloc
 
-    draws = random.Random(48)
-    service = Service(acerl_np.Dispatcher(LAYOUT, "FCFS"))
+    draws = random.Random(2)
+    service = Service(acerl_np.Dispatcher(LAYOUT, "FCFS"), shadow=shadow)
     values = [None, True, -1, 0, 7, 1e308, "v0", "st1", "t1", "", [], {}, "\0", "é" * 300]
     values += [float("nan"), float("inf"), 10**30]
 
