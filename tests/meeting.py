@@ -138,15 +138,15 @@ def choose_drawn(draw):
 class Meeting:
     """An episode whose free vehicles take waiting tasks as `choose(free vehicles, pool)` says.
 
-    If a vehicle may not take that task, it takes the next one that it may. `beside` are in the same tables.
+    If a vehicle may not take that task, it takes the next one that it may. The tables hold `beside`, too.
     """
 
     def __init__(self, instance, choose, key=(1, 2, 3, 4), beside=()):
-        self.instance, self.problem = instance, build_problem([instance, *beside])
+        self.instance, self.problem = instance, build_problem([*beside, instance])
         self.state = S.allocate_state(self.problem, 1)
         self.state.breakdown_key[0] = key
         self.visits = [[] for _ in instance.layout.vehicles]
-        open_episode(self.problem, self.state, 0, 0)
+        open_episode(self.problem, self.state, 0, len(beside))
         while self.state.episode[0, S.EPISODE_PHASE] == S.RUNNING:
             if offers.is_decision_due(self.problem, self.state, 0):
                 tables = self.problem, self.state, 0

@@ -142,7 +142,7 @@ def _share_floor(a: Layout, b: Layout) -> bool:
     speeds = [layout.quickest_routes and max(v.speed for v in layout.vehicles) for layout in (a, b)]
     names = ("sites", "edges", "named_routes", "truncate_distances", "blocks")
     equal = speeds[0] == speeds[1] and all(getattr(a, name) == getattr(b, name) for name in names)
-    return (a.routes is b.routes and a.sites == b.sites and a.blocks == b.blocks) or equal
+    return (a.routes is b.routes and a.sites == b.sites) or equal
 
 
 def _list_floors(own: Sequence[Layout]) -> _Floors:

@@ -198,6 +198,17 @@ def test_a_block_of_one_direction_holds_those_who_came_in_by_the_same_edge():
 
 
 @compiles
+def test_a_block_knows_by_which_edge_one_came_in_however_long_ago():
+    # v0 turns at c at 40 for a task at e: it is still one that came in at b, where v1 comes in from D.
+    floor = fork("A", "D", kind="same_direction", sites=["b", "c", "e"])
+    day = make_day(floor, ("A", "c", 0, 20), ("e", "A", 40, 0), ("D", "c", 40, 0))
+    play = Meeting(day, give((0, 0), (0, 1), (1, 2)))
+    assert play.visits[0][1:] == [(1, 20, 20), (2, 30, 40), (4, 50, 50), (0, 60, S.NEVER)]
+    # v0 has left e at 50.
+    assert play.visits[1] == [(3, 40, 43), (2, 53, 53), (3, 63, S.NEVER)]
+
+
+@compiles
 def test_a_block_is_held_by_who_breaks_down_in_it():
     # Broken at 15 on its way from b to c, v0 is there at 42 instead of at 20. v1 has left A at 13 already.
     floor = fork("A", "A", sites=["b", "c", "e"], breakdowns=[(0, 15, 20)])
@@ -210,13 +221,15 @@ def test_a_block_is_held_by_who_breaks_down_in_it():
 @compiles
 def test_floors_with_blocks_and_without_share_tables():
     for seed in range(6):
-        days = [draw_day(random.Random(seed + k), blocks=k == 0) for k in range(2)]
-        for day, other in (days, days[::-1]):
-            alone, both = (
-                Meeting(day, choose_drawn(random.Random(seed)), beside=beside)
-                for beside in ((), (other,))
+        days = [draw_day(random.Random(seed + k), blocks=not k) for k in range(2)]
+        days.append(replace(days[0], layout=replace(days[0].layout, blocks=())))
+        for k, day in enumerate(days):
+            others = days[:k] + days[k + 1 :]
+            alone, beside = (
+                Meeting(day, choose_drawn(random.Random(seed)), beside=more)
+                for more in ((), others)
             )
-            assert alone.visits == both.visits
+            assert alone.visits == beside.visits
 
 
 def test_blocks_that_tell_too_many_spots_apart_are_refused(monkeypatch):
@@ -235,12 +248,14 @@ def test_blocks_that_tell_too_many_spots_apart_are_refused(monkeypatch):
 
 @compiles
 def test_who_stands_aside_is_in_no_block():
-    # The bay B is in the block; v1 stands there all the while.
-    edges = [("A", "b", 10), ("b", "B", 10)]
+    # The bay B is in the block. v1 loads there until 20, and comes out; v0 is at b meanwhile, and back at A.
     more = {"blocks": [{"id": "bay", "sites": ["b", "B"]}]}
-    floor = make_floor(["A", "b", "B"], edges, ["A", "B"], {"headway": 3}, more=more)
-    play = Meeting(make_day(floor, ("A", "B", 0, 0)), give((0, 0)))
-    assert play.finish.tolist() == [20]
+    floor = make_floor(["A", "b", "B"], [("A", "b", 10), ("b", "B", 10)], ["A", "B"], {}, more=more)
+    day = make_day(floor, ("A", "b", 0, 0), ("B", "A", 0, 40))
+    for order in ((0, 0), (1, 1)), ((1, 1), (0, 0)):
+        play = Meeting(day, give(*order))
+        assert play.visits[0] == [(0, 0, 0), (1, 10, 10), (0, 20, S.NEVER)]
+        assert play.visits[1] == [(2, 0, 20), (1, 30, 30), (0, 40, S.NEVER)]
 
 
 # Against a search second by second
