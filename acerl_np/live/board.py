@@ -633,7 +633,8 @@ class Board:
         finish = way.began + max(1.0, seconds)
         status = S.TO_CHARGER if charges else S.PARKING
         if self.meets:
-            vehicle = meeting.plan(self, v, vehicle._replace(way=way), now, goal=site)
+            vehicle = vehicle._replace(way=way, finish=finish)
+            vehicle = meeting.plan(self, v, vehicle, now, goal=site)
             finish = vehicle.finish
         vehicle = vehicle._replace(status=status, way=way, finish=finish, is_confirmed=False)
         self.put(v, vehicle if charges else vehicle._replace(place=site))

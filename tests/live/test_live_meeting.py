@@ -148,6 +148,7 @@ class Plant:
             if (level := self.dispatcher.levels.get(self.names[v])) is not None:
                 assert level == energy.find_level(*state, np.int64(v), self.now)
         assert self.dispatcher.unplanned == () == tuple(self.dispatcher.check())
+        assert (self.dispatcher.next_time or 0.0) < 1e6
 
     def play(self):
         self.before, self.last = self.read(S.VEHICLE_STATUS), -1

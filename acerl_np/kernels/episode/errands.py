@@ -76,7 +76,9 @@ def find_errand_tick(problem, state, b):
         vehicle = state.vehicle[b, v]
         status = vehicle[S.VEHICLE_STATUS]
         park_after = problem.instance[i, S.INSTANCE_PARK_AFTER]
-        if status == S.IDLE and now < vehicle[S.VEHICLE_SINCE] + park_after < S.NEVER:
+        # Of a live vehicle that stands since before now the sum may be below what is never.
+        parks = park_after < S.NEVER and now < vehicle[S.VEHICLE_SINCE] + park_after
+        if status == S.IDLE and parks:
             tick = min(tick, vehicle[S.VEHICLE_SINCE] + park_after)
         if energy.has_battery(problem, state, b, v):
             battery = problem.battery[i, v]
