@@ -26,6 +26,8 @@ PLACED = (
 )
 """Events that may say where a vehicle is."""
 
+LONG_AGO = -int(S.NEVER)
+
 Plan = tuple[tuple[int, ...], ...]
 
 
@@ -57,11 +59,11 @@ def plan(
 ) -> LiveVehicle:
     """Return a vehicle with a way, from where it may turn, to a task, by its row, to a site, or to rest.
 
-    By default it turns at the next visit of its plan unless it is idle on the board.
+    By default, as for an order, it turns at the next visit of its plan unless it is idle on the board.
     """
     if turns is None:
         turns = board.vehicles[v].status != S.IDLE
-    hold_broken(board, now)
+        hold_broken(board, now)
     tables = board.problem, board.state, board.clock
     found = kernels.plan_way(*tables, find_tick(now), v, task, goal, turns)
     row = board.state.vehicle[0, v].tolist()
@@ -165,12 +167,18 @@ def leave_late(board: Board, v: int, k: int, now: float) -> bool:
 
 
 def push(
-    board: Board, v: int, k: int, planned: int, now: float, *, came: int = 0, left: int = 0
+    board: Board,
+    v: int,
+    k: int,
+    planned: int,
+    now: float,
+    *,
+    came: int = LONG_AGO,
+    left: int = LONG_AGO,
 ) -> bool:
     """Let a visit, planned for a tick, begin or end later; return whether there is an order of plans so."""
     tables = board.problem, board.state, board.clock
-    low = -(2**62)
-    is_sound = kernels.push_visit(*tables, planned, v, k, came or low, left or low)
+    is_sound = kernels.push_visit(*tables, planned, v, k, came, left)
     return note_plans(board, v, bool(is_sound), now)
 
 
