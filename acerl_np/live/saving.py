@@ -300,11 +300,12 @@ def _unpack_way(values: list[Any], layout: Layout) -> Way:
 def _unpack_plan(rows: list[list[int]], layout: Layout) -> tuple[tuple[int, ...], ...]:
     """Return what a vehicle has planned; its sites stand as positions, as those of a way."""
     plan = tuple(tuple(int(value) for value in row) for row in rows)
-    n = len(plan) - 1
-    head = plan[0]
-    sound = len(head) == N_PLAN_FIELDS and head[0] == n and all(0 <= k <= n for k in head[1:])
-    sound &= layout.traffic is not None and n > 0
-    if not sound or not all(0 <= site < len(layout.sites) for site, _, _, _ in plan[1:]):
+    n, sites = len(plan) - 1, layout.sites
+    sound = n > 0 and layout.traffic is not None and {len(row) for row in plan} == {N_PLAN_FIELDS}
+    sound = sound and plan[0][0] == n and all(0 <= k <= n for k in plan[0])
+    sound = sound and all(0 <= visit[0] < len(sites) for visit in plan[1:])
+    # A way ends where its vehicle rests; or there is none.
+    if not sound or not (n == 1 or sites[plan[-1][0]].aside):
         refuse("plan", rows, "visits of sites of a layout with traffic", ValueError)
     return plan
 

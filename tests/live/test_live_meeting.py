@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from live_events import line
 from meeting import draw_day, make_floor
 
-from acerl_np import Dispatcher, EventError, IndexPolicy, Lookahead
+from acerl_np import Dispatcher, EventError, IndexPolicy, InputError, Lookahead
 from acerl_np.kernels.deciding import deciders
 from acerl_np.kernels.driving import commitment, energy, offers
 from acerl_np.kernels.episode import errands, events
@@ -25,6 +26,7 @@ from acerl_np.live import events as E
 from acerl_np.live.meeting import find_repair_ticks
 from acerl_np.policies.rules import RulePolicy
 from acerl_np.problem.tables import build_problem
+from acerl_np.support.files import read_arrays, write_arrays
 
 pytestmark = [pytest.mark.oracle, pytest.mark.compiles(long=True)]
 
@@ -245,6 +247,30 @@ def test_kills_change_nothing(seed, tmp_path):
 
     first = Dispatcher(day.layout, "nearest", audit=None if seed % 2 else log)
     assert Killed(day, "nearest", first).play().n_orders
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        [],
+        [[2, 0, 0, 1], [0, 0, 9, 0]],
+        [[1, 0, 2, 1], [0, 0, 9, 0]],
+        [[1, 0, 0, 1], [4, 0, 9, 0]],
+        [[2, 0, 0, 1], [0, 0, 9, 0], [1, 9, 9, 0]],
+        [[1, 0, 0, 1], [0, 0, 9]],
+        [[1, 0, 0, 1], ["A", 0, 9, 0]],
+        [[400, 0, 0, 1], *[[0, 0, 0, 0]] * 400],
+    ],
+)
+def test_states_whose_plans_cannot_be_are_refused(plan, tmp_path):
+    cross().save(tmp_path / "live.npz")
+    arrays = read_arrays(tmp_path / "live.npz", InputError)
+    data = json.loads(arrays["state"].tobytes())
+    data["vehicles"][0]["plan"] = plan
+    arrays["state"] = np.frombuffer(json.dumps(data).encode(), np.uint8)
+    write_arrays(tmp_path / "live.npz", arrays)
+    with pytest.raises(InputError, match="not a usable dispatcher"):
+        Dispatcher.load(tmp_path / "live.npz")
 
 
 # Traced by hand: a line A - b - c - D of edges of 10 s
