@@ -44,6 +44,8 @@ if TYPE_CHECKING:
         VehicleRemoved as VehicleRemoved,
         VehicleRepaired as VehicleRepaired,
     )
+    from acerl_np.live.orders import Followed as Followed
+    from acerl_np.live.shadow import Compared as Compared
     from acerl_np.live.states import TaskState as TaskState
     from acerl_np.policies.agent import Agent as Agent
     from acerl_np.policies.agent_pair import AgentPair as AgentPair
