@@ -157,7 +157,7 @@ def sort_held(problem, state, b, own):
     for place in range(n_spots if S.has_blocks(problem) else 0):
         last = np.int64(0)
         for at in range(label[place, S.LABEL_FIRST], label[place + 1, S.LABEL_FIRST]):
-            label[at, S.LABEL_LAST] = last = max(last, held[at, S.HELD_OUT])
+            label[at, S.LABEL_FILLED] = last = max(last, held[at, S.HELD_OUT])
     return label[n_lists, S.LABEL_FIRST]
 
 
@@ -173,7 +173,7 @@ def find_window(problem, state, b, spot, w):
     if w > 0:
         last = held[first + w - 1, S.HELD_OUT]
         if S.has_blocks(problem):
-            last = label[first + w - 1, S.LABEL_LAST]
+            last = label[first + w - 1, S.LABEL_FILLED]
         opens = last + problem.instance[i, S.INSTANCE_HEADWAY]
     if first + w < end:
         closes = held[first + w, S.HELD_IN]
@@ -191,7 +191,7 @@ def find_clear(problem, state, b, spot, place, begins, ends):
         first = n_spots + claim[0]
         for k in range(label[first, S.LABEL_FIRST], label[first + 1, S.LABEL_FIRST]):
             entry = held[k]
-            if (claim[1] < 0 or entry[S.HELD_WAY_IN] != claim[1]) and entry[S.HELD_IN] < ends:
+            if (claim[1] < 0 or entry[S.HELD_NEXT] != claim[1]) and entry[S.HELD_IN] < ends:
                 begins = max(begins, entry[S.HELD_OUT])
     return begins
 

@@ -269,8 +269,8 @@ def find_end(problem, state, b, v, spot, place, begins):
         first = problem.road.shape[1] + claim[0]
         for at in range(label[first, S.LABEL_FIRST], label[first + 1, S.LABEL_FIRST]):
             entry = state.held[at]
-            u, k, part = entry[S.HELD_VEHICLE], entry[S.HELD_VISIT], entry[S.HELD_PART]
-            joins = claim[1] >= 0 and entry[S.HELD_WAY_IN] == claim[1]
+            u, k, part = entry[S.HELD_VEHICLE], entry[S.HELD_VISIT], entry[S.HELD_NEXT_IN]
+            joins = claim[1] >= 0 and entry[S.HELD_NEXT] == claim[1]
             if u != v and not joins and entry[S.HELD_IN] < begins:
                 found = max(found, lanes.find_inside(problem, i, state.plan[b, u], k, part)[1])
     return found

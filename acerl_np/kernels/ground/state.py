@@ -209,8 +209,6 @@ PLANNED_VISITS, PLANNED_PICKUP, PLANNED_DELIVERY, PLANNED_FROM = range(N_PLAN_FI
 
 N_HELD_FIELDS = 6
 HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN, HELD_VEHICLE, HELD_VISIT = range(N_HELD_FIELDS)
-# Of a block: the edge by which one came in, and whether at a site or on an edge.
-HELD_WAY_IN, HELD_PART = HELD_NEXT, HELD_NEXT_IN
 
 N_LABEL_FIELDS = 13
 (
@@ -228,7 +226,6 @@ N_LABEL_FIELDS = 13
     LABEL_SEEN,
     LABEL_SEARCH,
 ) = range(N_LABEL_FIELDS)
-LABEL_LAST = LABEL_FILLED
 
 N_PLACE_FIELDS = 8
 (
@@ -463,7 +460,8 @@ class State(NamedTuple):
         PLAN_STAY : ticks of handling there
     held : ndarray(int64, (V * n * m, N_HELD_FIELDS)), scratch: what others hold, see `lanes.sort_held`
         HELD_IN, HELD_OUT, HELD_NEXT, HELD_NEXT_IN : of a visit, and of the next one; HELD_NEXT is -1 if the
-            spot is held as another is inside of its block
+            spot is held as another is inside of its block. In the list of a block HELD_NEXT is the edge by
+            which one came in, as in `Problem.claim`, and HELD_NEXT_IN 1 for who is on an edge, 0 at a spot
         HELD_VEHICLE, HELD_VISIT : whose it is, and which of its plan
     label : ndarray(int64, (n, N_LABEL_FIELDS)), scratch of all rows' searches, see `planner.search_way`
         LABEL_SPOT, LABEL_TICK : where and when it is there
@@ -474,9 +472,8 @@ class State(NamedTuple):
         LABEL_HEAP : the heap's labels, in the rows of their places
         LABEL_SEEN, LABEL_SEARCH : the search that has written it; in row 0, that at hand
         LABEL_FIRST, LABEL_FILLED : in the rows of spots, then of blocks, the first entry of `held`, and how
-            many are written so far
-        LABEL_LAST : where there are blocks, in the rows of the entries of `held`, once all are written: the
-            latest HELD_OUT of its spot's entries up to it
+            many are written; where there are blocks, once all are, LABEL_FILLED is in the rows of the entries
+            of `held`: the latest HELD_OUT of the spot's entries up to that one
     label_seconds : ndarray(float64, (n,)), s driven since LABEL_BASE
     errands : ndarray(bool), as in `Problem`
     """
