@@ -7,10 +7,15 @@
 - designs: problems of `evolution_designs`, to a millionth of the best known cost.
 - bbob, constrained: the 24 functions and the 54 constrained ones of `pip install coco-experiment` in 5
   dimensions, an instance for each seed, to 1e-8 and 1e-6.
+- active, drawn: `TABLE` and `DRAWN` of `evolution_families`, to 1e-6.
+- small: what is left there of the way to the optimum after 100, 200 and 500 evaluations.
 
 Both begin at the same point with the same sigma, by default a random one and a fifth of the box. On bbob both
-may begin again nine times; else it is one run of `optimize` and of `fmin2`, with constraints of
-`fmin_con2`. A point counts once, whatever is asked of it.
+may begin again nine times. On the last three suites pycma begins again until its budget is used, with twice
+the population, from a random point of the box if there is one, and ends with `find_feasible_final`; ours has
+its defaults. Else it is one run of `optimize` and of `fmin2`, with constraints of `fmin_con2`. `CMA_active` of
+pycma is on, its default, `integer_variables` are told, and both stop at the target. A point counts once,
+whatever is asked of it; if it comes back later, it counts again.
 
     python examples/evolution_against_cma.py [--suites smooth,designs] [--seeds N] [--keep FILE] [--quick]
 
@@ -27,12 +32,14 @@ import importlib.util
 import math
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from evolution_designs import DESIGNS, Design
+from evolution_families import DRAWN, SMALL, TABLE, Problem
 
 from acerl_np.evolution import Stops, optimize
 
@@ -41,6 +48,7 @@ KEPT = Path("docs/results/evolution-against-cma.csv")
 
 Value = Callable[[np.ndarray], float]
 Evaluate = Callable[[np.ndarray], tuple[float, list[float]]]
+Yielding = Callable[[int], Iterator["Task"]]
 
 
 class Task(NamedTuple):
@@ -138,7 +146,7 @@ def run_theirs(task: Task, counter: Counter, seed: int) -> None:
         **dict(task.theirs),
     }
     options |= {"tolfun": 1e-13, "tolfunhist": 1e-13}
-    restarts = options.pop("restarts", 0)
+    restarts, again = options.pop("restarts", 0), options.pop("again", False)
     if task.integers:
         options |= {
             "integer_variables": list(task.integers),
@@ -154,18 +162,31 @@ def run_theirs(task: Task, counter: Counter, seed: int) -> None:
         return np.asarray(low + scale * np.asarray(u))
 
     first = (task.start - low) / scale
-    if task.constrained:
-        cma.fmin_con2(
-            lambda u: counter.value(at(u)),
-            first,
-            float(np.max(sigma)),
-            constraints=lambda u: counter.constraints(at(u)),
-            options=options,
-        )
-    else:
-        cma.fmin2(
-            lambda u: counter.value(at(u)), first, float(np.max(sigma)), options, restarts=restarts
-        )
+    rng = np.random.default_rng(seed)
+    while True:
+        if task.constrained:
+            cma.fmin_con2(
+                lambda u: counter.value(at(u)),
+                first,
+                float(np.max(sigma)),
+                constraints=lambda u: counter.constraints(at(u)),
+                find_feasible_final=again,
+                options=dict(options),
+            )
+        else:
+            cma.fmin2(
+                lambda u: counter.value(at(u)),
+                first,
+                float(np.max(sigma)),
+                dict(options),
+                restarts=restarts,
+            )
+        if not again:
+            return
+        options["seed"] += 1_000
+        options["popsize"] = 2 * options.get("popsize", 4 + int(3 * math.log(n)))
+        if task.bounds:
+            first = (rng.uniform(*task.bounds) - low) / scale
 
 
 SEARCHES = {"optimize": run_ours, "pycma": run_theirs}
@@ -304,7 +325,34 @@ def list_designs(seed: int) -> Iterator[Task]:
         )
 
 
-def list_coco(name: str, n: int = 5) -> Callable[[int], Iterator[Task]]:
+def of_problem(suite: str, name: str, problem: Problem, budget: int, near: float) -> Task:
+    """Return the task of a problem by construction; of a seed it is another one."""
+    fields = problem.evaluate, problem.start, problem.sigma, problem.optimum + near, budget
+    rest = problem.bounds, problem.constrained, problem.integers
+    return Task(suite, name, *fields, *rest, theirs=(("again", True),))
+
+
+def list_families(suite: str, problems: Mapping[str, Callable[..., Problem]]) -> Yielding:
+    """Return what yields a suite of problems by construction, with 2,500 evaluations a parameter."""
+
+    def tasks(seed: int) -> Iterator[Task]:
+        for name, draw in problems.items():
+            problem = draw(np.random.default_rng((seed, zlib.crc32(name.encode()))))
+            yield of_problem(suite, name, problem, 2_500 * len(problem.start), 1e-6)
+
+    return tasks
+
+
+def list_small(seed: int) -> Iterator[Task]:
+    """Yield problems with few evaluations; that of the tuning has 400, too."""
+    for budget in (100, 200, 400, 500):
+        for name, draw in SMALL.items():
+            if budget != 400 or name == "tuning":
+                problem = draw(np.random.default_rng((seed, zlib.crc32(name.encode()))))
+                yield of_problem("small", f"{name} in {budget}", problem, budget, 0.0)
+
+
+def list_coco(name: str, n: int = 5) -> Yielding:
     """Return what yields a suite's functions, the instance that a seed stands for."""
 
     def tasks(seed: int) -> Iterator[Task]:
@@ -337,13 +385,16 @@ def list_coco(name: str, n: int = 5) -> Callable[[int], Iterator[Task]]:
     return tasks
 
 
-SUITES: dict[str, tuple[Callable[[int], Iterator[Task]], int]] = {
+SUITES: dict[str, tuple[Yielding, int]] = {
     "smooth": (list_smooth, 10),
     "turned": (list_turned, 10),
     "corner": (list_corners, 10),
     "designs": (list_designs, 10),
     "bbob": (list_coco("bbob"), 10),
     "constrained": (list_coco("bbob-constrained"), 5),
+    "active": (list_families("active", TABLE), 5),
+    "drawn": (list_families("drawn", DRAWN), 5),
+    "small": (list_small, 20),
 }
 """What yields a suite's tasks for a seed, and how many seeds there are."""
 
@@ -371,8 +422,14 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def describe(rows: list[Row]) -> tuple[str, float]:
-    """Return how many runs solved a task, and the median of their evaluations, infinite for the others."""
-    median = float(np.median([row.evaluations or math.inf for row in rows])) if rows else math.nan
+    """Return how many runs solved a task, and the median of their evaluations, infinite for the others.
+
+    With small budgets the median is that of what is left.
+    """
+    each = [
+        max(0.0, row.gap) if row.suite == "small" else row.evaluations or math.inf for row in rows
+    ]
+    median = float(np.median(each)) if rows else math.nan
     return f"{sum(row.evaluations > 0 for row in rows)} of {len(rows)}", median
 
 
@@ -393,9 +450,10 @@ def print_table(rows: list[Row]) -> None:
                 solved, median = describe(found)
                 if suite == "constrained":  # of different functions
                     median = math.inf
-                cells += [solved, f"{median:,.0f}" if task and median < math.inf else ""]
+                told = f"{median:.2g}" if suite == "small" else f"{median:,.0f}"
+                cells += [solved, told if task and median < math.inf else ""]
                 medians.append(median)
-            both = task and all(map(math.isfinite, medians))
+            both = task and all(map(math.isfinite, medians)) and medians[1] > 0.0
             ratio = f"{medians[0] / medians[1]:.2f}" if both else ""
             print(f"| {suite} | {task or '**all**'} | " + " | ".join([*cells, ratio]) + " |")
 
