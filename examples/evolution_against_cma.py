@@ -11,11 +11,11 @@
 - small: what is left there of the way to the optimum after 100, 200 and 500 evaluations.
 
 Both begin at the same point with the same sigma, by default a random one and a fifth of the box. On bbob both
-may begin again nine times. On the last three suites pycma begins again until its budget is used, with twice
-the population, from a random point of the box if there is one, and ends with `find_feasible_final`; ours has
-its defaults. Else it is one run of `optimize` and of `fmin2`, with constraints of `fmin_con2`. `CMA_active` of
-pycma is on, its default, `integer_variables` are told, and both stop at the target. A point counts once,
-whatever is asked of it; if it comes back later, it counts again.
+may begin again nine times. On the last three suites `optimize` may so, too, and pycma begins again until its
+budget is used, with twice the population, from a random point of the box if there is one, and ends with
+`find_feasible_final`. Else it is one run of `optimize` and of `fmin2`, with constraints of `fmin_con2`.
+`CMA_active` of pycma is on, its default, `integer_variables` are told, and both stop at the target. A point
+counts once, whatever is asked of it; if it is asked for again later, it counts again.
 
     python examples/evolution_against_cma.py [--suites smooth,designs] [--seeds N] [--keep FILE] [--quick]
 
@@ -329,7 +329,7 @@ def of_problem(suite: str, name: str, problem: Problem, budget: int, near: float
     """Return the task of a problem by construction; of a seed it is another one."""
     fields = problem.evaluate, problem.start, problem.sigma, problem.optimum + near, budget
     rest = problem.bounds, problem.constrained, problem.integers
-    return Task(suite, name, *fields, *rest, theirs=(("again", True),))
+    return Task(suite, name, *fields, *rest, (("restarts", 9),), (("again", True),))
 
 
 def list_families(suite: str, problems: Mapping[str, Callable[..., Problem]]) -> Yielding:

@@ -29,13 +29,14 @@ class Problem(NamedTuple):
 def draw_hessian(rng: np.random.Generator, n: int, condition: float) -> np.ndarray:
     """Return a turned matrix with eigenvalues from 1 to the condition."""
     frame = np.linalg.qr(rng.normal(size=(n, n)))[0]
-    return frame.T @ (condition ** np.linspace(0, 1, n)[:, np.newaxis] * frame)
+    scaled = condition ** np.linspace(0, 1, n)[:, np.newaxis] * frame
+    return np.asarray(frame.T @ scaled)
 
 
 def draw_normals(rng: np.random.Generator, m: int, n: int) -> np.ndarray:
     """Return unit vectors."""
     normals = rng.normal(size=(m, n))
-    return normals / np.linalg.norm(normals, axis=1, keepdims=True)
+    return np.asarray(normals / np.linalg.norm(normals, axis=1, keepdims=True))
 
 
 def quadratic(rng: np.random.Generator, n: int, active: int, condition: float = 1.0) -> Problem:

@@ -48,8 +48,7 @@ def read_options(given: dict[str, Any], n: int) -> dict[str, Any]:
     if given["seed"] is None:
         given["seed"] = secrets.randbits(63)
     if given["population"] is None:
-        rugged = given["integers"] is not None and np.size(given["integers"]) > 0
-        given["population"] = choose_population(n, given, rugged=rugged)
+        given["population"] = choose_population(n, given, given["whole"])
     own = read_fields(OPTIONS, given)
     if own["noise_decay"] is None:
         own["noise_decay"] = 0.99 if own["adapt"] == "none" else 1.0
@@ -60,10 +59,25 @@ def read_options(given: dict[str, Any], n: int) -> dict[str, Any]:
     return own
 
 
-def choose_population(n: int, options: Mapping[str, Any], *, rugged: bool = False) -> int:
-    """Return the members of a search for n parameters where none are given."""
-    least = 10 + n if rugged else 4 + int(3 * math.log(n))
-    least = 64 if options["adapt"] == "none" else least
+def choose_population(
+    n: int,
+    options: Mapping[str, Any],
+    whole: np.ndarray,
+    *,
+    rugged: bool = False,
+    evaluations: float = math.inf,
+) -> int:
+    """Return the members of a search for n parameters where none are given.
+
+    Those of CMA-ES, more with whole numbers among others, and most if it is `rugged`; but 50 generations of
+    the evaluations there are.
+    """
+    least = few = 4 + int(3 * math.log(n))
+    if rugged:
+        least = 10 + n
+    elif whole.any() and not whole.all():
+        least = (few + 10 + n) // 2
+    least = 64 if options["adapt"] == "none" else int(max(few, min(least, evaluations / 50)))
     return least + (least % 2 if options["antithetic"] else 0)
 
 

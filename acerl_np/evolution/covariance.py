@@ -237,6 +237,10 @@ class Covariance(Scaled):
             return np.asarray(self._root * normals)
         return np.asarray(np.einsum("jk,ik->ij", self._root, normals))
 
+    def turn(self, normals: np.ndarray, generation: int) -> np.ndarray:
+        """Return the ways from the mean of normals, (m, n_parameters)."""
+        return np.asarray(self.unit(generation) * self.state.size * self._turn(normals))
+
     def unturn(self, ways: np.ndarray, generation: int) -> np.ndarray:
         """Return A^(-1) y of each row."""
         y = ways / (self.unit(generation) * self.state.size)

@@ -15,7 +15,13 @@ from typing import Any, Literal, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.arguments import read_bounds, read_point, refuse_unknown
+from acerl_np.evolution.arguments import (
+    choose_population,
+    read_bounds,
+    read_point,
+    read_whole,
+    refuse_unknown,
+)
 from acerl_np.evolution.covariance import MAX_MATRIX
 from acerl_np.evolution.optimiser import Evolution
 from acerl_np.evolution.ranking import OwnRanking, Shaping
@@ -30,6 +36,8 @@ Callback = Callable[[Evolution], object]
 
 FINAL = {"target", "maxfevals", "callback", "interrupt"}
 """Reasons after which no search begins again."""
+REPEATED = 10
+"""Points that are told, at most, for each that is evaluated, where whole numbers come back."""
 CHUNK = 0.01
 """Seconds that a task of an executor takes at least, where the evaluations so far allow that."""
 SHARED = (
@@ -168,6 +176,10 @@ noise_decay_every, antithetic
         if n > MAX_MATRIX:
             text = f"adapt: a sigma for each of {n:,} parameters, as a matrix of over {MAX_MATRIX} is slow"
             warnings.warn(f"{text}; adapt='matrix' has it", RuntimeWarning, stacklevel=2)
+    whole = read_whole(integers, lower, upper)
+    if population is None and whole.any():
+        rugged = constraints is not None and not whole.all()
+        given["population"] = choose_population(n, given, whole, rugged=rugged, evaluations=most)
     search = Evolution(
         x0,
         sigma=sigma,
@@ -179,45 +191,55 @@ noise_decay_every, antithetic
     target = sign * stops.target if math.isfinite(stops.target) else math.inf
     stops = replace(stops, target=target, maxfevals=min(stops.maxfevals, most))
     if restarts is None:
-        whole = integers is not None and np.size(integers) > 0
-        restarts = 4 if whole and search.can_restart else 0
+        restarts = 4 if whole.any() and search.can_restart else 0
     restarts = Field(int, 0).read("restarts", restarts)
     if restarts and not search.can_restart:
         refuse("restarts", restarts, "0 with a sigma that follows a schedule", ConfigError)
     insists = constraints is not None and search.can_restart
     evaluate = partial(evaluate_members, function, constraints, vectorised)
     seconds = math.inf  # of an evaluation
+    remembers, paid = bool(whole.all()), 0
+    known: dict[object, tuple[float, list[float]]] = {}
     over: dict[str, float] = {}
     try:
         while not over:
             members, _ = search.ask()
+            keys = [x.tobytes() for x in members] if remembers else range(len(members))
+            known = known if remembers else {}
+            new = {key: x for key, x in zip(keys, members, strict=True) if key not in known}
             pieces = 1
             if executor is not None:
-                pieces = math.ceil(len(members) / max(1.0, CHUNK / seconds))
+                pieces = math.ceil(len(new) / max(1.0, CHUNK / seconds))
             run: Callable[..., Iterable[Any]] = map if executor is None else executor.map
-            told = list(run(evaluate, np.array_split(members, pieces)))
-            rows = [row for _, some, _ in told for row in some]
+            told = list(run(evaluate, np.array_split([*new.values()], pieces))) if new else []
+            each = (pair for some, rows, _ in told for pair in zip(some, rows, strict=True))
+            known.update(zip(new, each, strict=True))
+            rows = [known[key][1] for key in keys]
             if len({len(row) for row in rows}) > 1:
                 refuse("constraints", "different numbers of them", "as many for every x")
-            seconds = max(1e-9, sum(spent for *_, spent in told) / len(members))
-            values = sign * np.array([value for some, _, _ in told for value in some])
+            if new:
+                seconds = max(1e-9, sum(spent for *_, spent in told) / len(new))
+            paid += len(new)
+            values = sign * np.array([known[key][0] for key in keys])
             search.tell(values, None if constraints is None else np.array(rows))
+            allowed = min(stops.maxfevals + search.evaluations - paid, REPEATED * stops.maxfevals)
+            reached = replace(stops, maxfevals=allowed)
             if search.generation == 1 and search.failed == len(members):
                 text = "function: no member of the first generation has finite values"
                 warnings.warn(text, RuntimeWarning, stacklevel=2)
-            over = search.stop(stops)
+            over = search.stop(reached)
             if callback is not None and callback(search):
                 over["callback"] = 1.0
             again = (insists and search.best is None) or search.restarts < restarts
             if over and again and not over.keys() & FINAL:
                 search.restart()
-                over = search.stop(stops)
+                over = search.stop(reached)
     except KeyboardInterrupt:
         if not search.generation:
             raise
         over = {"interrupt": 1.0}
     result = search.result(stops)
-    return replace(result, value=sign * result.value, reasons=tuple(over))
+    return replace(result, value=sign * result.value, evaluations=paid, reasons=tuple(over))
 
 
 def evaluate_members(
@@ -235,7 +257,7 @@ def evaluate_members(
     else:
         told = [tuple(one(x) for one in functions) for x in members]
     values = [_read_number("function", value) for value, *_ in told]
-    rows = [_read_row(row) for _, *rest in told for row in rest]
+    rows = [[g for row in rest for g in _read_row(row)] for _, *rest in told]
     return values, rows, time.perf_counter() - begun
 
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from acerl_np.evolution import arguments, progress
 from acerl_np.evolution.bounds import limit_sigma, make_box
 from acerl_np.evolution.covariance import Covariance, FullCovariance
-from acerl_np.evolution.lagrangian import score_members
+from acerl_np.evolution.lagrangian import Memory, find_slopes, score_members, select_recent
 from acerl_np.evolution.progress import Progress, Record, Told, Tolerance
 from acerl_np.evolution.ranking import OwnRanking, Ranker, Shaping
 from acerl_np.evolution.records import Best, Report, Result, Stops, read_limits, summarise
@@ -151,10 +151,10 @@ class Evolution(CopiedWhole):
         seed: Whole | None = 0,
     ) -> None:
         mean = arguments.read_point(x0)
-        options = arguments.read_options(locals(), mean.size)
-        first = arguments.read_sigma(sigma, mean.size, adapt)
         lower, upper = arguments.read_bounds(bounds, mean.shape)
         whole = arguments.read_whole(integers, lower, upper)
+        options = arguments.read_options(locals(), mean.size)
+        first = arguments.read_sigma(sigma, mean.size, adapt)
         self.cost_limit: float = options["cost_limit"]
         self.antithetic: bool = options["antithetic"]
         self.n_instances: int = options["n_instances"]
@@ -213,7 +213,8 @@ class Evolution(CopiedWhole):
         if self._asked is None:
             noise = self._search.noise()
             members = self._search.place(noise)
-            taken = self._injected[: len(members)]
+            guess = self._progress.memory.guess.reshape(-1, self._start.size)
+            taken = np.concatenate((guess, self._injected))[: len(members)]
             members[: len(taken)] = self._search.keep(taken)
             self._asked = members, self.sampler.deal(noise), len(taken)
         members, dealt, _ = self._asked
@@ -281,12 +282,15 @@ class Evolution(CopiedWhole):
         if instance_ids is None:
             instance_ids = sampler.deal(noise) if dealt is None else dealt
         ids = check_ids(instance_ids, len(x), self.n_instances)
+        drawn = search.spread.place(search.mean, noise)
         if members is not None or taken:
             moved = np.flatnonzero((x != search.place(noise)).any(axis=1))
-            search.spread = search.spread.replace(noise, search.lead(x[moved]), moved)
+            ways = search.lead(x[moved])
+            drawn[moved] = search.mean + ways
+            search.spread = search.spread.replace(noise, ways, moved)
         # Numbers near the largest of float64 may overflow on the way to a rank or a mean.
         with np.errstate(over="ignore", invalid="ignore"):
-            scores, ranked = self._score(told, search.spread.draw(noise))
+            scores, ranked, memory = self._score(told, np.where(given["integers"], x, drawn))
             lost = isinstance(search.spread, FullCovariance) and not told.feasible.any()
             if lost or 0.0 < told.tolerance.level < math.inf:  # a tolerance is chance enough
                 rank = replace(rank, p_f=0.0)
@@ -296,15 +300,15 @@ class Evolution(CopiedWhole):
             search.tell(utilities, noise)  # line 17
             sampler.update(ids, told.returns)  # lines 11 and 13
             summary = summarise(told.returns, told.costs, told.good, told.feasible)
-            outcome = self._progress.add(told, x, ids, search.generation, self.cost_limit)
+            outcome = self._progress.add(told, x, ids, search.generation, self.cost_limit, memory)
         search.population = self.population
-        if costs is not None and not given["population"]:
-            least = arguments.choose_population(self._start.size, given, rugged=True)
+        slopes = told.constraints is not None and self._tells_slopes
+        if costs is not None and not slopes and not given["population"]:
+            n, whole = self._start.size, given["integers"]
+            least = arguments.choose_population(n, given, whole, rugged=True)
             search.population = max(search.population, least)
-        waiting = self._injected[taken:]
-        # The Lagrangian led away: back to what is feasible.
-        if told.tolerance.level == 0.0 and outcome.best and not told.feasible.any():
-            waiting = np.concatenate((outcome.best.parameters[np.newaxis], waiting))
+        guesses = len(self._progress.memory.guess) > 0
+        waiting = self._injected[max(0, taken - guesses) :]
         # All in one statement, which an interrupt cannot tear.
         vars(self).update(
             _search=search, sampler=sampler, _progress=outcome, _injected=waiting, _asked=None
@@ -317,19 +321,31 @@ class Evolution(CopiedWhole):
             **summary,
         )
 
-    def _score(self, told: Told, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the returns and costs that are ranked: of constraints, the Lagrangian once they are kept."""
-        adapted = self._options["adapt"] != "none" and not self._options["integers"].any()
-        good, g = told.good, told.constraints
-        near = told.tolerance.level == 0.0 and told.feasible.any() and self.n_instances == 1
-        fits = adapted and near and self._rank.ranking == "isr"
+    @property
+    def _tells_slopes(self) -> bool:
+        """Whether the Lagrangian may rank: what is rounded beside what is not has no slope."""
+        alike = len(np.unique(self._options["integers"])) == 1 and self.n_instances == 1
+        return alike and self._rank.ranking == "isr" and self._options["adapt"] != "none"
+
+    def _score(self, told: Told, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray, Memory]:
+        """Return the returns and costs that are ranked, of constraints the Lagrangian; and what it learnt."""
+        search, memory, good = self._search, self._progress.memory, told.good
+        spread, g, n = search.spread, told.constraints, drawn.shape[1]
         # Of a crooked constraint the Lagrangian leads astray: every second search is without it.
-        if g is None or not fits or self.restarts % 2:
-            return told.returns, told.ranked
-        normals, stiffness = z[good].astype(np.float64), told.tolerance.stiffness
-        scores = np.full(len(good), np.nan)
-        scores[good] = score_members(told.returns[good], g[good], normals, stiffness)
-        return scores, np.zeros(len(good))
+        fits = self._tells_slopes and self.restarts % 2 == 0 and good.any()
+        if g is None or not fits or not isinstance(spread, Covariance):
+            return told.returns, told.ranked, Memory()
+        if not (len(memory.recent) or (g <= 0.0).any(axis=0).all()):  # too far for slopes
+            return told.returns, told.ranked, Memory()
+        rows = np.column_stack((drawn, told.returns, g))[good]
+        recent = select_recent(memory, rows, n)
+        z = spread.unturn(recent[:, :n] - search.mean, search.generation)
+        scores, slopes = np.full(len(good), np.nan), find_slopes(z, recent[:, n:])
+        scores[good], step = score_members(rows[:, n:], slopes, told.tolerance.stiffness)
+        guess = search.mean + spread.turn(step[np.newaxis], search.generation)[0]
+        guess = guess if search.box is None else search.box.place(guess)
+        memory = Memory(recent.ravel(), guess[: n * np.isfinite(guess).all()])
+        return scores, np.zeros(len(good)), memory
 
     @exclusive
     def restart(self, x0: ArrayLike | None = None, population: int | None = None) -> None:
@@ -363,7 +379,7 @@ class Evolution(CopiedWhole):
         search.begin_at(mean)
         search.spread = self._round
         again = self._progress._replace(
-            restarts=self.restarts + 1, record=Record(), tolerance=Tolerance()
+            restarts=self.restarts + 1, record=Record(), tolerance=Tolerance(), memory=Memory()
         )
         vars(self).update(_search=search, _progress=again, _warned=False, _asked=None)
 

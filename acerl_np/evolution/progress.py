@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evolution.arguments import read_floats
 from acerl_np.evolution.covariance import Covariance, FullCovariance
+from acerl_np.evolution.lagrangian import Memory
 from acerl_np.evolution.records import Best, Stops
 from acerl_np.evolution.search import Search
 from acerl_np.support.fields import refuse, take_arrays
@@ -27,7 +28,7 @@ SHRINK = 0.98
 REACH = 2.0
 """Of the tolerance, at most, over the distance between those members' violations."""
 STIFFEN, SOFTEN = 4.0, 0.9
-"""Factors on the stiffness of penalties after a generation without a feasible member, and with one."""
+"""Factors on the stiffness of penalties after a generation that all violates one constraint, and another."""
 
 MOST = 2_000
 """Generations that are remembered."""
@@ -80,7 +81,7 @@ class Tolerance(NamedTuple):
         if len(known):
             middle = float(known[int(SHARE * (len(known) - 1))])
             level = min(level, middle, REACH * (middle - float(known[0])))
-        lost = level == 0.0 and not (violations == 0.0).any()
+        lost = level == 0.0 and (positive > 0.0).all(axis=0).any()
         stiffness = min(max(1.0, self.stiffness * (STIFFEN if lost else SOFTEN)), 1e9)
         return np.maximum(0.0, violations - level), Tolerance(scales, level, stiffness)
 
@@ -101,9 +102,9 @@ class Record(NamedTuple):
         spans = np.array([ordered[-1] - ordered[0], beyond[-1] - beyond[0]])
         return Record(np.concatenate((self.rows[1 - MOST :], [row])), spans)
 
-    def is_flat(self, tolerance: float, generations: int) -> bool:
-        """Whether returns and excesses have ranged within the tolerance."""
-        if len(self.rows) < generations or not (self.spans < tolerance).all():
+    def is_flat(self, tolerance: float, generations: int, *, whole: bool) -> bool:
+        """Whether returns and excesses have ranged within the tolerance; of whole numbers the best ones."""
+        if len(self.rows) < generations or not (whole or (self.spans < tolerance).all()):
             return False
         with np.errstate(over="ignore"):
             return bool((np.ptp(self.rows[-generations:, :2], axis=0) < tolerance).all())
@@ -160,10 +161,11 @@ def read_told(
 
 
 COUNTS = ("evaluations", "restarts", "failed")
+GROWING = ("rows", "scales", "injected", *Memory._fields)
 
 
 class Progress(NamedTuple):
-    """The outcome of all generations that were told; record and tolerance since the last restart."""
+    """The outcome of all generations that were told; record, tolerance, memory since the last restart."""
 
     best: Best | None = None
     closest: Best | None = None
@@ -172,9 +174,16 @@ class Progress(NamedTuple):
     failed: int = 0
     record: Record = Record()
     tolerance: Tolerance = Tolerance()
+    memory: Memory = Memory()
 
     def add(
-        self, told: Told, members: np.ndarray, ids: np.ndarray, generation: int, limit: float
+        self,
+        told: Told,
+        members: np.ndarray,
+        ids: np.ndarray,
+        generation: int,
+        limit: float,
+        memory: Memory,
     ) -> Progress:
         """Return the progress after a generation: its members as they were evaluated, their instances."""
 
@@ -195,9 +204,8 @@ class Progress(NamedTuple):
             record = record.add(told.returns, excess, told.good, first)
         n = len(told.good)
         failed = n - int(told.good.sum())
-        return Progress(
-            best, closest, self.evaluations + n, self.restarts, failed, record, told.tolerance
-        )
+        counts = self.evaluations + n, self.restarts, failed
+        return Progress(best, closest, *counts, record, told.tolerance, memory)
 
     def pack(self, n: int) -> dict[str, np.ndarray]:
         """Return all as arrays, of a search for n parameters."""
@@ -207,7 +215,7 @@ class Progress(NamedTuple):
             if one:
                 source = one.return_, one.cost, one.instance, one.generation
                 packed[name] = np.append(one.parameters, source)
-        rest = {**self.record._asdict(), **self.tolerance._asdict()}
+        rest = self.record._asdict() | self.tolerance._asdict() | self.memory._asdict()
         return {**packed, **{name: np.array(value) for name, value in rest.items()}}
 
     @classmethod
@@ -220,7 +228,8 @@ class Progress(NamedTuple):
                 found[name] = Best(read[name][:-4], return_, cost, *map(int, source))
         record = Record(read["rows"], read["spans"])
         tolerance = Tolerance(read["scales"], float(read["level"]), float(read["stiffness"]))
-        return cls(**found, record=record, tolerance=tolerance)
+        memory = Memory(read["recent"], read["guess"])
+        return cls(**found, record=record, tolerance=tolerance, memory=memory)
 
 
 def sign_state(state: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -249,7 +258,7 @@ def read_state(state: Mapping[str, ArrayLike], own: dict[str, np.ndarray]) -> di
                 k = tuple(where)
                 name = key.removeprefix("option.") + "".join(f"[{i}]" for i in k)
                 refuse(f"state: {name}", array[k], f"{mine[k]}, as given here")
-    read = take_arrays(state, own, "state: ", growing=("rows", "scales", "injected"))
+    read = take_arrays(state, own, "state: ", growing=GROWING)
     if read["checksum"] != sign_state(read):
         refuse("state", "arrays that are not of one state", "what get_state returned")
     return read
@@ -262,11 +271,12 @@ def find_reasons(limits: Stops, search: Search[Any], outcome: Progress) -> dict[
     """
     n, spread, sigma, mean = search.mean.size, search.spread, search.sigma, search.mean
     some, record = 30 * n / search.population, outcome.record
+    whole = search.box is not None and bool(search.box.whole.any())
     best = -math.inf if outcome.best is None else outcome.best.return_
     reached = {
         "maxfevals": outcome.evaluations + search.population > limits.maxfevals,
         "target": best >= limits.target,
-        "tolfun": record.is_flat(limits.tolfun, 10 + math.ceil(some)),
+        "tolfun": record.is_flat(limits.tolfun, 10 + math.ceil(some), whole=whole),
         "tolstagnation": record.stagnates(max(limits.tolstagnation, 120 + some)),
     }
     longest = sigma / spread.first
