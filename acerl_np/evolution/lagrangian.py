@@ -46,12 +46,6 @@ def count_remembered(n: int) -> int:
     return 2 * (n + 10) if n <= MAX_MATRIX else 200
 
 
-def select_recent(memory: Memory, rows: np.ndarray, n: int) -> np.ndarray:
-    """Return the last members' rows with those of a generation, which are all among them."""
-    before = memory.recent.reshape(-1, rows.shape[1])
-    return np.concatenate((before, rows))[-max(count_remembered(n), len(rows)) :]
-
-
 class Slopes(NamedTuple):
     """What members tell of outputs near the mean, each linear but for a curve that all normals share."""
 

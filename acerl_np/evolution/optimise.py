@@ -15,13 +15,8 @@ from typing import Any, Literal, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.arguments import (
-    choose_population,
-    read_bounds,
-    read_point,
-    read_whole,
-    refuse_unknown,
-)
+from acerl_np.evolution import arguments
+from acerl_np.evolution.arguments import read_bounds, read_point, refuse_unknown
 from acerl_np.evolution.covariance import MAX_MATRIX
 from acerl_np.evolution.optimiser import Evolution
 from acerl_np.evolution.ranking import OwnRanking, Shaping
@@ -176,10 +171,10 @@ noise_decay_every, antithetic
         if n > MAX_MATRIX:
             text = f"adapt: a sigma for each of {n:,} parameters, as a matrix of over {MAX_MATRIX} is slow"
             warnings.warn(f"{text}; adapt='matrix' has it", RuntimeWarning, stacklevel=2)
-    whole = read_whole(integers, lower, upper)
+    whole = arguments.read_whole(integers, lower, upper)
     if population is None and whole.any():
-        rugged = constraints is not None and not whole.all()
-        given["population"] = choose_population(n, given, whole, rugged=rugged, evaluations=most)
+        options = {"rugged": constraints is not None and not whole.all(), "evaluations": most}
+        given["population"] = arguments.choose_population(n, given, whole, **options)
     search = Evolution(
         x0,
         sigma=sigma,

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from acerl_np.evolution import arguments, progress
 from acerl_np.evolution.bounds import limit_sigma, make_box
 from acerl_np.evolution.covariance import Covariance, FullCovariance
-from acerl_np.evolution.lagrangian import Memory, find_slopes, score_members, select_recent
+from acerl_np.evolution.lagrangian import Memory, count_remembered, find_slopes, score_members
 from acerl_np.evolution.progress import Progress, Record, Told, Tolerance
 from acerl_np.evolution.ranking import OwnRanking, Ranker, Shaping
 from acerl_np.evolution.records import Best, Report, Result, Stops, read_limits, summarise
@@ -300,7 +300,7 @@ class Evolution(CopiedWhole):
             search.tell(utilities, noise)  # line 17
             sampler.update(ids, told.returns)  # lines 11 and 13
             summary = summarise(told.returns, told.costs, told.good, told.feasible)
-            outcome = self._progress.add(told, x, ids, search.generation, self.cost_limit, memory)
+            outcome = self._progress.add(told, x, ids, search.generation, self.cost_limit)
         search.population = self.population
         slopes = told.constraints is not None and self._tells_slopes
         if costs is not None and not slopes and not given["population"]:
@@ -309,6 +309,7 @@ class Evolution(CopiedWhole):
             search.population = max(search.population, least)
         guesses = len(self._progress.memory.guess) > 0
         waiting = self._injected[max(0, taken - guesses) :]
+        outcome = outcome._replace(memory=memory)
         # All in one statement, which an interrupt cannot tear.
         vars(self).update(
             _search=search, sampler=sampler, _progress=outcome, _injected=waiting, _asked=None
@@ -338,7 +339,8 @@ class Evolution(CopiedWhole):
         if not (len(memory.recent) or (g <= 0.0).any(axis=0).all()):  # too far for slopes
             return told.returns, told.ranked, Memory()
         rows = np.column_stack((drawn, told.returns, g))[good]
-        recent = select_recent(memory, rows, n)
+        recent = np.concatenate((memory.recent.reshape(-1, rows.shape[1]), rows))
+        recent = recent[-max(count_remembered(n), len(rows)) :]
         z = spread.unturn(recent[:, :n] - search.mean, search.generation)
         scores, slopes = np.full(len(good), np.nan), find_slopes(z, recent[:, n:])
         scores[good], step = score_members(rows[:, n:], slopes, told.tolerance.stiffness)

@@ -177,13 +177,7 @@ class Progress(NamedTuple):
     memory: Memory = Memory()
 
     def add(
-        self,
-        told: Told,
-        members: np.ndarray,
-        ids: np.ndarray,
-        generation: int,
-        limit: float,
-        memory: Memory,
+        self, told: Told, members: np.ndarray, ids: np.ndarray, generation: int, limit: float
     ) -> Progress:
         """Return the progress after a generation: its members as they were evaluated, their instances."""
 
@@ -205,7 +199,7 @@ class Progress(NamedTuple):
         n = len(told.good)
         failed = n - int(told.good.sum())
         counts = self.evaluations + n, self.restarts, failed
-        return Progress(best, closest, *counts, record, told.tolerance, memory)
+        return Progress(best, closest, *counts, record, told.tolerance)
 
     def pack(self, n: int) -> dict[str, np.ndarray]:
         """Return all as arrays, of a search for n parameters."""

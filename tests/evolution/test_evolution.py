@@ -281,7 +281,7 @@ def test_any_number_of_points_may_be_told_without_an_ask():
         evolution.tell([0.0], members=[[0.0] * 3])
 
 
-def test_the_default_population_is_from_the_parameters_and_grows_with_constraints():
+def test_the_default_population_is_from_the_parameters_and_grows_with_a_cost():
     evolution = Evolution(np.zeros(10), sigma=1.0, adapt="matrix")
     populations = [evolution.population]
     evolution.ask()
@@ -289,12 +289,16 @@ def test_the_default_population_is_from_the_parameters_and_grows_with_constraint
     populations.append(evolution.population)
     evolution = Evolution.from_state(evolution.get_state())
     evolution.ask()
-    evolution.tell(np.zeros(10), np.ones((10, 1)))
+    evolution.tell(np.zeros(10), np.ones((10, 1)))  # slopes tell of constraints
+    populations.append(evolution.population)
+    evolution.ask()
+    evolution.tell(np.zeros(10), np.ones(10))
     populations.append(evolution.population)
     evolution.restart()
-    assert [*populations, evolution.population] == [10, 10, 20, 40]
+    assert [*populations, evolution.population] == [10, 10, 10, 20, 40]
     for n, options, expected in (
-        (10, {"adapt": "sigma", "integers": [0]}, 20),
+        (10, {"adapt": "sigma", "integers": [0]}, 15),
+        (10, {"adapt": "sigma", "integers": range(10)}, 10),
         (20, {"adapt": "sigma", "antithetic": True}, 12),
         (10, {}, 64),
     ):

