@@ -278,7 +278,10 @@ class Evolution(CopiedWhole):
         else:
             x, dealt, taken = self._asked
         noise, sigma = search.noise(), search.sigma
-        told = progress.read_told(returns, costs, len(x), self.cost_limit, self._progress.tolerance)
+        tolerance = self._progress.tolerance
+        if not len(self._progress.memory.recent):  # no penalties yet
+            tolerance = tolerance._replace(stiffness=1.0)
+        told = progress.read_told(returns, costs, len(x), self.cost_limit, tolerance)
         if instance_ids is None:
             instance_ids = sampler.deal(noise) if dealt is None else dealt
         ids = check_ids(instance_ids, len(x), self.n_instances)

@@ -29,6 +29,8 @@ REACH = 2.0
 """Of the tolerance, at most, over the distance between those members' violations."""
 STIFFEN, SOFTEN = 4.0, 0.9
 """Factors on the stiffness of penalties after a generation that all violates one constraint, and another."""
+LOST = 0.5
+"""Standard deviations by which all violate it; those around an equality do by less."""
 
 MOST = 2_000
 """Generations that are remembered."""
@@ -76,12 +78,12 @@ class Tolerance(NamedTuple):
             most = shares.max(axis=1)
             unit = np.where(most > 0.0, most, 1.0)
             violations = most * np.sqrt(np.square(shares / unit[:, np.newaxis]).sum(axis=1))
+            lost = bool((positive.min(axis=0) > LOST * positive.std(axis=0)).any())
         known = np.sort(violations[np.isfinite(violations)])
         level = SHRINK * self.level
         if len(known):
             middle = float(known[int(SHARE * (len(known) - 1))])
             level = min(level, middle, REACH * (middle - float(known[0])))
-        lost = level == 0.0 and (positive > 0.0).all(axis=0).any()
         stiffness = min(max(1.0, self.stiffness * (STIFFEN if lost else SOFTEN)), 1e9)
         return np.maximum(0.0, violations - level), Tolerance(scales, level, stiffness)
 
