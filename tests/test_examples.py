@@ -8,7 +8,7 @@ from machine import load_example
 
 import acerl_np
 from acerl_np.commands.floor import format_layout
-from acerl_np.live.mqtt import Fleet
+from acerl_np.live.mqtt import Bridge
 from acerl_np.live.service import Service
 from acerl_np.problem.bundled import instances_folder
 from acerl_np.problem.servable import check_record
@@ -41,7 +41,7 @@ def test_a_plant_whose_vehicles_repeat_their_states(tmp_path, monkeypatch, capsy
             log = folder / "day.jsonl"
             make = acerl_np.Dispatcher.recover if log.exists() else acerl_np.Dispatcher
             self.dispatcher = make(*own, audit=log)
-            Station.fleet = Fleet(Service(self.dispatcher))
+            Station.fleet = Bridge(Service(self.dispatcher))
 
         def kill(self):
             self.dispatcher.close()

@@ -38,7 +38,7 @@ Published = tuple[str, Message]
 """A topic, and what is published there."""
 
 
-class Fleet:
+class Bridge:
     """What vehicles and the plant publish, as messages of a service; and its orders, as VDA 5050 has them.
 
     Nothing is kept that a restart would need: which order a vehicle has, the dispatcher knows.
@@ -242,7 +242,7 @@ def serve_mqtt(
     from paho.mqtt.client import Client
     from paho.mqtt.enums import CallbackAPIVersion
 
-    fleet, came = Fleet(service), queue.SimpleQueue[Any]()
+    bridge, came = Bridge(service), queue.SimpleQueue[Any]()
     # What comes while this process is down is kept for it, and counts once it is taken in.
     name = f"acerl_np-{service.dispatcher.layout.name}"
     client = Client(CallbackAPIVersion.VERSION2, name, clean_session=False, manual_ack=True)
@@ -273,13 +273,15 @@ def serve_mqtt(
                 message, told = came.get(timeout=QUIET), list[Published]()
             except queue.Empty:
                 now = time.time()
-                told = list(fleet.publish(service.ask(now))) if wall and service.is_due(now) else []
+                told = (
+                    list(bridge.publish(service.ask(now))) if wall and service.is_due(now) else []
+                )
             else:
                 if message is None:
-                    fleet.count_anew()
+                    bridge.count_anew()
                     begun()
                     continue
-                told = list(fleet.take(message.topic, message.payload))
+                told = list(bridge.take(message.topic, message.payload))
                 client.ack(message.mid, message.qos)
             for topic, text in told:
                 client.publish(topic, format_line(text).strip())

@@ -131,7 +131,13 @@ class Followed(NamedTuple):
         )
 
     def drop(self, vehicle: str, task: str | None) -> Followed:
-        """Return it without an order that was queued."""
+        """Return it without an order that was queued.
+
+        Parameters
+        ----------
+        vehicle : str
+        task : str or None
+        """
         return self._replace(queued=tuple(x for x in self.queued if x != (vehicle, task)))
 
 

@@ -16,7 +16,7 @@ from machine import EXAMPLES
 
 from acerl_np import Dispatcher, load_layout
 from acerl_np.live import mqtt
-from acerl_np.live.mqtt import Fleet, read_moment, show_moment
+from acerl_np.live.mqtt import Bridge, read_moment, show_moment
 from acerl_np.live.service import Service
 from acerl_np.support.errors import InputError
 
@@ -38,7 +38,7 @@ def state(fleet, now, vehicle, node, order="", *, left=0, done=True, broken=Fals
 
 
 def begin(**own):
-    fleet = Fleet(Service(Dispatcher(LAYOUT, "nearest", **own)))
+    fleet = Bridge(Service(Dispatcher(LAYOUT, "nearest", **own)))
     assert state(fleet, 0.0, "v0", "carport") == []
     task = {"task": "t", "pickup": "st1", "delivery": "st5", "expiry": 400.0}
     assert tell(fleet, mqtt.TASK, 0.0, **task) == []
@@ -85,7 +85,7 @@ def test_a_task_becomes_an_order_and_states_its_events(tmp_path):
 def test_after_a_restart_an_order_waits_for_its_vehicles_topic(tmp_path):
     with begin(audit=tmp_path / "day.jsonl").dispatcher:
         pass
-    fleet = Fleet(Service(Dispatcher.recover(LAYOUT, "nearest", audit=tmp_path / "day.jsonl")))
+    fleet = Bridge(Service(Dispatcher.recover(LAYOUT, "nearest", audit=tmp_path / "day.jsonl")))
     # The plant has counted messages that came before.
     assert tell(fleet, mqtt.CLOCK, 1.0, messages=41) == [("plant/answer", {"orders": 0})]
     (vehicle,) = fleet.dispatcher.under_way.values()
@@ -146,7 +146,7 @@ def test_whatever_a_message_holds_is_taken_or_refused(topic, data):
 
 def test_floors_that_need_other_orders_are_refused():
     with pytest.raises(InputError, match="--mqtt: gives vehicles tasks alone; expected"):
-        Fleet(Service(Dispatcher(floor(2), "nearest")))
+        Bridge(Service(Dispatcher(floor(2), "nearest")))
 
 
 def test_the_command_says_what_is_wrong(empty, run):
