@@ -5,11 +5,21 @@ from __future__ import annotations
 import copy
 import math
 
+import numba
 import numpy as np
 import pytest
 from live_events import line, look, play_reckoned, quiet, tell_row
 
-from acerl_np import Dispatcher, IndexPolicy, Instance, Lookahead, Simulator, load_layout
+from acerl_np import (
+    Dispatcher,
+    IndexPolicy,
+    Instance,
+    Layout,
+    Lookahead,
+    Simulator,
+    load_layout,
+)
+from acerl_np.kernels.playing import forecast as forecasts
 from acerl_np.live import events as E
 from acerl_np.policies.rules import RulePolicy
 from acerl_np.support.errors import EventError, InputError, PolicyError
@@ -167,3 +177,20 @@ def test_what_is_no_forecast_is_refused():
     ):
         with pytest.raises(error, match=message):
             own.forecast(time, **options)
+
+
+@pytest.mark.oracle
+@pytest.mark.compiles(long=True)
+def test_a_task_that_no_battery_can_serve_is_never_delivered(monkeypatch):
+    if numba.config.DISABLE_JIT:  # else a week of towing is over in no time
+        monkeypatch.setattr(forecasts, "GIVEN_UP", 3600)
+    rates = {"idle": 1, "empty": 2, "loaded": 3, "charge": 5, "capacity": 120, "start": 120}
+    levels = {"critical": 82, "resume": 85, "good": 90, "full": 110, "tow": 60}
+    data = line(("v", "a")).to_dict()
+    data |= {"battery": rates | levels, "chargers": [{"site": "a"}]}
+    dispatcher = Dispatcher(Layout.from_dict(data), "nearest")
+    # 20 s empty, 20 s loaded, and what a vehicle must have left: more than it is charged to.
+    dispatcher.feed(E.TaskArrived(0.0, "t", "c", "e", 90.0))
+    assert dispatcher.decide(0.0) == []
+    [found] = dispatcher.forecast(0.0)
+    assert (found.vehicle, found.delivery, found.late) == (None, math.inf, 1.0)

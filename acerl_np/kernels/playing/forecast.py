@@ -9,6 +9,10 @@ from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing import futures, variation
 from acerl_np.support.compiled import inner_kernel, large_kernel
 
+GIVEN_UP = np.int64(7 * 86_400)
+"""Seconds after the last task that is known to come at which what is not delivered counts as never: where no
+battery can serve a task, vehicles may do no more than run empty and be towed."""
+
 
 @large_kernel
 def begin_forecast(problem, state, b, ahead, latest):
@@ -83,6 +87,10 @@ def play_forecast(problem, state, b, ahead, f, record, ends, rows, finish):
     """
     states, future = ahead.states, ahead.future
     futures.open_future(problem, state, b, ahead, f, futures.pick_future(ahead, f))
+    last = record[-1, S.RECORD_ARRIVAL] if len(record) else 0.0
+    future.instance[0, S.INSTANCE_HORIZON] = min(
+        future.instance[0, S.INSTANCE_HORIZON], np.int64(last) + GIVEN_UP
+    )
     n = len(rows) - len(record)
     present = states.episode[futures.PRESENT]
     recalls = problem.instance[0, S.INSTANCE_MAX_CHANGES] >= 0
