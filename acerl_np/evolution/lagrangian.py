@@ -96,16 +96,22 @@ def step_ahead(
     (n, m), size = normals.shape, np.sqrt(np.einsum("ij,ij->j", normals, normals))
     curve = max(curve, 1e-7 * float(np.sqrt(np.einsum("i,i->", slope, slope))), 1e-300)
     free, units = -slope / curve, normals / size
-    if m == 0:
-        return free, np.zeros(0)
     beyond = g / size + np.einsum("ij,i->j", units, free)
     scale = max(1.0, float(np.abs(beyond).max(initial=0.0)))
     # The least way from where the slope alone leads: Lawson and Hanson, "Solving least squares problems", 23.
     soft = SOFT / np.sqrt(scale) * np.eye(m)
     system, one = np.vstack((-units, soft, beyond / scale)), np.append(np.zeros(n + m), 1.0)
-    push = nnls(system, one, maxiter=30 * (n + m))[0]
+    if m == 0 or not np.isfinite(system).all():  # nothing to keep, or numbers near the largest
+        return free, np.zeros(m)
+    try:
+        push = nnls(system, one, maxiter=30 * (n + m))[0]
+    except RuntimeError:  # it did not settle
+        return free, np.zeros(m)
     rest = system @ push - one
-    return free - scale * rest[:n] / rest[-1], -push / rest[-1] * scale * curve / size
+    gamma = -push / min(rest[-1], -1e-300) * scale * curve / size
+    if not np.isfinite(gamma).all():
+        return free, np.zeros(m)
+    return free - scale * rest[:n] / min(rest[-1], -1e-300), gamma
 
 
 def score_members(

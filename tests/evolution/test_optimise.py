@@ -386,6 +386,9 @@ def test_a_step_between_constraints_that_contradict_each_other_is_finite():
     )
     assert np.isfinite(step).all() and np.isfinite(gamma).all()
     assert abs(step[0]) < 0.1
+    with np.errstate(invalid="ignore"):
+        step, gamma = step_ahead(np.ones(2), 1.0, np.array([np.inf]), np.ones((2, 1)))
+    assert (step.tolist(), gamma.tolist()) == ([-1.0, -1.0], [0.0])
 
 
 @many_draws
