@@ -43,7 +43,7 @@ def make_trials(makespan, tardiness, goal=PAPER):
     names = tuple(f"r{k}" for k in range(len(makespan)))
     tardiness = np.array(tardiness, float)[:, np.newaxis]
     usage = [np.zeros_like(makespan)] * 4
-    return Trials(names, makespan, tardiness, 9, goal, *usage, makespan, tardiness)
+    return Trials(names, makespan, tardiness, 9, goal, *usage, makespan, tardiness, usage[0])
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def make_shift_trials(late, waiting, empty):
     """Trials of a shift's objective, late tasks in points."""
     value, none = np.array([late], float).T, np.zeros((1, 1))
     usage = [value / 100.0, np.array([[waiting]]), none, np.array([[empty]])]
-    return Trials(("r",), none + 9.0, none, 9, SUM, *usage, value, none)
+    return Trials(("r",), none + 9.0, none, 9, SUM, *usage, value, none, none)
 
 
 def test_yardsticks_that_are_nearly_equal_are_told_apart_by_waiting():

@@ -206,6 +206,7 @@ def test_whatever_is_told_late_or_twice_the_floor_is_sound(acts):
     }
 
 
+@pytest.mark.compiles
 def test_what_nobody_can_reach_is_unservable_until_somebody_can(tmp_path):
     """Two parts, a to b and c to d, a vehicle in the first: no event is refused, and nobody is sent."""
     sites = [{"id": name, "x": 10.0 * k, "y": 0.0} for k, name in enumerate("abcd")]

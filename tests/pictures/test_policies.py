@@ -25,7 +25,7 @@ def make_trials(seed, n_records=3, trials=4, cost_limit=50.0):
     names = tuple(f"$r_{{{k}}}$" for k in range(n_records))
     goal, makespan = Goal(cost_limit=cost_limit), values[0] + 1000
     usage = [values[1] / 100] * 4
-    return Trials(names, makespan, values[1], 9, goal, *usage, makespan, values[1])
+    return Trials(names, makespan, values[1], 9, goal, *usage, makespan, values[1], usage[0])
 
 
 def test_differences_are_paired():

@@ -18,7 +18,7 @@ import acerl_np
 from acerl_np import IndexPolicy, Instance
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.pictures.gantt import list_bars
-from acerl_np.pictures.replay import SCRIPTS, _read, format_data, make_replay, write_replay
+from acerl_np.pictures.replay import SHARED, _read, format_data, make_replay, write_replay
 
 
 class Reader(HTMLParser):
@@ -73,7 +73,7 @@ def test_a_page_is_small_and_its_policy_allows_this_script_and_this_style_alone(
         assert not {"src", "href", "style"} & set(attrs)
         assert not any(name.startswith("on") for name in attrs)
     # The script sets texts only.
-    script = "".join(map(_read, (*SCRIPTS, "traffic.js", "chains.js", "start.js")))
+    script = "".join(map(_read, (*SHARED, "page.js", "traffic.js", "chains.js", "start.js")))
     assert "textContent" in script
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "http"):
         assert word not in script
