@@ -169,7 +169,8 @@ def make_battery(integer, layout, rows, chargers):
     """A battery for every vehicle of a layout, with which it charges within a few hundred ticks.
 
     Each vehicle reaches a charger with `critical`, and does each task from any charger with `full`:
-    where two chargers are too far apart it may else never reach the one from which a task fits.
+    where two chargers are too far apart it may else never reach the one from which a task fits. A slot
+    gives more than the fleet uses by standing, or it may be towed for ever.
     `integer` draws a whole number from one to another.
     """
     floor = naive.Floor(layout)
@@ -199,7 +200,7 @@ def make_battery(integer, layout, rows, chargers):
         "idle": idle,
         "empty": empty,
         "loaded": loaded,
-        "charge": max(1, full // integer(3, 40)),
+        "charge": max(1 + idle * len(vehicles), full // integer(3, 40)),
         "critical": critical,
         "resume": resume,
         "good": integer(resume, full),
