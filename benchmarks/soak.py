@@ -3,7 +3,6 @@
 python benchmarks/soak.py --minutes 60
 python benchmarks/soak.py --live
 python benchmarks/soak.py --week
-python benchmarks/soak.py --http
 
 With --live a dispatcher is fed with 100,000 events of 50 vehicles, late and repeated ones among them, and
 asked after each moment; at other sizes of the fleet with fewer, and at 50 also where vehicles charge, park
@@ -15,10 +14,6 @@ With --week the service is told seven days of 50 vehicles that charge, park and 
 JSON, one in a hundred damaged, and it rotates its log each day. Four times a day it ends, two of these times
 without a word, and is built again from state and log: it must be as before. Each damaged line must be refused
 and change nothing.
-
-With --http the service is a process of its own (`acerl-np serve`), which 50 vehicles tell what happens by a
-connection that stays open. It prints how long a question takes by the clock, and a request that asks nothing
-(`GET /healthz`), one after the other.
 
 Otherwise it trains with a large population, saves a checkpoint every ten seconds, and notes the process's
 memory. Then two shorter runs must give the same bytes: one from the start to a generation that the long one
@@ -32,12 +27,9 @@ import ctypes
 import gc
 import hashlib
 import heapq
-import http.client
 import json
 import random
 import shutil
-import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -337,65 +329,6 @@ def soak_week(n_days: int, n_vehicles: int) -> bool:
     return growth <= 4.0 and most <= 1000.0
 
 
-class WebPlant(LivePlant):
-    """A plant that talks to `acerl-np serve` over HTTP."""
-
-    def __init__(self, n_vehicles: int, folder: Path, port: int) -> None:
-        super().__init__(n_vehicles)
-        floor, policy = folder / "floor.json", folder / "policy.npz"
-        floor.write_text(json.dumps(self.layout.to_dict()), encoding="utf-8")
-        self.dispatcher.policy.save(policy)
-        words = ["serve", policy, "--layout", floor, "--log", folder / "day.jsonl"]
-        command = [sys.executable, "-m", "acerl_np", *words, "--http", f"127.0.0.1:{port}"]
-        self.server = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60.0)
-        self.asked, self.probed = array.array("d"), array.array("d")
-        while True:
-            try:
-                self.request("GET", "/healthz")
-                break
-            except ConnectionRefusedError:
-                time.sleep(0.1)
-
-    def request(self, method: str, path: str, message: object = None) -> str:
-        body = None if message is None else json.dumps(message)
-        self.connection.request(method, path, body)
-        return self.connection.getresponse().read().decode()
-
-    def feed(self, event: object) -> None:
-        answer = self.request("POST", "/events", {"kind": type(event).__name__, **vars(event)})
-        assert answer.startswith('{"kind": "Ok"'), answer
-
-    def decide(self, now: float) -> list[object]:
-        started = time.perf_counter()
-        answers = self.request("POST", "/events", {"kind": "Decide", "time": now})
-        self.asked.append(1e6 * (time.perf_counter() - started))
-        started = time.perf_counter()
-        self.request("GET", "/healthz")
-        self.probed.append(1e6 * (time.perf_counter() - started))
-        return [
-            unpack_order(x) for x in map(json.loads, answers.splitlines()) if x["kind"] in ORDERS
-        ]
-
-
-def soak_http(n_events: int, n_vehicles: int) -> None:
-    """Tell a service over HTTP; print how long questions take beside requests that ask nothing."""
-    with tempfile.TemporaryDirectory() as folder, socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-        free.close()
-        plant = WebPlant(n_vehicles, Path(folder), port)
-        try:
-            plant.run(
-                n_events, {name: array.array("d") for name in ("event", "decision", "processor")}
-            )
-        finally:
-            plant.server.terminate()
-            plant.server.wait()
-    for name, took in (("a question", plant.asked), ("GET /healthz", plant.probed)):
-        half, most, last = np.percentile(took, (50, 99, 99.9))
-        print(f"{name}, by the clock: half {half:.0f} us, 99 % {most:.0f} us, 99.9 % {last:.0f} us")
-
-
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
@@ -404,17 +337,12 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--live", action="store_true", help="a dispatcher instead of a training")
     parser.add_argument("--week", action="store_true", help="seven days of a service")
-    parser.add_argument("--http", action="store_true", help="a service in a process of its own")
     parser.add_argument("--events", type=int, default=100_000)
     options = parser.parse_args()
     if options.quick:
         soak_live(2000)
         soak_week(1, 50)
-        soak_http(200, 50)
         options.minutes, options.population = 0.02, 64
-    elif options.http:
-        soak_http(options.events, 50)
-        sys.exit(0)
     elif options.week:
         sys.exit(0 if soak_week(7, 50) else 1)
     elif options.live:
