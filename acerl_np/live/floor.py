@@ -194,13 +194,6 @@ class Floor(board.Board):
             refuse_state("site", name, f"a station of {len(sites)} sites", "one of them")
         return sites[0]
 
-    def find_next(self, origin: int, site: int, goal: int) -> int:
-        """Return the site after one on the way from an origin to a goal."""
-        route = self.layout.routes.explicit.get((origin, goal), ())
-        if site in route[:-1]:
-            return route[route.index(site) + 1]
-        return int(self.layout.routes.next_site[site, goal])
-
     def _find_open_site(self, name: str) -> int:
         """Return a site at which a vehicle may stand without a task."""
         site = self._find_site(name)
@@ -357,7 +350,7 @@ class Floor(board.Board):
         vehicle = self.vehicles[v]
         # The vehicle drives on to the next site on its way.
         pickup = self.layout.site_index[task.event.pickup]
-        site = self.find_next(vehicle.origin, vehicle.site, pickup)
+        site = self.layout.routes.find_next(vehicle.origin, vehicle.site, pickup)
         if event.cancel:
             self.day.end(event.task, False, float(event.time), self.layout.vehicles[v].id)
         self._drop(v, event.time, waits=not event.cancel)

@@ -183,15 +183,13 @@ class Bridge:
 
 def find_way(layout: Layout, start: str, end: str) -> list[str]:
     """Return the sites of the route between two sites, both included."""
-    index, sites, way = layout.site_index, layout.sites, [start]
-    named = layout.routes.explicit.get((index[start], index[end]))
-    if named is not None:
-        return [sites[k].id for k in named]
-    if not math.isfinite(layout.routes.distance[index[start], index[end]]):
+    routes, (a, b) = layout.routes, (layout.site_index[name] for name in (start, end))
+    if not math.isfinite(routes.distance[a, b]):
         raise EventError(f"no way from '{start}' to '{end}'")
-    while way[-1] != end:
-        way.append(sites[int(layout.routes.next_site[index[way[-1]], index[end]])].id)
-    return way
+    way = [a]
+    while way[-1] != b:
+        way.append(routes.find_next(a, way[-1], b))
+    return [layout.sites[k].id for k in way]
 
 
 def read_moment(text: str) -> float:

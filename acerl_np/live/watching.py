@@ -135,7 +135,7 @@ def find_way(floor: Floor, v: int) -> list[tuple[int, float]]:
         site, moment = way.site, way.began
     found = [*begin, (site, moment)]
     for _ in floor.layout.sites:
-        following = floor.find_next(origin, site, goal)
+        following = routes.find_next(origin, site, goal)
         if following == site:
             break
         pace = speed

@@ -70,6 +70,13 @@ class Routes:
             total[pair] = sum(values[a, b] for a, b in pairwise(route))
         return total
 
+    def find_next(self, origin: int, site: int, target: int) -> int:
+        """Return the site after one on the route from an origin to a target; the target itself at its end."""
+        route = self.explicit.get((origin, target), ())
+        if site in route[:-1]:
+            return route[route.index(site) + 1]
+        return int(self.next_site[site, target])
+
     def find_time(self, speed: float) -> np.ndarray:
         """Return how long each route takes at `speed`, m/s, where no limit is lower: float64 (S, S), s."""
         slowdown = self.find_slowdown(speed)
