@@ -163,13 +163,14 @@ def _unpack_orders(orders: Orders, data: dict[str, Any]) -> None:
         if line["owed"]:
             orders.owe([order])
     orders.decisions, orders.lines = int(data["decisions"]), int(data["lines"])
-    orders.latest = tuple(data.get("latest", ()))  # states of before do not tell
+    # What follows states of before do not tell.
+    orders.latest = tuple(data.get("latest", ()))
     queue = data.get("queue", ())
     orders.queue = tuple((float(time), int(n), int(late)) for time, n, late in queue)
     orders.last, orders.opens = int(data["last_order"]), bool(data["opens"])
     orders.asked = read_time(data["asked"])
     orders.next_errand = read_time(data["next_errand"], math.inf)
-    kept = data.get("followed", {})  # states of before do not tell
+    kept = data.get("followed", {})
     known: dict[str, Any] = {
         name: tuple(x) if isinstance(x, list) else int(x) for name, x in kept.items()
     }

@@ -229,8 +229,11 @@ class Service:
 
     def _rotate(self) -> None:
         """Begin a new log where the machine's date has changed; that of before has its date in its name."""
-        day, today = self._day, date.fromtimestamp(time.time())
-        if self.log is None or self.state is None or day is None or day >= today:
+        day = self._day
+        if self.log is None or self.state is None or day is None:
+            return
+        today = date.fromtimestamp(time.time())
+        if day >= today:
             return
         path = Path(self.log)
         names = (f"{path.stem}.{day}{f'-{k}' * (k > 1)}{path.suffix}" for k in count(1))
