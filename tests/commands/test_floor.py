@@ -160,7 +160,7 @@ def test_an_import_asks_which_stations_stand_beside_the_lane(empty, run):
         assert [block.sites for block in layout.blocks] == [("Inbound",)]
 
 
-@pytest.mark.slow  # what vehicles that meet need is compiled
+@pytest.mark.long  # what vehicles that meet need is compiled
 def test_checks_say_how_much_longer_vehicles_drive_that_meet(empty, run):
     run("records generate --layout supply-loop --process shift --hours 1 --utilisation 0.9 --out s")
     lines = run("floor check supply-loop s/tasks-01.csv --traffic lane").out.splitlines()

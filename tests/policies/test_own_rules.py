@@ -76,7 +76,7 @@ def test_a_lookahead_over_a_rule_or_a_feature(both, options):
 @pytest.mark.parametrize(
     "base",
     [
-        *(pytest.param(own, marks=pytest.mark.slow) for own in (own_rules.drawn, own_rules.first)),
+        *(pytest.param(own, marks=pytest.mark.long) for own in (own_rules.drawn, own_rules.first)),
         IndexPolicy([0.3, -1.0], features=(own_rules.chance, "approach")),
     ],
 )

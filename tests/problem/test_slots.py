@@ -216,7 +216,7 @@ def test_what_is_trained_by_default_plays_by_default(policies, suite):
     assert (one.slots, one.task_ids, one.n_features) == ("task", own.task_ids, 4 * 30 + 33)
 
 
-@pytest.mark.slow  # it compiles a lookahead over a network
+@pytest.mark.long  # it compiles a lookahead over a network
 def test_lookahead_sees_its_history_in_the_policys_slots(policies, suite):
     own = policies[0]
     for policy in policies:

@@ -450,7 +450,7 @@ def test_orders_planned_anew_are_hardly_longer_and_never_shorter_than_proven():
 
 
 @compiles
-@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize("ahead", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_what_a_replay_shows_has_no_conflict(ahead):
     n_steps = 0
     for seed in range(4 if ahead else 30):
