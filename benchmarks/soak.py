@@ -3,6 +3,7 @@
 python benchmarks/soak.py --minutes 60
 python benchmarks/soak.py --live
 python benchmarks/soak.py --week
+python benchmarks/soak.py --http
 
 With --live a dispatcher is fed with 100,000 events of 50 vehicles, late and repeated ones among them, and
 asked after each moment; at other sizes of the fleet with fewer, and at 50 also where vehicles charge, park
@@ -14,6 +15,10 @@ With --week the service is told seven days of 50 vehicles that charge, park and 
 JSON, one in a hundred damaged, and it rotates its log each day. Four times a day it ends, two of these times
 without a word, and is built again from state and log: it must be as before. Each damaged line must be refused
 and change nothing.
+
+With --http the service is a process of its own (`acerl-np serve`), which 50 vehicles tell what happens by a
+connection that stays open. It prints how long a question takes by the clock, and beside each a request that
+asks nothing (`GET /healthz`).
 
 Otherwise it trains with a large population, saves a checkpoint every ten seconds, and notes the process's
 memory. Then two shorter runs must give the same bytes: one from the start to a generation that the long one
@@ -27,9 +32,11 @@ import ctypes
 import gc
 import hashlib
 import heapq
+import http.client
 import json
 import random
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -329,6 +336,63 @@ def soak_week(n_days: int, n_vehicles: int) -> bool:
     return growth <= 4.0 and most <= 1000.0
 
 
+class Door:
+    """The door of a service in another process, and how long its answers take by the clock, us."""
+
+    def __init__(self, folder: Path, plant: LivePlant) -> None:
+        floor, policy = folder / "floor.json", folder / "policy.npz"
+        floor.write_text(json.dumps(plant.layout.to_dict()), encoding="utf-8")
+        plant.dispatcher.policy.save(policy)
+        words = ["serve", policy, "--layout", floor, "--log", folder / "day.jsonl"]
+        command = [sys.executable, "-m", "acerl_np", *words, "--http", "127.0.0.1:0"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        host = json.loads(self.process.stdout.readline())["http"].rpartition("/")[2]
+        self.connection = http.client.HTTPConnection(host, timeout=60.0)
+        self.times = {name: array.array("d") for name in ("an event", "a question", "GET /healthz")}
+
+    def ask(self, name: str, *request: str) -> str:
+        started = time.perf_counter()
+        self.connection.request(*request)
+        text = self.connection.getresponse().read().decode()
+        self.times[name].append(1e6 * (time.perf_counter() - started))
+        return text
+
+    def answer(self, line: str) -> list[dict]:
+        is_question = json.loads(line)["kind"] == "Decide"
+        text = self.ask("a question" if is_question else "an event", "POST", "/events", line)
+        if is_question:
+            self.ask("GET /healthz", "GET", "/healthz")
+        return list(map(json.loads, text.splitlines()))
+
+
+class WebPlant(WeekPlant):
+    """A plant that talks to a service over HTTP, and sends it no nonsense."""
+
+    def __init__(self, n_vehicles: int, folder: Path) -> None:
+        LivePlant.__init__(self, n_vehicles)
+        self.service, self.number, self.last_order = Door(folder, self), 0, 0
+
+    def send_nonsense(self, message: dict) -> None:
+        """Send none: what is refused is not what is timed."""
+
+
+def soak_http(n_events: int, n_vehicles: int) -> None:
+    """Tell a service over HTTP, and print how long that takes."""
+    with tempfile.TemporaryDirectory(prefix="acerl_np-http-") as folder:
+        plant = WebPlant(n_vehicles, Path(folder))
+        with plant.service.process as process:
+            try:
+                times = {name: array.array("d") for name in ("event", "decision", "processor")}
+                plant.run(n_events, times)
+            finally:
+                process.terminate()
+        for name, took in plant.service.times.items():
+            half, most, last = np.percentile(took, (50, 99, 99.9))
+            print(
+                f"{name}: half {half:.0f} us, 99 % {most:.0f} us, 99.9 % {last:.0f} us by the clock"
+            )
+
+
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
@@ -337,12 +401,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--live", action="store_true", help="a dispatcher instead of a training")
     parser.add_argument("--week", action="store_true", help="seven days of a service")
+    parser.add_argument("--http", action="store_true", help="a service in a process of its own")
     parser.add_argument("--events", type=int, default=100_000)
     options = parser.parse_args()
     if options.quick:
         soak_live(2000)
         soak_week(1, 50)
+        soak_http(300, 50)
         options.minutes, options.population = 0.02, 64
+    elif options.http:
+        soak_http(options.events, 50)
+        return
     elif options.week:
         sys.exit(0 if soak_week(7, 50) else 1)
     elif options.live:

@@ -8,7 +8,7 @@ import pytest
 from worlds import PAIRS
 
 from acerl_np import Simulator
-from acerl_np.kernels.ground.state import EPISODE_POOL_SIZE, NEVER
+from acerl_np.kernels.ground.state import NEVER
 from acerl_np.kernels.playing.lookahead import begin_lookahead, rate_candidates
 from acerl_np.policies import static_search
 from acerl_np.problem.interface import find_scaling
@@ -102,11 +102,6 @@ def play_static(plans, instances, keys=None):
         rows = np.arange(len(instances))
         played = static_search.play_static(plans, build_problem(instances), rows, keys, workers)
     return played.makespan, played.tardiness, played.decisions
-
-
-def list_waiting(state):
-    """The tasks that wait in the first row, in pool order."""
-    return state.pool[0, : state.episode[0, EPISODE_POOL_SIZE]].copy()
 
 
 def begin(simulator, ahead, key=(0, 0, 0, 0), decision=0):

@@ -4,14 +4,13 @@ import heapq
 import http.client
 import json
 import random
-import socket
 import threading
 from contextlib import contextmanager
 from itertools import count
 
 import acerl_np
 from acerl_np.live.service import Service
-from acerl_np.live.web import Page, make_server
+from acerl_np.live.web import Page, make_server, open_door
 from acerl_np.pictures.live import make_live_page
 from acerl_np.pictures.replay import describe_floor
 
@@ -25,7 +24,7 @@ def serving(log, layout=LAYOUT, **how):
     make = acerl_np.Dispatcher.recover if log.exists() else acerl_np.Dispatcher
     dispatcher = make(layout, "nearest", audit=log, start=how.pop("start", 0.0))
     server = make_server(Service(dispatcher), "127.0.0.1", **how)
-    with dispatcher, socket.create_server(("127.0.0.1", 0)) as listening:
+    with dispatcher, open_door(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()

@@ -51,7 +51,6 @@ from __future__ import annotations
 import argparse
 import json
 import queue
-import socket
 import sys
 import threading
 import time
@@ -178,16 +177,15 @@ def serve_http(
     service: Service, door: tuple[str, int], token: str, ready: dict[str, Any], *, wall: bool
 ) -> None:
     """Serve HTTP until a signal comes."""
-    from acerl_np.live.web import Page, make_server
+    from acerl_np.live.web import Page, make_server, open_door
     from acerl_np.pictures.live import make_live_page
     from acerl_np.pictures.replay import describe_floor
 
     page, host = Page(*make_live_page(), describe_floor), door[0]
     server = make_server(service, host, token=token, wall=wall, page=page)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     shown = f"[{host}]" if ":" in host else host
     # The server ends in order at a signal, and raises it anew: the state is still to be written.
-    with socket.create_server(door, family=family) as listening, catch_signals():
+    with open_door(door) as listening, catch_signals():
         tell([{**ready, "http": f"http://{shown}:{listening.getsockname()[1]}"}])
         server.run(sockets=[listening])
 

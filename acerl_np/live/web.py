@@ -10,6 +10,7 @@ import hmac
 import ipaddress
 import json
 import math
+import socket
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -375,6 +376,18 @@ def check_door(host: str, token: str) -> None:
         import uvicorn  # noqa: F401
     if not is_local(host) and not token:
         raise InputError(f"--http: {host} may be reached by others; expected --token-file, too")
+
+
+def open_door(address: tuple[str, int]) -> socket.socket:
+    """Return the socket that listens at a host and a port.
+
+    Answers wait for no acknowledgement of their first piece, 40 ms on Linux. Event loops see to that
+    themselves, but not for sockets that Python made.
+    """
+    family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    listening = socket.create_server(address, family=family)
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
 
 
 def make_server(

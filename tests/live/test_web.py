@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -17,7 +18,7 @@ from acerl_np.commands.serving import read_address
 from acerl_np.live import audit
 from acerl_np.live.audit import format_line
 from acerl_np.live.service import MAX_MESSAGE
-from acerl_np.live.web import check_door, is_local, make_cookie
+from acerl_np.live.web import check_door, is_local, make_cookie, open_door
 from acerl_np.support.errors import InputError
 
 pytest.importorskip("starlette")
@@ -134,6 +135,12 @@ def test_orders_come_once_the_log_can_be_written_again(tmp_path, monkeypatch):
         monkeypatch.setattr(audit.os, "write", fail)
         ask("POST", "/events", arrive(1, now))
         assert read()["task"] == "t1" and failing == [0]
+
+
+def test_an_answer_waits_for_no_acknowledgement():
+    door = open_door(("127.0.0.1", 0))  # a client may keep its connection open
+    with door, socket.create_connection(door.getsockname()), door.accept()[0] as own:
+        assert own.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_addresses_and_doors():
