@@ -219,7 +219,7 @@ def tabulate_days(stored: StoredStudy) -> str:
         own = [found for label, found in runs.items() if re.fullmatch(labels, label)]
         both = [stored.rows({"": found}, suite, ahead=k) for found in own for k in (False, True)]
         by_label = {row.label: row for row in join_rows(row for rows in both for row in rows)}
-        return [by_label[""], by_label[f"{AHEAD}32, even"]]
+        return [by_label[""], by_label.get(f"{AHEAD}32, even")]
 
     def join_draws(label: str) -> Measured:
         """Return a row on the eight further draws of the largest magnitude."""
@@ -241,9 +241,10 @@ def tabulate_days(stored: StoredStudy) -> str:
 
     drawn = [join_draws(x) for x in ("ACERL", "PPO")]
     left_out = [join_folds(stored, x) for x in ("", "PPO")]
+    fresh = [None, play_index("fresh PPO, set .*", "fresh")[0]]
     lines: list[list[Cell]] = []
     for name, suite, others in (
-        (DAYS[0], "fresh", [None, None, *play_index("fresh best, set .*", "fresh")]),
+        (DAYS[0], "fresh", [*fresh, *play_index("fresh best, set .*", "fresh")]),
         (DAYS[1], "noised-30", [*drawn, *play_index("best", "noised-30")]),
         (DAYS[2], "dmh-train", [*left_out, *play_index("left out .*", "itself")]),
     ):
