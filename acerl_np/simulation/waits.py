@@ -22,7 +22,7 @@ class Wait(NamedTuple):
         Where it stands, or on its way from where it stands at the end of the edge, and the place ahead.
     holder : int
         Whom it waits for: of those who held the place ahead, or the lane to it, the vehicle whose holding
-        ended last before it was to go; -1 for none, as where that one got another way since.
+        ended last before it was to go; -1 for none, as where that one got another way since, or stays.
     """
 
     vehicle: int

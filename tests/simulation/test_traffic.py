@@ -348,6 +348,7 @@ def test_ten_thousand_days(play, errands, blocks):
 
 @compiles
 @settings(max_examples=10)
+@example(73)  # it drives an edge of no time to where it delivers
 @given(SEEDS)
 def test_one_vehicle_plays_as_if_nobody_met(seed):
     draw = random.Random(seed)

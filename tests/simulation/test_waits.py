@@ -41,7 +41,7 @@ def test_who_is_pushed_waits_on_its_edge():
 def is_in_the_way(layout, visits, a, c, leaves, ticks):
     """Whether one with these visits keeps another from driving from a to c at a moment."""
     headway, comes = layout.traffic.headway, leaves + ticks
-    for site, came, left in visits:
+    for site, came, left in visits[:-1]:  # but for where it stays
         if site == c and not layout.sites[c].aside and came <= comes < left + headway:
             return True
     for (x, _, out), (y, arrives, _) in itertools.pairwise(visits):
@@ -60,25 +60,24 @@ def is_in_the_way(layout, visits, a, c, leaves, ticks):
 @example(43, False)  # it has held the place ahead itself
 @example(113, True)  # the place ahead lies aside
 @example(166, False)  # the episode ends before it goes
+@example(29811, True)  # another way goes on by the same edge, and sooner
 @given(st.integers(0, 2**32), st.booleans())
 def test_the_last_in_the_way_before_a_vehicle_goes(seed, errands):
     day = draw_day(random.Random(seed), errands=errands)
     # Some drive up to three times as fast as others.
-    fleet = [
-        replace(x, speed=x.speed * (1 + v * seed % 3)) for v, x in enumerate(day.layout.vehicles)
-    ]
+    own = enumerate(day.layout.vehicles)
+    fleet = [replace(x, speed=x.speed * (1 + v * seed % 3)) for v, x in own]
     layout = day.layout.with_fleet(fleet)
     trace = trace_policy("nearest", replace(day, layout=layout))
     assume(not trace.stops)  # of an empty battery
     vehicles = list_visits(trace)
-    goes = {
-        (v, a, c, out)
-        for v, visits in enumerate(vehicles)
-        for (a, _, out), (c, _, _) in itertools.pairwise(visits)
-    }
+    until = {(way.vehicle, x.start): x.until for way in trace.list_ways() for x in way.steps}
+    both = ((v, *x) for v, visits in enumerate(vehicles) for x in itertools.pairwise(visits))
+    goes = {(v, a, c, out) for v, (a, _, out), (c, _, _) in both}
     for v, start, end, a, c, holder in list_waits(trace):
         assert 0 <= start < end <= trace.end and holder != v
-        if (v, a, c, end) not in goes:  # it got another way as it waited
+        # It got another way as it waited, or the day is over.
+        if not until[v, start] == end < trace.end or (v, a, c, end) not in goes:
             continue
         ticks = int(np.ceil(layout.routes.edge_length[a, c] / layout.find_pace(v, a, c) - 1e-6))
         last = {

@@ -181,6 +181,9 @@ def measure_delay(problem, state, b, v):
     task = vehicle[S.VEHICLE_TASK]
     k, pickup = find_next_visit(plan, state.task[b, task, S.TASK_START]), plan[0, S.PLANNED_PICKUP]
     start = max(state.task[b, task, S.TASK_START], plan[k, S.PLAN_IN])
+    # Where edges of no time led it stands already.
+    while k < pickup and plan[k + 1, S.PLAN_IN] <= start:
+        k += 1
     pause = vehicle[S.VEHICLE_LOADED_TICK] - max(start, plan[pickup, S.PLAN_IN])
     ends = plan[k, S.PLAN_SITE], problem.ends[i, task, S.ENDS_PICKUP]
     metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], ends[0], ends[1]]
