@@ -233,35 +233,18 @@ TASKS, RESTARTS, DAMAGED = 4_000, 4, 0.01
 SEEN = ("waiting", "planned", "under_way", "idle", "sites", "out_of_service")
 
 
-class WeekPlant(LivePlant):
-    """A plant that talks to a service, which ends now and then, and sends it nonsense."""
+class ToldPlant(LivePlant):
+    """A plant that talks to a service in messages: `service` answers a line."""
 
-    def __init__(self, n_vehicles: int, folder: Path) -> None:
-        super().__init__(n_vehicles, errands=True)
-        self.log, self.state = folder / "day.jsonl", folder / "live.npz"
-        self.per_task = DAY / TASKS
-        self.policy = self.dispatcher.policy
-        self.dispatcher = acerl_np.Dispatcher(self.layout, self.policy, audit=self.log)
-        self.service = Service(self.dispatcher, str(self.state))
-        self.number = self.last_order = self.n_refused = self.n_restarts = 0
+    def __init__(self, n_vehicles: int, errands: bool = False) -> None:
+        super().__init__(n_vehicles, errands)
+        self.number = self.last_order = 0
 
     def tell(self, **message: object) -> list[dict]:
-        if self.draw.random() < DAMAGED:
-            self.send_nonsense(message)
         self.number += 1
         *orders, answer = self.service.answer(json.dumps({**message, "number": self.number}))
         assert answer["kind"] == "Ok", (message, answer)
         return orders
-
-    def send_nonsense(self, message: dict) -> None:
-        text = json.dumps(message)
-        broken = {"time": 1e12}, {"kind": "Nothing"}, {"more": 1}, {"time": "soon"}, {"time": True}
-        draws = [json.dumps({**message, **one}) for one in broken]
-        draws += [text[: self.draw.randrange(1, len(text))], f"x{text}", text * 2, "[" * 5000]
-        before = self.show()
-        [answer] = self.service.answer(self.draw.choice(draws))
-        assert answer["kind"] == "Refused" and self.show() == before, answer
-        self.n_refused += 1
 
     def feed(self, event: object) -> None:
         self.tell(kind=type(event).__name__, **vars(event))
@@ -274,6 +257,34 @@ class WeekPlant(LivePlant):
             if self.draw.random() < 0.01:
                 self.service.answer(json.dumps({"kind": "Acknowledge", "number": self.last_order}))
         return fresh
+
+
+class WeekPlant(ToldPlant):
+    """One whose service ends now and then, and that sends it nonsense."""
+
+    def __init__(self, n_vehicles: int, folder: Path) -> None:
+        super().__init__(n_vehicles, errands=True)
+        self.log, self.state = folder / "day.jsonl", folder / "live.npz"
+        self.per_task = DAY / TASKS
+        self.policy = self.dispatcher.policy
+        self.dispatcher = acerl_np.Dispatcher(self.layout, self.policy, audit=self.log)
+        self.service = Service(self.dispatcher, str(self.state))
+        self.n_refused = self.n_restarts = 0
+
+    def tell(self, **message: object) -> list[dict]:
+        if self.draw.random() < DAMAGED:
+            self.send_nonsense(message)
+        return super().tell(**message)
+
+    def send_nonsense(self, message: dict) -> None:
+        text = json.dumps(message)
+        broken = {"time": 1e12}, {"kind": "Nothing"}, {"more": 1}, {"time": "soon"}, {"time": True}
+        draws = [json.dumps({**message, **one}) for one in broken]
+        draws += [text[: self.draw.randrange(1, len(text))], f"x{text}", text * 2, "[" * 5000]
+        before = self.show()
+        [answer] = self.service.answer(self.draw.choice(draws))
+        assert answer["kind"] == "Refused" and self.show() == before, answer
+        self.n_refused += 1
 
     def show(self) -> dict[str, object]:
         own, now = self.dispatcher, self.plan[0][0] if self.plan else 0.0
@@ -365,21 +376,11 @@ class Door:
         return list(map(json.loads, text.splitlines()))
 
 
-class WebPlant(WeekPlant):
-    """A plant that talks to a service over HTTP, and sends it no nonsense."""
-
-    def __init__(self, n_vehicles: int, folder: Path) -> None:
-        LivePlant.__init__(self, n_vehicles)
-        self.service, self.number, self.last_order = Door(folder, self), 0, 0
-
-    def send_nonsense(self, message: dict) -> None:
-        """Send none: what is refused is not what is timed."""
-
-
 def soak_http(n_events: int, n_vehicles: int) -> None:
     """Tell a service over HTTP, and print how long that takes."""
     with tempfile.TemporaryDirectory(prefix="acerl_np-http-") as folder:
-        plant = WebPlant(n_vehicles, Path(folder))
+        plant = ToldPlant(n_vehicles)
+        plant.service = Door(Path(folder), plant)
         with plant.service.process as process:
             try:
                 times = {name: array.array("d") for name in ("event", "decision", "processor")}

@@ -214,8 +214,8 @@ def tabulate_days(stored: StoredStudy) -> str:
     """Return the best rule, learners, an index policy and its lookahead on days that differ."""
     runs = stored.load(generalisation.NAME)
 
-    def play_index(labels: str, suite: str) -> list[Measured | None]:
-        """Return an index policy and its lookahead; folds, and sets of fresh days, joined."""
+    def join_sets(labels: str, suite: str) -> list[Measured | None]:
+        """Return a policy, and its lookahead if it has one; folds, and sets of fresh days, joined."""
         own = [found for label, found in runs.items() if re.fullmatch(labels, label)]
         both = [stored.rows({"": found}, suite, ahead=k) for found in own for k in (False, True)]
         by_label = {row.label: row for row in join_rows(row for rows in both for row in rows)}
@@ -241,12 +241,12 @@ def tabulate_days(stored: StoredStudy) -> str:
 
     drawn = [join_draws(x) for x in ("ACERL", "PPO")]
     left_out = [join_folds(stored, x) for x in ("", "PPO")]
-    fresh = [None, play_index("fresh PPO, set .*", "fresh")[0]]
+    fresh = [None, join_sets("fresh PPO, set .*", "fresh")[0]]
     lines: list[list[Cell]] = []
     for name, suite, others in (
-        (DAYS[0], "fresh", [*fresh, *play_index("fresh best, set .*", "fresh")]),
-        (DAYS[1], "noised-30", [*drawn, *play_index("best", "noised-30")]),
-        (DAYS[2], "dmh-train", [*left_out, *play_index("left out .*", "itself")]),
+        (DAYS[0], "fresh", [*fresh, *join_sets("fresh best, set .*", "fresh")]),
+        (DAYS[1], "noised-30", [*drawn, *join_sets("best", "noised-30")]),
+        (DAYS[2], "dmh-train", [*left_out, *join_sets("left out .*", "itself")]),
     ):
         rules = stored.rule_rows(suite, rules=generalisation.RULES)
         rule = min(rules, key=lambda x: float(x.makespan.mean()))
