@@ -89,11 +89,11 @@ def draw_blocks(draw, names, edges):
     return blocks
 
 
-def draw_day(draw, *, whole=True, breakdowns=False, errands=False, blocks=False):
+def draw_day(draw, *, whole=True, breakdowns=False, errands=False, blocks=False, wide=False):
     """A day on a floor of 4 to 9 places, all in reach; `draw` is a `random.Random`.
 
     `errands`: some have parking, batteries, call-backs, machines, chains, announced tasks. `blocks`: it has
-    some.
+    some. `wide`: some places hold several vehicles.
     """
     n = draw.randrange(4, 10)
     names = [chr(97 + k).upper() if draw.random() < 0.35 else chr(97 + k) for k in range(n)]
@@ -116,6 +116,9 @@ def draw_day(draw, *, whole=True, breakdowns=False, errands=False, blocks=False)
     if blocks:
         more["blocks"] = draw_blocks(draw, names, edges)
     layout = make_floor(names, edges, starts, traffic, breakdowns=halts, more=more, speed=speed)
+    if wide:
+        sites = [replace(x, holds=draw.choice([1, 2, 2, 3])) for x in layout.sites]
+        layout = replace(layout, sites=tuple(sites))
     if errands and draw.random() < 0.5:
         layout = layout.with_commitment("pickup", draw.randrange(1, 4))
     tasks = [
@@ -228,9 +231,10 @@ def list_faults(layout, vehicles):
             if one[3] != two[3] and one[1] > two[0] and zone.are_apart(one[2], two[2]):
                 faults.append(f"in block {block.id} {one}, {two}")
     for site, held in places.items():
-        for (*one, v), (*two, w) in itertools.combinations(sorted(held), 2):
-            if v != w and one[1] > two[0]:
-                faults.append(f"at {site} {v} {one} and {w} {two}")
+        for came, _, v in held:
+            there = {w for comes, until, w in held if w != v and comes <= came < until}
+            if len(there) >= layout.sites[site].holds:
+                faults.append(f"at {site} {v} at {came} beside {there}")
     for lane, crossings in lanes.items():
         for one, two in itertools.combinations(sorted(crossings), 2):
             if one[3] == two[3]:

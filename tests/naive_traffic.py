@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import NamedTuple
 
 FETCH, BRING, REST = range(3)
 
 
 class Zone(NamedTuple):
-    """A block: its sites that are not aside, and its edges, frozenset of two sites each."""
+    """A block: its sites that hold one vehicle, and its edges, frozenset of two sites each."""
 
     is_single: bool
     inside: frozenset
@@ -43,11 +44,11 @@ class Zone(NamedTuple):
 def list_zones(layout):
     """The blocks of a floor."""
     index = layout.site_index
-    aside = {index[site.id] for site in layout.sites if site.aside}
+    wide = {index[site.id] for site in layout.sites if site.aside or site.holds > 1}
     return [
         Zone(
             block.kind == "single",
-            frozenset(index[site] for site in block.sites) - aside,
+            frozenset(index[site] for site in block.sites) - wide,
             frozenset(frozenset(index[site] for site in ends) for ends in block.edges),
         )
         for block in layout.blocks
@@ -57,23 +58,24 @@ def list_zones(layout):
 class NaiveSearch:
     """What others have planned on a floor of whole seconds: visits (site, comes, leaves), and all so far.
 
-    `edges` are seconds by (site, site), `aside` whether each site holds any number. A place is a site, and
+    `edges` are seconds by (site, site), `sites` of the layout say how many each holds. A place is a site, and
     by which edge one came into each of the `zones`.
     """
 
-    def __init__(self, edges, aside, headway, apart, others, zones=()):
-        self.edges, self.aside, self.headway, self.apart = edges, aside, headway, apart
-        self.held, self.crossings, self.end, self.zones = set(), [], 0, zones
+    def __init__(self, edges, sites, headway, apart, others, zones=()):
+        self.edges, self.headway, self.apart = edges, headway, apart
+        self.aside, self.holds = ([getattr(x, name) for x in sites] for name in ("aside", "holds"))
+        self.held, self.crossings, self.end, self.zones = defaultdict(set), [], 0, zones
         self.taken = [{} for _ in zones]
-        for visits, so_far in others:
+        for v, (visits, so_far) in enumerate(others):
             for k, (site, comes, leaves) in enumerate(visits):
                 if k + 1 == len(visits):
-                    assert aside[site], "all plans end at rest"
+                    assert self.aside[site], "all plans end at rest"
                     self.end = max(self.end, comes)
                     continue
                 self.end = max(self.end, leaves + headway)
-                if not aside[site]:
-                    self.held |= {(site, second) for second in range(comes, leaves + headway)}
+                for second in range(comes, leaves + headway):
+                    self.held[site, second].add(v)
                 self.crossings.append((site, visits[k + 1][0], leaves, visits[k + 1][1]))
             for zone, taken in zip(zones, self.taken, strict=True):
                 for comes, leaves, way in zone.list_stays(so_far, headway):
@@ -94,7 +96,8 @@ class NaiveSearch:
         site, ways = place
         if not self.may_be_in(ways, first, last):
             return False
-        return self.aside[site] or all((site, t) not in self.held for t in range(first, last))
+        room = self.holds[site]
+        return self.aside[site] or all(len(self.held[site, t]) < room for t in range(first, last))
 
     def may_cross(self, a, c, leaves, comes):
         for b, d, out, arrives in self.crossings:

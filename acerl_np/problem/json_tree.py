@@ -138,9 +138,9 @@ def number(low: float, high: float = MAX_NUMBER, default: Any = ..., *, brief: b
     return plain(Field(float, low, high), default=default, brief=brief)
 
 
-def whole(low: int, high: int, default: Any = ...) -> Key:
+def whole(low: int, high: int, default: Any = ..., *, brief: bool = False) -> Key:
     """Return the key of a whole number from `low` to `high`."""
-    return plain(Field(int, low, high), default=default)
+    return plain(Field(int, low, high), default=default, brief=brief)
 
 
 def choice(names: tuple[str, ...]) -> Key:

@@ -608,12 +608,16 @@ def describe_traffic(layout: Layout) -> str:
     """Return what is assumed of vehicles that meet, in a line."""
     stations = {k for sites in find_stations(layout).values() for k in sites}
     aside = [site.aside for site in layout.sites]
-    n = sum(aside[k] for k in stations)
+    n, wide = (
+        sum(aside[k] for k in stations),
+        sum(x.holds > 1 and not x.aside for x in layout.sites),
+    )
     headway = layout.traffic.headway if layout.traffic else 0
     blocks = f", blocks: {len(layout.blocks)}" if layout.blocks else ""
+    several = f", hold several vehicles: {wide}" if wide else ""
     return (
         f"vehicles meet: {n} of {len(stations)} sites of stations lie aside, {sum(aside)} of all "
-        f"{len(aside)}, headway {headway} s{blocks}"
+        f"{len(aside)}{several}, headway {headway} s{blocks}"
     )
 
 

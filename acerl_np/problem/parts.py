@@ -27,6 +27,8 @@ class Site:
         Free text, such as "workstation".
     aside : bool
         Whether vehicles that stand there stand clear of the lane, any number of them; see `Traffic`.
+    holds : int
+        How many vehicles it holds at once where they meet, unless it lies aside.
     """
 
     id: str = field(metadata=at(text()))
@@ -34,6 +36,7 @@ class Site:
     y: float = field(metadata=at(number(-limits.MAX_NUMBER)))
     kind: str = field(default="", metadata=at(text("")))
     aside: bool = field(default=False, metadata=at(json_tree.flag(brief=True)))
+    holds: int = field(default=1, metadata=at(whole(1, limits.MAX_VEHICLES, 1, brief=True)))
 
 
 LIMIT = at(number(limits.MIN_SPEED, brief=True))
@@ -224,7 +227,7 @@ LANES, HANDLED_AT = ("shared", "apart"), ("both", "pickup", "delivery")
 
 @dataclass(frozen=True)
 class Traffic:
-    """How vehicles meet: a site that is not aside holds one of them, a lane leads in one direction at a time.
+    """How vehicles meet: a site not aside holds as many as it says, a lane leads in one direction at a time.
 
     Attributes
     ----------
@@ -252,7 +255,7 @@ class Block:
     """Sites and edges that one vehicle at a time may be inside of, or those that came in by the same edge.
 
     Edges count both ways; one between two of the sites belongs to it, listed or not. Who stands at a site
-    that lies aside is in no block.
+    that lies aside, or holds several vehicles, is in no block.
 
     Attributes
     ----------

@@ -40,10 +40,8 @@ def find_spots(layout: Layout) -> Spots:
     ends = [np.flatnonzero(row).tolist() for row in np.isfinite(layout.routes.edge_length)]
     if not layout.blocks:
         return Spots([*range(n)], ends, [()] * n, [[()] * len(own) for own in ends])
-    inside = [
-        {index[name] for name in block.sites if not layout.sites[index[name]].aside}
-        for block in layout.blocks
-    ]
+    narrow = {site.id for site in layout.sites if not site.aside and site.holds == 1}
+    inside = [{index[name] for name in narrow.intersection(block.sites)} for block in layout.blocks]
     named = [{frozenset(map(index.__getitem__, x)) for x in block.edges} for block in layout.blocks]
     is_single = [block.kind == "single" for block in layout.blocks]
     free = [

@@ -282,7 +282,7 @@ def _stack_roads(floors: _Floors, fleet: int) -> dict[str, np.ndarray]:
         for spot, (site, ways) in enumerate(zip(found.site, found.ways, strict=True)):
             row = road[k, spot]
             row[state.ROAD_ASIDE], row[state.ROAD_SITE] = aside[site], site
-            row[state.ROAD_DEGREE] = len(ways)
+            row[state.ROAD_DEGREE], row[state.ROAD_HOLDS] = len(ways), layout.sites[site].holds
             row[state.ROAD_NEIGHBOURS : state.ROAD_NEIGHBOURS + len(ways)] = ways
             if spot >= size:
                 row[state.ROAD_TWIN] = road[k, site, state.ROAD_TWIN]

@@ -188,7 +188,7 @@ def test_a_perfect_plant_goes_as_the_simulator(seed, policy, passes):
     draw = random.Random(seed)
     # Index policies look at when a broken vehicle is back, which a dispatcher is not told.
     breaks = policy == "nearest" and draw.random() < 0.5
-    day = even(draw_day(draw, breakdowns=breaks, errands=True))
+    day = even(draw_day(draw, breakdowns=breaks, errands=True, wide=seed % 4 > 1))
     # Nor what the simulator's lookahead knows of chains, or the order of tasks announced for one moment.
     assume(day.is_plain or not isinstance(policy, Lookahead))
     first = day.arrival[day.after < 0]
@@ -415,7 +415,8 @@ def report(dispatcher, draw, now, k):
 @given(SEEDS)
 def test_whatever_is_reported_something_is_predicted(seed):
     draw = random.Random(seed)
-    layout = draw_day(draw, whole=draw.random() < 0.5, errands=True).layout
+    how = {"errands": True, "wide": seed % 4 > 1}
+    layout = draw_day(draw, whole=draw.random() < 0.5, **how).layout
     dispatcher, now, n_tasks = Dispatcher(layout, "nearest"), 0.0, 0
     for k in range(40):
         now += draw.choice((0.0, 0.4, 1.0, 7.0, 20.0))

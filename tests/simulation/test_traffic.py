@@ -152,6 +152,19 @@ def test_who_parks_waits_for_others():
     assert play.state.vehicle[0, :, S.VEHICLE_PLACE].tolist() == [-1, 3]
 
 
+@compiles
+def test_a_place_that_holds_several():
+    # v0 handles at b from 30 to 50, and v1, which loads as long, follows at 33 if there is room. v2 comes
+    # from D: at 40 beside both, at 53 once v0 has left, at 93 once v1 has. Then all drive on to A.
+    floor, tasks = line("A", "A", "D"), [(x, "b", 0, 40) for x in "AAD"]
+    for holds, ends in ((1, [50, 90, 113]), (2, [50, 53, 73]), (3, [50, 53, 60])):
+        sites = [replace(x, holds=holds if x.id == "b" else 1) for x in floor.sites]
+        day = make_day(replace(floor, sites=tuple(sites)), *tasks)
+        play = Meeting(day, give((0, 0), (1, 1), (2, 2)))
+        assert play.finish.tolist() == ends
+        assert play.list_faults() == []
+
+
 # Blocks: what is traced is a fork, where both ways from A to c lead to D
 
 
@@ -284,9 +297,8 @@ class Compared(Meeting):
         length = layout.routes.edge_length
         edges = {(int(a), int(c)): int(length[a, c]) for a, c in np.argwhere(np.isfinite(length))}
         how = layout.traffic.headway, layout.traffic.lanes == "apart"
-        aside = [site.aside for site in layout.sites]
         # Who has lost the task has its way to rest before.
-        search = NaiveSearch(edges, aside, *how, self.list_plans(v), list_zones(layout))
+        search = NaiveSearch(edges, layout.sites, *how, self.list_plans(v), list_zones(layout))
         ends = int(day.pickup[task]), int(day.delivery[task])
         ready = int(np.ceil(S.find_ready(self.problem, self.state, 0, task)))
         handling = int(day.handling_time[task])
@@ -304,7 +316,8 @@ class Compared(Meeting):
 
 def compare(seed, errands, blocks):
     draw = random.Random(seed)
-    play = Compared(draw_day(draw, errands=errands, blocks=blocks), choose_drawn(draw))
+    day = draw_day(draw, errands=errands, blocks=blocks, wide=seed % 4 > 1)
+    play = Compared(day, choose_drawn(draw))
     assert play.list_faults() == []
     assert play.n_plans + play.n_kept == play.state.episode[0, S.EPISODE_N_DECISIONS]
     assert S.read_outcome(play.state).delay == sum(play.delay.values())
@@ -312,7 +325,8 @@ def compare(seed, errands, blocks):
 
 def play_broken(seed, errands, blocks):
     draw = random.Random(seed)
-    day = draw_day(draw, whole=False, breakdowns=True, errands=errands, blocks=blocks)
+    how = {"errands": errands, "blocks": blocks, "wide": seed % 4 > 1}
+    day = draw_day(draw, whole=False, breakdowns=True, **how)
     play = Meeting(day, choose_drawn(draw))
     assert play.state.episode[0, S.EPISODE_PHASE] == S.FINISHED
     assert play.list_faults() == []

@@ -1,8 +1,9 @@
 """Who holds which place, lane and block, and when: what vehicles have planned, sorted by spot.
 
-A place holds one vehicle, from when it comes until a headway after it has left. Sites that lie aside hold any
-number. The lane between two sites is crossed in one direction at a time, and nobody overtakes. A block holds
-one vehicle, or those that came in by the same edge, from the first of its places or edges to the last.
+A place holds one vehicle, or as many as it says, from when one comes until a headway after it has left. Sites
+that lie aside hold any number. The lane between two sites is crossed in one direction at a time, and nobody
+overtakes. A block holds one vehicle, or those that came in by the same edge, from the first of its places or
+edges to the last.
 """
 
 from __future__ import annotations
@@ -162,12 +163,36 @@ def sort_held(problem, state, b, own):
 
 
 @inner_kernel
+def find_room(label, held, spot, w, holds, headway):
+    """Return from when, and until when, fewer than `holds` others hold a spot, once w of them have come."""
+    first, end = label[spot, S.LABEL_FIRST], label[spot + 1, S.LABEL_FIRST]
+    opens, closes = np.int64(0), S.NEVER
+    for a in range(first, end):
+        came = a < first + w
+        until = held[a, S.HELD_OUT] if came else held[a, S.HELD_IN] - headway + 1
+        there, last = 0, first + w if came else a + 1
+        for c in range(first, last):
+            again = False  # then its next visit counts
+            for d in range(c + 1, last):
+                again |= held[d, S.HELD_VEHICLE] == held[c, S.HELD_VEHICLE]
+            there += held[c, S.HELD_OUT] >= until and not again
+        if there >= holds and came:
+            opens = max(opens, until + headway)
+        elif there >= holds:
+            closes = min(closes, held[a, S.HELD_IN])
+    return opens, closes
+
+
+@inner_kernel
 def find_window(problem, state, b, spot, w):
-    """Return from when, and until when, nobody else holds a spot, in its w-th gap between those who do."""
+    """Return from when, and until when, a spot has room, in its w-th gap between others who hold it."""
     i = state.episode[b, S.EPISODE_INSTANCE]
     if is_aside(problem, i, spot):
         return np.int64(0), S.NEVER
     label, held = state.label, state.held
+    holds = problem.road[problem.instance[i, S.INSTANCE_LAYOUT], spot, S.ROAD_HOLDS]
+    if holds > 1:
+        return find_room(label, held, spot, w, holds, problem.instance[i, S.INSTANCE_HEADWAY])
     first, end = label[spot, S.LABEL_FIRST], label[spot + 1, S.LABEL_FIRST]
     opens, closes = np.int64(0), S.NEVER
     if w > 0:

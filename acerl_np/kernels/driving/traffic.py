@@ -245,12 +245,19 @@ def push_plans(problem, state, b, n_held):
                     out = entry[S.HELD_OUT]
                 arrives = max(arrives, out + entry[S.HELD_NEXT_IN] - entry[S.HELD_OUT])
                 if not lanes.is_aside(problem, i, following):
+                    is_wide = road[following, S.ROAD_HOLDS] > 1
                     for other in range(begin, end):
                         own = held[other, S.HELD_VEHICLE] == entry[S.HELD_VEHICLE]
+                        # Where there is room beside others, it follows those who were to have left.
+                        gone = (
+                            held[other, S.HELD_OUT] + headway
+                            if is_wide
+                            else held[other, S.HELD_IN] + 1
+                        )
                         if (
                             held[other, S.HELD_NEXT] >= 0
                             and not own
-                            and held[other, S.HELD_IN] < entry[S.HELD_NEXT_IN]
+                            and gone <= entry[S.HELD_NEXT_IN]
                         ):
                             arrives = max(arrives, read_departure(state, b, held, other) + headway)
                 moves |= out > plan[k, S.PLAN_OUT] or arrives > plan[k + 1, S.PLAN_IN]

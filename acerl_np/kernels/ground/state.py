@@ -59,7 +59,7 @@ N_INSTANCE_FIELDS = 17
 ) = range(N_INSTANCE_FIELDS)
 
 # Then the spots to which edges lead.
-ROAD_ASIDE, ROAD_DEGREE, ROAD_SITE, ROAD_TWIN, ROAD_NEIGHBOURS = range(5)
+ROAD_ASIDE, ROAD_HOLDS, ROAD_DEGREE, ROAD_SITE, ROAD_TWIN, ROAD_NEIGHBOURS = range(6)
 
 N_ENDS_FIELDS = 2
 ENDS_PICKUP, ENDS_DELIVERY = range(N_ENDS_FIELDS)
@@ -334,6 +334,7 @@ class Problem(NamedTuple):
     road : ndarray(int64, (L, P, n)), spots of floors on which vehicles meet: sites, and in blocks of one
         direction sites by the way in, see `problem.spots`; if no vehicles meet, L is 0, as below
         ROAD_ASIDE : whether who stands there stands clear of the lane, 0 or 1
+        ROAD_HOLDS : how many vehicles it holds at once, unless it lies aside
         ROAD_DEGREE : number of edges that lead away; their ends, spots, from ROAD_NEIGHBOURS on
         ROAD_SITE, ROAD_TWIN : where it is, and the next spot there, -1 for none
     claim : ndarray(int64, (L, P, 1 + degree, n, 2)), blocks that who is at a spot, or on each of its edges,
