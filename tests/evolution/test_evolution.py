@@ -660,9 +660,7 @@ def test_instances_share_the_optimum_and_are_needed_together(seeds):
 
 @many_draws
 @pytest.mark.filterwarnings("ignore")  # of pymoo and pycma
-@pytest.mark.parametrize(
-    "name", ["g_functions", "instances", pytest.param("against_cma", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("name", ["g_functions", "instances"])
 def test_examples_run_quickly(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [name, "--quick"])
     load_example(f"evolution_{name}").main()

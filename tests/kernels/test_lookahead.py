@@ -212,7 +212,7 @@ def test_the_benchmarks_days(name, weights):
     assert compare_day(instance, ahead, base, 40 if JIT else 2) >= 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_network_tries_what_its_rules_pick():
     instance = load_instance("DMH-03")
     if not JIT:
@@ -499,7 +499,7 @@ def play_future(ahead, layout, first, draws):
         assert after < 0 or k < first or finish[k] >= done[after] > 0
 
 
-@pytest.mark.compiles
+@pytest.mark.compiles(long=True)
 @pytest.mark.parametrize("seed", range(12))
 def test_futures_with_a_horizon_hold_whole_chains_and_end(seed):
     draws, n_came = random.Random(seed), 0

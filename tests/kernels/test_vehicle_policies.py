@@ -290,7 +290,7 @@ def look_ahead(world, commitment, seed):
         fast.decide(*draws.choice(own.candidate[0, : int(own.n_candidates[0])].tolist()))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("commitment", ["assignment", "pickup"])
 @pytest.mark.parametrize("kind", ["batteries", "both"])
 @settings(max_examples=10, phases=[Phase.generate])

@@ -130,7 +130,7 @@ def change_rest(instance, cut, rng):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.compiles if name == "index" else pytest.mark.slow)
+        pytest.param(name, marks=pytest.mark.compiles if name == "index" else pytest.mark.long)
         for name in BASES
     ],
 )
