@@ -30,6 +30,8 @@ SOFT = 1e-3
 """How far a step may violate constraints that contradict each other, of how strongly they push."""
 INSIDE = 1e-4
 """Standard deviations that a step ends inside of the constraints."""
+CROWD = 1.5
+"""Power of the members, over 4 + 3 log(n), by which penalties of larger populations are stiffer."""
 
 
 class Memory(NamedTuple):
@@ -120,7 +122,7 @@ def score_members(
     """Return minus the augmented Lagrangian, (n_members,), and the step to a point worth a try.
 
     Of outputs (n_members, 1 + n_constraints), the return and the constraints, all finite, and the slopes of
-    both. A penalty is as curved as the Lagrangian itself if `stiffness` is 1. The step is in normals,
+    both. A penalty of few members is as curved as the Lagrangian itself if `stiffness` is 1. The step is in normals,
     (n_parameters,).
     """
     f, g = outputs[:, 0].mean() - outputs[:, 0], outputs[:, 1:]
@@ -133,7 +135,9 @@ def score_members(
     for _ in range(4):
         curve = (f + np.einsum("ij,j->i", g, gamma)).std() / np.sqrt(max(1.0, n / 2))
         gamma[near] = step_ahead(slope, curve, ahead[near], normals[:, near])[1]
-    omega = stiffness * curve / variance + 1e-6 * gamma / deviation + 1e-300
+    # The mean of many stays outside while sigma is wide, as slopes tell little there.
+    crowd = max(1.0, len(g) / (4 + int(3 * np.log(n)))) ** CROWD
+    omega = crowd * stiffness * curve / variance + 1e-6 * gamma / deviation + 1e-300
     reached = np.maximum(g, -gamma / omega)
     scores = -f - np.einsum("ij->i", (gamma + omega / 2 * reached) * reached)
     bent = float(gamma @ slopes.curves[1:] - slopes.curves[0])

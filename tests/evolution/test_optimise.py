@@ -406,6 +406,25 @@ def test_many_active_constraints_cost_little(n, active, most):
     assert found.reasons == ("target",) and found.evaluations < most
 
 
+@many_draws
+@pytest.mark.parametrize("population", [20, 40])
+def test_large_populations_come_to_rest_where_constraints_are_active(population):
+    """With penalties as soft as those of few members none of 24 searches found it."""
+    design = load_example("evolution_designs").DESIGNS["vessel"]
+    lower, upper = np.array(design.lower), np.array(design.upper)
+    for seed in range(2):
+        found = optimize(
+            lambda x: design.evaluate(x.tolist())[0],
+            np.random.default_rng(seed).uniform(lower, upper),
+            (upper - lower) / 5,
+            bounds=(lower, upper),
+            constraints=lambda x: design.evaluate(x.tolist())[1],
+            limits=Stops(target=design.optimum * (1 + 1e-6)),
+            **{"population": population, "evaluations": 20_000, "seed": seed},
+        )
+        assert found.reasons == ("target",)
+
+
 def test_a_guess_goes_with_the_state_and_ends_with_a_restart():
     def evaluate(x, _):
         return -np.square(x - 1.0).sum(axis=1), x - 0.5
