@@ -122,12 +122,14 @@ def score_members(
     """Return minus the augmented Lagrangian, (n_members,), and the step to a point worth a try.
 
     Of outputs (n_members, 1 + n_constraints), the return and the constraints, all finite, and the slopes of
-    both. A penalty of few members is as curved as the Lagrangian itself if `stiffness` is 1. The step is in normals,
-    (n_parameters,).
+    both. A penalty of few members is as curved as the Lagrangian itself if `stiffness` is 1. The step is in
+    normals, (n_parameters,).
     """
     f, g = outputs[:, 0].mean() - outputs[:, 0], outputs[:, 1:]
     mean, n = slopes.values[1:], len(slopes.slopes)
-    variance = np.maximum(g.var(axis=0), 1e-300)
+    # Few members far out, as of 1 / x^3, would hide the others: a variance is at most of three medians.
+    variance, most = g.var(axis=0), 9 * np.square(np.median(np.abs(g), axis=0))
+    variance = np.maximum(np.where((most > 0.0) & (most < variance), most, variance), 1e-300)
     deviation, slope, normals = np.sqrt(variance), -slopes.slopes[:, 0], slopes.slopes[:, 1:]
     near = (g.mean(axis=0) + NEAR * deviation > 0.0) & (normals != 0.0).any(axis=0)
     gamma, curve = np.zeros(len(mean)), 0.0
