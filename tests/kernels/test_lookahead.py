@@ -518,7 +518,7 @@ def test_futures_with_a_horizon_hold_whole_chains_and_end(seed):
     assert n_came > 0
 
 
-@pytest.mark.compiles
+@pytest.mark.compiles(long=True)
 @pytest.mark.parametrize("horizon", [np.inf, 300.0])
 def test_a_late_arrival_within_a_chain_hides_nothing_of_a_record(horizon):
     """A record of its own arrivals 2 s later agrees with the day, wherever a chain has a late task."""
