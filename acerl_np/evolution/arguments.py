@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evolution import ranking, sampler
 from acerl_np.evolution.covariance import Covariance, DiagonalCovariance, FullCovariance
+from acerl_np.evolution.rates import count_few
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, SEED, Field, read_fields, refuse
@@ -72,7 +73,7 @@ def choose_population(
     Those of CMA-ES, more with whole numbers among others, and most if it is `rugged`; but 50 generations of
     the evaluations there are.
     """
-    least = few = 4 + int(3 * math.log(n))
+    least = few = count_few(n)
     if rugged:
         least = 10 + n
     elif whole.any() and not whole.all():

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from acerl_np.evolution.covariance import MAX_MATRIX, substitute, take_root
+from acerl_np.evolution.rates import count_few
 
 NEAR = 3.0
 """Standard deviations from the mean to a constraint that may be active."""
@@ -31,7 +32,7 @@ SOFT = 1e-3
 INSIDE = 1e-4
 """Standard deviations that a step ends inside of the constraints."""
 CROWD = 1.5
-"""Power of the members, over 4 + 3 log(n), by which penalties of larger populations are stiffer."""
+"""Power of the members, over those of `count_few`, by which penalties of larger populations are stiffer."""
 
 
 class Memory(NamedTuple):
@@ -138,7 +139,7 @@ def score_members(
         curve = (f + np.einsum("ij,j->i", g, gamma)).std() / np.sqrt(max(1.0, n / 2))
         gamma[near] = step_ahead(slope, curve, ahead[near], normals[:, near])[1]
     # The mean of many stays outside while sigma is wide, as slopes tell little there.
-    crowd = max(1.0, len(g) / (4 + int(3 * np.log(n)))) ** CROWD
+    crowd = max(1.0, len(g) / count_few(n)) ** CROWD
     omega = crowd * stiffness * curve / variance + 1e-6 * gamma / deviation + 1e-300
     reached = np.maximum(g, -gamma / omega)
     scores = -f - np.einsum("ij->i", (gamma + omega / 2 * reached) * reached)

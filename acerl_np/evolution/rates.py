@@ -32,6 +32,11 @@ class Rates(NamedTuple):
     """Expected length of n_parameters standard normals."""
 
 
+def count_few(n: int) -> int:
+    """Return the members that the tutorial gives a search for n parameters (48)."""
+    return 4 + int(3 * math.log(n))
+
+
 @lru_cache(maxsize=16)
 def find_rates(n: int, population: int, speed: float) -> Rates:
     """Return the tutorial's rates of a search for n parameters.

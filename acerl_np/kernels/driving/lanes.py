@@ -163,23 +163,30 @@ def sort_held(problem, state, b, own):
 
 
 @inner_kernel
+def count_there(held, first, last, tick):
+    """Return how many vehicles leave at a tick or later, of entries of a spot; by the last visit of each."""
+    there = 0
+    for a in range(first, last):
+        again = False
+        for c in range(a + 1, last):
+            again |= held[c, S.HELD_VEHICLE] == held[a, S.HELD_VEHICLE]
+        there += held[a, S.HELD_OUT] >= tick and not again
+    return there
+
+
+@inner_kernel
 def find_room(label, held, spot, w, holds, headway):
     """Return from when, and until when, fewer than `holds` others hold a spot, once w of them have come."""
     first, end = label[spot, S.LABEL_FIRST], label[spot + 1, S.LABEL_FIRST]
     opens, closes = np.int64(0), S.NEVER
-    for a in range(first, end):
-        came = a < first + w
-        until = held[a, S.HELD_OUT] if came else held[a, S.HELD_IN] - headway + 1
-        there, last = 0, first + w if came else a + 1
-        for c in range(first, last):
-            again = False  # then its next visit counts
-            for d in range(c + 1, last):
-                again |= held[d, S.HELD_VEHICLE] == held[c, S.HELD_VEHICLE]
-            there += held[c, S.HELD_OUT] >= until and not again
-        if there >= holds and came:
-            opens = max(opens, until + headway)
-        elif there >= holds:
-            closes = min(closes, held[a, S.HELD_IN])
+    for a in range(first, first + w):
+        out = held[a, S.HELD_OUT]
+        if count_there(held, first, first + w, out) >= holds:
+            opens = max(opens, out + headway)
+    for a in range(first + w, end):
+        came = held[a, S.HELD_IN]
+        if count_there(held, first, a + 1, came - headway + 1) >= holds:
+            closes = min(closes, came)
     return opens, closes
 
 
