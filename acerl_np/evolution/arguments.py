@@ -49,7 +49,8 @@ def read_options(given: dict[str, Any], n: int) -> dict[str, Any]:
     if given["seed"] is None:
         given["seed"] = secrets.randbits(63)
     if given["population"] is None:
-        given["population"] = choose_population(n, given, given["whole"])
+        mixed = len(np.unique(given["whole"])) == 2
+        given["population"] = choose_population(n, given, rugged=mixed)
     own = read_fields(OPTIONS, given)
     if own["noise_decay"] is None:
         own["noise_decay"] = 0.99 if own["adapt"] == "none" else 1.0
@@ -63,22 +64,17 @@ def read_options(given: dict[str, Any], n: int) -> dict[str, Any]:
 def choose_population(
     n: int,
     options: Mapping[str, Any],
-    whole: np.ndarray,
     *,
-    rugged: bool = False,
+    rugged: bool,
     evaluations: float = math.inf,
 ) -> int:
     """Return the members of a search for n parameters where none are given.
 
-    Those of CMA-ES, more with whole numbers among others, and most if it is `rugged`; but 50 generations of
-    the evaluations there are.
+    Those of CMA-ES, more if it is `rugged`; but 50 generations of the evaluations there are.
     """
-    least = few = count_few(n)
-    if rugged:
-        least = 10 + n
-    elif whole.any() and not whole.all():
-        least = (few + 10 + n) // 2
-    least = 64 if options["adapt"] == "none" else int(max(few, min(least, evaluations / 50)))
+    few = count_few(n)
+    least = int(max(few, min(10 + n if rugged else few, evaluations / 50)))
+    least = 64 if options["adapt"] == "none" else least
     return least + (least % 2 if options["antithetic"] else 0)
 
 

@@ -173,8 +173,9 @@ noise_decay_every, antithetic
             warnings.warn(f"{text}; adapt='matrix' has it", RuntimeWarning, stacklevel=2)
     whole = arguments.read_whole(integers, lower, upper)
     if population is None and whole.any():
-        options = {"rugged": constraints is not None and not whole.all(), "evaluations": most}
-        given["population"] = arguments.choose_population(n, given, whole, **options)
+        given["population"] = arguments.choose_population(
+            n, given, rugged=not whole.all(), evaluations=most
+        )
     search = Evolution(
         x0,
         sigma=sigma,

@@ -300,6 +300,9 @@ class Evolution(CopiedWhole):
             utilities = rank(scores, ranked, ids, noise)  # line 16
             if not np.isfinite(utilities).all():
                 raise InputError("returns: the step is not finite; expected smaller numbers")
+            if isinstance(search.spread, Covariance) and given["integers"].any():
+                rows, ways = search.centre(x, drawn, utilities)
+                search.spread = search.spread.replace(noise, ways, rows)
             search.tell(utilities, noise)  # line 17
             sampler.update(ids, told.returns)  # lines 11 and 13
             summary = summarise(told.returns, told.costs, told.good, told.feasible)
@@ -307,8 +310,7 @@ class Evolution(CopiedWhole):
         search.population = self.population
         slopes = told.constraints is not None and self._tells_slopes
         if costs is not None and not slopes and not given["population"]:
-            n, whole = self._start.size, given["integers"]
-            least = arguments.choose_population(n, given, whole, rugged=True)
+            least = arguments.choose_population(self._start.size, given, rugged=True)
             search.population = max(search.population, least)
         guesses = len(self._progress.memory.guess) > 0
         waiting = self._injected[max(0, taken - guesses) :]

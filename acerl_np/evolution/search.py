@@ -112,6 +112,19 @@ class Search(Generic[S]):
         """Return the ways from the mean to what becomes these parameters."""
         return placed - self.mean if self.box is None else self.box.lead(self.mean, placed)
 
+    def centre(
+        self, members: np.ndarray, drawn: np.ndarray, utilities: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of the better half left the mean's whole numbers, and their ways to the new ones.
+
+        So the mean goes whole steps, and the spread learns them: Marty et al., "LB+IC-CMA-ES: two simple
+        modifications of CMA-ES to handle mixed-integer problems", PPSN 2024. Not without whole numbers.
+        """
+        assert self.box is not None
+        left = self.box.whole & (members != self.found)
+        rows = np.flatnonzero(left.any(axis=1) & (utilities > np.median(utilities)))
+        return rows, self.lead(np.where(left, members, self.box.map(drawn))[rows])
+
     @property
     def found(self) -> np.ndarray:
         """The mean inside the bounds, a copy."""

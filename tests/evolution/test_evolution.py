@@ -297,7 +297,7 @@ def test_the_default_population_is_from_the_parameters_and_grows_with_a_cost():
     evolution.restart()
     assert [*populations, evolution.population] == [10, 10, 10, 20, 40]
     for n, options, expected in (
-        (10, {"adapt": "sigma", "integers": [0]}, 15),
+        (10, {"adapt": "sigma", "integers": [0]}, 20),
         (10, {"adapt": "sigma", "integers": range(10)}, 10),
         (20, {"adapt": "sigma", "antithetic": True}, 12),
         (10, {}, 64),

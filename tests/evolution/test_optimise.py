@@ -472,7 +472,7 @@ def test_few_evaluations_have_small_populations():
             evaluations=evaluations,
             callback=lambda search: populations.append(search.population) or True,
         )
-    assert populations == [12, 12, 20, 21]
+    assert populations == [12, 12, 20, 30]
 
 
 def test_every_second_search_is_ranked_without_the_lagrangian(monkeypatch):
