@@ -55,7 +55,7 @@ class Evolution(CopiedWhole):
         sigma a generation along any direction. In an adapted search 1 is that of CMA-ES.
     population : int, optional
         lambda, at least 2, and even if antithetic. By default 64 if nothing is adapted; else 10 +
-        n_parameters with costs or whole numbers, and 4 + 3 log(n_parameters) without.
+        n_parameters with one cost, or whole numbers beside others, and 4 + 3 log(n_parameters) without.
     cost_limit : float
         xi: a member is feasible if its cost is at most this; infinity leaves the problem unconstrained.
         Constraints told as a matrix want the limit 0, as does the one cost of `sum_violations`.
