@@ -24,9 +24,7 @@ from acerl_np.support.fields import refuse, take_arrays
 SHARE = 0.5
 """Of a generation's members, those that the next tolerance lets pass."""
 SHRINK = 0.98
-"""Factor on the tolerance in every generation, at most."""
-FALL = 0.8
-"""The same at least, while fewer than `SHARE` of the members are feasible."""
+"""Factor on the tolerance: of a generation at most; of each member at least, until `SHARE` are feasible."""
 REACH = 2.0
 """Of the tolerance, at most, over the distance between those members' violations."""
 STIFFEN, SOFTEN = 4.0, 0.9
@@ -50,8 +48,8 @@ class Tolerance(NamedTuple):
     - `REACH` (q - least v): a cloud that settles where it violates more than it varies, as in a corner of
       the bounds, is to move on;
 
-    but while q is above 0 at least `FALL` e: on a road that stays wide for some generations, returns tell the
-    parts of an equality that are worth following.
+    but while q is above 0 at least `SHRINK` e for each member: on a road that stays wide for a while, returns
+    tell the parts of an equality that are worth following.
 
     Without a level, a search for equalities falls onto the first points that keep them, too flat to follow
     them to the optimum. The level is that of the epsilon-constrained method (Takahama and Sakai, CEC 2006;
@@ -88,8 +86,10 @@ class Tolerance(NamedTuple):
         level = SHRINK * self.level
         if len(known):
             middle = float(known[int(SHARE * (len(known) - 1))])
-            least = FALL * self.level if middle > 0.0 and self.level < math.inf else 0.0
-            level = min(level, max(least, min(middle, REACH * (middle - float(known[0])))))
+            bound = min(middle, REACH * (middle - float(known[0])))
+            if middle > 0.0 and self.level < math.inf:
+                bound = max(bound, SHRINK ** len(positive) * self.level)
+            level = min(level, bound)
         stiffness = min(max(1.0, self.stiffness * (STIFFEN if lost else SOFTEN)), 1e9)
         return np.maximum(0.0, violations - level), Tolerance(scales, level, stiffness)
 
