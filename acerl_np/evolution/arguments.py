@@ -49,8 +49,7 @@ def read_options(given: dict[str, Any], n: int) -> dict[str, Any]:
     if given["seed"] is None:
         given["seed"] = secrets.randbits(63)
     if given["population"] is None:
-        mixed = len(np.unique(given["whole"])) == 2
-        given["population"] = choose_population(n, given, rugged=mixed)
+        given["population"] = choose_population(n, given, rugged=is_mixed(given["whole"]))
     own = read_fields(OPTIONS, given)
     if own["noise_decay"] is None:
         own["noise_decay"] = 0.99 if own["adapt"] == "none" else 1.0
@@ -59,6 +58,11 @@ def read_options(given: dict[str, Any], n: int) -> dict[str, Any]:
     if own["adapt"] != "none" and own["step"] != "natural":
         refuse("step", f"'{own['step']}'", f"natural with adapt '{own['adapt']}'", ConfigError)
     return own
+
+
+def is_mixed(whole: np.ndarray) -> bool:
+    """Return whether some parameters are whole numbers, and some are not."""
+    return bool(whole.any() and not whole.all())
 
 
 def choose_population(
@@ -73,8 +77,8 @@ def choose_population(
     Those of CMA-ES, more if it is `rugged`; but 50 generations of the evaluations there are.
     """
     few = count_few(n)
-    least = int(max(few, min(10 + n if rugged else few, evaluations / 50)))
-    least = 64 if options["adapt"] == "none" else least
+    least = 10 + n if rugged else few
+    least = 64 if options["adapt"] == "none" else int(max(few, min(least, evaluations / 50)))
     return least + (least % 2 if options["antithetic"] else 0)
 
 

@@ -173,9 +173,8 @@ noise_decay_every, antithetic
             warnings.warn(f"{text}; adapt='matrix' has it", RuntimeWarning, stacklevel=2)
     whole = arguments.read_whole(integers, lower, upper)
     if population is None and whole.any():
-        given["population"] = arguments.choose_population(
-            n, given, rugged=not whole.all(), evaluations=most
-        )
+        options = {"rugged": arguments.is_mixed(whole), "evaluations": most}
+        given["population"] = arguments.choose_population(n, given, **options)
     search = Evolution(
         x0,
         sigma=sigma,

@@ -330,7 +330,7 @@ class Evolution(CopiedWhole):
     @property
     def _tells_slopes(self) -> bool:
         """Whether the Lagrangian may rank: what is rounded beside what is not has no slope."""
-        alike = len(np.unique(self._options["integers"])) == 1 and self.n_instances == 1
+        alike = self.n_instances == 1 and not arguments.is_mixed(self._options["integers"])
         return alike and self._rank.ranking == "isr" and self._options["adapt"] != "none"
 
     def _score(self, told: Told, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray, Memory]:
