@@ -31,9 +31,6 @@ day.2026-11-26.jsonl. --state is written before, and the next start needs it and
 line "Followed": what the policy would have ordered at that moment, and whether it agrees. An order that is
 impossible to the model is no error: it is followed as far as can be, and listed with its reason (State, log).
 
---mqtt HOST:PORT: states of vehicles and orders to them go over a broker, as VDA 5050 has them (docs/live.md).
---token-file has USER:PASSWORD then.
-
 --clock wall: times are seconds since 1970, and the service asks itself, 50 ms after the last message and
 whenever a task or vehicle is due; nobody need send Decide.
 
@@ -90,10 +87,6 @@ OPTIONS = (
         "serve HTTP in the place of standard input and output (needs the extra serve)",
     ),
     opt.CommandOption(
-        "--mqtt HOST:PORT",
-        "serve vehicles at a broker in the place of standard input and output (needs the extra mqtt)",
-    ),
-    opt.CommandOption(
         "--token-file FILE", "what clients have to show; needed if others reach HOST"
     ),
     opt.CommandOption(
@@ -134,12 +127,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.layout is None:
         raise InputError("--layout: missing; expected the floor to dispatch")
-    door, broker = (
-        None if text is None else read_address(text, option)
-        for option, text in (("--http", arguments.http), ("--mqtt", arguments.mqtt))
-    )
-    if broker is not None and (door is not None or arguments.shadow):
-        raise InputError("--mqtt: expected neither --http nor --shadow beside it")
+    door = None if arguments.http is None else read_address(arguments.http)
     if arguments.rotate and (arguments.log is None or arguments.state is None):
         raise InputError("--rotate: expected --log and --state, from which the next start goes on")
     path, wall = arguments.token_file, arguments.clock == "wall"
@@ -148,22 +136,12 @@ def run(arguments: argparse.Namespace) -> int:
         from acerl_np.live.web import check_door
 
         check_door(door[0], token)
-    if broker is not None:
-        from acerl_np.live.mqtt import check_client
-
-        check_client()
     dispatcher = start(arguments)
     log = arguments.log if arguments.rotate else None
     service = Service(dispatcher, arguments.state, shadow=arguments.shadow, log=log)
     ready = {"kind": "Ready", "last_number": dispatcher.last_number}
     with dispatcher:
-        if broker is not None:
-            from acerl_np.live.mqtt import serve_mqtt
-
-            with catch_signals() as caught:
-                own: dict[str, Any] = {"begun": lambda: tell([ready]), "wall": wall}
-                serve_mqtt(service, broker, token, stopped=lambda: caught() is not None, **own)
-        elif door is None:
+        if door is None:
             tell([ready])
             with catch_signals() as caught:
                 serve(service, sys.stdin, wall=wall, stopped=lambda: caught() is not None)
@@ -190,12 +168,12 @@ def serve_http(
         server.run(sockets=[listening])
 
 
-def read_address(text: str, option: str = "--http") -> tuple[str, int]:
+def read_address(text: str) -> tuple[str, int]:
     """Return the host and the port of an address."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or int(port) > MOST_PORTS:
         raise InputError(
-            f"{option}: read {describe(text)}; expected HOST:PORT, such as 127.0.0.1:8080"
+            f"--http: read {describe(text)}; expected HOST:PORT, such as 127.0.0.1:8080"
         )
     return host.strip("[]"), int(port)
 
