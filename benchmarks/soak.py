@@ -47,8 +47,8 @@ from kill_live import BATTERY
 from script import make_parser
 
 import acerl_np
-from acerl_np.live.orders import ORDERS, unpack_order
 from acerl_np.live.service import Service
+from acerl_np.live.wire import ORDERS, unpack_order
 
 WARM_UP_SECONDS = 60.0
 """Memory is compared from then on: kernels are loaded and every array has been used."""

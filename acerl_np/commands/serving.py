@@ -120,7 +120,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until the input ends, or a signal comes; return the exit status."""
-    from acerl_np.live.service import Service, make_schema
+    from acerl_np.live.service import Service
+    from acerl_np.live.wire import make_schema
 
     if arguments.schema:
         print(json.dumps(make_schema(), indent=1))
@@ -200,7 +201,7 @@ def start(arguments: argparse.Namespace) -> Dispatcher:
 
 def tell(messages: Iterable[dict[str, Any]]) -> None:
     """Print messages, each at once."""
-    from acerl_np.live.audit import format_line
+    from acerl_np.live.wire import format_line
 
     for message in messages:
         sys.stdout.write(format_line(message))

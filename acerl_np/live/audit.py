@@ -27,17 +27,15 @@ from acerl_np.live.decision import LiveDecider
 from acerl_np.live.feed import AHEAD, LATE, Feed
 from acerl_np.live.floor import Floor
 from acerl_np.live.orders import (
-    CHARGE,
     DECIDED,
     NOTED,
-    PARK,
     TOOK_PLACE,
     DayBegan,
     Item,
     Recalled,
     read_item,
 )
-from acerl_np.live.saving import read_event, read_time
+from acerl_np.live.wire import CHARGE, PARK, format_line, read_event, read_time
 from acerl_np.problem.instance import make_instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_NAME
@@ -135,14 +133,6 @@ class AuditLog:
             self.flush()
         finally:
             self._shut()
-
-
-def format_line(values: Any) -> str:
-    """Return values as a line of JSON; numbers that are not finite are null in it."""
-    text = json.dumps(values, default=float)
-    if "NaN" in text or "Infinity" in text:  # which are no JSON
-        text = json.dumps(json.loads(text, parse_constant=lambda _: None))
-    return f"{text}\n"
 
 
 _OPEN: weakref.WeakSet[AuditLog] = weakref.WeakSet()

@@ -15,8 +15,8 @@ from acerl_np.live.decision import Decision
 from acerl_np.live.events import Assignment, Charge, Event, Order, Park, Recall
 from acerl_np.live.feed import Feed
 from acerl_np.live.floor import Floor, check_record, naming
-from acerl_np.live.saving import pack_time
 from acerl_np.live.watching import sample_queue
+from acerl_np.live.wire import pack_order, pack_time
 from acerl_np.support.errors import EventError, EventWarning, StorageError, describe
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import is_real, is_whole
@@ -254,7 +254,7 @@ class Desk:
         """Note an order that was carried out, also in the log; it is owed until that is done."""
         self.feed.give(given)
         self.orders.add(order)
-        line = {**told.pack_order(order), "time": given.time}
+        line = {**pack_order(order), "time": given.time}
         self.orders.keep(line)
         if self.log is None:
             self.orders.lines += 1

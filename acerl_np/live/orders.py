@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from acerl_np.live import events
 from acerl_np.live.events import Assignment, Charge, Event, Order, Park, Recall
+from acerl_np.live.wire import ASSIGNED, CHARGE, ORDERS, PARK
 
 PLACED = (events.VehiclePassed, events.VehicleParked, events.VehicleCharging)
 """Events that say where a vehicle is."""
@@ -18,9 +19,6 @@ SILENT = (events.MachineBusy, events.VehicleLevel)
 
 ENDING = (events.VehicleIdle, events.VehicleBroke, events.VehicleRemoved)
 """Events after which a vehicle has nothing to give back."""
-
-ASSIGNED, RECALL, PARK, CHARGE = ORDERS = "Assigned", "Recall", "Park", "Charge"
-"""What a log calls the orders: as their classes, but for an assignment."""
 
 MOST_LATEST = 20
 """Orders that are kept as they were told."""
@@ -263,29 +261,3 @@ def read_item(line: dict[str, Any], time: float) -> Ordered:
     if kind == TOOK_PLACE:
         return TookPlace(time, vehicle, line["site"])
     return (Given if kind == ASSIGNED else Recalled)(time, vehicle, line["task"])
-
-
-def pack_order(order: Order) -> dict[str, Any]:
-    """Return an order as a line of a log has it, but for its time."""
-    if not isinstance(order, Assignment):
-        return {"kind": type(order).__name__, **order._asdict()}
-    names = ("vehicle", "task", "rule", "number", "finish", "futures")
-    line = {"kind": ASSIGNED, **{name: getattr(order, name) for name in names}}
-    if order.reason is not None:
-        options = [option._asdict() for option in order.reason.options]
-        line["reason"] = {**order.reason._asdict(), "options": options}
-    return line
-
-
-def unpack_order(line: dict[str, Any]) -> Order:
-    """Return the order that a line of a log or a saved state tells; an error of `UNUSABLE` if it does not."""
-    kind, vehicle, number = line["kind"], str(line["vehicle"]), int(line["number"])
-    if kind == ASSIGNED:
-        finish = math.nan if line["finish"] is None else float(line["finish"])
-        task, rule, futures = str(line["task"]), str(line["rule"]), int(line["futures"])
-        return Assignment(vehicle, task, rule, futures, finish, number=number)
-    reason = str(line["reason"])
-    if kind == RECALL:
-        return Recall(vehicle, str(line["task"]), reason, number)
-    own = Charge if kind == CHARGE else Park
-    return own(vehicle, str(line["site"]), reason, number)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from acerl_np.live import audit, events
 from acerl_np.live.audit import Line
 from acerl_np.live.desk import Desk
-from acerl_np.live.orders import ACKNOWLEDGED, FOLLOWED, ORDERS, unpack_order
-from acerl_np.live.saving import hash_policy, read_event
+from acerl_np.live.orders import ACKNOWLEDGED, FOLLOWED
+from acerl_np.live.saving import hash_policy
 from acerl_np.live.watching import sample_queue
+from acerl_np.live.wire import ORDERS, read_event, unpack_order
 from acerl_np.policies.files import load_policy
 from acerl_np.support.errors import InputError, PolicyError, RecordError, describe, list_some
 

@@ -7,20 +7,20 @@ import math
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
 from itertools import count, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
 import numpy as np
 
 from acerl_np.kernels.ground.state import N_PLAN_FIELDS, WORKING
 from acerl_np.live import events
 from acerl_np.live.board import DAY_FIELDS, Day, LiveTask, LiveVehicle, Situation, Way
-from acerl_np.live.events import Event, TaskArrived
+from acerl_np.live.events import TaskArrived
 from acerl_np.live.feed import Entry, Feed, Numbers
-from acerl_np.live.orders import Followed, Item, NoEvent, Orders, pack_order, unpack_order
+from acerl_np.live.orders import Followed, Item, NoEvent, Orders
+from acerl_np.live.wire import pack_order, pack_time, read_event, read_time, unpack_order
 from acerl_np.policies.files import AnyPolicy, BasePolicy, load_policy, pack_policy, unpack_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.origin import add_prefix, take_prefixed
@@ -29,7 +29,6 @@ from acerl_np.problem.packing import unpacking
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.fields import refuse
 from acerl_np.support.files import digest_arrays, read_arrays, take_kind, write_arrays
-from acerl_np.support.numbers import is_real
 from acerl_np.support.own import KEPT, trusting
 
 if TYPE_CHECKING:
@@ -120,20 +119,6 @@ def reading(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Call
     with unpacking(InputError, f"{path}: not a usable dispatcher"):
         data = json.loads(arrays["state"].tobytes().decode())
         yield data, lambda: data["rule"] or _unpack_policy(arrays)
-
-
-Kind = TypeVar("Kind", bound=Event)
-
-
-def read_event(kind: type[Kind], data: dict[str, Any]) -> Kind:
-    """Return an event of plain values; those that it does not know are left out, and null may be inf."""
-    known = {
-        field.name: data[field.name]
-        for field in fields(kind)
-        if field.name in data or field.default is MISSING
-    }
-    never = {name: math.inf for name in events.NUMBERS[kind] if known.get(name, 0.0) is None}
-    return kind(**known | never)
 
 
 def _pack_orders(orders: Orders) -> dict[str, Any]:
@@ -330,20 +315,6 @@ def _unpack_item(data: dict[str, Any]) -> Item:
     values = {**data, "time": read_time(data["time"])}
     kind: Callable[..., Item] = KINDS[values.pop("kind")]
     return kind(**values)
-
-
-def pack_time(time: float) -> float | None:
-    """Return a moment, s, as JSON has it: null for one that is infinite."""
-    return None if math.isinf(time) else float(time)
-
-
-def read_time(time: float | None, unknown: float = -math.inf) -> float:
-    """Return a moment, s, that was written as plain values; a ValueError if it is none."""
-    if time is None:
-        return unknown
-    if not is_real(time):
-        refuse("time", time, "seconds", ValueError)
-    return float(time)
 
 
 def _unpack_policy(arrays: dict[str, np.ndarray]) -> Any:

@@ -3,64 +3,25 @@
 from __future__ import annotations
 
 import base64
-import json
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields
+from collections.abc import Iterator
 from datetime import date
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 from acerl_np.live import events
 from acerl_np.live.dispatcher import Dispatcher
-from acerl_np.live.orders import FOLLOWED, pack_order
-from acerl_np.live.saving import read_event, read_told_policy
+from acerl_np.live.orders import FOLLOWED
+from acerl_np.live.saving import read_told_policy
 from acerl_np.live.states import CANCELLED, DELIVERED
+from acerl_np.live.wire import Message, read_event, read_message, refuse_message, show_order
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.rules import GENERAL, RULES, find_policy_name
-from acerl_np.support.errors import (
-    AcerlError,
-    EventError,
-    PolicyError,
-    StorageError,
-    describe,
-    suggest_name,
-)
+from acerl_np.support.errors import AcerlError, EventError, PolicyError, StorageError
 from acerl_np.support.files import path_exists
-from acerl_np.support.numbers import is_real, is_whole
-
-Message = dict[str, Any]
-
-MAX_MESSAGE = 1_000_000
-"""Letters of the longest message."""
 
 QUIET = 0.05
 """Seconds without a message after which a service with the clock on the wall asks itself."""
-
-TYPES: dict[str, Any] = {
-    "float": {"type": ["number", "null"]},
-    "float | None": {"type": ["number", "null"]},
-    "str": {"type": ["string"]},
-    "str | None": {"type": ["string", "null"]},
-    "bool": {"type": ["boolean"]},
-}
-"""What JSON has for each type of an event's field; null stands for a number that is not finite."""
-
-TIME, NAME = TYPES["float"], TYPES["str"]
-ASKED: dict[str, dict[str, Any]] = {
-    "Decide": {"time": TIME},
-    "Assign": {"time": TIME, "vehicle": NAME, "task": NAME},
-    "Send": {"time": TIME, "vehicle": NAME, "site": NAME},
-    "BeginDay": {"start": TIME},
-    "Acknowledge": {"number": {"type": ["integer"]}},
-    "Save": {},
-    "State": {},
-    "Policy": {"name": TYPES["str | None"], "file": TYPES["str | None"]},
-}
-"""Messages that are no events, and their fields: ask for orders, tell an assignment or an order that somebody
-else has decided, begin a day, say until which number orders have arrived, write the state, ask where
-everything is, go on with another policy: a rule's name, or the bytes of its file in base64."""
 
 TOLD = (
     "waiting",
@@ -76,84 +37,6 @@ TOLD = (
     "next_time",
 )
 """Properties of a dispatcher that a state has."""
-
-OWN: dict[str, Any] = {"number": {"type": ["integer"]}, "hold": TYPES["bool"]}
-"""Fields of every event besides, as `Dispatcher.feed` takes them; `number` of every message."""
-
-
-def list_fields(kind: str) -> tuple[dict[str, Any], list[str]]:
-    """Return a message's fields with their types, and those that it must have."""
-    if kind in ASKED:
-        needed = [
-            name for name, own in ASKED[kind].items() if "null" not in own["type"] or own is TIME
-        ]
-        return {**ASKED[kind], "number": OWN["number"]}, needed
-    own = fields(events.EVENTS[kind])
-    known = {field.name: TYPES[str(field.type)] for field in own}
-    return {**known, **OWN}, [field.name for field in own if field.default is MISSING]
-
-
-def make_schema() -> dict[str, Any]:
-    """Return the JSON Schema of what a service reads."""
-    kinds = {}
-    for kind in (*events.EVENTS, *ASKED):
-        known, needed = list_fields(kind)
-        kinds[kind] = {
-            "type": "object",
-            "properties": {"kind": {"const": kind}, **known},
-            "required": ["kind", *needed],
-            "additionalProperties": False,
-        }
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "What a dispatcher is told",
-        "oneOf": [{"$ref": f"#/$defs/{kind}"} for kind in kinds],
-        "$defs": kinds,
-    }
-
-
-def read_message(text: str) -> Message:
-    """Return a message; an EventError says in a line what is wrong with it."""
-    if len(text) > MAX_MESSAGE:
-        raise EventError(f"message: {len(text):,} letters; expected at most {MAX_MESSAGE:,}")
-    try:
-        message = json.loads(text)
-    except (ValueError, RecursionError):
-        raise EventError(
-            f"message: read {describe(text.strip())}; expected a JSON object"
-        ) from None
-    if not isinstance(message, dict):
-        raise EventError(f"message: read {describe(message)}; expected a JSON object")
-    kinds = (*events.EVENTS, *ASKED)
-    kind = message.get("kind")
-    if kind not in kinds:
-        near = suggest_name(str(kind), kinds)
-        raise EventError(f"kind: read {describe(kind)}; expected one of {', '.join(kinds)}{near}")
-    known, needed = list_fields(kind)
-    for name, value in message.items():
-        if name == "kind":
-            continue
-        if name not in known:
-            near = suggest_name(name, known)
-            raise EventError(
-                f"{kind}: {describe(name)}: unknown; expected {', '.join(known)}{near}"
-            )
-        if not any(CHECKS[own](value) for own in known[name]["type"]):
-            expected = " or ".join(known[name]["type"])
-            raise EventError(f"{kind}: {name}: read {describe(value)}; expected {expected}")
-    for name in needed:
-        if name not in message:
-            raise EventError(f"{kind}: {name}: missing")
-    return message
-
-
-CHECKS: dict[str, Callable[[Any], bool]] = {
-    "number": is_real,
-    "integer": is_whole,
-    "string": lambda x: isinstance(x, str),
-    "boolean": lambda x: isinstance(x, bool),
-    "null": lambda x: x is None,
-}
 
 
 class Service:
@@ -310,13 +193,3 @@ def read_policy(message: Message) -> BasePolicy | str:
     except ValueError:
         raise PolicyError("Policy: file: expected the bytes of a policy's file in base64") from None
     return read_told_policy(data)
-
-
-def refuse_message(number: int | None, error: AcerlError) -> Message:
-    """Return the answer to a message that has changed nothing."""
-    return {"kind": "Refused", "number": number, "why": " ".join(str(error).split())}
-
-
-def show_order(order: events.Order, now: float) -> Message:
-    """Return an order as a message: as the log has it, with its time, and whether it was given before."""
-    return {**pack_order(order), "time": now, "repeated": order.repeated}

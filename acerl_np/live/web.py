@@ -16,9 +16,9 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from acerl_np.live.audit import format_line
-from acerl_np.live.orders import MOST_KEPT, ORDERS
-from acerl_np.live.service import MAX_MESSAGE, QUIET, Message, Service
+from acerl_np.live.orders import MOST_KEPT
+from acerl_np.live.service import QUIET, Service
+from acerl_np.live.wire import MAX_MESSAGE, ORDERS, Message, format_line
 from acerl_np.support.errors import InputError, StorageError, needing
 from acerl_np.support.version import __version__
 

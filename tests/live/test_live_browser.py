@@ -16,7 +16,7 @@ from browser import emulate, open_browser, skip_without_browser
 from live_plant import LAYOUT, PAGE, Plant, make_fleet, serving
 from pages import EVIL, make_instance, make_powered
 
-from acerl_np.live.audit import format_line
+from acerl_np.live.wire import format_line
 
 skip_without_browser()
 pytest.importorskip("starlette")

@@ -24,6 +24,7 @@ from acerl_np import Dispatcher, Layout, load_layout
 from acerl_np.live import audit
 from acerl_np.live import events as E
 from acerl_np.live.feed import Numbers
+from acerl_np.live.wire import format_line
 from acerl_np.support.errors import EventError, InputError, LogWarning, RecordError, StorageError
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
@@ -44,7 +45,7 @@ def look_wholly(dispatcher):
     seen = look(dispatcher)
     if dispatcher.layout.chargers:  # when to ask next it knows once it was asked
         seen = seen[:-1]
-    recalls = orders.recalls, orders.last, audit.format_line(orders.latest)
+    recalls = orders.recalls, orders.last, format_line(orders.latest)
     places = [vehicle.place for vehicle in floor.vehicles]
     return seen, feed.time, entries, floor.day.mark, numbers, recalls, orders.queue, places, counts
 

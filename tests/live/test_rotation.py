@@ -14,8 +14,9 @@ from acerl_np import Dispatcher, IndexPolicy, load_layout
 from acerl_np.commands import serving
 from acerl_np.live import audit, dispatcher
 from acerl_np.live import events as E
-from acerl_np.live.audit import format_line, read_audit
+from acerl_np.live.audit import read_audit
 from acerl_np.live.service import Service
+from acerl_np.live.wire import format_line
 from acerl_np.support.errors import InputError, RecordError, StorageError
 
 LAYOUT = load_layout("dmh").with_breakdowns({})

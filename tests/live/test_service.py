@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import acerl_np
 from acerl_np.commands import serving
 from acerl_np.live import events as E
-from acerl_np.live.audit import format_line
-from acerl_np.live.service import ASKED, Service, list_fields, make_schema, read_message
+from acerl_np.live.service import Service
+from acerl_np.live.wire import ASKED, FIELDS, format_line, make_schema, read_message
 from acerl_np.support.errors import EventError
 
 LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
@@ -116,7 +116,7 @@ VALUES = st.one_of(
 @st.composite
 def draw_messages(draw):
     kind = draw(st.sampled_from([*E.EVENTS, *ASKED, "x"]))
-    known = [*list_fields(kind)[0]] if kind != "x" else ["time"]
+    known = [*FIELDS[kind][0]] if kind != "x" else ["time"]
     names = draw(st.lists(st.sampled_from([*known, "more"]), max_size=len(known)))
     return {"kind": kind, **{name: draw(VALUES) for name in names}}
 
@@ -259,10 +259,10 @@ def test_ten_thousand_messages_of_anybody_are_answered_and_nothing_grows(shadow)
     def draw(k):
         kind = draws.choice([*E.EVENTS, *ASKED])
         plain = {"vehicle": f"v{k % 3}", "task": f"t{k % 9}", "site": "st5", "start": k / 10}
-        own = {name: plain.get(name, draws.choice(values)) for name in list_fields(kind)[0]}
+        own = {name: plain.get(name, draws.choice(values)) for name in FIELDS[kind][0]}
         own |= {name: TASK[name] for name in TASK if name in own} | {"time": k / 10}
         own |= {"number": k, "hold": False}
-        own = {name: own[name] for name in list_fields(kind)[0] if draws.random() < 0.9}
+        own = {name: own[name] for name in FIELDS[kind][0] if draws.random() < 0.9}
         if draws.random() < 0.3 and own:
             own[draws.choice([*own])] = draws.choice(values)
         letters = list(json.dumps({"kind": kind, **own}))

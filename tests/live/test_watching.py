@@ -11,8 +11,8 @@ from live_events import do_anything, floor, line
 
 from acerl_np import Dispatcher, Layout, load_layout
 from acerl_np.live import events as E
-from acerl_np.live.audit import format_line
 from acerl_np.live.watching import EVERY
+from acerl_np.live.wire import format_line
 from acerl_np.support.errors import EventError
 
 LAYOUT = load_layout("dmh").with_breakdowns({})

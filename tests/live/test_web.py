@@ -16,9 +16,8 @@ from live_plant import PAGE, serving
 import acerl_np
 from acerl_np.commands.serving import read_address
 from acerl_np.live import audit
-from acerl_np.live.audit import format_line
-from acerl_np.live.service import MAX_MESSAGE
 from acerl_np.live.web import check_door, is_local, make_cookie, open_door
+from acerl_np.live.wire import MAX_MESSAGE, format_line
 from acerl_np.support.errors import InputError
 
 pytest.importorskip("starlette")
