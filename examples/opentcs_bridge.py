@@ -19,11 +19,18 @@ Parking and charging stay the kernel's, too (defaultdispatcher.parkIdleVehicles,
 dispatcher is told of levels and charging where the layout has batteries. It calls no vehicle back: an order
 that is withdrawn has failed, for the kernel and for whoever created it. A policy that does is refused.
 
-The bridge keeps nothing: each round compares what the kernel says with what the dispatcher believes, so it
-may be stopped and started at any time. A kernel that does not answer is asked again, after 1 s to 30 s. Its
-access key, if it has one, stands in the environment as OPENTCS_ACCESS_KEY.
+An order that has failed, was withdrawn, or is gone has ended: its vehicle is idle without a delivery, once
+it is done with what the kernel had sent it. Nobody else gets that order, as it has ended for the kernel, too.
+A vehicle that is taken out finishes what it does; an order that it has not begun waits for another one.
+An order that takes --overdue times as long as reckoned, and five minutes, is named once: a pick that failed,
+a vehicle that the kernel has lost, an order that the kernel gives to nobody. Somebody has to look.
 
-    python examples/opentcs_bridge.py floor.json EDD --hold Nobody [--url URL] [--due S] [--audit NEW.jsonl]
+The bridge keeps nothing that a restart needs: each round compares what the kernel says with what the
+dispatcher believes, so it may be stopped and started at any time. A kernel that does not answer is asked
+again, after 1 s to 30 s. Its access key, if it has one, stands in the environment as OPENTCS_ACCESS_KEY.
+
+    python examples/opentcs_bridge.py floor.json EDD --hold Nobody [--url URL] [--due S]
+        [--overdue FACTOR] [--audit NEW.jsonl]
 """
 
 from __future__ import annotations
@@ -31,6 +38,7 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
+import math
 import os
 import sys
 import time
@@ -48,6 +56,8 @@ PATIENCE = 15.0
 """s to wait for an answer."""
 WAIT, LONGEST_PAUSE = 1.0, 30.0
 """s between two rounds in which nothing happens, and between two attempts to reach the kernel, at most."""
+GRACE = 300.0
+"""s that an order may take beside its multiple of the reckoned time, as people help vehicles."""
 MOST_SECONDS = 1e9
 """A task may be due so late at the most."""
 
@@ -111,14 +121,24 @@ class Bridge:
     """A dispatcher that follows a kernel, and a kernel that follows the dispatcher."""
 
     def __init__(
-        self, dispatcher: acerl_np.Dispatcher, kernel: Kernel, hold: str, due: float = 1800.0
+        self,
+        dispatcher: acerl_np.Dispatcher,
+        kernel: Kernel,
+        hold: str,
+        due: float = 1800.0,
+        overdue: float = 2.0,
     ) -> None:
         self.dispatcher, self.kernel, self.hold, self.due = dispatcher, kernel, hold, due
+        self.overdue = overdue
         self._began = time.monotonic()
         self._out: set[str] = set()
         """Vehicles that get no tasks."""
         self._left: set[str] = set()
         """Orders that stay the kernel's."""
+        self._given: dict[str, str] = {}
+        """For whom the kernel was told that an order is intended."""
+        self._late: dict[str, float] = {}
+        """When an order under way is overdue."""
         self._charging: set[str] = set()
         self._levels: dict[str, int] = {}
         """In percent, as they were told last."""
@@ -130,13 +150,16 @@ class Bridge:
         if not self._is_checked:
             self._check(vehicles)
         now = time.monotonic() - self._began
+        self._given = {task: vehicle for task, vehicle in self._given.items() if task in orders}
         self._end_tasks(now, orders)
         self._place_vehicles(now, vehicles, orders)
         self._take_orders(now, orders)
         for order in self.dispatcher.decide(now):
             if isinstance(order, acerl_np.Assignment):
                 say(f"{order.vehicle} takes {order.task} by {order.rule}")
+                self._reckon(now, order)
         self._tell(now, orders)
+        self._name_overdue(now, vehicles, orders)
 
     def _check(self, vehicles: dict[str, Item]) -> None:
         """End if kernel, layout and --hold do not fit together."""
@@ -162,18 +185,23 @@ class Bridge:
                 end = self._name(list_ends(order)[-1])
                 site = self.dispatcher.layout.stations.get(end, (end,))[0]
                 self.dispatcher.feed(acerl_np.VehicleIdle(now, vehicle, site))
-            elif find_vehicle(order) not in (vehicle, self.hold):
+            elif find_vehicle(order) != vehicle and not self._is_held(task, order):
                 self._drop(now, task, vehicle)
                 say(f"{task} is taken off {vehicle}: {order['state']}")
         for task in self.dispatcher.waiting:
-            if find_vehicle(orders.get(task, {"state": "gone"})) != self.hold:
+            if not self._is_held(task, orders.get(task, {"state": "gone"})):
                 self.dispatcher.feed(acerl_np.TaskCancelled(now, task))
 
+    def _is_held(self, task: str, order: Item) -> bool:
+        """Return whether the kernel waits for a decision, or for what comes after one that is void."""
+        held = self.hold, self._given.get(task, self.hold)
+        return order["state"] == "DISPATCHABLE" and find_vehicle(order) in held
+
     def _drop(self, now: float, task: str, vehicle: str) -> None:
-        """Forget a task; its vehicle is idle, wherever it has got to."""
-        self.dispatcher.feed(acerl_np.VehicleBroke(now, vehicle))
+        """Forget a task; its vehicle has not delivered it, wherever it has got to."""
+        site = self.dispatcher.sites[vehicle]
+        self.dispatcher.feed(acerl_np.VehicleIdle(now, vehicle, site, delivered=False))
         self.dispatcher.feed(acerl_np.TaskCancelled(now, task))
-        self.dispatcher.feed(acerl_np.VehicleRepaired(now, vehicle))
 
     def _place_vehicles(
         self, now: float, vehicles: dict[str, Item], orders: dict[str, Item]
@@ -193,13 +221,25 @@ class Bridge:
                 or item["paused"]
                 or item["state"] not in READY
                 or (order is not None and not order["dispensable"] and not self._is_ours(order))
+                or (order is not None and order["state"] == "WITHDRAWN")  # not done with it yet
             )
             if is_out != (name in self._out):
-                kind = acerl_np.VehicleOutOfService if is_out else acerl_np.VehicleBack
-                self.dispatcher.feed(kind(now, name))
+                if is_out:
+                    self._take_out(now, name, orders)
+                else:
+                    self.dispatcher.feed(acerl_np.VehicleBack(now, name))
                 self._out ^= {name}
                 facts = [item.get(key) for key in ("state", "integrationLevel", "currentPosition")]
                 say(f"{name} gets {'no ' * is_out}tasks: {', '.join(map(str, facts))}")
+
+    def _take_out(self, now: float, vehicle: str, orders: dict[str, Item]) -> None:
+        """Give a vehicle no more tasks; an order that it has not begun is for another one."""
+        own = [task for task, other in self.dispatcher.under_way.items() if other == vehicle]
+        waiting = [task for task in own if orders[task]["state"] == "DISPATCHABLE"]
+        self.dispatcher.feed(acerl_np.VehicleOutOfService(now, vehicle, at_once=bool(waiting)))
+        for task in waiting:
+            if not self._is_held(task, orders[task]):  # somebody else has chosen this vehicle
+                self.dispatcher.feed(acerl_np.TaskCancelled(now, task))
 
     def _tell_battery(self, now: float, name: str, item: Item, before: str, site: str) -> None:
         """Tell whether a vehicle charges, and its level, if the layout knows its battery."""
@@ -245,7 +285,7 @@ class Bridge:
                 self._leave(name, error)
                 continue
             if vehicle is not None and vehicle != self.hold:
-                self.dispatcher.assign(now, vehicle, name)
+                self._reckon(now, self.dispatcher.assign(now, vehicle, name))
 
     def _leave(self, name: str, error: Exception) -> None:
         self._left.add(name)
@@ -254,16 +294,38 @@ class Bridge:
     def _tell(self, now: float, orders: dict[str, Item]) -> None:
         """Tell the kernel of the decisions that it does not know; again if an answer was lost."""
         under_way = self.dispatcher.under_way
-        news = [task for task in under_way if find_vehicle(orders[task]) == self.hold]
+        wanted = dict.fromkeys(self.dispatcher.waiting, self.hold) | under_way
+        news = [task for task in wanted if find_vehicle(orders[task]) != wanted[task]]
         for task in news:
             path = f"transportOrders/{quote(task, safe='')}/intendedVehicle"
             try:
-                self.kernel.ask("PUT", path, vehicle=under_way[task])
+                self.kernel.ask("PUT", path, vehicle=wanted[task])
+                self._given[task] = wanted[task]
             except RefusedError as error:
                 self._leave(task, error)
-                self._drop(now, task, under_way[task])
+                if task in under_way:
+                    self._drop(now, task, under_way[task])
         if news:
             self.kernel.ask("POST", "transportOrders/dispatcher/trigger")
+
+    def _reckon(self, now: float, order: acerl_np.Assignment) -> None:
+        """Note from when on an order is overdue."""
+        self._late[order.task] = now + self.overdue * (order.finish - now) + GRACE
+
+    def _name_overdue(self, now: float, vehicles: dict[str, Item], orders: dict[str, Item]) -> None:
+        """Say once of each order that it should have ended long ago."""
+        under_way = self.dispatcher.under_way
+        for task, late in list(self._late.items()):
+            if task not in under_way:
+                del self._late[task]
+            elif now >= late:
+                self._late[task] = math.inf
+                item = vehicles.get(under_way[task], {})
+                facts = [item.get(key) for key in ("state", "transportOrder", "currentPosition")]
+                say(
+                    f"{task} is overdue: {orders[task]['state']}; {under_way[task]}: "
+                    f"{', '.join(map(str, facts))}"
+                )
 
 
 def find_vehicle(order: Item) -> str | None:
@@ -330,8 +392,11 @@ def main() -> None:
     parser.add_argument("--url", default="http://localhost:55200/v1")
     parser.add_argument("--hold", required=True, help="the vehicle whose orders are to be decided")
     parser.add_argument("--due", type=float, default=1800.0, help="s, without a deadline")
+    parser.add_argument("--overdue", type=float, default=2.0, help="times as long as reckoned")
     parser.add_argument("--audit", help="a new file for the dispatcher's log")
     words = parser.parse_args()
+    if not 1.0 <= words.overdue < math.inf:
+        fail(f"--overdue: read {words.overdue:g}; expected a factor from 1 on")
     if words.audit and Path(words.audit).exists():
         fail(f"--audit: {words.audit} exists; expected a new file, as each start begins a log")
     try:
@@ -346,7 +411,7 @@ def main() -> None:
             words.layout, policy, audit=words.audit, parks=False, charges=False
         )
         kernel = Kernel(words.url, os.environ.get("OPENTCS_ACCESS_KEY", ""))
-        run(Bridge(dispatcher, kernel, words.hold, words.due))
+        run(Bridge(dispatcher, kernel, words.hold, words.due, words.overdue))
     except (acerl_np.AcerlError, RefusedError) as error:
         fail(str(error))
     except KeyboardInterrupt:

@@ -130,14 +130,14 @@ def serve(plant, port=0):
         thread.join()
 
 
-def make_bridge(url, rule="EDD", **battery):
+def make_bridge(url, rule="EDD", audit=None, **battery):
     data, _ = import_floor(HALL)
     if battery:
         for vehicle in data["vehicles"]:
             vehicle["battery"] = battery
         data["chargers"] = [{"site": "Park-2"}]
     layout = acerl_np.Layout.from_dict(data)
-    dispatcher = acerl_np.Dispatcher(layout, rule, parks=False, charges=False)
+    dispatcher = acerl_np.Dispatcher(layout, rule, audit=audit, parks=False, charges=False)
     return bridge.Bridge(dispatcher, bridge.Kernel(url, KEY), "Nobody")
 
 
@@ -287,6 +287,134 @@ def test_levels_and_charging_are_told():
         assert own.dispatcher.sites["AGV-2"] == "Press"
 
 
+def read_kinds(log, vehicle):
+    """What was told of a vehicle, places aside."""
+    lines = map(json.loads, log.read_text().splitlines())
+    lines = [line for line in lines if line.get("vehicle") == vehicle]
+    kinds = [(line["kind"], line.get("delivered", line.get("at_once"))) for line in lines]
+    return [kind for kind in kinds if kind[0] != "VehiclePassed"]
+
+
+GIVEN_UP = [("Assigned", None), ("VehicleIdle", False)]
+
+
+@pytest.mark.parametrize("state", ["FAILED", "UNROUTABLE", "gone"])
+def test_an_order_that_ends_without_a_delivery_leaves_its_vehicle_idle(state, tmp_path):
+    """A pick that failed; an order that the kernel lost, as when it was started anew."""
+    plant, log = Plant(), tmp_path / "log.jsonl"
+    plant.add("a", "Press", "Wash")
+    with serve(plant) as url:
+        own = make_bridge(url, audit=log)
+        own.step()
+        plant.drive()
+        (vehicle,) = own.dispatcher.under_way.values()
+        plant.vehicles[vehicle].update(transportOrder=None, state="IDLE")
+        plant.orders["a"]["state"] = state
+        if state == "gone":
+            del plant.orders["a"]
+        own.step()
+    assert read_kinds(log, vehicle) == GIVEN_UP
+    assert len(own.dispatcher.idle) == 3 and not own.dispatcher.waiting
+
+
+def test_a_vehicle_whose_order_is_withdrawn_first_does_what_was_sent_to_it(tmp_path):
+    plant, log = Plant(), tmp_path / "log.jsonl"
+    plant.vehicles["AGV-2"]["integrationLevel"] = "TO_BE_RESPECTED"
+    plant.vehicles["AGV-3"]["integrationLevel"] = "TO_BE_NOTICED"
+    plant.add("a", "Press", "Wash")
+    with serve(plant) as url:
+        own = make_bridge(url, audit=log)
+        own.step()
+        plant.orders["a"]["state"] = "WITHDRAWN"
+        plant.add("b", "Press", "Wash")
+        own.step()
+        assert plant.told == [("a", "AGV-1")] and own.dispatcher.waiting == ("b",)
+        plant.orders["a"]["state"] = "FAILED"
+        plant.vehicles["AGV-1"].update(transportOrder=None, state="IDLE")
+        own.step()
+        assert plant.told == [("a", "AGV-1"), ("b", "AGV-1")]
+    out = [("VehicleOutOfService", False), ("VehicleBack", None)]
+    assert read_kinds(log, "AGV-1") == [*GIVEN_UP, *out, ("Assigned", None)]
+
+
+@pytest.mark.parametrize(
+    "taken",
+    [{"integrationLevel": "TO_BE_RESPECTED"}, {"paused": True}, {"currentPosition": None}]
+    + [{"state": state} for state in ("UNKNOWN", "UNAVAILABLE", "ERROR")],
+    ids=lambda taken: "-".join(map(str, *taken.items())),
+)
+def test_a_vehicle_that_is_taken_out(taken, tmp_path):
+    """In manual mode, lost, in error: an order that it has not begun is another one's, by itself."""
+    plant, log = Plant(), tmp_path / "log.jsonl"
+    add_orders(plant, 2)
+    with serve(plant) as url:
+        own = make_bridge(url, audit=log)
+        plant.dispatch = lambda: None  # the kernel gives it to nobody yet
+        own.step()
+        first, second = own.dispatcher.under_way.items()
+        plant.orders[second[0]].update(state="BEING_PROCESSED", processingVehicle=second[1])
+        plant.vehicles[second[1]].update(state="EXECUTING", transportOrder=second[0])
+        for _, vehicle in (first, second):
+            plant.vehicles[vehicle].update(taken)
+        answer = plant.answer
+        plant.answer = lambda method, *rest: (503, []) if method == "PUT" else answer(method, *rest)
+        with pytest.raises(bridge.UnreachableError):  # the kernel is not told at first
+            own.step()
+        plant.answer = answer
+        own.step()
+        (third,) = {*plant.vehicles} - {first[1], second[1]}
+        assert own.dispatcher.under_way == {first[0]: third, second[0]: second[1]}
+        assert plant.orders[first[0]]["intendedVehicle"] == third
+        plant.vehicles[third].update(taken)
+        own.step()
+        assert own.dispatcher.waiting == (first[0],)
+        assert plant.orders[first[0]]["intendedVehicle"] == "Nobody"
+        # The order that was begun fails.
+        plant.orders[second[0]]["state"] = "FAILED"
+        own.step()
+        assert not own.dispatcher.under_way and not own.dispatcher.idle
+    given, out = ("Assigned", None), "VehicleOutOfService"
+    assert read_kinds(log, first[1]) == [given, (out, True)]
+    assert read_kinds(log, second[1]) == [given, (out, False), ("VehicleIdle", False)]
+
+
+def test_an_order_by_hand_stays_with_a_vehicle_that_is_taken_out():
+    plant = Plant()
+    plant.dispatch = lambda: None
+    plant.add("a", "Press", "Wash", intended="AGV-1")
+    with serve(plant) as url:
+        own = make_bridge(url)
+        own.step()
+        assert own.dispatcher.under_way == {"a": "AGV-1"}
+        plant.vehicles["AGV-1"]["paused"] = True
+        own.step()
+        assert not own.dispatcher.under_way and not own.dispatcher.waiting
+        plant.vehicles["AGV-1"]["paused"] = False
+        own.step()
+        assert own.dispatcher.under_way == {"a": "AGV-1"} and not plant.told
+
+
+@pytest.mark.parametrize("overdue", [2.0, 5.0])
+@pytest.mark.parametrize("intended", ["Nobody", "AGV-1"])
+def test_an_order_that_is_overdue_is_named_once(overdue, intended, monkeypatch, capsys):
+    """A pick that failed in silence: the kernel holds the order for processed, for ever."""
+    plant, clock = Plant(), [0.0]
+    monkeypatch.setattr(bridge.time, "monotonic", lambda: clock[0])
+    plant.add("a", "Press", "Wash", intended=intended)
+    with serve(plant) as url:
+        own = make_bridge(url)
+        own.overdue = overdue
+        own.step()
+        ((_, vehicle),) = own.dispatcher.under_way.items()
+        (seen,) = own.dispatcher.forecast(0.0, history=())
+        plant.dispatch()
+        early = overdue * (seen.delivery - 1.0) + 300.0  # a delivery is at a whole second
+        for clock[0], n in ((early, 0), (early + overdue, 1), (2e4, 0)):
+            own.step()
+            said = f"a is overdue: BEING_PROCESSED; {vehicle}: EXECUTING, a, Park-"
+            assert capsys.readouterr().out.count(said) == n
+
+
 def test_a_refused_order_is_left_to_the_kernel(capsys):
     plant = Plant()
     plant.add("a", "Press", "Wash")
@@ -350,6 +478,7 @@ def test_what_cannot_go_on_ends_with_a_line(tmp_path, monkeypatch, capsys):
     usual = "floor.json EDD"
     for words, message in [
         (usual, "HTTP 403 ; expected the kernel's access key in OPENTCS_ACCESS_KEY"),
+        (f"{usual} --overdue nan", "--overdue: read nan; expected a factor from 1 on"),
         (f"{usual} --audit floor.json", "--audit: floor.json exists; expected a new file"),
         (f"{usual} --url {{url}}/nowhere", "GET {url}/nowhere/vehicles: HTTP 404"),
         (f"{usual} --hold Somebody", f"--hold: read Somebody; {one}"),
