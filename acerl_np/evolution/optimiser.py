@@ -25,6 +25,7 @@ from acerl_np.evolution.spreads import Adapt, PerParameter, Step
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole
+from acerl_np.support.own import Own, trusting
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive
 
 
@@ -415,10 +416,10 @@ class Evolution(CopiedWhole):
         return {**state, "checksum": progress.sign_state(state)}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, ArrayLike]) -> Self:
+    def from_state(cls, state: Mapping[str, ArrayLike], *, trust: bool = False) -> Self:
         """Return an `Evolution` that continues from a state, with the options recorded there.
 
-        Parameters and errors are those of `set_state`.
+        Parameters and errors are those of `set_state`; `trust`: import a ranking or sampler that it names.
         """
         progress.check_mapping(state)
         options: dict[str, Any] = {}
@@ -430,7 +431,9 @@ class Evolution(CopiedWhole):
             options[name.removeprefix("option.")] = array if array.ndim else array.item()
         bounds = options.pop("bounds[0]"), options.pop("bounds[1]")
         options["population"] = options["population"] or None
-        evolution = cls(options.pop("start"), bounds=bounds, **options)
+        with trusting(trust):
+            options |= {name: Own.kept(options[name], name) for name in ("ranking", "sampler")}
+            evolution = cls(options.pop("start"), bounds=bounds, **options)
         evolution.set_state(state)
         return evolution
 

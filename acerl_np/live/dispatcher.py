@@ -794,7 +794,7 @@ class Dispatcher(CopiedWhole):
         fsync : bool
             As of a dispatcher.
         trust : bool
-            Import a function that its policy names unseen, see `load_policy`.
+            Import a function that its policy names, see `load_policy`.
 
         Returns
         -------

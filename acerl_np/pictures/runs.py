@@ -252,7 +252,7 @@ def find_limit(facts: Mapping[str, Any]) -> float | None:
 def find_objective(facts: Mapping[str, Any]) -> str:
     """Return the objective that a run was trained for, the makespan if it is not known."""
     found = _find_options(facts).get("objective")
-    return found.partition("@")[0] if isinstance(found, str) else f"{Goal.objective}"
+    return found if isinstance(found, str) else f"{Goal.objective}"
 
 
 def _find_options(facts: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -221,13 +221,11 @@ def unpack_policy(arrays: Mapping[str, np.ndarray]) -> AnyPolicy:
 def load_policy(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
     """Read a policy of whichever form the file holds; pickles are never loaded.
 
-    A function that it names is imported if the source of its module has the hash, which is read before.
-
     Parameters
     ----------
     path : path-like
     trust : bool
-        Import what cannot be compared, too, such as functions that are made by calls: the module runs first.
+        Import the module of a rule or a feature that it names; without, it must have been handed over before.
 
     Returns
     -------

@@ -14,8 +14,8 @@ learned.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, ClassVar, Literal, NamedTuple, Self
-from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,7 +36,7 @@ from acerl_np.problem.layout import CHANGES, COMMITMENT, MAX_CHANGES
 from acerl_np.problem.tables import set_commitment
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.fields import Field, refuse
-from acerl_np.support.own import TRUST, check_kept, is_own_name, load_own, name_own, write_own
+from acerl_np.support.own import TRUST, is_own_name, load_kept, load_own, trusting, write_own
 
 
 class Feature(NamedTuple):
@@ -63,7 +63,13 @@ class Feature(NamedTuple):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Go to other processes by name, which import a user's function."""
-        return find_feature, (self.name,)
+        return _fetch_feature, (str(self.name),)
+
+
+def _fetch_feature(name: str) -> Feature:
+    """Return a feature that a pickle names."""
+    with trusting(True):
+        return find_feature(name)
 
 
 # In the order in which `kernels.index` numbers them.
@@ -123,31 +129,48 @@ class OwnName(str):
 
     feature: Feature
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return attrgetter("name"), (self.feature,)
 
-OWN: WeakValueDictionary[str, OwnName] = WeakValueDictionary()
-"""Names of users' features that are known."""
+    def __deepcopy__(self, memo: object) -> OwnName:
+        return self
+
+
+FEATURE = "_acerl_np_feature"
+"""Attribute of a user's function that holds its feature."""
 
 
 def find_feature(name: str) -> Feature:
-    """Return a feature by its name, a user's by `module:name@hash`; a `PolicyError` if there is none."""
+    """Return a feature by its name in a policy, a user's by `module:name` in a file; else a `PolicyError`."""
     if name in KNOWN:
         return FEATURES[KNOWN.index(name)]
-    if known := OWN.get(name):
-        return known.feature
+    if isinstance(name, OwnName):
+        return name.feature
     if TRUST.get() is None:
-        return Feature(name, 1.0, "", "value of a user's function")
-    found = load_own(name, "feature", PolicyError)
-    if not isinstance(found, Feature):
+        return _leave_out(name)
+    return _take_feature(load_kept(name, "feature", PolicyError), name)
+
+
+def _leave_out(name: str) -> Feature:
+    """Return a feature in the place of one that is not imported."""
+    own = OwnName(name)
+    own.feature = Feature(own, 1.0, "", "value of a user's function")
+    return own.feature
+
+
+def _take_feature(found: object, name: object) -> Feature:
+    feature = getattr(found, FEATURE, found)
+    if not isinstance(feature, Feature):
         raise PolicyError(f"feature: {describe(name)}: no function with @acerl_np.feature")
-    return found
+    return feature
 
 
 def find_by_number(index: Index, k: int) -> Feature:
     """Return the feature of a number in `Index.used`."""
     if k < N_INDEX_FEATURES:
         return FEATURES[k]
-    function = FUNCTIONS[index.own[k - N_INDEX_FEATURES]]
-    return next(name.feature for name in OWN.values() if name.feature.function is function)
+    feature: Feature = getattr(FUNCTIONS[index.own[k - N_INDEX_FEATURES]], FEATURE)
+    return feature
 
 
 def check_features(given: object) -> tuple[str, ...]:
@@ -158,16 +181,21 @@ def check_features(given: object) -> tuple[str, ...]:
     Raises
     ------
     PolicyError
-        If there is no such feature, or none at all.
+        If there is no such feature, none at all, or two of one name.
     """
     listed = (given,) if isinstance(given, str | Feature) else given
-    items = listed if isinstance(listed, Iterable) else ()
-    found = [find_feature(item) if is_own_name(item) else item for item in items]
-    names = [item.name if isinstance(item, Feature) else item for item in found]
-    if not names or not all(name in KNOWN or is_own_name(name) for name in names):
+    names = list(listed) if isinstance(listed, Iterable) else []
+    for k, item in enumerate(names):
+        if is_own_name(item) and not isinstance(item, OwnName):
+            item = _take_feature(load_own(item, "feature", PolicyError), item)
+        names[k] = item.name if isinstance(item, Feature) else item
+    if not names or not all(name in KNOWN or isinstance(name, OwnName) for name in names):
         raise PolicyError(f"features: read {describe(given)}; expected {EXPECTED}")
-    own = dict.fromkeys(name for name in names if name not in KNOWN)
-    return (*(name for name in KNOWN if name in names), *own)
+    own = {name: name for name in names if name not in KNOWN}
+    for name in names:
+        if name not in KNOWN and name.feature is not own[name].feature:
+            raise PolicyError(f"features: read two functions {describe(name)}; expected one")
+    return (*(name for name in KNOWN if name in names), *own.values())
 
 
 def suggest_features(instances: Iterable[Instance], commitment: str) -> tuple[str, ...]:
@@ -409,12 +437,11 @@ class IndexPolicy(AnyPolicy):
     @classmethod
     def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
         try:
-            features = arrays["features"].astype(np.uint8).tobytes().decode().split("\n")
-            for name in features:
-                check_kept(name, "feature", PolicyError)
+            text = arrays["features"].astype(np.uint8).tobytes().decode()
         except UnicodeDecodeError as error:
-            text = "features: not text; the file holds no policy of this format"
-            raise PolicyError(text) from error
+            expected = "features: not text; the file holds no policy of this format"
+            raise PolicyError(expected) from error
+        features = [find_feature(x) if is_own_name(x) else x for x in text.split("\n")]
         told = {name: arrays[name].tolist() for name in (*LATE, *SWITCH) if name in arrays}
         return cls(
             arrays["theta"],
@@ -430,8 +457,7 @@ def feature(
 ) -> Callable[[PairFunction], Feature]:
     """Make a feature of index policies of a function of a floor, an idle vehicle and a waiting task.
 
-    `Config(features=["approach", mine])` trains its weight; the policy's file names the function's module and
-    a hash of its source.
+    `Config(features=["approach", mine])` trains its weight; the policy's file names the function's module.
 
     Parameters
     ----------
@@ -470,17 +496,11 @@ def feature(
 
     def make(function: PairFunction) -> Feature:
         check_function(function, "feature")
-        text = write_own(function)
-        name = OwnName(text)
-        made = Feature(name, float(scale), unit, words or function.__name__, function)
-        name.feature = made
-        known = OWN.setdefault(text, name).feature
-        if known[:4] != made[:4]:
-            raise PolicyError(
-                f"feature {name_own(function)}: another one of this source has scale {known.scale:g}, "
-                f"unit '{known.unit}', words '{known.words}'; expected these, or a function of its own"
-            )
-        OWN[text] = name
+        name = OwnName(write_own(function))
+        made = name.feature = Feature(
+            name, float(scale), unit, words or function.__name__, function
+        )
+        setattr(function, FEATURE, made)
         return made
 
     Field(float, 0.0, 1e9, above=True).read("scale", scale, PolicyError)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import dis
 import functools
 import inspect
 import re
@@ -24,7 +23,7 @@ from acerl_np.policies.origin import Origin
 from acerl_np.support.callbacks import compile_own
 from acerl_np.support.errors import PolicyError, describe, make_printable
 from acerl_np.support.fields import Field
-from acerl_np.support.own import TRUST, check_kept, load_own, name_compiled, name_own, write_own
+from acerl_np.support.own import TRUST, fetch, load_kept, name_compiled, name_own, write_own
 
 PairFunction = Callable[[Floor, int, int], float]
 """What a rule or a feature is: of the floor, an idle vehicle and a waiting task."""
@@ -33,90 +32,15 @@ VehicleChoice = Literal["rule", "random"]
 VEHICLE = Field(get_args(VehicleChoice))
 
 
-REFUSED = {
-    "print": "prints; expected a value",
-    "random": "draws by another generator; expected floor.draw(vehicle, task)",
-}
-"""What no compiled function may ask for, and what is said of it."""
-
-
-def _locate(function: PairFunction, line: int | None = None) -> str:
-    """Return the file of a function, and a line, by default its first, as errors name them."""
-    own = make_printable(inspect.getsourcefile(function) or "")
-    return f"({own}, line {function.__code__.co_firstlineno if line is None else line})"
-
-
 def check_function(function: object, what: str) -> None:
-    """Refuse what is no function of a floor, a vehicle and a task, or does more than to say a value."""
-    name = describe(getattr(function, "__name__", function))
+    """Refuse what is no function of a floor, a vehicle and a task; what is wrong inside numba says."""
     found = inspect.signature(function).parameters if inspect.isfunction(function) else ()
-    if not inspect.isfunction(function) or tuple(found) != ("floor", "vehicle", "task"):
+    if tuple(found) != ("floor", "vehicle", "task"):
+        name = describe(getattr(function, "__name__", function))
         raise PolicyError(
             f"{what} {name}: read parameters ({', '.join(found)}); expected a function of (floor, vehicle, "
             "task) alone; constants stand above it"
         )
-    for instruction in dis.get_instructions(function):
-        is_name = instruction.opname.startswith("LOAD") and instruction.opname != "LOAD_CONST"
-        told = REFUSED.get(str(instruction.argval), "") if is_name else ""
-        if instruction.opname == "RAISE_VARARGS":
-            told = "raises or asserts; expected a value"
-        if told:
-            raise PolicyError(f"{what} {name}: {told} {_locate(function)}")
-    try_function(function)
-
-
-class _Mark(int):
-    """A vehicle or a task."""
-
-
-class _Vehicle(_Mark):
-    """A vehicle, told from a task when a function is tried."""
-
-
-class _Task(_Mark):
-    """A task."""
-
-
-class _Trial:
-    """A floor that only looks at what it is asked about."""
-
-    def __getattr__(self, name: str) -> Callable[..., float]:
-        method = getattr(Floor, name)
-
-        def answer(*given: object, **named: object) -> float:
-            own = inspect.signature(method).bind(self, *given, **named).arguments
-            for parameter, (meant, wrong) in MEANT.items():
-                if isinstance(read := own.get(parameter), wrong):
-                    read = type(read).__name__[1:].lower()
-                    raise SwappedError(f"{name}: read a {read}; expected a {meant} in its place")
-            return 1
-
-        return answer
-
-
-MEANT = {
-    "vehicle": ("vehicle", _Task),
-    "task": ("task", _Vehicle),
-    "a": ("site", _Mark),
-    "b": ("site", _Mark),
-}
-"""What each argument of a floor is, and what it must not be."""
-
-
-class SwappedError(Exception):
-    """A vehicle where a task is expected, or the other way round."""
-
-
-def try_function(function: PairFunction) -> None:
-    """Refuse a function that takes vehicles for tasks; what else is wrong is for numba to say."""
-    try:
-        with np.errstate(all="ignore"):
-            function(_Trial(), _Vehicle(0), _Task(1))  # type: ignore[arg-type]
-    except SwappedError as error:
-        line = error.__traceback__.tb_next.tb_lineno if error.__traceback__ else 0  # type: ignore[union-attr]
-        raise PolicyError(f"{name_own(function)}: {error} {_locate(function, line)}") from None
-    except Exception:  # arithmetic with made-up numbers, above all
-        return
 
 
 COMPILED = "_acerl_np"
@@ -168,12 +92,13 @@ def _explain(function: PairFunction, told: str) -> str:
         reason = "it returns no number, or not always"
     if reason.startswith("Untyped global"):
         reason += "; expected numbers, tuples, and helpers with @numba.njit"
-    text, where = make_printable(reason[:200]), _locate(function, lines[-1] if lines else None)
+    text = make_printable(reason[:200])
+    where = f"({make_printable(own)}, line {[function.__code__.co_firstlineno, *lines][-1]})"
     return f"{name_own(function)}: cannot be compiled: {text} {where}"
 
 
 class OwnRule(AnyPolicy):
-    """A rule of a user's, see `rule`: it serves any floor and fleet. A file holds its name and a hash.
+    """A rule of a user's, see `rule`: it serves any floor and fleet. A file holds its name.
 
     Attributes
     ----------
@@ -193,6 +118,7 @@ class OwnRule(AnyPolicy):
         functools.update_wrapper(self, function)
         self.function, self.name = function, function.__name__
         self.draws_vehicle = vehicle == "random"
+        write_own(self)
 
     def __call__(self, floor: Floor, vehicle: int, task: int) -> float:
         """Return what the function does, not compiled."""
@@ -203,24 +129,23 @@ class OwnRule(AnyPolicy):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Go to other processes by name: they import it."""
-        return load_own, (write_own(self.function), "rule", PolicyError)
+        return fetch, (write_own(self), "rule")
 
     def _prepare(self, problem: Problem, places: Places, greedy: bool) -> Prepared:
         rate = compile_pairs(self.function, problem)
         return problem, lambda: kernels.make_own_decider(rate, self.draws_vehicle, problem)
 
     def _pack(self) -> dict[str, np.ndarray]:
-        return {"function": np.array(write_own(self.function))}
+        return {"function": np.array(write_own(self))}
 
     @classmethod
     def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
         name = str(arrays["function"])
-        check_kept(name, "rule", PolicyError)
         if TRUST.get() is None:
             unread = cls(lambda floor, vehicle, task: np.nan, "rule")
             unread.name = name
             return unread
-        found = load_own(name, "rule", PolicyError)
+        found = load_kept(name, "rule", PolicyError)
         if not isinstance(found, cls):
             raise PolicyError(f"rule: {describe(name)}: no function with @acerl_np.rule")
         return found

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, Field, refuse
 from acerl_np.support.options import Several
-from acerl_np.support.own import Own, check_kept, is_own_name
+from acerl_np.support.own import Own, is_own_name
 
 if TYPE_CHECKING:
     from acerl_np.kernels.ground.state import Outcome
@@ -107,7 +107,7 @@ class Goal:
         A measure of `MEASURES`, or a weighted sum in their units: "late+0.05*tardiness" takes 1 % of the
         tasks for as bad as 20 s of mean tardiness. Or a function of yours, f(measures) -> (n,), or its name,
         "module:name": it is told the `Measures` of episodes that have ended, and judges each by itself; no
-        lookahead and no search in hindsight can ask it. It is kept as a text, `module:name@hash`. The
+        lookahead and no search in hindsight can ask it. It is kept as a text, `module:name`. The
         objective is minimised, the cost is to stay below its limit.
     cost_limit : float or None
         In the cost's unit. By default 50 s if the objective is the makespan and the cost the tardiness, as in
@@ -256,11 +256,10 @@ class Goal:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Goal:
-        """Build a goal from `to_dict`; what it names of a user's is `module:name@hash`."""
-        for name in ("objective", "cost"):
-            check_kept(data.get(name, ""), name, ConfigError)
+        """Build a goal from `to_dict`; what it names of a user's is found when it is asked for."""
+        own = {name: Own.kept(data[name], name) for name in ("objective", "cost") if name in data}
         without_limit = {"cost_limit": math.inf} if data.get("cost_limit", 0.0) is None else {}
-        return cls(**{**data, **without_limit})
+        return cls(**{**data, **own, **without_limit})
 
 
 PAPER = Goal()

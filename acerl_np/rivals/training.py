@@ -27,7 +27,7 @@ from acerl_np.rivals.settings import Settings
 from acerl_np.support.errors import CheckpointError, ConfigError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole, is_real
-from acerl_np.support.own import trusting
+from acerl_np.support.own import Own, trusting
 from acerl_np.support.sharing import exclusive, whole
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import load_checkpoint, refuse_end, refuse_unusable, unpack
@@ -227,7 +227,7 @@ class RivalTrainer(Trainer[Round]):
         steps : int, optional
             Train up to so many steps instead of what the checkpoint says.
         trust : bool
-            Import functions that it names unseen, see `load_policy`.
+            Import functions that it names, see `load_policy`.
 
         Raises
         ------
@@ -238,7 +238,8 @@ class RivalTrainer(Trainer[Round]):
         """
         stored, instances, arrays = load_checkpoint(path, cls.kind)
         with refuse_unusable(path), trusting(trust):
-            own = {name: stored[name] for name in ("steps", "seed", "settings")}
+            settings = {k: Own.kept(x, k) for k, x in stored["settings"].items()}
+            own = {"steps": stored["steps"], "seed": stored["seed"], "settings": settings}
             trainer = cls(stored["algorithm"], instances, **own)
             trainer.settings.check_whole(stored["settings"])
             trainer._restore(int(stored["taken"]), arrays)

@@ -86,7 +86,7 @@ class Options:
                 raise ConfigError(f"{name}: missing; expected every option, as this version writes")
 
     def to_dict(self, *, whole: bool = False) -> dict[str, Any]:
-        """Return the options as plain values, ready for JSON; what is a user's own by its name and hash.
+        """Return the options as plain values, ready for JSON; what is a user's own by its name.
 
         `whole`: those of `added`, too, where they are the defaults.
         """

@@ -1,25 +1,23 @@
 """What users write themselves and hand over: how a file names it, and how it is found again.
 
-A name is `module:name`, as an entry point's; a file adds a hash of the source, decorators included. Comments,
-layout and the docstring do not count for the hash, nor does what the source calls.
+A name is `module:name`, as an entry point's. A file names it so, and imports nothing unless it is trusted.
 """
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import importlib.util
+import importlib
 import inspect
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from importlib.machinery import PathFinder
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -38,69 +36,22 @@ def name_own(thing: Any) -> str:
     return f"{module}:{home.__qualname__}"
 
 
-def hash_own(thing: Any) -> str:
-    """Return 12 hexadecimal digits of what the source of a function or a class says."""
-    home = thing if hasattr(thing, "__qualname__") else type(thing)
-    if "<" not in home.__qualname__:  # else several may be of one source
-        with suppress(OSError, TypeError, SyntaxError, StopIteration):  # such as what is typed in
-            source = inspect.getsource(home)
-            tree = ast.parse(f"if 1:\n{source}" if source[:1].isspace() else source)
-            return _hash_node(next(_list_defined(tree)))
-    return hashlib.sha256(_describe_code(home).encode()).hexdigest()[:12]
+KNOWN: WeakValueDictionary[str, Any] = WeakValueDictionary()
+"""What this process was handed, by its name: a file that names it needs no import."""
 
 
-def _hash_node(node: ast.stmt) -> str:
-    tree = ast.Module([node], [])
-    for own in ast.walk(tree):
-        if isinstance(own, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(own) is not None:
-            own.body = own.body[1:]
-    return hashlib.sha256(ast.dump(tree).encode()).hexdigest()[:12]
-
-
-NOTHING = "no def or class of that name in its file (--trust-code (trust=True) imports it unseen)"
-
-
-def _hash_unseen(module: str, attribute: str) -> list[str]:
-    """Return the hashes, as `hash_own`, of what a module's file defines so; nothing of it is run.
-
-    Nor is a package that holds it.
-    """
-    first, *rest = module.split(".")
-    spec = importlib.util.find_spec(first)
-    for part in rest:
-        folders = list(spec.submodule_search_locations or ()) if spec else []
-        spec = PathFinder.find_spec(part, folders)
-    if spec is None:
-        raise ModuleNotFoundError(f"No module named '{module}'")
-    find_source = getattr(spec.loader, "get_source", lambda name: "")
-    nodes: list[Any] = [ast.parse(find_source(spec.name) or "")]
-    for part in attribute.split("."):
-        nodes = [own for node in nodes for own in _list_defined(node) if own.name == part]
-    return [_hash_node(node) for node in nodes] or [NOTHING]
-
-
-def _list_defined(node: ast.AST) -> Iterator[Any]:
-    """Yield the functions and classes of a module or a class, also within its conditions."""
-    for own in ast.iter_child_nodes(node):
-        if isinstance(own, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            yield own
-        else:
-            yield from _list_defined(own)
+def write_own(thing: Any) -> str:
+    """Return how a file names a user's function or class, `module:name`, and keep it as `KNOWN`."""
+    name = name_own(thing)
+    if "<" not in name:  # else several may have this name
+        KNOWN[name] = thing if hasattr(thing, "__qualname__") else type(thing)
+    return name
 
 
 def _tell_code(code: CodeType) -> tuple[Any, ...]:
     """Return what code does, wherever it stands."""
     consts = (_tell_code(item) if inspect.iscode(item) else item for item in code.co_consts)
     return code.co_code, code.co_names, tuple(consts)
-
-
-def _describe_code(home: Any) -> str:
-    """Return what tells functions apart that have no source of their own."""
-    code = getattr(home, "__code__", None)
-    if code is None:
-        return repr(home)
-    closure = [cell.cell_contents for cell in home.__closure__ or ()]
-    return repr((*_tell_code(code), home.__defaults__, closure))
 
 
 STAMPED = {*sys.stdlib_module_names, "numpy", "numba"}
@@ -159,17 +110,17 @@ def is_own_name(text: object) -> bool:
     return isinstance(text, str) and all(text.rpartition(":")[::2])
 
 
-KEPT = re.compile(r"[\w.-]+:[\w.<>]+@[0-9a-f]{12}")
+KEPT = re.compile(r"(?!.*\.py:)[\w.-]+:[\w.<>]+")
 
 
 def check_kept(text: str, what: str, error: type[Exception] = InputError) -> None:
-    """Refuse a name of a file that is not `module:name@hash`, such as a path: no file leads to another."""
+    """Refuse a name of a file that is not `module:name`, such as a path: no file leads to another."""
     if is_own_name(text) and not KEPT.fullmatch(text):
-        raise error(f"{what}: read {describe(text)}; expected module:name@hash in a file")
+        raise error(f"{what}: read {describe(text)}; expected module:name in a file")
 
 
 TRUST: ContextVar[bool | None] = ContextVar("trust", default=False)
-"""Whether what files name is imported: None not at all, False if its source agrees, True unseen."""
+"""Whether what files name is imported: None if it need not be there at all."""
 
 
 @contextmanager
@@ -182,13 +133,8 @@ def trusting(trust: bool | None) -> Iterator[None]:
         TRUST.reset(token)
 
 
-def write_own(thing: Any) -> str:
-    """Return how a file names a user's function or class: `module:name@hash`."""
-    return f"{name_own(thing)}@{hash_own(thing)}"
-
-
 def load_own(text: str, what: str, error: type[Exception] = InputError) -> Any:
-    """Return what a name says: `module:name` or `file.py:name`, with `@hash` if it must be unchanged.
+    """Return what a user has named: `module:name` or `file.py:name`, whose folder joins Python's path.
 
     Parameters
     ----------
@@ -200,40 +146,57 @@ def load_own(text: str, what: str, error: type[Exception] = InputError) -> Any:
     Raises
     ------
     error
-        If there is no such module or name, or its source has changed: then nothing is imported.
+        If there is no such module or name.
     """
-    name, _, expected = text.partition("@")
-    place, _, attribute = name.rpartition(":")
-    shown = f"{what}: {describe(name)}"
-    if expected and place.endswith(".py"):
-        raise error(f"{shown}: read a path beside a hash; expected module:name@hash")
-    known = {*sys.modules, Path(getattr(sys.modules[MAIN], "__file__", None) or "").stem}
-    is_unseen = expected and not TRUST.get() and place not in known
-    found: Any = None
+    place = text.rpartition(":")[0]
+    folder = str(Path(place).resolve().parent if place.endswith(".py") else Path.cwd())
+    if folder not in sys.path:
+        sys.path.append(folder)  # processes that are started find it, too
+    return _find(text, what, error)
+
+
+def load_kept(text: str, what: str, error: type[Exception] = InputError) -> Any:
+    """Return what a file names, `module:name`; parameters and errors as `load_own`.
+
+    It is imported only where files are trusted, or known if it was handed over before.
+    """
+    check_kept(text, what, error)
+    if (found := KNOWN.get(text)) is not None:
+        return found
+    if not TRUST.get():
+        shown = f"{what}: read {describe(text)}, code that no file imports unasked"
+        raise error(f"{shown}; expected --trust-code (trust=True)")
+    before = list(sys.path)
+    sys.path.append(str(Path.cwd()))
     try:
-        folder = str(Path(place).resolve().parent if place.endswith(".py") else Path.cwd())
-        if folder not in sys.path:
-            sys.path.append(folder)  # processes that are started find it, too
-        read = _hash_unseen(place, attribute) if is_unseen else [expected]
-        if expected in read:
-            found = _import(place)
+        return _find(text, what, error)
+    finally:
+        sys.path[:] = before
+
+
+def fetch(text: str, what: str) -> Any:
+    """Return what a pickle names, which another process of the same run has sent."""
+    with trusting(True):
+        return load_kept(text, what)
+
+
+def _find(text: str, what: str, error: type[Exception]) -> Any:
+    """Import a module, and return what a name says of it."""
+    place, _, attribute = text.rpartition(":")
+    shown = f"{what}: {describe(text)}"
+    try:
+        found: Any = _import(place)
     except (Exception, SystemExit) as caused:  # whatever a module of a user's raises
         reason = make_printable(f"{type(caused).__name__}: {caused}"[:200])
         raise error(
-            f"{shown}: cannot be imported ({reason}); expected "
-            + ("its module on Python's path or here" if expected else "module:name or file.py:name")
+            f"{shown}: cannot be imported ({reason}); expected module:name, its module on Python's path or "
+            "here, or file.py:name"
         ) from None
-    if found is not None:
-        try:
-            for part in attribute.split("."):
-                found = getattr(found, part)
-        except AttributeError:
-            raise error(f"{shown}: '{describe(place)}' has no '{describe(attribute)}'") from None
-        own = found if hasattr(found, "__qualname__") else getattr(found, "function", found)
-        read = [hash_own(own)] if expected else [expected]
-    if expected not in read:
-        changed = f"its source has changed since; read {' or '.join(read)}, expected {expected}"
-        raise error(f"{shown}: {changed}")
+    try:
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except AttributeError:
+        raise error(f"{shown}: '{describe(place)}' has no '{describe(attribute)}'") from None
     return found
 
 
@@ -253,10 +216,9 @@ def _import(place: str) -> ModuleType:
 
 
 class Own(str):
-    """What a user wrote, handed over in the place of a name: the text `module:name@hash`, which files keep.
+    """What a user wrote, handed over in the place of a name: the text `module:name`, which files keep.
 
-    Formatted it is without its hash. What a file names is found when it is first asked for: reading alone
-    imports nothing.
+    What a file names is found when it is first asked for: reading alone imports nothing.
 
     Attributes
     ----------
@@ -269,28 +231,32 @@ class Own(str):
 
     @classmethod
     def of(cls, thing: Any, what: str, *, is_object: bool = False) -> Own:
-        """Return what was handed over, or what a text names; that with a hash is found later."""
-        if isinstance(thing, str):
-            found = None if "@" in thing else load_own(thing, what, ConfigError)
-        else:
-            found = thing
-            if inspect.ismethod(found) or not (hasattr(found, "__qualname__") or is_object):
-                refuse(
-                    what, found, "a function or a class, by which files can name it", ConfigError
-                )
-        own = cls(thing if found is None else write_own(found))
-        own.what, own._thing, own._trust = what, found, TRUST.get()
+        """Return what was handed over, or what a user's text names."""
+        found = load_own(thing, what, ConfigError) if isinstance(thing, str) else thing
+        if inspect.ismethod(found) or not (hasattr(found, "__qualname__") or is_object):
+            refuse(what, found, "a function or a class, by which files can name it", ConfigError)
+        return cls._make(write_own(found), what, found)
+
+    @classmethod
+    def kept(cls, text: Any, what: str) -> Any:
+        """Return what a file names so, found later; any other value, such as an option's name, itself."""
+        if not is_own_name(text):
+            return text
+        check_kept(text, what, ConfigError)
+        return cls._make(text, what, None)
+
+    @classmethod
+    def _make(cls, text: str, what: str, thing: Any) -> Own:
+        own = cls(text)
+        own.what, own._thing, own._trust = what, thing, TRUST.get()
         return own
 
     def load(self) -> Any:
-        """Return what the user wrote; a `ConfigError` if it is not there, or has changed."""
+        """Return what the user wrote; a `ConfigError` if it is not there, or not to be imported."""
         if self._thing is None:
             with trusting(self._trust):
-                self._thing = load_own(self, self.what, ConfigError)
+                self._thing = load_kept(self, self.what, ConfigError)
         return self._thing
-
-    def __format__(self, form: str) -> str:
-        return format(self.partition("@")[0], form)
 
     def call(self, *given: Any) -> Any:
         """Call it; what it raises is the cause of an `InputError`."""

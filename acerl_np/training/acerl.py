@@ -26,7 +26,7 @@ from acerl_np.support.sharing import exclusive, whole
 from acerl_np.support.team import Team, find_team
 from acerl_np.support.workers import THREADS, Workers
 from acerl_np.training import checkpoint
-from acerl_np.training.config import Config, check_config, check_stored
+from acerl_np.training.config import Config, check_config, take_stored
 from acerl_np.training.curves import VALUES, CurvePoint, pack_curve, unpack_curve
 from acerl_np.training.forms import make_form, make_search, restore_search
 from acerl_np.training.history import HISTORY_COLUMNS, Generation, pack_columns, unpack_lines
@@ -323,7 +323,7 @@ class ACERL(Trainer[Generation]):
         executor : concurrent.futures.Executor or Team, optional
             As of a new run.
         trust : bool
-            Import functions that it names unseen, see `load_policy`.
+            Import functions that it names, see `load_policy`.
 
         Raises
         ------
@@ -335,8 +335,7 @@ class ACERL(Trainer[Generation]):
         THREADS.read("threads", threads)
         settings, instances, arrays = checkpoint.load_checkpoint(path, cls.kind)
         with checkpoint.refuse_unusable(path), trusting(trust):
-            check_stored(settings["config"])
-            config = Config.from_dict(settings["config"])
+            config = Config.from_dict(take_stored(settings["config"]))
             # Before anything is allocated for the network that the settings describe.
             form = make_form(instances, config, Workers(1))
             checkpoint.check_shape("theta", arrays["theta"], (form.n_parameters,))

@@ -19,7 +19,7 @@ from acerl_np.problem.tables import MAX_HORIZON
 from acerl_np.support.errors import ConfigError, PolicyError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.options import Options, Several, option
-from acerl_np.support.own import check_kept
+from acerl_np.support.own import Own, is_own_name
 
 Form = Literal["network", "index"]
 SpreadName = Literal["one", "diagonal", "full"]
@@ -205,8 +205,8 @@ class Config(Options):
 
     Notes
     -----
-    What is yours is kept as a text, `module:name@hash`: `to_dict` and checkpoints name it so, and `resume`
-    wants it back, unchanged. A sampler handed over itself is named by its class.
+    What is yours is kept as a text, `module:name`: `to_dict` and checkpoints name it so. `resume` imports it
+    only if it is told to trust the file. A sampler handed over itself is named by its class.
 
     Examples
     --------
@@ -353,13 +353,16 @@ class Config(Options):
         return cls.from_dict({**BEST, **options})
 
 
-def check_stored(stored: Mapping[str, Any]) -> None:
-    """Refuse options of a training's file that are not all there, or name the path of a user's own."""
+def take_stored(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a training's file, all of them, and what they name of a user's as of a file."""
     Config.check_whole(stored)
-    for name in ("objective", "cost", "ranking", "sampler"):
-        check_kept(stored[name] or "", name, ConfigError)
-    for feature in stored["features"] or ():
-        check_kept(feature, "features", ConfigError)
+    own: dict[str, Any] = {
+        x: Own.kept(stored[x], x) for x in ("objective", "cost", "ranking", "sampler")
+    }
+    if isinstance(stored["features"], list):
+        find = index.find_feature
+        own["features"] = [find(x) if is_own_name(x) else x for x in stored["features"]]
+    return {**stored, **own}
 
 
 def check_config(config: object) -> Config:

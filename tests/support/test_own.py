@@ -1,6 +1,6 @@
-"""What users write themselves: named, found again, and refused where it has changed."""
+"""What users write themselves: named, found again, and imported where a file is trusted."""
 
-import builtins
+import gc
 import importlib
 import sys
 
@@ -9,8 +9,9 @@ from tables_and_refusals import list_unrefused
 
 from acerl_np import InputError
 from acerl_np.support.own import (
-    hash_own,
+    Own,
     is_own_name,
+    load_kept,
     load_own,
     name_compiled,
     name_own,
@@ -37,6 +38,7 @@ def module(tmp_path, monkeypatch):
     path.write_text(SOURCE)
     yield path
     sys.modules.pop(path.stem, None)
+    gc.collect()  # else its functions are known
 
 
 def test_a_name_leads_back(module):
@@ -45,73 +47,40 @@ def test_a_name_leads_back(module):
     assert name_own(double) == "own_module_of_a_test:double"
     assert load_own(write_own(double), "rule") is double
     kept = load_own("own_module_of_a_test:Kept", "sampler")
-    assert name_own(kept()) == "own_module_of_a_test:Kept" and hash_own(kept()) == hash_own(kept)
+    assert name_own(kept()) == "own_module_of_a_test:Kept"
     assert load_own("own_module_of_a_test:Kept.rate", "x") is kept.rate
-    before = hash_own(kept.rate)
-    assert before != hash_own(double)
     cases = [
         ("no_such_module:x", "rule: no_such_module:x: cannot be imported (ModuleNotFoundError"),
         ("math:no", "rule: math:no: 'math' has no 'no'"),
-        (f"{module}:double@0123", "read a path beside a hash; expected module:name@hash"),
-        ("own_module_of_a_test:double@0123", "has changed since; read "),
         (f"{module}/none.py:double", "cannot be imported"),
     ]
     assert list_unrefused(lambda text: load_own(text, "rule"), cases) == []
-    # Only what the source says counts.
-    sys.modules.pop(module.stem)
-    module.write_text(SOURCE.replace("# more words", "").replace("Words", "Other words"))
-    assert hash_own(load_own(f"{module}:Kept", "x").rate) == before
     assert is_own_name("a:b") and is_own_name("a/b.py:c")
     assert not any(map(is_own_name, ("EDD", "late+0.05*tardiness", ":x", "x:", None, 3)))
 
 
-RUNS = "import builtins\nbuiltins.own_module_has_run = True\n"
-
-
-@pytest.fixture
-def nested(tmp_path, monkeypatch):
-    """A module in a package in a folder without `__init__.py`, both of which tell when they run."""
-    monkeypatch.syspath_prepend(tmp_path)
-    package = tmp_path / "own_space_of_a_test" / "deep" / "package"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text(RUNS)
-    path = package / "leaf.py"
-    words = 'len("""a\nb""")'
-    path.write_text(
-        f"{RUNS}if True:\n    @staticmethod\n    def double(x):\n        {words}\n        return 2 * x\n"
-    )
-    name = "own_space_of_a_test.deep.package.leaf:double"
-    kept = write_own(load_own(name, "rule"))
-
-    def forget():
-        for own in [own for own in sys.modules if own.startswith("own_space_of_a_test")]:
-            del sys.modules[own]
-        monkeypatch.delattr(builtins, "own_module_has_run", raising=False)
-
-    forget()
-    yield path, kept, forget
-    forget()
-
-
-def test_what_differs_is_never_run(nested):
-    path, kept, forget = nested
-    source = path.read_text()
-    path.write_text(source.replace("2 * x", "3 * x"))
-    importlib.invalidate_caches()
-    for trust in (False, None):
-        with trusting(trust), pytest.raises(InputError, match=r"double: its source has changed"):
-            load_own(kept, "rule")
-    path.write_text(f"{RUNS}exec('def double(x): return 2 * x')\n")
-    with pytest.raises(InputError, match=r"read no def or class .*--trust-code \(trust=True\)"):
-        load_own(kept, "rule")
-    assert not hasattr(builtins, "own_module_has_run")
+def test_a_file_imports_nothing_unless_it_is_trusted(module, monkeypatch):
+    """Not what is imported already, either: any function of any module could be named so."""
+    monkeypatch.chdir(module.parent)
+    name, before = "own_module_of_a_test:double", list(sys.path)
+    for text in (name, "os:abort"):
+        with pytest.raises(InputError, match=rf"rule: read {text}, .*--trust-code \(trust=True\)"):
+            load_kept(text, "rule")
+    assert module.stem not in sys.modules
     with trusting(True):
-        made = load_own(kept.partition("@")[0], "rule")
-        assert load_own(write_own(made), "rule") is made
-    forget()
-    path.write_text(source)
-    importlib.invalidate_caches()
-    assert load_own(kept, "rule")(3) == 6
+        found, later = load_kept(name, "rule"), Own.kept(name, "objective")
+    assert found(3) == 6 and later.load() is found
+    assert sys.path == before
+    with pytest.raises(InputError):
+        load_kept(name, "rule")
+    write_own(found)  # as by whoever hands it over
+    assert load_kept(name, "rule") is found
+
+
+@pytest.mark.parametrize("text", ["a/b.py:f", "b.py:f", "a:b:f", "../b:f", "a b:f", "a:f g"])
+def test_no_name_in_a_file_is_a_path(text):
+    with trusting(True), pytest.raises(InputError, match="expected module:name in a file"):
+        load_kept(text, "rule")
 
 
 def test_what_is_not_compiled_anew_reads_the_same(module):

@@ -403,7 +403,7 @@ THREADS = CommandOption(
 )
 TRUST = CommandOption(
     "--trust-code",
-    "import functions that files name, though their source cannot be compared before (SECURITY.md)",
+    "import functions that files name (SECURITY.md)",
     bool,
     default=False,
 )

@@ -22,7 +22,7 @@ from acerl_np.support.fields import Field
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real
 from acerl_np.support.options import Options, Several, option
-from acerl_np.training.config import ALONE, BEST, Config, Preset, check_stored
+from acerl_np.training.config import ALONE, BEST, Config, Preset, take_stored
 
 ACERL = "acerl"
 BASE = ("ppo", "sac", "lsac", "rcpom", "mappo")
@@ -351,7 +351,7 @@ def read_facts(facts: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any
     config = dict(facts.get("config") or facts["settings"])
     held_back = facts.get("held_back", {})
     if "config" in facts:
-        check_stored(config)
+        config = take_stored(config)
         share = len(held_back) / (len(held_back) + len(facts["instances"]))
         if facts.get("folds") and not {"hold_out", "seeds"} & {*given, *found}:
             found["folds"] = facts["folds"]
