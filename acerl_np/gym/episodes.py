@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import copy
 import os
-import sys
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Any, NamedTuple, TypedDict
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Box
-from gymnasium.wrappers import TimeLimit
 from numpy.typing import ArrayLike
 
-from acerl_np.gym.bounds import bound_durations, bound_observations
 from acerl_np.kernels.ground.state import EPISODE_TIME, TASK_FINISH
 from acerl_np.problem.bundled import bundled_suites, load_instance, load_suite
 from acerl_np.problem.instance import Instance, refuse_chains
@@ -45,7 +40,6 @@ class Settings(TypedDict, total=False):
     scaling: ArrayLike | None
     instance: InstanceLike | Sequence[InstanceLike] | None
     actions: str
-    observation_space: gymnasium.Space[Any] | None
     max_episode_steps: None
     slots: SlotKind | Chooser
     rules: Sequence[str] | Chooser
@@ -55,24 +49,8 @@ class Settings(TypedDict, total=False):
 SEED = Field(int, 0, optional=True, expected="a whole number from 0 on")
 
 
-def refuse_step_limit(limit: Any) -> None:
-    """Refuse an end after so many steps."""
-    if limit is not None:
-        what = "an episode cut before its end is paid nothing, which is more than for any schedule"
-        refuse("max_episode_steps", limit, f"horizon=, in seconds: {what}")
-
-
-def check_wrappers(env: gymnasium.Env[Any, Any]) -> None:
-    """Refuse a `TimeLimit` around an environment that it is resetting.
-
-    An environment is told nothing of its wrappers: they are found among its callers.
-    """
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        caller = frame.f_locals.get("self")
-        if isinstance(caller, TimeLimit) and caller.unwrapped is env:
-            refuse_step_limit(caller._max_episode_steps)
-        frame = frame.f_back
+ROUNDING = 1e-6
+"""s, what rounding may add to a duration; a tick is rounded by far less."""
 
 
 class Settled(NamedTuple):
@@ -111,7 +89,6 @@ class Episodes:
         render_mode: str | None = None,
         actions: str = "rules",
         may_wait: bool = False,
-        observation_space: gymnasium.Space[Any] | None = None,
         max_episode_steps: None = None,
         **simulated: Any,
     ) -> None:
@@ -119,7 +96,11 @@ class Episodes:
         Field(bool).read("may_wait", may_wait, InputError)
         Field(("error", "redraw")).read("illegal", illegal, InputError)
         Field(RENDER_MODES, optional=True).read("render_mode", render_mode, InputError)
-        refuse_step_limit(max_episode_steps)
+        if max_episode_steps is not None:
+            why = (
+                "an episode cut before its end is paid nothing, which is more than for any schedule"
+            )
+            refuse("max_episode_steps", max_episode_steps, f"horizon=, in seconds: {why}")
         loaded = _load(instances, others)
         refuse_chains(loaded)
         self.simulator = Simulator(loaded, n_episodes=n, **simulated)
@@ -134,18 +115,8 @@ class Episodes:
         self.actions = make_actions(actions, self.simulator, may_wait)
         self.action_space = gymnasium.spaces.Discrete(self.actions.n)
         self._durations = [bound_durations(instance) for instance in self.simulator.pool]
-        self.observation_space = self._find_space(observation_space, may_wait)
-
-    def _find_space(self, given: gymnasium.Space[Any] | None, may_wait: bool) -> Box:
-        """Return the space of one observation: the given one, or bounds that hold for the instances."""
-        shape = (self.simulator.n_features,)
-        if given is None:
-            low, high = bound_observations(self.simulator, self._durations, may_wait)
-            return Box(low, high, shape, np.float32)
-        if not (isinstance(given, Box) and given.shape == shape and given.dtype == np.float32):
-            expected = f"a Box of float32 and shape {shape}, of one environment"
-            refuse("observation_space", given, expected)
-        return copy.deepcopy(given)  # its generator is no other environment's
+        most = np.finfo(np.float32).max  # not infinity, which Gymnasium's checker warns of
+        self.observation_space = Box(-most, most, (self.simulator.n_features,), np.float32)
 
     def choose(self, options: dict[str, Any] | None, *others: str) -> int | None:
         """Return the position of the instance that `options` name, None if none; they may have others."""
@@ -248,6 +219,30 @@ class Episodes:
             return draw_episode(self.simulator, b)
         gymnasium.logger.warn(f"render() without a render mode; expected one of {RENDER_MODES}")
         return None
+
+
+def bound_durations(instance: Instance) -> np.ndarray:
+    """Return how long each task takes at most, from its assignment to its finish.
+
+    It is served by the slowest of the vehicles that may carry it, from the farthest site; a vehicle that
+    broke down in mid-edge drives the longest edge before. In whole seconds, at least one: float64 (n_tasks,).
+    """
+    layout, routes = instance.layout, instance.layout.routes
+    lengths = routes.edge_length[np.isfinite(routes.edge_length)]
+    halts = layout.has_random_breakdowns or any(vehicle.breakdowns for vehicle in layout.vehicles)
+    # On an errand, or called back, it drives on to its next site.
+    halts |= layout.has_errands
+    least = np.inf if routes.edge_speed is None else float(routes.edge_speed.min(initial=np.inf))
+    longest = np.zeros(instance.n_tasks)
+    for speed, capacity in sorted({(item.speed, item.capacity) for item in layout.vehicles}):
+        ways = routes.find_time(speed)
+        farthest = np.where(np.isfinite(ways), ways, 0.0).max(axis=0)
+        own = farthest[instance.pickup] + ways[instance.pickup, instance.delivery]
+        if halts:
+            own += lengths.max(initial=0.0) / min(speed, least)
+        able = (capacity == 0.0) | (instance.demand <= capacity)
+        longest = np.where(able, np.maximum(longest, own), longest)
+    return np.asarray(np.maximum(1.0, np.ceil(longest + instance.handling_time + ROUNDING)))
 
 
 def _load(

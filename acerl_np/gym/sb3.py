@@ -35,7 +35,7 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
         As of `DMHVectorEnv`.
     **settings
         As of `DMHVectorEnv`: horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance,
-        actions, observation_space, slots, rules.
+        actions, slots, rules.
 
     Raises
     ------

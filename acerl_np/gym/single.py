@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.gym.episodes import METADATA, SEED, Episodes, InstanceLike, Settings, check_wrappers
+from acerl_np.gym.episodes import METADATA, SEED, Episodes, InstanceLike, Settings
 from acerl_np.problem.interface import PAPER_RULES, SlotKind
 from acerl_np.simulation.scene import Chooser
 from acerl_np.support.errors import ActionError, InputError
@@ -20,17 +20,16 @@ from acerl_np.support.sharing import CopiedWhole
 class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
     """Dispatch vehicles: an episode is an instance, a step is one decision.
 
-    Observations are float32 (n_features,), as in `Simulator`; the space's bounds are finite and hold for
-    the instances. The reward is 0 until the episode ends and then minus the makespan, s. Every end is
-    terminal, as all is paid by then; nothing is ever truncated. The observation is zero there, and no action
-    is legal.
+    Observations are float32 (n_features,), as in `Simulator`, in a space of all finite numbers. The reward is
+    0 until the episode ends and then minus the makespan, s. Every end is terminal, as all is paid by then;
+    nothing is ever truncated. The observation is zero there, and no action is legal.
 
     An episode that the horizon stops is charged for its unfinished tasks: they count as if they were served
     from the horizon on, in order of arrival and one after the other, each as long as the slowest vehicle
     that may carry it takes from the farthest site. The reward is minus the end of the last one, the cost the
     mean delay with theirs, and makespan and tardiness are nan. So no such end is paid as much as any episode
     that finishes by the horizon. An end after a number of steps would be paid nothing, and be worth more than
-    any schedule: a `TimeLimit` around the environment is refused at its first reset.
+    any schedule: put no `TimeLimit` around it.
 
     `info` holds "action_mask" (int8 (n_actions,), 1 is legal), "time" (s) and "cost" (s; the tardiness
     at the end, 0.0 before); after a reset also "instance" (its name), at the end "status" ("finished",
@@ -63,9 +62,6 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         What an action is: vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD; or
         vehicle * task_slots + slot, slot that of a waiting task in the observation. Where more tasks
         wait than are seen, and no vehicle may take one that is, the first vehicle takes its first.
-    observation_space : gymnasium.spaces.Box, optional
-        That of the environment in which an agent learned, if its library compares spaces or rescales
-        observations by their bounds; by default one whose bounds hold for the instances.
     max_episode_steps : None
         Not to be used.
     slots : {"task", "pool"} or a policy
@@ -113,7 +109,6 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         scaling: ArrayLike | None = None,
         instances: InstanceLike | Sequence[InstanceLike] | None = None,
         actions: str = "rules",
-        observation_space: gymnasium.Space[Any] | None = None,
         max_episode_steps: None = None,
         slots: SlotKind | Chooser = "task",
         rules: Sequence[str] | Chooser = PAPER_RULES,
@@ -147,12 +142,10 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         Raises
         ------
         InputError
-            If there is no such instance or option, the seed is no whole number from 0 on, or at the first
-            reset a `TimeLimit` is around the environment; nothing is changed.
+            If there is no such instance or option, or the seed is no whole number from 0 on; nothing is
+            changed.
         """
         episodes = self._episodes
-        if not episodes.is_started:  # wrappers are put around it before its first reset
-            check_wrappers(self)
         choice = episodes.choose(options)
         seed = SEED.read("seed", seed, InputError)
         super().reset(seed=seed)  # type: ignore[arg-type]

@@ -38,7 +38,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         "final_info". DISABLED leaves it to reset(options={"reset_mask": ...}).
     **settings
         As in `DMHEnv`: horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance, actions,
-        observation_space, max_episode_steps, slots, rules, may_wait. An illegal action that is an error
+        max_episode_steps, slots, rules, may_wait. An illegal action that is an error
         changes no environment, there is a frame for each, and the space is that of one.
 
     Raises

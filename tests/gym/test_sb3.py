@@ -165,7 +165,7 @@ def test_the_examples_of_the_page_run(tmp_path, monkeypatch, capsys):
     unlike = DMHVecEnv(64, "dmh-test")
     with pytest.raises(ValueError, match="spaces do not match"):
         names["model"].set_env(unlike)
-    names["model"].set_env(DMHVecEnv(64, "dmh-test", observation_space=names["space"]))
+    names["model"].set_env(DMHVecEnv(64, "dmh-test"))
     run(judge)
     assert capsys.readouterr().out.count("[") == 2
     names = run(become)

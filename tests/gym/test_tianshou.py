@@ -1,4 +1,4 @@
-"""Observations with their mask, as Tianshou reads them, and its vector environment on the lockstep simulator.
+"""Observations with their mask, as Tianshou reads them.
 
 It needs PyTorch, which comes with the extra:
 
@@ -13,13 +13,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from acerl_np import ActionError, Agent, InputError, evaluate_policy, load_suite
-from acerl_np.support.errors import MissingExtraError
+from acerl_np import Agent, evaluate_policy, load_suite
 
 gymnasium = pytest.importorskip("gymnasium")
 
-from acerl_np.gym import ENV_ID, DMHEnv, tianshou  # noqa: E402
-from acerl_np.gym.tianshou import LockstepVectorEnv, MaskInObservation  # noqa: E402
+from acerl_np.gym import ENV_ID, DMHEnv  # noqa: E402
+from acerl_np.gym.tianshou import MaskInObservation  # noqa: E402
 
 try:
     import torch
@@ -59,105 +58,10 @@ def test_a_copy_goes_its_own_way():
     assert np.array_equal(env.unwrapped.action_masks(), seen)
 
 
-def test_the_vector_environment_names_its_extra(monkeypatch):
-    monkeypatch.setattr(tianshou, "MISSING", ImportError("No module named 'tianshou'"))
-    with pytest.raises(MissingExtraError, match=r"pip install 'acerl_np\[tianshou\]'"):
-        LockstepVectorEnv(2)
-
-
 def make_single(n, **options):
     """What the library makes of single environments."""
     vectors = pytest.importorskip("tianshou.env", reason="needs the extra tianshou")
     return vectors.DummyVectorEnv([lambda: MaskInObservation(DMHEnv("dmh-train", **options))] * n)
-
-
-def make_lockstep(n, **options):
-    pytest.importorskip("tianshou", reason="needs the extra tianshou")
-    return LockstepVectorEnv(n, "dmh-train", **options)
-
-
-OPTIONS = [{}, {"actions": "pairs"}, {"horizon": 300.0}]
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("default")
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_lockstep_equals_single_environments(options):
-    """All step, or some, in any order; who is over is reset alone."""
-    n = 5
-    ours, theirs = make_lockstep(n, **options), make_single(n, **options)
-    assert len(ours) == len(theirs) == n
-    assert ours.action_space == theirs.action_space
-    assert ours.observation_space == [theirs.workers[0].env.observation_space] * n
-    assert ours.seed(5) == theirs.seed(5)
-    rng, ends = np.random.default_rng(0), 0
-    for first in ({}, {"seed": 7}):
-        observation, infos = ours.reset(**first)
-        expected, expected_infos = theirs.reset(**first)
-        masks = np.stack([one["mask"] for one in expected])
-        for b in range(n):
-            assert infos[b]["instance"] == expected_infos[b]["instance"]
-        for k in range(150):
-            rows = np.arange(n) if k % 3 else rng.permutation(n)[: rng.integers(1, n)]
-            actions = np.array([rng.choice(np.flatnonzero(masks[b])) for b in rows])
-            got, expected = ours.step(actions, rows), theirs.step(actions, rows)
-            for own, other in zip(got[1:4], expected[1:4], strict=True):
-                assert own.dtype == other.dtype
-                assert np.array_equal(own, other)
-            check_observations(got[0], expected[0])
-            for own, other, over in zip(got[4], expected[4], got[2], strict=True):
-                assert own["finished"] == (over and "horizon" not in options)
-                assert own.keys() <= other.keys()
-                for key, value in own.items():
-                    np.testing.assert_array_equal(value, other[key], err_msg=key)
-            masks[rows] = got[0].mask
-            over = rows[got[2]]
-            ends += len(over)
-            if len(over):
-                observation, _ = ours.reset(over)
-                check_observations(observation, theirs.reset(over)[0])
-                masks[over] = observation.mask
-    assert ends > 2 * n
-
-
-def check_observations(batch, expected):
-    assert np.array_equal(batch.obs, np.stack([one["obs"] for one in expected]))
-    assert np.array_equal(batch.mask, np.stack([one["mask"] for one in expected]))
-
-
-@pytest.mark.long
-@pytest.mark.filterwarnings("default")
-def test_misuse_of_the_lockstep_environment_is_an_error():
-    envs = make_lockstep(3, horizon=0.0, render_mode="ansi")
-    with pytest.raises(ActionError, match="reset"):
-        envs.step([0, 0, 0])
-    with pytest.raises(InputError, match="first reset"):
-        envs.reset([1])
-    observation, _ = envs.reset()
-    legal = observation.mask.argmax(axis=1)
-    for wrong in ([99, *legal[1:]], legal[:2], legal.astype(float)):
-        with pytest.raises(ActionError, match="expected"):
-            envs.step(wrong)
-    for wrong in ([3], [0, 0], [], [0.5], "0"):
-        for call in (lambda ids=wrong: envs.reset(ids), lambda ids=wrong: envs.step(legal, ids)):
-            with pytest.raises(InputError, match=r"id: read .* expected environments from 0"):
-                call()
-    over = [False]
-    while not over[0]:
-        observation, _, over, _, _ = envs.step(envs.envs.action_masks()[:1].argmax(axis=1), 0)
-    with pytest.raises(ActionError, match=r"environments \[0\] are over; expected reset\(\[0\]\)"):
-        envs.step(legal)
-    with pytest.raises(InputError, match=r"read \['speed'\]; expected seed and options"):
-        envs.reset(speed=3)
-    for ids in (None, [0]):
-        with pytest.raises(InputError, match="options: read DMH-01; expected a dict"):
-            envs.reset(ids, options="DMH-01")
-    with pytest.raises(InputError, match="expected all environments"):
-        envs.set_env_attr("note", 1, [0])
-    assert len(envs.render()) == 3
-    envs.close()
-    with pytest.raises(AssertionError):
-        envs.reset()
 
 
 class Layers(torch.nn.Module if torch else object):
@@ -224,11 +128,10 @@ def make_sac(space):
 @pytest.mark.long
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("actions", ["rules", "pairs"])
-@pytest.mark.parametrize("make", [make_single, make_lockstep])
 @pytest.mark.parametrize("learner", [make_dqn, make_ppo, make_sac])
-def test_tianshous_learners_learn_on_it(learner, make, actions):
+def test_tianshous_learners_learn_on_it(learner, actions):
     """They collect and update; with and without exploration they take legal actions only."""
-    envs = make(4, actions=actions)
+    envs = make_single(4, actions=actions)
     from tianshou.data import Collector, VectorReplayBuffer
     from tianshou.utils.torch_utils import policy_within_training_step
 
@@ -251,7 +154,7 @@ def test_tianshous_learners_learn_on_it(learner, make, actions):
     after = list(algorithm.policy.parameters())
     assert all(torch.isfinite(parameter).all() for parameter in after)
     assert any(not torch.equal(old, new) for old, new in zip(before, after, strict=True))
-    test = Collector(algorithm, make(3, actions=actions), exploration_noise=False)
+    test = Collector(algorithm, make_single(3, actions=actions), exploration_noise=False)
     test.reset()
     assert test.collect(n_episode=4).returns.max() < -1500.0
 
@@ -286,10 +189,9 @@ def test_the_example_of_the_page_runs_and_its_agent_is_judged(capsys):
 @pytest.mark.long
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("options", [{}, {"horizon": 700.0}, {"illegal": "redraw"}], ids=str)
-@pytest.mark.parametrize("make", [make_single, make_lockstep])
-def test_its_trainer_runs_and_its_buffer_lacks_nothing(make, options):
+def test_its_trainer_runs_and_its_buffer_lacks_nothing(options):
     """A missing number or word in an info ends a training, where an episode ends or later."""
-    envs, tests = make(4, **options), make(2, **options)
+    envs, tests = make_single(4, **options), make_single(2, **options)
     from tianshou.data import Collector, VectorReplayBuffer
     from tianshou.trainer import OffPolicyTrainerParams
 
