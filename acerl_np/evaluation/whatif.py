@@ -393,7 +393,7 @@ class Target(NamedTuple):
     @classmethod
     def read(cls, text: str) -> Target:
         """Return the target that a text such as "late<2%" says; an `InputError` if it says none."""
-        found = re.fullmatch(r"\s*([a-z]+)\s*<\s*([0-9.]+)\s*(%|s|)\s*", text)
+        found = re.fullmatch(r"([a-z]+)\s*<\s*([0-9.]+)\s*(%|s|)", text.strip())
         try:
             measure, limit, unit = found.groups() if found else ("", "", "")
             if unit in ("", UNITS[measure]) and 0.0 < float(limit) < math.inf:

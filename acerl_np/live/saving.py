@@ -29,7 +29,7 @@ from acerl_np.problem.packing import unpacking
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.fields import refuse
 from acerl_np.support.files import digest_arrays, read_arrays, take_kind, write_arrays
-from acerl_np.support.own import KEPT, trusting
+from acerl_np.support.own import KEPT_WITHIN, trusting
 
 if TYPE_CHECKING:
     from acerl_np.live.desk import Desk
@@ -95,7 +95,7 @@ def read_told_policy(data: bytes) -> BasePolicy:
                     if array.dtype.kind == "U"
                     else [array.tobytes().decode("latin-1")]
                 )
-                if any(KEPT.search(word) for word in words):
+                if any(KEPT_WITHIN.search(word) for word in words):
                     raise PolicyError(
                         f"{path}: it names a module; expected a policy of arrays alone"
                     )

@@ -35,7 +35,7 @@ PAPER_LIMIT = 50.0
 EXPECTED = f"weighted measures such as '{SHIFT}', of {', '.join(MEASURES)}"
 OR_OWN = f"{EXPECTED}; or a function of yours, module:name"
 COST_LIMIT = Field(float, -MOST, optional=True, expected="a number, or infinity for no limit")
-TERM = re.compile(r"(?:((?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)\*)?([a-z]+)")
+TERM = re.compile(r"(?:((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?)\*)?([a-z]+)")
 CLASS_WEIGHTS = Several(float, 1e-9, 1e9, expected="at most 100 numbers above 0", most=100)
 
 

@@ -48,7 +48,7 @@ DATE_TEXT = re.compile(
 
 NUMBER_TEXT = re.compile(r"\s*[0-9][0-9.,]*\s*")
 
-EMPTY = re.compile(r"\s*[-–—]?\s*")
+EMPTY = re.compile(r"\s*(?:[-–—]\s*)?")
 """A field of a time or a number that says nothing."""
 
 DATES = ("%d.%m.%Y", "%d.%m.%y", "%Y/%m/%d", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y%m%d")

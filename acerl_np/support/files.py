@@ -6,6 +6,7 @@ import contextlib
 import errno
 import hashlib
 import io
+import math
 import os
 import re
 import secrets
@@ -27,7 +28,10 @@ MAX_TEXT_BYTES = 64 * 2**20
 """Largest layout, record or configuration file that is read."""
 
 MAX_ARRAY_BYTES = 2**31
-"""Largest sum of the sizes of the arrays in one file that is read."""
+"""Largest file of arrays that is read; they are no larger, as nothing in it is compressed."""
+
+MAX_EMPTY = 2**20
+"""Most elements of an array whose elements have no bytes, or none at all but for a side of 0."""
 
 
 TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.tmp")
@@ -278,19 +282,23 @@ def write_arrays(path: str | os.PathLike[str], arrays: Mapping[str, Any]) -> Non
 def read_arrays(path: str | os.PathLike[str], kind: type[InputError]) -> dict[str, np.ndarray]:
     """Read what `write_arrays` wrote; a file with anything but plain arrays is an error of the given kind.
 
-    Pickles are never loaded.
+    Pickles are never loaded. Nothing is read whose size, as the archive's directory or an array's own header
+    tells it, is more than the file has: a small file gives small arrays.
     """
     data = read_bytes(path, kind, MAX_ARRAY_BYTES)
     arrays: dict[str, np.ndarray] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             members = archive.infolist()
-            if sum(member.file_size for member in members) > MAX_ARRAY_BYTES:
-                raise ValueError("too large")
+            if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+                raise ValueError("compressed")
+            if sum(max(member.file_size, member.compress_size) for member in members) > len(data):
+                raise ValueError("members that overlap")
             for member in members:
                 if not member.filename.endswith(".npy"):
                     raise ValueError("a member that is no array")
                 content = io.BytesIO(archive.read(member))
+                _check_size(content)
                 name = member.filename.removesuffix(".npy")
                 arrays[name] = np.lib.format.read_array(content, allow_pickle=False)
                 if content.read(1):
@@ -305,6 +313,18 @@ def read_arrays(path: str | os.PathLike[str], kind: type[InputError]) -> dict[st
     if checksum is None or checksum.shape != () or str(checksum) != digest_arrays(arrays):
         raise kind(f"{path}: the checksum does not match; the file is damaged or was changed")
     return arrays
+
+
+def _check_size(content: io.BytesIO) -> None:
+    """Refuse an array whose header promises more than its file holds; a ValueError."""
+    form = np.lib.format
+    read = form.read_array_header_1_0, form.read_array_header_2_0
+    shape, _, dtype = read[form.read_magic(content)[0] - 1](content)
+    size = math.prod(shape) * dtype.itemsize
+    held = len(content.getbuffer()) - content.tell()
+    if size > held or (not size and math.prod(max(1, n) for n in shape) > MAX_EMPTY):
+        raise ValueError("an array that is larger than its file")
+    content.seek(0)
 
 
 def take_kind(

@@ -19,8 +19,11 @@ from machine import limit_files
 from tables_and_refusals import check_message, refused
 
 from acerl_np import InputError, PolicyError, RecordError, StorageError
+from acerl_np.problem.goal import TERM
+from acerl_np.problem.guesses import EMPTY
 from acerl_np.support import files
 from acerl_np.support.files import read_arrays, write_arrays, write_atomically
+from acerl_np.support.own import KEPT, KEPT_WITHIN
 
 ARRAYS = {
     "theta": np.linspace(-1, 1, 7, dtype=np.float32),
@@ -293,16 +296,50 @@ def test_changed_archive_is_refused(tmp_path):
     assert all(read_damaged(path, data) is None for data in others)
 
 
-def test_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+def lie(data, name, at, value):
+    """An archive whose directory says something else of a member's 4 bytes at a place of its entry."""
+    changed = bytearray(data)
+    place = data.rindex(name.encode()) - 46 + at
+    changed[place : place + 4] = value.to_bytes(4, "little")
+    return bytes(changed)
+
+
+def test_no_small_archive_unpacks_to_much(tmp_path):
     path = tmp_path / "file.npz"
     write_arrays(path, ARRAYS)
     members = {**members_of(path), "zeros.npy": npy(np.zeros(100_000))}
     small = archive_of(members, zipfile.ZIP_DEFLATED)
     assert len(small) < 10_000
-    monkeypatch.setattr("acerl_np.support.files.MAX_ARRAY_BYTES", 10_000)
+    whole = archive_of(members)
+    offset, names = whole.index(b"PK"), [f"x{k}.npy" for k in range(9)]
+    twice = archive_of(members | dict.fromkeys(names, b""))
+    for name in names:  # entries of the directory that all lead to one place
+        for at, value in ((20, 900_000), (24, 900_000), (42, offset)):
+            twice = lie(twice, name, at, value)
     with mock.patch.object(zipfile.ZipFile, "read") as unpacked:
-        assert read_damaged(path, small) is None
+        for data in (
+            small,
+            twice,
+            lie(whole, "zeros.npy", 24, 2**31),
+            lie(small, "zeros.npy", 24, 9),
+        ):
+            assert read_damaged(path, data) is None
     assert not unpacked.called
+    # What says that it is smaller than it is.
+    assert read_damaged(path, lie(whole, "zeros.npy", 24, 200)) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "shape"),
+    [("<f8", (2**40,)), ("<U0", (2**40,)), ("<f8", (2**40, 0)), ("|V0", (2**21,))],
+)
+def test_no_array_is_larger_than_its_file(tmp_path, kind, shape):
+    path, buffer = tmp_path / "file.npz", io.BytesIO()
+    header = {"descr": kind, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(buffer, header)
+    with mock.patch.object(np.lib.format, "read_array") as made:
+        assert read_damaged(path, archive_of({"x.npy": buffer.getvalue() + bytes(800)})) is None
+    assert not made.called
 
 
 class Touch:
@@ -335,3 +372,24 @@ def test_pickles_are_never_loaded(tmp_path):
     # the trap does work
     np.lib.format.read_array(io.BytesIO(contents[-1]), allow_pickle=True)
     assert trap.exists()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (TERM.fullmatch, "1" * 2_000_000),
+        (EMPTY.fullmatch, " " * 2_000_000 + "x"),
+        (KEPT_WITHIN.search, "a" * 2_000_000),
+        (KEPT_WITHIN.search, "a:" * 1_000_000),
+        (KEPT_WITHIN.search, "a:b@0" * 400_000),
+    ],
+)
+def test_patterns_of_what_anybody_sends_take_linear_time(pattern, text):
+    """Each did the square of its length: hours, where this takes a moment."""
+    assert pattern(text) is None
+
+
+@given(st.text("ab.:<>@0f1-", max_size=40))
+def test_a_kept_name_is_found_within_any_text(text):
+    for word in (text, f"{text}a:b@0123456789ab{text}"):
+        assert (KEPT_WITHIN.search(word) is None) == (KEPT.search(word) is None)
