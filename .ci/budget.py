@@ -1,6 +1,6 @@
 """What the repository may weigh, by budget.toml: python .ci/budget.py lines|tests.
 
-lines: code lines of each room; lines of tests, of benchmarks and examples.
+lines: code lines of each room, and of studies; lines of tests, of benchmarks and examples.
 tests: run README's test command, and compare what it compiled (the cache must be empty before), the processes
 that it started, and its processor time, in pieces of compiling. What took long runs again, alone and warm.
 
@@ -62,11 +62,12 @@ def read(path: Path) -> str:
 
 
 def count_lines() -> dict[str, int]:
-    """Return code lines by room, and all lines of tests, of benchmarks and examples."""
+    """Return code lines by room and of studies, and all lines of tests, of benchmarks and examples."""
     found = dict.fromkeys(BUDGET["code_lines"], 0)
     package = ROOT / "acerl_np"
-    for path in package.rglob("*.py"):
-        room = path.relative_to(package).parts[0]
+    for path in [*package.rglob("*.py"), *(ROOT / "studies").rglob("*.py")]:
+        is_own = path.is_relative_to(package)
+        room = path.relative_to(package).parts[0] if is_own else "studies"
         room = room if room != path.name else "top"
         found[room] = found.get(room, 0) + count_code_lines(read(path))
     for name, folders in (("tests", ["tests"]), ("benchmarks", ["benchmarks", "examples"])):
@@ -87,7 +88,8 @@ def check_lines() -> bool:
     """Compare lines with the budget."""
     found = count_lines()
     limits = {**BUDGET["code_lines"], **BUDGET["lines"]}
-    package = sum(number for name, number in found.items() if name not in BUDGET["lines"])
+    beside = {"studies", *BUDGET["lines"]}
+    package = sum(number for name, number in found.items() if name not in beside)
     good = [compare(f"lines: {name}", found[name], limits.get(name, 0)) for name in sorted(found)]
     print(f"{'lines: the package':<28}{package:>9}")
     return all(good)

@@ -20,12 +20,12 @@ from shifts import equip
 
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.experiments.general import make_shifts, train
 from acerl_np.problem.goal import SHIFT, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.support.report import render_csv
 from acerl_np.training.config import USUAL_BEYOND, Config
+from studies.general import make_shifts, train
 
 NORMAL, QUIET, LOADS = 0.9, 0.45, (0.9, 1.1, 1.25, 1.5)
 BEYOND = (None, 6.0, 8.0, 10.0, 12.0, 18.0)

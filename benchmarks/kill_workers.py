@@ -17,7 +17,7 @@ from pathlib import Path
 from script import make_parser
 
 import acerl_np
-from acerl_np.experiments.seeds import SeedTask, train_seed, train_seeds
+from acerl_np.evaluation.seeds import SeedTask, train_seed, train_seeds
 from acerl_np.support.processes import ProcessTeam
 
 

@@ -17,7 +17,7 @@ from scipy.stats import multivariate_normal
 from script import make_parser
 
 import acerl_np
-from acerl_np.experiments.published import table_rows
+from acerl_np.evaluation.published import table_rows
 
 RULES = ("FCFS", "EDD", "NVF", "STD")
 MOVED = (5, 8, 10, 12, 25)

@@ -12,6 +12,7 @@ import pickle
 import statistics
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from scaling import make_instance
@@ -19,7 +20,7 @@ from script import make_parser
 from speed import CALIBRATED, calibrate
 
 import acerl_np
-from acerl_np.experiments.seeds import SeedTask, train_seed
+from acerl_np.evaluation.seeds import SeedTask, train_seed
 from acerl_np.support.processes import ProcessTeam
 from acerl_np.support.workers import Workers
 
@@ -94,7 +95,7 @@ def measure_seeds(arguments):
     config = acerl_np.Config(generations=4 if arguments.quick else 128)
     records = tuple(acerl_np.load_suite("dmh-train"))
     tasks = [SeedTask(records, (), config, seed, 30) for seed in range(5)]
-    short = [task._replace(config=acerl_np.Config(generations=1)) for task in tasks[:4]]
+    short = [replace(task, config=acerl_np.Config(generations=1)) for task in tasks[:4]]
     train_seed(short[0])
     gains = []
     with_processes = ProcessTeam(2)

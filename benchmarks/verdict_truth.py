@@ -25,11 +25,11 @@ from acerl_np.evaluation.margin import play_best_rule
 from acerl_np.evaluation.metrics import SIGNIFICANCE, compare_paired
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.evaluation.verdict import Fold, judge
-from acerl_np.experiments.general import make_shifts, train
 from acerl_np.problem.goal import SHIFT, Goal
 from acerl_np.problem.layout import resize_fleet
 from acerl_np.support.report import render_csv, render_table
 from acerl_np.training.config import Config
+from studies.general import make_shifts, train
 
 RECORDS = 15
 COLUMNS = (

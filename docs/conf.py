@@ -80,9 +80,7 @@ def adapt_page(app: Sphinx, docname: str, source: list[str]) -> None:
     # A link that shows a file's name shows the page's title.
     text = re.sub(r"\[[\w/.-]+\.md\]\(", "[](", text)
     if docname.startswith("results/") and not text.startswith("#"):
-        text = (
-            f"# {text}"  # tables as `acerl-np experiments` writes them begin with a line, no title
-        )
+        text = f"# {text}"  # tables as `python -m studies` writes them begin with a line, no title
     if docname == "results":
         text += "\n```{toctree}\n:hidden:\n:glob:\n\nresults/*\n```\n"
     source[0] = text

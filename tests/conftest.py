@@ -1,6 +1,6 @@
 """What all tests share: they run on all cores, kernels are compiled once before, and Hypothesis' profiles.
 
-Tests lie in folders named like the package's rooms, and like `benchmarks/studies`; those of the whole
+Tests lie in folders named like the package's rooms, and in `studies`; those of the whole
 project, and what several of them use, lie here: slow, obvious versions (`naive`, `naive_evolution`), random
 floors and records (`worlds`), episodes beside the slow simulator's (`episodes`, `played`), short trainings
 (`trainings`), hostile inputs (`fuzz`).
@@ -206,6 +206,18 @@ def run(capsys, few_lookaheads):
     """Run a command and return what it prints; one that is refused says so in a line and changes no file."""
     from acerl_np.commands.main import main
 
+    return make_runner(main, capsys)
+
+
+@pytest.fixture
+def study(capsys):
+    """Run a command of the studies, as `run` does."""
+    from studies.__main__ import main
+
+    return make_runner(main, capsys)
+
+
+def make_runner(main, capsys):
     def call(words, status=0):
         before = read_all() if status else {}
         capsys.readouterr()

@@ -750,8 +750,6 @@ def tame(words):
             more += ["--out", "run"]
     if command == "hindsight" and options.effort >= 0.001:
         more += ["--effort", "0"]
-    if command == "experiments" and options.trainings > 0:
-        more += ["--trainings", "0"]
     if "--" in words:
         return ["train", "--", *words] if more else words
     return words + more

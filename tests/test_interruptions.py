@@ -41,7 +41,12 @@ def compiled():
 
 def start(*words, cwd, **options):
     return subprocess.Popen(
-        [sys.executable, "-m", "acerl_np", *map(str, words)],
+        [
+            sys.executable,
+            "-m",
+            "studies" if words[0] == "ablation" else "acerl_np",
+            *map(str, words),
+        ],
         **{"cwd": cwd, "env": find_environment(), "text": True},
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE},
         # A shell lets what it runs in the background ignore Ctrl-C, and that is handed down.
@@ -164,7 +169,7 @@ LONG = ["--generations", "1000000", "--trials", "0", "--quiet"]
     [
         (["train", "--seeds", "0:3", *LONG, "--out", "all"], False, signal.SIGINT),
         (["train", "--processes", "2", *LONG, "--out", "run"], False, signal.SIGINT),
-        (["experiments", "ablation", "--trainings", "1", "--out", "study"], True, signal.SIGTERM),
+        (["ablation", "--trainings", "1", "--out", "study"], True, signal.SIGTERM),
         (["hindsight", "DMH-01", "DMH-02", "--effort", "10"], True, signal.SIGINT),
     ],
 )

@@ -18,6 +18,7 @@ import numba
 import pytest
 
 from acerl_np.commands.main import build_parser, main
+from studies import __main__ as studies
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted(path for path in (ROOT / "docs").rglob("*.md") if "_build" not in path.parts)
@@ -41,6 +42,12 @@ COMMANDS = [
     for block in blocks(page, "sh") + blocks(page, CELL)
     for line in block.replace("\\\n", " ").splitlines()
     if re.match(r"(\.venv/bin/)?acerl-np ", line)
+]
+STUDIES = [
+    (page, found)
+    for page in PAGES
+    for block in blocks(page, "sh")
+    for found in re.findall(r"^python -m studies (.*)$", block, re.MULTILINE)
 ]
 
 SHORT = {"train": ["--generations", "2"]}
@@ -120,7 +127,13 @@ def test_commands_are_understood(capsys):
             assert build_parser(words[0]).parse_args(words).command == words[0]
         except SystemExit:
             faults.append(f"{page}: {line}: {capsys.readouterr().err}")
-    assert faults == []
+    for page, line in STUDIES:
+        words = shlex.split(line, comments=True)
+        try:
+            studies.build_parser().parse_args(words)
+        except SystemExit:
+            faults.append(f"{page}: {line}: {capsys.readouterr().err}")
+    assert faults == [] and len(STUDIES) >= 10
 
 
 def anchors(text):
@@ -145,7 +158,7 @@ def test_links_lead_somewhere():
 
 def test_files_that_pages_name_exist():
     """`kernels/episode/events.py` is below the package or the root; `test_fuzz.py` may be in any folder."""
-    folders = [ROOT / name for name in ("acerl_np", "tests", "benchmarks", "examples")]
+    folders = [ROOT / name for name in ("acerl_np", "studies", "tests", "benchmarks", "examples")]
     anywhere = {path.name for folder in folders for path in folder.rglob("*.py")}
     missing = []
     for page, text in PAGES.items():

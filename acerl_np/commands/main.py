@@ -24,7 +24,6 @@ COMMANDS = {
     "whatif": "ask what another fleet, demand or speed would bring; the smallest fleet for a target",
     "replay": "write a page that replays an episode: floor, decisions, chart of the vehicles",
     "hindsight": "search the best schedules for futures that are known",
-    "experiments": "repeat the paper's studies, its figures beside the measured ones",
     "plot": "draw trainings, episodes, comparisons and policies",
     "policy": "show what a policy file holds, and what each of its weights does",
     "floor": "import floors from LIF or openTCS, check them, show them",
@@ -135,16 +134,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns the exit status: 0 done, 1 the machine failed, 2 bad input or arguments, 130 or 143 interrupted.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # Names of files need not be text, and not every terminal knows every letter.
-        utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
-        sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["rivals"]:  # as it was once called
         words[:1] = ["train"] if words[1:2] in (["-h"], ["--help"]) else ["train", "--algorithm"]
     command = next((word for word in words if not word.startswith("-")), None)
+    return run_program(build_parser(command), words)
+
+
+def run_program(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
+    """Parse words, run what they name, and return the exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Names of files need not be text, and not every terminal knows every letter.
+        utf8 = sys.stdout.encoding.lower().replace("-", "") == "utf8"
+        sys.stdout.reconfigure(errors="surrogateescape" if utf8 else "backslashreplace")
     try:
-        options = build_parser(command).parse_args(words)
+        options = parser.parse_args(words)
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
@@ -165,5 +169,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         message, status = f"{error.filename or 'the machine'}: {error.strerror or error}", 1
     line = make_printable(" ".join(message.split()))
-    print(f"acerl-np {options.command}: error: {line}", file=sys.stderr)
+    print(f"{parser.prog} {options.command}: error: {line}", file=sys.stderr)
     return status

@@ -116,7 +116,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def train_several(learner: Learner) -> int:
     """Train with every seed that is asked for; return the exit status."""
-    from acerl_np.experiments.seeds import SeedTask
+    from acerl_np.evaluation.seeds import SeedTask
+    from acerl_np.rivals.seeds import RivalSeedTask
     from acerl_np.support.workers import count_cores
 
     options = learner.options
@@ -128,7 +129,8 @@ def train_several(learner: Learner) -> int:
     training, judges, config = learner.prepare(seeds[0])
     records = tuple(training), judges.held_back
     kept = not options["no_records"]
-    tasks = [SeedTask(*records, config, seed, options["trials"], kept) for seed in seeds]
+    kind = SeedTask if learner.is_acerl else RivalSeedTask
+    tasks = [kind(*records, config, seed, options["trials"], kept) for seed in seeds]
     name = f"{learner.name()}-seeds{seeds[0]}-{seeds[-1]}"
     folder = Path(options["out"] or Path("runs") / name)
     declare_seeds(learner.named, tasks, folder)

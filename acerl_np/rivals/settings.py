@@ -1,6 +1,6 @@
 """Settings of the compared learners, each with its source: one table for the programs and the documentation.
 
-The paper (Hu et al., see `experiments.published`) gives the network, the discount, RCPOM's multiplier and the
+The paper (Hu et al., see `evaluation.published`) gives the network, the discount, RCPOM's multiplier and the
 steps, and refers to Tianshou's defaults for the rest. Those are the arguments of its CartPole examples of
 version 0.4.6, `test/discrete/test_ppo.py` and `test_sac.py`. What neither says is chosen here.
 """

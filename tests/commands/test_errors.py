@@ -58,9 +58,6 @@ GENERAL = {
     "warm all": "part: read all; expected one of training",
     "warm static best serch": "did you mean 'search'?",
     "hindsight DMH-01 --effort 0": "--effort: read 0.0",
-    "experiments comparison --seeds 0": "--seeds: another name now; expected --trainings 0 (see",
-    "experiments nothing": "invalid choice: 'nothing'",
-    "experiments ablation --out bad.csv/below": "make the folder: not a directory",
     "policy": "the following arguments are required: ACTION",
     "policy show missing.npz": "expected a file, found nothing",
     "records replay week.csv next.csv --past past.csv": "--past: read 1 files of "
@@ -243,7 +240,7 @@ LOOKAHEAD = {
 
 EVERYWHERE = {
     "--threads 0": (
-        "train, evaluate EDD, hindsight DMH-01, experiments comparison",
+        "train, evaluate EDD, hindsight DMH-01",
         "--threads: read 0; expected a whole number from 1 to",
     ),
     f"--threads {MAX_THREADS + 1}": (

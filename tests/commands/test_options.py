@@ -172,44 +172,6 @@ def test_a_decision_takes_as_long_as_its_workers_took(folder, run, processes, mo
         assert f"EDD, lookahead 1: {1e3 / 6:.2g} ms a decision" in err
 
 
-@needs_jit
-@pytest.mark.parametrize(
-    ("words", "names"),
-    [
-        ("leave-one-out --trainings 1", [*(f"{k:02}" for k in range(1, 9)), "unseen"]),
-        pytest.param(
-            "comparison --rivals none --trainings 2",
-            ["train", "train-spread", "test", "test-spread", "times"],
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_an_interrupted_study_goes_on_where_it_stopped(folder, run, words, names):
-    """And its several tables are one of CSV."""
-    study = words.split()[0]
-    words = f"experiments {words} --trials 1 --generations 1 --threads 1 --out study --format"
-    documents = json.loads(run(f"{words} json").out)
-    assert [item["table"] for item in documents] == [f"{study}-{name}" for name in names]
-    runs = sorted(Path("study/runs").iterdir())
-    kept = runs[0].stat().st_mtime_ns
-    runs[1].unlink()
-    rows = read_rows(run(f"{words} csv").out)
-    assert sorted(Path("study/runs").iterdir()) == runs
-    assert runs[0].stat().st_mtime_ns == kept
-    written = {f"{study}-{name}.{suffix}" for name in names for suffix in ("csv", "md")}
-    written |= {f"{study}-{kind}.csv" for kind in ("curves", "history", "sampler")}
-    assert {path.name for path in Path("study").iterdir()} == {"runs", *written}
-    shown = read_rows(Path("study", f"{study}-{names[0]}.csv"))
-    assert [list(row) for row in documents[0]["rows"]] == [list(row) for row in shown]
-    expected = [(item["table"], row) for item in documents for row in item["rows"]]
-    for found, (table, row) in zip(rows, expected, strict=True):
-        assert found["table"] == table
-        for name, value in row.items():
-            # The time that a training took is its own; that of the table is the last one.
-            text = "" if value is None else str(value)
-            assert table.endswith("times") or found[name] == text, name
-
-
 # Names of records and of past assignments
 
 

@@ -11,7 +11,7 @@ from small_files import FILES, HEADER
 
 import acerl_np
 from acerl_np.commands.main import main
-from acerl_np.experiments.seeds import TRIALS_FILE
+from acerl_np.evaluation.seeds import TRIALS_FILE
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import MARK, read_arrays, write_arrays
 
@@ -242,13 +242,3 @@ def test_seeds_go_on_in_their_own_folder_alone(folder, run):
     # A single run's folder is none of a seed.
     shutil.copytree("run", "all/seed2")
     assert f"{Path('all/seed2/policy.npz')} exists" in run(f"{words} 0:3", 2).err
-
-
-def test_a_study_goes_on_in_its_own_folder_alone(folder, run):
-    words = "experiments leave-one-out --trainings 1 --trials 1 --generations 1 --threads 1 --out tables"
-    Path("tables").mkdir()
-    Path("tables/leave-one-out-01.md").write_text("mine")
-    assert f"{Path('tables/leave-one-out-01.md')} exists" in run(words, 2).err
-    Path("tables/runs").mkdir()
-    Path("tables/runs/mine.npz").write_text("mine")
-    assert "exists" in run(words, 2).err

@@ -1,6 +1,7 @@
 """`--seeds`: a folder each, a summary, what is kept, processes, and what is refused."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import acerl_np
 from acerl_np.commands import train
 from acerl_np.commands.main import main
 from acerl_np.commands.shared.several import read_seeds
-from acerl_np.experiments.seeds import SeedTask, train_seeds
+from acerl_np.evaluation.seeds import SeedTask, train_seeds
 from acerl_np.support.errors import StorageError
 from acerl_np.support.team import Team
 
@@ -102,8 +103,8 @@ def test_a_folder_that_is_half_written_over_is_not_taken_for_whole(tmp_path, mon
         raise StorageError(f"{path}: no space left on device")
 
     assert [new for _, _, new in train_seeds([TASK], tmp_path, Team(Here()))] == [True]
-    other = TASK._replace(config=acerl_np.Config(generations=2, population=4, hidden=(4,)))
+    other = replace(TASK, config=acerl_np.Config(generations=2, population=4, hidden=(4,)))
     with monkeypatch.context() as patch, pytest.raises(StorageError):
-        patch.setattr("acerl_np.experiments.seeds.write_atomically", fail)
+        patch.setattr("acerl_np.evaluation.seeds.write_atomically", fail)
         list(train_seeds([other], tmp_path, Team(Here())))
     assert [new for _, _, new in train_seeds([TASK], tmp_path, Team(Here()))] == [True]

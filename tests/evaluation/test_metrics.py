@@ -7,9 +7,9 @@ import pytest
 
 from acerl_np import evaluate_policy, load_instance
 from acerl_np.evaluation.metrics import compare_samples, normalise, satisfied_share
+from acerl_np.evaluation.published import find_row, published_rows, table_rows
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.experiments.published import find_row, published_rows, table_rows
-from acerl_np.experiments.study_tables import peers_of
+from studies.study_tables import peers_of
 
 ROWS = [row for row in published_rows() if row.cells]
 

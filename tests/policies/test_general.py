@@ -11,8 +11,6 @@ from acerl_np import Config, Dispatcher, IndexPolicy, Lookahead, evaluate_policy
 from acerl_np.commands.shared.players import find_policy
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.verdict import judge
-from acerl_np.experiments import general as study
-from acerl_np.experiments.family import DAYS, KINDS, draw_day, draw_floor
 from acerl_np.live import events as E
 from acerl_np.policies.general import SETS, make_general, read_sets
 from acerl_np.policies.rules import YARDSTICKS, RulePolicy
@@ -22,6 +20,8 @@ from acerl_np.problem.layout import resize_fleet
 from acerl_np.problem.servable import measure_load
 from acerl_np.problem.shift import find_scale
 from acerl_np.support.errors import ConfigError, PolicyError
+from studies import general as study
+from studies.family import DAYS, KINDS, draw_day, draw_floor
 
 
 def tiny_shifts(n):

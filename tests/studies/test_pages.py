@@ -7,20 +7,20 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from make_pages import BLOCK, DATA, main
-from stored import StoredStudy
 
 from acerl_np import ACERL, Config, load_suite
 from acerl_np.evaluation.trials import Playing, play_policy
+from studies.__main__ import main
+from studies.make_pages import BLOCK, DATA
+from studies.stored import StoredStudy
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 
 
 @pytest.fixture
-def pages(empty, monkeypatch):
-    """A copy of the stored results and of the pages, the current folder; the script is called there."""
-    monkeypatch.setattr("sys.argv", ["make_pages.py"])
+def pages(empty):
+    """A copy of the stored results and of the pages, the current folder."""
     shutil.copytree(ROOT / DATA, DATA)
     for page in PAGES:
         shutil.copyfile(ROOT / page, page)
@@ -37,7 +37,7 @@ def test_pages_are_what_stored_results_make(pages, capsys):
         place = re.search(r"\d\d\d\.\d", text[start:]).end() + start - 1
         digit = str((int(text[place]) + 1) % 10)
         (pages / page).write_text(text[:place] + digit + text[place + 1 :])
-    main()
+    assert main(["pages"]) == 0
     assert sorted(capsys.readouterr().out.split()) == sorted(changed)
     for page in [*PAGES, *(str(x.relative_to(ROOT)) for x in (ROOT / DATA).iterdir())]:
         assert (pages / page).read_bytes() == (ROOT / page).read_bytes(), page
@@ -51,12 +51,12 @@ def test_pages_are_what_stored_results_make(pages, capsys):
         (f"{DATA}/rows.json", "{}", "no study 'comparison'"),
     ],
 )
-def test_what_cannot_be_made_is_named(pages, page, content, message):
+def test_what_cannot_be_made_is_named(pages, page, content, message, capsys):
     """And nothing is written."""
     (pages / page).write_text(content)
     before = {path: path.read_bytes() for path in pages.rglob("*.*")}
-    with pytest.raises(SystemExit, match=f"^error: .*{message}"):
-        main()
+    assert main(["pages"]) == 2
+    assert re.search(f"error: .*{message}", capsys.readouterr().err)
     assert {path: path.read_bytes() for path in pages.rglob("*.*")} == before
 
 

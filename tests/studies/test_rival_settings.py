@@ -1,9 +1,9 @@
 """The search of what is not known of the compared learners: its rows, and which of them is taken."""
 
 import numpy as np
-from rival_settings import CANDIDATES, list_trainings, tabulate
 
-from acerl_np.experiments.study import Finished
+from studies.rival_settings import CANDIDATES, list_trainings, tabulate
+from studies.study import Finished
 
 
 def test_the_search_takes_the_least_score_of_each_algorithm():

@@ -4,18 +4,19 @@ import json
 from dataclasses import replace
 from types import SimpleNamespace
 
-import claims
 import numpy as np
 import pytest
-from claims import JUDGES, compare, measure_curves, read_claims
 from scipy.stats import mannwhitneyu
-from stored import ROWS_FILE, StoredStudy, read_table, store_rules, store_study
 
 from acerl_np import Config, InputError, load_suite
-from acerl_np.experiments.jobs import GREEDY, RivalConfig, Training
-from acerl_np.experiments.study import Finished
-from acerl_np.experiments.study_tables import Measured
+from acerl_np.rivals.seeds import RivalConfig
 from acerl_np.training.history import HISTORY_COLUMNS
+from studies import claims
+from studies.claims import JUDGES, compare, measure_curves, read_claims
+from studies.jobs import GREEDY, Training
+from studies.stored import ROWS_FILE, StoredStudy, read_table, store_rules, store_study
+from studies.study import Finished
+from studies.study_tables import Measured
 
 TRAIN = load_suite("dmh-train")
 SUITES = (("dmh-train", tuple(TRAIN)),)

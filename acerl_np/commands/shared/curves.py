@@ -9,8 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from acerl_np.commands.shared.tables import is_published
-from acerl_np.experiments.published import find_row
-from acerl_np.experiments.study_tables import COST_LIMIT
+from acerl_np.evaluation.published import COST_LIMIT, find_row
 from acerl_np.pictures import runs, trainings
 from acerl_np.pictures.trainings import Beside
 from acerl_np.problem.goal import PAPER

@@ -81,7 +81,7 @@ class Learner:
 
         training, judges = load_instances(self.named, "dmh-train"), NOTHING
         if not self.is_acerl:
-            from acerl_np.experiments.jobs import RivalConfig
+            from acerl_np.rivals.seeds import RivalConfig
             from acerl_np.rivals.training import STEPS
 
             self.say_objective(PAPER, training)

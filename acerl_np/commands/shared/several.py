@@ -20,7 +20,7 @@ from acerl_np.support.files import claim_folder, write_atomically
 from acerl_np.support.report import render_csv
 
 if TYPE_CHECKING:
-    from acerl_np.experiments.seeds import SeedTask
+    from acerl_np.evaluation.seeds import SeedTask
     from acerl_np.support.team import Team
 
 MAX_SEEDS = 10_000
@@ -46,7 +46,7 @@ def read_seeds(text: str) -> range:
 
 def declare_seeds(arguments: argparse.Namespace, tasks: Sequence[SeedTask], folder: Path) -> None:
     """Refuse a folder that holds another training; the same one, maybe of other seeds, goes on in its own."""
-    from acerl_np.experiments.seeds import FILES, TRIALS_FILE, is_begun
+    from acerl_np.evaluation.seeds import FILES, TRIALS_FILE, is_begun
 
     force = bool(arguments.force)
     found, own = read_config(folder), json.loads(json.dumps(describe_tasks(tasks)))
@@ -64,7 +64,7 @@ def run_seeds(
     tasks: Sequence[SeedTask], folder: Path, team: Team | None, *, more: bool, quiet: bool
 ) -> None:
     """Train all seeds, write and print the summary, with `more` of all metrics."""
-    from acerl_np.experiments.seeds import summarise_seeds, train_seeds
+    from acerl_np.evaluation.seeds import summarise_seeds, train_seeds
     from acerl_np.support.team import lead
 
     report = make_report()
@@ -100,14 +100,11 @@ def run_seeds(
 
 def describe_tasks(tasks: Sequence[SeedTask]) -> dict[str, Any]:
     """Return what all seeds have in common, for config.json."""
-    from acerl_np.training.config import Config
-
     first = tasks[0]
-    own = first.config.to_dict()
     return {
         "acerl_np": acerl_np.__version__,
         "seeds": [task.seed for task in tasks],
         "instances": {item.name: item.content_hash for item in first.instances},
         "held_back": {item.name: item.content_hash for item in first.held_back},
-        **({"config": own} if isinstance(first.config, Config) else own),
+        **first.describe(),
     }

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from acerl_np.experiments.published import find_row
+from acerl_np.evaluation.published import find_row
 from acerl_np.problem.bundled import bundled_instances, display_name, load_instance
 from acerl_np.problem.fields import show_moment
 from acerl_np.problem.goal import PAPER, Goal

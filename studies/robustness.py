@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from acerl_np.experiments.comparison import DRAWS, NOISED, draw_suite, trainings
-from acerl_np.experiments.published import find_row
-from acerl_np.experiments.study import Results, Study
-from acerl_np.experiments.study_tables import Measured, StudyTable, build_table, spread
+from acerl_np.evaluation.published import find_row
 from acerl_np.problem.bundled import load_suite
 from acerl_np.support.report import Cell
+from studies.comparison import DRAWS, NOISED, draw_suite, trainings
+from studies.study import Results, Study
+from studies.study_tables import Measured, StudyTable, build_table, spread
 
 __all__ = ["tables", "trainings"]
 

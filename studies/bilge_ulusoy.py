@@ -22,9 +22,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.evaluation.hindsight import ORDER_CHAINS, find_hindsight
+from acerl_np.evaluation.published import read_table
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.experiments.published import read_table
-from acerl_np.experiments.study_tables import Shown, StudyTable, spread
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
@@ -33,6 +32,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.support.report import render_csv
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
+from studies.study_tables import Shown, StudyTable, spread
 
 NAME = "bilge-ulusoy"
 HINDSIGHT, INDEX = "hindsight", "index"
@@ -107,7 +107,7 @@ class Run(NamedTuple):
 @cache
 def read_optima() -> dict[str, dict[str, float]]:
     """Return what is known of the forty instances, by name: a column's numbers, nan for none."""
-    lines = read_table(f"{NAME}-optima.csv")
+    lines = read_table(Path(__file__).parent / f"{NAME}-optima.csv")
     return {
         line.pop("instance"): {key: float(x or "nan") for key, x in line.items()} for line in lines
     }

@@ -1,9 +1,4 @@
-"""What nobody says of the compared learners: a search on the training records, the same effort for each.
-
-python benchmarks/studies/rival_settings.py                   40 rows; finished trainings are kept in --out
-python benchmarks/studies/rival_settings.py --rivals ppo sac
-python benchmarks/studies/rival_settings.py --quick           a few steps of one learner
-"""
+"""What nobody says of the compared learners: a search on the training records, the same effort for each."""
 
 from __future__ import annotations
 
@@ -15,10 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.experiments.jobs import RivalConfig, Training, load_suites
-from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.study_tables import COST_LIMIT, Shown, StudyTable, spread
+from acerl_np.commands.shared import options as opt
+from acerl_np.evaluation.published import COST_LIMIT
+from acerl_np.rivals.seeds import RivalConfig
 from acerl_np.rivals.training import ALGORITHMS
+from studies.jobs import Training, load_suites
+from studies.study import Finished, Study
+from studies.study_tables import Shown, StudyTable, spread
 
 PENALTY = 4.0
 """Seconds of makespan that a second of tardiness beyond the limit weighs, as in the preset "best"."""
@@ -88,24 +86,23 @@ def tabulate(results: Mapping[str, Sequence[Finished]], steps: int) -> StudyTabl
     return StudyTable.of("rival-settings", title, header, lines, note)
 
 
-def main() -> None:
-    """Train every candidate, and print the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--rivals", nargs="+", choices=CANDIDATES, default=[*CANDIDATES])
-    parser.add_argument("--steps", type=int, default=200_000, help="of a training")
-    parser.add_argument("--seeds", type=int, default=2, help="trainings of a row")
-    parser.add_argument("--out", type=Path, default=Path("runs/experiments"))
-    parser.add_argument("--quick", action="store_true", help="a round of seconds; nothing is kept")
-    options = parser.parse_args()
+OPTIONS = (
+    opt.CommandOption(
+        "--rivals NAMES+", "learners", choices=tuple(CANDIDATES), default=[*CANDIDATES]
+    ),
+    opt.CommandOption("--steps N", "of a training", int, 200_000, range=(1, 10**12)),
+    opt.CommandOption("--trainings N", "of a row", int, 2, range=(1, 1000)),
+    opt.CommandOption("--out DIR", "where finished trainings are kept", default="runs/experiments"),
+    opt.CommandOption("--quick", "a round of seconds; nothing is kept", bool, default=False),
+)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Search what is not known of the compared learners: 40 rows."""
+    rivals, steps, out = arguments.rivals, arguments.steps, Path(arguments.out)
     with tempfile.TemporaryDirectory() as folder:
-        if options.quick:
-            options.rivals, options.steps, options.out = ["ppo"], 1_000, Path(folder)
-        study = Study(options.out, options.seeds, report=print)
-        results = study.run(list_trainings(options.rivals, options.steps))
-    print(tabulate(results, options.steps).render("markdown"))
-
-
-if __name__ == "__main__":
-    main()
+        if arguments.quick:
+            rivals, steps, out = ["ppo"], 1_000, Path(folder)
+        study = Study(out, arguments.trainings, report=print)
+        results = study.run(list_trainings(rivals, steps))
+    print(tabulate(results, steps).render("markdown"))

@@ -1,11 +1,4 @@
-"""What checks the slots of the tasks, which were chosen by the paper's figures; kept in docs/results.
-
-    python benchmarks/studies/checks.py              forty trainings, kept in runs/experiments
-    python benchmarks/studies/checks.py --quick      a moment of it; nothing is kept
-
-The default with seeds 200 to 219, by which nothing was chosen; and the same with the tasks of each record
-called by their place in it, so that slot k is that of the k-th arrival.
-"""
+"""What checks the slots of the tasks, which were chosen by the paper's figures; kept in docs/results."""
 
 from __future__ import annotations
 
@@ -15,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from make_pages import DATA
-from stored import store_study
-
-from acerl_np.experiments.jobs import Job, Training, load_suites
-from acerl_np.experiments.study import Study
+from acerl_np.commands.shared import options as opt
 from acerl_np.problem.instance import Instance
+from studies.jobs import Job, Training, load_suites
+from studies.make_pages import DATA
+from studies.stored import store_study
+from studies.study import Study
 
 NAME, PLACES = "checks", "slots by place in the record"
 FIRST = 200  # seed of the first training
@@ -48,20 +41,18 @@ def list_trainings(study: Study) -> list[Training]:
     return [main, replace(main, label=PLACES, instances=placed[0][1], suites=placed)]
 
 
-def main() -> None:
-    """Train, and keep what came out."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--quick", action="store_true")
-    options = parser.parse_args()
+OPTIONS = (opt.CommandOption("--quick", "a moment of it; nothing is kept", bool, default=False),)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Check the slots of the tasks by forty trainings, kept in runs/experiments.
+
+    The default with seeds 200 to 219, by which nothing was chosen; and the same with the tasks of each record
+    called by their place in it, so that slot k is that of the k-th arrival.
+    """
     with tempfile.TemporaryDirectory() as empty:
         study = FreshSeeds(Path("runs/experiments"), report=print)
-        if options.quick:
+        if arguments.quick:
             study.folder, study.seeds, study.generations = Path(empty), 1, 2
-        rows, folder = list_trainings(study), study.folder if options.quick else Path(DATA)
+        rows, folder = list_trainings(study), study.folder if arguments.quick else Path(DATA)
         store_study(folder, NAME, rows, study.run(rows))
-
-
-if __name__ == "__main__":
-    main()

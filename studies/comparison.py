@@ -6,13 +6,13 @@ from functools import cache
 
 import numpy as np
 
-from acerl_np.experiments import study_tables
-from acerl_np.experiments.jobs import Training, load_suites
-from acerl_np.experiments.study import Results, Study
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.generate import perturb
 from acerl_np.problem.instance import Instance
 from acerl_np.training.history import HISTORY_COLUMNS
+from studies import study_tables
+from studies.jobs import Training, load_suites
+from studies.study import Results, Study
 
 NAME = "comparison"
 NOISED = {

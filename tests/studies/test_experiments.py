@@ -7,22 +7,23 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from acerl_np import Config, load_suite
+from acerl_np.evaluation import jobs, seeds
+from acerl_np.evaluation.jobs import strip_source
 from acerl_np.evaluation.metrics import rank_sum_p
-from acerl_np.experiments import (
+from acerl_np.evaluation.published import table_rows
+from acerl_np.rivals import ALGORITHMS
+from acerl_np.rivals.seeds import RivalConfig
+from studies import (
     ablation,
     comparison,
     generalisation,
-    jobs,
     learning,
     leave_one_out,
     robustness,
-    seeds,
 )
-from acerl_np.experiments.jobs import RivalConfig, Training, strip_source
-from acerl_np.experiments.published import table_rows
-from acerl_np.experiments.study import Study
-from acerl_np.experiments.study_tables import Measured, build_table, show_p, spread_table
-from acerl_np.rivals import ALGORITHMS
+from studies.jobs import Training
+from studies.study import Study
+from studies.study_tables import Measured, build_table, show_p, spread_table
 
 TRAIN = load_suite("dmh-train")
 N = len(TRAIN)
@@ -163,7 +164,7 @@ def test_other_code_has_another_stamp(name, own, rival, monkeypatch):
     def read(changed):
         hash_rooms = jobs.hash_rooms.__wrapped__
         monkeypatch.setattr(jobs, "strip_source", lambda x: f"{x}{changed and name in x}")
-        return hash_rooms(), hash_rooms((*jobs.ROOMS, "rivals"))
+        return hash_rooms(), hash_rooms(RivalConfig("sac", 1).rooms)
 
     changes = [a != b for a, b in zip(read(False), read(True), strict=True)]
     assert changes == [own, rival]
@@ -174,7 +175,7 @@ def test_a_seed_is_judged_as_it_was_trained():
     config = Config(generations=1, population=2, hidden=(2,), horizon=900.0, cost_limit=40.0)
     task = seeds.SeedTask((TRAIN[0],), (), config, 3, 2)
     assert np.isnan(seeds.train_seed(task).played[0]).all()
-    other = task._replace(config=replace(config, horizon=None))
+    other = replace(task, config=replace(config, horizon=None))
     assert task.key() != other.key() and np.isfinite(seeds.train_seed(other).played).all()
 
 

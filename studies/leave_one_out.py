@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from acerl_np.experiments import study_tables
-from acerl_np.experiments.jobs import Training
-from acerl_np.experiments.study import Results, Study
 from acerl_np.problem.bundled import load_suite
+from studies import study_tables
+from studies.jobs import Training
+from studies.study import Results, Study
 
 NAME = "leave-one-out"
 

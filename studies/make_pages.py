@@ -1,10 +1,5 @@
 """The pages of results, made anew from stored studies: full tables as files, and blocks of other pages.
 
-    python benchmarks/studies/make_pages.py                              what differs is written and named
-    python benchmarks/studies/make_pages.py --runs runs/experiments      first store what was trained
-    python benchmarks/studies/make_pages.py --curves                     docs/results/curves.png, too
-    python benchmarks/studies/make_pages.py --quick                      what differs is named alone
-
 A block stands between `<!-- make_pages.py: NAME -->` and `<!-- end -->`: what is there is replaced.
 """
 
@@ -22,7 +17,30 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from claims import (
+
+from acerl_np.commands.shared import options as opt
+from acerl_np.evaluation.metrics import rank_sum_p, standard_error
+from acerl_np.evaluation.published import COST_LIMIT, find_row
+from acerl_np.policies.general import SETS, make_general
+from acerl_np.policies.index import FEATURES, NAMES
+from acerl_np.policies.rules import GENERAL, YARDSTICKS
+from acerl_np.problem.bundled import load_suite
+from acerl_np.problem.goal import SHIFT
+from acerl_np.rivals.training import ALGORITHMS
+from acerl_np.support.errors import InputError
+from acerl_np.support.files import write_atomically
+from acerl_np.support.report import Cell, render_csv, render_table
+from studies import (
+    ablation,
+    bilge_ulusoy,
+    comparison,
+    general,
+    generalisation,
+    learning,
+    leave_one_out,
+    robustness,
+)
+from studies.claims import (
     LEARNERS,
     TESTS,
     Claim,
@@ -34,24 +52,10 @@ from claims import (
     read_curves,
     show,
 )
-from stored import StoredStudy, read_table, read_yardstick, store_rules, store_study
-
-from acerl_np.evaluation.metrics import rank_sum_p, standard_error
-from acerl_np.experiments import (
-    ablation,
-    bilge_ulusoy,
-    comparison,
-    general,
-    generalisation,
-    learning,
-    leave_one_out,
-    robustness,
-)
-from acerl_np.experiments.jobs import AHEAD
-from acerl_np.experiments.published import find_row
-from acerl_np.experiments.study import Study
-from acerl_np.experiments.study_tables import (
-    COST_LIMIT,
+from studies.jobs import AHEAD
+from studies.stored import StoredStudy, read_table, read_yardstick, store_rules, store_study
+from studies.study import Study
+from studies.study_tables import (
     Measured,
     StudyTable,
     build_table,
@@ -59,15 +63,6 @@ from acerl_np.experiments.study_tables import (
     show_p,
     spread,
 )
-from acerl_np.policies.general import SETS, make_general
-from acerl_np.policies.index import FEATURES, NAMES
-from acerl_np.policies.rules import GENERAL, YARDSTICKS
-from acerl_np.problem.bundled import load_suite
-from acerl_np.problem.goal import SHIFT
-from acerl_np.rivals.training import ALGORITHMS
-from acerl_np.support.errors import InputError
-from acerl_np.support.files import write_atomically
-from acerl_np.support.report import Cell, render_csv, render_table
 
 DATA = "docs/results"
 BLOCK = re.compile(r"(<!-- make_pages\.py: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -151,7 +146,7 @@ def build_pages(root: Path) -> dict[Path, str]:
 def store_runs(root: Path, runs: Path) -> list[str]:
     """Store the finished rows of all studies that a folder of runs holds; return which rows are missing.
 
-    `acerl-np experiments` kept them there, trained by the code as it is now.
+    `python -m studies` kept them there, trained by the code as it is now.
     """
     missing = []
     study = Study(runs)
@@ -685,7 +680,7 @@ def tabulate_cost(stored: StoredStudy) -> str:
         seconds = sum(sum(entry["seconds"]) for entry in own)
         n = sum(len(entry["seeds"]) for entry in stored.stored[name].values())
         new = sum(len(entry["seeds"]) for entry in own)
-        lines.append([f"`acerl-np experiments {name}`", n, new, f"{seconds / 60:.0f}"])
+        lines.append([f"`python -m studies {name}`", n, new, f"{seconds / 60:.0f}"])
     return render_table(
         ["study", "trainings", "not of one above", "minutes of a thread"], lines, "markdown"
     )
@@ -814,26 +809,25 @@ BLOCKS: dict[str, Callable[[StoredStudy], str]] = {
 """Beside the tables of studies and claims."""
 
 
-def main() -> None:
-    """Store what is asked for, and make the pages."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--root", type=Path, default=Path(), help="the repository")
-    parser.add_argument("--runs", type=Path, help="a folder of finished trainings")
-    parser.add_argument("--curves", action="store_true", help="draw the training curves, too")
-    parser.add_argument("--quick", action="store_true", help="write nothing")
-    options = parser.parse_args()
-    try:
-        for row in store_runs(options.root, options.runs) if options.runs else ():
-            print(f"not finished, and not stored: {row}", file=sys.stderr)
-        for path in write_pages(options.root, dry=options.quick):
-            print(path)
-        if options.curves:
-            draw_curves(StoredStudy(options.root / DATA))
-    except InputError as error:
-        sys.exit(f"error: {error}")
+OPTIONS = (
+    opt.CommandOption("--root DIR", "the repository", default="."),
+    opt.CommandOption(
+        "--runs DIR", "first store what was trained in this folder of finished trainings"
+    ),
+    opt.CommandOption("--curves", "draw the training curves, too", bool, default=False),
+    opt.CommandOption("--quick", "name what differs, and write nothing", bool, default=False),
+)
 
 
-if __name__ == "__main__":
-    main()
+def run(arguments: argparse.Namespace) -> None:
+    """Make the pages of results anew from what is stored in docs/results.
+
+    What differs is written and named.
+    """
+    root = Path(arguments.root)
+    for row in store_runs(root, Path(arguments.runs)) if arguments.runs else ():
+        print(f"not finished, and not stored: {row}", file=sys.stderr)
+    for path in write_pages(root, dry=arguments.quick):
+        print(path)
+    if arguments.curves:
+        draw_curves(StoredStudy(root / DATA))

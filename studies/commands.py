@@ -1,4 +1,4 @@
-"""`acerl-np experiments`: repeat the paper's studies.
+"""`python -m studies`: repeat the paper's studies, its figures beside the measured ones.
 
 Repeat a study of the paper: train every row with every seed, play the suites, and print the paper's
 tables with its values beside the measured ones ("learning" and "generalisation" are studies of our own,
@@ -36,8 +36,8 @@ from acerl_np.support.files import write_atomically
 from acerl_np.support.report import clear_cell, render_data, render_json
 
 if TYPE_CHECKING:
-    from acerl_np.experiments.study import Study
-    from acerl_np.experiments.study_tables import StudyTable
+    from studies.study import Study
+    from studies.study_tables import StudyTable
 
 STUDIES = {
     "comparison": "training and noised records against rules and the compared learners; 11 rows",
@@ -69,11 +69,6 @@ FORMAT = opt.FORMAT.but(
     help="form of the printed tables; csv and json: plain numbers, units in the columns' names, all tables "
     "in one; Markdown and CSV files are written in any case"
 )
-
-
-RENAMED = {"seeds": "trainings", "rival-seeds": "rival-trainings"}
-MOVED = {f"--{x}": f"another name now; expected --{y} {{}}" for x, y in RENAMED.items()}
-"""Names that mean something else where policies are trained."""
 
 
 def list_options(study: str) -> tuple[opt.CommandOption, ...]:
@@ -111,15 +106,16 @@ def list_options(study: str) -> tuple[opt.CommandOption, ...]:
     )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    actions = {}
-    for name, summary in STUDIES.items():
-        do, below = run, f"{summary}\n\n{parser.description}"
-        if name in ALONE:
-            do, below = ALONE[name], ""
-        actions[name] = opt.Action(do, list_options(name), below, summary)
-    opt.add_actions(parser, actions, "study")
+def list_actions() -> dict[str, opt.Action]:
+    """Return the studies as commands."""
+    _, description, _ = opt.part_help(__doc__)
+    alone = {YARDSTICK: run_yardstick, GENERAL: run_general}
+    return {
+        name: opt.Action(alone[name], list_options(name), "", summary)
+        if name in alone
+        else opt.Action(run, list_options(name), description, summary)
+        for name, summary in STUDIES.items()
+    }
 
 
 def read_rivals(text: str) -> tuple[str, ...]:
@@ -138,19 +134,19 @@ def read_rivals(text: str) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the study."""
-    from acerl_np.experiments.study import Study
     from acerl_np.support.workers import count_cores
+    from studies.study import Study
 
     # A study without compared learners has no such options.
     given = {"rivals": "none", **vars(arguments)}
     rivals = read_rivals(given["rivals"])
-    names = PAPER if arguments.study == "all" else (arguments.study,)
+    names = PAPER if arguments.command == "all" else (arguments.command,)
     declare_study(arguments, names)
     folder = make_folder(arguments.out)
     own = arguments.threads or count_cores()
     with open_team(given, usual=None, own=own) as team:
         # What works elsewhere finds the kernels compiled if it shares this machine.
-        forms = ["best"] if arguments.study == "generalisation" else []
+        forms = ["best"] if arguments.command == "generalisation" else []
         compile_ahead("training", *forms, *(["rivals"] if rivals else []))
         given |= {x.replace("trainings", "seeds"): n for x, n in given.items() if "trainings" in x}
         fields = ("seeds", "trials", "generations", "threads", "rival_seeds", "rival_steps")
@@ -196,9 +192,9 @@ def run_general(arguments: argparse.Namespace) -> None:
     weights that have seen no floor of the judged one's kind, and five features of pairs alone. `general.json`
     holds the weights of the first training of each set: those that are shipped are these.
     """
-    from acerl_np.experiments import general
     from acerl_np.policies.general import SETS
     from acerl_np.problem.bundled import load_layout
+    from studies import general
 
     fewer = {} if arguments.generations is None else {"generations": arguments.generations}
     floors = [load_layout(path) for path in arguments.floors or ()]
@@ -222,8 +218,8 @@ def run_yardstick(arguments: argparse.Namespace) -> None:
     judged on the other, both ways, and lookahead over each. Gaps are to the known optima, with --file to the
     best that hindsight finds. Files are named after FILE.json.
     """
-    from acerl_np.experiments import bilge_ulusoy
     from acerl_np.training.config import Config
+    from studies import bilge_ulusoy
 
     path = None if arguments.file is None else Path(arguments.file)
     name = YARDSTICK if path is None else path.stem
@@ -237,9 +233,6 @@ def run_yardstick(arguments: argparse.Namespace) -> None:
     tables = bilge_ulusoy.tables(name, joined, known=path is None)
     show_tables(arguments, kept.parent, tables, documents, [kept])
     print_documents(arguments, documents)
-
-
-ALONE = {YARDSTICK: run_yardstick, GENERAL: run_general}
 
 
 def declare_study(arguments: argparse.Namespace, names: tuple[str, ...]) -> None:
@@ -260,8 +253,8 @@ def show_studies(arguments: argparse.Namespace, study: Study, names: tuple[str, 
     documents: list[dict[str, Any]] = []
     for name in names:
         # Eight folds of ten learners take half a day: only who names the study means that.
-        study.rivals = () if arguments.study == "all" and name == "leave-one-out" else rivals
-        module = importlib.import_module(f"acerl_np.experiments.{name.replace('-', '_')}")
+        study.rivals = () if arguments.command == "all" and name == "leave-one-out" else rivals
+        module = importlib.import_module(f"studies.{name.replace('-', '_')}")
         study.report = make_report()
         results = study.run(module.trainings(study))
         files, tables = study.write_records(results, name), module.tables(study, results)

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from acerl_np.experiments import study_tables
-from acerl_np.experiments.jobs import RivalConfig, Suites, Training
-from acerl_np.experiments.study import Results, Study
 from acerl_np.policies.index import NAMES
 from acerl_np.problem.bundled import load_layout, load_suite
 from acerl_np.problem.generate import generate_record, perturb
 from acerl_np.problem.instance import Instance
+from acerl_np.rivals.seeds import RivalConfig
 from acerl_np.training.config import Preset
+from studies import study_tables
+from studies.jobs import Suites, Training
+from studies.study import Results, Study
 
 PAIR = ("approach", "loaded", "slack", "lateness", "waiting")
 FIVE = ("approach", "loaded", "total_late", "empty", "imbalance")

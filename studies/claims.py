@@ -15,14 +15,16 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
-from stored import StoredStudy, read_table
 
 from acerl_np.evaluation.metrics import rank_sum_p
-from acerl_np.experiments.ablation import RANKINGS, SAMPLERS
-from acerl_np.experiments.comparison import DRAWS, NOISED
-from acerl_np.experiments.published import find_row
-from acerl_np.experiments.study_tables import (
-    COST_LIMIT,
+from acerl_np.evaluation.published import COST_LIMIT, find_row
+from acerl_np.problem.bundled import load_suite
+from acerl_np.rivals.training import ALGORITHMS
+from acerl_np.training.history import HISTORY_COLUMNS
+from studies.ablation import RANKINGS, SAMPLERS
+from studies.comparison import DRAWS, NOISED
+from studies.stored import StoredStudy, read_table
+from studies.study_tables import (
     RULE_ROWS,
     Measured,
     find_peer_values,
@@ -30,9 +32,6 @@ from acerl_np.experiments.study_tables import (
     score,
     show_p,
 )
-from acerl_np.problem.bundled import load_suite
-from acerl_np.rivals.training import ALGORITHMS
-from acerl_np.training.history import HISTORY_COLUMNS
 
 LEARNERS = tuple(name.upper() for name in ALGORITHMS)
 OTHER_ROWS = tuple(f"{a}+{b}" for b in SAMPLERS for a in RANKINGS if (a, b) != ("ISR", "AIS"))

@@ -19,14 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.experiments.bilge_ulusoy import Run
-from acerl_np.experiments.jobs import Training, hash_code, list_versions
-from acerl_np.experiments.study import Finished, Study
-from acerl_np.experiments.study_tables import RULE_ROWS, Measured
+from acerl_np.evaluation.jobs import hash_rooms, list_versions
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import render_csv
 from acerl_np.training.history import HISTORY_COLUMNS
+from studies.bilge_ulusoy import Run
+from studies.jobs import Training, find_rooms
+from studies.study import Finished, Study
+from studies.study_tables import RULE_ROWS, Measured
 
 ROWS_FILE = "rows.json"
 RULES = "rules"
@@ -81,7 +82,7 @@ def store_study(
             "records": {item.name: item.content_hash for item in training.instances},
             "decisions": [round(line["decisions"]) for line in last],
             "seconds": [round(line["seconds"], 2) for line in last],
-            "code": hash_code(training.config)[:12],
+            "code": hash_rooms(find_rooms(training.config))[:12],
             "versions": {"python": platform.python_version(), **list_versions()},
         }
         new += ((training, run) for run in runs)

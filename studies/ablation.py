@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from acerl_np.experiments.comparison import acerl_training
-from acerl_np.experiments.jobs import Training, load_suites
-from acerl_np.experiments.study import Results, Study
-from acerl_np.experiments.study_tables import StudyTable, build_table, spread_table
 from acerl_np.problem.bundled import load_suite
+from studies.comparison import acerl_training
+from studies.jobs import Training, load_suites
+from studies.study import Results, Study
+from studies.study_tables import StudyTable, build_table, spread_table
 
 NAME = "ablation"
 RANKINGS = {"ISR": "isr", "CF": "cf", "R": "r", "F": "f"}

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-import llvmlite
-import numba
 import numpy as np
-import scipy
 
+from acerl_np.evaluation.jobs import ROOMS, hash_content
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.evolution.sampler import AdaptiveSampler
 from acerl_np.policies.index import IndexPolicy
@@ -23,61 +17,17 @@ from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.instance import Instance
-from acerl_np.rivals.settings import Settings
-from acerl_np.rivals.training import RivalTrainer, find_learner
-from acerl_np.support.team import Team
+from acerl_np.rivals.seeds import RivalConfig
+from acerl_np.rivals.training import RivalTrainer
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
 from acerl_np.training.curves import pack_curve
 from acerl_np.training.history import HISTORY_COLUMNS, pack_columns
 
-J = TypeVar("J")
-Done = TypeVar("Done")
-Kept = TypeVar("Kept")
-
 AHEAD = ", lookahead "
 """Between a suite and the label of a lookahead that plays it."""
 GREEDY = ", greedy"
 """After the name of a suite that the policy has played with its most probable actions."""
-
-ROOMS = (
-    "support",
-    "kernels",
-    "problem",
-    "simulation",
-    "policies",
-    "evolution",
-    "training",
-    "evaluation",
-)
-"""Whose code decides what comes of a training."""
-
-
-@dataclass(frozen=True)
-class RivalConfig:
-    """How a compared learner is trained.
-
-    Attributes
-    ----------
-    algorithm : str
-        One of `rivals.ALGORITHMS`.
-    steps : int
-    settings : dict
-        Those that are not the defaults.
-    """
-
-    algorithm: str
-    steps: int
-    settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def fill(self) -> Settings:
-        """Return these settings, and defaults for the others."""
-        return find_learner(self.algorithm)[0].settings_class.from_dict(self.settings)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all that decides a training, as plain values."""
-        return {"algorithm": self.algorithm, "steps": self.steps, "settings": self.fill().to_dict()}
-
 
 Suites = tuple[tuple[str, tuple[Instance, ...]], ...]
 """Records by the names of their suites."""
@@ -151,76 +101,28 @@ class Job(NamedTuple):
     def key(self) -> str:
         """Hash all that decides the run: settings, instances, trials, and the code that computes it."""
         content = {"seed": self.seed, "trials": self.trials, **self.training.to_dict()}
-        return hash_content(content, self.training.config)
+        return hash_content(content, find_rooms(self.training.config))
 
 
-def hash_content(content: Mapping[str, Any], config: Config | RivalConfig) -> str:
-    """Return the key of a run: the hash of what decides it, and of the code that trains so."""
-    text = json.dumps({**content, "code": hash_code(config)}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def hash_code(config: Config | RivalConfig) -> str:
-    """Return the hash of the code that trains so."""
-    return hash_rooms((*ROOMS, "rivals") if isinstance(config, RivalConfig) else ROOMS)
-
-
-def list_versions() -> dict[str, str]:
-    """Return the versions of the libraries that compute."""
-    return {module.__name__: module.__version__ for module in (np, scipy, numba, llvmlite)}
-
-
-@cache
-def hash_rooms(rooms: tuple[str, ...] = ROOMS) -> str:
-    """Return the hash of the code of rooms, and of the libraries that compute for it.
-
-    Returns
-    -------
-    str
-        64 hexadecimal digits; comments and docstrings do not change them.
-    """
-    versions = " ".join(" ".join(item) for item in list_versions().items())
-    digest = hashlib.sha256(versions.encode())
-    package = Path(__file__).parent.parent
-    for path in sorted(path for room in rooms for path in (package / room).rglob("*.py")):
-        name = path.relative_to(package).as_posix()
-        digest.update(f"\0{name}\0{strip_source(path.read_bytes())}".encode())
-    return digest.hexdigest()
-
-
-def strip_source(source: bytes) -> str:
-    """Return what Python makes of a source file, without comments, docstrings and layout."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            node.body = [item for item in node.body if not _is_text(item)]
-    return ast.dump(tree, annotate_fields=False)
-
-
-def _is_text(node: ast.stmt) -> bool:
-    value = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
-
-
-def start_training(
-    config: Config | RivalConfig, instances: Sequence[Instance], seed: int
-) -> ACERL | RivalTrainer:
-    """Return a training that has not begun, on one thread."""
-    if isinstance(config, Config):
-        return ACERL(list(instances), config, seed=seed, threads=1)
-    own, settings = list(instances), config.settings
-    return RivalTrainer(config.algorithm, own, steps=config.steps, seed=seed, settings=settings)
+def find_rooms(config: Config | RivalConfig) -> tuple[Path, ...]:
+    """Return the folders of the code that trains so."""
+    return ROOMS if isinstance(config, Config) else config.rooms
 
 
 def run_job(job: Job) -> dict[str, np.ndarray]:
     """Train, play the suites, and return all that is kept of it, on one thread."""
     training, seed, trials = job
-    trainer = start_training(training.config, training.instances, seed)
+    config, own = training.config, list(training.instances)
+    trainer: ACERL | RivalTrainer
+    if isinstance(config, Config):
+        trainer = ACERL(own, config, seed=seed, threads=1)
+    else:
+        trainer = config.start(own, seed)
     probabilities = []
     while not trainer.done:
-        own = trainer if isinstance(trainer, ACERL) else trainer.episodes
-        if isinstance(own.sampler, AdaptiveSampler):
-            probabilities.append(own.sampler.probabilities())
+        sampler = (trainer if isinstance(trainer, ACERL) else trainer.episodes).sampler
+        if isinstance(sampler, AdaptiveSampler):
+            probabilities.append(sampler.probabilities())
         trainer.step()
     policy = trainer.policy
     arrays = {
@@ -264,29 +166,3 @@ def pack_history(trainer: ACERL | RivalTrainer, probabilities: np.ndarray) -> di
         "looks": looks,
         "curves": curves[:, :-1].swapaxes(0, 1),
     }
-
-
-def finish(
-    jobs: Sequence[J],
-    find: Callable[[J], Kept | None],
-    work: Callable[[J], Done],
-    keep: Callable[[J, Done], Kept],
-    team: Team,
-) -> Iterator[tuple[int, Kept, bool]]:
-    """Take what is kept of jobs, let a team do the others, and keep what it has done.
-
-    Yields
-    ------
-    int, object, bool
-        Position of the job, what is kept of it, and whether it was done now.
-    """
-    missing = []
-    for k, job in enumerate(jobs):
-        kept = find(job)
-        if kept is None:
-            missing.append(k)
-        else:
-            yield k, kept, False
-    for place, done in team.run(work, [jobs[k] for k in missing]):
-        k = missing[place]
-        yield k, keep(jobs[k], done), True

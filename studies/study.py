@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
+from acerl_np.evaluation.jobs import finish
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.experiments.jobs import AHEAD, GREEDY, Job, RivalConfig, Training, finish, run_job
-from acerl_np.experiments.study_tables import RULE_ROWS, Measured
 from acerl_np.problem.instance import Instance
+from acerl_np.rivals.seeds import RivalConfig
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import read_arrays, write_arrays, write_atomically
 from acerl_np.support.report import render_csv
@@ -20,6 +20,8 @@ from acerl_np.support.workers import count_cores
 from acerl_np.training.config import Config, Preset
 from acerl_np.training.curves import CURVE_COLUMNS
 from acerl_np.training.history import HISTORY_COLUMNS
+from studies.jobs import AHEAD, GREEDY, Job, Training, run_job
+from studies.study_tables import RULE_ROWS, Measured
 
 GREEDY_RIVALS = ("mappo", "amappo")
 """Tested greedily in the paper: all its makespans of them are multiples of 0.2, five seeds' means."""

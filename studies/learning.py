@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from acerl_np.experiments.comparison import acerl_training
-from acerl_np.experiments.jobs import Training, load_suites
-from acerl_np.experiments.study import Results, Study
-from acerl_np.experiments.study_tables import StudyTable, spread_table
+from studies.comparison import acerl_training
+from studies.jobs import Training, load_suites
+from studies.study import Results, Study
+from studies.study_tables import StudyTable, spread_table
 
 NAME = "learning"
 SUITES = ("dmh-train", "dmh-test", "dmh-noise-30")

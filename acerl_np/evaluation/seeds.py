@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from acerl_np.evaluation.jobs import ROOMS, finish, hash_content
 from acerl_np.evaluation.metrics import satisfied_share
 from acerl_np.evaluation.trials import METRICS, USAGE, Playing, play_policy
-from acerl_np.experiments.jobs import RivalConfig, finish, hash_content, start_training
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import path_exists, read_arrays, write_arrays, write_atomically
 from acerl_np.support.team import Team
+from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
 
 FILES = ("policy.npz", "run.npz", "history.csv", "curves.csv")
@@ -25,8 +27,9 @@ TRIALS_FILE = "trials.npz"
 KIND, FORMAT = "trials of a seed", 2
 
 
-class SeedTask(NamedTuple):
-    """A training with one seed.
+@dataclass(frozen=True)
+class SeedTask:
+    """A training of ACERL with one seed; other learners are subclasses.
 
     Attributes
     ----------
@@ -34,7 +37,7 @@ class SeedTask(NamedTuple):
         The training records.
     held_back : tuple of Instance
         Further records that the policy plays.
-    config : Config or RivalConfig
+    config : Config
     seed, trials : int
     with_records : bool
         Whether the policy's file holds its training records.
@@ -42,7 +45,7 @@ class SeedTask(NamedTuple):
 
     instances: tuple[Instance, ...]
     held_back: tuple[Instance, ...]
-    config: Config | RivalConfig
+    config: Config
     seed: int
     trials: int
     with_records: bool = True
@@ -50,17 +53,32 @@ class SeedTask(NamedTuple):
     @property
     def goal(self) -> Goal:
         """What it is trained for."""
-        if isinstance(self.config, Config):
-            return self.config.resolve(self.instances).goal
-        return self.config.fill().goal
+        return self.config.resolve(self.instances).goal
+
+    @property
+    def horizon(self) -> float | None:
+        """When episodes are stopped, s."""
+        return self.config.horizon
+
+    @property
+    def rooms(self) -> tuple[Path, ...]:
+        """Folders of the code that decides the result."""
+        return ROOMS
+
+    def start(self) -> Any:
+        """Return the training, on one thread, which has not begun."""
+        return ACERL(list(self.instances), self.config, seed=self.seed, threads=1)
+
+    def describe(self) -> dict[str, Any]:
+        """Return how it trains, for config.json."""
+        return {"config": self.config.to_dict()}
 
     @property
     def playing(self) -> Playing | None:
         """How the policy is judged: as it was trained; None without trials."""
         if self.trials == 0:
             return None
-        horizon = self.config.horizon if isinstance(self.config, Config) else None
-        return Playing(self.trials, self.seed, None, self.goal, horizon, threads=1)
+        return Playing(self.trials, self.seed, None, self.goal, self.horizon, threads=1)
 
     def key(self) -> str:
         """Hash all that decides the result."""
@@ -72,7 +90,7 @@ class SeedTask(NamedTuple):
             "held_back": [item.content_hash for item in self.held_back],
             "with_records": self.with_records,
         }
-        return hash_content(content, self.config)
+        return hash_content(content, self.rooms)
 
 
 class SeedResult(NamedTuple):
@@ -95,7 +113,7 @@ class SeedResult(NamedTuple):
 
 def train_seed(task: SeedTask) -> SeedResult:
     """Train, play, and return the files of the run, on one thread, wherever that is."""
-    trainer = start_training(task.config, task.instances, task.seed)
+    trainer = task.start()
     trainer.run()
     policy = trainer.policy
     if not task.with_records and policy.origin is not None:

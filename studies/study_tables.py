@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from acerl_np.evaluation.metrics import compare_samples, normalise, rank_sum_p, satisfied_share
-from acerl_np.experiments.published import PublishedCell, PublishedRow, table_rows
+from acerl_np.evaluation.published import COST_LIMIT, PublishedCell, PublishedRow, table_rows
 from acerl_np.problem.bundled import display_name
 from acerl_np.problem.instance import Instance
 from acerl_np.support.report import DATA_FORMATS, Cell, render_data, render_table
@@ -22,8 +22,6 @@ FEW_SEEDS = 4
 """Below so many a side, no rank-sum test reaches 5 %."""
 VALUES = ("makespan_s", "tardiness_s", "makespan_mark", "tardiness_mark")
 SCORES = ("m", "c", "satisfied_share")
-COST_LIMIT = 50.0
-"""xi of the paper, s."""
 
 Facts = dict[str, Any]
 """Columns of a row for programs."""

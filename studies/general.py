@@ -1,6 +1,6 @@
 """The policy `general`: trained on a family of random floors, judged on floors that trained nothing.
 
-`docs/general.md` tells what comes of it. All is made from seeds alone: `acerl-np experiments general`.
+`docs/general.md` tells what comes of it. All is made from seeds alone: `python -m studies general`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.evaluation.trials import Playing, play_policy
-from acerl_np.experiments.family import KINDS, Sort, draw_day, draw_floor
-from acerl_np.experiments.generalisation import noised_suites
-from acerl_np.experiments.study_tables import Shown, StudyTable
 from acerl_np.policies.general import SETS
 from acerl_np.policies.index import NAMES, IndexPolicy
 from acerl_np.policies.rules import GENERAL, YARDSTICKS
@@ -25,6 +22,9 @@ from acerl_np.problem.shift import HANDLING, find_scale, generate_shift
 from acerl_np.support.report import render_csv
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
+from studies.family import KINDS, Sort, draw_day, draw_floor
+from studies.generalisation import noised_suites
+from studies.study_tables import Shown, StudyTable
 
 OWN, BARE, PAIRS, LEFT = (
     "own training",

@@ -12,8 +12,12 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import NamedTuple
+
+HERE = Path(__file__).parent
+COST_LIMIT = 50.0
+"""xi of the paper, s."""
 
 
 class PublishedCell(NamedTuple):
@@ -42,9 +46,9 @@ class PublishedRow:
         return [self.cells[name] for name in instances]
 
 
-def read_table(name: str) -> list[dict[str, str]]:
-    """Return the rows of a CSV file of this room."""
-    text = files("acerl_np.experiments").joinpath(name).read_text(encoding="utf-8")
+def read_table(path: Path) -> list[dict[str, str]]:
+    """Return the rows of a CSV file."""
+    text = path.read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))
 
 
@@ -52,12 +56,12 @@ def read_table(name: str) -> list[dict[str, str]]:
 def published_rows() -> tuple[PublishedRow, ...]:
     """Return every row of every table of the paper, in its order."""
     cells: dict[tuple[str, str], dict[str, PublishedCell]] = {}
-    for line in read_table("paper-cells.csv"):
+    for line in read_table(HERE / "paper-cells.csv"):
         table, policy, instance, makespan, mark, tardiness, other = line.values()
         own = cells.setdefault((table, policy), {})
         own[instance] = PublishedCell(float(makespan), float(tardiness), mark, other)
     rows = []
-    for line in read_table("paper-rows.csv"):
+    for line in read_table(HERE / "paper-rows.csv"):
         table, policy, suite, m, c, percent = line.values()
         own = cells.get((table, policy), {})
         p = float(percent) / 100.0

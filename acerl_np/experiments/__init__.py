@@ -1,1 +1,0 @@
-"""The paper's studies, one file each, and the figures that it published."""

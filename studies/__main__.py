@@ -1,0 +1,36 @@
+"""`python -m studies COMMAND`, in a clone: studies, the compared learners, and the pages of results."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from acerl_np.commands.main import Parser, run_program
+from acerl_np.commands.shared import options as opt
+from studies import checks, commands, make_pages, rival_settings
+
+
+def build_parser() -> Parser:
+    """Return the program's parser."""
+    parser = Parser(
+        prog="python -m studies",
+        description="Studies of ACERL: repeat the paper's, train what it compares with, make the pages.",
+        epilog="python -m studies COMMAND --help explains a command's options.",
+        allow_abbrev=False,
+    )
+    more = {
+        "pages": opt.Action(make_pages.run, make_pages.OPTIONS),
+        "checks": opt.Action(checks.run, checks.OPTIONS),
+        "rival-settings": opt.Action(rival_settings.run, rival_settings.OPTIONS),
+    }
+    opt.add_actions(parser, {**commands.list_actions(), **more}, "command")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the program with these words, by default those of the command line; return the exit status."""
+    return run_program(build_parser(), list(sys.argv[1:] if arguments is None else arguments))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,70 @@
+"""`python -m studies`: what goes on where it stopped, and what is refused."""
+
+import json
+from pathlib import Path
+
+import numba
+import pytest
+from tables_and_refusals import read_rows
+
+needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
+
+
+@needs_jit
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ("leave-one-out --trainings 1", [*(f"{k:02}" for k in range(1, 9)), "unseen"]),
+        pytest.param(
+            "comparison --rivals none --trainings 2",
+            ["train", "train-spread", "test", "test-spread", "times"],
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_an_interrupted_study_goes_on_where_it_stopped(empty, study, words, names):
+    """And its several tables are one of CSV."""
+    name_of = words.split()[0]
+    words = f"{words} --trials 1 --generations 1 --threads 1 --out study --format"
+    documents = json.loads(study(f"{words} json").out)
+    assert [item["table"] for item in documents] == [f"{name_of}-{name}" for name in names]
+    runs = sorted(Path("study/runs").iterdir())
+    kept = runs[0].stat().st_mtime_ns
+    runs[1].unlink()
+    rows = read_rows(study(f"{words} csv").out)
+    assert sorted(Path("study/runs").iterdir()) == runs
+    assert runs[0].stat().st_mtime_ns == kept
+    written = {f"{name_of}-{name}.{suffix}" for name in names for suffix in ("csv", "md")}
+    written |= {f"{name_of}-{kind}.csv" for kind in ("curves", "history", "sampler")}
+    assert {path.name for path in Path("study").iterdir()} == {"runs", *written}
+    shown = read_rows(Path("study", f"{name_of}-{names[0]}.csv"))
+    assert [list(row) for row in documents[0]["rows"]] == [list(row) for row in shown]
+    expected = [(item["table"], row) for item in documents for row in item["rows"]]
+    for found, (table, row) in zip(rows, expected, strict=True):
+        assert found["table"] == table
+        for name, value in row.items():
+            # The time that a training took is its own; that of the table is the last one.
+            text = "" if value is None else str(value)
+            assert table.endswith("times") or found[name] == text, name
+
+
+@needs_jit
+def test_a_study_goes_on_in_its_own_folder_alone(empty, study):
+    words = "leave-one-out --trainings 1 --trials 1 --generations 1 --threads 1 --out tables"
+    Path("tables").mkdir()
+    Path("tables/leave-one-out-01.md").write_text("mine")
+    assert f"{Path('tables/leave-one-out-01.md')} exists" in study(words, 2).err
+    Path("tables/runs").mkdir()
+    Path("tables/runs/mine.npz").write_text("mine")
+    assert "exists" in study(words, 2).err
+
+
+def test_a_line_says_what_is_wrong(empty, study):
+    Path("file").write_text("")
+    assert "invalid choice: 'nothing'" in study("nothing", 2).err
+    assert "--threads: read 0; expected a whole number" in study("comparison --threads 0", 2).err
+    assert "make the folder: not a directory" in study("ablation --out file/below", 2).err
+    assert (
+        "python -m studies comparison: error: --rivals: read 'dqn'"
+        in study("comparison --rivals ppo,dqn", 2).err
+    )
