@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import acerl_np
 from acerl_np.commands.shared.interruption import Terminated
-from acerl_np.commands.shared.options import EXPORT, part_help
+from acerl_np.commands.shared.options import EXPORT, WORDS, part_help
 from acerl_np.support.errors import AcerlError, make_printable, suggest_name
 from acerl_np.support.files import remember_streams
 from acerl_np.support.own import trusting
@@ -151,6 +151,7 @@ def run_program(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
         options = parser.parse_args(words)
     except SystemExit as stop:
         return int(stop.code or 0)
+    given = WORDS.set(tuple(words))
     try:
         with remember_streams(), trusting(getattr(options, "trust_code", False)):
             status: int | None = options.run(options)
@@ -168,6 +169,8 @@ def run_program(parser: argparse.ArgumentParser, words: Sequence[str]) -> int:
         message, status = "not enough memory for these sizes", 1
     except OSError as error:
         message, status = f"{error.filename or 'the machine'}: {error.strerror or error}", 1
+    finally:
+        WORDS.reset(given)
     line = make_printable(" ".join(message.split()))
     print(f"{parser.prog} {options.command}: error: {line}", file=sys.stderr)
     return status

@@ -12,6 +12,7 @@ import pytest
 from tables_and_refusals import list_unrefused
 
 import acerl_np
+from acerl_np.commands.shared.reporting import write
 from acerl_np.commands.whatif import VALUES, parse_factors, parse_values
 from acerl_np.evaluation.whatif import KNOBS
 
@@ -97,14 +98,20 @@ def test_shifts_are_judged_by_late_tasks(folder, run):
     assert "best yardstick: nearest, as there is one record" in out
 
 
-def test_pages_to_hand_on(folder, run):
+def test_pages_to_hand_on(folder, run, monkeypatch):
+    # The words of whatever process calls the command are nobody's business.
+    monkeypatch.setattr("sys.argv", ["/usr/bin/script", "--token", "s3cret"])
     words = "nearest EDD week.csv next.csv"
     out = run(f"whatif {words} --vehicles 1:2 --target tardiness<5 --report what.html").out
     page = html.unescape(Path("what.html").read_text())
     answers = [line for line in out.splitlines() if line.startswith("tardiness below 5 s, ")]
     assert len(answers) == 2 and "<br>".join(answers) in page and "<td>EDD</td>" in page
-    out = run(f"evaluate {words} --format json --trials 2 --report beside.html").out
+    command = f"evaluate {words} --format json --trials 2 --report beside.html"
+    out = run(command).out
     page = html.unescape(Path("beside.html").read_text())
+    assert f"acerl-np {command}" in page and "s3cret" not in page
+    write("plain.html", "A page", "of no command", {})
+    assert "acerl-np" not in Path("plain.html").read_text()
     for row in json.loads(out):
         cell = f"<td>{row['policy']}</td><td>{row['makespan_s']:.1f}</td>"
         assert (cell in page) == (row["record"] == "mean")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import inspect
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -12,6 +13,9 @@ from acerl_np.support.errors import ConfigError, describe
 from acerl_np.support.fields import MAX_SEED, MOST, NOUNS, UNUSABLE, Field
 from acerl_np.support.report import FORMATS
 from acerl_np.support.workers import MAX_THREADS
+
+WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())
+"""The words that the running command was given; none where no command runs."""
 
 Parser = argparse.ArgumentParser | argparse._ArgumentGroup
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import shlex
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from acerl_np.commands.shared import tables
+from acerl_np.commands.shared.options import WORDS
 from acerl_np.commands.shared.tables import Column, count
 from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.left_out import describe_left_out
@@ -35,11 +35,12 @@ OF_REPLAYS = (
 
 
 def write(path: str, title: str, sentence: str, parts: dict[str, Iterable[str]]) -> None:
-    """Write a page, with the command that it came from."""
+    """Write a page, with the command that it came from, if one runs."""
     import acerl_np
 
     told = f"With acerl_np {acerl_np.__version__}; the same files give the same page."
-    repeat = [shlex.join(["acerl-np", *sys.argv[1:]]), told]
+    words = WORDS.get()
+    repeat = [*([shlex.join(["acerl-np", *words])] if words else []), told]
     write_report(path, title, sentence, {**parts, "How to repeat it": repeat})
 
 
