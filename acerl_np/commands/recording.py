@@ -260,9 +260,9 @@ def convert(arguments: argparse.Namespace) -> None:
 
     A workbook (.xlsx), UTF-8, UTF-16 and Windows-1252 are told by their bytes. Upper and lower case of the
     header, titles above it, commas, semicolons or tabs, and further columns do no harm; a misspelt column is
-    refused. Columns of other names are guessed from German and English headers, and dates from their look;
-    --columns and --date-format say what is meant. --write-mapping keeps all of it for the other commands,
-    which guess nothing: --mapping. Times are told apart by their look:
+    refused. Usual German and English names of columns are known; --columns says what others mean, and
+    --date-format how dates are written. --write-mapping keeps all of it for the other commands: --mapping.
+    Times are told apart by their look:
       12.5                        seconds from the start of the episode, to 1e9
       1714980600, 1714980600000   seconds, milliseconds since 1970, from September 2001 on
       07:30, 07:30:15             times of one day
@@ -295,8 +295,7 @@ def convert(arguments: argparse.Namespace) -> None:
         _convert_log(arguments)
         return
     path, layout = find_record(arguments.tasks, arguments.layout)
-    floor = layout if arguments.accept_suggestions else None
-    export, lines = records.guess_export(path, read_export(arguments), floor)
+    export, lines = records.name_columns(path, read_export(arguments))
     with inputs.report_ignored():
         instances, reading = records.examine_record(
             path, layout, export, lines=lines, servable=False
@@ -584,12 +583,6 @@ ACTIONS = {
                 "--out OUT.csv", "the record to write, with --split a folder", required=True
             ),
             WRITE_MAPPING,
-            opt.CommandOption(
-                "--accept-suggestions",
-                "take unknown names of sites for those that are probably meant; the mapping keeps them as "
-                "[sites]",
-                bool,
-            ),
             *(opt.FORCE, opt.ONE_LAYOUT, opt.MAPPING, *opt.EXPORT, opt.FORMAT),
         ),
     ),

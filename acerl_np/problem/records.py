@@ -13,13 +13,13 @@ import numpy as np
 
 from acerl_np.problem import fields, source, task_rows
 from acerl_np.problem.export import PLAIN, Export
-from acerl_np.problem.guesses import guess_columns, guess_format
 from acerl_np.problem.instance import Instance, make_instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_BREAKDOWNS
 from acerl_np.problem.parting import Part, find_parting, part_rows
 from acerl_np.problem.parts import Breakdown
 from acerl_np.problem.source import FilePath, Lines, Source, Table
+from acerl_np.problem.synonyms import find_synonyms
 from acerl_np.support.errors import Fault, InputError, RecordError, RecordWarning, make_printable
 from acerl_np.support.files import show_path, write_atomically
 from acerl_np.support.report import render_csv, render_table
@@ -150,35 +150,19 @@ def examine_record(
     return instances, reading
 
 
-def guess_export(
-    path: FilePath, export: Export, layout: Layout | None = None
-) -> tuple[Export, Lines]:
-    """Return an export with what a file tells of itself, and the file's lines.
-
-    It tells its encoding, sheet, dates, and the columns that are not named yet. With a layout names of sites
-    are taken for those that are probably meant.
-    """
+def name_columns(path: FilePath, export: Export) -> tuple[Export, Lines]:
+    """Return an export with a file's encoding or sheet, and columns by synonyms; and the file's lines."""
     columns, record = dict(export.columns), _make_source(export)
     lines = record.open(path, export)
     named = {source.normalise(field) for field in lines.header}
-    for name, column in guess_columns(lines.header, lines.sample).items():
-        if name not in named:
-            columns.setdefault(name, column)
+    for name, meant in find_synonyms(lines.header).items():
+        if name not in named and len(meant) == 1:
+            columns.setdefault(name, meant[0])
     export = replace(export, columns=columns)
     if lines.delimiter and not lines.form.startswith("utf"):
         export = replace(export, encoding=lines.form)
     elif not lines.delimiter:
         export = replace(export, sheet=lines.form)
-    with source.name_file(path):
-        rows = record.parse(lines, export).rows
-    if layout is not None:
-        export = replace(export, sites=task_rows.suggest_sites(rows, layout, export.sites))
-    if export.date_format is None:
-        for name in ("arrival_time", "expiry_time"):
-            texts = [row.get(name, "") for row in rows[:: len(rows) // source.SAMPLE + 1]]
-            found = guess_format([text for text in texts if fields.is_no_time(text)])
-            if found is not None:
-                return replace(export, date_format=found), lines
     return export, lines
 
 

@@ -19,9 +19,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from acerl_np.problem.fields import make_date_format
-from acerl_np.problem.guesses import EMPTY, guess_columns, name_handling
 from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.limits import MAX_COLUMNS
+from acerl_np.problem.synonyms import find_synonyms
 from acerl_np.support import errors
 from acerl_np.support.errors import Fault, RecordError
 from acerl_np.support.files import read_bytes, show_path
@@ -47,6 +47,9 @@ WELL_FORMED = {
 
 SEPARATOR_LINE = re.compile(r'\s*"?sep=([,;\t])"?[\r\n]')
 """A first line that says what separates the columns, as spreadsheets understand it."""
+
+EMPTY = re.compile(r"\s*(?:[-–—]\s*)?")
+"""A field of a time or a number that says nothing."""
 
 LOOKALIKE = 0.83
 """How much of two names agrees if one is the other misspelt, as difflib rates it."""
@@ -108,7 +111,7 @@ class Table(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """A header, its line and how many columns it names or may name; and the rows below that are not blank."""
+    """A header, its line and how many known columns it names; and the rows below that are not blank."""
 
     line: int
     header: list[str]
@@ -116,11 +119,6 @@ class Lines(NamedTuple):
     rows: list[tuple[int, list[str]]]
     delimiter: str
     form: str
-
-    @property
-    def sample(self) -> list[list[str]]:
-        """The first rows."""
-        return [fields for _, fields in self.rows[:SAMPLE]]
 
 
 class Source(NamedTuple):
@@ -155,10 +153,7 @@ class Source(NamedTuple):
             table = self.parse(lines, export)
             yield table
         if table.columns.ignored:
-            columns = table.columns.ignored
-            if "handling_time" in {*self.known} - {*table.columns.at} and export.handling is None:
-                columns = name_handling(lines.header, lines.sample, columns)
-            ignored = errors.RecordWarning(show_path(path), columns)
+            ignored = errors.RecordWarning(show_path(path), table.columns.ignored)
             # Between this line and that of the block is contextlib's.
             warnings.warn(ignored, stacklevel=stacklevel + 3)
 
@@ -200,15 +195,10 @@ class Source(NamedTuple):
         delimiter: str,
         form: str,
     ) -> Lines:
-        """Find the header: the first of the rows with most known columns.
-
-        Or else with most that can be guessed, as titles may stand above; if these are less than two, the
-        first row of all.
-        """
+        """Find the header: the row that names most known columns, as titles may stand above; or the first."""
         filled = [item for item in rows if any(field.strip() for field in item[1])]
         head = filled[:HEAD] or [(0, [])]
-        known, guessed = zip(*(self._rate(fields, mapping) for _, fields in head), strict=True)
-        rates = known if max(known) > 1 else guessed
+        rates = [self._rate(fields, mapping) for _, fields in head]
         k = rates.index(max(rates)) if max(rates) > 1 else 0
         return Lines(*head[k], rates[k], filled[k + 1 :], delimiter, form)
 
@@ -306,13 +296,13 @@ class Source(NamedTuple):
                 )
         if missing:
             names = ", ".join(f"'{name}'" for name in missing)
-            guessed = guess_columns(header, lines.sample)
-            advice = ",".join(f"{x}={guessed.get(x, 'COLUMN')}" for x in missing)
+            meant = find_synonyms(header)
+            advice = ",".join(f"{x}={'+'.join(meant.get(x, ['COLUMN']))}" for x in missing)
             advice = f', or --columns (mapping=) such as "{advice}"'
             if "expiry_time" in missing:
                 advice += ", or --due SECONDS for tasks that are all due so long after they arrive"
             if missing[1:]:
-                advice += "; acerl-np records convert guesses columns"
+                advice += "; acerl-np records convert knows other names of columns"
             raise RecordError(
                 f"line {line}: missing column{'s' * bool(missing[1:])} {names}; read "
                 f"{shorten(','.join(header), MAX_HEADER)}, expected columns "
@@ -337,24 +327,21 @@ class Source(NamedTuple):
             mark: max(self._rate(row, mapping) for row in _split_lines(lines, mark))
             for mark in DELIMITERS
         }
-        most, guessed = max(rates.values())
+        most = max(rates.values())
         if most == 0:
-            if guessed > 1:
-                return max(rates, key=rates.__getitem__)
             # Of as many commas as semicolons the commas are decimal ones.
             return max(";\t,", key=lambda mark: sum(line.count(mark) for line in lines))
-        best = [mark for mark, (known, _) in rates.items() if known == most]
+        best = [mark for mark, rate in rates.items() if rate == most]
         if len(best) > 1 and sum(mark in lines[0] for mark in best) > 1:
             expected = "columns separated by commas, semicolons or tabs, one of them throughout"
             refuse(f"line {head[0][0]}", lines[0].strip(), expected, RecordError)
         return best[0]
 
-    def _rate(self, row: Sequence[str], mapping: Mapping[str, str]) -> tuple[int, int]:
-        """Return how many known columns a row names, and if these are less than two, how many it may name."""
+    def _rate(self, row: Sequence[str], mapping: Mapping[str, str]) -> int:
+        """Return how many known columns a row names."""
         words = {normalise(word) for x in self.known for word in mapping.get(x, x).split("+")}
         words |= {normalise(name) for name in (*self.known, *mapping.values())}
-        known = len({normalise(field) for field in row} & words)
-        return known, 0 if known > 1 or len(row) > MAX_COLUMNS else len(guess_columns(row, ()))
+        return len({normalise(field) for field in row} & words)
 
 
 @contextmanager
@@ -502,40 +489,9 @@ def normalise(name: str) -> str:
 
 
 def find_lookalike(name: str, known: Sequence[str]) -> str | None:
-    """Return the known column that a name is probably meant for, None if it is another column.
-
-    Case, blanks, underscores, hyphens and zeros before a number do not count.
-    """
-    squeezed = squeeze(name)
-    words = {squeeze(column): column for column in known}
-    close = get_close_matches(squeezed, words, 1, LOOKALIKE)
-    # Two slips change more of a name of eight letters than that.
-    close += [word for word in words if len(word) >= 8 and count_slips(squeezed, word) <= 2]
-    return words[close[0]] if close else None
-
-
-def squeeze(name: str) -> str:
-    """Return what of a name `find_lookalike` compares."""
-    return re.sub(r"[\s_-]|(?<![0-9])0+(?=[0-9])", "", name.lower())
-
-
-def count_slips(text: str, word: str) -> int:
-    """Return how many letters of a word were changed, swapped, added or left out in a text.
-
-    Of texts that are much longer or shorter only the difference in length is counted.
-    """
-    if abs(len(text) - len(word)) > 2:
-        return abs(len(text) - len(word))
-    row: list[int] = [*range(len(word) + 1)]
-    above = row
-    for i, letter in enumerate(text):
-        before, above, row = above, row, [i + 1]
-        for k, expected in enumerate(word):
-            slips = min(above[k] + (letter != expected), above[k + 1] + 1, row[k] + 1)
-            if i and k and (letter, text[i - 1]) == (word[k - 1], expected):
-                slips = min(slips, before[k - 1] + 1)
-            row.append(slips)
-    return row[-1]
+    """Return the known column that a name is probably meant for, None if it is another column."""
+    plain = normalise(name).replace("-", "_")
+    return next(iter(get_close_matches(plain, known, 1, LOOKALIKE)), None)
 
 
 # Workbooks, which openpyxl reads where it is installed

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -14,11 +13,11 @@ import numpy as np
 
 from acerl_np.problem import fields
 from acerl_np.problem.fields import Row, Time
-from acerl_np.problem.json_tree import is_name, refuse, shorten
+from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.layout import Layout, find_ends, find_sites
 from acerl_np.problem.limits import MAX_TASKS
-from acerl_np.problem.source import TOTAL, Source, count_slips, find_lookalike, squeeze
-from acerl_np.support.errors import Fault, RecordError, describe
+from acerl_np.problem.source import TOTAL, Source
+from acerl_np.support.errors import Fault, RecordError, describe, suggest_name
 
 if TYPE_CHECKING:
     from acerl_np.problem.export import Export
@@ -359,42 +358,8 @@ class SiteNames:
     def _hint(self, name: str) -> str:
         """Return what to ask of an unknown name; of many only the first are looked for."""
         if name not in self._hints and len(self._hints) < MOST_HINTS:
-            close, is_sure = self.suggest(name)
-            self._hints[name] = f"; did you mean '{close}'?" if close else ""
-            self._hints[name] += " (records convert --accept-suggestions)" * is_sure
+            self._hints[name] = suggest_name(name, self._own)
         return self._hints.get(name, "")
-
-    def suggest(self, name: str) -> tuple[str | None, bool]:
-        """Return the floor's name that an unknown one is probably meant for, and whether no other may be."""
-        numbers = _find_numbers(name)
-        same = [own for own in self._own if _find_numbers(own) == numbers]
-        close = find_lookalike(name, same or self._own)
-        if close is None or not same:
-            return close, False
-        sites = find_sites(self._layout, close)
-        others = [own for own in same if find_sites(self._layout, own) != sites]
-        least = min((count_slips(squeeze(name), squeeze(own)) for own in others), default=math.inf)
-        return close, count_slips(squeeze(name), squeeze(close)) < least
-
-
-def suggest_sites(
-    rows: Sequence[Mapping[str, str]], layout: Layout, mapping: Mapping[str, str]
-) -> dict[str, str]:
-    """Return a mapping of names of sites, with unknown ones for which one of the floor's own is meant."""
-    sites, found = SiteNames(layout, mapping), dict(mapping)
-    for column in ("pickup", "delivery"):
-        for name in dict.fromkeys(row.get(column, "").strip() for row in rows):
-            try:
-                sites.read({column: name}, column, "")
-            except RecordError:
-                close, is_sure = sites.suggest(name) if is_name(name) else (None, False)
-                if close is not None and is_sure:
-                    found[name] = close
-    return found
-
-
-def _find_numbers(name: str) -> list[int]:
-    return [int(number) for number in re.findall("[0-9]+", name)]
 
 
 def _squeeze(name: str) -> str:

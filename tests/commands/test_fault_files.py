@@ -20,6 +20,8 @@ ROWS = (
     "t0;A;B;06.05.2024;07:00:00;06.05.2024;07:01:00;Jörg",
     "t1;B;C;06.05.2024;07:00:30;06.05.2024;07:01:30;Änne",
 )
+TIMES = "--columns arrival_time=Datum+Uhrzeit,expiry_time=Fällig-Datum+Fällig-Uhrzeit"
+DATES = "--date-format '%d.%m.%Y %H:%M:%S'"
 OURS = [("t0", "A", "B", 0.0, 60.0), ("t1", "B", "C", 30.0, 60.0)]
 
 
@@ -63,7 +65,9 @@ CASES = {
     "UTF-16 with its mark": Case(lines(*PLAIN, encoding="utf-16")),
     "UTF-16 without one": Case(lines(*PLAIN, encoding="utf-16-be")),
     "Windows-1252": Case(
-        lines(GERMAN, *ROWS, encoding="cp1252"), "missing columns 'task', 'pickup' ... --columns"
+        lines(GERMAN, *ROWS, encoding="cp1252"),
+        "missing columns 'task', 'pickup' ... task=TA-Nr ... arrival_time=Datum+Uhrzeit",
+        f"{TIMES} {DATES}",
     ),
     "another encoding": Case(
         lines(f"{HEADER},Zó\x81", encoding="latin-1")
@@ -73,7 +77,8 @@ CASES = {
     ),
     "workbook": Case(
         lambda: workbook([["Werk 3"]], [["Stand 6.5."], [], GERMAN.split(";"), *cells()]),
-        "line 3: missing columns ... task=TA-Nr ... arrival_time=Datum+Uhrzeit",
+        "line 1: missing columns",
+        TIMES,
     ),
     "an old workbook": Case(b"\xd0\xcf\x11\xe0 old", "(.xls) ... saved as .xlsx or CSV", tasks=()),
     "damaged-workbook": Case(lambda: workbook([PLAIN])[:900], "not a readable workbook", tasks=()),
@@ -99,6 +104,7 @@ CASES = {
     "dates of no known form": Case(
         lines(HEADER, f"t0,A,B,{DAY}:00,60", f"t1,B,C,{DAY}:30,60"),
         "line 2: arrival_time ... --date-format (date_format=)",
+        DATES,
     ),
     "a line of totals, a page's end": Case(
         lines(*PLAIN, HEADER, "Summe:,,,30,", ",,,,", "- 1 -"),
@@ -158,7 +164,7 @@ def test_a_file_is_read_or_refused_with_all_its_faults(folder, run, capsys, name
     ends = [[instance.layout.sites[k].id for k in x] for x in (instance.pickup, instance.delivery)]
     times = instance.arrival.tolist(), instance.expiry.tolist()
     assert tuple(zip(instance.tasks, *ends, *times, strict=True)) == case.tasks
-    # The mapping says the same without any guess, to the other commands and in Python.
+    # The mapping says the same to the other commands and in Python.
     run("records check new.csv --layout layout.json --mapping erp.toml")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -215,7 +221,7 @@ def test_a_file_is_parsed_once(folder, run, monkeypatch):
     (folder / "erp.xlsx").write_bytes(workbook([GERMAN.split(";"), *cells()]))
     load = Mock(wraps=openpyxl.load_workbook)
     monkeypatch.setattr(openpyxl, "load_workbook", load)
-    run("records convert erp.xlsx --layout layout.json --out new.csv")
+    run(f"records convert erp.xlsx --layout layout.json --out new.csv {TIMES}")
     assert load.call_count == 1
     # Without openpyxl the extra is named.
     (folder / "erp.xlsx").write_bytes(b"PK\x03\x04 any")
@@ -234,7 +240,8 @@ def test_causes_and_due_times_are_told(folder, run, capsys):
     words = (
         "erp.csv --layout layout.json --write-mapping erp.toml --due 60 --skip-bad --out new.csv"
     )
-    told = run(f"records convert {words}")
+    columns = "--columns arrival_time=Datum+Uhrzeit,expiry_time=Datum+Termin"
+    told = run(f"records convert {words} {columns} --date-format '%d.%m.%Y %H:%M'")
     assert "3 tasks due the day after, at most 1200 s after the arrival" in told.out
     cause = "\n  3 rows such as line 5: delivery: unknown site 'Z'"
     assert "(50 %: " in told.err and cause in told.err
@@ -296,13 +303,19 @@ def test_what_a_file_does_not_tell_is_asked_for_and_kept_in_the_mapping(folder, 
         (folder / "layout.json").read_text().replace('"C"', '"Press"').replace('"B"', '"Rack 03"')
     )
     (folder / "layout.json").write_text(floor)
-    words = "records convert erp.csv --out new.csv --skip-bad --due 900 --columns demand=Menge"
+    words = "records convert erp.csv --out new.csv --skip-bad --due 900 "
+    asked = run(f"{words} --columns demand=Menge", 2).err
+    assert "arrival_time=Datum+Uhrzeit" in asked and "missing column 'arrival_time'" in asked
+    words += "--columns arrival_time=Datum+Uhrzeit,expiry_time=Datum+Termin,demand=Menge "
     assert "--decimal (decimal=) '.' for 1.2, or ',' for 1200" in run(words, 2).err
-    words += " --decimal ,"
-    assert "'Rack 03'? (records convert --accept-suggestions)" in run(words, 2).err
-    told = run(f"{words} --accept-suggestions --write-mapping erp.toml")
+    words += "--decimal ,"
+    assert "--date-format" in run(words, 2).err
+    words += " --date-format '%d.%m.%Y %H:%M'"
+    assert "did you mean 'Rack 03'?" in run(words, 2).err
+    (folder / "sites.toml").write_text('[sites]\n"Rack 3" = "Rack 03"\n"Presss" = "Press"\n')
+    told = run(f"{words} --mapping sites.toml --write-mapping erp.toml")
     assert "sites read as         Rack 3 -> Rack 03, Presss -> Press\n" in told.out
-    assert "columns ignored: Handlingzeit (seconds? --columns handling_time=COLUMN)\n" in told.err
+    assert "columns ignored: Handlingzeit\n" in told.err
     text = (folder / "erp.toml").read_text()
     assert 'decimal = ","' in text
     assert '[sites]\n"Rack 3" = "Rack 03"\n"Presss" = "Press"\n' in text

@@ -30,13 +30,12 @@ from acerl_np import (
 )
 from acerl_np.problem.export import Export
 from acerl_np.problem.generate import perturb
-from acerl_np.problem.guesses import guess_columns, guess_format, name_handling
 from acerl_np.problem.limits import MAX_COLUMNS
 from acerl_np.problem.packing import pack_instances, unpack_instances
 from acerl_np.problem.parting import find_parting, part_rows
 from acerl_np.problem.records import examine_record, read_assignments, write_record
 from acerl_np.problem.source import find_lookalike
-from acerl_np.problem.task_rows import suggest_sites
+from acerl_np.problem.synonyms import find_synonyms
 
 KNOWN = (*HEADER.split(","), "handling_time", "demand", "time_zero", "priority", "earliest_start")
 FLOOR = Layout.from_dict({"name": "hall", **straight_floor(FLEET)})
@@ -49,15 +48,15 @@ def load(path, **options):
 # Columns
 
 MISSPELT = {
-    "expiry_time": ["expirytime", "Expiry-Time", "expirey_time", "expriy time"],
-    "arrival_time": ["arrivaltime", "arival_tiem"],
+    "expiry_time": ["expirytime", "Expiry-Time", "expirey_time"],
+    "arrival_time": ["arrivaltime", "arrival_tiem"],
     "pickup": ["pick_up", "Pick Up", "pickp"],
     "task": ["tasks"],
     "delivery": ["delivry"],
     "handling_time": ["handlingtime", "handeling_time"],
-    "demand": ["demands", "dimand", "demnad"],
-    "time_zero": ["time-zero", "tiem_zreo", "timezore", "tine_sero"],
-    "priority": ["priorty", "prioirty", "prioroti", "proirtiy", "piorigy"],
+    "demand": ["demands", "demnad"],
+    "time_zero": ["time-zero", "tiem_zero"],
+    "priority": ["priorty", "prioirty"],
     "earliest_start": ["Earliest Strat"],
 }
 OTHERS = """
@@ -335,9 +334,9 @@ def test_schedules_of_no_episode_are_refused():
     assert sim.schedule(np.int64(1)).task == ()
 
 
-# What another system's columns and dates probably mean
+# What other systems call their columns
 
-GUESSED = """
+SYNONYMS = """
 TA-Nr;Von-Platz;Nach-Platz;Erstell-Datum;Erstell-Uhrzeit;Fällig-Datum;Fällig-Uhrzeit;Gewicht
 = TA-Nr;Von-Platz;Nach-Platz;Erstell-Datum+Erstell-Uhrzeit;Fällig-Datum+Fällig-Uhrzeit
 Auftragsnummer;Quelle;Senke;Menge;Zeitstempel;Spätester Termin;Priorität
@@ -346,50 +345,27 @@ Datum;Uhrzeit;Auftrag;Abholort;Zielort;Soll-Zeit;Fahrer
 = Auftrag;Abholort;Zielort;Datum+Uhrzeit;Soll-Zeit
 OrderID;FromLocation;ToLocation;CreatedAt;DueDate;Weight;Total
 = OrderID;FromLocation;ToLocation;CreatedAt;DueDate
-TRANSPORT ORDER;SOURCE;DESTINATION;RELEASE DATE;RELEASE TIME;DEADLINE;PRIO
-= TRANSPORT ORDER;SOURCE;DESTINATION;RELEASE DATE+RELEASE TIME;DEADLINE
 TANUM;VLPLA;NLPLA;Erfassungszeit;Faellig am
 = TANUM;VLPLA;NLPLA;Erfassungszeit;Faellig am
-Nr;Lagerort Von;Lagerort Nach;Auftragsdatum;Uhrzeit;Fa\u0308lligkeit
-= Nr;Lagerort Von;Lagerort Nach;Auftragsdatum+Uhrzeit;Fa\u0308lligkeit
+Nr;Lagerort Von;Lagerort Nach;Auftragsdatum;Fa\u0308lligkeit
+= Nr;Lagerort Von;Lagerort Nach;Auftragsdatum;Fa\u0308lligkeit
 Auftrag;Abholort;Anlieferort;Eingang;Termin\u2028x
 = Auftrag;Abholort;Anlieferort;Eingang;column 5
 Auftrag;Entnahmeplatz;Empfänger;Eingang;bis
 = Auftrag;Entnahmeplatz;Empfänger;Eingang;bis
 id;von;nach;zeit;zeit;bis
-= id;von;nach;column 4;bis
+= id;von;nach;column 4+column 5;bis
 Kunde;Artikel;Menge;Farbe
 =
 """
 
 
-def test_columns_are_guessed_from_headers():
+def test_usual_names_of_columns_are_known():
     order = ("task", "pickup", "delivery", "arrival_time", "expiry_time")
-    lines = GUESSED.strip("\n").split("\n")
+    lines = SYNONYMS.strip("\n").split("\n")
     for header, names in zip(lines[::2], lines[1::2], strict=True):
-        names = [name for name in names[1:].strip().split(";") if name]
-        assert guess_columns(header.split(";"), []) == dict(zip(order, names, strict=False))
-    # A due time without a day is of the arrival's day.
-    header, row = ["id", "von", "nach", "Datum", "Zeit", "Termin"], [*"1AB", "6.5.2024", "7:30"]
-    assert guess_columns(header, [[*row, "8:00"]])["expiry_time"] == "Datum+Termin"
-    assert guess_columns(header, [[*row, "900"]])["expiry_time"] == "Termin"
-
-
-def test_date_formats_are_guessed_where_only_one_fits():
-    cases = [
-        (["06.05.2024 07:30", "x", *["07.05.2024 7:30"] * 5], "%d.%m.%Y %H:%M"),
-        (["06/05/2024 07:30"], None),
-        # A week within a month, rather than days in five months.
-        ([f"03/0{k}/2026 06:00:11 AM" for k in range(2, 7)], "%m/%d/%Y %I:%M:%S %p"),
-        ([f"0{k}/03/2026 6:00 PM" for k in range(2, 7)], "%d/%m/%Y %I:%M %p"),
-        (["05/06/2024 07:30", "06/05/2024 07:30"], None),
-        (["06:00 AM", "12:30 PM"], "%I:%M %p"),
-        (["06/05/2024 07:30", "05/13/2024 07:30"], "%m/%d/%Y %H:%M"),
-        (["20240506 0730"], None),  # half past seven, or three past seven
-        (["20240506 073015"], "%Y%m%d %H%M%S"),
-        (["", "Monday"], None),
-    ]
-    assert [guess_format(texts) for texts, _ in cases] == [form for _, form in cases]
+        names = [name.split("+") for name in names[1:].strip().split(";") if name]
+        assert find_synonyms(header.split(";")) == dict(zip(order, names, strict=False))
 
 
 # Several records of one table
@@ -661,9 +637,6 @@ def test_a_dash_is_an_empty_field_of_a_time_or_a_number(tmp_path):
     assert found.handling_time.tolist() == [20, 20, 3]
     expected = ["line 2: expiry_time", 'read ""', "2 of 3 rows are bad"]
     refused(path, expected, load, path, mapping=replace(export, due=None))
-    # The first due time that is there tells that it has no date of its own.
-    names, below = ["Datum", "Zeit", "Termin"], [row.split(";")[3:6] for row in rows]
-    assert guess_columns(names, below)["expiry_time"] == "Datum+Termin"
 
 
 # Sites
@@ -676,43 +649,3 @@ def test_a_mapping_names_sites(tmp_path):
     # The floor's own names go before.
     found = load(path, mapping={"sites": {"Halle 1": "C", "A": "B"}})
     assert [FLOOR.sites[k].id for k in (*found.pickup, *found.delivery)] == [*"CABC"]
-
-
-SUGGESTED = {
-    "Working Station 3": "Working station 03",
-    "Working Statoin 04": "Working station 04",
-    "working-station 004": "Working station 04",
-    "Working station 5": None,  # there is none
-    "Shelf": None,  # A or B
-    "Rack A 3": "Rack A 03",
-    "Dock": None,
-    "9" * 5000: None,  # no name
-}
-
-
-def test_a_site_is_suggested_where_one_alone_is_meant():
-    sites = ["Working station 03", "Working station 04", "Working station 13", "Shelf A", "Shelf B"]
-    sites += ["Rack A 03", "Rack B 03", "P1"]
-    plan = {"sites": [{"id": x, "x": k, "y": 0} for k, x in enumerate(sites)]}
-    plan["edges"] = [{"a": a, "b": b} for a, b in pairwise(sites)]
-    floor = Layout.from_dict({"format": 1, **plan, "vehicles": [{"id": "v", "start": "P1"}]})
-    rows = [{"pickup": name, "delivery": "P1"} for name in SUGGESTED]
-    found = suggest_sites(rows, floor, {"old": "P1"})
-    assert found == {"old": "P1", **{name: own for name, own in SUGGESTED.items() if own}}
-
-
-# Handling
-
-HANDLING = "Handlingzeit|Be-/Entladezeit|Übergabe-Dauer|HandlingTime|load time (s)|Lastwechsel"
-OTHER = "Handling Unit|Ladezeit|Loads|Service|Transferauftrag|Übergabe|load|Umschlagplatz"
-
-
-def test_a_likely_column_of_handling_times_is_named():
-    for names, likely in ((HANDLING, True), (OTHER, False)):
-        for name in names.split("|"):
-            header, own = ["x", name], ("x", name)
-            told = (f"{name} (seconds? --columns handling_time=COLUMN)", "x")
-            found = name_handling(header, [["1", "-"], ["2", "20"]], own)
-            assert found == (told if likely else own)
-            # Moments are none.
-            assert name_handling(header, [["1", "07:30"]], own) == own
