@@ -122,8 +122,7 @@ def test_the_date_format_is_in_a_mapping_of_every_command(folder, run):
     make_index()
     for words in (*COMMANDS, "hindsight IN --effort 0.001"):
         words = words.replace("IN", "dated.csv")
-        if "convert" not in words:  # it guesses
-            assert "--date-format" in run(words, 2).err
+        assert "--date-format" in run(words, 2).err
         err = run(f"{words} --mapping erp.toml").err
         told = [line for line in err.splitlines() if "ignored" in line]
         assert told == ["dated.csv: columns ignored: Order"]

@@ -20,7 +20,7 @@ from tables_and_refusals import check_message, refused
 
 from acerl_np import InputError, PolicyError, RecordError, StorageError
 from acerl_np.problem.goal import TERM
-from acerl_np.problem.guesses import EMPTY
+from acerl_np.problem.source import EMPTY
 from acerl_np.support import files
 from acerl_np.support.files import read_arrays, write_arrays, write_atomically
 from acerl_np.support.own import KEPT, KEPT_WITHIN
