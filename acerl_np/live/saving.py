@@ -29,7 +29,7 @@ from acerl_np.problem.packing import unpacking
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.fields import refuse
 from acerl_np.support.files import digest_arrays, read_arrays, take_kind, write_arrays
-from acerl_np.support.own import KEPT_WITHIN, trusting
+from acerl_np.support.own import trusting
 
 if TYPE_CHECKING:
     from acerl_np.live.desk import Desk
@@ -88,18 +88,9 @@ def read_told_policy(data: bytes) -> BasePolicy:
         path = Path(folder) / "policy.npz"
         path.write_bytes(data)
         try:
-            arrays = read_arrays(path, PolicyError)
-            for array in arrays.values():
-                words = (
-                    array.ravel().tolist()
-                    if array.dtype.kind == "U"
-                    else [array.tobytes().decode("latin-1")]
-                )
-                if any(KEPT_WITHIN.search(word) for word in words):
-                    raise PolicyError(
-                        f"{path}: it names a module; expected a policy of arrays alone"
-                    )
-            policy: BasePolicy = load_policy(path)
+            policy: AnyPolicy = load_policy(path)
+            if policy.names_code:
+                raise PolicyError("it names a module; expected a policy of arrays alone")
         except PolicyError as error:
             raise PolicyError(f"policy: {str(error).removeprefix(f'{path}: ')}") from None
     return policy

@@ -144,6 +144,11 @@ class AnyPolicy(BasePolicy):
     kinds: ClassVar[Mapping[str, tuple[str, int]]]
     """Kind of each array that a file must hold, and its number of dimensions."""
 
+    @property
+    def names_code(self) -> bool:
+        """Whether its file names a function of a user's."""
+        return self.origin is not None and bool(self.origin.goal.own)
+
     def to_arrays(self, *, with_origin: bool = True) -> dict[str, np.ndarray]:
         """Return what `from_arrays` needs, as plain arrays, with or without the origin."""
         return {**(pack_origin(self.origin) if with_origin else {}), **self._pack()}

@@ -398,6 +398,11 @@ class IndexPolicy(AnyPolicy):
     def __repr__(self) -> str:
         return f"IndexPolicy({len(self.features)} features)"
 
+    @property
+    def names_code(self) -> bool:
+        """Whether its file names a function of a user's: a feature, or what it was trained for."""
+        return any(map(is_own_name, self.features)) or super().names_code
+
     def _prepare(self, problem: S.Problem, places: Places, greedy: bool) -> Prepared:
         problem = move_thresholds(problem, self.theta, self.features)
         if self.commitment is not None:

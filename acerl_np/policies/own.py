@@ -131,6 +131,11 @@ class OwnRule(AnyPolicy):
         """Go to other processes by name: they import it."""
         return fetch, (write_own(self), "rule")
 
+    @property
+    def names_code(self) -> bool:
+        """It is code."""
+        return True
+
     def _prepare(self, problem: Problem, places: Places, greedy: bool) -> Prepared:
         rate = compile_pairs(self.function, problem)
         return problem, lambda: kernels.make_own_decider(rate, self.draws_vehicle, problem)

@@ -112,9 +112,6 @@ def is_own_name(text: object) -> bool:
 
 KEPT = re.compile(r"(?!.*\.py:)[\w.-]+:[\w.<>]+")
 
-KEPT_WITHIN = re.compile(r"(?<=[\w.-]):[\w.<>]+@[0-9a-f]{12}")
-"""The end of a kept name within any text, found in a time that grows with its length alone."""
-
 
 def check_kept(text: str, what: str, error: type[Exception] = InputError) -> None:
     """Refuse a name of a file that is not `module:name`, such as a path: no file leads to another."""

@@ -6,6 +6,8 @@ import base64
 import json
 from pathlib import Path
 
+import own_goals
+import own_rules
 import pytest
 
 import acerl_np
@@ -13,6 +15,7 @@ from acerl_np.live import events as E
 from acerl_np.live.saving import hash_policy
 from acerl_np.live.service import Service
 from acerl_np.policies.files import pack_policy
+from acerl_np.policies.origin import Origin
 from acerl_np.support.errors import RecordError
 from acerl_np.support.files import write_arrays
 
@@ -83,6 +86,10 @@ def test_what_is_no_policy_for_this_floor_leaves_the_old_one(tmp_path):
     with begin(log) as dispatcher:
         plan = acerl_np.StaticPlan(("a", "b"), {"a": "STD", "b": "EDD"})
         service, before = Service(dispatcher), log.read_bytes()
+        own_feature = acerl_np.IndexPolicy([1.0], features=[own_rules.way])
+        aim = acerl_np.Goal(own_goals.shift)
+        origin = Origin.of(acerl_np.load_instance("DMH-01"), False, goal=aim)
+        own_aim = acerl_np.IndexPolicy([1.0], features=["slack"], origin=origin)
         for message, why in [
             ({}, "expected either a name or a file"),
             ({"name": "nearest", "file": "x"}, "expected either"),
@@ -90,7 +97,9 @@ def test_what_is_no_policy_for_this_floor_leaves_the_old_one(tmp_path):
             ({"name": "neerest"}, "nearest"),
             ({"file": "%"}, "base64"),
             ({"file": base64.b64encode(b"\x80\x04pickle").decode()}, "not a readable .npz"),
-            ({"file": pack(NEAR, tmp_path, own=["m:f@0123456789ab"])}, "it names a module"),
+            ({"file": pack(own_rules.near, tmp_path)}, "it names a module"),
+            ({"file": pack(own_feature, tmp_path)}, "it names a module"),
+            ({"file": pack(own_aim, tmp_path)}, "it names a module"),
             ({"file": pack(plan, tmp_path)}, "vehicles"),
         ]:
             answer = say(service, **message)
