@@ -2,6 +2,7 @@
 
 import heapq
 import http.client
+import io
 import json
 import random
 import threading
@@ -11,20 +12,29 @@ from itertools import count
 import acerl_np
 from acerl_np.live.service import Service
 from acerl_np.live.web import Page, make_server, open_door
+from acerl_np.live.worker import Worker
 from acerl_np.pictures.live import make_live_page
 from acerl_np.pictures.replay import describe_floor
+
+
+def give_input(*texts):
+    """Return a standard input that ends after some texts."""
+    data = "".join(texts).encode()
+    return io.TextIOWrapper(io.BufferedReader(io.BytesIO(data)))
+
 
 LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
 PAGE = Page(*make_live_page(), describe_floor)
 
 
 @contextmanager
-def serving(log, layout=LAYOUT, **how):
+def serving(log, layout=LAYOUT, *, wall=False, start=0.0, policy="nearest", **how):
     """A server in a thread; gives what asks it: method, path, body, headers -> status, text."""
     make = acerl_np.Dispatcher.recover if log.exists() else acerl_np.Dispatcher
-    dispatcher = make(layout, "nearest", audit=log, start=how.pop("start", 0.0))
-    server = make_server(Service(dispatcher), "127.0.0.1", **how)
-    with dispatcher, open_door(("127.0.0.1", 0)) as listening:
+    dispatcher = make(layout, policy, audit=log, start=start)
+    worker = Worker(Service(dispatcher, ahead=5.0 if wall else None), wall=wall)
+    server = make_server(worker, "127.0.0.1", **how)
+    with dispatcher, worker, open_door(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
@@ -40,7 +50,7 @@ def serving(log, layout=LAYOUT, **how):
             finally:
                 connection.close()
 
-        ask.port, ask.server, ask.thread = port, server, thread
+        ask.port, ask.server, ask.thread, ask.worker = port, server, thread, worker
         ask.url = f"http://127.0.0.1:{port}/"
         try:
             yield ask

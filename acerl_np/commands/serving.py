@@ -17,22 +17,23 @@ with the process; one that is refused has changed nothing.
 Where the log is there already the service goes on from it, whatever ended it. Tell again what was not
 answered: what comes twice with its number is ignored. Orders that may have been lost are given once more with
 the next Decide, as "repeated". The end of the input, Ctrl-C or a termination ends it in order, and --state is
-written, from which the next start is quicker.
+written, from which the next start is quicker; so it is now and then. Without --state that is LOG.state.npz.
 
 --http HOST:PORT: POST /events takes messages, a line each, and answers as above; GET /orders is a stream of
 orders (server-sent events), after the order of Last-Event-ID or ?after=; GET /state what waits and where
-vehicles are; GET /healthz. GET / is a page that shows the day as it runs. Others than this machine reach it
-only with --token-file: "Authorization: Bearer TOKEN"; the page asks for the token.
+vehicles are; GET /healthz whether it dispatches. GET / is a page that shows the day as it runs. Others than
+this machine reach it only with --token-file: "Authorization: Bearer TOKEN"; the page asks for the token.
 
---rotate: with the first message of a new day, by the machine's date, a new log begins; day.jsonl of before is
+--rotate: as a new day begins, by the machine's date, a new log does, too; day.jsonl of before is
 day.2026-11-26.jsonl. --state is written before, and the next start needs it and the new log alone.
 
 --shadow: it gives no orders. Assign and Send tell what your own control has decided; each is answered by a
 line "Followed": what the policy would have ordered at that moment, and whether it agrees. An order that is
 impossible to the model is no error: it is followed as far as can be, and listed with its reason (State, log).
 
---clock wall: times are seconds since 1970, and the service asks itself, 50 ms after the last message and
-whenever a task or vehicle is due; nobody need send Decide.
+--clock wall: times are seconds since 1970, and the service asks itself, 50 ms after the last message, at the
+latest 200 ms after one that opened something, and whenever a task or vehicle is due; nobody need send Decide.
+A message that is more than --ahead of the service's own clock is refused, and its vehicle gets no new order.
 
 Examples
 --------
@@ -47,25 +48,34 @@ from __future__ import annotations
 
 import argparse
 import json
-import queue
+import re
 import sys
-import threading
 import time
-from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.interruption import catch_signals
 from acerl_np.commands.shared.players import find_policy
-from acerl_np.support.errors import InputError, describe
+from acerl_np.support.errors import InputError, PolicyError, StorageError, describe
 from acerl_np.support.files import path_exists, read_text
 
 if TYPE_CHECKING:
+    import socket
+
     from acerl_np.live.dispatcher import Dispatcher
     from acerl_np.live.service import Service
+    from acerl_np.live.worker import Worker
 
 MOST_PORTS = 65_535
+
+LEAST_TOKEN = 16
+"""Characters of the shortest token."""
+
+DAY = 86_400.0
+AHEAD = 5.0
+"""s that messages may be ahead of the clock on the wall."""
 
 OPTIONS = (
     opt.CommandOption(
@@ -75,7 +85,10 @@ OPTIONS = (
     opt.CommandOption(
         "--log LOG.jsonl", "the log, which it goes on with where it is there already"
     ),
-    opt.CommandOption("--state STATE.npz", "write the state at the end, and begin from there"),
+    opt.CommandOption(
+        "--state STATE.npz",
+        "write the state now and then and at the end, and begin from there (default: LOG.state.npz)",
+    ),
     opt.CommandOption(
         "--clock",
         "whose time counts: that of messages, or seconds since 1970",
@@ -87,7 +100,24 @@ OPTIONS = (
         "serve HTTP in the place of standard input and output (needs the extra serve)",
     ),
     opt.CommandOption(
-        "--token-file FILE", "what clients have to show; needed if others reach HOST"
+        "--token-file FILE",
+        "what clients have to show, at least 16 characters; needed if others reach HOST",
+    ),
+    opt.CommandOption(
+        "--origin ORIGIN", "where browsers find the page behind a proxy: https://plant.example"
+    ),
+    opt.CommandOption(
+        "--ahead SECONDS",
+        "how far a message may be ahead of the clock on the wall (default: 5)",
+        float,
+        range=(0.0, DAY),
+    ),
+    opt.CommandOption(
+        "--overdue SECONDS",
+        "beyond twice the reckoned time, after which an order is overdue",
+        float,
+        default=300.0,
+        range=(0.0, DAY),
     ),
     opt.CommandOption(
         "--rotate",
@@ -122,75 +152,149 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until the input ends, or a signal comes; return the exit status."""
     from acerl_np.live.service import Service
     from acerl_np.live.wire import make_schema
+    from acerl_np.live.worker import Worker
 
     if arguments.schema:
         print(json.dumps(make_schema(), indent=1))
         return 0
     if arguments.layout is None:
         raise InputError("--layout: missing; expected the floor to dispatch")
-    door = None if arguments.http is None else read_address(arguments.http)
+    address = None if arguments.http is None else read_address(arguments.http)
     if arguments.rotate and (arguments.log is None or arguments.state is None):
         raise InputError("--rotate: expected --log and --state, from which the next start goes on")
-    path, wall = arguments.token_file, arguments.clock == "wall"
-    token = "" if path is None else read_text(path, InputError).strip()
-    if door is not None:
-        from acerl_np.live.web import check_door
+    wall, ahead = arguments.clock == "wall", arguments.ahead
+    if ahead is not None and not wall:
+        raise InputError("--ahead: expected --clock wall beside it")
+    token = "" if arguments.token_file is None else read_token(arguments.token_file)
+    origin = "" if arguments.origin is None else read_origin(arguments.origin)
+    with ExitStack() as kept:
+        listening = None
+        if address is not None:
+            from acerl_np.live.web import check_door, open_door
 
-        check_door(door[0], token)
-    dispatcher = start(arguments)
-    log = arguments.log if arguments.rotate else None
-    service = Service(dispatcher, arguments.state, shadow=arguments.shadow, log=log)
-    ready = {"kind": "Ready", "last_number": dispatcher.last_number}
-    with dispatcher:
-        if door is None:
-            tell([ready])
-            with catch_signals() as caught:
-                serve(service, sys.stdin, wall=wall, stopped=lambda: caught() is not None)
+            check_door(address[0], token)
+            listening = kept.enter_context(open_door(address))
+        own: dict[str, Any] = {"shadow": arguments.shadow, "slack": arguments.overdue, "say": say}
+        own["ahead"] = (AHEAD if ahead is None else ahead) if wall else None
+        own["log"] = arguments.log if arguments.rotate else None
+        dispatcher = kept.enter_context(start(arguments, own["ahead"]))
+        service = Service(dispatcher, place_state(arguments), **own)
+        begin_state(service, is_own=arguments.state is None)
+        ready = {"kind": "Ready", "last_number": dispatcher.last_number}
+        worker = kept.enter_context(Worker(service, wall=wall))
+        if address is None:
+            serve_lines(worker, ready)
         else:
-            serve_http(service, door, token, ready, wall=wall)
+            assert listening is not None
+            serve_http(worker, address[0], listening, ready, token=token, origin=origin)
+        worker.stop()
         service.save()
+        if worker.error is not None:
+            raise worker.error
     return 0
 
 
+def serve_lines(worker: Worker, ready: dict[str, Any]) -> None:
+    """Serve standard input and output until the input ends, or a signal comes."""
+    from acerl_np.live import stdio
+    from acerl_np.live.wire import format_line
+
+    source: Any = sys.stdin.buffer  # whose lock a thread may hold as the process ends
+    tell(format_line(ready))
+    with catch_signals() as caught:
+        stdio.serve_lines(worker, source.raw.read, tell, lambda: caught() is not None)
+
+
 def serve_http(
-    service: Service, door: tuple[str, int], token: str, ready: dict[str, Any], *, wall: bool
+    worker: Worker,
+    host: str,
+    listening: socket.socket,
+    ready: dict[str, Any],
+    *,
+    token: str,
+    origin: str,
 ) -> None:
     """Serve HTTP until a signal comes."""
-    from acerl_np.live.web import Page, make_server, open_door
+    from acerl_np.live.web import Page, make_server
+    from acerl_np.live.wire import format_line
     from acerl_np.pictures.live import make_live_page
     from acerl_np.pictures.replay import describe_floor
 
-    page, host = Page(*make_live_page(), describe_floor), door[0]
-    server = make_server(service, host, token=token, wall=wall, page=page)
+    page = Page(*make_live_page(), describe_floor)
+    server = make_server(worker, host, token=token, page=page, origin=origin)
     shown = f"[{host}]" if ":" in host else host
     # The server ends in order at a signal, and raises it anew: the state is still to be written.
-    with open_door(door) as listening, catch_signals():
-        tell([{**ready, "http": f"http://{shown}:{listening.getsockname()[1]}"}])
+    with catch_signals():
+        tell(format_line({**ready, "http": f"http://{shown}:{listening.getsockname()[1]}"}))
         server.run(sockets=[listening])
 
 
 def read_address(text: str) -> tuple[str, int]:
     """Return the host and the port of an address."""
     host, _, port = text.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > MOST_PORTS:
+    if not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > MOST_PORTS:
         raise InputError(
             f"--http: read {describe(text)}; expected HOST:PORT, such as 127.0.0.1:8080"
         )
     return host.strip("[]"), int(port)
 
 
-def start(arguments: argparse.Namespace) -> Dispatcher:
+def read_token(path: str) -> str:
+    """Return the token in a file."""
+    token = read_text(path, InputError).strip()
+    if len(token) < LEAST_TOKEN or not (token.isascii() and token.isprintable()):
+        expected = f"expected one line of at least {LEAST_TOKEN} plain characters, drawn at random"
+        raise InputError(f"--token-file: {path}: read {len(token)} characters; {expected}")
+    return token
+
+
+def read_origin(text: str) -> str:
+    """Return where browsers find the page: a scheme and a host, and a port that is not the usual one."""
+    if not re.fullmatch(r"https?://(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?", text.lower()):
+        raise InputError(f"--origin: read {describe(text)}; expected such as https://plant.example")
+    return text.lower()
+
+
+def place_state(arguments: argparse.Namespace) -> str | None:
+    """Return where the state is written: unless named, beside the log."""
+    state: str | None = arguments.state
+    log = arguments.log
+    if state is not None or log is None or (path_exists(log) and not Path(log).is_file()):
+        return state
+    return f"{log}.state.npz"
+
+
+def begin_state(service: Service, *, is_own: bool) -> None:
+    """Write the state, so that one that can never be written is refused now; without one it goes on."""
+    try:
+        service.save(time.time())
+    except (PolicyError, StorageError) as error:
+        if not is_own:
+            raise
+        say(f"no state is written, so a restart reads the whole log: {error}")
+        service.state = None
+
+
+def start(arguments: argparse.Namespace, ahead: float | None) -> Dispatcher:
     """Return the dispatcher: a new one, or as it was when the one before ended."""
     from acerl_np.live.dispatcher import Dispatcher
+    from acerl_np.live.feed import LATE
 
     policy = find_policy(arguments.policy)
     options: dict[str, Any] = {"seed": arguments.seed, "explain": arguments.explain}
-    log, state = arguments.log, arguments.state
+    if ahead is not None and ahead > LATE:  # others than the one that is ahead are late then
+        options["lateness"] = ahead
+    log, state = arguments.log, place_state(arguments)
     if log is None:
-        print("no --log: what is told is lost with the process", file=sys.stderr)
+        say("no --log: what is told is lost with the process")
     saved = state if state is not None and path_exists(state) else None
     if log is not None and (saved is not None or path_exists(log)):
         if not path_exists(log):
+            if arguments.state is None:
+                raise InputError(
+                    f"{saved}: a state without its log {log}; expected the log, --state {saved} to go on "
+                    "from there, or no such file"
+                )
             Path(log).touch()  # a new one may go on from a state
         own = {"audit": log, "state": saved, "fsync": arguments.fsync}
         return Dispatcher.recover(arguments.layout, policy, **own, **options)
@@ -199,35 +303,12 @@ def start(arguments: argparse.Namespace) -> Dispatcher:
     return Dispatcher(arguments.layout, policy, **own, **options)
 
 
-def tell(messages: Iterable[dict[str, Any]]) -> None:
-    """Print messages, each at once."""
-    from acerl_np.live.wire import format_line
-
-    for message in messages:
-        sys.stdout.write(format_line(message))
+def tell(text: str) -> None:
+    """Print lines at once."""
+    sys.stdout.write(text)
     sys.stdout.flush()
 
 
-def serve(service: Service, lines: Iterable[str], *, wall: bool, stopped: Any) -> None:
-    """Answer each line; with the clock on the wall also ask after quiet, and when something is due."""
-    from acerl_np.live.service import QUIET
-
-    told: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-
-    def read() -> None:
-        for line in lines:
-            told.put(line)
-        told.put(None)
-
-    threading.Thread(target=read, daemon=True).start()
-    while not stopped():
-        try:
-            line = told.get(timeout=QUIET)
-        except queue.Empty:
-            if wall and service.is_due(time.time()):
-                tell(service.ask(time.time()))
-            continue
-        if line is None:
-            return
-        if line.strip():
-            tell(service.answer(line))
+def say(line: str) -> None:
+    """Tell who runs the service."""
+    print(line, file=sys.stderr, flush=True)

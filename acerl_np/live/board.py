@@ -241,6 +241,8 @@ class Board:
     def __init__(self, layout: Layout, decider: LiveDecider) -> None:
         self._decider = decider
         self.changes = 0
+        self.hidden = frozenset[int]()
+        """Vehicles that the decision at hand leaves out."""
         self.day = Day()
         self._lay_out(layout)
         for v, vehicle in enumerate(layout.vehicles):
@@ -335,6 +337,18 @@ class Board:
         self.n_ready += vehicle.is_ready - before.is_ready
         if self._decider.hides_out and vehicle.service != before.service:
             is_hidden = vehicle.service != SERVING
+            capacity = -1.0 if is_hidden else self.layout.vehicles[v].capacity
+            self.problem.fleet[0, v, S.FLEET_CAPACITY] = capacity
+
+    def hide(self, v: int, *, is_hidden: bool = True) -> None:
+        """Let a decision see a vehicle as out of service, or again as it is; nothing else is changed."""
+        own, row = self.vehicles[v], self.state.vehicle[0, v]
+        self.hidden = self.hidden | {v} if is_hidden else self.hidden - {v}
+        if own.service != SERVING:
+            return
+        if own.status != S.WORKING:
+            row[S.VEHICLE_STATUS] = S.BROKEN if is_hidden else own.status
+        if self._decider.hides_out:
             capacity = -1.0 if is_hidden else self.layout.vehicles[v].capacity
             self.problem.fleet[0, v, S.FLEET_CAPACITY] = capacity
 
@@ -681,7 +695,7 @@ class Board:
         """Return the tasks that may be given to a vehicle: those that wait or are not loaded yet."""
         names = self.pool.copy()
         for v, vehicle in enumerate(self.vehicles):
-            if vehicle.status != S.WORKING or vehicle.service != SERVING:
+            if vehicle.status != S.WORKING or vehicle.service != SERVING or v in self.hidden:
                 continue
             assert vehicle.task is not None and vehicle.way is not None
             is_loaded = now >= vehicle.way.loaded

@@ -273,8 +273,16 @@ class Desk:
             refuse("Acknowledge: number", number, f"0 to {last}, the last order's", EventError)
         if before is None or number > before:
             self.orders.acknowledge(int(number))
-            time = self.feed.time if math.isfinite(self.feed.time) else self.floor.day.start
-            self.note(told.ACKNOWLEDGED, number=int(number), time=time)
+            self.note(told.ACKNOWLEDGED, number=int(number), time=self._time)
+
+    @property
+    def _time(self) -> float:
+        """The latest time, or that at which the day begins before any, s."""
+        return self.feed.time if math.isfinite(self.feed.time) else self.floor.day.start
+
+    def note_failure(self, why: str) -> None:
+        """Note why a decision failed, as `Dispatcher.note_failure`."""
+        self.note(told.FAILED, time=self._time, why=why)
 
     def take_owed(self) -> list[Order]:
         """Return, as repeated, those of the orders owed that hold and that nobody has confirmed."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,6 +26,7 @@ from acerl_np.live.feed import AHEAD, LATE
 from acerl_np.live.floor import MOST, Floor
 from acerl_np.live.forecast import Forecaster, find_player
 from acerl_np.live.orders import DayBegan, Followed
+from acerl_np.live.states import SLACK
 from acerl_np.policies.agent import seat_policy
 from acerl_np.policies.files import AnyPolicy, BasePolicy
 from acerl_np.policies.lookahead import MAX_FUTURES
@@ -268,6 +269,12 @@ class Dispatcher(CopiedWhole):
         return {name: getattr(self, name) for name in names}
 
     @property
+    def options(self) -> dict[str, Any]:
+        """The arguments, but for policy, start and log, with which another one of this floor is made."""
+        own = {"commitment": self.commitment, "max_changes": self.max_changes}
+        return {**self._list_options(), **own, "layout": self._floor.layout}
+
+    @property
     def layout(self) -> Layout:
         """Floor and fleet as they are now."""
         return self._floor.layout
@@ -295,6 +302,18 @@ class Dispatcher(CopiedWhole):
         """
         time = min(self._floor.next_release, self._desk.orders.next_errand)
         return None if math.isinf(time) else time
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a question may bring orders: something has happened since the last, or some are owed."""
+        orders = self._desk.orders
+        is_later = self._floor.has_errands and orders.asked < self._desk.feed.time
+        return orders.opens or bool(orders.owed) or is_later
+
+    @property
+    def last_order(self) -> int:
+        """Number of the last order, 0 before any."""
+        return self._desk.orders.last
 
     @property
     def under_way(self) -> dict[str, str]:
@@ -368,6 +387,52 @@ class Dispatcher(CopiedWhole):
             name that came again it is the last one.
         """
         return states.list_tasks(self._floor)
+
+    def list_overdue(self, now: float, slack: float = SLACK) -> dict[str, str]:
+        """Return the tasks under way that should have been delivered long ago, and their vehicles.
+
+        Parameters
+        ----------
+        now : float
+            s.
+        slack : float
+            s that a task may take beyond twice the time that was reckoned when its vehicle was given it, or
+            was at its pickup.
+
+        Returns
+        -------
+        dict of str to str
+        """
+        return states.list_overdue(self._floor, now, slack)
+
+    def find_neglected(self, without: Collection[str] = ()) -> float | None:
+        """Return since when a task has waited, s, that an idle vehicle could take; of several the longest.
+
+        Parameters
+        ----------
+        without : collection of str
+            Vehicles that do not count.
+
+        Returns
+        -------
+        float or None
+            None if there is no such task.
+        """
+        return states.find_neglected(self._floor, without)
+
+    def note_failure(self, why: str) -> None:
+        """Add a line to the log that says why a decision failed; nothing else comes of it.
+
+        Parameters
+        ----------
+        why : str
+
+        Raises
+        ------
+        StorageError
+            If it cannot be written to the log.
+        """
+        self._desk.note_failure(why)
 
     def describe(self) -> dict[str, Any]:
         """Return the moment as plain values, for a page that shows it.
@@ -447,7 +512,7 @@ class Dispatcher(CopiedWhole):
         else:
             self._desk.take(event, hold=hold, number=number)
 
-    def decide(self, now: float) -> list[Order]:
+    def decide(self, now: float, *, without: Collection[str] = ()) -> list[Order]:
         """Assign waiting tasks as long as a free vehicle may carry one; then send idle ones to charge, park.
 
         With `commitment="pickup"`, once something has happened, tasks that are not loaded yet are given anew
@@ -457,6 +522,8 @@ class Dispatcher(CopiedWhole):
         ----------
         now : float
             s, not before the last event.
+        without : collection of str
+            Vehicles that get no new order now, as if they were out of service.
 
         Returns
         -------
@@ -476,7 +543,7 @@ class Dispatcher(CopiedWhole):
         StorageError
             If one cannot be written to the log; the next call returns what was decided.
         """
-        return rounds.decide(self._desk, self._decider, now)
+        return rounds.decide(self._desk, self._decider, now, without)
 
     def observe(self, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Return what a policy sees at `now`, and which actions are legal.

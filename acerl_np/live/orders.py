@@ -27,7 +27,7 @@ TOOK_PLACE = "TookPlace"
 DECIDED = (*ORDERS, TOOK_PLACE)
 """Lines of a log that tell what was decided."""
 
-FOLLOWED, ACKNOWLEDGED = NOTED = "Followed", "Acknowledged"
+FOLLOWED, ACKNOWLEDGED, FAILED = NOTED = "Followed", "Acknowledged", "Failed"
 """Lines of a log of which nothing on the floor comes."""
 
 QUEUED, AWAY = "queued", "away"

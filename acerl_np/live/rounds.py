@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from acerl_np.kernels.ground import state as S
 from acerl_np.live.decision import LiveDecider
@@ -10,23 +11,31 @@ from acerl_np.live.desk import Desk
 from acerl_np.live.events import Order
 
 
-def decide(desk: Desk, decider: LiveDecider, now: float) -> list[Order]:
+def decide(
+    desk: Desk, decider: LiveDecider, now: float, without: Collection[str] = ()
+) -> list[Order]:
     """Return the orders of a question, those first that may not have reached the plant.
 
     What was ordered before anything is raised stays, and the next question returns it.
     """
     now = desk.move_to(now, "decide")
     orders = desk.take_owed()
+    hidden = [v for v, name in enumerate(desk.floor.fleet) if name in without]
     try:
+        for v in hidden:
+            desk.floor.hide(v)
         if is_opened(desk, decider, now):
             give = give_anew if desk.floor.calls_back else give_waiting
             give(desk, decider, now, orders)
-        desk.orders.opens, desk.orders.asked = False, now
+        desk.orders.opens, desk.orders.asked = bool(hidden), now
         if desk.floor.has_errands:
             send_idle(desk, decider, now, orders)
     except BaseException:
         desk.orders.owe(orders)
         raise
+    finally:
+        for v in hidden:
+            desk.floor.hide(v, is_hidden=False)
     return orders
 
 

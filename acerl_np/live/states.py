@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,6 +11,7 @@ import numpy as np
 from acerl_np.kernels.ground import state as S
 from acerl_np.live import events
 from acerl_np.live.board import MOST_ENDED
+from acerl_np.support.errors import EventError
 
 if TYPE_CHECKING:
     from acerl_np.live.floor import Floor
@@ -34,6 +37,9 @@ OF_TASKS: dict[type, tuple[tuple[str, ...], str]] = {
     events.TaskRecalled: ((GIVEN,), "one under way to its pickup"),
 }
 """In which states of its task an event is allowed, and how errors say so."""
+
+SLACK = 300.0
+"""s that a task may take beyond twice the time that was reckoned, before it is overdue."""
 
 ERRANDS = (S.ROAMING, S.PARKING, S.TO_CHARGER, S.QUEUED, S.CHARGING)
 """What a vehicle without a task may do besides being idle or broken."""
@@ -94,6 +100,31 @@ def list_tasks(floor: Floor) -> dict[str, TaskState]:
         since = task.event.time if name in floor.planned else task.since
         found[name] = TaskState(state, since, "", reason)
     return found
+
+
+def list_overdue(floor: Floor, now: float, slack: float) -> dict[str, str]:
+    """Return the tasks under way, and their vehicles, that are overdue at `now`, s."""
+    return {
+        own.task: name
+        for name, own in floor.fleet.items()
+        if own.task is not None and now > own.moved + 2.0 * (own.finish - own.moved) + slack
+    }
+
+
+def find_neglected(floor: Floor, without: Collection[str]) -> float | None:
+    """Return since when a task has waited, s, that an idle vehicle could take; of several the longest."""
+    ready = [name for name, own in floor.fleet.items() if own.is_ready and name not in without]
+    tried = set[tuple[str, float]]()
+    for task in sorted((floor.tasks[name] for name in floor.pool), key=lambda own: own.since):
+        event = task.event
+        if (event.pickup, event.demand) in tried:  # nobody took one that is alike
+            continue
+        tried.add((event.pickup, event.demand))
+        for name in ready:
+            with suppress(EventError):
+                floor.check_way(floor.check_assignment(name, event.task)[0], event.task)
+                return task.since
+    return None
 
 
 def check_floor(floor: Floor) -> list[str]:

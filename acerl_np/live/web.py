@@ -15,11 +15,14 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
 
 from acerl_np.live.orders import MOST_KEPT
-from acerl_np.live.service import QUIET, Service
+from acerl_np.live.stdio import read_line
 from acerl_np.live.wire import MAX_MESSAGE, ORDERS, Message, format_line
-from acerl_np.support.errors import InputError, StorageError, needing
+from acerl_np.live.worker import BusyError, Piece, Worker
+from acerl_np.support.errors import InputError, StorageError, WorkerError, needing
+from acerl_np.support.files import describe_os_error
 from acerl_np.support.version import __version__
 
 if TYPE_CHECKING:
@@ -41,6 +44,29 @@ MOST_REFUSED = 20
 
 MAX_TOKEN = 1_000
 """Bytes of the longest token that is compared."""
+
+MOST_LINES, MAX_ANSWER = 10_000, 16_000_000
+"""Messages of a request, and bytes of its answer."""
+
+NDJSON = "application/x-ndjson"
+
+MOST_DIGITS = 18
+"""Of the number of an order."""
+
+MOST_CONNECTIONS, MOST_STREAMS = 256, 64
+"""Connections at a time, and streams among them."""
+
+MAX_HEADERS = 16_384
+"""Bytes of the longest head of a request."""
+
+PATIENCE, GLANCE = 15.0, 1.0
+"""Seconds for which a client may keep the service waiting, and after which that is seen."""
+
+HURRY = 2.0
+"""Seconds after which a service that does not even tell its health does not dispatch, either."""
+
+LATER = {"Retry_After": "1"}
+"""Header of an answer to what may be told again soon."""
 
 OPEN = ("/healthz", "/", "/login")
 """What needs no token: none of it tells anything of the floor."""
@@ -71,89 +97,148 @@ def is_local(host: str) -> bool:
 
 
 class Web:
-    """A service, and who listens to its orders.
+    """The door of a service that is a port, and who listens to its orders there.
 
     Parameters
     ----------
-    service : Service
+    worker : Worker
     page : Page, optional
-    wall : bool
-        Whether times are seconds since 1970.
     """
 
-    def __init__(self, service: Service, page: Page | None = None, *, wall: bool = False) -> None:
-        self.service, self.page, self.wall = service, page, wall
-        kept = [{**x, "repeated": True} for x in service.dispatcher.unacknowledged]
+    def __init__(self, worker: Worker, page: Page | None = None) -> None:
+        self.worker, self.page, own = worker, page, worker.service.dispatcher
+        kept = [{**x, "repeated": True} for x in own.unacknowledged]
         self.orders: deque[Message] = deque(kept, MOST_KEPT)
         self.n_orders = 0
+        self.lost = kept[0]["number"] - 1 if kept else own.last_order
+        """The highest number of an order that is not kept here."""
         self.refused: deque[Message] = deque(maxlen=MOST_REFUSED)
-        self.n_refused = 0
+        self.n_refused = self.n_streams = 0
         self._came, self._changed = asyncio.Event(), asyncio.Event()
-        self._shown: dict[str, Any] | None = None
+        self._shown: asyncio.Future[dict[str, Any]] | None = None
+        self._layout: Any = None
+        self._floor = ""
         self.is_ending: Callable[[], bool] = lambda: False
         """Whether streams are to end, which would go on for ever."""
 
-    def keep(self, messages: Iterable[Message]) -> list[Message]:
-        """Return messages, and let those who listen have the orders among them."""
-        found = list(messages)
-        refused = [{**x, "wall": time.time()} for x in found if x["kind"] == "Refused"]
-        self.refused.extend(refused)
-        self.n_refused += len(refused)
+    def keep(self, messages: Iterable[Message]) -> None:
+        """Let those who listen have the orders, and those who watch what was refused."""
+        found = [x for x in messages if x["kind"] == "Refused"]
+        self.refused.extend({**x, "wall": time.time()} for x in found)
+        self.n_refused += len(found)
         self._shown = None
         self._changed.set()
         self._changed = asyncio.Event()
-        orders = [x for x in found if x["kind"] in ORDERS]
+        orders = [x for x in messages if x["kind"] in ORDERS]
         if any(x["repeated"] for x in orders):
             known = {x["number"] for x in self.orders}
             orders = [x for x in orders if x["number"] not in known]
+        for order in orders:
+            if len(self.orders) == MOST_KEPT:
+                self.lost = max(self.lost, self.orders[0]["number"])
+            self.orders.append(order)
         if orders:
-            self.orders.extend(orders)
             self.n_orders += len(orders)
             self._came.set()
             self._came = asyncio.Event()
-        return found
+
+    async def work(self, work: Callable[[], Any], *, at_once: bool = False) -> Any:
+        """Let the worker do something, and return what comes of it."""
+        return await asyncio.wrap_future(self.worker.submit(work, at_once=at_once))
 
     async def take(self, request: Request) -> Response:
         """Answer the messages of a request, one on each line."""
-        from starlette.responses import PlainTextResponse, Response
+        from starlette.responses import Response, StreamingResponse
 
-        body, is_policy = await read_body(request, MAX_MESSAGE), request.url.path == "/policy"
+        body = await read_body(request, MAX_MESSAGE)
         if body is None:
-            expected = f"at most {MAX_MESSAGE:,} bytes"
-            return PlainTextResponse(f"body: too long; expected {expected}\n", 413)
-        answers, status = list[Message](), 200
-        try:
-            lines = body.decode(errors="replace").splitlines()
-            for line in [format_policy(body)] if is_policy else lines:
-                answers += self.keep(self.service.answer(line)) if line.strip() else []
-        except StorageError as error:  # what has no answer has to be told again
-            answers.append({"kind": "Failed", "number": None, "why": str(error)})
-            status = 503
-        text = "".join(map(format_line, answers))
-        return Response(text, status, media_type="application/x-ndjson")
+            return refuse(413, f"body: too long; expected at most {MAX_MESSAGE:,} bytes")
+        if request.url.path == "/policy":
+            lines = [format_policy(body)]
+        else:
+            lines = list(map(read_line, body.split(b"\n")))
+        lines = [line for line in lines if line]
+        if len(lines) > MOST_LINES:
+            return refuse(413, f"body: {len(lines):,} messages; expected at most {MOST_LINES:,}")
+        pieces = self._answer(lines)
+        first = await anext(pieces, Piece(0, ""))
+        if first.error is not None or first.n_taken == len(lines):
+            status = 200 if first.error is None else 503
+            return Response(show_piece(first), status, media_type=NDJSON)
+
+        async def stream() -> AsyncIterator[str]:
+            yield first.text
+            size = len(first.text)
+            async for piece in pieces:
+                yield show_piece(piece)
+                size += len(piece.text)
+                if size > MAX_ANSWER:
+                    why = f"answer: longer than {MAX_ANSWER:,} bytes; tell the rest again"
+                    yield show_piece(Piece(0, "", StorageError(why)))
+                    return
+
+        return StreamingResponse(stream(), media_type=NDJSON)
+
+    async def _answer(self, lines: list[str]) -> AsyncIterator[Piece]:
+        """Give the answers to messages as they come; a BusyError if not even the first can be taken."""
+        left = lines
+        while left:
+            try:
+                piece = await asyncio.wrap_future(self.worker.answer(left))
+            except BusyError:
+                if left is lines:
+                    raise
+                await asyncio.sleep(0.05)
+                continue
+            yield piece
+            if piece.error is not None:
+                return
+            left = left[piece.n_taken :]
 
     async def listen(self, request: Request) -> Response:
         """Stream the orders after that of `Last-Event-ID`, or of `after`, as they come."""
-        from starlette.responses import PlainTextResponse, StreamingResponse
-
-        after = request.headers.get("last-event-id") or request.query_params.get("after", "0")
-        if not after.isdecimal():
-            return PlainTextResponse("after: expected the number of an order\n", 400)
+        known = request.headers.get("last-event-id") or request.query_params.get("after")
+        after = known or "0"
+        if not (after.isascii() and after.isdecimal() and len(after) <= MOST_DIGITS):
+            return refuse(400, "after: expected the number of an order")
 
         async def stream() -> AsyncIterator[str]:
-            last = self.n_orders
-            for order in [x for x in self.orders if x["number"] > int(after)]:
+            told, n = int(after), self.n_orders
+            if known and told < self.lost:
+                yield show_gap(told, self.lost + 1)
+            for order in [x for x in self.orders if x["number"] > told]:
                 yield show_event(order)
+                told = order["number"]
             while not self.is_ending():
-                came = self._came
-                fresh = list(self.orders)[max(0, len(self.orders) - (self.n_orders - last)) :]
-                last = self.n_orders
+                came, n_new = self._came, self.n_orders - n
+                fresh = list(self.orders)[max(0, len(self.orders) - n_new) :]
+                n = self.n_orders
+                if n_new > len(fresh):
+                    yield show_gap(told, fresh[0]["number"])
                 for order in fresh:
                     yield show_event(order)
+                    told = order["number"]
                 yield ": alive\n\n"
                 await self._wait(came)
 
-        return StreamingResponse(stream(), media_type="text/event-stream")
+        return self._stream(stream())
+
+    def _stream(self, parts: AsyncIterator[str], **how: Any) -> Response:
+        """Return what sends parts for as long as they come, if there are not too many such."""
+        from starlette.responses import StreamingResponse
+
+        if self.n_streams >= MOST_STREAMS:
+            return refuse(503, f"streams: there are {MOST_STREAMS}", **LATER)
+
+        async def count() -> AsyncIterator[str]:
+            self.n_streams += 1
+            try:
+                async for part in parts:
+                    yield part
+            finally:
+                self.n_streams -= 1
+
+        return StreamingResponse(count(), media_type="text/event-stream", **how)
 
     async def _wait(self, event: asyncio.Event) -> None:
         """Wait until something has happened, a stream has to say that it is alive, or the server ends."""
@@ -166,44 +251,75 @@ class Web:
         """Tell what waits, is under way, and where vehicles are."""
         from starlette.responses import Response
 
-        return Response(format_line(self.service.show()), media_type="application/json")
+        service = self.worker.service
+        text = await self.work(lambda: format_line(service.show(time.time())))
+        return Response(text, media_type="application/json")
 
-    def describe(self) -> dict[str, Any]:
-        """Return what the page shows, as plain values; once for all who watch."""
+    async def show_health(self, request: Request) -> Response:
+        """Tell whether the service dispatches."""
+        from starlette.responses import Response
+
+        health: dict[str, Any] = {"ok": False}
+        with contextlib.suppress(asyncio.TimeoutError, WorkerError):
+            work = self.work(lambda: self.worker.service.show_health(time.time()), at_once=True)
+            health = await asyncio.wait_for(work, HURRY)
+        status = 200 if health["ok"] else 503
+        return Response(format_line(health), status, media_type="application/json")
+
+    def _describe(self, refused: list[Message], n_refused: int) -> dict[str, Any]:
+        """Return what the page shows, as server-sent events by name, and the queue; by the worker."""
+        own = self.worker.service.dispatcher
+        if own.layout is not self._layout and self.page is not None:
+            self._layout = own.layout
+            floor = {**self.page.describe_floor(own.layout), "version": __version__}
+            self._floor = show_part("floor", floor)
+        moment = own.describe()
+        figures = {**moment.pop("figures"), "policy": moment.pop("policy")}
+        moment["figures"] = {**figures, "refused": n_refused}
+        queue = moment.pop("queue")
+        parts = {name: show_part(name, part) for name, part in moment.items()}
+        return {
+            "floor": self._floor,
+            "queue": queue,
+            **parts,
+            "refused": show_part("refused", refused),
+        }
+
+    async def describe(self) -> dict[str, Any]:
+        """Return what the page shows; once for all who watch."""
         if self._shown is None:
-            own = self.service.dispatcher
-            moment = own.describe()
-            figures = {**moment.pop("figures"), "policy": moment.pop("policy")}
-            figures["refused"] = self.n_refused
-            self._shown = {**moment, "figures": figures, "refused": list(self.refused)}
-        return self._shown
+            own = list(self.refused), self.n_refused
+            work = self.work(lambda: self._describe(*own))
+            self._shown = asyncio.ensure_future(work)
+        return await asyncio.shield(self._shown)
 
     async def watch(self, request: Request) -> Response:
         """Stream what the page shows: each part first whole, then as it changes; of the queue what is new."""
-        from starlette.responses import StreamingResponse
 
         async def stream() -> AsyncIterator[str]:
-            layout, told, last = None, dict[str, Any](), -math.inf
+            told, last = dict[str, str](), -math.inf
             while not self.is_ending():
-                changed, own = self._changed, self.service.dispatcher
-                if layout is not own.layout and self.page is not None:
-                    layout = own.layout
-                    floor = self.page.describe_floor(layout)
-                    yield show_part("floor", {**floor, "version": __version__})
-                parts = dict(self.describe())
-                samples = [row for row in parts.pop("queue") if row[0] > last]
-                if samples:
-                    last = samples[-1][0]
-                    yield show_part("queue", samples)
+                changed = self._changed
+                try:
+                    parts = dict(await self.describe())
+                except WorkerError:
+                    return
+                except BusyError:
+                    self._shown = None
+                    await asyncio.sleep(CALM)
+                    continue
+                samples = [row for row in parts["queue"] if row[0] > last]
+                last = samples[-1][0] if samples else last
+                parts["queue"] = show_part("queue", samples) if samples else ""
                 for name, part in parts.items():
-                    if told.get(name) != part:
-                        yield show_part(name, part)
+                    if part and told.get(name) != part:
+                        yield part
                 told = parts
-                yield show_part("now", time.time() if self.wall else None)
+                yield show_part("now", time.time() if self.worker.wall else None)
                 await asyncio.sleep(CALM)
                 await self._wait(changed)
 
-        return StreamingResponse(stream(), media_type="text/event-stream", headers=PRIVATE)
+        return self._stream(stream(), headers=PRIVATE)
 
     async def show_page(self, request: Request) -> Response:
         """Give the page, which holds nothing of the floor."""
@@ -212,13 +328,13 @@ class Web:
         assert self.page is not None
         return HTMLResponse(self.page.html, headers={**CLOSED, CSP: self.page.policy})
 
-    async def ask(self) -> None:
-        """Ask for orders after quiet, and when something is due, by the clock on the wall."""
-        while True:
-            await asyncio.sleep(QUIET)
-            if self.service.is_due(time.time()):
-                with contextlib.suppress(StorageError):  # asked again until the log can be written
-                    self.keep(self.service.ask(time.time()))
+
+def refuse(status: int, why: str, **headers: str) -> Response:
+    """Return an answer that says why a request is not taken."""
+    from starlette.responses import PlainTextResponse
+
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return PlainTextResponse(f"{why}\n", status, headers=named)
 
 
 CSP = "Content-Security-Policy"
@@ -227,36 +343,52 @@ CLOSED = {**PRIVATE, "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"
 
 
 class Guard:
-    """Refuses a page of another origin, and who does not show the token, if there is one.
+    """Refuses a page of another origin, a host that is not this one, and who does not show the token.
 
-    A cookie that `log_in` gave lets its holder look, and change nothing.
+    A cookie that `log_in` gave lets its holder look, and change nothing. `origin` is that of a proxy before
+    the service, or "".
     """
 
-    def __init__(self, app: Any, token: str) -> None:
-        self.app, self.token = app, token
+    def __init__(self, app: Any, token: str, *, local: bool, origin: str) -> None:
+        self.app, self.token, self.local, self.origin = app, token, local, origin
         self.cookie, self.mark = make_cookie(token)
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Let a request through, or refuse it."""
-        await (self._refuse(scope) or self.app)(scope, receive, send)
+        try:
+            await (self._refuse(scope) or self.app)(scope, receive, send)
+        except (BusyError, WorkerError) as error:
+            why = str(error) or "busy: too much waits; tell it again"
+            await refuse(503, why, **LATER)(scope, receive, send)
 
     def _refuse(self, scope: Any) -> Response | None:
         from starlette.requests import Request
-        from starlette.responses import PlainTextResponse
 
         if scope["type"] != "http":
             return None
         request = Request(scope)
-        origin, host = request.headers.get("origin"), request.headers.get("host", "")
+        origin, host = request.headers.get("origin"), request.headers.get("host", "").lower()
+        own = find_host(host)
+        if self.local and not is_local(own) and own != (find_host(self.origin) or None):
+            return refuse(400, "host: not this one")
         shown = request.headers.get("authorization", "").removeprefix("Bearer ")
-        if origin is not None and origin.partition("://")[2] != host:
-            return PlainTextResponse("origin: of another page\n", 403)
+        if origin is not None and origin != self.origin:
+            own, of_proxy = (text.partition("://")[2] for text in (origin, self.origin))
+            if own != host or own == of_proxy:
+                return refuse(403, "origin: of another page")
         if not self.token or scope["path"] in OPEN or is_same(shown, self.token):
             return None
         looks = request.method in ("GET", "HEAD")
         if looks and is_same(request.cookies.get(self.cookie, ""), self.mark):
             return None
-        return PlainTextResponse("authorization: expected Bearer TOKEN\n", 401)
+        return refuse(401, "authorization: expected Bearer TOKEN")
+
+
+def find_host(address: str) -> str:
+    """Return the host of an origin, or of what a client calls the host, "" if it has none."""
+    with contextlib.suppress(ValueError):
+        return urlsplit(address if "://" in address else f"//{address}").hostname or ""
+    return ""
 
 
 def is_same(shown: str, expected: str) -> bool:
@@ -275,20 +407,23 @@ def make_cookie(token: str) -> tuple[str, str]:
     return f"acerl_np_{name[:16]}", value
 
 
-def make_login(token: str) -> Callable[[Request], Awaitable[Response]]:
+def make_login(token: str, origin: str) -> Callable[[Request], Awaitable[Response]]:
     """Return what answers `POST /login`, whose body is the token, with the cookie."""
 
     async def log_in(request: Request) -> Response:
-        from starlette.responses import PlainTextResponse, Response
+        from starlette.responses import Response
 
         body = await read_body(request, MAX_TOKEN)
         if body is None:
-            return PlainTextResponse(f"token: expected at most {MAX_TOKEN:,} bytes\n", 413)
+            return refuse(413, f"token: expected at most {MAX_TOKEN:,} bytes")
         if not is_same(body.decode(errors="replace").strip(), token):
-            return PlainTextResponse("token: not the one of this service\n", 401)
+            return refuse(401, "token: not the one of this service")
         answer, (name, value) = Response(status_code=204), make_cookie(token)
         if token:
-            secure = request.url.scheme == "https"
+            asked = request.headers.get("origin")
+            secure = request.url.scheme == "https" or (
+                asked == origin and origin.startswith("https")
+            )
             answer.set_cookie(name, value, secure=secure, httponly=True, samesite="strict")
         return answer
 
@@ -296,13 +431,17 @@ def make_login(token: str) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def read_body(request: Request, most: int) -> bytes | None:
-    """Return the body of a request, None of one that is longer than `most` bytes."""
+    """Return the body of a request, None if it is longer than `most` bytes or its client has gone."""
+    from starlette.requests import ClientDisconnect
+
     body = bytearray()
-    async for piece in request.stream():
-        body += piece
-        if len(body) > most:
-            return None
-    return bytes(body)
+    with contextlib.suppress(ClientDisconnect):
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > most:
+                return None
+        return bytes(body)
+    return None
 
 
 def format_policy(body: bytes) -> str:
@@ -315,6 +454,13 @@ def format_policy(body: bytes) -> str:
         return body.decode(errors="replace")
 
 
+def show_piece(piece: Piece) -> str:
+    """Return answers as lines; what has no answer because of an error has to be told again."""
+    if piece.error is None:
+        return piece.text
+    return piece.text + format_line({"kind": "Failed", "number": None, "why": str(piece.error)})
+
+
 def show_part(name: str, part: Any) -> str:
     """Return a part of what the page shows as a server-sent event."""
     return f"event: {name}\ndata: {format_line(part)}\n"
@@ -322,43 +468,47 @@ def show_part(name: str, part: Any) -> str:
 
 def show_event(order: Message) -> str:
     """Return an order as a server-sent event."""
-    return f"id: {order['number']}\nevent: {order['kind']}\ndata: {format_line(order)}\n"
+    return f"id: {order['number']}\n{show_part(order['kind'], order)}"
 
 
-def make_app(web: Web, host: str, token: str, *, wall: bool) -> Starlette:
+def show_gap(after: int, before: int) -> str:
+    """Return the server-sent event that says that orders between two numbers are not told here."""
+    return show_part("gap", {"after": after, "before": before})
+
+
+def make_app(web: Web, host: str, token: str, origin: str) -> Starlette:
     """Return the application; where anybody may reach it, any name of the host will do."""
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
-    from starlette.middleware.trustedhost import TrustedHostMiddleware
-    from starlette.responses import JSONResponse
     from starlette.routing import Route
-
-    async def tell_health(request: Request) -> Response:
-        return JSONResponse({"ok": True})
 
     @contextlib.asynccontextmanager
     async def live(app: Any) -> AsyncIterator[None]:
-        task = asyncio.create_task(web.ask()) if wall else None
+        loop = asyncio.get_running_loop()
+
+        def publish(found: list[Message], text: str) -> None:
+            loop.call_soon_threadsafe(web.keep, found)
+
+        web.worker.publish = publish
+        web.worker.start()
         yield
-        if task is not None:
-            task.cancel()
+        web.worker.publish = lambda found, text: None
 
     page = [
         Route("/", web.show_page),
         Route("/watch", web.watch),
-        Route("/login", make_login(token), methods=["POST"]),
+        Route("/login", make_login(token, origin), methods=["POST"]),
     ]
-    known = ["localhost", "127.0.0.1", "[::1]"] if is_local(host) else ["*"]
     routes = [
         Route("/events", web.take, methods=["POST"]),
         Route("/policy", web.take, methods=["POST"]),
         Route("/orders", web.listen),
         Route("/state", web.show_state),
-        Route("/healthz", tell_health),
+        Route("/healthz", web.show_health),
         *([] if web.page is None else page),
     ]
-    own = [Middleware(TrustedHostMiddleware, allowed_hosts=known), Middleware(Guard, token=token)]
-    return Starlette(routes=routes, middleware=own, lifespan=live)
+    guard = Middleware(Guard, token=token, local=is_local(host), origin=origin)
+    return Starlette(routes=routes, middleware=[guard], lifespan=live)
 
 
 def check_door(host: str, token: str) -> None:
@@ -383,22 +533,89 @@ def open_door(address: tuple[str, int]) -> socket.socket:
 
     Answers wait for no acknowledgement of their first piece, 40 ms on Linux. Event loops see to that
     themselves, but not for sockets that Python made.
+
+    Raises
+    ------
+    InputError
+        If that is not possible, as where the port is in use.
     """
     family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-    listening = socket.create_server(address, family=family)
+    try:
+        listening = socket.create_server(address, family=family, backlog=1024)
+    except OSError as error:
+        where = f"{address[0]}:{address[1]}"
+        raise InputError(f"--http: {where}: cannot listen: {describe_os_error(error)}") from error
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
 
+def make_protocol(most: int) -> type[asyncio.Protocol]:
+    """Return what reads requests from a connection: of at most so many, and each as long as it gets on.
+
+    What waits for a client for `PATIENCE` is ended: for a request or its body to be whole, or for some of
+    an answer to be read. Where there are too many connections those make room that have begun no request.
+    """
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Bounded(H11Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.stage, self.since = self.find_stage(), self.loop.time()
+            known: list[Any] = [x for x in self.connections if not x.transport.is_closing()]
+            if len(known) > most:
+                idle = [x for x in known if x.find_stage()[0] == "request"]
+                min(idle, key=lambda x: x.since).transport.abort()
+            self.watch()
+
+        def find_stage(self) -> tuple[str, Any, int]:
+            """Return what is waited for, of which request, and how much is left."""
+            cycle = self.cycle
+            if cycle is None or cycle.response_complete:
+                return "request", cycle, 0
+            left = self.transport.get_write_buffer_size()
+            return ("body" if cycle.more_body else "client" if left else ""), cycle, left
+
+        def watch(self) -> None:
+            """End what does not get on."""
+            if self.transport.is_closing():
+                return
+            stage, now = self.find_stage(), self.loop.time()
+            if stage != self.stage:
+                self.stage, self.since = stage, now
+            elif stage[0] and now - self.since >= PATIENCE:
+                self.transport.abort()
+                return
+            self.loop.call_later(GLANCE, self.watch)
+
+    return Bounded
+
+
+def count_connections() -> int:
+    """Return how many connections there may be: the system's limit leaves room for files."""
+    with contextlib.suppress(ImportError):  # Windows has no such limit
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        return min(MOST_CONNECTIONS, limit // 2) if limit > 0 else MOST_CONNECTIONS
+    return MOST_CONNECTIONS
+
+
 def make_server(
-    service: Service, host: str, *, token: str = "", wall: bool = False, page: Page | None = None
+    worker: Worker, host: str, *, token: str = "", page: Page | None = None, origin: str = ""
 ) -> Server:
     """Return a server of a service, and of the page that shows it; `check_door` first."""
     import uvicorn
 
-    web = Web(service, page, wall=wall)
-    app = make_app(web, host, token, wall=wall)
-    how: dict[str, Any] = {"log_level": "warning", "timeout_graceful_shutdown": 1}
+    web = Web(worker, page)
+    how: dict[str, Any] = {"log_level": "error", "timeout_graceful_shutdown": 1, "ws": "none"}
+    how["http"] = make_protocol(count_connections())
+    how["h11_max_incomplete_event_size"] = MAX_HEADERS
+    app = make_app(web, host, token, origin)
     server = uvicorn.Server(uvicorn.Config(app, access_log=False, **how))
     web.is_ending = lambda: server.should_exit
+
+    def end() -> None:
+        server.should_exit = True
+
+    worker.on_end = end
     return server

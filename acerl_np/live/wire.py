@@ -167,6 +167,8 @@ def read_message(text: str) -> Message:
     """Return a message; an EventError says in a line what is wrong with it."""
     if len(text) > MAX_MESSAGE:
         raise EventError(f"message: {len(text):,} letters; expected at most {MAX_MESSAGE:,}")
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise EventError("message: bytes that are no UTF-8; expected a JSON object in UTF-8")
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):

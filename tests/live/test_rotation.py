@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import time
 from datetime import date
 
 import pytest
+from live_plant import give_input
 
 from acerl_np import Dispatcher, IndexPolicy, load_layout
 from acerl_np.commands import serving
@@ -125,6 +125,7 @@ def test_the_service_rotates_as_the_date_changes(tmp_path, monkeypatch):
 
     def say(service, number):
         own = {"kind": "TaskArrived", "number": number, "time": float(number), "task": f"t{number}"}
+        service.tend(now[0])
         [answer] = service.answer(
             format_line({**own, "pickup": "st1", "delivery": "st5", "expiry": 9.0})
         )
@@ -163,8 +164,8 @@ def test_the_command_wants_a_state_to_rotate(empty, run, monkeypatch):
         "--rotate: expected --log and --state" in run("serve --layout dmh --log x --rotate", 2).err
     )
     for number in (1, 2):
-        lines = io.StringIO(format_line({"kind": "State", "number": number}))
-        monkeypatch.setattr(serving.sys, "stdin", lines)
+        lines = format_line({"kind": "State", "number": number})
+        monkeypatch.setattr(serving.sys, "stdin", give_input(lines))
         words = "serve nearest --layout dmh --log day.jsonl --state live.npz --rotate"
         assert '"Ok"' in run(words).out
         os.utime("day.jsonl", (0, 0))

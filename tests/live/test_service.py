@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import subprocess
@@ -13,10 +12,12 @@ import numba
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from live_plant import give_input
 
 import acerl_np
 from acerl_np.commands import serving
 from acerl_np.live import events as E
+from acerl_np.live.clock import Asker
 from acerl_np.live.service import Service
 from acerl_np.live.wire import ASKED, FIELDS, format_line, make_schema, read_message
 from acerl_np.support.errors import EventError
@@ -141,7 +142,7 @@ def test_whatever_is_told_is_answered_in_a_line(texts):
 
 def test_the_command_goes_on_where_it_ended(empty, run, monkeypatch):
     def serve(*messages, status=0, words=""):
-        lines = io.StringIO("".join(format_line(x) for x in messages))
+        lines = give_input(*map(format_line, messages))
         monkeypatch.setattr(serving.sys, "stdin", lines)
         out = run(f"serve nearest --layout dmh --log day.jsonl {words}", status).out
         return [json.loads(line) for line in out.splitlines()]
@@ -169,28 +170,31 @@ def test_by_the_clock_on_the_wall_it_asks_itself(empty, run, monkeypatch):
 
     ended = threading.Event()
 
-    def lines():
-        yield format_line(arrive(1, time.time() - 1.0))
-        ended.wait(10.0)
+    class Told:
+        texts = iter([format_line(arrive(1, time.time() - 1.0))])
+
+        def read(self, most):
+            text = next(self.texts, "")
+            return text.encode() if text else bytes(ended.wait(10.0) and 0)
+
+    Told.buffer = Told.raw = Told()
 
     def write(text):
         if "Assigned" in text:
             ended.set()
 
-    monkeypatch.setattr(serving.sys, "stdin", lines())
+    monkeypatch.setattr(serving.sys, "stdin", Told)
     monkeypatch.setattr(serving.sys.stdout, "write", write)
     run("serve nearest --layout dmh --log day.jsonl --clock wall")
     assert ended.is_set()
 
 
 def test_of_another_clock_it_is_refused_once():
-    service = Service(acerl_np.Dispatcher(LAYOUT, "nearest"))
+    service, asker, now = Service(acerl_np.Dispatcher(LAYOUT, "nearest")), Asker(), 1.75e9
     tell(service, **arrive(1, 4.0, earliest_start=60.0))
-    assert service.is_due(1.75e9)
-    assert [x["kind"] for x in service.ask(1.75e9)] == ["Refused"]
-    assert not service.is_due(1.75e9)
-    tell(service, **arrive(2, 5.0))
-    assert service.is_due(1.75e9)
+    asker.note(now, opens=service.dispatcher.is_open, due=service.dispatcher.next_time)
+    assert asker.is_due(now + 0.05)
+    assert [x["kind"] for x in service.ask(now)] == ["Refused"] and service.in_a_row == 0
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from acerl_np import Dispatcher, load_layout
 from acerl_np.live import events as E
 from acerl_np.live.audit import read_audit
 from acerl_np.live.service import Service
+from acerl_np.live.worker import Worker
 from acerl_np.support.errors import EventError
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
@@ -153,7 +154,7 @@ def test_the_service_gives_no_orders_and_lists_what_is_impossible():
 
     [refused] = tell(kind="Decide", time=1.0)
     assert refused["why"] == "Decide: --shadow gives no orders; expected Assign or Send"
-    assert not service.is_due(1e9)
+    assert Worker(service, wall=True)._asker is None
     followed, answer = tell(kind="Assign", time=1.0, vehicle="v0", task="x", number=4)
     assert (followed["kind"], followed["then"]) == ("Followed", "away")
     assert (answer["kind"], answer["number"]) == ("Ok", 4)
