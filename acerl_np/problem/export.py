@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from acerl_np.problem.fields import make_date_format
+from acerl_np.problem.fields import FOLDS, DateFormat, make_date_format
 from acerl_np.problem.json_tree import at, flag, is_name, names, part, plain, refuse, text
 from acerl_np.problem.limits import MAX_ALIASES, MAX_NAME, MAX_NUMBER
 from acerl_np.problem.parting import find_parting
@@ -29,6 +29,7 @@ FIELDS = {
     "due": Field(float, 1.0, MAX_NUMBER, optional=True),
     "handling": Field(float, 0.0, MAX_NUMBER, optional=True),
     "decimal": Field((".", ","), optional=True, expected="',' or '.'"),
+    "fold": Field(FOLDS, optional=True, expected=" or ".join(FOLDS)),
 }
 """What can be looked at alone."""
 
@@ -63,8 +64,11 @@ class Export:
         "," or ".": what stands before decimals, the other one between thousands. It does not hold for numbers
         of a workbook and for what was converted.
     timezone : str, optional
-        Of the plant, such as "Europe/Berlin": where moments with an offset from UTC, or counted since 1970,
-        are read from the clock on the wall.
+        Of the plant, such as "Europe/Berlin": its clock on the wall is that of all moments, those with an
+        offset from UTC or counted since 1970 among them.
+    fold : str, optional
+        "earlier" or "later": which moment is meant of those that this clock shows twice as it is put back.
+        By default they are refused.
     sites : mapping of str to str
         What the record calls sites and stations of the floor: `{"Station 3": "station 03"}`. The floor's own
         names go before.
@@ -73,7 +77,7 @@ class Export:
     ------
     InputError
         If a column, an encoding, a date format, a split, a number of seconds, a mark of decimals or a time
-        zone is none.
+        zone is none; or a fold stands without a zone.
     """
 
     columns: Mapping[str, str] = field(default_factory=dict, metadata=at(names(text(), len(KNOWN))))
@@ -86,6 +90,7 @@ class Export:
     handling: float | None = field(default=None, metadata=at(plain(FIELDS["handling"])))
     decimal: str | None = field(default=None, metadata=TEXT)
     timezone: str | None = field(default=None, metadata=TEXT)
+    fold: str | None = field(default=None, metadata=TEXT)
     sites: Mapping[str, str] = field(default_factory=dict, metadata=at(names(text(), MAX_ALIASES)))
 
     def __post_init__(self) -> None:
@@ -96,7 +101,7 @@ class Export:
                 refuse("columns (--columns)", f"{name}={column}", expected, InputError)
         for name, kind in FIELDS.items():
             kind.read(f"{name} (--{name})", getattr(self, name), InputError)
-        make_date_format(self.date_format, self.timezone)
+        self.make_date_format()
         find_parting(self.split)
         if self.encoding is not None:
             try:
@@ -104,6 +109,10 @@ class Export:
             except (LookupError, ValueError):
                 expected = "one such as utf-8, utf-16, cp1252"
                 refuse("encoding (--encoding)", self.encoding, expected, InputError)
+
+    def make_date_format(self) -> DateFormat | None:
+        """Return how dates are read, None if nothing says it."""
+        return make_date_format(self.date_format, self.timezone, self.fold)
 
 
 PLAIN = Export()

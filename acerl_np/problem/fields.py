@@ -46,6 +46,9 @@ Milliseconds are a thousand times as many.
 MAX_FORMAT = 100
 """Characters of a date format."""
 
+FOLDS = ("earlier", "later")
+"""Which moment is meant of those that a clock shows twice as it is put back."""
+
 TRIAL = datetime(2024, 5, 16, 17, 38, tzinfo=UTC)
 
 
@@ -115,12 +118,14 @@ def read_number(
 class DateFormat(NamedTuple):
     """How a file writes dates, as `datetime.strptime` reads it; of times of day alone if `is_clock`.
 
-    `zone` is that of the clock on the wall, if it is known.
+    `zone` is that of the clock on the wall, if it is known, and `fold` which of two moments is meant that it
+    shows alike when it is put back, see `FOLDS`.
     """
 
     text: str
     is_clock: bool
     zone: tzinfo | None = None
+    fold: str | None = None
 
     def read(self, text: str) -> datetime | None:
         """Return the moment that a text names, None if it is not of this format."""
@@ -144,14 +149,18 @@ def find_zone(name: str | None) -> tzinfo | None:
         refuse("timezone (--timezone)", name, expected, InputError)
 
 
-def make_date_format(text: str | None, zone: str | None = None) -> DateFormat | None:
+def make_date_format(
+    text: str | None, zone: str | None = None, fold: str | None = None
+) -> DateFormat | None:
     """Return a format or time zone that was asked for, None if none was.
 
     An `InputError` refuses what is none, names a day without its year, or no hour.
     """
     clock = find_zone(zone)
+    if fold is not None and clock is None:
+        refuse("fold (--fold)", fold, "timezone (--timezone) beside it", InputError)
     if text is None:
-        return None if clock is None else DateFormat("", False, clock)
+        return None if clock is None else DateFormat("", False, clock, fold)
     parsed = None
     # A format may name one thing twice, or hold anything else that makes no pattern. Of a day without
     # its year newer Pythons warn.
@@ -166,22 +175,48 @@ def make_date_format(text: str | None, zone: str | None = None) -> DateFormat | 
             f"date_format (--date-format): read {shorten(text)}; expected a format such as "
             '"%d.%m.%Y %H:%M", with day, month, year and time, or with a time of day alone'
         )
-    return DateFormat(text, is_clock, clock)
+    return DateFormat(text, is_clock, clock, fold)
 
 
-def read_moment(value: object, date_format: DateFormat | None = None) -> datetime | None:
+def read_moment(
+    value: object, date_format: DateFormat | None = None, where: str = ""
+) -> datetime | None:
     """Return the moment that a field names, None if it names none.
 
-    A time of day is one of `CLOCK_DAY`. What has an offset from UTC, as numbers since 1970 have, goes by the
-    clock of the format's zone, if it has one.
+    A time of day is one of `CLOCK_DAY`. Where the format has a zone all others have its offset from UTC:
+    those with an offset, as numbers since 1970 have one, and those that are the zone's clock on the wall. Of
+    the latter a `RecordError` says `where` none or two moments are meant; with "" they stay as they are.
     """
     moment = _find_moment(value, date_format)
-    if moment is not None and moment.tzinfo and date_format is not None and date_format.zone:
-        with suppress(OverflowError):  # of the first or the last day of all
-            local = moment.astimezone(date_format.zone)
-            # Python takes moments of one zone from each other without regard to its clock changes.
-            return local.replace(tzinfo=timezone(local.utcoffset() or timedelta()))
+    if moment is None or date_format is None or not (zone := date_format.zone):
+        return moment
+    if not moment.tzinfo:
+        return place_moment(moment, date_format, where) if where else moment
+    with suppress(OverflowError):  # of the first or the last day of all
+        local = moment.astimezone(zone)
+        # Python takes moments of one zone from each other without regard to its clock changes.
+        return local.replace(tzinfo=timezone(local.utcoffset() or timedelta()))
     return moment
+
+
+def place_moment(moment: datetime, date_format: DateFormat | None, where: str) -> datetime:
+    """Return a moment of the clock on the wall with its offset from UTC, if the format has a zone.
+
+    A `RecordError` refuses one that this clock leaves out, or shows twice and nothing says which is meant.
+    """
+    if date_format is None or not date_format.zone or moment.tzinfo or is_clock(moment):
+        return moment
+    named = (moment.replace(tzinfo=date_format.zone, fold=k) for k in range(2))
+    earlier, later = (timezone(item.utcoffset() or timedelta()) for item in named)
+    before, after = moment.replace(tzinfo=earlier), moment.replace(tzinfo=later)
+    if before < after and date_format.fold is None:
+        which = f"--fold (fold=) {' or '.join(FOLDS)}"
+        expected = f"an offset from UTC, or {which}: the clock of {date_format.zone} shows it twice"
+        refuse(where, show_moment(moment), expected, RecordError)
+    if before > after:
+        expected = f"a moment that the clock of {date_format.zone} shows: it was put forward"
+        refuse(where, show_moment(moment), expected, RecordError)
+    return after if date_format.fold == FOLDS[1] else before
 
 
 def _find_moment(value: object, date_format: DateFormat | None) -> datetime | None:
@@ -219,23 +254,30 @@ class TimeColumn:
     """A column of times, all of one kind: seconds, timestamps with or without an offset, times of day.
 
     The first field decides for the others; `form` says what it was read as. In a `relative` column numbers
-    are seconds whatever the format: of expiries, "0730" is no time of day.
+    are seconds whatever the format: of expiries, "0730" is no time of day. Where not `placed`, moments of the
+    clock on the wall are left to `place_moment`, as their day may not be known yet.
     """
 
     def __init__(
-        self, column: str, date_format: DateFormat | None = None, *, relative: bool = False
+        self,
+        column: str,
+        date_format: DateFormat | None = None,
+        *,
+        relative: bool = False,
+        placed: bool = True,
     ) -> None:
         self.column = column
         self.form = ""
         self._format = date_format
-        self._relative = relative
+        self._relative, self._placed = relative, placed
         self._place = self._kind = ""
 
     def read(self, row: Row, place: str) -> Time:
         """Return a field's seconds or moment; `RecordError` if it is of another kind than the first field."""
         raw = row.get(self.column)
         plain = self._relative and parse_number(raw) <= MAX_NUMBER
-        moment = None if plain else read_moment(raw, self._format)
+        where = f"{place}: {self.column}" if self._placed else ""
+        moment = None if plain else read_moment(raw, self._format, where)
         value = self._read_seconds(row, place) if moment is None else moment
         kind = find_kind(value)
         if not self.form:
@@ -273,6 +315,9 @@ class TimeColumn:
             return "times of day"
         if self._format is not None and isinstance(raw, str) and self._format.read(raw.strip()):
             return f"dates as {self._format.text}"
+        named = _find_moment(raw, self._format)
+        if self._format is not None and self._format.zone and named and not named.tzinfo:
+            return f"timestamps by the clock of {self._format.zone}"
         return find_kind(value).replace("a timestamp", "timestamps")
 
 

@@ -174,7 +174,7 @@ def read_breakdowns(
     The file may hold timestamps if there is a moment of time zero, `epoch`, and must for one record of
     several, not `alone`. A breakdown before time zero counts as far as its repair lasts beyond it.
     """
-    times = fields.TimeColumn("time", fields.make_date_format(export.date_format, export.timezone))
+    times = fields.TimeColumn("time", export.make_date_format())
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
 
     limited = BREAKDOWNS._replace(limit=MAX_BREAKDOWNS * len(listed))
@@ -288,7 +288,7 @@ def read_assignments(path: FilePath, instance: Instance, export: Export = PLAIN)
     also of the export's format. A `RecordError` names line and field of what is unknown or stands twice, of a
     vehicle that may not carry its task, or where a task is left out.
     """
-    form = fields.make_date_format(export.date_format, export.timezone)
+    form = export.make_date_format()
     columns = {name: fields.TimeColumn(name, form) for name in ("start", "finish")}
     layout, n = instance.layout, instance.n_tasks
     task_index = {name: k for k, name in enumerate(instance.tasks)}

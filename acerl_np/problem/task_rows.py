@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -91,10 +91,11 @@ def read_tasks(
         raise RecordError("no tasks; expected at least one")
     if len(rows) > RECORD.limit:
         raise RecordError(f"{len(rows):,} tasks; expected at most {RECORD.limit:,}")
-    date_format = fields.make_date_format(export.date_format, export.timezone)
+    date_format = export.make_date_format()
     sites = SiteNames(layout, export.sites)
     is_plain = not any(column in row for row in rows for column in CHAIN)
-    times = [fields.TimeColumn(x, date_format, relative=x == "expiry_time") for x in TIMES]
+    due = {"relative": True, "placed": not share_date}
+    times = [fields.TimeColumn(x, date_format, **(due if x == TIMES[1] else {})) for x in TIMES]
     readers = _make_readers(sites, times, export, is_plain)
     columns, faults = _read_columns(rows, places, readers, sites, layout)
     own = [rows[k] for k in columns["row"]], [places[k] for k in columns["row"]]
@@ -107,7 +108,9 @@ def read_tasks(
     for k, (row, place) in enumerate(zip(*own, strict=True)):
         own_times = arrivals[k], expiries[k], starts[k]
         try:
-            arrivals[k], expiries[k], late = _count_times(*own_times, epoch, place, share_date)
+            arrivals[k], expiries[k], late = _count_times(
+                *own_times, epoch, place, share_date, date_format
+            )
         except RecordError as error:
             faults.append(Fault.of(error, place, row))
             continue
@@ -241,7 +244,7 @@ def _find_epoch(
         value = row.get(TIME_ZERO_COLUMN)
         if fields.is_blank(value):
             continue
-        moment = fields.read_moment(value, date_format)
+        moment = fields.read_moment(value, date_format, f"{place}: {TIME_ZERO_COLUMN}")
         expected = ""
         if not isinstance(arrivals[0], datetime):
             expected = "none, as arrival_time is in seconds"
@@ -388,6 +391,7 @@ def _count_times(
     epoch: datetime | None,
     place: str,
     share_date: bool,
+    date_format: fields.DateFormat | None,
 ) -> tuple[float, float, list[float]]:
     """Return an arrival in seconds from time zero, and an expiry in seconds from it.
 
@@ -403,16 +407,20 @@ def _count_times(
             f"a moment not before time zero ({fields.show_moment(epoch) if epoch else epoch})"
         )
         refuse(f"{place}: arrival_time", fields.show_moment(arrival), expected, RecordError)
-    left, rolled = fields.count_seconds(expiry, epoch, "expiry_time", place), []
+    shares = rolls = False
     if isinstance(expiry, datetime):
-        left, shares = left - seconds, False
+        if isinstance(arrival, datetime) and (arrival.tzinfo or not expiry.tzinfo):
+            shares = share_date and arrival.date() == expiry.date()
+            clock = arrival if expiry.tzinfo else arrival.replace(tzinfo=None)
+            # Less was late when it came, rather than due the day after.
+            rolls = shares and expiry - clock <= -DAY / 2 and expiry.date() < date.max
+        expiry = expiry + DAY if rolls else expiry
+        expiry = fields.place_moment(expiry, date_format, f"{place}: expiry_time")
+    left = fields.count_seconds(expiry, epoch, "expiry_time", place)
+    if isinstance(expiry, datetime):
+        left = left - seconds
         if isinstance(arrival, datetime):
             left = (expiry - arrival).total_seconds()
-            shares = share_date and arrival.date() == expiry.date()
-        day = DAY.total_seconds()
-        if shares and left <= -day / 2:  # less was late when it came, rather than due the day after
-            left += day
-            rolled = [left]
         if left < 0.0:
             within = ", on the same day" if fields.is_clock(expiry) else ""
             within += ", or at least 12 h before it for the day after" if shares else ""
@@ -426,6 +434,7 @@ def _count_times(
         raise RecordError(
             f"{place}: earliest_start: {held - due:g} s after the task is due; expected a moment before"
         )
+    rolled = [left] if rolls else []
     return (held, due - held, rolled) if held > seconds else (seconds, left, rolled)
 
 

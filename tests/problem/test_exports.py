@@ -10,10 +10,11 @@ from datetime import UTC, datetime, timedelta
 from datetime import time as clock
 from functools import partial
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables_and_refusals import FLEET, HEADER, list_unrefused, list_unrefused_files, refused, write
 from worlds import make_task, straight_floor
@@ -29,6 +30,7 @@ from acerl_np import (
     load_instance,
 )
 from acerl_np.problem.export import Export
+from acerl_np.problem.fields import TimeColumn
 from acerl_np.problem.generate import perturb
 from acerl_np.problem.limits import MAX_COLUMNS
 from acerl_np.problem.packing import pack_instances, unpack_instances
@@ -478,6 +480,107 @@ def test_clock_changes_are_no_time(tmp_path):
     write(path, HEADER, *(f"t{k},A,B,2024-05-06T{x},60" for k, x in times))
     records = acerl_np.load_records(path, layout=FLOOR, mapping={"split": "shift"})
     assert [item.arrival.tolist() for item in records] == [[28799.3], [0.0, 7.0]]
+
+
+def place(text, zone, fold=None):
+    """The moment that a text names to a plant of this zone, None if it is refused."""
+    column = TimeColumn("time", Export(timezone=zone, fold=fold).make_date_format())
+    try:
+        return column.read({"time": text}, "line 2")
+    except RecordError as error:
+        assert str(error).startswith("line 2: time: read ") and "\n" not in str(error)
+
+
+ZONES = ("Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "UTC")
+
+
+@settings(max_examples=500)
+@given(
+    st.sampled_from([*ZONES, "Pacific/Apia", "Africa/Casablanca"]),
+    st.datetimes(datetime(1975, 1, 1), datetime(2037, 12, 31)),
+    st.sampled_from([0, 1, 2]),
+)
+def test_a_time_without_an_offset_is_what_the_clock_on_the_wall_shows(name, around, hint):
+    """Of all moments by whatever offset the zone has in those days, those at which its clock shows it."""
+    zone = ZoneInfo(name)
+    changes = [around]
+    for days in range(400 * (hint > 0)):  # a day on which the clock changes, if there is one
+        day, after = (around + timedelta(days=days + k) for k in (0, 1))
+        if day.replace(tzinfo=zone).utcoffset() != after.replace(tzinfo=zone).utcoffset():
+            changes = [day + timedelta(minutes=30 * k) for k in range(49)]
+            break
+    for wall in changes:
+        offsets = {(wall + timedelta(days=k)).replace(tzinfo=zone).utcoffset() for k in (-2, 0, 2)}
+        possible = sorted((wall - offset).replace(tzinfo=UTC) for offset in offsets)
+        meant = [at for at in possible if at.astimezone(zone).replace(tzinfo=None) == wall]
+        text = wall.isoformat()
+        assert place(text, name) == (meant[0] if len(meant) == 1 else None)
+        assert place(text, name, "earlier") == (meant[0] if meant else None)
+        assert place(text, name, "later") == (meant[-1] if meant else None)
+        for at in meant:
+            assert place(at.astimezone(zone).isoformat(), name) == at
+
+
+NIGHTS = {
+    "2024-10-27T01:30": ("2024-10-27T03:30", 10800),  # back
+    "2024-03-31T01:30": ("2024-03-31T03:30", 3600),  # forward
+    "2024-05-06T01:30": ("2024-05-06T03:30", 7200),
+}
+
+
+@pytest.mark.parametrize("night", NIGHTS)
+def test_every_table_is_by_the_plants_clock(tmp_path, night):
+    later, seconds = NIGHTS[night]
+    how = {"timezone": "Europe/Berlin"}
+    rows = [f"t0,A,B,{night},{later}", f"t1,A,B,{later},{later}"]
+    path = write(tmp_path / "day.csv", HEADER, *rows)
+    broken = write(tmp_path / "broken.csv", "vehicle,time,repair_time", f"v,{later},60")
+    record = load(path, mapping=how, breakdowns=broken)
+    assert record.arrival.tolist() == [0, seconds] and record.expiry.tolist() == [seconds, 0]
+    assert record.layout.vehicles[0].breakdowns[0].time == seconds
+    past = write(tmp_path / "past.csv", "task,vehicle,start", f"t0,v,{night}", f"t1,v,{later}")
+    assert read_assignments(past, record, Export(**how)).start.tolist() == [0, seconds]
+    # What was written has offsets, and is the same without the zone.
+    write_record(record, path)
+    assert load(path).epoch == record.epoch
+    assert load(path).arrival.tolist() == [0, seconds]
+
+
+def test_a_due_time_of_the_next_day_is_by_the_clock_of_that_day(tmp_path):
+    """Also where it is doubled, or does not exist, on the day of the arrival."""
+    header = "task,pickup,delivery,Tag,Zeit,Termin"
+    how = {"date_format": "%d.%m.%Y %H:%M", "timezone": "Europe/Berlin", "columns": TWO_COLUMNS}
+    for day, due, seconds in (
+        ("26.10.2024", "03:30", 4 * 3600),
+        ("30.03.2024", "03:30", 2 * 3600),
+        ("27.10.2024", "02:30", 2 * 3600),
+        ("31.03.2024", "02:30", 2 * 3600),
+    ):
+        path = write(tmp_path / "night.csv", header, f"t0,A,B,{day},23:30,{due}")
+        assert load(path, mapping=how).expiry.tolist() == [seconds + 3600], day
+    write(path, header, "t0,A,B,26.10.2024,23:30,02:30")
+    refused(path, ["line 2: expiry_time", "2024-10-27T02:30", "--fold"], load, path, mapping=how)
+    assert load(path, mapping={**how, "fold": "later"}).expiry.tolist() == [4 * 3600]
+    assert load(path, mapping={**how, "fold": "earlier"}).expiry.tolist() == [3 * 3600]
+    write(path, header, "t0,A,B,31.12.9999,23:30,02:30")
+    refused(path, ["line 2: expiry_time", "before the task's arrival"], load, path, mapping=how)
+
+
+def test_a_fold_needs_a_zone(tmp_path):
+    with pytest.raises(InputError, match=r"^fold \(--fold\): read .*earlier or later"):
+        Export(timezone="Europe/Berlin", fold="first")
+    with pytest.raises(InputError, match=r"^fold \(--fold\): .*timezone \(--timezone\) beside it"):
+        Export(fold="later")
+    path = write(
+        tmp_path / "day.csv", f"{HEADER},time_zero", "t0,A,B,2024-10-27T03:30,9,2024-10-27T02:30"
+    )
+    how = {"timezone": "Europe/Berlin"}
+    refused(path, ["line 2: time_zero", "--fold"], load, path, mapping=how)
+    assert load(path, mapping={**how, "fold": "earlier"}).arrival.tolist() == [7200]
+    rows = ["t0,A,B,2024-10-27T01:30,9", "t1,A,B,2024-10-27T02:30,9"]
+    write(path, HEADER, *rows)
+    with pytest.warns(RecordWarning, match="--fold"):
+        assert load(path, mapping={**how, "skip_bad": True}).tasks == ("t0",)
 
 
 def test_breakdowns_in_seconds_are_of_one_record(tmp_path):

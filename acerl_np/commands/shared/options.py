@@ -286,8 +286,14 @@ EXPORT = (
     ),
     CommandOption(
         "--timezone ZONE",
-        "of the plant, such as Europe/Berlin: the clock on the wall for times in UTC, such as seconds since "
-        "1970; asked for where --split needs it",
+        "of the plant, such as Europe/Berlin, whose clock all times without an offset from UTC are by; asked "
+        "for where --split needs the clock on the wall of times in UTC, such as seconds since 1970",
+    ),
+    CommandOption(
+        "--fold WHICH",
+        "which moment is meant where the clock of --timezone, put back, shows a time twice (default: such "
+        "times are refused)",
+        choices=("earlier", "later"),
     ),
 )
 """What a mapping holds, of `records convert` and `records check` alone; they win over --mapping."""
