@@ -28,7 +28,7 @@ FIRST = {
     "Lookahead", "Policy", "Simulator", "StaticPlan", "TaskArrived", "Trials", "VehicleIdle",
     "evaluate_policy", "feature", "fit_static", "generate_shift", "load_instance", "load_layout",
     "load_policy", "load_records", "load_suite", "perturb", "rule", "evolution.Evolution",
-    "evolution.optimize", "rivals.train", "gym.DMHEnv",
+    "evolution.optimize", "gym.DMHEnv",
 }
 # fmt: on
 

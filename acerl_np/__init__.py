@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from acerl_np.support.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from acerl_np import evolution as evolution, rivals as rivals
+    from acerl_np import evolution as evolution
     from acerl_np.evaluation.trials import Trials as Trials, evaluate_policy as evaluate_policy
     from acerl_np.kernels.deciding.floor import Floor as Floor
     from acerl_np.live.dispatcher import Dispatcher as Dispatcher
@@ -115,9 +115,6 @@ if TYPE_CHECKING:
     from acerl_np.training.history import Generation as Generation
     from acerl_np.warm import warm_up as warm_up
 
-_ROOMS = ("evolution", "rivals")
-"""Packages that need no import of their own: `acerl_np.rivals.train`."""
-
 
 @cache
 def _find_homes() -> dict[str, str]:
@@ -134,8 +131,8 @@ def _find_homes() -> dict[str, str]:
 
 
 def __getattr__(name: str) -> object:
-    if name in _ROOMS:
-        return importlib.import_module(f"acerl_np.{name}")
+    if name == "evolution":  # needs no import of its own
+        return importlib.import_module("acerl_np.evolution")
     if name == "__all__":
         return sorted(_find_homes())
     home = _find_homes().get(name)

@@ -17,7 +17,6 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Edge, Site, Vehicle
 from acerl_np.problem.records import Assignments
-from acerl_np.rivals.training import train
 from acerl_np.simulation.replay import replay_assignments
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.errors import suggest_name
@@ -56,14 +55,6 @@ def _simulate() -> None:
     simulator.step(simulator.action_mask.argmax(axis=1))
 
 
-def _train_rivals() -> None:
-    for name in ("ppo", "sac", "mappo"):
-        settings: dict[str, object] = {"hidden": (2,), "batch": 2, "episodes": 2}
-        if name != "sac":
-            settings["collect"] = 4
-        _play(train(name, _make_instance(), steps=4, settings=settings))
-
-
 def _replay() -> None:
     one = np.zeros(1, np.int32)
     replay_assignments(Assignments(_make_instance(), one, one, np.zeros(1), np.full(1, np.nan)))
@@ -79,7 +70,6 @@ PARTS: dict[str, Callable[[], object]] = {
     "training": lambda: _train(Config(generations=1, population=2, hidden=(2,))),
     "best": lambda: _train(Config.preset("best", decisions=1, records_per_member=2)),
     "simulator": _simulate,
-    "rivals": _train_rivals,
     "rules": lambda: _play("EDD"),
     "yardsticks": lambda: _play("nearest"),
     "replay": _replay,
@@ -110,7 +100,7 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
     ----------
     part : str
         "training": of networks, and their trials; "best": of index functions, as that preset has it;
-        "simulator"; "rivals": the compared learners; "rules"; "yardsticks"; "replay": past assignments;
+        "simulator"; "rules"; "yardsticks"; "replay": past assignments;
         "static": static plans; "search": hindsight; "lookahead": of a rule; "own": what rules of users need,
         and lookahead over them. Another base of a lookahead is compiled when it is first used.
     quiet : bool

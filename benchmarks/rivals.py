@@ -14,7 +14,7 @@ import time
 from script import make_parser
 
 import acerl_np
-from acerl_np.rivals import RivalTrainer
+from studies.rivals import RivalTrainer
 
 
 def measure(algorithm, steps):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from acerl_np.commands.main import Parser, run_program
 from acerl_np.commands.shared import options as opt
 from studies import checks, commands, make_pages, rival_settings
+from studies.rivals import command
 
 
 def build_parser() -> Parser:
@@ -19,6 +20,7 @@ def build_parser() -> Parser:
         allow_abbrev=False,
     )
     more = {
+        "train": command.ACTION,
         "pages": opt.Action(make_pages.run, make_pages.OPTIONS),
         "checks": opt.Action(checks.run, checks.OPTIONS),
         "rival-settings": opt.Action(rival_settings.run, rival_settings.OPTIONS),

@@ -19,10 +19,10 @@ from scipy import stats
 from acerl_np.evaluation.metrics import rank_sum_p
 from acerl_np.evaluation.published import COST_LIMIT, find_row
 from acerl_np.problem.bundled import load_suite
-from acerl_np.rivals.training import ALGORITHMS
 from acerl_np.training.history import HISTORY_COLUMNS
 from studies.ablation import RANKINGS, SAMPLERS
 from studies.comparison import DRAWS, NOISED
+from studies.rivals.training import ALGORITHMS
 from studies.stored import StoredStudy, read_table
 from studies.study_tables import (
     RULE_ROWS,

@@ -19,25 +19,39 @@ Every finished training is kept in --out, so an interrupted study goes on where 
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.outputs import declare_outputs, make_folder
 from acerl_np.commands.shared.progress import compile_ahead, make_report
 from acerl_np.commands.shared.teams import open_team
+from acerl_np.policies.general import SETS
+from acerl_np.problem.bundled import load_layout
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import clear_cell, render_data, render_json
-
-if TYPE_CHECKING:
-    from studies.study import Study
-    from studies.study_tables import StudyTable
+from acerl_np.support.team import lead
+from acerl_np.support.workers import count_cores
+from acerl_np.training.config import Config
+from studies import (
+    ablation,
+    bilge_ulusoy,
+    comparison,
+    general,
+    generalisation,
+    learning,
+    leave_one_out,
+    robustness,
+)
+from studies.rivals.training import ALGORITHMS
+from studies.rivals.training import warm_up as warm_rivals
+from studies.study import Study
+from studies.study_tables import StudyTable
 
 STUDIES = {
     "comparison": "training and noised records against rules and the compared learners; 11 rows",
@@ -62,6 +76,9 @@ RUN = re.compile(r".+-[0-9a-f]{12}\.npz")
 
 YARDSTICK, GENERAL = "bilge-ulusoy", "general"
 
+MODULES = {
+    x.NAME: x for x in (comparison, robustness, leave_one_out, ablation, learning, generalisation)
+}
 PAPER = ("comparison", "robustness", "leave-one-out", "ablation")
 """What "all" repeats."""
 
@@ -120,8 +137,6 @@ def list_actions() -> dict[str, opt.Action]:
 
 def read_rivals(text: str) -> tuple[str, ...]:
     """Return the names of compared learners that `--rivals` means."""
-    from acerl_np.rivals.training import ALGORITHMS
-
     if text in ("all", "none"):
         return ALGORITHMS if text == "all" else ()
     names = tuple(dict.fromkeys(name.strip().lower() for name in text.split(",")))
@@ -134,9 +149,6 @@ def read_rivals(text: str) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> None:
     """Run the study."""
-    from acerl_np.support.workers import count_cores
-    from studies.study import Study
-
     # A study without compared learners has no such options.
     given = {"rivals": "none", **vars(arguments)}
     rivals = read_rivals(given["rivals"])
@@ -147,7 +159,9 @@ def run(arguments: argparse.Namespace) -> None:
     with open_team(given, usual=None, own=own) as team:
         # What works elsewhere finds the kernels compiled if it shares this machine.
         forms = ["best"] if arguments.command == "generalisation" else []
-        compile_ahead("training", *forms, *(["rivals"] if rivals else []))
+        compile_ahead("training", *forms)
+        if rivals:
+            warm_rivals()
         given |= {x.replace("trainings", "seeds"): n for x, n in given.items() if "trainings" in x}
         fields = ("seeds", "trials", "generations", "threads", "rival_seeds", "rival_steps")
         how = {name: given[name] for name in fields if name in given}
@@ -167,9 +181,6 @@ def run_parts(
 
     `more`: names of further files.
     """
-    from acerl_np.support.team import lead
-    from acerl_np.support.workers import count_cores
-
     own, folder = arguments.threads or count_cores(), Path(arguments.out)
     shown = [folder / f"{name}-{table}.{form}" for table in tables for form in ("csv", "md")]
     kept = folder / f"{name}.csv"
@@ -192,10 +203,6 @@ def run_general(arguments: argparse.Namespace) -> None:
     weights that have seen no floor of the judged one's kind, and five features of pairs alone. `general.json`
     holds the weights of the first training of each set: those that are shipped are these.
     """
-    from acerl_np.policies.general import SETS
-    from acerl_np.problem.bundled import load_layout
-    from studies import general
-
     fewer = {} if arguments.generations is None else {"generations": arguments.generations}
     floors = [load_layout(path) for path in arguments.floors or ()]
     parts = general.list_parts(arguments.trainings, floors, **fewer)
@@ -218,9 +225,6 @@ def run_yardstick(arguments: argparse.Namespace) -> None:
     judged on the other, both ways, and lookahead over each. Gaps are to the known optima, with --file to the
     best that hindsight finds. Files are named after FILE.json.
     """
-    from acerl_np.training.config import Config
-    from studies import bilge_ulusoy
-
     path = None if arguments.file is None else Path(arguments.file)
     name = YARDSTICK if path is None else path.stem
     fewer = {} if arguments.generations is None else {"generations": arguments.generations}
@@ -254,7 +258,7 @@ def show_studies(arguments: argparse.Namespace, study: Study, names: tuple[str, 
     for name in names:
         # Eight folds of ten learners take half a day: only who names the study means that.
         study.rivals = () if arguments.command == "all" and name == "leave-one-out" else rivals
-        module = importlib.import_module(f"studies.{name.replace('-', '_')}")
+        module = MODULES[name]
         study.report = make_report()
         results = study.run(module.trainings(study))
         files, tables = study.write_records(results, name), module.tables(study, results)

@@ -17,12 +17,12 @@ from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.network import Policy
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.instance import Instance
-from acerl_np.rivals.seeds import RivalConfig
-from acerl_np.rivals.training import RivalTrainer
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
 from acerl_np.training.curves import pack_curve
 from acerl_np.training.history import HISTORY_COLUMNS, pack_columns
+from studies.rivals.seeds import RivalConfig
+from studies.rivals.training import RivalTrainer
 
 AHEAD = ", lookahead "
 """Between a suite and the label of a lookahead that plays it."""

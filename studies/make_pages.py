@@ -26,18 +26,15 @@ from acerl_np.policies.index import FEATURES, NAMES
 from acerl_np.policies.rules import GENERAL, YARDSTICKS
 from acerl_np.problem.bundled import load_suite
 from acerl_np.problem.goal import SHIFT
-from acerl_np.rivals.training import ALGORITHMS
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import Cell, render_csv, render_table
 from studies import (
-    ablation,
     bilge_ulusoy,
     comparison,
     general,
     generalisation,
     learning,
-    leave_one_out,
     robustness,
 )
 from studies.claims import (
@@ -52,7 +49,9 @@ from studies.claims import (
     read_curves,
     show,
 )
+from studies.commands import MODULES
 from studies.jobs import AHEAD
+from studies.rivals.training import ALGORITHMS
 from studies.stored import StoredStudy, read_table, read_yardstick, store_rules, store_study
 from studies.study import Study
 from studies.study_tables import (
@@ -66,7 +65,6 @@ from studies.study_tables import (
 
 DATA = "docs/results"
 BLOCK = re.compile(r"(<!-- make_pages\.py: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
-STUDIES = (comparison, robustness, leave_one_out, ablation, learning, generalisation)
 SEEDS = {"learning": 10, "generalisation": 5}
 """Of a row, where it is not 20."""
 TRIALS = {"generalisation": 5}
@@ -106,7 +104,7 @@ def build_pages(root: Path) -> dict[Path, str]:
     stored = StoredStudy(root / DATA)
     found: dict[Path, str] = {}
     tables: dict[str, StudyTable] = {}
-    for study in STUDIES:
+    for study in MODULES.values():
         results = stored.load(study.NAME)
         stored.rivals = tuple(x for x in ALGORITHMS if f"{x.upper()} without DMH-01" in results)
         tables |= {table.name: table for table in study.tables(stored, results)}
@@ -150,7 +148,7 @@ def store_runs(root: Path, runs: Path) -> list[str]:
     """
     missing = []
     study = Study(runs)
-    for module in STUDIES:
+    for module in MODULES.values():
         name, whole, results = module.NAME, [], {}
         study.seeds, study.rivals = SEEDS.get(name, 20), RIVALS.get(name, ())
         study.rival_seeds, study.trials = RIVAL_SEEDS.get(name, 5), TRIALS.get(name, 30)
@@ -675,7 +673,7 @@ def tabulate_waiting(stored: StoredStudy) -> str:
 def tabulate_cost(stored: StoredStudy) -> str:
     """Return how many trainings each study holds, and their seconds on one thread each, beside others."""
     lines: list[list[Cell]] = []
-    for name in (study.NAME for study in STUDIES):
+    for name in (study.NAME for study in MODULES.values()):
         own = [entry for entry in stored.stored[name].values() if "at" not in entry]
         seconds = sum(sum(entry["seconds"]) for entry in own)
         n = sum(len(entry["seeds"]) for entry in stored.stored[name].values())

@@ -12,9 +12,9 @@ import numpy as np
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.evaluation.published import COST_LIMIT
-from acerl_np.rivals.seeds import RivalConfig
-from acerl_np.rivals.training import ALGORITHMS
 from studies.jobs import Training, load_suites
+from studies.rivals.seeds import RivalConfig
+from studies.rivals.training import ALGORITHMS
 from studies.study import Finished, Study
 from studies.study_tables import Shown, StudyTable, spread
 

@@ -11,7 +11,6 @@ import numpy as np
 from acerl_np.evaluation.jobs import finish
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.problem.instance import Instance
-from acerl_np.rivals.seeds import RivalConfig
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import read_arrays, write_arrays, write_atomically
 from acerl_np.support.report import render_csv
@@ -21,6 +20,7 @@ from acerl_np.training.config import Config, Preset
 from acerl_np.training.curves import CURVE_COLUMNS
 from acerl_np.training.history import HISTORY_COLUMNS
 from studies.jobs import AHEAD, GREEDY, Job, Training, run_job
+from studies.rivals.seeds import RivalConfig
 from studies.study_tables import RULE_ROWS, Measured
 
 GREEDY_RIVALS = ("mappo", "amappo")

@@ -8,6 +8,7 @@ from worlds import make_task, straight_floor
 
 from acerl_np import IndexPolicy, Instance, Layout, Simulator, evaluate_policy
 from acerl_np.warm import PARTS, warm_up
+from studies.rivals import training
 
 
 def make_errands():
@@ -28,7 +29,12 @@ def step_errands():
     simulator.step(simulator.action_mask.argmax(axis=1))
 
 
-ALL = [*(partial(warm_up, part, quiet=True) for part in PARTS), play_errands, step_errands]
+ALL = [
+    *(partial(warm_up, part, quiet=True) for part in PARTS),
+    play_errands,
+    step_errands,
+    training.warm_up,
+]
 
 
 def main(words):

@@ -28,7 +28,7 @@ from trainings import (
 
 from acerl_np import ACERL, Config, evaluate_policy
 from acerl_np.kernels.networks.network import act_batch
-from acerl_np.rivals import ALGORITHMS
+from studies.rivals import ALGORITHMS
 
 JIT = not numba.config.DISABLE_JIT
 

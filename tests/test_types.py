@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import acerl_np
-import acerl_np.rivals
 
 USER = """
 import numpy as np
@@ -26,7 +25,7 @@ config = acerl_np.Config.preset("best", decisions=50_000)
 acerl_np.ACERL(records, config, seed=np.arange(3)[0])
 acerl_np.evaluate_policy("EDD", records, seed=seed)
 reveal_type(config)
-reveal_type(acerl_np.rivals.train("ppo", records, seed=seed))
+reveal_type(acerl_np.ACERL(records).policy)
 reveal_type(acerl_np.evolution.Evolution([0.0, 0.0], sigma=1.0).mean)
 """
 
@@ -46,7 +45,7 @@ INNER = set(" ".join(INNER.values()).split())
 
 def list_public():
     """Public things of all packages that declare any."""
-    modules = [acerl_np, acerl_np.evolution, acerl_np.rivals]
+    modules = [acerl_np, acerl_np.evolution]
     with suppress(ImportError):
         modules.append(importlib.import_module("acerl_np.gym"))
     return {getattr(module, name): name for module in modules for name in module.__all__}

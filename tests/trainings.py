@@ -24,11 +24,11 @@ from acerl_np import (
 from acerl_np.evaluation.trials import METRICS
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.parts import RandomBreakdowns
-from acerl_np.rivals import RivalTrainer
-from acerl_np.rivals.history import HISTORY_COLUMNS as RIVAL_COLUMNS
 from acerl_np.simulation.arena import stream_keys
 from acerl_np.support.files import read_arrays, write_arrays
 from acerl_np.training.history import HISTORY_COLUMNS
+from studies.rivals import RivalTrainer
+from studies.rivals.history import HISTORY_COLUMNS as RIVAL_COLUMNS
 
 JIT = not numba.config.DISABLE_JIT
 GENERATIONS = 3 if JIT else 2

@@ -19,7 +19,7 @@ from acerl_np.support.files import remember_streams
 from acerl_np.support.own import trusting
 
 COMMANDS = {
-    "train": "train a policy with ACERL, or with PPO, SAC, LSAC, RCPOM or MAPPO",
+    "train": "train a policy with ACERL",
     "evaluate": "play policies and rules on task records and compare them",
     "whatif": "ask what another fleet, demand or speed would bring; the smallest fleet for a target",
     "replay": "write a page that replays an episode: floor, decisions, chart of the vehicles",
@@ -135,8 +135,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns the exit status: 0 done, 1 the machine failed, 2 bad input or arguments, 130 or 143 interrupted.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if words[:1] == ["rivals"]:  # as it was once called
-        words[:1] = ["train"] if words[1:2] in (["-h"], ["--help"]) else ["train", "--algorithm"]
     command = next((word for word in words if not word.startswith("-")), None)
     return run_program(build_parser(command), words)
 

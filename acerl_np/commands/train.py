@@ -1,7 +1,6 @@
 """`acerl-np train`: train a policy on task records and show what it achieves.
 
-Train a dispatching policy with ACERL (Algorithm 1 of the paper), or with a learner that the paper compares
-with (--algorithm).
+Train a dispatching policy with ACERL (Algorithm 1 of the paper).
 
 Without arguments this trains on DMH-01 to DMH-08 with the paper's settings and then plays every
 instance 30 times. It writes policy.npz (the policy), run.npz (the checkpoint), config.json (all
@@ -13,7 +12,7 @@ curves.png into a new folder below runs/, or into --out.
 every pair of a vehicle and a task. It is the default for records of your own. Any setting beside it wins.
 
 What has no option of its own is a setting: --settings lists all with their ranges and defaults, and --set
-changes one. They are ACERL's, or with --algorithm those of another learner.
+changes one.
 
 --objective says what is to be small, and --cost-limit what must not be exceeded. The makespan, the paper's,
 fits records of some thirty tasks that end. On shifts, of more than 100 tasks or of more than an hour, the
@@ -36,7 +35,6 @@ Examples
   acerl-np train --suite dmh-train --hold-out 0.25   a verdict on two of the eight records
   acerl-np train --set noise_std=0.2 --set antithetic=true
   acerl-np train --settings > settings.toml        all settings; --config reads them
-  acerl-np train --algorithm ppo --set clip=0.1    another learner
   acerl-np train --resume runs/three/run.npz --generations 256
   acerl-np train --config runs/three/config.json --seeds 0:5
 """
@@ -93,10 +91,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Train, save, evaluate; return the exit status."""
     beside = ("command", "run", "trust_code")
     given = {name: x for name, x in vars(arguments).items() if name not in beside and x != []}
-    options, settings = train_options.merge_options(given)
-    learner = Learner(options, settings)
+    return run_learner(Learner(*train_options.merge_options(given)))
+
+
+def run_learner(learner: Learner) -> int:
+    """Train what is asked for; return the exit status."""
+    options = learner.options
     if options["settings"]:
-        print(train_options.format_options(options, settings))
+        print(train_options.format_options(options, learner.settings, learner.algorithm))
         return 0
     if options["quiet"]:
         from acerl_np.support.machine_code import silence
@@ -106,9 +108,6 @@ def run(arguments: argparse.Namespace) -> int:
         return train_several(learner)
     if options["tensorboard"]:
         find_writer()
-    if not learner.is_acerl and (options["processes"] or options["dask"]) is not None:
-        said = "one training runs on one thread; expected --seeds besides"
-        raise InputError(f"--processes, --dask: {said}")
     declare_run(learner.named)
     with open_team(options) as workers:
         return train_one(learner, workers)
@@ -116,8 +115,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def train_several(learner: Learner) -> int:
     """Train with every seed that is asked for; return the exit status."""
-    from acerl_np.evaluation.seeds import SeedTask
-    from acerl_np.rivals.seeds import RivalSeedTask
     from acerl_np.support.workers import count_cores
 
     options = learner.options
@@ -129,14 +126,13 @@ def train_several(learner: Learner) -> int:
     training, judges, config = learner.prepare(seeds[0])
     records = tuple(training), judges.held_back
     kept = not options["no_records"]
-    kind = SeedTask if learner.is_acerl else RivalSeedTask
-    tasks = [kind(*records, config, seed, options["trials"], kept) for seed in seeds]
+    tasks = [learner.task(*records, config, seed, options["trials"], kept) for seed in seeds]
     name = f"{learner.name()}-seeds{seeds[0]}-{seeds[-1]}"
     folder = Path(options["out"] or Path("runs") / name)
     declare_seeds(learner.named, tasks, folder)
     own = min(options["threads"] or count_cores(), len(tasks))
     with open_team(options, usual=None, own=own) as team:
-        compile_ahead(learners.name_part(config), quiet=options["quiet"])
+        compile_ahead(*learner.list_parts(config), quiet=options["quiet"])
         run_seeds(tasks, make_folder(folder), team, more=options["more"], quiet=options["quiet"])
     return 0
 
@@ -144,14 +140,14 @@ def train_several(learner: Learner) -> int:
 def train_one(learner: Learner, team: Team | None) -> int:
     """Train with one seed, on the threads of this process or with a team; return the exit status."""
     options = learner.options
-    trainer, judges = learners.begin(learner, team)
+    trainer, judges = learner.begin(team)
     judged = judges.on != "nothing" and options["trials"] > 0
     if options["report"] and not judged:
         expected = "own records, --hold-out or --folds, and --trials above 0"
         raise InputError(f"--report: no verdict to write; expected {expected}")
     parts = ["rules", "static", "lookahead"] if judged else []
-    part = learners.name_part(learners.find_settings(trainer))
-    compile_ahead(part, *parts, quiet=options["quiet"])
+    own = learner.list_parts(learner.find_settings(trainer))
+    compile_ahead(*own, *parts, quiet=options["quiet"])
     with open_results(learner.named, f"{learner.name()}-seed{trainer.seed}") as folder:
         # First: what it names tells a killed start from a run (`outputs.is_killed_start`).
         write_config(folder / "config.json", learner, trainer, judges)
@@ -162,14 +158,14 @@ def train_one(learner: Learner, team: Team | None) -> int:
         seconds = time.perf_counter() - started
         if stopped is not None:
             remove_picture(folder)
-            done, total, form = learners.find_place(trainer)
+            done, total, form = learner.find_place(trainer)
             how_far = form.format(n=done, total=total).replace("/", " of ")
             learner.say(f"stopped after {how_far}; {go_on(learner, folder)}", always=True)
             return 128 + stopped
         picture = draw_training(folder, quiet=options["quiet"])
     if options["trials"]:
         show_results(learner, trainer, judges, folder, team)
-    print(f"{learners.describe_length(trainer)}, {seconds:.1f} s; seed {trainer.seed}")
+    print(f"{learner.describe_length(trainer)}, {seconds:.1f} s; seed {trainer.seed}")
     print(f"policy {folder / 'policy.npz'}   checkpoint {folder / 'run.npz'}")
     print(f"history {folder / 'history.csv'}   curves {folder / 'curves.csv'}")
     print(f"options {folder / 'config.json'}" + (f"   picture {picture}" if picture else ""))
@@ -184,12 +180,12 @@ def show_results(
 
     options = learner.options
     how = {"goal": trainer.goal, "threads": options["threads"]}
-    how["horizon"] = getattr(learners.find_settings(trainer), "horizon", None)
+    how["horizon"] = getattr(learner.find_settings(trainer), "horizon", None)
     playing = Playing(options["trials"], trainer.seed, **how)
     trials = play_quietly(trainer.policy, trainer.instances, playing)
     judged = judges.on != "nothing"
     on = "Training records: " if judged else ""
-    policy = learner.algorithm.upper()
+    policy = learner.algorithm.name.upper()
     print(summarise(trainer.instances, trials, on=on, policy=policy, more=options["more"]))
     report_unfinished("policy", trials)
     rows = [{"records_of": "training", **row} for row in list_figures("policy", trials)]
@@ -201,7 +197,7 @@ def show_results(
 
 def go_on(learner: Learner, folder: Path) -> str:
     """Return the command that goes on with a run."""
-    return f"go on with: acerl-np {learner.command} --resume {folder / 'run.npz'}"
+    return f"go on with: {learner.algorithm.command} --resume {folder / 'run.npz'}"
 
 
 def write_config(path: Path, learner: Learner, trainer: Any, judges: Judges) -> None:
@@ -210,11 +206,7 @@ def write_config(path: Path, learner: Learner, trainer: Any, judges: Judges) -> 
 
     named = {instance.name: instance.content_hash for instance in trainer.instances}
     data = {"acerl_np": acerl_np.__version__, "seed": trainer.seed, "instances": named}
-    own = learners.find_settings(trainer).to_dict()
-    if learner.is_acerl:
-        data |= {**judges.to_dict(), "preset": learner.options["preset"], "config": own}
-    else:
-        data |= {"algorithm": trainer.algorithm, "steps": trainer.steps, "settings": own}
+    data |= learner.describe(trainer, judges)
     write_atomically(path, (json.dumps(data, indent=2) + "\n").encode())
 
 
@@ -258,7 +250,7 @@ def train(learner: Learner, trainer: Any, folder: Path, team: Team | None) -> in
         last_save, last_line = time.perf_counter(), len(trainer.history)
         every = options["checkpoint_generations"]
         with (
-            learners.show_progress(trainer, quiet=options["quiet"]) as show,
+            learners.show_progress(learner, trainer, quiet=options["quiet"]) as show,
             open_tensorboard(folder, trainer, options["tensorboard"]) as log,
         ):
             while not trainer.done and caught() is None:

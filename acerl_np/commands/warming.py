@@ -7,9 +7,8 @@ PART is one of these, all by default:
   training   networks                          best     index policies
   rules      dispatching rules                 static   static plans
   search     hindsight                         lookahead  lookahead of a rule
-  replay     past assignments                  rivals   PPO, SAC, LSAC, RCPOM, MAPPO
-  yardsticks nearest, opentcs, assignment, ..  own      rules of your own
-  simulator  Simulator, in your own programs
+  replay     past assignments                  own      rules of your own
+  yardsticks nearest, opentcs, assignment, ..  simulator  Simulator, in your own programs
 """
 
 from __future__ import annotations

@@ -84,13 +84,14 @@ def _read_module(name: str) -> tuple[bytes, frozenset[str]]:
 def list_sources(module: str) -> list[str]:
     """Return the modules of the package that a module's machine code depends on, itself included.
 
-    Whatever is not below "acerl_np.kernels" depends on all kernels.
+    Whatever is not below "acerl_np.kernels" depends on all kernels, and beside the package on itself.
     """
     if module.startswith("acerl_np.kernels."):
         found = {module}
     else:
         files = (PACKAGE / "kernels").rglob("*.py")
         found = {".".join(x.relative_to(PACKAGE.parent).with_suffix("").parts) for x in files}
+        found |= {module} if module and _find_file(module) else set()
     more = found
     while more := set().union(*(_read_module(name)[1] for name in more)) - found:
         found |= more

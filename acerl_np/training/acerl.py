@@ -94,7 +94,6 @@ class ACERL(Trainer[Generation]):
     --------
     Config : Its options.
     evaluate_policy : How good the policy is.
-    rivals.train : Other learners.
 
     Examples
     --------

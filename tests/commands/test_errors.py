@@ -83,22 +83,9 @@ SEEDS = {
     "train --seeds 0:2 --seed 1": "seed: given besides seeds",
     "train --seeds 0:2 --resume x.npz": "resume: given besides --seeds",
     "train --seeds 0:2 --set tensorboard=true": "tensorboard: given besides --seeds",
-    "rivals ppo --processes 2": "--processes, --dask: one training runs on one",
     "train --processes 0": "processes: read 0",
     "train --processes 1 --set silence=0": "silence: read 0.0; expected a number from 0.001",
     "train --seeds 0:2 --set silence=nan": "silence: read nan; expected a number from 0.001",
-}
-
-RIVALS = {
-    "rivals dqn": "invalid choice: 'dqn'",
-    "rivals ppo --steps 0": "--steps: read 0; expected a whole number from 1",
-    "rivals ppo --set clip": "--set: read clip; expected NAME=VALUE",
-    "rivals ppo --set clip=x": "clip: read x; expected a number from 0 to 1",
-    "rivals ppo --set batch=1.5": "batch: read 1.5; expected a whole number from 1 to 65,536",
-    "rivals sac --set clip=0.1": "clip: no setting of sac; expected one that acerl-np train --algorithm",
-    "rivals": "argument --algorithm: expected one argument",
-    "train --steps 9": "--steps: an option of another learner; expected --algorithm as well",
-    "train --algorithm ppo --hold-out 0.5": "--hold-out: an option of acerl; expected none with ppo",
 }
 
 DRAWN = "records generate --layout dmh --tasks 3 --out x"
@@ -281,7 +268,7 @@ everywhere = {
     for words in several.split(", ")
 }
 WRONG = {
-    **{"general": GENERAL, "random": RANDOM, "seeds": SEEDS, "rivals": RIVALS, "records": RECORDS},
+    **{"general": GENERAL, "random": RANDOM, "seeds": SEEDS, "records": RECORDS},
     **{"floor": FLOOR, "replay": REPLAY, "everywhere": everywhere},
     "export": {f"{EXPORTED} {words}": EXPORT[words] for words in EXPORT},
     "whatif": {f"whatif {words}": WHATIF[words] for words in WHATIF},

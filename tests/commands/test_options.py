@@ -57,9 +57,7 @@ BAD_TOML = {
     'form = "index"\nrules = ["STD"]': "rules: read ('STD',); expected the default with form index",
     'form = "index"\nbiases = false': "biases: read False; expected True with form index",
     "decisions = 9\ngenerations = 9": "generations: given besides decisions",
-    "steps = 9": "--steps: an option of another learner; expected --algorithm as well",
-    'algorithm = "ppo"\npopulation = 8': "population: no setting of ppo; expected one that acerl-np train",
-    'algorithm = "dqn"': "algorithm: read 'dqn'; expected one of ppo",
+    'algorithm = "ppo"': "algorithm: no setting of acerl; expected one that acerl-np train --settings lists",
     "population = ": "not TOML",
 }
 
@@ -85,7 +83,6 @@ def test_bad_options_in_a_file_are_one_line(folder, run):
     [
         f"train DMH-01 DMH-02 --generations 1 {TINY} --set p_f=0.25 --set rules=AHP,STD --seed 3",
         "train DMH-02 DMH-03 --preset best --decisions 60 --quiet --hold-out 0.5",
-        "rivals appo DMH-01 --steps 60 --set hidden=4 --set rules=LWT,EDD --set look_every=50 --quiet",
     ],
 )
 def test_a_run_is_repeated_by_its_config_json(folder, run, words):
@@ -99,8 +96,7 @@ def test_a_run_is_repeated_by_its_config_json(folder, run, words):
     for other in ("two", "three"):
         assert Path(other, "policy.npz").read_bytes() == Path("one/policy.npz").read_bytes()
         assert read_config(other) == read_config("one")
-    share = "--hold-out none" if "train" in words else ""
-    run(f"{again} week.csv --seed 9 {share} --out four")
+    run(f"{again} week.csv --seed 9 --hold-out none --out four")
     assert list(read_config("four")["instances"]) == ["week"] and read_config("four")["seed"] == 9
 
 
@@ -130,15 +126,6 @@ def test_files_of_own_records_are_named_beside_a_config_json(folder, run):
     Path("old.json").write_text(json.dumps(config))
     err = run("train week.csv --config old.json --settings", 2).err
     assert "old.json: generations: missing; expected every option, as this version writes" in err
-
-
-# Other algorithms
-
-
-def test_rivals_is_train_with_an_algorithm(run):
-    words = "asac --set capacity=9 --settings"
-    assert run(f"rivals {words}").out == run(f"train --algorithm {words}").out
-    assert run("rivals --help").out == run("rivals -h").out == run("train --help").out
 
 
 # What is judged, and how long it takes

@@ -18,7 +18,6 @@ from acerl_np.support.files import MARK, read_arrays, write_arrays
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 PLANT = Path(__file__).parent.parent / "data" / "plant.xml"
 TINY = "--generations 1 --population 2 --set hidden=2 --trials 0 --quiet"
-RIVAL = "--steps 50 --trials 0 --quiet --set look_every=1000"
 
 WRITES = {
     "floor import plant.xml --out OUT": ("made.json", "plant.xml"),
@@ -40,7 +39,6 @@ WRITES = {
     f"train week.csv {TINY} --out new": ("new/policy.npz", ""),
     f"train --resume run/run.npz --generations 2 {TINY[16:]} --out new": ("new/history.csv", ""),
     f"train week.csv --seeds 0:1 {TINY} --processes 1 --out new": ("new/seed0/policy.npz", ""),
-    f"rivals ppo week.csv {RIVAL} --out new": ("new/run.npz", ""),
 }
 """Per command what it writes, and some of what it reads."""
 
@@ -143,23 +141,20 @@ def test_default_names_replace_what_was_made_here_alone(folder, run):
 
 
 def test_a_run_goes_on_in_its_own_folder_alone(folder, run):
-    for begin, go_on in (
-        (f"train week.csv {TINY}", f"train --generations 2 {TINY[16:]}"),
-        (f"rivals ppo week.csv {RIVAL}", "rivals ppo --steps 4000 --trials 0 --quiet"),
-    ):
-        out, other = f"{begin[0]}-a", Path(f"{begin[0]}-b")
-        assert main([*begin.split(), "--out", out]) == 0
-        assert "policy.npz exists; expected a new name" in run(f"{begin} --out {out}", 2).err
-        link = Path(f"{out}.npz")
-        link.symlink_to(f"{out}/run.npz")
-        for more in (f"{out}/run.npz --out ./{out}", f"{out}/run.npz", f"{link} --out {out}"):
-            assert main(f"{go_on} --resume {more}".split()) == 0
-        # A copy of the checkpoint elsewhere: what stands beside it is of something else.
-        other.mkdir()
-        shutil.copy(f"{out}/run.npz", other / "saved.npz")
-        (other / "config.json").write_text("{}")
-        line = run(f"{go_on} --resume {other}/saved.npz", 2).err
-        assert f"{other / 'config.json'} exists" in line
+    begin, go_on = f"train week.csv {TINY}", f"train --generations 2 {TINY[16:]}"
+    out, other = "train-a", Path("train-b")
+    assert main([*begin.split(), "--out", out]) == 0
+    assert "policy.npz exists; expected a new name" in run(f"{begin} --out {out}", 2).err
+    link = Path(f"{out}.npz")
+    link.symlink_to(f"{out}/run.npz")
+    for more in (f"{out}/run.npz --out ./{out}", f"{out}/run.npz", f"{link} --out {out}"):
+        assert main(f"{go_on} --resume {more}".split()) == 0
+    # A copy of the checkpoint elsewhere: what stands beside it is of something else.
+    other.mkdir()
+    shutil.copy(f"{out}/run.npz", other / "saved.npz")
+    (other / "config.json").write_text("{}")
+    line = run(f"{go_on} --resume {other}/saved.npz", 2).err
+    assert f"{other / 'config.json'} exists" in line
 
 
 class Killed(BaseException):
@@ -174,7 +169,6 @@ def kill(words, patch):
 
     with patch.context() as within:
         within.setattr("acerl_np.training.acerl.ACERL.save", die)
-        within.setattr("acerl_np.rivals.training.RivalTrainer.save", die)
         with pytest.raises(Killed):
             main(words.split())
 
@@ -182,7 +176,6 @@ def kill(words, patch):
 STARTS = (
     f"train week.csv {TINY} --out new",
     f"train week.csv next.csv --hold-out 0.5 {TINY} --out new",
-    f"rivals ppo week.csv {RIVAL} --out new",
 )
 
 

@@ -18,7 +18,6 @@ from acerl_np.support.errors import StorageError
 from acerl_np.support.team import Team
 
 TINY = "week.csv --generations 1 --population 2 --set hidden=2"
-RIVAL = "week.csv --steps 50 --set hidden=4 --set collect=20"
 
 
 def find_times():
@@ -43,12 +42,8 @@ def test_seeds_are_what_single_runs_are(folder, run, processes):
     assert deviation == pytest.approx(np.std([first, second], ddof=1))
 
 
-@pytest.mark.parametrize(
-    ("command", "other"),
-    [(f"train {TINY}", "--set p_f=0.2"), (f"rivals appo {RIVAL}", "--set clip=0.1")],
-)
-def test_what_is_finished_is_kept_and_what_differs_is_not(folder, run, command, other):
-    words = f"{command} --trials 2 --processes 1 --out all --seeds"
+def test_what_is_finished_is_kept_and_what_differs_is_not(folder, run):
+    words, other = f"train {TINY} --trials 2 --processes 1 --out all --seeds", "--set p_f=0.2"
     run(f"{words} 0:2")
     before, plain = find_times(), read_rows("all/summary.csv")
     assert list(plain[0]) == ["seed", "makespan", "tardiness", "satisfied"]

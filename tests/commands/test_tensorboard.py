@@ -63,8 +63,3 @@ def test_a_training(empty, run):
     steps = {step for tag, step in read_scalars(Path("run")) if tag == "population/return_mean"}
     # Two generations in between were not logged.
     assert len(steps) == len(read_rows("run/history.csv")) - 2
-
-
-def test_a_compared_learner(empty, run):
-    run("rivals ppo DMH-01 --steps 12000 --set tensorboard=true --trials 0 --quiet --out run")
-    check(Path("run"), "steps")

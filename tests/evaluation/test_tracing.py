@@ -22,6 +22,7 @@ from acerl_np.policies.rules import RULES, YARDSTICKS
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.records import Assignments, read_assignments
 from acerl_np.simulation.replay import replay_assignments
+from studies import rivals
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def policies():
     return {
         "network": network.policy,
         "index": index.policy,
-        "agents": acerl_np.rivals.train("mappo", records, steps=500),
+        "agents": rivals.train("mappo", records, steps=500),
         "static": acerl_np.fit_static(records),
         "lookahead": acerl_np.Lookahead("EDD", history=records, futures=3),
         **{rule: rule for rule in RULES},

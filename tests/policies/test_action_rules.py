@@ -15,6 +15,7 @@ from acerl_np.kernels.ground.state import EPISODE_N_DECISIONS
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.interface import PAPER_RULES
+from studies import rivals
 
 RULES = ("LWT", "AHP", "EDD")
 SMALL = {"rules": RULES, "hidden": (4,), "population": 2, "generations": 2, "curve_every": 0}
@@ -141,7 +142,7 @@ def test_environments_and_rivals_take_them(suite):
     envs = gym.DMHVectorEnv(2, suite, rules=RULES)
     assert envs.reset(seed=0)[1]["action_mask"].shape == (2, 9)
     for name in ("ppo", "mappo"):
-        learned = acerl_np.rivals.train(
+        learned = rivals.train(
             name, suite[:1], steps=20, settings={"rules": RULES, "hidden": (3,), "look_every": 0}
         )
         assert learned.rules == RULES and learned.n_actions == 9

@@ -15,7 +15,7 @@ from acerl_np import ACERL, Config, ConfigError, Instance, fit_static, load_inst
 from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.problem.goal import MEASURES, PAPER, SHIFT, Goal, read_objective, write_objective
 from acerl_np.problem.interface import PAPER_RULES
-from acerl_np.rivals import RivalTrainer
+from studies.rivals import RivalTrainer
 
 WEIGHTS = st.one_of(st.just(1.0), st.integers(1, 10**6).map(lambda k: k / 1000))
 

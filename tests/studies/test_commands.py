@@ -59,12 +59,25 @@ def test_a_study_goes_on_in_its_own_folder_alone(empty, study):
     assert "exists" in study(words, 2).err
 
 
-def test_a_line_says_what_is_wrong(empty, study):
+WRONG = {
+    "nothing": "invalid choice: 'nothing'",
+    "comparison --threads 0": "--threads: read 0; expected a whole number",
+    "comparison --rivals ppo,dqn": "python -m studies comparison: error: --rivals: read 'dqn'",
+    "ablation --out file/below": "make the folder: not a directory",
+    "train dqn": "invalid choice: 'dqn'",
+    "train ppo --steps 0": "--steps: read 0; expected a whole number from 1",
+    "train ppo --set clip": "--set: read clip; expected NAME=VALUE",
+    "train ppo --set clip=x": "clip: read x; expected a number from 0 to 1",
+    "train sac --set clip=0.1": "clip: no setting of sac; expected one that python -m studies train sac",
+    "train ppo --processes 2": "--processes, --dask: one training runs on one",
+    "train ppo --hold-out 0.5": "unrecognized arguments: --hold-out",
+    "train ppo --config sac.json": "trained with algorithm sac; read ppo",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_a_line_says_what_is_wrong(empty, study, words):
     Path("file").write_text("")
-    assert "invalid choice: 'nothing'" in study("nothing", 2).err
-    assert "--threads: read 0; expected a whole number" in study("comparison --threads 0", 2).err
-    assert "make the folder: not a directory" in study("ablation --out file/below", 2).err
-    assert (
-        "python -m studies comparison: error: --rivals: read 'dqn'"
-        in study("comparison --rivals ppo,dqn", 2).err
-    )
+    facts = {"instances": {}, "algorithm": "sac", "settings": {}, "seed": 1}
+    Path("sac.json").write_text(json.dumps(facts))
+    assert WRONG[words] in study(words, 2).err

@@ -11,8 +11,6 @@ from acerl_np.evaluation import jobs, seeds
 from acerl_np.evaluation.jobs import strip_source
 from acerl_np.evaluation.metrics import rank_sum_p
 from acerl_np.evaluation.published import table_rows
-from acerl_np.rivals import ALGORITHMS
-from acerl_np.rivals.seeds import RivalConfig
 from studies import (
     ablation,
     comparison,
@@ -22,6 +20,8 @@ from studies import (
     robustness,
 )
 from studies.jobs import Training
+from studies.rivals import ALGORITHMS
+from studies.rivals.seeds import RivalConfig
 from studies.study import Study
 from studies.study_tables import Measured, build_table, show_p, spread_table
 

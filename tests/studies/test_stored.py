@@ -9,11 +9,11 @@ import pytest
 from scipy.stats import mannwhitneyu
 
 from acerl_np import Config, InputError, load_suite
-from acerl_np.rivals.seeds import RivalConfig
 from acerl_np.training.history import HISTORY_COLUMNS
 from studies import claims
 from studies.claims import JUDGES, compare, measure_curves, read_claims
 from studies.jobs import GREEDY, Training
+from studies.rivals.seeds import RivalConfig
 from studies.stored import ROWS_FILE, StoredStudy, read_table, store_rules, store_study
 from studies.study import Finished
 from studies.study_tables import Measured

@@ -139,6 +139,8 @@ def test_imports_of_kernels_are_found():
         found = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
         own = ".".join(path.relative_to(folder.parents[1]).with_suffix("").parts)
         assert {x for x in found if x.startswith("acerl_np.kernels.")} <= set(list_sources(own))
+    beside = set(list_sources("studies.rivals.losses"))
+    assert {"studies.rivals.losses", "acerl_np.kernels.ground.vector"} <= beside
 
 
 @pytest.mark.parametrize("name", SETTINGS)

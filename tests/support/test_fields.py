@@ -19,12 +19,12 @@ from acerl_np.problem.demand import DEMAND, draw_shift
 from acerl_np.problem.goal import COST_LIMIT
 from acerl_np.problem.shift import HOURS, SCALE
 from acerl_np.problem.tables import HORIZON
-from acerl_np.rivals.training import LEARNERS
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, SEED, Field
 from acerl_np.support.options import Several
 from acerl_np.support.own import OwnField
 from acerl_np.support.workers import THREADS
+from studies.rivals.training import LEARNERS
 
 
 def test_values_become_pythons_own():

@@ -12,9 +12,9 @@ from trainings import interrupt_at, list_lines
 
 import acerl_np
 from acerl_np import ACERL, Config, Dispatcher, SharingError, Simulator, evolution
-from acerl_np.rivals import RivalTrainer
 from acerl_np.support import sharing
 from acerl_np.support.sharing import Exclusive, exclusive
+from studies.rivals import RivalTrainer
 
 
 def test_a_second_thread_is_refused_and_not_kept_waiting():

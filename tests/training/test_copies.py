@@ -21,8 +21,8 @@ from trainings import (
 import acerl_np
 from acerl_np import ACERL, CheckpointError, Config
 from acerl_np.problem.packing import pack_json, unpack_json
-from acerl_np.rivals import RivalTrainer
 from acerl_np.support.files import read_arrays, write_arrays
+from studies.rivals import RivalTrainer
 
 PACKAGE = (str(Path(acerl_np.__file__).parent),)
 DATA = Path(__file__).parents[1] / "data"

@@ -31,7 +31,7 @@ from acerl_np.evaluation.verdict import judge
 from acerl_np.evolution import Evolution, InstanceSampler, rank_utilities
 from acerl_np.kernels.ground.state import read_outcome
 from acerl_np.problem.goal import Goal
-from acerl_np.rivals import RivalTrainer
+from studies.rivals import RivalTrainer
 
 LIMIT = 5.0
 TEXTS = {"objective": "late+0.05*tardiness", "cost": "late", "ranking": "f", "sampler": "uniform"}

@@ -1,4 +1,4 @@
-"""What can be trained: ACERL, and the learners that the paper compares with, behind one face."""
+"""A training as a command has it: what learns, how it begins or goes on, and what is said of it."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from acerl_np.commands.shared import judging
 from acerl_np.commands.shared.inputs import load_instances, names_records, vary_breakdowns
-from acerl_np.commands.shared.judging import NOTHING, Judges
+from acerl_np.commands.shared.judging import Judges
 from acerl_np.commands.shared.progress import open_meter
-from acerl_np.commands.shared.train_options import ACERL, fill_settings, find_preset
+from acerl_np.commands.shared.train_options import ACERL, Algorithm, fill_settings, find_preset
+from acerl_np.evaluation.seeds import SeedTask
 from acerl_np.problem.goal import PAPER, SHIFT, Goal
 from acerl_np.support.errors import InputError
 
@@ -24,42 +24,41 @@ if TYPE_CHECKING:
     from acerl_np.support.team import Team
 
 
-@dataclass
 class Learner:
-    """What is asked for: all of the command's options, and the learner's settings that were given."""
+    """ACERL as it is asked for; other learners are subclasses.
 
-    options: dict[str, Any]
-    settings: Mapping[str, Any]
+    Parameters
+    ----------
+    options : dict
+        All options of the command.
+    settings : dict
+        The settings of the algorithm that were given.
+    algorithm : Algorithm
+    """
 
-    @property
-    def algorithm(self) -> str:
-        """What learns."""
-        return str(self.options["algorithm"])
+    task: ClassVar[type[SeedTask]] = SeedTask
+    """A training with one of several seeds."""
+    nouns: ClassVar[tuple[str, str]] = "decisions", "members did not finish"
+    """What is counted, and what has failed."""
 
-    @property
-    def is_acerl(self) -> bool:
-        """Whether it is ACERL, not a learner that the paper compares with."""
-        return self.algorithm == ACERL
+    def __init__(
+        self, options: dict[str, Any], settings: Mapping[str, Any], algorithm: Algorithm = ACERL
+    ) -> None:
+        self.options, self.settings, self.algorithm = options, settings, algorithm
 
     @property
     def named(self) -> argparse.Namespace:
         """The options as those of other commands."""
         return argparse.Namespace(**self.options)
 
-    @property
-    def command(self) -> str:
-        """The words of the command that trains this."""
-        return "train" if self.is_acerl else f"train --algorithm {self.algorithm}"
-
     def name(self) -> str:
         """Return what a new folder's name says of the records and of the algorithm."""
-        what = "tasks" if self.options["tasks"] else self.options["suite"] or "dmh-train"
-        return what if self.is_acerl else f"{what}-{self.algorithm}"
+        return "tasks" if self.options["tasks"] else self.options["suite"] or "dmh-train"
 
     def say(self, line: str, *, always: bool = False) -> None:
         """Say a line, with --quiet only one that must be said `always`."""
         if always or not self.options["quiet"]:
-            print(f"acerl-np train: {line}", file=sys.stderr)
+            print(f"{self.algorithm.command}: {line}", file=sys.stderr)
 
     def say_objective(self, goal: Goal, instances: Sequence[Instance]) -> None:
         """Say which objective shifts are trained for, and how to choose another."""
@@ -76,17 +75,10 @@ class Learner:
         self.say(f"objective {goal.objective}, {why}")
 
     def prepare(self, seed: int) -> tuple[list[Instance], Judges, Any]:
-        """Return training records, what judges, and a `Config` or `RivalConfig`; say what was chosen."""
+        """Return training records, what judges, and the settings of the training; say what was chosen."""
         from acerl_np.problem.interface import are_never_the_same
 
-        training, judges = load_instances(self.named, "dmh-train"), NOTHING
-        if not self.is_acerl:
-            from acerl_np.rivals.seeds import RivalConfig
-            from acerl_np.rivals.training import STEPS
-
-            self.say_objective(PAPER, training)
-            steps = self.options["steps"] or STEPS
-            return training, judges, RivalConfig(self.algorithm, steps, self.settings)
+        training = load_instances(self.named, "dmh-train")
         config: Any = fill_settings(self.options, self.settings)
         options, goal = {**self.options, "seed": seed}, config.resolve(training).goal
         training, judges = judging.part_records(options, training, goal)
@@ -100,82 +92,81 @@ class Learner:
             self.say(said, always=True)
         return training, judges, config
 
-
-def begin(learner: Learner, team: Team | None) -> tuple[Any, Judges]:
-    """Return a trainer, new or resumed, and what judges it."""
-    options = learner.options
-    path, seed = options["resume"], options["seed"] or 0
-    if path is None:
-        training, judges, config = learner.prepare(seed)
-        options["preset"] = find_preset(options, learner.settings)
-    trainer: Any
-    if learner.is_acerl:
+    def begin(self, team: Team | None) -> tuple[Any, Judges]:
+        """Return a trainer, new or resumed, and what judges it."""
+        from acerl_np.pictures.runs import read_config
         from acerl_np.training import acerl
 
+        options, settings = self.options, self.settings
+        path, seed = options["resume"], options["seed"] or 0
         own: dict[str, Any] = {"threads": options["threads"], "executor": team}
         if path is None:
+            training, judges, config = self.prepare(seed)
+            options["preset"] = find_preset(options, settings)
             return acerl.ACERL(training, config, seed=seed, **own), judges
-        own |= {name: learner.settings.get(name) for name in ("generations", "decisions")}
+        own |= {name: settings.get(name) for name in ("generations", "decisions")}
         trainer = acerl.ACERL.resume(path, **own)
-    else:
-        from acerl_np.rivals.training import RivalTrainer
-
-        if path is None:
-            own = {"steps": config.steps, "seed": seed, "settings": config.settings}
-            return RivalTrainer(config.algorithm, training, **own), judges
-        trainer = RivalTrainer.resume(path, steps=options["steps"])
-    return trainer, check_resumed(learner, path, trainer)
-
-
-def check_resumed(learner: Learner, path: str, trainer: Any) -> Judges:
-    """Return what judges; refuse options other than the checkpoint's, and records that have changed."""
-    from acerl_np.pictures.runs import read_config
-
-    options, own = learner.options, find_settings(trainer)
-    judges = NOTHING
-    folder = Path(path).parent
-    if learner.is_acerl:
-        judges = judging.read_judges(folder, trainer.instances)
+        judges = judging.read_judges(Path(path).parent, trainer.instances)
         judges = judging.check_judges(path, judges, options)
-    preset, algorithm = read_config(folder).get("preset"), getattr(trainer, "algorithm", ACERL)
-    stored = {"preset": preset, "seed": trainer.seed, "algorithm": algorithm}
-    known = [name for name in stored if None not in (options[name], stored[name])]
-    judging.check_same(path, {name: options[name] for name in known}, stored)
-    options["preset"] = preset
-    settings = type(own).from_dict({**own.to_dict(), **learner.settings})
-    if learner.is_acerl:
-        settings = settings.resolve(trainer.instances)
-    judging.check_same(path, settings.to_dict(), own.to_dict())
-    if names_records(learner.named) or options["breakdowns"] is not None:
-        held_back = {item.content_hash for item in judges.held_back}
-        found = load_instances(learner.named)
-        instances = [item for item in found if item.content_hash not in held_back]
-    else:
-        instances = vary_breakdowns(trainer.instances, options["random_breakdowns"])
-    names, known = ([item.name for item in some] for some in (instances, trainer.instances))
-    if names != known:
-        raise InputError(
-            f"{path}: trained on {', '.join(known)}; read {', '.join(names)}, expected the same "
-            "records (leave them out: the checkpoint holds its own)"
-        )
-    for now, then in zip(instances, trainer.instances, strict=True):
-        if now.content_hash != then.content_hash:
+        stored = {"preset": read_config(Path(path).parent).get("preset"), "seed": trainer.seed}
+        self.check_options(path, stored)
+        options["preset"] = stored["preset"]
+        asked = type(trainer.config).from_dict({**trainer.config.to_dict(), **settings})
+        asked = asked.resolve(trainer.instances)
+        judging.check_same(path, asked.to_dict(), trainer.config.to_dict())
+        self.check_records(path, trainer, judges)
+        return trainer, judges
+
+    def check_options(self, path: str, stored: Mapping[str, Any]) -> None:
+        """Refuse options other than the checkpoint's."""
+        known = [name for name in stored if None not in (self.options[name], stored[name])]
+        judging.check_same(path, {name: self.options[name] for name in known}, dict(stored))
+
+    def check_records(self, path: str, trainer: Any, judges: Judges) -> None:
+        """Refuse records other than the checkpoint's."""
+        options = self.options
+        if names_records(self.named) or options["breakdowns"] is not None:
+            held_back = {item.content_hash for item in judges.held_back}
+            found = load_instances(self.named)
+            instances = [item for item in found if item.content_hash not in held_back]
+        else:
+            instances = vary_breakdowns(trainer.instances, options["random_breakdowns"])
+        names, known = ([item.name for item in some] for some in (instances, trainer.instances))
+        if names != known:
             raise InputError(
-                f"{path}: '{now.name}' or its layout has changed since (content "
-                f"{then.content_hash[:12]}, now {now.content_hash[:12]}); leave it out to go on with "
-                "the checkpoint's own, or train anew"
+                f"{path}: trained on {', '.join(known)}; read {', '.join(names)}, expected the same "
+                "records (leave them out: the checkpoint holds its own)"
             )
-    return judges
+        for now, then in zip(instances, trainer.instances, strict=True):
+            if now.content_hash != then.content_hash:
+                raise InputError(
+                    f"{path}: '{now.name}' or its layout has changed since (content "
+                    f"{then.content_hash[:12]}, now {now.content_hash[:12]}); leave it out to go on with "
+                    "the checkpoint's own, or train anew"
+                )
 
+    def find_settings(self, trainer: Any) -> Any:
+        """Return what a trainer goes by."""
+        return trainer.config
 
-def find_settings(trainer: Any) -> Any:
-    """Return what a trainer goes by: its `Config`, or its `Settings`."""
-    return trainer.config if is_acerl(trainer) else trainer.settings
+    def list_parts(self, config: Any) -> tuple[str, ...]:
+        """Return what such a training compiles, parts of `acerl_np.warm`."""
+        return ({"network": "training", "index": "best"}[config.form],)
 
+    def find_place(self, trainer: Any) -> tuple[int, int, str]:
+        """Return how far a training is, how far it will go, and how both are written."""
+        if trainer.config.decisions is None:
+            return trainer.generation, trainer.config.generations, "generation {n}/{total}"
+        return count_decisions(trainer), trainer.config.decisions, "{n:,}/{total:,} decisions"
 
-def name_part(config: Any) -> str:
-    """Return what a training of this `Config` or `RivalConfig` compiles, a part of `acerl_np.warm`."""
-    return {"network": "training", "index": "best"}.get(getattr(config, "form", ""), "rivals")
+    def describe_length(self, trainer: Any) -> str:
+        """Return how long was trained."""
+        return f"{trainer.generation} generations, {count_decisions(trainer):,} decisions"
+
+    def describe(self, trainer: Any, judges: Judges) -> Mapping[str, Any]:
+        """Return how it trains, for config.json."""
+        own = trainer.config.to_dict()
+        return {**judges.to_dict(), "preset": self.options["preset"], "config": own}
 
 
 def count_decisions(trainer: Any) -> int:
@@ -192,39 +183,17 @@ def show_means(record: Any, goal: Goal) -> str:
     return f"{text}, within limit {record.satisfied:.0%}" if goal.has_limit else text
 
 
-def is_acerl(trainer: Any) -> bool:
-    """Whether a trainer is ACERL's, not that of another learner."""
-    return hasattr(trainer, "config")
-
-
-def find_place(trainer: Any) -> tuple[int, int, str]:
-    """Return the generation, the decisions or the steps, how many there will be, and how both are written."""
-    if not is_acerl(trainer):
-        return trainer.taken, trainer.steps, "{n:,}/{total:,} steps"
-    if trainer.config.decisions is None:
-        return trainer.generation, trainer.config.generations, "generation {n}/{total}"
-    return count_decisions(trainer), trainer.config.decisions, "{n:,}/{total:,} decisions"
-
-
-def describe_length(trainer: Any) -> str:
-    """Return how long was trained."""
-    n = count_decisions(trainer)
-    if is_acerl(trainer):
-        return f"{trainer.generation} generations, {n:,} decisions"
-    return f"{trainer.algorithm}: {n:,} steps"
-
-
 @contextmanager
-def show_progress(trainer: Any, *, quiet: bool) -> Iterator[Callable[[Any], None]]:
+def show_progress(
+    learner: Learner, trainer: Any, *, quiet: bool
+) -> Iterator[Callable[[Any], None]]:
     """Return a function that shows how far it is, the episodes' means, speed and time left."""
     if quiet or trainer.done:
         yield lambda record: None
         return
     before, started = count_decisions(trainer), time.perf_counter()
-    first, total, form = find_place(trainer)
-    noun, failed = "steps", "episodes could not end"
-    if is_acerl(trainer):
-        noun, failed = "decisions", "members did not finish"
+    first, total, form = learner.find_place(trainer)
+    noun, failed = learner.nouns
     with open_meter(first, total, form) as meter:
 
         def show(record: Any) -> None:
@@ -233,6 +202,6 @@ def show_progress(trainer: Any, *, quiet: bool) -> Iterator[Callable[[Any], None
             if record.failed:
                 text += f", {record.failed} {failed}"
             # The last generation or update goes beyond a budget.
-            meter(min(find_place(trainer)[0], total), text)
+            meter(min(learner.find_place(trainer)[0], total), text)
 
         yield show

@@ -162,6 +162,8 @@ class Action(NamedTuple):
     """Ends the help."""
     summary: str = ""
     """What the command's help says of it, if not the docstring's first line."""
+    given: bool = False
+    """Whether what is not given is no attribute of what is parsed."""
 
 
 def part_help(text: str | None) -> tuple[str, str, str]:
@@ -187,7 +189,7 @@ def add_actions(
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        declare(choice, *action.options)
+        declare(choice, *action.options, given=action.given)
         choice.set_defaults(run=action.run)
 
 

@@ -1,4 +1,4 @@
-"""`--seeds` of train and rivals: the same training with several seeds, a folder each and a summary."""
+"""`--seeds` of train: the same training with several seeds, a folder each and a summary."""
 
 from __future__ import annotations
 

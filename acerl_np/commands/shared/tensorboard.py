@@ -12,10 +12,7 @@ from acerl_np.commands.shared.learners import count_decisions
 from acerl_np.support.errors import needing
 
 if TYPE_CHECKING:
-    from acerl_np.rivals.history import Round
-    from acerl_np.rivals.training import RivalTrainer
-    from acerl_np.training.acerl import ACERL
-    from acerl_np.training.history import Generation
+    from acerl_np.training.trainer import Trainer
 
 FOLDER = "tensorboard"
 
@@ -34,8 +31,8 @@ def find_writer() -> Any:
 
 @contextmanager
 def open_tensorboard(
-    folder: Path, trainer: ACERL | RivalTrainer, wanted: bool
-) -> Iterator[Callable[[Generation | Round], None]]:
+    folder: Path, trainer: Trainer[Any], wanted: bool
+) -> Iterator[Callable[[Any], None]]:
     """Return what logs a line of the history, and the looks at the policy since the last one.
 
     A resumed trainer takes back what was logged after its checkpoint. Unless it is wanted nothing is logged.
@@ -50,7 +47,7 @@ def open_tensorboard(
     options = {"purge_step": first, "filename_suffix": f".{first}"}
     with find_writer()(str(folder / FOLDER), **options) as writer:
 
-        def log(record: Generation | Round) -> None:
+        def log(record: Any) -> None:
             nonlocal seen
             row, step = asdict(record), count_decisions(trainer)
             counts = row.pop("counts")

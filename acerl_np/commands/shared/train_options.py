@@ -24,11 +24,6 @@ from acerl_np.support.numbers import is_real
 from acerl_np.support.options import Options, Several, option
 from acerl_np.training.config import ALONE, BEST, Config, Preset, take_stored
 
-ACERL = "acerl"
-BASE = ("ppo", "sac", "lsac", "rcpom", "mappo")
-LEARNERS = (*BASE, *(f"a{name}" for name in BASE))
-"""The learners that the paper compares with; an "a" before a name: the adaptive instance sampler."""
-
 
 def read_share(given: Any) -> float | str:
     """Return what --hold-out names."""
@@ -50,19 +45,6 @@ WHAT = (
         "on unseen days (docs/learning.md). Settings beside it win (default: paper, of your own records best "
         "unless a setting is one of networks)",
         choices=get_args(Preset),
-    ),
-    opt.CommandOption(
-        "--algorithm NAME",
-        "acerl, or a learner that the paper compares with: ppo, sac, lsac, rcpom, mappo; an a before its "
-        "name: its records dealt by the adaptive instance sampler (default: acerl)",
-        choices=(ACERL, *LEARNERS),
-    ),
-    opt.CommandOption(
-        "--steps N",
-        "decisions to train another learner than acerl, in all episodes together; training ends with the "
-        "update that reaches them (default: 1,000,000)",
-        int,
-        range=(1, 10**12),
     ),
 )
 SETTING = (
@@ -125,7 +107,6 @@ RUN = (
 OPTIONS = {option.key: option for option in (*WHAT, *SETTING, *DATA, *RUN)}
 SHELL = ("config", "force", "report", "resume", "set", "settings")
 """Options that no file holds."""
-OF_ACERL = ("hold_out", "folds", "preset", "threads")
 SHOWN = {
     **{"objective": "WHAT", "cost_limit": "X"},
     **{"generations": "N", "decisions": "N", "population": "N"},
@@ -160,13 +141,33 @@ class RunSettings(Options):
     tensorboard: bool = False
 
 
-def find_kind(algorithm: str) -> type[Options]:
-    """Return the class of an algorithm's settings."""
-    if algorithm == ACERL:
-        return Config
-    from acerl_np.rivals.training import find_learner
+@dataclass(frozen=True)
+class Algorithm:
+    """What learns, and how a command trains it.
 
-    return find_learner(algorithm)[0].settings_class
+    Attributes
+    ----------
+    name : str
+    command : str
+        The words that train it.
+    settings : type of Options
+    options : dict of CommandOption
+        The command's, by their names in files.
+    told : str
+        Under which name a run's config.json tells the settings.
+    facts : tuple of str
+        Further options that it tells.
+    """
+
+    name: str
+    command: str
+    settings: type[Options]
+    options: Mapping[str, opt.CommandOption]
+    told: str = "config"
+    facts: tuple[str, ...] = ("preset",)
+
+
+ACERL = Algorithm("acerl", "acerl-np train", Config, OPTIONS)
 
 
 def declare_settings(parser: opt.Parser) -> None:
@@ -233,9 +234,9 @@ def read_value(field: Field, text: str) -> Any:
         return text
 
 
-def read_settings(texts: Iterable[str], algorithm: str) -> dict[str, Any]:
+def read_settings(texts: Iterable[str], algorithm: Algorithm) -> dict[str, Any]:
     """Return the settings that texts give, NAME=VALUE, each as its field reads it."""
-    known = find_kind(algorithm).list_fields() | RunSettings.list_fields()
+    known = algorithm.settings.list_fields() | RunSettings.list_fields()
     found = {}
     for text in texts:
         name, given, value = text.partition("=")
@@ -247,29 +248,30 @@ def read_settings(texts: Iterable[str], algorithm: str) -> dict[str, Any]:
     return found
 
 
-def check_known(name: str, known: Iterable[str], algorithm: str) -> None:
+def check_known(name: str, known: Iterable[str], algorithm: Algorithm) -> None:
     """Refuse a name that no setting of an algorithm has, and no option."""
     if name not in known:
-        own = "" if algorithm == ACERL else f"--algorithm {algorithm} "
-        expected = f"expected one that acerl-np train {own}--settings lists"
+        expected = f"expected one that {algorithm.command} --settings lists"
         near = errors.suggest_name(name, known)
-        raise ConfigError(f"{describe(name)}: no setting of {algorithm}; {expected}{near}")
+        raise ConfigError(f"{describe(name)}: no setting of {algorithm.name}; {expected}{near}")
 
 
-def merge_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def merge_options(
+    given: Mapping[str, Any], algorithm: Algorithm = ACERL
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Merge what the command line gives, file and defaults, in this order; refuse unusable values.
 
     Returns the command's options with the settings of the run, and the learner's settings that were given.
     """
     path = given.get("config")
-    merged = {} if path is None else read_file(path, given)
-    algorithm = given.get("algorithm", merged.get("algorithm", ACERL))
+    merged = {} if path is None else read_file(path, given, algorithm)
     own = {**given, **read_settings(given.get("set", ()), algorithm)}
     # How long to train is said once: what the command line says goes before the file.
     for name, other in (("decisions", "generations"), ("generations", "decisions")):
         if name in own and other not in own:
             merged.pop(other, None)
-    known = {*OPTIONS, *find_kind(algorithm).list_fields(), *RunSettings.list_fields()}
+    fields = algorithm.settings.list_fields() | RunSettings.list_fields()
+    known = {*algorithm.options, *fields}
     try:
         for name in merged:
             check_known(name, known - {*SHELL}, algorithm)
@@ -280,57 +282,52 @@ def merge_options(given: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, A
         raise ConfigError(f"{path}: {error}") from error
 
 
-def complete(values: Mapping[str, Any], algorithm: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def complete(
+    values: Mapping[str, Any], algorithm: Algorithm
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return all options, and the settings of the learner; refuse values that do not go together."""
     for name, other in (("seed", "seeds"), ("generations", "decisions")):
         if values.get(name) is not None and values.get(other) is not None:
             raise ConfigError(f"{name}: given besides {other}; expected one of the two")
     options: dict[str, Any] = {}
-    for name, known in OPTIONS.items():
+    for name, known in algorithm.options.items():
         value = values.get(name)
         options[name] = known.default if value is None else value
         known.check(options[name])
-    whose, expected = ACERL, f"none with {algorithm}"
-    if algorithm == ACERL:
-        whose, expected = "another learner", "--algorithm as well"
-    for name in ("steps",) if algorithm == ACERL else OF_ACERL:
-        if options[name] is not None:
-            shown = OPTIONS[name].name
-            raise InputError(f"{shown}: an option of {whose}; expected {expected}")
-    settings = {x: values[x] for x in find_kind(algorithm).list_fields() if x in values}
+    settings = {x: values[x] for x in algorithm.settings.list_fields() if x in values}
     run = RunSettings.from_dict({x: values[x] for x in RunSettings.list_fields() if x in values})
-    options |= {**run.to_dict(), "algorithm": algorithm}
+    options |= run.to_dict()
     if options["resume"] is None:  # else all others are those of the checkpoint
-        fill_settings(options, settings)
+        fill_settings(options, settings, algorithm)
     return options, settings
 
 
 def find_preset(options: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
     """Return ACERL's preset: for records of one's own "best", unless settings are those of a network."""
-    if options["preset"] is not None or options["algorithm"] != ACERL:
+    if options["preset"] is not None:
         return options["preset"]
     is_network = settings.get("form") == "network" or {*ALONE["network"]} & settings.keys()
     return "paper" if is_network or all(map(is_bundled, options["tasks"])) else "best"
 
 
-def fill_settings(options: Mapping[str, Any], settings: Mapping[str, Any]) -> Options:
+def fill_settings(
+    options: Mapping[str, Any], settings: Mapping[str, Any], algorithm: Algorithm = ACERL
+) -> Options:
     """Return all settings of what learns: those given, and the preset's or defaults for all others."""
-    if options["algorithm"] == ACERL:
+    if algorithm is ACERL:
         return Config.preset(find_preset(options, settings), **settings)
-    return find_kind(options["algorithm"]).from_dict(settings)
+    return algorithm.settings.from_dict(settings)
 
 
-def read_file(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
+def read_file(path: str, given: Mapping[str, Any], algorithm: Algorithm) -> dict[str, Any]:
     """Return what a file of TOML or JSON gives by name, or the config.json of a run."""
     text = read_text(path, ConfigError)
     form, load = ("JSON", json.loads) if path.endswith(".json") else ("TOML", tomllib.loads)
     try:
         found = load(text)
         if form == "JSON" and "instances" in found:
-            found = read_facts(found, given)
-        found = {name.replace("-", "_"): value for name, value in found.items()}
-        find_kind(found.get("algorithm", ACERL))
-        return found
+            found = read_facts(found, given, algorithm)
+        return {name.replace("-", "_"): value for name, value in found.items()}
     except InputError as error:
         raise ConfigError(f"{path}: {error}") from error
     except (json.JSONDecodeError, tomllib.TOMLDecodeError) as error:
@@ -341,16 +338,18 @@ def read_file(path: str, given: Mapping[str, Any]) -> dict[str, Any]:
         raise ConfigError(f"{path}: expected {expected}") from error
 
 
-def read_facts(facts: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def read_facts(
+    facts: dict[str, Any], given: Mapping[str, Any], algorithm: Algorithm
+) -> dict[str, Any]:
     """Return the options of the run that a config.json tells of; --seed and --seeds go before its own."""
     is_seeded = bool({"seed", "seeds"} & given.keys())
-    names = ("algorithm", "preset", "steps", *(() if is_seeded else ("seed",)))
+    names = (*algorithm.facts, *(() if is_seeded else ("seed",)))
     found = {name: facts[name] for name in names if facts.get(name) is not None}
     if "seeds" in facts and not is_seeded:
         found["seeds"] = f"{facts['seeds'][0]}:{facts['seeds'][-1] + 1}"
-    config = dict(facts.get("config") or facts["settings"])
+    config = dict(facts[algorithm.told])
     held_back = facts.get("held_back", {})
-    if "config" in facts:
+    if algorithm is ACERL:
         config = take_stored(config)
         share = len(held_back) / (len(held_back) + len(facts["instances"]))
         if facts.get("folds") and not {"hold_out", "seeds"} & {*given, *found}:
@@ -370,13 +369,16 @@ def read_facts(facts: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any
     return {**found, **config}
 
 
-def format_options(options: Mapping[str, Any], settings: Mapping[str, Any]) -> str:
+def format_options(
+    options: Mapping[str, Any], settings: Mapping[str, Any], algorithm: Algorithm = ACERL
+) -> str:
     """Return options and all settings as --config reads them, each setting below what it is."""
-    own = fill_settings(options, settings)
-    values = {**own.to_dict(whole=True), **options, "preset": find_preset(options, settings)}
+    own = fill_settings(options, settings, algorithm)
+    preset = {"preset": find_preset(options, settings)} if algorithm is ACERL else {}
+    values = {**own.to_dict(whole=True), **options, **preset}
     if values.get("decisions") is not None:
         values["generations"] = None
-    shown = [name for name in OPTIONS if name not in SHELL]
+    shown = [name for name in algorithm.options if name not in SHELL]
     lines = [format_value(x, values[x]) for x in shown if values[x] not in (None, False, [])]
     for kind in (type(own), RunSettings):
         for name in kind.list_fields():

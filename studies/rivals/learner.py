@@ -11,15 +11,15 @@ import numpy as np
 
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.kernels.ground.random import ACTION, fill_uniforms, make_key
-from acerl_np.kernels.networks.losses import sample_actions
-from acerl_np.kernels.networks.perceptron import allocate_inputs, list_inputs
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
-from acerl_np.rivals.episodes import Ended, Seen
-from acerl_np.rivals.networks import Perceptron, Start
-from acerl_np.rivals.settings import Settings
+from studies.rivals.episodes import Ended, Seen
+from studies.rivals.losses import sample_actions
+from studies.rivals.networks import Perceptron, Start
+from studies.rivals.perceptron import allocate_inputs, list_inputs
+from studies.rivals.settings import Settings
 
 BASELINE_TRIALS = 30
 ROUND = 10_000

@@ -10,14 +10,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from acerl_np.kernels.ground.random import BATCH
-from acerl_np.kernels.networks.losses import find_soft_values, soften_policy, square_errors
-from acerl_np.kernels.networks.perceptron import Inputs, allocate_inputs, blend, list_inputs
-from acerl_np.kernels.networks.returns import sum_rewards
-from acerl_np.rivals.episodes import Seen
-from acerl_np.rivals.learner import ROUND, Learner, Task
-from acerl_np.rivals.networks import Perceptron
-from acerl_np.rivals.settings import OffPolicySettings, Settings
 from acerl_np.support.errors import CheckpointError
+from studies.rivals.episodes import Seen
+from studies.rivals.learner import ROUND, Learner, Task
+from studies.rivals.losses import find_soft_values, soften_policy, square_errors
+from studies.rivals.networks import Perceptron
+from studies.rivals.perceptron import Inputs, allocate_inputs, blend, list_inputs
+from studies.rivals.returns import sum_rewards
+from studies.rivals.settings import OffPolicySettings, Settings
 
 
 class Sample(NamedTuple):

@@ -1,4 +1,4 @@
-"""`acerl-np train --algorithm`: a run, a stop and its continuation, and what is refused."""
+"""`python -m studies train`: a run, a stop and its continuation, and what is refused."""
 
 import json
 import signal
@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from tables_and_refusals import read_rows
 
-from acerl_np.commands.main import main
-from acerl_np.rivals import ALGORITHMS, RivalTrainer
+from studies.__main__ import main
+from studies.rivals import ALGORITHMS, RivalTrainer
 
 QUICK = "--steps 2000 --trials 2 --quiet --set look_every=1000"
 
 
-def test_a_run_writes_what_every_command_loads(empty, run):
-    found = run(f"train --algorithm arcpom {QUICK} --out run")
+def test_a_run_writes_what_every_command_loads(empty, study, run):
+    found = study(f"train arcpom {QUICK} --out run")
     # The paper's figures are those of this learner.
     assert found.err == "" and "1885.8" in found.out and "arcpom: 2,000 steps" in found.out
     written = "policy.npz run.npz config.json history.csv curves.csv results.csv"
@@ -30,8 +30,8 @@ def test_a_run_writes_what_every_command_loads(empty, run):
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_settings_are_shown_with_their_sources(name, run):
-    out = run(f"train --algorithm {name} --settings --set hidden=64,32").out
+def test_settings_are_shown_with_their_sources(name, study):
+    out = study(f"train {name} --settings --set hidden=64,32").out
     shown = tomllib.loads(out)
     about = {part.split("\n")[-1].split()[0]: part for part in out.strip().split("\n\n")}
     assert shown["hidden"] == [64, 32] and "(paper): a number" in about["discount"]
@@ -40,15 +40,15 @@ def test_settings_are_shown_with_their_sources(name, run):
     assert ("multiplier" in shown) == ("lsac" in name or "rcpom" in name)
 
 
-def test_two_agents_are_shown_and_records_left_out(empty, run):
-    run(f"train --algorithm mappo {QUICK} --set no_records=true --out run")
+def test_two_agents_are_shown_and_records_left_out(empty, study, run):
+    study(f"train mappo {QUICK} --set no_records=true --out run")
     out = run("policy show run/policy.npz").out
     assert "92,440" in out and "219-128-128-12 each: one chooses the vehicle" in out
     assert "names and hashes alone" in out
 
 
 def test_a_stopped_run_goes_on_to_the_same_bytes(empty, capsys, monkeypatch):
-    words = "train --algorithm appo --trials 0 --quiet --steps"
+    words = "train appo --trials 0 --quiet --steps"
     begin = f"{words} 20000 --seed 4 --set hidden=16 --set look_every=0 --out"
     assert main(f"{begin} whole".split()) == 0
     step = RivalTrainer.step
@@ -61,7 +61,7 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(empty, capsys, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(RivalTrainer, "step", stop)
         assert main(f"{begin} stopped".split()) == 130
-    end = "go on with: acerl-np train --algorithm appo --resume stopped/run.npz\n"
+    end = "go on with: python -m studies train appo --resume stopped/run.npz\n"
     assert capsys.readouterr().err.endswith(end)
     assert len(read_rows("stopped/history.csv")) == 1
     assert main(f"{words} 20000 --resume stopped/run.npz".split()) == 0
@@ -69,8 +69,8 @@ def test_a_stopped_run_goes_on_to_the_same_bytes(empty, capsys, monkeypatch):
     assert found == expected
 
 
-def test_what_is_given_beside_a_checkpoint_must_agree(empty, run):
-    run(f"rivals ppo {QUICK} --out .")
+def test_what_is_given_beside_a_checkpoint_must_agree(empty, study, run):
+    study(f"train ppo {QUICK} --out .")
     for words, message in {
         "sac": "trained with algorithm ppo; read sac",
         "ppo --seed 1": "trained with seed 0; read 1",
@@ -78,5 +78,31 @@ def test_what_is_given_beside_a_checkpoint_must_agree(empty, run):
         "ppo --suite dmh-test": "read DMH-09, DMH-10, DMH-11, DMH-12, DMH-13",
         "ppo --steps 1000": "has 2000 steps already",
     }.items():
-        assert message in run(f"rivals {words} --resume run.npz", 2).err
-    run("rivals ppo --resume run.npz --trials 0 --quiet")
+        assert message in study(f"train {words} --resume run.npz", 2).err
+    study("train ppo --resume run.npz --trials 0 --quiet")
+
+
+def test_seeds_that_are_finished_are_kept(empty, study):
+    words = "train appo DMH-01 --steps 50 --trials 2 --set look_every=1000 --set hidden=4 --out all --seeds"
+    study(f"{words} 0:2")
+    before = {path: path.stat().st_mtime_ns for path in Path("all").glob("seed*/*")}
+    assert len(before) == 10
+    err = study(f"{words} 0:2").err
+    assert "2/2 trainings" in err
+    err = study(f"{words} 0 --set clip=0.1", 2).err
+    assert "config.json exists; expected a new name, or --force" in err
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    facts = json.loads(Path("all/config.json").read_text())
+    assert (facts["algorithm"], facts["steps"], facts["seeds"]) == ("appo", 50, [0, 1])
+
+
+def test_a_run_is_repeated_by_its_config_json(empty, study):
+    """And by what --settings prints."""
+    words = "train appo DMH-01 --steps 60 --set hidden=4 --set rules=LWT,EDD --set look_every=50 --quiet"
+    study(f"{words} --trials 0 --out one")
+    again = "train appo --config one/config.json --trials 0 --quiet"
+    study(f"{again} --out two")
+    Path("all.toml").write_text(study(f"{again} --settings").out)
+    study("train appo --config all.toml --out three")
+    for other in ("two", "three"):
+        assert Path(other, "policy.npz").read_bytes() == Path("one/policy.npz").read_bytes()

@@ -17,20 +17,20 @@ import acerl_np
 from acerl_np import CheckpointError, ConfigError, Instance, Layout
 from acerl_np.commands.shared.train_options import show_value
 from acerl_np.evolution.sampler import AdaptiveSampler, make_sampler
-from acerl_np.kernels.networks.perceptron import allocate_inputs, list_inputs
 from acerl_np.problem.goal import PAPER
 from acerl_np.problem.parts import RandomBreakdowns
-from acerl_np.rivals import ALGORITHMS, RivalTrainer
-from acerl_np.rivals.episodes import Ended, Episodes, Seen
-from acerl_np.rivals.learner import Task, measure_unit, reward_outcome
-from acerl_np.rivals.networks import Perceptron
-from acerl_np.rivals.ppo import Rollout
-from acerl_np.rivals.rcpom import RCPOM
-from acerl_np.rivals.sac import SAC, Replay
-from acerl_np.rivals.settings import OffPolicySettings, RewardConstrainedSettings, Settings
-from acerl_np.rivals.training import LEARNERS
 from acerl_np.support.files import read_arrays
 from acerl_np.training.checkpoint import pack
+from studies.rivals import ALGORITHMS, RivalTrainer, train
+from studies.rivals.episodes import Ended, Episodes, Seen
+from studies.rivals.learner import Task, measure_unit, reward_outcome
+from studies.rivals.networks import Perceptron
+from studies.rivals.perceptron import allocate_inputs, list_inputs
+from studies.rivals.ppo import Rollout
+from studies.rivals.rcpom import RCPOM
+from studies.rivals.sac import SAC, Replay
+from studies.rivals.settings import OffPolicySettings, RewardConstrainedSettings, Settings
+from studies.rivals.training import LEARNERS
 
 BASE = tuple(LEARNERS)
 SMALL = {"hidden": (16,), "look_every": 0}
@@ -90,7 +90,7 @@ def test_each_finds_the_known_answer_of_a_conflict(name):
         costs = [record.cost_mean for record in trainer.history]
         assert np.mean(costs) == pytest.approx(5.0, abs=1.5)
         return
-    agent = acerl_np.rivals.train(name, conflict(), steps=20_000, settings=settings)
+    agent = train(name, conflict(), steps=20_000, settings=settings)
     trials = acerl_np.evaluate_policy(agent, conflict(), trials=40, cost_limit=5.0)
     expected = 70.0 if base == "lsac" else 50.0
     assert (trials.makespan == expected).mean() > 0.9
@@ -101,7 +101,7 @@ def test_each_finds_the_known_answer_of_a_conflict(name):
 def test_each_finds_the_near_vehicle(name):
     """The first vehicle is 30 m away, the second stands at the pickup."""
     instance = line("ca", [("t", "a", "b", 0, 100)])
-    agent = acerl_np.rivals.train(name, instance, steps=20_000, settings=settings_of(name))
+    agent = train(name, instance, steps=20_000, settings=settings_of(name))
     trials = acerl_np.evaluate_policy(agent, instance, trials=40)
     assert (trials.makespan == 10.0).mean() > 0.9
     assert acerl_np.evaluate_policy(agent, instance, trials=2, greedy=True).makespan.max() == 10.0
@@ -109,7 +109,7 @@ def test_each_finds_the_near_vehicle(name):
 
 def test_learning_on_the_benchmark_beats_chance():
     instances, settings = acerl_np.load_suite("dmh-train"), {"look_every": 0}
-    agent = acerl_np.rivals.train("ppo", instances, steps=40_000, seed=0, settings=settings)
+    agent = train("ppo", instances, steps=40_000, seed=0, settings=settings)
     trials = acerl_np.evaluate_policy(agent, instances, trials=10)
     assert trials.makespan.mean() < measure_unit(instances, PAPER) - 20.0
 
@@ -362,9 +362,9 @@ def test_misuse():
     layout = change(conflict().layout, vehicles=[{"id": "v", "start": "a", "capacity": 1}])
     row = make_task("t", "a", "b", 0, 9, demand=2)
     heavy = Instance.from_rows("heavy", layout, [row], servable=False)
-    train = lambda given: acerl_np.rivals.train(**{"algorithm": "ppo", **given})  # noqa: E731
+    begin = lambda given: train(**{"algorithm": "ppo", **given})  # noqa: E731
     instances = [({"instances": []}, "no instances"), ({"instances": [conflict(), heavy]}, "heavy")]
-    assert list_unrefused(train, instances) == []
+    assert list_unrefused(begin, instances) == []
     others = RewardConstrainedSettings()
     options = [
         ({"settings": {"alpha": 0.1}}, "alpha: no such setting; expected one of hidden"),
@@ -375,7 +375,7 @@ def test_misuse():
         ({"algorithm": "sac", "settings": others}, "expected OffPolicySettings for sac"),
     ]
     cases = [({"instances": conflict(), **given}, line) for given, line in options]
-    assert list_unrefused(train, cases, ConfigError) == []
+    assert list_unrefused(begin, cases, ConfigError) == []
 
 
 def list_taken(path, cases):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from acerl_np.evolution.records import summarise
-from acerl_np.rivals.episodes import Ended
+from studies.rivals.episodes import Ended
 
 
 @dataclass(frozen=True, slots=True)

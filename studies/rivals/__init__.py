@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from acerl_np.rivals.history import Round
-from acerl_np.rivals.settings import Settings
-from acerl_np.rivals.training import ALGORITHMS, RivalTrainer, train
+from studies.rivals.history import Round
+from studies.rivals.settings import Settings
+from studies.rivals.training import ALGORITHMS, RivalTrainer, train
 
 __all__ = ["ALGORITHMS", "RivalTrainer", "Round", "Settings", "train"]

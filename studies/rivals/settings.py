@@ -52,7 +52,7 @@ class Settings(Options):
     Attributes
     ----------
     hidden, discount, objective, cost, cost_limit, reward_scale, reward_shift, batch, slots, rules
-        `acerl-np train --algorithm ppo --settings` tells what each means, and where it comes from.
+        `python -m studies train ppo --settings` tells what each means, and where it comes from.
     look_every, look_trials : int
         Steps between two looks of a training curve, and trials of each record there.
     """

@@ -12,8 +12,8 @@ import pytest
 
 import acerl_np
 from acerl_np.problem.goal import PAPER
-from acerl_np.rivals import RivalTrainer
-from acerl_np.rivals.learner import measure_unit
+from studies.rivals import RivalTrainer
+from studies.rivals.learner import measure_unit
 
 STEPS = 100_000
 WINDOW = 10_000

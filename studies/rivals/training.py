@@ -13,17 +13,9 @@ import numpy as np
 from acerl_np.evolution.sampler import make_sampler
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
+from acerl_np.problem.bundled import load_instance
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.tables import build_problem
-from acerl_np.rivals.episodes import Ended, Episodes
-from acerl_np.rivals.history import HISTORY_COLUMNS, Round, sum_up
-from acerl_np.rivals.learner import ROUND, Learner, Task, measure_unit
-from acerl_np.rivals.lsac import LSAC
-from acerl_np.rivals.mappo import MAPPO
-from acerl_np.rivals.ppo import PPO
-from acerl_np.rivals.rcpom import RCPOM
-from acerl_np.rivals.sac import SAC
-from acerl_np.rivals.settings import Settings
 from acerl_np.support.errors import CheckpointError, ConfigError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole, is_real
@@ -35,6 +27,15 @@ from acerl_np.training.curves import pack_curve, unpack_curve
 from acerl_np.training.forms import describe_network
 from acerl_np.training.history import unpack_lines
 from acerl_np.training.trainer import Trainer
+from studies.rivals.episodes import Ended, Episodes
+from studies.rivals.history import HISTORY_COLUMNS, Round, sum_up
+from studies.rivals.learner import ROUND, Learner, Task, measure_unit
+from studies.rivals.lsac import LSAC
+from studies.rivals.mappo import MAPPO
+from studies.rivals.ppo import PPO
+from studies.rivals.rcpom import RCPOM
+from studies.rivals.sac import SAC
+from studies.rivals.settings import Settings
 
 LEARNERS: dict[str, type[Learner]] = {
     "ppo": PPO,
@@ -287,7 +288,7 @@ def train(
     seed : int
         The same seed gives the same policy.
     settings : mapping, optional
-        Settings that are not the defaults, by name: see `acerl_np.rivals.settings`.
+        Settings that are not the defaults, by name: see `studies.rivals.settings`.
     callback : callable, optional
         Called with every line of the history; training stops early if it returns True.
 
@@ -311,10 +312,20 @@ def train(
     Examples
     --------
     >>> import acerl_np
-    >>> agent = acerl_np.rivals.train("ppo", acerl_np.load_suite("dmh-train"), steps=2_000)
+    >>> from studies import rivals
+    >>> agent = rivals.train("ppo", acerl_np.load_suite("dmh-train"), steps=2_000)
     >>> agent
     Policy(219-128-128-12, 46,220 parameters)
     """
     trainer = RivalTrainer(algorithm, instances, steps=steps, seed=seed, settings=settings)
     trainer.run(callback)
     return trainer.policy
+
+
+def warm_up() -> None:
+    """Compile the kernels of all learners, or load what an earlier process compiled."""
+    for name in ("ppo", "sac", "mappo"):
+        settings: dict[str, object] = {"hidden": (2,), "batch": 2, "episodes": 2}
+        if name != "sac":
+            settings["collect"] = 4
+        train(name, load_instance("DMH-01"), steps=4, settings=settings)

@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from acerl_np.kernels.ground.random import BATCH
-from acerl_np.kernels.networks.losses import clip_surrogate, find_logs, square_errors
-from acerl_np.kernels.networks.perceptron import allocate_inputs, list_inputs
-from acerl_np.kernels.networks.returns import find_advantages
-from acerl_np.rivals.episodes import Seen
-from acerl_np.rivals.learner import Learner, Task
-from acerl_np.rivals.networks import Perceptron
-from acerl_np.rivals.settings import OnPolicySettings, Settings
+from studies.rivals.episodes import Seen
+from studies.rivals.learner import Learner, Task
+from studies.rivals.losses import clip_surrogate, find_logs, square_errors
+from studies.rivals.networks import Perceptron
+from studies.rivals.perceptron import allocate_inputs, list_inputs
+from studies.rivals.returns import find_advantages
+from studies.rivals.settings import OnPolicySettings, Settings
 
 
 def cut(rows: np.ndarray, n: int) -> list[np.ndarray]:

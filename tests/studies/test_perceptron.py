@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acerl_np.kernels.networks import losses, perceptron
-from acerl_np.kernels.networks.perceptron import LANES
-from acerl_np.kernels.networks.returns import find_advantages, sum_rewards
+from studies.rivals import losses, perceptron
+from studies.rivals.perceptron import LANES
+from studies.rivals.returns import find_advantages, sum_rewards
 
 SIZES = (6, 5, 18, 4)
 N_ACTIONS = 3

@@ -10,9 +10,9 @@ import numpy as np
 
 from acerl_np.kernels.ground.random import INITIAL
 from acerl_np.kernels.learning.update import fill_stream
-from acerl_np.kernels.networks import perceptron
 from acerl_np.kernels.networks.network import allocate_rows
 from acerl_np.policies.network import initial_parameters
+from studies.rivals import perceptron
 
 Start = Literal["torch", "orthogonal"]
 

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from acerl_np.rivals.episodes import Ended, Seen
-from acerl_np.rivals.learner import Task, reward_outcome
-from acerl_np.rivals.ppo import PPO
-from acerl_np.rivals.settings import RewardConstrainedSettings
+from studies.rivals.episodes import Ended, Seen
+from studies.rivals.learner import Task, reward_outcome
+from studies.rivals.ppo import PPO
+from studies.rivals.settings import RewardConstrainedSettings
 
 
 class RCPOM(PPO):

@@ -11,8 +11,8 @@ from acerl_np.evaluation.jobs import ROOMS
 from acerl_np.evaluation.seeds import SeedTask
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance
-from acerl_np.rivals.settings import Settings
-from acerl_np.rivals.training import RivalTrainer, find_learner
+from studies.rivals.settings import Settings
+from studies.rivals.training import RivalTrainer, find_learner
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 
 from acerl_np.kernels.ground.random import ACTION
-from acerl_np.kernels.networks.perceptron import list_inputs
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import Policy
-from acerl_np.rivals.episodes import Seen
-from acerl_np.rivals.networks import Perceptron
-from acerl_np.rivals.ppo import PPO
-from acerl_np.rivals.settings import AgentSettings
+from studies.rivals.episodes import Seen
+from studies.rivals.networks import Perceptron
+from studies.rivals.perceptron import list_inputs
+from studies.rivals.ppo import PPO
+from studies.rivals.settings import AgentSettings
 
 
 class MAPPO(PPO):

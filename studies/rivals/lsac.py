@@ -5,8 +5,8 @@ The paper refers to Tamar, Di Castro and Mannor (2012, arXiv:1206.6404) and does
 
 from __future__ import annotations
 
-from acerl_np.rivals.sac import SAC
-from acerl_np.rivals.settings import LagrangianSettings
+from studies.rivals.sac import SAC
+from studies.rivals.settings import LagrangianSettings
 
 
 class LSAC(SAC):
