@@ -10,6 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from acerl_np.kernels.ground.random import GENERATION, PERTURBATION, draw_uniform, make_key
+from acerl_np.kernels.playing.variation import draw_noise
 from acerl_np.problem.instance import Instance, number_hash
 from acerl_np.problem.json_tree import shorten
 from acerl_np.problem.layout import Layout, find_ends, find_sites, find_stations
@@ -280,7 +281,6 @@ def perturb(
     for row, root in zip(rows, instance.root.tolist(), strict=True):
         first = float(instance.arrival[root])
         if zeros == "move" or first > 0.0:
-            noise = int(draw_uniform(key, root, 0) * (2 * magnitude + 1)) - magnitude
-            row["arrival_time"] += max(-first, noise)
+            row["arrival_time"] += draw_noise(first, magnitude, draw_uniform(key, root, 0))
     name = f"{instance.name}-N{magnitude}" if name is None else name
     return Instance.from_rows(name, instance.layout, rows, epoch=instance.epoch)

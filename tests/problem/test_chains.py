@@ -1,6 +1,7 @@
 """Records of chained tasks: columns, faults, files, and what moves, copies and parts them."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ from acerl_np import (
     load_instance,
     load_suite,
 )
+from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.playing.variation import draw_records
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.demand import draw_shift
 from acerl_np.problem.export import Export
@@ -26,6 +29,7 @@ from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 from acerl_np.problem.packing import pack_instances, unpack_instances
 from acerl_np.problem.records import examine_record, write_record
 from acerl_np.problem.servable import check_record
+from acerl_np.problem.tables import allocate_variants, build_problem
 from acerl_np.problem.task_rows import count_before, find_roots
 
 FLOOR = {
@@ -155,6 +159,45 @@ def test_noise_and_demand_keep_chains():
             name, first = item.tasks[k], item.tasks[item.after[k]]
             assert first[0] == {"b": "a", "c": "b"}[name[0]] and first[1:] == name[1:]
         assert (np.diff(item.arrival[item.root]) >= 0).all()
+
+
+def draw_variants(records, magnitude, synthetic):
+    """The arrivals and the priorities of variants of the first of these records, and who follows whom."""
+    source, n = build_problem(records), 20
+    target = allocate_variants(source, n)
+    bases, key = np.zeros(n, np.int64), np.empty(4, np.uint32)
+    draw_records(source, target, bases, magnitude, synthetic, 5, 1, key)
+    for k in range(n):
+        size = target.instance[k, S.INSTANCE_N_TASKS]
+        rows, after = target.record[k, :size], target.chain[k, :size, S.CHAIN_AFTER]
+        is_ranked = bool(target.instance[k, S.INSTANCE_HAS_PRIORITIES])
+        yield rows[:, S.RECORD_ARRIVAL], rows[:, S.RECORD_PRIORITY], is_ranked, find_roots(after)
+
+
+@pytest.mark.parametrize("synthetic", [0.0, 1.0])
+def test_a_chain_moves_with_its_first_task(synthetic):
+    """As `perturb` moves it: what may not be ready before a moment is held back as long as before."""
+    record, seen = make_chains(), set()
+    for arrival, _, _, root in draw_variants([record], 20, synthetic):
+        assert len(arrival) == 120 and sorted(Counter(root.tolist()).values()) == [3] * 40
+        held = (arrival - arrival[root]).reshape(40, 3).tolist()
+        assert sorted(map(sorted, held)) == [[0.0, 0.0, 370.0]] * 40
+        seen |= {*(arrival[root] - record.arrival[root]).tolist()}
+        if not synthetic:
+            moves = arrival - record.arrival
+            assert (moves == moves[record.root]).all() and (abs(moves) <= 20).all()
+    assert len(seen) > 20
+
+
+def test_a_synthetic_day_of_chains_has_the_priorities_of_its_tasks():
+    plain = make_chains(5)
+    rows = [{**row, "priority": 2.0} for row in plain.rows()]
+    other = Instance.from_rows("urgent", plain.layout, rows)
+    found = set()
+    for _, priority, is_ranked, _ in draw_variants([plain, other], 0, 1.0):
+        assert is_ranked == bool(priority.any())
+        found |= {*priority.tolist()}
+    assert found == {0.0, 2.0}
 
 
 @given(st.lists(st.integers(-1, 11), min_size=1, max_size=12))

@@ -12,7 +12,12 @@ from acerl_np.support.compiled import inner_kernel, kernel
 
 @inner_kernel
 def copy_task(source, i, task, target, k, position):
-    """Copy a task of instance i of one Problem to a row of another one, arrival tick included."""
+    """Copy a task of instance i of one Problem to a row of another one, arrival tick included.
+
+    Priorities count in that row from then on, if they do in instance i.
+    """
+    if source.instance[i, S.INSTANCE_HAS_PRIORITIES]:
+        target.instance[k, S.INSTANCE_HAS_PRIORITIES] = 1
     for field in range(S.N_RECORD_FIELDS):
         target.record[k, position, field] = source.record[i, task, field]
     for field in range(S.N_ENDS_FIELDS):
@@ -50,13 +55,16 @@ def place_task(target, k, position, arrival):
         position -= 1
 
 
+@kernel
+def draw_noise(arrival, magnitude, uniform):
+    """Return by how much an arrival, s, moves: whole seconds within +-magnitude, not below 0."""
+    return max(-arrival, np.floor(uniform * (2 * magnitude + 1)) - magnitude)
+
+
 @inner_kernel
 def perturb_arrival(arrival, magnitude, uniform):
     """Return an arrival, s, moved by whole seconds within +-magnitude, cut at 0; one of 0 stays."""
-    if arrival <= 0.0:
-        return arrival
-    noise = np.floor(uniform * (2 * magnitude + 1)) - magnitude
-    return max(0.0, arrival + noise)
+    return arrival + draw_noise(arrival, magnitude, uniform) if arrival > 0.0 else arrival
 
 
 @inner_kernel
@@ -93,7 +101,7 @@ def draw_relative(source, i, key, task, draw):
 def draw_chains(source, i, key, target, k):
     """Fill row k of `target` with as many tasks as instance i has, or a few less: whole chains of relatives.
 
-    The first task of each has the arrival of another one's.
+    The first task of each has the arrival of another one's, and those that follow it move with it.
     """
     n, n_tasks, draw = np.int64(0), source.instance[i, S.INSTANCE_N_TASKS], np.int64(0)
     while True:
@@ -114,7 +122,12 @@ def draw_chains(source, i, key, target, k):
                 target.chain[k, n + task - first, S.CHAIN_AFTER] += n - first
         other, task = draw_relative(source, i, key, draw, np.int64(4))
         task = chains.find_root(source, other, task)
-        target.record[k, n, S.RECORD_ARRIVAL] = source.record[other, task, S.RECORD_ARRIVAL]
+        arrival = source.record[other, task, S.RECORD_ARRIVAL]
+        noise = arrival - target.record[k, n, S.RECORD_ARRIVAL]
+        for task in range(n + 1, n + end - first):
+            moved = target.record[k, task, S.RECORD_ARRIVAL] + noise
+            target.record[k, task, S.RECORD_ARRIVAL] = max(arrival, moved)
+        target.record[k, n, S.RECORD_ARRIVAL] = arrival
         n += end - first
         draw += 1
     target.instance[k, S.INSTANCE_N_TASKS] = n
@@ -127,8 +140,8 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
     Row k is record bases[k], every arrival moved by whole seconds within +-m, m drawn from 0 to
     `magnitude`; arrivals of 0 stay. Or it is a synthetic day on its floor: as many tasks, each with the
     pickup and delivery of one, the arrival of another and the expiry of a third task of its relatives, in
-    the slots of the record's own tasks. Of a chained record those tasks move that follow none, and a
-    synthetic one is made of whole chains.
+    the slots of the record's own tasks. A chain moves with its first task, and a synthetic day of a chained
+    record is made of whole chains.
     Draws are keyed by (seed, generation, k).
 
     Parameters
@@ -160,8 +173,6 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
             if is_synthetic:
                 other, its = draw_relative(source, i, key, task, np.int64(3))
                 copy_task(source, other, its, target, k, task)
-                if source.instance[other, S.INSTANCE_HAS_PRIORITIES]:
-                    target.instance[k, S.INSTANCE_HAS_PRIORITIES] = 1
                 other, its = draw_relative(source, i, key, task, np.int64(4))
                 target.record[k, task, S.RECORD_EXPIRY] = source.record[other, its, S.RECORD_EXPIRY]
                 target.record[k, task, S.RECORD_SLOT] = source.record[i, task, S.RECORD_SLOT]
@@ -170,11 +181,15 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
             else:
                 copy_task(source, i, task, target, k, task)
                 arrival = source.record[i, task, S.RECORD_ARRIVAL]
-            arrival = perturb_arrival(arrival, own, random.draw_uniform(key, task, 0))
-            if not chained:
-                place_task(target, k, task, arrival)
-            elif source.chain[i, task, S.CHAIN_AFTER] < 0:
-                target.record[k, task, S.RECORD_ARRIVAL] = arrival
+            if chained:
+                root = chains.find_root(source, i, np.int64(task))
+                first = source.record[i, root, S.RECORD_ARRIVAL]
+                if first > 0.0:
+                    uniform = random.draw_uniform(key, root, 0)
+                    target.record[k, task, S.RECORD_ARRIVAL] += draw_noise(first, own, uniform)
+            else:
+                uniform = random.draw_uniform(key, task, 0)
+                place_task(target, k, task, perturb_arrival(arrival, own, uniform))
         if chained:
             chains.plan_arrivals(target, k, 0)
             for task in range(target.instance[k, S.INSTANCE_N_TASKS], target.record.shape[1]):
