@@ -107,7 +107,7 @@ def list_overdue(floor: Floor, now: float, slack: float) -> dict[str, str]:
     return {
         own.task: name
         for name, own in floor.fleet.items()
-        if own.task is not None and now > own.moved + 2.0 * (own.finish - own.moved) + slack
+        if own.task is not None and now > own.moved + 2.0 * max(0.0, own.finish - own.moved) + slack
     }
 
 

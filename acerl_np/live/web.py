@@ -116,6 +116,7 @@ class Web:
         self.n_refused = self.n_streams = 0
         self._came, self._changed = asyncio.Event(), asyncio.Event()
         self._shown: asyncio.Future[dict[str, Any]] | None = None
+        self._shown_at = -math.inf
         self._layout: Any = None
         self._floor = ""
         self.is_ending: Callable[[], bool] = lambda: False
@@ -161,7 +162,7 @@ class Web:
         if len(lines) > MOST_LINES:
             return refuse(413, f"body: {len(lines):,} messages; expected at most {MOST_LINES:,}")
         pieces = self._answer(lines)
-        first = await anext(pieces, Piece(0, ""))
+        first = await anext(pieces) if lines else Piece(0, "")
         if first.error is not None or first.n_taken == len(lines):
             status = 200 if first.error is None else 503
             return Response(show_piece(first), status, media_type=NDJSON)
@@ -276,6 +277,7 @@ class Web:
         moment = own.describe()
         figures = {**moment.pop("figures"), "policy": moment.pop("policy")}
         moment["figures"] = {**figures, "refused": n_refused}
+        moment["overdue"] = self.worker.service.list_overdue(time.time())
         queue = moment.pop("queue")
         parts = {name: show_part(name, part) for name, part in moment.items()}
         return {
@@ -287,7 +289,8 @@ class Web:
 
     async def describe(self) -> dict[str, Any]:
         """Return what the page shows; once for all who watch."""
-        if self._shown is None:
+        if self._shown is None or time.monotonic() - self._shown_at >= ALIVE:
+            self._shown_at = time.monotonic()
             own = list(self.refused), self.n_refused
             work = self.work(lambda: self._describe(*own))
             self._shown = asyncio.ensure_future(work)

@@ -129,7 +129,7 @@ class Watcher {
     this.heard = performance.now();
     source.onopen = () => { this.parts.queue = []; };
     source.onerror = () => this.lose();
-    for (const name of ["floor", "tasks", "vehicles", "orders", "figures", "refused", "queue", "now"]) {
+    for (const name of ["floor", "tasks", "vehicles", "orders", "figures", "refused", "overdue", "queue", "now"]) {
       source.addEventListener(name, ({ data }) => this.take(name, JSON.parse(data)));
     }
   }
@@ -267,9 +267,10 @@ class Watcher {
       cells: [new Date(1000 * wall).toLocaleTimeString("en-GB"), number === null ? "–" : String(number), why],
     })));
     setText(find("vehicles-title"), `Vehicles (${formatNumber(episode.vehicles.length)})`);
+    const overdue = new Set(Object.values(parts.overdue ?? {}));
     this.fill("vehicles", episode.vehicles.map(({ id }, v) => {
-      const { state, trip } = live.findState(v);
-      return { cells: [id, state + formatLevel(live, v, time), describePlace(episode, live, v, time), trip === null ? "–" : live.tasks[trip.task].id] };
+      const { state, trip } = live.findState(v), more = overdue.has(id) ? ", overdue" : "";
+      return { cells: [id, state + formatLevel(live, v, time) + more, describePlace(episode, live, v, time), trip === null ? "–" : live.tasks[trip.task].id] };
     }));
     this.describe(time, late, risk);
   }
