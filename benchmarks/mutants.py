@@ -831,7 +831,7 @@ MUTANTS = [
     ),
     Mutant(
         "live: a torn line of a log goes on",
-        "live/audit.py",
+        "live/log.py",
         'if os.read(self._file, 1) != b"\\n":',
         "if False:",
         "tests/live/test_recovery.py",

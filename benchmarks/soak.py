@@ -4,6 +4,7 @@ python benchmarks/soak.py --minutes 60
 python benchmarks/soak.py --live
 python benchmarks/soak.py --week
 python benchmarks/soak.py --http
+python benchmarks/soak.py --logs
 
 With --live a dispatcher is fed with 100,000 events of 50 vehicles, late and repeated ones among them, and
 asked after each moment; at other sizes of the fleet with fewer, and at 50 also where vehicles charge, park
@@ -19,6 +20,9 @@ and change nothing.
 With --http the service is a process of its own (`acerl-np serve`), which 50 vehicles tell what happens by a
 connection that stays open. It prints how long a question takes by the clock, and beside each a request that
 asks nothing (`GET /healthz`).
+
+With --logs a plant of 20 vehicles writes logs of 10,000, 100,000 and 1,000,000 events. It prints what it
+takes to recover from each, to convert it, to write a state, and to recover from log and state.
 
 Otherwise it trains with a large population, saves a checkpoint every ten seconds, and notes the process's
 memory. Then two shorter runs must give the same bytes: one from the start to a generation that the long one
@@ -394,6 +398,48 @@ def soak_http(n_events: int, n_vehicles: int) -> None:
             )
 
 
+READ = """
+import resource, sys, time
+import acerl_np
+from acerl_np.live.daybook import read_days
+import soak
+layout = soak.LivePlant(20).layout
+before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+way, log = sys.argv[1:3]
+if way == "days":
+    read_days(log, layout)
+else:
+    state = None if way == "log" else sys.argv[3]
+    acerl_np.Dispatcher.recover(layout, "nearest", audit=log, state=state)
+took = time.process_time() - began
+most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(f"{took:6.2f} s of the processor, {(most - before) / 1e3:6.1f} MB more")
+"""
+
+
+def soak_logs(sizes: tuple[int, ...]) -> None:
+    """Print what logs of so many events take to be read."""
+    names = {"log": "recovered", "state": "with a state", "days": "converted"}
+    for n_events in sizes:
+        with tempfile.TemporaryDirectory(prefix="acerl_np-logs-") as folder:
+            log, state = Path(folder) / "day.jsonl", Path(folder) / "live.npz"
+            plant = LivePlant(20)
+            plant.dispatcher = acerl_np.Dispatcher(plant.layout, "nearest", audit=log)
+            times = {name: array.array("d") for name in ("event", "decision", "processor")}
+            plant.run(n_events, times)
+            began = time.process_time()
+            plant.dispatcher.save(state)
+            took = 1e3 * (time.process_time() - began)
+            plant.run(1000, times)
+            plant.dispatcher.close()
+            size = log.stat().st_size / 1e6
+            print(f"{n_events:,} events, {size:.1f} MB: a state is written in {took:.1f} ms")
+            for way, name in names.items():
+                command = [sys.executable, "-c", READ, way, log, state]
+                done = subprocess.run(command, cwd=Path(__file__).parent, stdout=-1, check=True)
+                print(f"    {name:12} {done.stdout.decode().strip()}", flush=True)
+
+
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
@@ -403,13 +449,18 @@ def main() -> None:
     parser.add_argument("--live", action="store_true", help="a dispatcher instead of a training")
     parser.add_argument("--week", action="store_true", help="seven days of a service")
     parser.add_argument("--http", action="store_true", help="a service in a process of its own")
+    parser.add_argument("--logs", action="store_true", help="what reading logs takes")
     parser.add_argument("--events", type=int, default=100_000)
     options = parser.parse_args()
     if options.quick:
         soak_live(2000)
         soak_week(1, 50)
         soak_http(300, 50)
+        soak_logs((300,))
         options.minutes, options.population = 0.02, 64
+    elif options.logs:
+        soak_logs((10_000, 100_000, 1_000_000))
+        return
     elif options.http:
         soak_http(options.events, 50)
         return

@@ -48,7 +48,7 @@ from acerl_np import ACERL, Config, InputError, Instance, Layout, Policy, Static
 from acerl_np.commands.main import build_parser, main
 from acerl_np.commands.shared.train_options import fill_settings, merge_options
 from acerl_np.evaluation.references import load_references, save_references
-from acerl_np.live.audit import read_audit
+from acerl_np.live.daybook import read_audit
 from acerl_np.policies.network import initial_parameters
 from acerl_np.policies.origin import Origin
 from acerl_np.problem.importers.files import import_floor

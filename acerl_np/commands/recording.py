@@ -459,7 +459,7 @@ def replay(arguments: argparse.Namespace) -> None:
 
 def _convert_log(arguments: argparse.Namespace) -> None:
     """Write the days of a dispatcher's log as records, and who served them."""
-    from acerl_np.live.audit import read_days
+    from acerl_np.live.daybook import read_days
 
     layout, stem = _read_floor(arguments), arguments.out.removesuffix(".csv")
     with inputs.report_ignored():
@@ -493,7 +493,7 @@ def _read_floor(arguments: argparse.Namespace) -> Layout:
 
 def _read_log(arguments: argparse.Namespace) -> records.Assignments:
     """Return what the log of a dispatcher says, with the breakdowns that were."""
-    from acerl_np.live.audit import read_audit
+    from acerl_np.live.daybook import read_audit
 
     with inputs.report_ignored():
         return read_audit(arguments.audit, _read_floor(arguments))

@@ -279,6 +279,7 @@ def start(arguments: argparse.Namespace, ahead: float | None) -> Dispatcher:
     """Return the dispatcher: a new one, or as it was when the one before ended."""
     from acerl_np.live.dispatcher import Dispatcher
     from acerl_np.live.feed import LATE
+    from acerl_np.live.log import name_new
 
     policy = find_policy(arguments.policy)
     options: dict[str, Any] = {"seed": arguments.seed, "explain": arguments.explain}
@@ -289,13 +290,11 @@ def start(arguments: argparse.Namespace, ahead: float | None) -> Dispatcher:
         say("no --log: what is told is lost with the process")
     saved = state if state is not None and path_exists(state) else None
     if log is not None and (saved is not None or path_exists(log)):
-        if not path_exists(log):
-            if arguments.state is None:
-                raise InputError(
-                    f"{saved}: a state without its log {log}; expected the log, --state {saved} to go on "
-                    "from there, or no such file"
-                )
-            Path(log).touch()  # a new one may go on from a state
+        if arguments.state is None and not any(map(path_exists, (log, name_new(log)))):
+            raise InputError(
+                f"{saved}: a state without its log {log}; expected the log, --state {saved} to go on "
+                "from there, or no such file"
+            )
         own = {"audit": log, "state": saved, "fsync": arguments.fsync}
         return Dispatcher.recover(arguments.layout, policy, **own, **options)
     begins = time.time() if arguments.clock == "wall" else 0.0

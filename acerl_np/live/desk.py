@@ -10,11 +10,11 @@ from typing import Any, TypeVar, cast
 
 from acerl_np.live import events
 from acerl_np.live import orders as told
-from acerl_np.live.audit import DAY_BEGAN, AuditLog
 from acerl_np.live.decision import Decision
 from acerl_np.live.events import Assignment, Charge, Event, Order, Park, Recall
 from acerl_np.live.feed import Feed
 from acerl_np.live.floor import Floor, check_record, naming
+from acerl_np.live.log import DAY_BEGAN, AuditLog
 from acerl_np.live.watching import sample_queue
 from acerl_np.live.wire import pack_order, pack_time
 from acerl_np.support.errors import EventError, EventWarning, StorageError, describe
@@ -130,11 +130,22 @@ class Desk:
 
     @undone
     def begin_day(self, start: float) -> None:
-        """Set time zero, and forget what has arrived and been delivered before."""
-        clock = self.feed.time
-        self.feed.expire(clock)
-        self.feed.begin_day(start)
+        """Set time zero, as `Dispatcher.begin_day`."""
+        clock, ahead = self.feed.time, self.feed.ahead
+        if start < clock - ahead and math.isfinite(clock):
+            expected = f"seconds from {clock - ahead} on, {ahead:,g} s before the latest time"
+            refuse("begin_day", start, expected, EventError)
+        self.set_day(start)
         self.note(DAY_BEGAN, start=start, clock=pack_time(clock))
+
+    def set_day(self, start: float) -> None:
+        """Set time zero; before the latest time, the time goes back, and all is asked anew."""
+        is_back, orders = start < self.feed.time, self.orders
+        self.feed.begin_day(start)
+        if is_back:
+            orders.opens, orders.asked = True, min(orders.asked, start)
+            orders.next_errand = min(orders.next_errand, start)
+            orders.queue = tuple(sample for sample in orders.queue if sample[0] <= start)
 
     @undone
     def take(self, event: Event, *, hold: bool, number: int | None) -> None:

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Collection, Iterable, Sequence
 from datetime import date
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import numpy as np
 
-from acerl_np.live import audit as logs
 from acerl_np.live import recovery, rounds, saving, shadow, states, watching
 from acerl_np.live.board import OUT
 from acerl_np.live.decision import LiveDecider
@@ -25,6 +22,7 @@ from acerl_np.live.events import Assignment, Charge, Event, Forecast, Order, Par
 from acerl_np.live.feed import AHEAD, LATE
 from acerl_np.live.floor import MOST, Floor
 from acerl_np.live.forecast import Forecaster, find_player
+from acerl_np.live.log import FORMAT, STARTED, AuditLog, LogReader, name_new, reading
 from acerl_np.live.orders import DayBegan, Followed
 from acerl_np.live.states import SLACK
 from acerl_np.policies.agent import seat_policy
@@ -36,7 +34,7 @@ from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.simulation.scene import Chooses
-from acerl_np.support.errors import EventError, InputError, LogWarning, PolicyError, StorageError
+from acerl_np.support.errors import EventError, InputError, PolicyError, StorageError
 from acerl_np.support.fields import MOST as LARGEST
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import describe_os_error, path_exists, sync_folder
@@ -44,12 +42,6 @@ from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.own import trusting
 from acerl_np.support.sharing import CopiedWhole, Exclusive, exclusive_all
 from acerl_np.support.version import __version__
-
-OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness", "ahead")
-"""Arguments that are saved, and stand in the log."""
-
-ALL_OPTIONS = (*OPTIONS, "commitment", "max_changes", "parks", "charges")
-"""Those where vehicles park, charge or are called back."""
 
 FORECAST_BUDGET = 0.012
 """s per forecast, after which no further future is begun."""
@@ -247,12 +239,13 @@ class Dispatcher(CopiedWhole):
     def _begin_log(
         self, path: str | os.PathLike[str], fsync: bool, size: int | None = None
     ) -> None:
-        self._desk.log = logs.AuditLog(path, fsync=bool(fsync), size=size)
+        self._desk.log = AuditLog(path, fsync=bool(fsync), size=size)
         self._note_start()
 
     def _note_start(self) -> None:
         self._desk.note(
-            logs.STARTED,
+            STARTED,
+            format=FORMAT,
             start=self._floor.day.start,
             options=self._list_options(),
             policy=self.policy if isinstance(self.policy, str) else type(self.policy).__name__,
@@ -265,7 +258,7 @@ class Dispatcher(CopiedWhole):
         )
 
     def _list_options(self) -> dict[str, Any]:
-        names = ALL_OPTIONS if self._floor.has_errands else OPTIONS
+        names = saving.ALL_OPTIONS if self._floor.has_errands else saving.OPTIONS
         return {name: getattr(self, name) for name in names}
 
     @property
@@ -444,8 +437,9 @@ class Dispatcher(CopiedWhole):
             were late over the day, rows of time (s) and two counts.
         """
         kind = self.policy if isinstance(self.policy, str) else type(self.policy).__name__
-        moment = watching.describe_moment(self._desk)
-        return {**moment, "policy": kind, "queue": self._desk.orders.queue}
+        orders, time = self._desk.orders, self._desk.feed.time
+        moment = watching.describe_moment(self._floor, time, orders.latest)
+        return {**moment, "policy": kind, "queue": orders.queue}
 
     def check(self) -> list[str]:
         """Return what is broken of what always holds of the tables, to tell a defect of the dispatcher.
@@ -460,6 +454,9 @@ class Dispatcher(CopiedWhole):
     def begin_day(self, start: float) -> None:
         """Set time zero, and forget what has arrived and been delivered before; what waits goes on waiting.
 
+        A day that begins before the latest time so far sets the time back: after an event of a clock that was
+        ahead, others are taken again.
+
         Parameters
         ----------
         start : float
@@ -468,7 +465,7 @@ class Dispatcher(CopiedWhole):
         Raises
         ------
         EventError
-            If it is no number.
+            If it is no number, or more than `ahead` before the latest time.
         """
         start = SECONDS["start"].read("begin_day", start, EventError)
         self._desk.begin_day(start)
@@ -760,14 +757,11 @@ class Dispatcher(CopiedWhole):
             policy.check_layout(self._floor.layout, "dispatcher")
         self._desk.flush()
         desk, changes = self._desk, {"commitment": self.commitment, "max_changes": self.max_changes}
-        with TemporaryDirectory() as folder:
-            state = Path(folder) / "state.npz"
-            saving.write_dispatcher(state, "FCFS", self._list_options(), desk)
-            try:
-                new = self._restore(state, policy, **changes)
-            except InputError as error:
-                reason = str(error).removeprefix(f"{state}: not a usable dispatcher: ")
-                raise PolicyError(f"policy: {reason}") from error
+        state = saving.pack_state(desk.feed, desk.orders, self._list_options())
+        try:
+            new = self._restore(state, policy, **changes)
+        except InputError as error:
+            raise PolicyError(f"policy: {error}") from error
         if desk.log is not None and isinstance(policy, AnyPolicy):
             policy.save(recovery.place_policy(desk.log.path, saving.hash_policy(policy)))
         new._desk.log, new._desk.feed.expired = desk.log, desk.feed.expired
@@ -788,8 +782,25 @@ class Dispatcher(CopiedWhole):
         StorageError
             If the file, or a line of the log, cannot be written.
         """
-        self._desk.flush()
-        saving.write_dispatcher(path, self.policy, self._list_options(), self._desk)
+        self._save(path)
+
+    def _save(self, path: str | os.PathLike[str]) -> None:
+        desk, known = self._desk, None
+        if desk.log is not None:
+            desk.log.flush()
+            known = desk.log.find_end()
+        state = saving.pack_state(desk.feed, desk.orders, self._list_options(), known)
+        saving.write_state(path, self.policy, state)
+
+    def check_save(self) -> None:
+        """Refuse a policy that no file can hold, before `save` or `rotate` has to.
+
+        Raises
+        ------
+        PolicyError
+            If it is one in plain Python that nothing can import.
+        """
+        saving.pack_policy_arrays(self.policy)
 
     @property
     def log_day(self) -> date | None:
@@ -800,47 +811,48 @@ class Dispatcher(CopiedWhole):
         """Go on in a new log of the same name; the one so far is `kept` from then on.
 
         The state is written before, and `recover` needs it beside the new log. Whatever is killed within it,
-        either log and the state tell all.
+        log and state tell all: `recover` also finds a new log that has not got its name yet.
 
         Parameters
         ----------
         state : path-like
             As of `save`.
         kept : path-like
-            On the same file system, which must have hard links.
+            On the same file system.
 
         Raises
         ------
         InputError
             If there is no log.
         PolicyError
-            If the policy is one in plain Python, which no file can hold.
+            If no file can hold the policy; see `check_save`.
         StorageError
             If something cannot be written, or `kept` is there already; the log so far goes on.
         """
         desk, log = self._desk, self._desk.log
         if log is None:
             refuse("rotate", None, "a dispatcher with a log")
-        desk.flush()
-        saving.write_dispatcher(state, self.policy, self._list_options(), desk)
-        path, new, lines = log.path, Path(f"{os.fspath(log.path)}.new"), desk.orders.lines
+        if path_exists(kept):
+            raise StorageError(f"{kept}: cannot rotate: file exists")
+        self._save(state)
+        path, lines = log.path, desk.orders.lines
+        new = Path(name_new(path))
         try:
-            if path_exists(kept) and Path(kept).samefile(path):
-                Path(kept).unlink()  # killed before the last step
-            new.unlink(missing_ok=True)
-            os.link(path, kept)
+            new.unlink(missing_ok=True)  # of one that was killed
             self._begin_log(new, log.fsync)
-            os.replace(new, path)
+            log.move(kept)
+            assert desk.log is not None
+            desk.log.move(path)
         except BaseException as error:
             desk.log, desk.orders.lines = log, lines
+            if log.path != path:
+                log.move(path)
             if isinstance(error, OSError) and not isinstance(error, StorageError):
                 what = f"{kept}: cannot rotate: {describe_os_error(error)}"
                 raise StorageError(what) from error
             raise
         sync_folder(path)  # else a power cut may give the new lines no name
         log.close()
-        assert desk.log is not None
-        desk.log.path = path
 
     @classmethod
     def load(
@@ -875,7 +887,9 @@ class Dispatcher(CopiedWhole):
             If the log cannot be written.
         """
         with trusting(trust):
-            dispatcher = cls._restore(path)
+            arrays = saving.load_state(path)
+            with saving.unpacking_state(path):
+                dispatcher = cls._restore(arrays)
         if audit is not None:
             dispatcher._begin_log(audit, fsync)
         return dispatcher
@@ -883,17 +897,17 @@ class Dispatcher(CopiedWhole):
     @classmethod
     def _restore(
         cls,
-        path: str | os.PathLike[str],
+        arrays: dict[str, np.ndarray],
         policy: BasePolicy | str | Chooses | None = None,
         **options: Any,
     ) -> Dispatcher:
         """Restore a saved dispatcher, on request with another policy and other options."""
-        with saving.reading(path) as (data, read_policy):
-            kept = {name: data[name] for name in ALL_OPTIONS if name in data}
-            layout = Layout.from_dict(data["layout"])
-            policy = read_policy() if policy is None else policy
-            dispatcher = cls(layout, policy, **{**kept, **options})
-            saving.unpack_desk(dispatcher._desk, data)
+        data = saving.read_state(arrays)
+        kept = {name: data[name] for name in saving.ALL_OPTIONS if name in data}
+        layout = Layout.from_dict(data["layout"])
+        policy = saving.read_policy(arrays) if policy is None else policy
+        dispatcher = cls(layout, policy, **{**kept, **options})
+        saving.unpack_state(dispatcher._desk.feed, dispatcher._desk.orders, data, arrays)
         return dispatcher
 
     @classmethod
@@ -949,26 +963,30 @@ class Dispatcher(CopiedWhole):
         LogWarning
             If its last line was cut off, or the time of one lies so far ahead that it is passed over.
         """
-        lines, torn, size = logs.read_log(audit)
-        taken = recovery.find_taken(audit, lines)
-        policy = policy if taken is None else taken
         if isinstance(layout, str | os.PathLike):
             layout = load_layout(layout)
-        if state is not None:
-            dispatcher = cls._restore(state, policy, **options)
-            if isinstance(layout, Layout) and layout.floor_hash != dispatcher.layout.floor_hash:
-                raise InputError(
-                    f"{state}: of another floor than layout '{layout.name}'; expected the same"
-                )
-        elif lines:
-            given = {"layout": layout, "policy": policy, **options}
-            dispatcher = recovery.start_anew(cls, audit, lines, given, ALL_OPTIONS)
-        else:
-            dispatcher = cls(layout, policy, **options)
-        recovery.redo(dispatcher._desk, audit, lines)
-        if torn:
-            what = f"{audit}: {torn}: cut off, as by a kill; it counts as not written"
-            warnings.warn(what, LogWarning, stacklevel=2)
+        new = name_new(audit)
+        if not path_exists(audit) and path_exists(new):  # killed before the last step of `rotate`
+            Path(new).rename(audit)
+        elif not path_exists(audit) and state is not None:
+            Path(audit).touch()
+        arrays = None if state is None else saving.load_state(state)
+        with reading(audit), LogReader(audit, saving.read_known(arrays)) as log:
+            taken = recovery.find_taken(log)
+            policy = policy if taken is None else taken
+            if arrays is not None:
+                with saving.unpacking_state(str(state)):
+                    dispatcher = cls._restore(arrays, policy, **options)
+                if isinstance(layout, Layout) and layout.floor_hash != dispatcher.layout.floor_hash:
+                    raise InputError(
+                        f"{state}: of another floor than layout '{layout.name}'; expected the same"
+                    )
+            elif log.starts:
+                options = {"layout": layout, "policy": policy, **options}
+                dispatcher = recovery.start_anew(cls, log, options)
+            else:
+                dispatcher = cls(layout, policy, **options)
+            recovery.redo(dispatcher._desk, log)
         dispatcher._is_taken = taken is not None
-        dispatcher._begin_log(audit, fsync, size)
+        dispatcher._begin_log(audit, fsync, log.size)
         return dispatcher

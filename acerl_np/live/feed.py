@@ -194,12 +194,17 @@ class Feed:
         self._append(Entry(order.time, self._count(), order))
 
     def begin_day(self, start: float) -> None:
-        """Begin a day."""
+        """Begin a day; the time goes back to its start if that is earlier, and nothing comes before it."""
+        is_back = start < self.time
+        self.expire(math.inf if is_back else self.time)
         # A question may have released what is due by now, and is in no log: so this does.
         self.floor.advance(self.time)
         item = DayBegan(self.time, start)
         self.floor.apply(item)
-        self._append(Entry(self.time, self._count(), item))
+        if is_back:
+            self.take_over(self.floor.snapshot(), [], start)
+        else:
+            self._append(Entry(self.time, self._count(), item))
 
     def take(self, event: Event, *, holds: bool = False, told: int | None = None) -> Entry | None:
         """Settle an event by its own time; return its entry, None if it was known.

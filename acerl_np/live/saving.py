@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from itertools import count, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
 from acerl_np.kernels.ground.state import N_PLAN_FIELDS, WORKING
 from acerl_np.live import events
-from acerl_np.live.board import DAY_FIELDS, Day, LiveTask, LiveVehicle, Situation, Way
+from acerl_np.live.board import DAY_FIELDS, Day, Ended, LiveTask, LiveVehicle, Situation, Way
 from acerl_np.live.events import TaskArrived
 from acerl_np.live.feed import Entry, Feed, Numbers
+from acerl_np.live.log import Place
 from acerl_np.live.orders import Followed, Item, NoEvent, Orders
 from acerl_np.live.wire import pack_order, pack_time, read_event, read_time, unpack_order
 from acerl_np.policies.files import AnyPolicy, BasePolicy, load_policy, pack_policy, unpack_policy
@@ -31,10 +32,13 @@ from acerl_np.support.fields import refuse
 from acerl_np.support.files import digest_arrays, read_arrays, take_kind, write_arrays
 from acerl_np.support.own import trusting
 
-if TYPE_CHECKING:
-    from acerl_np.live.desk import Desk
+FORMAT = 5
 
-FORMAT = 4
+OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness", "ahead")
+"""Arguments of a dispatcher that are saved, and stand in the log."""
+
+ALL_OPTIONS = (*OPTIONS, "commitment", "max_changes", "parks", "charges")
+"""Those where vehicles park, charge or are called back."""
 
 READ = {bool: bool, int: int, float: float, float | None: float}
 
@@ -47,29 +51,43 @@ NUMBERS: dict[type, dict[str, type]] = {
 KINDS = {**events.EVENTS, **{kind.__name__: kind for kind in get_args(NoEvent)}}
 
 
-def write_dispatcher(
-    path: str | os.PathLike[str], policy: BasePolicy | str, options: dict[str, Any], desk: Desk
+def pack_state(
+    feed: Feed, orders: Orders, options: dict[str, Any], known: Place | None = None
+) -> dict[str, np.ndarray]:
+    """Return what is known and ordered as arrays; `known` is how far a log says the same."""
+    base, n = feed.base, feed.base.mark[0]
+    layout = base.layout.to_dict()
+    data = {**options, "layout": layout, **_pack_orders(orders), **_pack_feed(feed)}
+    return {
+        "state": np.frombuffer(json.dumps(data, default=float).encode(), np.uint8),
+        "ends": base.day.ends[:n],
+        "record": base.day.record[:n][:, DAY_FIELDS],
+        "ended": np.array([time for _, _, time, _ in _list_ended(feed)]),
+        **({} if known is None else {"log": np.asarray(known)}),
+    }
+
+
+def write_state(
+    path: str | os.PathLike[str], policy: BasePolicy | str, state: dict[str, np.ndarray]
 ) -> None:
     """Write what makes a dispatcher to an `.npz` file, atomically.
 
     A StorageError if it cannot be, a PolicyError if no file can hold the policy.
     """
-    rule = policy if isinstance(policy, str) else None
-    layout = desk.feed.base.layout.to_dict()
-    data = {"rule": rule, **options, "layout": layout, **_pack_orders(desk.orders)}
-    data |= _pack_feed(desk.feed)
-    arrays: dict[str, Any] = {
-        "kind": "dispatcher",
-        "format": FORMAT,
-        "state": np.frombuffer(json.dumps(data, default=float).encode(), np.uint8),
-    }
+    write_arrays(
+        path, {"kind": "dispatcher", "format": FORMAT, **pack_policy_arrays(policy), **state}
+    )
+
+
+def pack_policy_arrays(policy: BasePolicy | str) -> dict[str, Any]:
+    """Return the arrays of a policy or the name of a rule; a PolicyError if no file can hold it."""
+    if isinstance(policy, str):
+        return {"rule": policy}
     if isinstance(policy, Lookahead):
-        arrays |= add_prefix("ahead.", policy.to_arrays())
-    elif isinstance(policy, AnyPolicy):
-        arrays |= add_prefix("policy.", pack_policy(policy))
-    elif rule is None:
-        raise PolicyError(f"dispatcher: read {policy}; no file can hold a policy in plain Python")
-    write_arrays(path, arrays)
+        return add_prefix("ahead.", policy.to_arrays())
+    if isinstance(policy, AnyPolicy):
+        return add_prefix("policy.", pack_policy(policy))
+    raise PolicyError(f"dispatcher: read {policy}; no file can hold a policy in plain Python")
 
 
 def hash_policy(policy: BasePolicy | str) -> str | None:
@@ -96,20 +114,40 @@ def read_told_policy(data: bytes) -> BasePolicy:
     return policy
 
 
-@contextmanager
-def reading(path: str | os.PathLike[str]) -> Iterator[tuple[dict[str, Any], Callable[[], Any]]]:
-    """Give what `write_dispatcher` wrote: options and state as plain values, and what returns the policy.
+def load_state(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """Return the arrays that `write_state` wrote.
 
-    Raises
-    ------
-    InputError
-        If the file is missing, damaged, of another format version, or what it holds is not usable.
+    An InputError says that the file is missing, damaged, or of another format version.
     """
     arrays = read_arrays(path, InputError)
     take_kind(path, arrays, "dispatcher", FORMAT, InputError, noun="a dispatcher")
-    with unpacking(InputError, f"{path}: not a usable dispatcher"):
-        data = json.loads(arrays["state"].tobytes().decode())
-        yield data, lambda: data["rule"] or _unpack_policy(arrays)
+    return arrays
+
+
+def unpacking_state(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
+    """Let what is raised as a state holds something else be an InputError that names its file."""
+    return unpacking(InputError, f"{path}: not a usable dispatcher")
+
+
+def read_known(arrays: dict[str, np.ndarray] | None) -> Place | None:
+    """Return how far a log says the same as a state; None where there is no such log."""
+    known = (arrays or {}).get("log")
+    return None if known is None else Place(int(known[0]), str(known[1]))
+
+
+def read_state(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Return the plain values of what `pack_state` returned."""
+    data: dict[str, Any] = json.loads(arrays["state"].tobytes())
+    return data
+
+
+def read_policy(arrays: dict[str, np.ndarray]) -> Any:
+    """Return the policy that `write_state` wrote."""
+    if "rule" in arrays:
+        return str(arrays["rule"])
+    if ahead := take_prefixed("ahead.", arrays):
+        return Lookahead.from_arrays(ahead)
+    return unpack_policy(take_prefixed("policy.", arrays))
 
 
 def _pack_orders(orders: Orders) -> dict[str, Any]:
@@ -139,27 +177,29 @@ def _unpack_orders(orders: Orders, data: dict[str, Any]) -> None:
         if line["owed"]:
             orders.owe([order])
     orders.decisions, orders.lines = int(data["decisions"]), int(data["lines"])
-    # What follows states of before do not tell.
-    orders.latest = tuple(data.get("latest", ()))
-    queue = data.get("queue", ())
-    orders.queue = tuple((float(time), int(n), int(late)) for time, n, late in queue)
+    orders.latest = tuple(data["latest"])
+    orders.queue = tuple((float(time), int(n), int(late)) for time, n, late in data["queue"])
     orders.last, orders.opens = int(data["last_order"]), bool(data["opens"])
     orders.asked = read_time(data["asked"])
     orders.next_errand = read_time(data["next_errand"], math.inf)
-    kept = data.get("followed", {})
     known: dict[str, Any] = {
-        name: tuple(x) if isinstance(x, list) else int(x) for name, x in kept.items()
+        name: tuple(x) if isinstance(x, list) else int(x) for name, x in data["followed"].items()
     }
-    known["queued"] = tuple((str(vehicle), str(task)) for vehicle, task in known.get("queued", ()))
+    known["queued"] = tuple((str(vehicle), str(task)) for vehicle, task in known["queued"])
     orders.followed = Followed(**known)
-    if (number := data.get("acknowledged")) is not None:
+    if (number := data["acknowledged"]) is not None:
         orders.acknowledge(int(number))
         orders.unacknowledged = tuple(dict(line) for line in data["unacknowledged"])
 
 
+def _list_ended(feed: Feed) -> list[Ended]:
+    day = feed.base.day
+    return day.ended[: max(0, feed.base.mark[3] - day.dropped)]
+
+
 def _pack_feed(feed: Feed) -> dict[str, Any]:
     """Return all that a feed knows as plain values."""
-    base, (n, delay, delivered, n_ended) = feed.base, feed.base.mark
+    base, (_, delay, delivered, _) = feed.base, feed.base.mark
     sites, day = base.layout.sites, base.day
     return {
         "time": pack_time(feed.time),
@@ -180,11 +220,9 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
         ],
         "day": {
             "start": day.start,
-            "ends": day.ends[:n].tolist(),
-            "values": day.record[:n][:, DAY_FIELDS].tolist(),
             "delay": delay,
             "delivered": delivered,
-            "ended": day.ended[: max(0, n_ended - day.dropped)],
+            "ended": [row[:2] + row[3:] for row in _list_ended(feed)],
         },
         "entries": [
             {
@@ -198,20 +236,23 @@ def _pack_feed(feed: Feed) -> dict[str, Any]:
     }
 
 
-def unpack_desk(desk: Desk, data: dict[str, Any]) -> None:
-    """Let the desk of a new dispatcher take over what was saved; the fleet is that before the last events.
+def unpack_state(
+    feed: Feed, orders: Orders, data: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> None:
+    """Let the feed and the orders of a new dispatcher take over what was saved.
 
-    Data that are not usable raise an EventError, KeyError, TypeError or ValueError.
+    The fleet is that before the last events. Data that are not usable raise what `UNUSABLE` lists.
     """
-    feed, layout, n = desk.feed, desk.floor.layout, len(desk.feed.base.machines)
+    floor, n = feed.floor, len(feed.base.machines)
+    layout = floor.layout
     tasks = {own["task"]: _unpack_task(own, n + row) for row, own in enumerate(data["tasks"])}
     carried = {task.vehicle: name for name, task in tasks.items()}
     vehicles = [
         _unpack_vehicle(entry, layout, carried.get(v)) for v, entry in enumerate(data["vehicles"])
     ]
-    rows = count(n + len(tasks)) if desk.floor.has_chains else repeat(-1)
+    rows = count(n + len(tasks)) if floor.has_chains else repeat(-1)
     planned = {own["task"]: _unpack_task(own, next(rows)) for own in data["planned"]}
-    day = _unpack_day(data["day"])
+    day = _unpack_day(data["day"], arrays)
     pool = [str(name) for name in data["pool"]]
     machines = np.array([read_time(time) for time in data["machines"]])
     if len(machines) != n:
@@ -229,7 +270,7 @@ def unpack_desk(desk: Desk, data: dict[str, Any]) -> None:
     ]
     feed.take_over(base, entries, read_time(data["time"]))
     feed.numbers = Numbers(int(end) for end in data["numbers"])
-    _unpack_orders(desk.orders, data)
+    _unpack_orders(orders, data)
 
 
 def _pack_numbers(own: LiveTask | LiveVehicle) -> dict[str, Any]:
@@ -287,13 +328,14 @@ def _unpack_plan(rows: list[list[int]], layout: Layout) -> tuple[tuple[int, ...]
     return plan
 
 
-def _unpack_day(data: dict[str, Any]) -> Day:
+def _unpack_day(data: dict[str, Any], arrays: dict[str, np.ndarray]) -> Day:
     day = Day(float(data["start"]))
-    for (pickup, delivery), values in zip(data["ends"], data["values"], strict=True):
-        day.add(int(pickup), int(delivery), [float(value) for value in values])
+    for (pickup, delivery), values in zip(arrays["ends"].tolist(), arrays["record"], strict=True):
+        day.add(pickup, delivery, values)
     day.delay, day.delivered = float(data["delay"]), int(data["delivered"])
-    for name, is_delivered, time, vehicle in data.get("ended", ()):  # states of before do not tell
-        day.end(str(name), bool(is_delivered), float(time), str(vehicle))
+    times = arrays["ended"].tolist()
+    for (name, is_delivered, vehicle), time in zip(data["ended"], times, strict=True):
+        day.end(str(name), bool(is_delivered), time, str(vehicle))
     return day
 
 
@@ -306,9 +348,3 @@ def _unpack_item(data: dict[str, Any]) -> Item:
     values = {**data, "time": read_time(data["time"])}
     kind: Callable[..., Item] = KINDS[values.pop("kind")]
     return kind(**values)
-
-
-def _unpack_policy(arrays: dict[str, np.ndarray]) -> Any:
-    if ahead := take_prefixed("ahead.", arrays):
-        return Lookahead.from_arrays(ahead)
-    return unpack_policy(take_prefixed("policy.", arrays))

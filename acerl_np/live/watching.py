@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from acerl_np.kernels.ground import state as S
 from acerl_np.live.board import OUT, LiveTask, LiveVehicle
+from acerl_np.live.floor import Floor
 from acerl_np.live.states import LOADED
 from acerl_np.simulation.scene import STATUSES
-
-if TYPE_CHECKING:
-    from acerl_np.live.desk import Desk
-    from acerl_np.live.floor import Floor
 
 EVERY = 30.0
 """Seconds between two samples of the queue at least."""
@@ -42,8 +39,10 @@ def sample_queue(queue: Queue, time: float, floor: Floor) -> Queue:
     return (*queue, (float(time), waiting, late))[-MOST_SAMPLES:]
 
 
-def describe_moment(desk: Desk) -> dict[str, Any]:
-    """Return tasks, vehicles, the last orders and figures of a moment as plain values.
+def describe_moment(
+    floor: Floor, time: float, latest: tuple[dict[str, Any], ...]
+) -> dict[str, Any]:
+    """Return tasks, vehicles, the `latest` orders and figures of a moment as plain values.
 
     Sites and vehicles are positions in the layout. Times are seconds; a number that is not finite is None.
 
@@ -57,7 +56,6 @@ def describe_moment(desk: Desk) -> dict[str, Any]:
         "orders" : the last ones, as a log has them.
         "figures" : numbers by name.
     """
-    floor, time = desk.floor, desk.feed.time
     index, day = floor.layout.site_index, floor.day
     carried, free = list[LiveTask](), list[LiveTask]()
     for task in floor.tasks.values():
@@ -85,7 +83,7 @@ def describe_moment(desk: Desk) -> dict[str, Any]:
     return {
         "tasks": [*map(list_task, carried), *map(list_task, free[:MOST_TASKS])],
         "vehicles": [list_vehicle(v, own) for v, own in enumerate(floor.vehicles)],
-        "orders": list(desk.orders.latest),
+        "orders": list(latest),
         "figures": {
             "time": _finite(time),
             "start": day.start,

@@ -20,7 +20,7 @@ from acerl_np import Dispatcher, EventError, IndexPolicy, Instance, Layout, Look
 from acerl_np.kernels.deciding.completion import find_free
 from acerl_np.kernels.ground.state import LEAD_WORK_LEFT
 from acerl_np.live import events as E
-from acerl_np.live.audit import read_audit
+from acerl_np.live.daybook import read_audit
 from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy

@@ -113,7 +113,7 @@ def test_lines_have_the_clock_on_the_wall_and_nothing_comes_of_it(tmp_path, monk
     found = []
     for name, clock in (("a", 5.0), ("b", 1.7e9)):  # the second runs backwards
         moments = iter(clock - k for k in range(99))
-        monkeypatch.setattr("acerl_np.live.audit.time.time", lambda moments=moments: next(moments))
+        monkeypatch.setattr("acerl_np.live.log.time.time", lambda moments=moments: next(moments))
         with begin(tmp_path / name) as dispatcher:
             told = dispatcher.tasks()
         rows = [json.loads(row) for row in (tmp_path / name).read_text().splitlines()]

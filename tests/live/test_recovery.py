@@ -21,8 +21,9 @@ from hypothesis import strategies as st
 from live_events import do_anything, floor, line, look
 
 from acerl_np import Dispatcher, Layout, load_layout
-from acerl_np.live import audit
+from acerl_np.live import daybook
 from acerl_np.live import events as E
+from acerl_np.live import log as log_module
 from acerl_np.live.feed import Numbers
 from acerl_np.live.wire import format_line
 from acerl_np.support.errors import EventError, InputError, LogWarning, RecordError, StorageError
@@ -52,7 +53,7 @@ def look_wholly(dispatcher):
 
 def end():
     """Let go of all logs, as a process does at its end."""
-    for log in list(audit._OPEN):
+    for log in list(log_module._OPEN):
         log.close()
 
 
@@ -83,7 +84,7 @@ def play(dispatcher, draw, log, n_steps, state):
         do_anything(dispatcher, draw, now, k, told)
         if draw.random() < 0.08:
             with suppress(EventError):
-                dispatcher.begin_day(now)
+                dispatcher.begin_day(now - draw.choice((0.0, 0.0, 30.0)))
         if k == n_steps // 2:
             dispatcher.save(state)
             saved = len(seen), look_wholly(dispatcher)
@@ -334,9 +335,12 @@ def test_what_cannot_be_recovered_is_refused(tmp_path):
     begin(log)
     rows = log.read_text().splitlines()[-6:]
     for change, message in (
-        (lambda line: line.pop("line"), "line 2: line: read 'None'; expected the count of a log"),
+        (
+            lambda line: line.pop("line"),
+            "line 2: line: read 'None'; expected the count of the log's lines",
+        ),
         (lambda line: line.update(kind="x"), "line 2: kind: read 'x'"),
-        (lambda line: line.update(line=5), "line 3: line: read 2; expected more than 5"),
+        (lambda line: line.update(line=5), "line 2: read the log's line 5; expected line 1"),
         (
             lambda line: line.update(clock="x"),
             "line 2: TaskArrived: time: read x; expected seconds",
@@ -411,7 +415,7 @@ def test_a_vehicle_that_is_idle_elsewhere(tmp_path):
     assert (dispatcher.waiting, dispatcher.sites[vehicle]) == (("b",), "st1")
     assert vehicle in dispatcher.idle and dispatcher._floor.day.delivered == 0
     assert look(recover(log)) == look(dispatcher)
-    assert "b" not in audit.read_audit(log, LAYOUT).instance.tasks
+    assert "b" not in daybook.read_audit(log, LAYOUT).instance.tasks
 
 
 @pytest.mark.slow

@@ -8,16 +8,24 @@ import time
 from datetime import date
 
 import pytest
+from live_events import floor
 from live_plant import give_input
 
-from acerl_np import Dispatcher, IndexPolicy, load_layout
+from acerl_np import Assignment, Dispatcher, IndexPolicy, load_layout
 from acerl_np.commands import serving
-from acerl_np.live import audit, dispatcher
+from acerl_np.live import dispatcher
 from acerl_np.live import events as E
-from acerl_np.live.audit import read_audit
+from acerl_np.live.daybook import read_audit
+from acerl_np.live.log import AuditLog
 from acerl_np.live.service import Service
 from acerl_np.live.wire import format_line
-from acerl_np.support.errors import InputError, RecordError, StorageError
+from acerl_np.support.errors import (
+    EventError,
+    InputError,
+    PolicyError,
+    RecordError,
+    StorageError,
+)
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
 DAY = 86_400.0
@@ -74,31 +82,48 @@ def test_the_last_log_and_the_state_are_enough(tmp_path):
         Dispatcher(LAYOUT, "FCFS").rotate(state, kept)
 
 
-STEPS = ("write_dispatcher", "link", "_begin_log", "replace", "sync_folder")
+STEPS = (
+    (dispatcher.saving, "write_state"),
+    (dispatcher.Path, "unlink"),
+    (Dispatcher, "_begin_log"),
+    (AuditLog, "move"),
+    (dispatcher, "sync_folder"),
+)
+"""What `rotate` does, in order; the file is moved twice."""
 
 
-@pytest.mark.parametrize("step", range(len(STEPS)))
-def test_a_kill_between_any_two_steps_loses_nothing(step, tmp_path, monkeypatch):
-    """Nothing after a step happens any more: what was answered is known again, also the policy taken over."""
-    kept = tmp_path / "day.1.jsonl"
-    own = begin(tmp_path)
+def kill_at(step, folder):
+    """Be a process that is killed before a step; the last is after all."""
+    own = begin(folder)
     own.take_policy(IndexPolicy.of_weights(approach=-1.0))
-    expected = seen(own)
+    steps = [*STEPS[:4], *STEPS[3:]]
+    home, name = steps[step]
+    do, left = getattr(home, name), [1 + (step == 4)]
 
-    def die(*_, **__):
-        raise KeyboardInterrupt
+    def die(*given, **named):
+        left[0] -= 1
+        return os._exit(9) if left[0] == 0 else do(*given, **named)
 
-    homes = dispatcher.saving, dispatcher.os, Dispatcher, dispatcher.os, dispatcher
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(homes[step], STEPS[step], die)
-        own.rotate(tmp_path / "live.npz", kept)
-    audit._shut_all()  # as at a process's end
-    paths = {"audit": tmp_path / "day.jsonl"}
-    paths |= {"state": tmp_path / "live.npz"} if (tmp_path / "live.npz").exists() else {}
+    setattr(home, name, die)
+    own.rotate(folder / "live.npz", folder / "day.1.jsonl")
+    os._exit(1)
+
+
+@pytest.mark.parametrize("step", range(6))
+def test_a_kill_between_any_two_steps_loses_nothing(step, tmp_path):
+    """What was answered is known again, also the policy taken over."""
+    if (child := os.fork()) == 0:
+        kill_at(step, tmp_path)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    (tmp_path / "alone").mkdir()
+    expected = seen(begin(tmp_path / "alone"))
+    log, state, kept = (tmp_path / name for name in ("day.jsonl", "live.npz", "day.1.jsonl"))
+    assert log.exists() == (step != 4) and kept.exists() == (step >= 4)
+    paths = {"audit": log, "state": state if state.exists() else None}
     with Dispatcher.recover(LAYOUT, "FCFS", **paths) as again:
         assert seen(again) == expected and isinstance(again.policy, IndexPolicy)
-        if step < 4:  # it was not rotated, and is now
-            again.rotate(tmp_path / "live.npz", kept)
+        if not kept.exists():  # it was not rotated, and is now
+            again.rotate(state, kept)
         again.feed(arrive(3, 2.0), number=3)
         expected = seen(again)
     with recover(tmp_path) as again:
@@ -106,16 +131,71 @@ def test_a_kill_between_any_two_steps_loses_nothing(step, tmp_path, monkeypatch)
     assert not (tmp_path / "day.jsonl.new").exists()
 
 
-def test_a_log_that_cannot_be_begun_leaves_the_old_one(tmp_path, monkeypatch):
-    own, state = begin(tmp_path), tmp_path / "live.npz"
+@pytest.mark.parametrize("broken", [1, 2])
+def test_a_log_that_cannot_be_moved_goes_on(broken, tmp_path, monkeypatch):
+    own, state, kept = begin(tmp_path), tmp_path / "live.npz", tmp_path / "day.1.jsonl"
+    move, calls = AuditLog.move, []
+
+    def fail(log, path):
+        calls.append(path)
+        if len(calls) == broken:
+            raise PermissionError(13, "Permission denied")
+        move(log, path)
+
     with monkeypatch.context() as patch:
-        patch.setattr(dispatcher.os, "link", lambda *_: os.open(tmp_path / "no" / "x", os.O_RDONLY))
-        with pytest.raises(StorageError, match="cannot rotate: no such file"):
-            own.rotate(state, tmp_path / "day.1.jsonl")
+        patch.setattr(AuditLog, "move", fail)
+        with pytest.raises(StorageError, match="cannot rotate: permission denied"):
+            own.rotate(state, kept)
     own.feed(arrive(3, 2.0), number=3)
+    assert not kept.exists() and '"t3"' in (tmp_path / "day.jsonl").read_text()
+    own.rotate(state, kept)
     own.close()
     with recover(tmp_path) as again:
         assert again.last_number == 3
+
+
+def test_a_policy_that_no_file_can_hold_is_told_beforehand():
+    class Mine:
+        def choose(self, sim):
+            return [-1], [-1]
+
+    own = Dispatcher(LAYOUT, Mine())
+    with pytest.raises(PolicyError, match="no file"):
+        own.check_save()
+    Dispatcher(LAYOUT, "EDD").check_save()
+
+
+@pytest.mark.parametrize("policy", ["nearest", "EDD"])
+@pytest.mark.parametrize("layout", [LAYOUT, floor(3)], ids=["plain", "errands"])
+def test_a_day_that_begins_earlier_sets_a_clock_back_that_was_ahead(layout, policy, tmp_path):
+    """One message is six days ahead; after `begin_day` the plant goes on, and so after a restart."""
+    log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
+    sites = [site.id for site in layout.sites if not site.id.startswith("x")][:3]
+    with Dispatcher(layout, policy, audit=log) as own:
+        own.feed(E.TaskArrived(10.0, "a", sites[0], sites[1], 400.0))
+        own.assign(10.0, "v0", "a")
+        own.feed(E.VehiclePassed(6.0 * DAY, "v0", sites[0]))
+        with pytest.raises(EventError, match="more than 5 s before the last event"):
+            own.feed(E.TaskArrived(20.0, "b", sites[1], sites[2], 400.0))
+        with pytest.raises(EventError, match="begin_day: read -1000000"):
+            own.begin_day(-1e6)
+        own.begin_day(20.0)
+        own.save(state)
+        assert own.time == 20.0 and own.check() == []
+
+        def go_on(own):
+            own.feed(E.TaskArrived(21.0, "b", sites[1], sites[2], 400.0))
+            orders = [order for order in own.decide(21.0) if isinstance(order, Assignment)]
+            assert [order.task for order in orders if not order.repeated] == ["b"]
+            return own.under_way, own.time, own.tasks()
+
+        expected = go_on(own)
+    whole = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(whole[:-2]))
+    for paths in ({}, {"state": state}):
+        log.write_bytes(b"".join(whole[:-2]))
+        with Dispatcher.recover(layout, policy, audit=log, **paths) as again:
+            assert go_on(again) == expected and again.check() == []
 
 
 def test_the_service_rotates_as_the_date_changes(tmp_path, monkeypatch):

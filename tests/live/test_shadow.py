@@ -14,7 +14,7 @@ from live_events import do_anything, floor, line, look
 
 from acerl_np import Dispatcher, load_layout
 from acerl_np.live import events as E
-from acerl_np.live.audit import read_audit
+from acerl_np.live.daybook import read_audit
 from acerl_np.live.service import Service
 from acerl_np.live.worker import Worker
 from acerl_np.support.errors import EventError

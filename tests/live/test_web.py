@@ -15,7 +15,7 @@ from live_plant import PAGE, serving
 
 import acerl_np
 from acerl_np.commands.serving import read_address
-from acerl_np.live import audit
+from acerl_np.live import log as log_module
 from acerl_np.live.web import check_door, is_local, make_cookie, open_door
 from acerl_np.live.wire import MAX_MESSAGE, format_line
 from acerl_np.support.errors import InputError
@@ -123,7 +123,7 @@ def test_by_the_clock_on_the_wall_orders_come_unasked(tmp_path):
 
 
 def test_orders_come_once_the_log_can_be_written_again(tmp_path, monkeypatch):
-    now, failing, write = time.time(), [3], audit.os.write
+    now, failing, write = time.time(), [3], log_module.os.write
 
     def fail(file, data):
         if b"Assigned" in data and failing[0]:
@@ -132,7 +132,7 @@ def test_orders_come_once_the_log_can_be_written_again(tmp_path, monkeypatch):
         return write(file, data)
 
     with serving(tmp_path / "day.jsonl", wall=True, start=now) as ask, listening(ask) as read:
-        monkeypatch.setattr(audit.os, "write", fail)
+        monkeypatch.setattr(log_module.os, "write", fail)
         ask("POST", "/events", arrive(1, now))
         assert read()["task"] == "t1" and failing == [0]
 
