@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from acerl_np.commands.main import Parser, run_program
 from acerl_np.commands.shared import options as opt
-from studies import checks, commands, make_pages, rival_settings
+from studies import checks, commands, exact, job_shops, make_pages, rival_settings
 from studies.rivals import command
 
 
@@ -21,6 +21,8 @@ def build_parser() -> Parser:
     )
     more = {
         "train": command.ACTION,
+        "exact": opt.Action(exact.run, exact.OPTIONS),
+        "job-shops": opt.Action(job_shops.run, job_shops.OPTIONS),
         "pages": opt.Action(make_pages.run, make_pages.OPTIONS),
         "checks": opt.Action(checks.run, checks.OPTIONS),
         "rival-settings": opt.Action(rival_settings.run, rival_settings.OPTIONS),

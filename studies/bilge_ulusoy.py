@@ -27,11 +27,11 @@ from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
-from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 from acerl_np.problem.instance import Instance
 from acerl_np.support.report import render_csv
 from acerl_np.training.acerl import ACERL
 from acerl_np.training.config import Config
+from studies.job_shops import import_bilge_ulusoy
 from studies.study_tables import Shown, StudyTable, spread
 
 NAME = "bilge-ulusoy"

@@ -41,7 +41,6 @@ from acerl_np.problem import records
 from acerl_np.problem.bundled import find_record, load_layout
 from acerl_np.problem.export import Export, format_mapping, parse_columns, read_mapping
 from acerl_np.problem.fields import show_moment
-from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.servable import RecordCheck, check_record, describe_charging
@@ -521,34 +520,6 @@ def score_replay(played: Replay) -> dict[str, Any]:
     }
 
 
-def import_records(arguments: argparse.Namespace) -> None:
-    """Build the records of a yardstick.
-
-    Build the records of a published yardstick from its numbers, each in the folder of its floor, beside a
-    layout.json. bilge-ulusoy: the job shop with two vehicles of Bilge and Ulusoy (1995) and those of its
-    form, such as instances/bilge-ulusoy/bilge-ulusoy.json, whose own are bundled (--suite bu-all). An
-    operation is a task: the ride from the machine before, and processing; nobody drives back.
-
-    Examples
-    --------
-      acerl-np records import bilge-ulusoy numbers.json --out yardstick
-      acerl-np records import bilge-ulusoy numbers.json --announced start --out announced
-      acerl-np evaluate NVF yardstick/*/EX*.csv
-    """
-    made = import_bilge_ulusoy(arguments.file, announced=arguments.announced == "start")
-    contents: dict[Path, str] = {}
-    for instance in made:
-        folder = Path(arguments.out) / instance.layout.name
-        contents[folder / "layout.json"] = format_layout(instance.layout)
-        contents[folder / f"{instance.name}.csv"] = records.format_record(instance)
-    for path in contents:
-        declare_outputs(arguments, [path], folder=path.parent)
-    for path, content in contents.items():
-        make_folder(path.parent)
-        write_atomically(path, content.encode())
-        print(path)
-
-
 MORE = "show waiting, utilisation and empty travel, too (csv and json always do)"
 WRITE_MAPPING = opt.CommandOption(
     "--write-mapping FILE.toml", "write how the record was understood, for --mapping"
@@ -557,21 +528,6 @@ WRITE_MAPPING = opt.CommandOption(
 ACTIONS = {
     "perturb": PERTURB,
     "generate": GENERATE,
-    "import": opt.Action(
-        import_records,
-        (
-            opt.CommandOption("kind", "whose form the file has", choices=("bilge-ulusoy",)),
-            opt.CommandOption("file FILE", "the numbers (JSON)"),
-            opt.CommandOption(
-                "--announced",
-                "when a task is known: once it is ready, or when the processing before it begins",
-                default="ready",
-                choices=("ready", "start"),
-            ),
-            opt.CommandOption("--out DIR", "folder for the floors and records", required=True),
-            opt.FORCE,
-        ),
-    ),
     "convert": opt.Action(
         convert,
         (

@@ -12,12 +12,6 @@ Where the best rule is nearly as good, a line says that there is little to win.
 Where tasks follow others, are processed or announced, or are never due, orders are searched: each vehicle
 takes its tasks in turn, as soon as they are known.
 
---exact proves a bound on the makespan by a constraint model (needs the extra: pip install 'acerl_np[exact]'),
-and searches a schedule that reaches it, for at most --time-limit seconds a record: it is optimal, or a gap is
-left open. In the model machines serve in the order of delivery, as in the simulator. Vehicles may wait, which
-rules do not do, and go on from anywhere after a listed breakdown, so the bound holds but may be out of reach.
-The simulator plays the model's schedule; a line says where that takes another time.
-
 Where vehicles break down at random no future is known: give --random-breakdowns none to leave those
 breakdowns out.
 
@@ -25,7 +19,6 @@ Examples
 --------
   acerl-np hindsight week1.csv --layout floor.json --out best.json
   acerl-np hindsight --suite bu-all
-  acerl-np hindsight EX11 EX52 --exact --time-limit 60
 """
 
 from __future__ import annotations
@@ -47,7 +40,6 @@ from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.instance import Instance
 
 if TYPE_CHECKING:
-    from acerl_np.evaluation.exact import Proof
     from acerl_np.evaluation.references import Reference
 
 OPTIONS = (
@@ -55,10 +47,6 @@ OPTIONS = (
     *opt.VARYING,
     *opt.GOAL,
     opt.EFFORT,
-    opt.CommandOption("--exact", "prove bounds with OR-Tools, one record after the other", bool),
-    opt.CommandOption(
-        "--time-limit SECONDS", "of --exact, for a record", float, 600.0, (0.1, 10.0**6)
-    ),
     opt.SEED.but(help="seed of the search"),
     opt.THREADS.but(help="records at a time (default: one per core)"),
     *opt.list_team("search"),
@@ -73,9 +61,6 @@ COLUMNS = (
     Column("tardiness_s", "tardiness", ".1f"),
     Column("value"),
     Column("bound", "bound", ".1f"),
-    Column("exact_makespan_s", "exact", ".1f"),
-    Column("gap_share", "gap", ".1%"),
-    Column("proof", "proof"),
     Column("limit", "limit", unknown=""),
     Column("decisions", "decisions", "d"),
     Column("static_makespan_s", "static", ".1f", none="none"),
@@ -89,9 +74,6 @@ COLUMNS = (
 )
 
 
-OF_EXACT = ("exact_makespan_s", "gap_share", "proof")
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     opt.declare(parser, *OPTIONS)
@@ -99,7 +81,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Search, verify, show and write the references."""
-    from acerl_np.evaluation import exact
     from acerl_np.evaluation.bounds import bound_objective
     from acerl_np.evaluation.hindsight import check_future, find_references
     from acerl_np.evaluation.margin import compare_references, measure_margin, play_best_rule
@@ -111,12 +92,8 @@ def run(arguments: argparse.Namespace) -> None:
     every = [x for x, path in bundled_instances().items() if path.parent.name == "dmh"]
     instances = load_instances(arguments, tasks=None if names_records(arguments) else every)
     seed, goal = arguments.seed, read_goal(arguments)
-    if arguments.exact:
-        exact.load_solver()
     for instance in instances:
         check_future(instance)
-        if arguments.exact:
-            exact.check_provable(instance, goal)
     compile_ahead("search", "static")
     started = time.perf_counter()
     own = min(arguments.threads or count_cores(), len(instances))
@@ -130,25 +107,18 @@ def run(arguments: argparse.Namespace) -> None:
     how = {"effort": arguments.effort, "seed": seed, "callback": show}
     with open_team(vars(arguments), own=own) as team:
         references = find_references(instances, objective=goal, executor=team, **how)
-    proofs: list[Proof | None] = [None] * len(instances)
-    for k, instance in enumerate(instances if arguments.exact else ()):
-        own = exact.prove_makespan(instance, goal, references[k], seconds=arguments.time_limit)
-        proofs[k], references[k] = own, exact.take_proven(instance, goal, references[k], own)
-        line = f"{instance.name}: at least {own.bound:.0f} s, {own.describe()}"
-        print(f"{k + 1}/{len(instances)} {line}", file=sys.stderr, flush=True)
     known = compare_references(instances, references, goal)
     playing = Playing(seed=seed, goal=goal, threads=arguments.threads)
     rule, played = play_best_rule(instances, playing)
     means = zip(played.mean_makespan(), played.mean_tardiness(), strict=True)
     rows = []
-    for instance, item, proof, values in zip(instances, known, proofs, means, strict=True):
+    for instance, item, values in zip(instances, known, means, strict=True):
         found, static, stored = item.found, item.static, item.stored
         fleet = [vehicle.id for vehicle in instance.layout.vehicles]
         cells = (
             instance.name,
             *((found.makespan, found.tardiness, found.value) if found else [None] * 3),
-            proof.bound if proof else bound_objective(instance, goal),
-            *((proof.makespan, proof.gap, proof.describe()) if proof else [None] * 3),
+            bound_objective(instance, goal),
             None if found is None else "kept" if found.within else "over",
             len(found.actions) if found else None,
             *((static.makespan[0], static.tardiness[0]) if static else [None] * 2),
@@ -163,7 +133,6 @@ def run(arguments: argparse.Namespace) -> None:
         else column
         for column in COLUMNS
         if column.name != "limit" or goal.has_limit
-        if arguments.exact or column.name not in OF_EXACT
     ]
     print(render(columns, rows, arguments.format), end="")
     best = [item for item in references if item is not None]
@@ -172,11 +141,6 @@ def run(arguments: argparse.Namespace) -> None:
         some = [k for k, item in enumerate(references) if item is not None]
         margin = measure_margin(rule, played.select(some), [instances[k] for k in some], best)
         lines += [margin.sentence()] if margin.is_little else []
-    lines += [
-        f"{instance.name}: the model plans {proof.planned:.1f} s, the simulator plays {proof.makespan:.1f} s."
-        for instance, proof in zip(instances, proofs, strict=True)
-        if proof and proof.planned != proof.makespan
-    ]
     show_below(arguments.format, lines)
     print(f"{time.perf_counter() - started:.0f} s", file=sys.stderr)
     if arguments.out is not None:

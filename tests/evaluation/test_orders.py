@@ -11,7 +11,6 @@ import numba
 import pytest
 import worlds
 from tables_and_refusals import read_rows
-from team_tasks import TeamHere
 
 import acerl_np
 from acerl_np.evaluation import hindsight
@@ -29,8 +28,8 @@ from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.policies.static_search import find_static
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.goal import MEASURES, PAPER, Goal
-from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 from acerl_np.problem.interface import TASK_RULES
+from studies.job_shops import import_bilge_ulusoy
 
 JIT = not numba.config.DISABLE_JIT
 needs_jit = pytest.mark.skipif(not JIT, reason="many thousands of orders")
@@ -188,20 +187,18 @@ def test_what_orders_do_not_have_is_refused_in_one_line():
         find_hindsight(replace(instance, layout=broken))
 
 
-EXACT = "hindsight EX12 --effort 0.001 --exact --time-limit 60"
+EXACT = "exact EX12 --effort 0.001 --time-limit 60"
 
 
-def test_a_missing_extra_is_named(monkeypatch, run):
+def test_a_missing_extra_is_named(monkeypatch, study):
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
-    assert "pip install 'acerl_np[exact]'" in run(EXACT, 2).err
+    assert "pip install 'acerl_np[exact]'" in study(EXACT, 2).err
 
 
 @needs_jit
-def test_an_optimum_is_proven(empty, run, monkeypatch):
-    """The command's worker is this thread, where little is compiled."""
+def test_an_optimum_is_proven(empty, study):
     pytest.importorskip("ortools")
-    monkeypatch.setattr("acerl_np.support.processes.ProcessTeam", TeamHere)
-    [row] = json.loads(run(f"{EXACT} --format json --out best.json").out)
+    [row] = json.loads(study(f"{EXACT} --format json --out best.json").out)
     told = [row[name] for name in ("makespan_s", "bound", "proof", "gap_share")]
     assert told == [82, 82, "optimal", 0]
     assert load_references("best.json")[0].makespan == 82.0
@@ -211,7 +208,7 @@ def test_an_optimum_is_proven(empty, run, monkeypatch):
 @pytest.mark.parametrize("seed", [0, 3, 5, 8])
 def test_no_order_is_below_the_proven_bound(seed):
     pytest.importorskip("ortools")
-    from acerl_np.evaluation.exact import prove_makespan
+    from studies.exact import prove_makespan
 
     instance = chained(seed)
     outcomes = list_outcomes(instance)
@@ -227,7 +224,7 @@ def test_no_order_is_below_the_proven_bound(seed):
 @pytest.mark.parametrize("name", ["DMH-01", "DMH-05", "EX71"])
 def test_what_the_simulator_plays_is_a_solution_of_the_model(name):
     cp_model = pytest.importorskip("ortools.sat.python.cp_model")
-    from acerl_np.evaluation.exact import _Model
+    from studies.exact import _Model
 
     instance = acerl_np.load_instance(name)
     stored = bundled_references().get(instance.content_hash)

@@ -23,7 +23,7 @@ from acerl_np.live import events as E
 from acerl_np.live.daybook import read_audit
 from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
-from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
+from studies.job_shops import import_bilge_ulusoy
 
 JIT = not numba.config.DISABLE_JIT
 

@@ -25,12 +25,12 @@ from acerl_np.kernels.playing.variation import draw_records
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.demand import draw_shift
 from acerl_np.problem.export import Export
-from acerl_np.problem.importers.bilge_ulusoy import import_bilge_ulusoy
 from acerl_np.problem.packing import pack_instances, unpack_instances
 from acerl_np.problem.records import examine_record, write_record
 from acerl_np.problem.servable import check_record
 from acerl_np.problem.tables import allocate_variants, build_problem
 from acerl_np.problem.task_rows import count_before, find_roots
+from studies.job_shops import import_bilge_ulusoy
 
 FLOOR = {
     "format": 1,
@@ -249,9 +249,9 @@ def test_the_yardstick_is_as_published():
     assert sum(map(len, jobs)) == 171 and sum(t for job in jobs for _, t in job) == 2112
 
 
-def test_the_yardstick_is_imported_from_its_numbers(empty, run):
+def test_the_yardstick_is_imported_from_its_numbers(empty, study):
     path = instances_folder() / YARDSTICK
-    run(f"records import bilge-ulusoy {path} --out made")
+    study(f"job-shops {path} --out made")
     bundled = [*instances_folder().glob(f"{YARDSTICK.parent}-?/*")]
     assert len(bundled) == 44
     for file in bundled:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 import itertools
 import math
 import os
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from acerl_np.commands.floor import format_layout
+from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared.outputs import declare_outputs, make_folder
 from acerl_np.problem.instance import Instance, check_names
 from acerl_np.problem.json_tree import Key, items, names, number, parse_json, refuse, table
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Edge, Machine, Site, Vehicle
+from acerl_np.problem.records import format_record
 from acerl_np.problem.task_rows import START
 from acerl_np.support.errors import InputError, LayoutError
-from acerl_np.support.files import read_text
+from acerl_np.support.files import read_text, write_atomically
 
 STATION = "lu"
 """Where jobs and vehicles start: the load/unload station."""
@@ -120,3 +126,44 @@ def list_operations(
             places.append(f"job_sets.{name}[{j}][{k}]")
             at = site
     return rows, places
+
+
+OPTIONS = (
+    opt.CommandOption("file FILE", "the numbers (JSON)"),
+    opt.CommandOption(
+        "--announced",
+        "when a task is known: once it is ready, or when the processing before it begins",
+        default="ready",
+        choices=("ready", "start"),
+    ),
+    opt.CommandOption("--out DIR", "folder for the floors and records", required=True),
+    opt.FORCE,
+)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Build the records of job shops from their numbers.
+
+    Each stands in the folder of its floor, beside a layout.json: the job shops with two vehicles of Bilge and
+    Ulusoy (1995) and those of their form, such as instances/bilge-ulusoy/bilge-ulusoy.json, whose own are
+    bundled (--suite bu-all). An operation is a task: the ride from the machine before, and processing; nobody
+    drives back.
+
+    Examples
+    --------
+      python -m studies job-shops numbers.json --out yardstick
+      python -m studies job-shops numbers.json --announced start --out announced
+      acerl-np evaluate NVF yardstick/*/EX*.csv
+    """
+    made = import_bilge_ulusoy(arguments.file, announced=arguments.announced == "start")
+    contents: dict[Path, str] = {}
+    for instance in made:
+        folder = Path(arguments.out) / instance.layout.name
+        contents[folder / "layout.json"] = format_layout(instance.layout)
+        contents[folder / f"{instance.name}.csv"] = format_record(instance)
+    for path in contents:
+        declare_outputs(arguments, [path], folder=path.parent)
+    for path, content in contents.items():
+        make_folder(path.parent)
+        write_atomically(path, content.encode())
+        print(path)
