@@ -18,6 +18,7 @@ from acerl_np import Dispatcher, EventError, EventWarning, InputError, Layout, S
 from acerl_np.kernels.ground import state
 from acerl_np.live import board
 from acerl_np.live import events as E
+from acerl_np.support.files import read_arrays
 
 JIT = not numba.config.DISABLE_JIT
 SEEN = [name for name, own in vars(Dispatcher).items() if isinstance(own, property)]
