@@ -136,7 +136,7 @@ class StudyTable:
         return cls(name, title, header, rows, data, notes=[note])
 
     def render(self, form: str = "text") -> str:
-        """Return the table as text, CSV, JSON, Markdown or LaTeX."""
+        """Return the table as text, CSV, JSON or Markdown."""
         if form in DATA_FORMATS:
             return render_data(self.data, form)
         body = render_table(self.header, self.rows, form, rules=self.rules)

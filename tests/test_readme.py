@@ -51,7 +51,8 @@ STUDIES = [
 ]
 
 SHORT = {"train": ["--generations", "2"]}
-EXTRAS = {"gymnasium": "import gymnasium", "pymoo": "pymoo", "matplotlib": "matplotlib"}
+EXTRAS = {x: x for x in ("pymoo", "matplotlib", "tensorboardX")}
+EXTRAS["gymnasium"] = "import gymnasium"
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 CODE_FILE = re.compile(r"`(?:python )?([\w./-]+\.py)[` ]")

@@ -59,7 +59,6 @@ from acerl_np.commands.shared.progress import compile_ahead, report_unfinished
 from acerl_np.commands.shared.several import declare_seeds, read_seeds, run_seeds
 from acerl_np.commands.shared.tables import list_figures, summarise
 from acerl_np.commands.shared.teams import open_team
-from acerl_np.commands.shared.tensorboard import find_writer, open_tensorboard
 from acerl_np.support.errors import InputError, WorkerError
 from acerl_np.support.files import write_atomically
 from acerl_np.support.report import render_data
@@ -106,8 +105,6 @@ def run_learner(learner: Learner) -> int:
         silence()
     if options["seeds"] is not None:
         return train_several(learner)
-    if options["tensorboard"]:
-        find_writer()
     declare_run(learner.named)
     with open_team(options) as workers:
         return train_one(learner, workers)
@@ -118,7 +115,7 @@ def train_several(learner: Learner) -> int:
     from acerl_np.support.workers import count_cores
 
     options = learner.options
-    for name in ("resume", "tensorboard", "folds", "report"):
+    for name in ("resume", "folds", "report"):
         if options[name]:
             raise InputError(f"{name}: given besides --seeds; expected one of the two")
     seeds = read_seeds(options["seeds"])
@@ -249,10 +246,7 @@ def train(learner: Learner, trainer: Any, folder: Path, team: Team | None) -> in
             trainer.watch = wait_a_little
         last_save, last_line = time.perf_counter(), len(trainer.history)
         every = options["checkpoint_generations"]
-        with (
-            learners.show_progress(learner, trainer, quiet=options["quiet"]) as show,
-            open_tensorboard(folder, trainer, options["tensorboard"]) as log,
-        ):
+        with learners.show_progress(learner, trainer, quiet=options["quiet"]) as show:
             while not trainer.done and caught() is None:
                 try:
                     record = trainer.step()
@@ -260,7 +254,6 @@ def train(learner: Learner, trainer: Any, folder: Path, team: Team | None) -> in
                     failure = error
                     break
                 show(record)
-                log(record)
                 lines = len(trainer.history) - last_line
                 late = time.perf_counter() - last_save >= options["checkpoint_every"]
                 if late or (every is not None and lines >= every):

@@ -1,4 +1,4 @@
-"""Tables for people (text, Markdown, LaTeX) and for programs (CSV, JSON).
+"""Tables for people (text, Markdown) and for programs (CSV, JSON).
 
 Tables for people have words in their cells, such as "1882.0/29.6". Those for programs have one number in
 a cell, its unit in the column's name (`makespan_s`, `late_share`), and nothing where it is not known.
@@ -19,11 +19,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 Cell = str | int | float | None
 
-LATEX_SPECIALS = str.maketrans(
-    {"%": r"\%", "&": r"\&", "_": r"\_", "#": r"\#", "±": r"$\pm$", "~": r"$\approx$"}
-)
-
-FORMATS = ("text", "csv", "json", "markdown", "latex")
+FORMATS = ("text", "csv", "json", "markdown")
 
 DATA_FORMATS = ("csv", "json")
 """Those for programs."""
@@ -97,8 +93,8 @@ def render_table(
 ) -> str:
     """Return a table in one of `FORMATS`, as text that ends with a newline; or as `Html`.
 
-    The first column is aligned left, the others right; a rule is drawn before the rows `rules` of "text" and
-    "latex". On a terminal what is wider than that goes on below, as a "text" with the first column again.
+    The first column is aligned left, the others right; a rule is drawn before the rows `rules` of "text".
+    On a terminal what is wider than that goes on below, as a "text" with the first column again.
     """
     if form == "json":
         return render_json(name_cells(header, rows))
@@ -116,29 +112,19 @@ def render_table(
             for tag, row in zip(("th", *["td"] * len(cells)), (header, *cells), strict=True)
         )
         return Html(f"<table>{''.join(f'<tr>{row}</tr>' for row in rows_shown)}</table>\n")
-    if form == "latex":
-        lines, rule = [rf"\begin{{tabular}}{{l{'r' * (n - 1)}}}", r"\toprule"], r"\midrule"
-        end = [r"\bottomrule", r"\end{tabular}"]
-
-        def show(line: Sequence[str]) -> str:
-            return " & ".join(text.translate(LATEX_SPECIALS) for text in line) + r" \\"
-    else:
-        widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-        fitting = n
-        if form == "text" and sys.stdout.isatty():
-            ends = itertools.accumulate(2 + width for width in widths)
-            fitting = max(2, sum(end - 2 <= shutil.get_terminal_size().columns for end in ends))
-        if fitting < n:
-            first = render_table(header[:fitting], [row[:fitting] for row in rows], rules=rules)
-            rest = [[row[0], *row[fitting:]] for row in (header, *rows)]
-            return f"{first}\n{render_table(rest[0], rest[1:], rules=rules)}"  # type: ignore[arg-type]
-        lines, rule, end = [], "-" * (sum(widths) + 2 * (n - 1)), []
-
-        def show(line: Sequence[str]) -> str:
-            aligned = [line[0].ljust(widths[0]), *map(str.rjust, line[1:], widths[1:])]
-            return "  ".join(aligned).rstrip()
-
-    lines += [show(header), rule]
-    for k, row in enumerate(cells):
-        lines += [rule, show(row)] if k in rules else [show(row)]
-    return "\n".join([*lines, *end]) + "\n"
+    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
+    fitting = n
+    if sys.stdout.isatty():
+        ends = itertools.accumulate(2 + width for width in widths)
+        fitting = max(2, sum(end - 2 <= shutil.get_terminal_size().columns for end in ends))
+    if fitting < n:
+        first = render_table(header[:fitting], [row[:fitting] for row in rows], rules=rules)
+        rest = [[row[0], *row[fitting:]] for row in (header, *rows)]
+        return f"{first}\n{render_table(rest[0], rest[1:], rules=rules)}"  # type: ignore[arg-type]
+    rule = "-" * (sum(widths) + 2 * (n - 1))
+    lines = []
+    for k, row in enumerate([header, *cells]):
+        aligned = [row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]
+        lines += [rule] if k == 1 or k - 1 in rules else []
+        lines.append("  ".join(aligned).rstrip())
+    return "\n".join(lines) + "\n"

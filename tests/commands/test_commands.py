@@ -97,7 +97,7 @@ def test_evaluate_compares_policies_and_writes_every_trial(empty, run):
         for name in ("late", "utilisation", "empty"):
             assert 0.0 <= float(row[f"{name}_share"]) <= 1.0
     assert float(trials[-1]["waiting_s"]) == played.waiting[0, 0]
-    for form in ("markdown", "latex", "text"):
+    for form in ("markdown", "text"):
         run(f"{words} {form}")
     assert json.loads(run(f"{words} json").out)[3]["policy"] == "EDD"
 

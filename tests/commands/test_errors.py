@@ -82,7 +82,6 @@ SEEDS = {
     "train --seeds 1:2:3": "--seeds: read 1:2:3",
     "train --seeds 0:2 --seed 1": "seed: given besides seeds",
     "train --seeds 0:2 --resume x.npz": "resume: given besides --seeds",
-    "train --seeds 0:2 --set tensorboard=true": "tensorboard: given besides --seeds",
     "train --processes 0": "processes: read 0",
     "train --processes 1 --set silence=0": "silence: read 0.0; expected a number from 0.001",
     "train --seeds 0:2 --set silence=nan": "silence: read nan; expected a number from 0.001",
@@ -311,9 +310,8 @@ def test_what_cannot_be_drawn_is_refused_in_a_line(files, run):
 
 
 def test_an_extra_that_is_missing_is_named(files, run, monkeypatch):
-    for name in ("matplotlib", "matplotlib.figure", "tensorboardX"):
+    for name in ("matplotlib", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
     words = ["floor show dmh --out a.png", "plot curves run", "plot gantt EDD DMH-01"]
     cases = dict.fromkeys([*words, "plot compare EDD"], "pip install 'acerl_np[plot]'")
-    cases["train week.csv --set tensorboard=true --out x"] = "pip install 'acerl_np[tensorboard]'"
     assert find_unsaid(run, cases) == {}

@@ -109,7 +109,7 @@ def test_networks_and_plans_are_shown(records, empty, run):
     data = json.loads(run("policy show plan.npz --format json").out)
     assert data["plan"] == acerl_np.load_policy("plan.npz").describe()
     assert data["floor"] == [f"dmh (hash {records[0].layout.floor_hash[:12]})"]
-    for form in ("csv", "markdown", "latex"):
+    for form in ("csv", "markdown"):
         assert "plan.npz" in run(f"policy show plan.npz --format {form}").out
     # Records that are named are looked for, also where no feature is measured on them.
     err = run("policy show plan.npz nowhere.csv", 2).err

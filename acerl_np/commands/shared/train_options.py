@@ -129,16 +129,12 @@ class RunSettings(Options):
         elsewhere the work ends. By default 3600, with --seeds never.
     no_records : bool
         Leave the training records out of policy.npz and static.npz; names and fingerprints stay.
-    tensorboard : bool
-        Also write what history.csv and curves.csv tell as event files, into tensorboard/ beside them (needs
-        the extra: pip install 'acerl_np[tensorboard]').
     """
 
     checkpoint_every: float = option(10.0, Field(float, 0, 1e9))
     checkpoint_generations: int | None = option(None, Field(int, 1, 10_000_000, optional=True))
     silence: float | None = option(None, Field(float, 1e-3, 1e9, optional=True))
     no_records: bool = False
-    tensorboard: bool = False
 
 
 @dataclass(frozen=True)
