@@ -296,20 +296,21 @@ class LogReader:
         limits, limit = dict[int, float](), float("inf")
         for start in reversed(starts):
             limits[start.offset], limit = limit, min(limit, start.line["line"])
-        mark, last, before = None, -1, b""
+        mark, last = None, -1
+        held: Line | None = None  # what was interrupted once it was written is written again
         past = [start for start in starts if start.offset < self._first[0]]
         if past:
             mark, limit = past[-1].line["mark"], limits[past[-1].offset]
         self.torn = ""
         for offset, row, data in self._read_rows(*self._first):
             if offset >= end:
-                return
+                break
             place, line = f"line {row + 1}", _parse(data, row)
             if line is None:
                 self.torn = self.torn or (place if data.strip(b"\0\r\n") else "")
                 continue
             if offset in limits:
-                mark, limit, last = line["mark"], limits[offset], -1
+                mark, limit = line["mark"], limits[offset]
             elif self.torn:  # only before a restart may a line have been cut
                 raise RecordError(f"{self.torn}: not JSON; expected a line of a log")
             elif mark is None:
@@ -319,13 +320,15 @@ class LogReader:
                     f"{place}: mark: read '{describe(line.get('mark'))}'; expected '{describe(mark)}', that "
                     "of the dispatcher that started last: two have written this log at once"
                 )
-            elif line["line"] <= last and data != before:
-                expected = f"more than {last}, as before"
+            elif line["line"] < last:
+                expected = f"{last} or more, as before"
                 raise RecordError(f"{place}: line: read {line['line']}; expected {expected}")
             self.torn = ""
-            if line["line"] > last and line["line"] < limit:
-                yield place, line
-            last, before = max(last, line["line"]), data
+            if held is not None and line["line"] != last:
+                yield held
+            last, held = line["line"], (place, line) if line["line"] < limit else None
+        if held is not None:
+            yield held
 
 
 def _parse(data: bytes, row: int) -> dict[str, Any] | None:

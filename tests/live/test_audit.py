@@ -352,7 +352,7 @@ def test_lines_of_two_writers_in_turn_are_refused(tmp_path):
     Dispatcher.recover(LAYOUT, "FCFS", audit=log).close()
     for bad, message in (
         ([*lines[:5], {**lines[5], "mark": "other"}, *lines[6:]], "line 6: mark: read 'other'"),
-        ([*lines[:8], lines[3], *lines[8:]], "line 9: line: read 3; expected more than 7"),
+        ([*lines[:8], lines[3], *lines[8:]], "line 9: line: read 3; expected 7 or more"),
     ):
         write_lines(log, bad)
         for read in (read_audit, lambda log, layout: Dispatcher.recover(layout, "FCFS", audit=log)):

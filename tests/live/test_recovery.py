@@ -340,7 +340,7 @@ def test_what_cannot_be_recovered_is_refused(tmp_path):
             "line 2: line: read 'None'; expected the count of the log's lines",
         ),
         (lambda line: line.update(kind="x"), "line 2: kind: read 'x'"),
-        (lambda line: line.update(line=5), "line 2: read the log's line 5; expected line 1"),
+        (lambda line: line.update(line=5), "line 3: line: read 2; expected 5 or more"),
         (
             lambda line: line.update(clock="x"),
             "line 2: TaskArrived: time: read x; expected seconds",
