@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from acerl_np.policies.network import Policy as Policy
     from acerl_np.policies.origin import Origin as Origin
     from acerl_np.policies.own import rule as rule
-    from acerl_np.policies.static import StaticPlan as StaticPlan, fit_static as fit_static
     from acerl_np.problem.bundled import (
         load_instance as load_instance,
         load_layout as load_layout,

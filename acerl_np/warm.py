@@ -12,7 +12,7 @@ from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.own import rule
-from acerl_np.policies.static_search import find_static
+from acerl_np.policies.static import find_static
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Edge, Site, Vehicle
@@ -55,6 +55,11 @@ def _simulate() -> None:
     simulator.step(simulator.action_mask.argmax(axis=1))
 
 
+def _search() -> None:
+    find_static(_make_instance(), threads=1)
+    find_hindsight(_make_instance(), effort=0.001)
+
+
 def _replay() -> None:
     one = np.zeros(1, np.int32)
     replay_assignments(Assignments(_make_instance(), one, one, np.zeros(1), np.full(1, np.nan)))
@@ -73,8 +78,7 @@ PARTS: dict[str, Callable[[], object]] = {
     "rules": lambda: _play("EDD"),
     "yardsticks": lambda: _play("nearest"),
     "replay": _replay,
-    "static": lambda: find_static(_make_instance(), threads=1),
-    "search": lambda: find_hindsight(_make_instance(), effort=0.001),
+    "search": _search,
     "lookahead": lambda: _play(Lookahead("STD", history=_make_instance(8.0), futures=1)),
     "own": _play_own,
 }
@@ -100,8 +104,8 @@ def warm_up(part: str = "training", *, quiet: bool = False) -> None:
     ----------
     part : str
         "training": of networks, and their trials; "best": of index functions, as that preset has it;
-        "simulator"; "rules"; "yardsticks"; "replay": past assignments;
-        "static": static plans; "search": hindsight; "lookahead": of a rule; "own": what rules of users need,
+        "simulator"; "rules"; "yardsticks"; "replay": past assignments; "search": hindsight; "lookahead": of a
+        rule; "own": what rules of users need,
         and lookahead over them. Another base of a lookahead is compiled when it is first used.
     quiet : bool
         Announce nothing, neither now nor later in this process.

@@ -73,7 +73,7 @@ def run(weeks: int, further: int, case: Case) -> list[list[object]]:
             for part in part_folds(records, seed=week)
         ]
         policy = train(records, config, week)
-        how = {"trials": 1, "futures": 0, "threads": 1, "patience": 0.0}
+        how = {"trials": 1, "threads": 1, "patience": 0.0}
         verdict = judge(policy, records, folds=folds, objective=goal, **how)
         reference, said = play_best_rule(records, playing)[0], verdict.policy.difference
         if reference not in known:

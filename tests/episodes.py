@@ -10,7 +10,7 @@ from worlds import PAIRS
 from acerl_np import Simulator
 from acerl_np.kernels.ground.state import NEVER
 from acerl_np.kernels.playing.lookahead import begin_lookahead, rate_candidates
-from acerl_np.policies import static_search
+from acerl_np.policies import static
 from acerl_np.problem.interface import find_scaling
 from acerl_np.problem.tables import build_problem
 from acerl_np.support.workers import Workers
@@ -100,7 +100,7 @@ def play_static(plans, instances, keys=None):
     keys = np.zeros((len(instances), 4), np.uint32) if keys is None else keys
     with contextlib.closing(Workers(1)) as workers:
         rows = np.arange(len(instances))
-        played = static_search.play_static(plans, build_problem(instances), rows, keys, workers)
+        played = static.play_static(plans, build_problem(instances), rows, keys, workers)
     return played.makespan, played.tardiness, played.decisions
 
 

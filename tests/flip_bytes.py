@@ -1,4 +1,4 @@
-"""Flip every byte of a policy, a static plan and a checkpoint, one at a time: refused, or the same content?
+"""Flip every byte of two policies and a checkpoint, one at a time: refused, or the same content?
 
 python tests/flip_bytes.py            # about a quarter of an hour; --step 50 for a sample
 
@@ -48,10 +48,11 @@ def main():
     trainer.run()
     trainer.save(folder / "run.npz")
     trainer.policy.save(folder / "policy.npz")
-    plan = acerl_np.StaticPlan(("v1", "v0"), {"v0": "EDD", "v1": "STD"}, trainer.policy.origin)
-    plan.save(folder / "plan.npz")
+    acerl_np.IndexPolicy([-1.0], features=["slack"], origin=trainer.policy.origin).save(
+        folder / "index.npz"
+    )
     failed = False
-    for name in ("policy.npz", "plan.npz", "run.npz"):
+    for name in ("policy.npz", "index.npz", "run.npz"):
         outcomes = flip_all(folder / name, step)
         print(f"{name}, {outcomes.total():,} bytes:", dict(outcomes))
         failed |= any(outcome.isupper() for outcome in outcomes)

@@ -44,7 +44,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 import acerl_np
-from acerl_np import ACERL, Config, InputError, Instance, Layout, Policy, StaticPlan
+from acerl_np import ACERL, Config, IndexPolicy, InputError, Instance, Layout, Policy
 from acerl_np.commands.main import build_parser, main
 from acerl_np.commands.shared.train_options import fill_settings, merge_options
 from acerl_np.evaluation.references import load_references, save_references
@@ -457,18 +457,17 @@ def sample_policy():
     )
 
 
-def sample_plan():
-    instance = sample_instance()
-    names = [vehicle.id for vehicle in instance.layout.vehicles]
-    return StaticPlan(tuple(names[::-1]), dict.fromkeys(names, "EDD"), Origin.of(instance))
+def sample_index():
+    features = ["approach", "slack"]
+    return IndexPolicy([-1.0, 0.5], features=features, origin=Origin.of(sample_instance()))
 
 
 def make_samples(folder):
     """Return valid files: policies, dispatchers, and checkpoints before and after some generations."""
-    files = ("policy.npz", "plan.npz", *CHECKPOINTS, "live.npz", "rule.npz", "audit.jsonl")
+    files = ("policy.npz", "index.npz", *CHECKPOINTS, "live.npz", "rule.npz", "audit.jsonl")
     paths = {name: folder / name for name in files}
     sample_policy().save(paths["policy.npz"])
-    sample_plan().save(paths["plan.npz"])
+    sample_index().save(paths["index.npz"])
     instances = [sample_instance(), sample_instance(name="other")]
     others = ((0, {}), (2, {}), (1, {"sampler": "uniform", "antithetic": True}))
     for name, (generations, options) in zip(CHECKPOINTS, others, strict=True):
@@ -989,13 +988,13 @@ def check_policy(path):
     judge(policy)
 
 
-def check_plan(path):
-    plan = acerl_np.load_policy(path)
-    require(isinstance(plan, StaticPlan), "a plan that has become another policy")
-    loaded = reload(path, plan.save, acerl_np.load_policy)
-    require_same((loaded, loaded.origin), (plan, plan.origin), "a plan")
-    require(plan.describe().isprintable(), "a plan in words that no terminal should see")
-    judge(plan)
+def check_index(path):
+    policy = acerl_np.load_policy(path)
+    require(isinstance(policy, IndexPolicy), "an index policy that has become another policy")
+    loaded = reload(path, policy.save, acerl_np.load_policy)
+    shown = [(x.theta.tolist(), x.features, x.origin) for x in (loaded, policy)]
+    require_same(*shown, "an index policy")
+    judge(policy)
 
 
 def judge(policy):
@@ -1101,7 +1100,7 @@ MADE = [
     Kind("config", make_config, check_config, 120, "options.toml"),
     Kind("references", REFERENCES, check_references, 200, "best.json"),
     Kind("policy", make_policy, check_policy, 150, "policy.npz"),
-    Kind("plan", of_archives(["plan"], "plan.npz"), check_plan, 100, "plan.npz"),
+    Kind("index", of_archives(["theta", "features"], "index.npz"), check_index, 100, "index.npz"),
     Kind("checkpoint", CHECKPOINT, check_checkpoint, 100, " ".join(CHECKPOINTS)),
     Kind("dispatcher", SAVED, check_dispatcher, 200, "live.npz rule.npz"),
     Kind("audit", make_audit, check_audit, 300, "audit.jsonl"),

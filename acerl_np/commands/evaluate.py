@@ -7,15 +7,14 @@ share of late tasks, the waiting from arrival to pickup, the share of the fleet'
 share of metres driven empty, and standard errors. --format csv and json hold all of that as plain numbers,
 a row for each policy and record.
 
---objective says what else is to be small, such as late+0.05*tardiness: it gets a column, and Static is fitted
-for it. By default it is what all the trained policies were trained for, if that is the same.
+--objective says what else is to be small, such as late+0.05*tardiness: it gets a column. By default it is
+what all the trained policies were trained for, if that is the same.
 
 Policies are files written by acerl-np train, or names: FCFS, EDD, NVF, STD, LWT, AHP (a free vehicle is
 drawn, the rule picks its task), MIX (a random rule), Random (a random task), nearest, fcfs-nearest,
-edd-nearest, opentcs, assignment (what a control system does, which choose the vehicle, too), Static (the
-best fixed vehicle order and rule per vehicle on the records of --fit, not on those that judge it), or a rule
-or policy of your own: mine.py:NAME or module:NAME (docs/extending.md). --past adds past assignments as a
-row, played as by acerl-np records replay.
+edd-nearest, opentcs, assignment (what a control system does, which choose the vehicle, too), or a rule or
+policy of your own: mine.py:NAME or module:NAME (docs/extending.md). --past adds past assignments as a row,
+played as by acerl-np records replay.
 
 --lookahead N adds a row for each trained policy and rule that looks ahead: before each decision it plays
 its best assignments to the end of N sampled futures. How long a decision takes stands below the table.
@@ -24,14 +23,13 @@ The suites dmh-test and dmh-noise-10 to -30 are noised copies of the training re
 
 Examples
 --------
-  acerl-np evaluate runs/dmh-train-seed0/policy.npz EDD STD Static
+  acerl-np evaluate runs/dmh-train-seed0/policy.npz EDD STD
   acerl-np evaluate policy.npz EDD --more
   acerl-np evaluate policy.npz MIX --suite dmh-test --greedy --format markdown
   acerl-np evaluate policy.npz EDD week1.csv week2.csv --layout floor.json --trials-csv all.csv
   acerl-np evaluate policy.npz nearest shift1.csv --layout floor.json --tasks-csv tasks.csv
   acerl-np evaluate policy.npz nearest shifts/*.csv --layout floor.json --report report.html
   acerl-np hindsight week1.csv --layout floor.json --out best.json
-  acerl-np evaluate EDD STD Static week2.csv --fit week1.csv --layout floor.json
   acerl-np evaluate EDD STD week1.csv --layout floor.json --references best.json
   acerl-np evaluate policy.npz EDD week1.csv --past assignments.csv --layout floor.json
   acerl-np evaluate policy.npz STD week3.csv --layout floor.json --lookahead 32 --history week1.csv
@@ -48,7 +46,7 @@ from typing import TYPE_CHECKING
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared import tables
 from acerl_np.commands.shared.outputs import declare_outputs
-from acerl_np.commands.shared.players import DEFAULT_FIT, Plan, make_plan, sort_names
+from acerl_np.commands.shared.players import DEFAULT_SUITE, Plan, make_plan, sort_names
 from acerl_np.commands.shared.progress import report_unfinished
 from acerl_np.commands.shared.teams import open_team
 from acerl_np.support.errors import make_printable
@@ -82,7 +80,7 @@ OWN = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    opt.declare(parser, *opt.NAMES, *opt.READING, opt.FIT, *opt.VARYING)
+    opt.declare(parser, *opt.NAMES, *opt.READING, *opt.VARYING)
     opt.declare(parser.add_argument_group("lookahead"), *opt.LOOKAHEAD)
     opt.declare(parser, *opt.PLAYING, *opt.list_team("play"), opt.MORE, opt.FORMAT, *OWN)
 
@@ -90,12 +88,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Evaluate, show and write."""
     from acerl_np.evaluation.margin import compare_trials, measure_margin, play_best_rule
-    from acerl_np.policies.static import StaticPlan
 
     named = sort_names(arguments)
     traced = arguments.tasks_csv, arguments.vehicles_csv
     declare_outputs(arguments, [arguments.trials_csv, arguments.report, *traced])
-    plan = make_plan(arguments, named, DEFAULT_FIT)
+    plan = make_plan(arguments, named, DEFAULT_SUITE)
     labels, instances, goal = plan.labels, plan.records, plan.playing.goal
     references = gather_references(arguments.references, plan)
     with open_team(vars(arguments)) as team:
@@ -105,12 +102,10 @@ def run(arguments: argparse.Namespace) -> None:
     if any(traced):
         tables.write_tables(*traced, trace_all(plan, results))
     comparison = compare_trials(instances, results, references)
-    plans = {label: own.describe() for label, own in plan.seats if isinstance(own, StaticPlan)}
-    figures = tables.list_standings(labels, results, comparison, plans)
+    figures = tables.list_standings(labels, results, comparison)
     form, more = arguments.format, arguments.more
     table, below = tables.render_standings(instances, figures, goal, form, more=more)
     print(table, end="")
-    below += [f"{label}: {own}" for label, own in plans.items()]
     if comparison.static is not None:
         fleet = [vehicle.id for vehicle in instances[0].layout.vehicles]
         own = comparison.static.plan.describe(fleet)

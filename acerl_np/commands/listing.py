@@ -26,7 +26,6 @@ RULES = {
     "edd-nearest": "the task that is due first, and the vehicle nearest to it",
     "opentcs": "the order of openTCS's default dispatcher: by due time, then age, then approach",
     "assignment": "all idle vehicles at once: the least sum of approaches, less 0.3 s a second waited",
-    "Static": "the best fixed order of vehicles with one rule each, fitted on --fit",
 }
 OWN = {
     "general": "an index policy trained on random floors, for any floor",

@@ -120,7 +120,7 @@ def compare(arguments: argparse.Namespace) -> None:
     if len(named.players) > MAX_LINES:
         raise InputError(f"{len(named.players)} policies; expected 1 to {MAX_LINES}")
     with _picture(arguments, "compare.png") as out:
-        plan = players.make_plan(arguments, named, players.DEFAULT_FIT)
+        plan = players.make_plan(arguments, named, players.DEFAULT_SUITE)
         results, _ = plan.play()
         draw_comparison(out, plan.labels, results)
     for label, trials in zip(plan.labels, results, strict=True):
@@ -169,7 +169,7 @@ EPISODES = (
 RUNS = opt.CommandOption("runs RUN_FOLDER+", "folders, or a study's curves")
 FOLDER = opt.CommandOption("folder RUN_FOLDER", "of a run, or of --seeds")
 ONLY = opt.CommandOption("--only LABEL+", "lines to draw (default: all)", default=[])
-COMPARED = (*opt.NAMES, *opt.READING, *opt.VARYING, opt.FIT, *opt.PLAYING)
+COMPARED = (*opt.NAMES, *opt.READING, *opt.VARYING, *opt.PLAYING)
 LEARNED = (opt.CommandOption("file POLICY.npz", "an index policy"),)
 
 KINDS = {

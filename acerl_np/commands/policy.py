@@ -108,7 +108,6 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
     from acerl_np.policies.index import IndexPolicy
     from acerl_np.policies.network import Policy
     from acerl_np.policies.own import OwnRule
-    from acerl_np.policies.static import StaticPlan
 
     facts = [("form", policy.form)]
     if isinstance(policy, IndexPolicy):
@@ -127,8 +126,6 @@ def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:
         facts.append(("rules", ", ".join(policy.rules)))
     elif isinstance(policy, OwnRule):
         facts.append(("function", policy.name))
-    elif isinstance(policy, StaticPlan):
-        facts.append(("plan", policy.describe()))
     origin = policy.origin
     if origin is None:
         return [*facts, ("origin", "not known")]

@@ -8,8 +8,8 @@ nothing, and holds the whole record.
 POLICY is a file written by acerl-np train, a name (acerl-np list rules shows them), or a rule or policy of
 your own, mine.py:NAME. INSTANCE is a task record or a bundled instance. --past shows past assignments, a CSV
 file task,vehicle,start as acerl-np records replay reads it, in the place of POLICY or beside it. The
-episode is one of those that acerl-np evaluate plays: trial 0 is the first of each seed's. --objective and
---cost-limit are what Static is fitted for; the page shows the objective at the end.
+episode is one of those that acerl-np evaluate plays: trial 0 is the first of each seed's. The page shows the
+objective at the end.
 
 Examples
 --------
@@ -48,7 +48,7 @@ OUT = opt.CommandOption(
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     opt.declare(parser, opt.EPISODE, AGAINST, opt.ONE_PAST, OUT, opt.FORCE, *opt.READING)
-    opt.declare(parser, opt.FIT, *opt.VARYING)
+    opt.declare(parser, *opt.VARYING)
     opt.declare(parser.add_argument_group("lookahead"), *opt.LOOKAHEAD)
     opt.declare(parser, opt.TRIAL, opt.SEED, opt.GREEDY, *opt.GOAL, *opt.COMMITMENT, opt.HORIZON)
     opt.declare(parser, opt.TRUST)

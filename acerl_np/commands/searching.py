@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> None:
     seed, goal = arguments.seed, read_goal(arguments)
     for instance in instances:
         check_future(instance)
-    compile_ahead("search", "static")
+    compile_ahead("search")
     started = time.perf_counter()
     own = min(arguments.threads or count_cores(), len(instances))
     report, places = make_report("records"), itertools.count(1)

@@ -19,9 +19,9 @@ fits records of some thirty tasks that end. On shifts, of more than 100 tasks or
 preset best takes late+0.05*tardiness: one percent of late tasks weighs as much as 20 s of mean tardiness.
 
 Of ten records of your own or more a third, of more than twenty a quarter, is held back (--hold-out) and
-judges the policy at the end, beside the best rule, a static plan, and lookahead, all chosen on the training
-records alone. Of five to nine all are trained on, and each judges a further training that leaves it out
-(--folds), if that is quick. Else noised copies judge. The static plan is saved as static.npz.
+judges the policy at the end, beside the best rule, which is chosen on the training records alone. Of five to
+nine all are trained on, and each judges a further training that leaves it out (--folds), if that is quick.
+Else noised copies judge.
 
 Examples
 --------
@@ -142,7 +142,7 @@ def train_one(learner: Learner, team: Team | None) -> int:
     if options["report"] and not judged:
         expected = "own records, --hold-out or --folds, and --trials above 0"
         raise InputError(f"--report: no verdict to write; expected {expected}")
-    parts = ["rules", "static", "lookahead"] if judged else []
+    parts = ["rules"] if judged else []
     own = learner.list_parts(learner.find_settings(trainer))
     compile_ahead(*own, *parts, quiet=options["quiet"])
     with open_results(learner.named, f"{learner.name()}-seed{trainer.seed}") as folder:

@@ -5,10 +5,10 @@ kept in your cache folder; what is there already is loaded.
 
 PART is one of these, all by default:
   training   networks                          best     index policies
-  rules      dispatching rules                 static   static plans
-  search     hindsight                         lookahead  lookahead of a rule
+  rules      dispatching rules                 search   hindsight
   replay     past assignments                  own      rules of your own
   yardsticks nearest, opentcs, assignment, ..  simulator  Simulator, in your own programs
+  lookahead  lookahead of a rule
 """
 
 from __future__ import annotations

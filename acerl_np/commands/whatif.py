@@ -10,6 +10,7 @@ itself. --speed-factor F: all vehicles drive F times as fast, up to the limits o
 --lengthen F: all driving takes F times as long, a stand-in for vehicles that wait for each other; records
 replay says how much longer it took.
 --breakdown-rate F: vehicles break down F times as often at random; 0: never, listed breakdowns left out, too.
+--commitment pickup: a task may change hands until it is loaded, so vehicles are called back.
 --charger-slots N: the chargers have N slots, dealt over their sites in the layout's order: 5 on two sites are
 3 and 2, and with fewer than sites the last have none.
 
@@ -33,6 +34,7 @@ Examples
   acerl-np whatif policy.npz nearest days/*.csv --layout floor.json --demand-factor 0.8:1.4
   acerl-np whatif days/*.csv --layout floor.json --demand-factor 0.8:1.4:0.1 --target 'waiting<120'
   acerl-np whatif days/*.csv --layout floor.json --speed-factor 0.8:1.2 --format csv
+  acerl-np whatif days/*.csv --layout floor.json --commitment assignment,pickup
   acerl-np whatif days/*.csv --layout floor.json --charger-slots 1:4 --target 'waiting<120'
   acerl-np whatif days/*.csv --layout floor.json --random-breakdowns 3600,300 --breakdown-rate 0,1,2
 """
@@ -114,6 +116,11 @@ VALUES = {
         "slots of all chargers, such as 1:4, dealt over their sites",
         parse_values,
     ),
+    "commitment": opt.CommandOption(
+        "--commitment VALUES",
+        "until when a task may change hands, such as assignment,pickup: what calling back brings",
+        lambda text: text.split(","),
+    ),
     "traffic": opt.CommandOption(
         "--traffic VALUES",
         "whether vehicles meet, such as off,beside,lane, as of acerl-np evaluate",
@@ -155,7 +162,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     opt.declare(parser, NAMES, *VALUES.values(), DEMAND_BY, *SHOWING, opt.SUITE, *opt.READING)
     opt.declare(parser, opt.RANDOM_BREAKDOWNS, opt.TRIALS.but(default=1), opt.SEED, opt.GREEDY)
-    opt.declare(parser, OBJECTIVE, *opt.GOAL[1:], *opt.COMMITMENT, opt.HORIZON, opt.THREADS)
+    opt.declare(parser, OBJECTIVE, *opt.GOAL[1:], opt.HORIZON, opt.THREADS)
     opt.declare(parser, opt.TRUST)
 
 

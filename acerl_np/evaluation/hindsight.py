@@ -26,8 +26,7 @@ from acerl_np.kernels.playing.search import Found, allocate_found
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.rules import YARDSTICKS
-from acerl_np.policies.static import fit_static
-from acerl_np.policies.static_search import find_static
+from acerl_np.policies.static import PlanPolicy, find_static
 from acerl_np.problem.goal import PAPER, Goal, find_goal, read_objective
 from acerl_np.problem.instance import Instance, number_hash
 from acerl_np.problem.interface import TASK_RULES
@@ -233,7 +232,8 @@ def _play_policies(instance: Instance, goal: Goal, seed: Whole, best: Candidate)
     names = (*TASK_RULES, *YARDSTICKS)
     players: list[tuple[BasePolicy | str, int]] = [(name, PLAYED_TRIALS) for name in names]
     if not instance.is_plain:
-        players.append((fit_static(instance, objective=goal, threads=1), 1))
+        plan = find_static(instance, goal=goal, threads=1)
+        players += [(PlanPolicy(plan.plan), 1)] if plan is not None else []
     players += [(Lookahead(name, futures=0, objective=goal), 1) for name in names]
     limit = goal.cost_limit
     for player, trials in players:

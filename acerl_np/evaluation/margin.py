@@ -13,7 +13,7 @@ from acerl_np.evaluation.metrics import normalise
 from acerl_np.evaluation.references import Reference, bundled_references, find_known
 from acerl_np.evaluation.trials import Playing, Trials, play_policy
 from acerl_np.policies.rules import YARDSTICKS
-from acerl_np.policies.static_search import StaticResult, find_static
+from acerl_np.policies.static import StaticResult, find_static
 from acerl_np.problem.goal import EQUIVALENTS, Goal
 from acerl_np.problem.instance import Instance, are_shifts
 from acerl_np.problem.interface import TASK_RULES

@@ -19,15 +19,14 @@ from acerl_np.kernels.playing.futures import Ahead
 from acerl_np.policies.agent import AgentFunction, OwnPolicy, seat_policy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.origin import warn_of_difference
-from acerl_np.policies.rules import STATIC, RulePolicy, find_policy_name
-from acerl_np.policies.static import StaticPlan, fit_static
+from acerl_np.policies.rules import RulePolicy, find_policy_name
 from acerl_np.problem.goal import PAPER, Goal, OwnMeasure, find_goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list, stream_keys
 from acerl_np.simulation.scene import Chooses
 from acerl_np.simulation.simulator import Simulator
-from acerl_np.support.errors import InputError, PolicyError
+from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, check_seed
 from acerl_np.support.team import Team, find_team
@@ -64,11 +63,6 @@ class Playing:
             threads=THREADS.read("threads", self.threads),
             seed=check_seed(self.seed),
         )
-
-    def fit(self, training: Instance | Sequence[Instance]) -> StaticPlan:
-        """Return the static plan that fits these records best, played so."""
-        how = {name: getattr(self, name) for name in ("seed", "horizon", "threads")}
-        return fit_static(training, objective=self.goal, **how)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what decides an outcome, as plain values."""
@@ -241,14 +235,13 @@ def evaluate_policy(
     cost_limit: float | None = None,
     threads: int | None = None,
     horizon: float | None = None,
-    training: Instance | Sequence[Instance] | None = None,
     executor: Executor | Team | None = None,
 ) -> Trials:
     """Play every instance `trials` times with a policy.
 
     Parameters
     ----------
-    policy : Policy, IndexPolicy, StaticPlan, Lookahead, Agent, str, object or callable
+    policy : Policy, IndexPolicy, Lookahead, Agent, str, object or callable
         A policy of any form, a name of `POLICY_NAMES` such as "EDD", or one of your own in plain Python: an
         object with a method `choose(sim)`, which returns vehicles and tasks, int (B,) each, as
         `Simulator.assign` takes them, for many episodes side by side; or a function of observations (float32,
@@ -263,7 +256,7 @@ def evaluate_policy(
         as in the paper, index policies do not. A `Lookahead` draws futures only, and its base is greedy.
     objective : str, Goal or callable
         What `Trials.value` is, such as "late+0.05*tardiness" or a function of yours, see `Goal`; all that a
-        policy decides by is its own, but "Static" is fitted for it.
+        policy decides by is its own.
     cost_limit : float, optional
         xi, s, limit on the tardiness; by default 50 where the objective is the makespan, else none.
     threads : int, optional
@@ -271,8 +264,6 @@ def evaluate_policy(
     horizon : float, optional
         s, cut to whole ones, after which an episode is stopped, finished or not; by default never.
         Where vehicles break down at random, `problem.tables.find_last_tick` says when.
-    training : Instance or sequence of Instance, optional
-        Records that "Static" is fitted on, by `fit_static`; not those that judge it.
     executor : concurrent.futures.Executor or Team, optional
         Whose workers play, worth it for lookaheads and large floors; by default threads. Policies in
         plain Python are played here. No result depends on it.
@@ -284,8 +275,7 @@ def evaluate_policy(
     Raises
     ------
     PolicyError
-        If the policy was trained for floors of another size or for other vehicles, its name is unknown,
-        "Static" has no training records.
+        If the policy was trained for floors of another size or for other vehicles, or its name is unknown.
     ActionError
         If a policy of your own takes an illegal action, or chooses an impossible assignment.
     InputError
@@ -316,14 +306,13 @@ def evaluate_policy(
     """
     goal = find_goal(objective, cost_limit)
     playing = Playing(trials, seed, greedy, goal, horizon, threads, executor)
-    return play_policy(policy, instances, playing, training)
+    return play_policy(policy, instances, playing)
 
 
 def play_policy(
     policy: BasePolicy | str | Chooses | AgentFunction,
     instances: Instance | Sequence[Instance],
     playing: Playing,
-    training: Instance | Sequence[Instance] | None = None,
     keys: np.ndarray | None = None,
 ) -> Trials:
     """Do what `evaluate_policy` does, with its options as one value.
@@ -333,15 +322,8 @@ def play_policy(
     chosen = list_instances(instances)
     if not chosen:
         raise InputError("no instances; expected at least one")
-    if isinstance(policy, str) and (policy := find_policy_name(policy)) == STATIC:
-        if training is None:
-            raise PolicyError(
-                f"{STATIC}: no records to fit it on; expected training=records, or the plan that "
-                "fit_static(records) returns"
-            )
-        policy = playing.fit(training)
-    elif training is not None:
-        raise PolicyError(f"training: given with a policy that needs none; expected '{STATIC}'")
+    if isinstance(policy, str):
+        policy = find_policy_name(policy)
     policy = seat_policy(policy, chosen, playing.goal)
     for instance in chosen:
         (RulePolicy(policy) if isinstance(policy, str) else policy).check_fits(instance)

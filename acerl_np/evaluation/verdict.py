@@ -1,13 +1,11 @@
-"""A verdict on a policy: beside the best rule and the static plan that its training records suggest."""
+"""A verdict on a policy: beside the best rule on its training records, and on bad days."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -32,27 +30,22 @@ from acerl_np.evaluation.trials import (
     join_trials,
     play_policy,
 )
-from acerl_np.evaluation.whatif import KNOBS, STANDING, make_shifts
-from acerl_np.kernels.playing.futures import LEAST_REACH
-from acerl_np.policies import static
+from acerl_np.evaluation.whatif import KNOBS, NEAREST, make_shifts
+from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.index import IndexPolicy
-from acerl_np.policies.lookahead import WHOLE, Lookahead
 from acerl_np.policies.network import Policy
-from acerl_np.policies.rules import GENERAL, YARDSTICKS
+from acerl_np.policies.rules import GENERAL
 from acerl_np.problem.goal import PAPER, Goal, find_goal
 from acerl_np.problem.instance import Instance, are_shifts, commit_instances, list_instances
-from acerl_np.problem.interface import TASK_RULES
-from acerl_np.problem.layout import MAX_CHANGES
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.numbers import Whole
 
 PATIENCE = 60.0
 """s of a core that a verdict may take; what would take longer is left out."""
 
-FUTURES, AHEAD_TRIALS, MAX_AHEAD_DECISIONS = 32, 3, 20_000_000
-"""Of a row that looks ahead: futures per decision, most trials of each record, and decisions for three
-vehicles, about half a minute of a core, up to which there are several."""
+FEW_TRIALS = 3
+"""Most trials of each record on a bad day."""
 
 BAD_DEMAND = 1.3
 """How many times the tasks come on a bad day."""
@@ -60,8 +53,11 @@ BAD_DEMAND = 1.3
 MARGIN_EFFORT, MARGIN_RECORDS = 0.02, 5
 """Of the quick searches in hindsight that tell whether there is little to win: effort, and most records."""
 
-SECONDS_PER_DECISION, SECONDS_PER_SIZE = 1.5e-6, 0.015
-"""Seconds of a core that a decision ahead takes, and that hindsight takes for the work of a DMH record."""
+SECONDS_PER_TASK, SECONDS_PER_SIZE = 0.4e-6, 0.015
+"""Seconds of a core that a rule takes for a task, and that hindsight takes for the work of a DMH record."""
+
+IN_TRAFFIC = 40.0
+"""How many times as long a task takes where vehicles meet: 20 to 80 by `benchmarks/traffic.py`."""
 
 Begin = Callable[[str, float, str], None]
 """Tells what begins and the seconds that it takes; a `PolicyError` with the command if these are too many."""
@@ -193,51 +189,15 @@ class BadDay(NamedTuple):
         return f"With {self.label} the policy is worse than nearest {', '.join(worse)}{late}."
 
 
-class CallBacks(NamedTuple):
-    """What the yardsticks do where a task may change hands until it is loaded.
-
-    Attributes
-    ----------
-    row : VerdictRow
-        That which is the best with them on the training records, beside the best rule without.
-    worse : mapping of Difference
-        Those whose objective rises by them, and by how much.
-    """
-
-    row: VerdictRow
-    worse: Mapping[str, Difference]
-
-    def sentence(self, best_rule: str, goal: Goal) -> str:
-        """Say what call-backs would bring, and ask of the plant; nothing where they bring nothing."""
-        lines, value, waiting = [], self.row.difference, self.row.changes["waiting"]
-        assert value is not None
-        told = [_tell("waiting", waiting)] if waiting.sign == -1 else []
-        if value.sign == -1 and goal.objective != "waiting":
-            told.insert(0, f"{goal.objective} {show_difference(-value.amount, value.error)} less")
-        if told:
-            lines.append(
-                f"Calling back, {self.row.label} has {', '.join(told)} than {best_rule}. The plant must then "
-                "let a vehicle turn to another task until it is loaded (acerl-np train --set "
-                "commitment=pickup)."
-            )
-        for name, change in self.worse.items():
-            worse = show_difference(change.amount, change.error)
-            lines.append(f"Not with {name}: calling back raises its {goal.objective} by {worse}.")
-        return " ".join(lines)
-
-
 class Verdict(NamedTuple):
     """What a policy is worth, on `n_records` records that it has not seen, or noised copies of those it has.
 
     Attributes
     ----------
     rows : tuple of VerdictRow
-        The policy, the best rule on the training records, and what else could be played: the static plan, and
-        both with lookahead.
+        The policy, the best rule on the training records, and of shifts `nearest` and `general`.
     goal : Goal
         By whose objective and limit it is judged.
-    plan : StaticPlan or None
-        Fitted on the training records.
     notes : tuple of str
         What was left out, and why.
     margin : Margin or None
@@ -247,10 +207,6 @@ class Verdict(NamedTuple):
         Of `kind` "folds": policies that stand for this one, each judged by the records that it has not seen.
     bad_days : tuple of BadDay
         Of shifts: with a vehicle fewer, and with more demand.
-    call_backs : CallBacks or None
-        Of shifts on a floor without them.
-    paper_rule : str
-        Of shifts: a rule of the paper that is better than the best yardstick by two errors, or nothing.
     """
 
     rows: tuple[VerdictRow, ...]
@@ -258,13 +214,10 @@ class Verdict(NamedTuple):
     kind: Kind
     n_records: int
     goal: Goal = PAPER
-    plan: static.StaticPlan | None = None
     notes: tuple[str, ...] = ()
     margin: Margin | None = None
     n_folds: int = 0
     bad_days: tuple[BadDay, ...] = ()
-    call_backs: CallBacks | None = None
-    paper_rule: str = ""
 
     @property
     def policy(self) -> VerdictRow:
@@ -295,15 +248,6 @@ class Verdict(NamedTuple):
         Under the paper's goal the latter speak of what has changed alone.
         """
         words, rest = self._compare()
-        for row in self.rows:
-            if row.label == self.paper_rule and row.difference is not None:
-                amount = show_difference(-row.difference.amount, row.difference.error)
-                own = compare_paired(self.policy.trials.mean_value(), row.trials.mean_value())
-                word = {-1: "lower", 0: "no lower", 1: "higher"}[own.sign or 0]
-                rest.append(
-                    f"{row.label}, a rule of the paper, is better than {self.best_rule}, too, by {amount}; "
-                    f"beside it the policy is {word} ({show_difference(*own[:2], '+')})."
-                )
         return " ".join([f"On {self.place()}: {words}.", *rest])
 
     def _compare(self) -> tuple[str, list[str]]:
@@ -317,7 +261,7 @@ class Verdict(NamedTuple):
         limit = "within the limit" if inside else "over the limit"
         # A policy over the limit is never called better, nor one called worse that alone keeps it.
         word = {
-            -1: "better" if inside and not self.paper_rule else "lower",
+            -1: "better" if inside else "lower",
             0: "no lower" if gains else "no better",
             1: "higher" if gains else "worse",
         }
@@ -369,7 +313,7 @@ def _tell(measure: str, change: Difference) -> str:
 
 
 def judge(
-    policy: Policy | IndexPolicy | static.StaticPlan,
+    policy: AnyPolicy,
     training: Instance | Sequence[Instance],
     unseen: Instance | Sequence[Instance] = (),
     *,
@@ -380,25 +324,20 @@ def judge(
     cost_limit: float | None = None,
     horizon: float | None = None,
     threads: int | None = None,
-    futures: int = FUTURES,
     general: bool = False,
     patience: float = PATIENCE,
     report: Callable[[str, float], None] | None = None,
 ) -> Verdict:
     """Judge a policy on records that it has not seen, beside what the training records suggest.
 
-    The best rule is chosen and the static plan fitted on the training records, and lookahead draws its
-    futures from them; the unseen ones only judge. If there are none, noised copies of the training records do
-    (`hold_out.make_noised`); or, with `folds`, each training record judges the policy of the fold that has
-    not seen it, beside a rule, a plan and futures of that fold's training records.
+    The best rule is chosen on the training records; the unseen ones only judge. If there are none, noised
+    copies of the training records do (`hold_out.make_noised`); or, with `folds`, each training record judges
+    the policy of the fold that has not seen it, beside the best rule on that fold's training records.
 
-    Each record is played `trials` times, with lookahead at most `AHEAD_TRIALS` times, by so many `futures` of
-    a decision, 0 for no such rows. The other options are those of `evaluate_policy`.
-
-    On shifts the rule is a yardstick, `STANDING` and `general` have rows (with `general` also elsewhere), a
-    rule of the paper that is better by two errors has one, and the yardsticks play once more with tasks
-    called back. What `patience` s of a core are not enough for is left out, by an estimate, and a note says
-    so. `report` is told what begins and its estimate, s.
+    Each record is played `trials` times. The other options are those of `evaluate_policy`. On shifts the rule
+    is a yardstick, `nearest` and `general` have rows (with `general` also elsewhere), and there are bad days.
+    What `patience` s of a core are not enough for is left out, by an estimate, and a note says so. `report`
+    is told what begins and its estimate, s.
 
     Raises
     ------
@@ -414,7 +353,7 @@ def judge(
     >>> from acerl_np.evaluation.verdict import judge
     >>> policy = acerl_np.IndexPolicy.of_weights(approach=-1.0, loaded=-1.0)
     >>> records = acerl_np.load_suite("dmh-train")
-    >>> judge(policy, records[:6], records[6:], trials=2, futures=0).n_records
+    >>> judge(policy, records[:6], records[6:], trials=2).n_records
     2
     """
     known, judges = list_instances(training), list_instances(unseen)
@@ -444,9 +383,9 @@ def judge(
         if report is not None:
             report(part, seconds)
 
-    shifts, bad_days, call_backs, paper_rule = are_shifts(known), tuple[BadDay, ...](), None, ""
-    n_plays = len(RULES_TO_BEAT) * len(known) + 6 * len(judges)
-    each = static.SECONDS_PER_TASK * static.find_slowness(judges) * trials
+    shifts, bad_days = are_shifts(known), tuple[BadDay, ...]()
+    n_plays = len(RULES_TO_BEAT) * len(known) + 4 * len(judges)
+    each = SECONDS_PER_TASK * _find_slowness(judges) * trials
     each *= float(np.mean([item.n_tasks for item in judges]))
     patience -= n_plays * each
     if report is not None:
@@ -460,65 +399,26 @@ def judge(
         return _play_row(label, pairs, how, other, tells=shifts)
 
     notes = list[str]()
-
-    @contextmanager
-    def optional(part: str) -> Iterator[None]:
-        try:
-            yield
-        except PolicyError as error:
-            notes.append(f"{part} left out: {error}")
-
     rule_row = make_row(rule, best)
     other = rule_row.trials
     started = time.process_time()
     rows = [make_row("policy", [base for base, _, _ in groups]), rule_row]
     own_seconds = time.process_time() - started
-    calls_back = known[0].layout.commitment == "pickup"
-    if shifts:
-        rows += [make_row(name, [name] * len(groups)) for name in STANDING if name != rule]
-    if shifts and not calls_back:
-        papers = Rules({x: play_policy(x, known, playing) for x in TASK_RULES}, False)
-        chosen, paper = _choose_rules(papers, known, groups)
-        row = make_row(paper, chosen)
-        if row.difference is not None and row.difference.sign == -1:
-            paper_rule = paper
-            rows.append(row)
+    if shifts and rule != NEAREST:
+        rows.append(make_row(NEAREST, [NEAREST] * len(groups)))
     if shifts or general:
         rows.append(make_row(GENERAL, [make_general(find_set(known, goal))] * len(groups)))
     if shifts:
-        with optional("bad days"):
-            few = min(trials, AHEAD_TRIALS) / trials
+        try:
+            few = min(trials, FEW_TRIALS) / trials
             begin("bad days", 8.0 * few * max(own_seconds, len(judges) * each), "(acerl-np whatif)")
             days = [(base, some) for base, _, some in groups]
             bad_days = tuple(_play_bad_days(days, playing))
-    if shifts and not calls_back:
-        with optional("call-backs"):
-            n_plays = len(YARDSTICKS) * (len(known) + 2 * len(judges))
-            begin("call-backs", n_plays * each, "(acerl-np evaluate --commitment pickup)")
-            call_backs = _play_call_backs(known, groups, playing, other)
-    plan = None
-    look = partial(Lookahead, futures=futures, objective=goal, seed=seed)
-    with optional("static plan"):
-        searched = [seen for _, seen, _ in groups] + [known] * (kind == "folds")
-        command = "(acerl-np evaluate Static --fit RECORDS)"
-        begin("static plan", sum(map(static.estimate_static, searched)), command)
-        plans = [playing.fit(seen) for seen in searched]
-        rows.append(make_row("static plan", plans[: len(groups)]))
-        plan = plans[-1]
-    for who in ("policy", rule) if futures else ():
-        if who == "policy" and not isinstance(policy, Policy | IndexPolicy):
-            continue
-        with optional(label := f"{who}, lookahead {futures}"):
-            few = _count_ahead_trials(who, judges, futures, min(trials, AHEAD_TRIALS), begin)
-            players = [
-                look(name if who == rule else base, history=seen)
-                for name, (base, seen, _) in zip(best, groups, strict=True)
-            ]
-            rows.append(make_row(label, players, replace(playing, trials=few)))
+        except PolicyError as error:
+            notes.append(f"bad days left out: {error}")
     margin, note = _find_margin(rows, judges, playing, begin)
     notes += [note] if note else []
-    once = tuple(dict.fromkeys(notes))
-    told = len(judges), goal, plan, once, margin, len(folds), bad_days, call_backs, paper_rule
+    told = len(judges), goal, tuple(dict.fromkeys(notes)), margin, len(folds), bad_days
     return Verdict(tuple(rows), rule, kind, *told)
 
 
@@ -540,7 +440,7 @@ def _play_row(
 
 def _play_bad_days(pairs: Pairs, playing: Playing) -> Iterator[BadDay]:
     """Play records that judge with a vehicle fewer, and with more demand, where that can be served."""
-    playing = replace(playing, trials=min(playing.trials, AHEAD_TRIALS))
+    playing = replace(playing, trials=min(playing.trials, FEW_TRIALS))
     layout = pairs[0][1][0].layout
     for label, knobs in (
         ("a vehicle fewer", {"vehicles": len(layout.vehicles) - 1}),
@@ -550,11 +450,11 @@ def _play_bad_days(pairs: Pairs, playing: Playing) -> Iterator[BadDay]:
         try:
             days = [(base, make_shifts(some, setting, playing.seed)) for base, some in pairs]
             every = [day for _, some in days for day in some]
-            near = play_policy("nearest", every, playing)
+            near = play_policy(NEAREST, every, playing)
             general = make_general(find_set(every, playing.goal))
             rows = (
                 _play_row("policy", days, playing, near),
-                _play_row("nearest", [("nearest", every)], playing, None),
+                _play_row(NEAREST, [(NEAREST, every)], playing, None),
                 _play_row(GENERAL, [(general, every)], playing, near),
             )
         except InputError:  # nobody serves it, or not this policy
@@ -571,24 +471,6 @@ def _choose_rules(
     row_of = {id(record): k for k, record in enumerate(known)}
     best = [rules.choose([row_of[id(record)] for record in seen]) for _, seen, _ in groups]
     return best, " or ".join(sorted(set(best), key=lambda name: (-best.count(name), name)))
-
-
-def _play_call_backs(
-    known: Sequence[Instance], groups: Sequence[Group], playing: Playing, other: Trials
-) -> CallBacks:
-    """Play all yardsticks with tasks that may change hands until they are loaded."""
-    late = commit_instances(known, "pickup", MAX_CHANGES)
-    rules = Rules({name: play_policy(name, late, playing) for name in YARDSTICKS}, True)
-    best, label = _choose_rules(rules, known, groups)
-    judges = [some for _, _, some in groups]
-    unseen = [commit_instances(some, "pickup", MAX_CHANGES) for some in judges]
-    row = _play_row(label, list(zip(best, unseen, strict=True)), playing, other, tells=False)
-    worse = dict[str, Difference]()
-    for name in YARDSTICKS:
-        pair = [(name, [x for some in records for x in some]) for records in (unseen, judges)]
-        change = compare_paired(*(play_policy(*own, playing).mean_value() for own in pair))
-        worse |= {name: change} if change.sign == 1 else {}
-    return CallBacks(row, worse)
 
 
 def _part(
@@ -624,7 +506,7 @@ def _find_margin(
         return None, ""
     command = f"for {len(chosen)} of the records (acerl-np hindsight --effort {MARGIN_EFFORT})"
     try:
-        seconds = SECONDS_PER_SIZE * static.find_slowness(chosen)
+        seconds = SECONDS_PER_SIZE * _find_slowness(chosen)
         begin("hindsight", seconds * sum(map(measure_size, chosen)), command)
     except PolicyError as error:
         return None, f"hindsight left out: {error}"
@@ -637,22 +519,7 @@ def _find_margin(
     return measure_margin(rule.label, played.select(some), chosen, known), ""
 
 
-def _count_ahead_trials(
-    label: str, records: Sequence[Instance], futures: int, most: int, begin: Begin
-) -> int:
-    """Return how many trials of each record with lookahead are affordable, and begin them."""
-    each = 0
-    for record in records:
-        # Each decision plays its candidates, five, to the end of all futures: half of the tasks in the mean,
-        # of shifts those that arrive within a horizon and wait by then. With more than three vehicles a
-        # decision takes longer.
-        n, ahead = record.n_tasks, record.n_tasks // 2
-        if n > WHOLE:
-            ahead = min(ahead, int(2.0 * LEAST_REACH * n / max(1.0, np.ptp(record.arrival))))
-        each += 5 * futures * n * ahead * max(3, len(record.layout.vehicles)) // 3
-    seconds = SECONDS_PER_DECISION * static.find_slowness(records)
-    few = max(1, min(most, MAX_AHEAD_DECISIONS // max(1, each)))
-    command = f"(acerl-np evaluate --lookahead {futures} --trials {few})"
-    played = f"for {few} trial{'s' * (few > 1)} of the {len(records)} records {command}"
-    begin(f"{label}, lookahead {futures}", seconds * each * few, played)
-    return few
+def _find_slowness(instances: Sequence[Instance]) -> float:
+    """Return how many times as long playing takes as where nobody meets."""
+    meets = any(instance.layout.traffic is not None for instance in instances)
+    return IN_TRAFFIC if meets else 1.0

@@ -20,7 +20,14 @@ from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.problem.demand import DEMAND, DemandBy, draw_shift
 from acerl_np.problem.goal import MEASURES
 from acerl_np.problem.instance import Instance, check_names, list_instances
-from acerl_np.problem.layout import LENGTHEN, TRAFFIC, Layout, lengthen, resize_fleet
+from acerl_np.problem.layout import (
+    COMMITMENT,
+    LENGTHEN,
+    TRAFFIC,
+    Layout,
+    lengthen,
+    resize_fleet,
+)
 from acerl_np.problem.limits import MAX_VEHICLES
 from acerl_np.problem.parts import Vehicle
 from acerl_np.simulation.arena import stream_keys
@@ -122,11 +129,14 @@ KNOBS = {
         lambda x: sum(charger.slots for charger in x.chargers),
         deal_slots,
     ),
+    "commitment": Knob(
+        COMMITMENT, True, "commitment {}", lambda x: x.commitment, Layout.with_commitment
+    ),
     "traffic": Knob(
         TRAFFIC, False, "traffic {}", lambda x: "file" if x.traffic else "off", Layout.with_traffic
     ),
 }
-"""Vehicles and slots of chargers are counted, traffic is named; the others are factors, 1 as it is."""
+"""Vehicles and slots of chargers are counted, commitment and traffic named; others are factors, else 1."""
 
 Setting = Mapping[str, Any]
 """A value of each of `KNOBS`."""
@@ -258,7 +268,8 @@ def what_if(
         Of one floor and fleet.
     knobs : mapping of sequences
         Values of some of `KNOBS`: "vehicles" (see `problem.layout.resize_fleet`), "chargers" (slots, dealt
-        over their sites in order), "traffic" (see `Layout.with_traffic`), and as factors "demand", "speed",
+        over their sites in order), "commitment" and "traffic" (see `Layout.with_commitment`,
+        `Layout.with_traffic`), and as factors "demand", "speed",
         "lengthen" and "breakdown_rate" (how often vehicles break down at random; 0: listed breakdowns are
         left out, too). Every combination is played, and the base: what is given.
     policies : mapping, optional

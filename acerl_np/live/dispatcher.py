@@ -76,7 +76,7 @@ class Dispatcher(CopiedWhole):
         Floor and fleet, as an object, a JSON path or the name of a bundled layout; every vehicle begins
         idle at its start site. Its breakdowns, listed or random, are ignored: `VehicleBroke` says when
         one happens.
-    policy : Policy, IndexPolicy, StaticPlan, Lookahead, Agent, str or object
+    policy : Policy, IndexPolicy, Lookahead, Agent, str or object
         A policy of any form, or the name of a rule such as "EDD" (the vehicle is then drawn from those
         that have a choice, as in `evaluate_policy`) or "nearest" (which chooses the vehicle, too), or an
         object of your own with a method `choose(sim)`: `sim` is a `Scene` of one episode, the floor.
@@ -738,7 +738,7 @@ class Dispatcher(CopiedWhole):
 
         Parameters
         ----------
-        policy : Policy, IndexPolicy, StaticPlan or str
+        policy : Policy, IndexPolicy or str
             One that a file can hold, or the name of a rule.
 
         Raises

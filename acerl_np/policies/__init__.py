@@ -1,1 +1,1 @@
-"""Who decides: networks, dispatching rules, static plans."""
+"""Who decides: networks, index policies, dispatching rules."""

@@ -28,7 +28,6 @@ FORMS = {
     "index": ("acerl_np.policies.index", "IndexPolicy"),
     "network": ("acerl_np.policies.network", "Policy"),
     "rule": ("acerl_np.policies.own", "OwnRule"),
-    "static": ("acerl_np.policies.static", "StaticPlan"),
 }
 """Module and class of each form of policy; a module is imported when a policy of its form is read."""
 
@@ -66,7 +65,7 @@ class BasePolicy(ABC):
             What is played: the instances of `problem`, or a floor alone.
         greedy : bool, optional
             Take what it likes best, or sample; by default as in its training: networks sample, index policies
-            do not. Static plans and lookaheads draw nothing but futures.
+            do not. Lookaheads draw nothing but futures.
 
         Returns
         -------
@@ -234,7 +233,7 @@ def load_policy(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
 
     Returns
     -------
-    Policy, IndexPolicy or StaticPlan
+    Policy, IndexPolicy or OwnRule
         Of the form that was saved.
 
     Raises
@@ -246,7 +245,6 @@ def load_policy(path: str | os.PathLike[str], *, trust: bool = False) -> Any:
     --------
     Policy : A network.
     IndexPolicy : An index policy.
-    StaticPlan : A plan.
 
     Examples
     --------

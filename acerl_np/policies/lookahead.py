@@ -21,7 +21,6 @@ from acerl_np.policies.network import Policy
 from acerl_np.policies.origin import Origin, add_prefix, take_prefixed
 from acerl_np.policies.own import OwnRule
 from acerl_np.policies.rules import GENERAL, RULES, RulePolicy, find_policy_name
-from acerl_np.policies.static import StaticPlan
 from acerl_np.problem import packing
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance, find_layout, list_instances
@@ -34,7 +33,7 @@ from acerl_np.support.numbers import Whole, check_seed
 
 Weights = Literal["match", "even"]
 
-Base = Policy | IndexPolicy | StaticPlan | RulePolicy | OwnRule
+Base = Policy | IndexPolicy | RulePolicy | OwnRule
 
 MAX_FUTURES = 100_000
 OPTIONS = (
@@ -66,7 +65,7 @@ class Lookahead(BasePolicy):
 
     Parameters
     ----------
-    policy : Policy, IndexPolicy, StaticPlan or str
+    policy : Policy, IndexPolicy or str
         The base: a policy of any form or a rule's name.
     history : sequence of Instance, optional
         Historical records, whose sites are on the floors that are played; by default the records that the
@@ -122,7 +121,7 @@ class Lookahead(BasePolicy):
 
     def __init__(
         self,
-        policy: Policy | IndexPolicy | StaticPlan | OwnRule | str,
+        policy: Policy | IndexPolicy | OwnRule | str,
         *,
         history: Instance | Sequence[Instance] | None = None,
         futures: int = 32,
@@ -140,10 +139,10 @@ class Lookahead(BasePolicy):
             policy = find_policy_name(policy, (*RULES, GENERAL))
             if policy == GENERAL:
                 policy = make_general(find_set(list_instances(history or ())))
-        elif not isinstance(policy, Policy | IndexPolicy | StaticPlan | OwnRule):
+        elif not isinstance(policy, Policy | IndexPolicy | OwnRule):
             raise PolicyError(
                 f"policy: read {describe(policy)}; a lookahead's base must be compiled: expected a trained "
-                "policy, a static plan, a rule's name, or a function with @acerl_np.rule"
+                "policy, a rule's name, or a function with @acerl_np.rule"
             )
         self.policy = policy
         self._base: Base = RulePolicy(policy) if isinstance(policy, str) else policy

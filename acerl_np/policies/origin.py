@@ -14,7 +14,7 @@ import numpy as np
 from acerl_np.problem import packing
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
-from acerl_np.problem.layout import Layout, hash_fleet
+from acerl_np.problem.layout import Layout
 from acerl_np.support.errors import (
     InputError,
     PolicyError,
@@ -61,14 +61,9 @@ class Place:
         vehicles = tuple(vehicle.id for vehicle in layout.vehicles)
         return cls(layout.name, layout.floor_hash, vehicles, layout.fleet_hash)
 
-    def has_fleet_of(self, layout: Layout, *, ordered: bool) -> bool:
-        """Whether a layout has this fleet; `ordered`: in this order, too."""
-        if layout.fleet_hash == self.fleet_hash:
-            return True
-        by_id = {vehicle.id: vehicle for vehicle in layout.vehicles}
-        if ordered or by_id.keys() != set(self.vehicles):
-            return False
-        return hash_fleet(by_id[name] for name in self.vehicles) == self.fleet_hash
+    def has_fleet_of(self, layout: Layout) -> bool:
+        """Whether a layout has this fleet, in this order."""
+        return layout.fleet_hash == self.fleet_hash
 
 
 @dataclass(frozen=True)
@@ -134,13 +129,12 @@ class Origin:
         """Return this origin without the records themselves; their names and hashes stay."""
         return replace(self, history=())
 
-    def compare(self, layout: Layout, *, ordered: bool = True) -> list[str]:
+    def compare(self, layout: Layout) -> list[str]:
         """Say in what a layout differs from those of training, by content and not by name.
 
         Parameters
         ----------
         layout : Layout
-        ordered : bool, whether the order of the vehicles counts
 
         Returns
         -------
@@ -157,7 +151,7 @@ class Origin:
                 f"floor: trained on {list_some(known, SHOWN // 2)}, read {_name_floor(own)}"
             )
         near = here or list(self.places)
-        if not any(place.has_fleet_of(layout, ordered=ordered) for place in near):
+        if not any(place.has_fleet_of(layout) for place in near):
             lines.append(_tell_fleets(near, own))
         return lines
 
@@ -284,8 +278,7 @@ def describe_difference(policy: object, layouts: Iterable[tuple[str, Layout]]) -
     origin = getattr(policy, "origin", None)
     if not isinstance(origin, Origin) or getattr(policy, "portable", False):
         return None
-    ordered = bool(getattr(policy, "ordered", True))
-    compared = [(name, origin.compare(layout, ordered=ordered)) for name, layout in layouts]
+    compared = [(name, origin.compare(layout)) for name, layout in layouts]
     differing = [(name, lines) for name, lines in compared if lines]
     if not differing:
         return None

@@ -44,10 +44,7 @@ assignment
     that a task has waited. One pair is decided after the other; each decision solves the rest again.
 """
 
-STATIC = "Static"
-"""The best fixed vehicle order and rule per vehicle on the training records that it is fitted on."""
-
-POLICY_NAMES = (*RULES, STATIC)
+POLICY_NAMES = (*RULES,)
 
 GENERAL = "general"
 """An index policy that was trained on random floors, see `policies.general`; studies do not compare it."""

@@ -253,7 +253,7 @@ def find_rules(rules: Any) -> tuple[str, ...]:
     """Return rules by their names, or those of a policy; one that has none to choose among: the paper's."""
     if hasattr(rules, "rules") or hasattr(rules, "check_fits"):
         own = getattr(rules, "rules", None)
-        rules = own if isinstance(own, tuple) else PAPER_RULES  # a static plan's are its vehicles'
+        rules = own if isinstance(own, tuple) else PAPER_RULES
     return RULE_NAMES.read("rules", rules, InputError)
 
 

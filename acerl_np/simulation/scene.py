@@ -331,7 +331,7 @@ class Scene:
 
         Parameters
         ----------
-        policy : Policy, IndexPolicy, StaticPlan or Lookahead
+        policy : Policy, IndexPolicy or Lookahead
         rng : numpy.random.Generator, optional
             Keys of the draws; by default nothing is drawn.
 

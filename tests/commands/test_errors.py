@@ -50,13 +50,13 @@ GENERAL = {
     "you mean '--trials'? (see acerl-np evaluate --help)",
     "evaluate edd-neerest": "; did you mean 'edd-nearest'?",
     "evaluate EDD DHM-07": "policy 'DHM-07': unknown; expected one of FCFS, EDD, NVF, STD, LWT, AHP, MIX, "
-    "Random, nearest, fcfs-nearest, edd-nearest, opentcs, assignment, Static, "
-    "general; did you mean 'DMH-07'?",
+    "Random, nearest, fcfs-nearest, edd-nearest, opentcs, assignment, general; "
+    "did you mean 'DMH-07'?",
     "records perturb DMH-01 --magntude=1 --out x": "acerl-np records perturb: error: the following arguments "
     "are required: --magnitude; read --magntude; did you mean '--magnitude'? (see acerl-np records perturb",
     "list rules week.csv": "unrecognized arguments: week.csv",
     "warm all": "part: read all; expected one of training",
-    "warm static best serch": "did you mean 'search'?",
+    "warm rules best serch": "did you mean 'search'?",
     "hindsight DMH-01 --effort 0": "--effort: read 0.0",
     "policy": "the following arguments are required: ACTION",
     "policy show missing.npz": "expected a file, found nothing",
@@ -188,7 +188,6 @@ WHATIF = {
     "week.csv --vehicles 3 --picture a.jpg": "a.jpg: ends in 'jpg'; expected a picture's name",
     "week.csv --vehicles 3 --picture week.csv": "week.csv: ends in 'csv'",
     "week.csv --breakdown-rate 2": "breakdown_rate: read 2 on a floor without random breakdowns",
-    "Static week.csv --vehicles 3": "Static: goes by the vehicles of one fleet",
     "week.csv week.csv --vehicles 3": "instance 'week' is given twice",
 }
 
@@ -217,8 +216,6 @@ LOOKAHEAD = {
     "EDD --ahead 30": "--ahead: given without --lookahead",
     "EDD --lookahead 0 --history DMH-02": "--history: given with --lookahead 0; expected",
     "EDD --lookahead -1": "--lookahead: read -1; expected a whole number from 0",
-    "Static --fit dmh-train --lookahead 2 --history DMH-02": "--lookahead: no trained policy and no rule to "
-    "look ahead with",
     "EDD --lookahead 2 --history DMH-02 --bases 2": "--bases: read 2; expected an index policy among the",
     "EDD --lookahead 2 --history DMH-01": "EDD, lookahead 2: DMH-01: no historical record but itself",
     "EDD --lookahead 2 --history nothing.csv": "nothing.csv: no such task record",

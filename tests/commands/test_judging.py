@@ -19,9 +19,7 @@ from acerl_np.evaluation import metrics
 from acerl_np.evaluation import verdict as verdicts
 from acerl_np.evaluation.metrics import Difference
 from acerl_np.policies.general import make_general
-from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.goal import Goal
-from acerl_np.problem.instance import list_instances
 from acerl_np.problem.packing import unpack_instances
 from acerl_np.support.errors import CheckpointError, InputError
 from acerl_np.support.files import read_arrays
@@ -60,7 +58,7 @@ def names(records):
 
 def read_verdict(out):
     shown = out[out.index("Verdict on") : out.index("\n2 generations")]
-    return [line for line in shown.splitlines() if not line.startswith("static plan ")]
+    return shown.splitlines()
 
 
 def read_records(path, key, kind):
@@ -68,31 +66,19 @@ def read_records(path, key, kind):
 
 
 @pytest.mark.slow
-def test_what_is_held_back_is_held_back_from_everything(days, train, monkeypatch):
-    histories = []
-    begin = Lookahead.__init__
-
-    def note(self, *arguments, history, **options):
-        histories.append(names(list_instances(history)))
-        begin(self, *arguments, history=history, **options)
-
-    monkeypatch.setattr(Lookahead, "__init__", note)
+def test_what_is_held_back_is_held_back_from_everything(days, train):
     out = train(days, f"--preset best {SHORT} --trials 2 --hold-out 0.25 --out run").out
     config = read_config()
     held, kept = list(config["held_back"]), list(config["instances"])
     assert len(held) == 2 and sorted(held + kept) == [f"day{k}" for k in range(6)]
     assert (config["judged_on"], config["hold_out"]) == ("held-back records", 0.25)
-    # Neither the checkpoint, nor the policy, nor the plan, nor the lookahead has seen them.
+    # Neither the checkpoint nor the policy has seen them.
     assert names(read_records("run/run.npz", "instances", CheckpointError)) == kept
     assert names(acerl_np.load_policy("run/policy.npz").origin.history) == kept
-    plan = acerl_np.load_policy("run/static.npz")
-    assert names(plan.origin.history) == kept
-    assert histories[-2:] == [kept, kept]
     stored = read_records("run/held-back.npz", "records", InputError)
     assert {item.name: item.content_hash for item in stored} == config["held_back"]
     assert out.startswith("Training records: means over 2 trials")
     assert f"Verdict on 2 unseen records (held back from training: {', '.join(held)})" in out
-    assert f"static plan {plan.describe()}   run/static.npz" in out
     assert out.count("\nOn 2 unseen records: too few records to tell (") == 1
     assert "record, too few records for an error" in out
     assert "\nTo tell, at least 5 records have to judge: train with --folds 5.\n" in out
@@ -190,7 +176,7 @@ def test_each_of_a_few_records_judges_a_policy_that_has_not_seen_it(days, train,
     assert f"\nVerdict on {place}\n" in out and f"\nOn {place}: " in out
     page = html.unescape(Path("report.html").read_text())
     assert out[out.index(f"\nOn {place}: ") :].split("\n")[1] in page
-    assert "<td>static plan</td>" in page and "lanes are driven in both directions" in page
+    assert "<td>policy</td>" in page and "lanes are driven in both directions" in page
     assert (
         "report.html exists; expected a new name"
         in train(days, f"{TRAINING} --report report.html", 2).err
@@ -253,11 +239,10 @@ def test_bundled_records_are_held_back_only_if_asked(empty, run):
     # And a resumed one is as it was.
     resumed = run("train --resume run/run.npz --quiet --trials 1").out
     assert "Verdict on 2 unseen records" in resumed
-    # Without the records neither the policy nor the plan has them.
+    # Without the records the policy does not have them.
     run(f"{bundled} --force --hold-out 0.5 --set no_records=true")
-    for name in ("policy", "static"):
-        origin = acerl_np.load_policy(f"run/{name}.npz").origin
-        assert not origin.history and len(origin.records) == 2
+    origin = acerl_np.load_policy("run/policy.npz").origin
+    assert not origin.history and len(origin.records) == 2
 
 
 def test_a_training_without_a_verdict_still_ends_well(days, train, monkeypatch):
@@ -268,20 +253,6 @@ def test_a_training_without_a_verdict_still_ends_well(days, train, monkeypatch):
     found = train(days, f"{TRAINING} --trials 1 --hold-out none --out run")
     assert found.err.splitlines()[-1] == "no verdict: a reason"
     assert "policy run/policy.npz" in found.out
-
-
-def test_long_parts_of_a_verdict_are_told_and_too_long_ones_left_out(days, train, monkeypatch):
-    words = f"{TRAINING.replace('--quiet', '')} --trials 1 --hold-out none --out"
-    monkeypatch.setattr(verdicts.static, "estimate_static", lambda records: 59.0)
-    assert "verdict: static plan, about 59 s\n" in train(days[:2], f"{words} one").err
-    # Five times the training, if that is more than a minute.
-    monkeypatch.setattr(verdicts.static, "estimate_static", lambda records: 61.0)
-    found = train(days[:2], f"{words} two")
-    assert "verdict: static plan" not in found.err and not Path("two/static.npz").exists()
-    assert "static plan left out: about 61 s (acerl-np evaluate Static --fit RECORDS)" in found.out
-    monkeypatch.setattr(judging, "PATIENCE", 1e9)
-    train(days[:2], f"{words} three")
-    assert Path("three/static.npz").exists()
 
 
 # Presets and budgets

@@ -23,8 +23,8 @@ WRITES = {
     "floor import plant.xml --out OUT": ("made.json", "plant.xml"),
     "records convert week.csv --out OUT": ("made.csv", "week.csv"),
     "records replay week.csv --past past.csv --schedule-csv OUT": ("made.csv", "past.csv week.csv"),
-    "evaluate run/policy.npz EDD Static week.csv --fit next.csv --past past.csv --references best.json "
-    "--trials 1 --trials-csv OUT": ("made.csv", "run/policy.npz next.csv past.csv best.json"),
+    "evaluate run/policy.npz EDD week.csv --past past.csv --references best.json --trials 1 "
+    "--trials-csv OUT": ("made.csv", "run/policy.npz past.csv best.json"),
     "evaluate EDD week.csv --past past.csv --trials 1 --tasks-csv OUT": ("made.csv", "past.csv"),
     "hindsight week.csv --layout layout.json --effort 0.001 --out OUT": (
         "made.json",
@@ -184,7 +184,7 @@ def test_a_start_that_was_killed_may_be_made_again(folder, run, monkeypatch, wor
     kill(words, monkeypatch)
     left = {item.name for item in Path("new").iterdir()}
     assert left == {"config.json"} | ({"held-back.npz"} if "--hold-out" in words else set())
-    for name in ("policy.npz", "curves.png", "static.npz", "notes.txt"):
+    for name in ("policy.npz", "curves.png", "notes.txt"):
         Path("new", name).write_text("mine")
         assert "exists; expected a new name, or --force" in run(words, 2).err
         Path("new", name).unlink()

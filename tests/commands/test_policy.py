@@ -98,21 +98,19 @@ def test_an_index_policy_is_shown(records, empty, run):
 
 
 @needs_jit
-def test_networks_and_plans_are_shown(records, empty, run):
+def test_networks_are_shown(records, empty, run):
     trainer = acerl_np.ACERL(records, acerl_np.Config(generations=0, hidden=(4,)))
     trainer.policy.save("network.npz")
-    acerl_np.fit_static(records).save("plan.npz")
     out = run("policy show network.npz").out
     assert "layers: 219-4-12\nparameters: 940\nserves: 3 vehicles, 30 tasks seen\n" in out
     assert "fleet: v0, v1, v2 (hash " in out
     assert json.loads(run("policy show network.npz --format json").out)["parameters"] == 940
-    data = json.loads(run("policy show plan.npz --format json").out)
-    assert data["plan"] == acerl_np.load_policy("plan.npz").describe()
+    data = json.loads(run("policy show network.npz --format json").out)
     assert data["floor"] == [f"dmh (hash {records[0].layout.floor_hash[:12]})"]
     for form in ("csv", "markdown"):
-        assert "plan.npz" in run(f"policy show plan.npz --format {form}").out
+        assert "network.npz" in run(f"policy show network.npz --format {form}").out
     # Records that are named are looked for, also where no feature is measured on them.
-    err = run("policy show plan.npz nowhere.csv", 2).err
+    err = run("policy show network.npz nowhere.csv", 2).err
     assert "nowhere.csv: no such task record" in err
 
 
@@ -124,11 +122,10 @@ def test_networks_and_plans_are_shown(records, empty, run):
 def test_rows_that_look_ahead_stand_beside_the_plain_ones(records, empty, run):
     policy = make_policy(acerl_np.load_suite("dmh-train")[:4])
     policy.save("policy.npz")
-    acerl_np.fit_static(records).save("plan.npz")
     judged = "DMH-01 DMH-05 --seed 3 --format csv --trials 1 --lookahead 2"
-    found = run(f"evaluate policy.npz plan.npz {judged} --cost-limit 40")
+    found = run(f"evaluate policy.npz Random {judged} --cost-limit 40")
     rows = {(row["policy"], row["record"]): row for row in read_rows(found.out)}
-    labels = ["policy.npz", "policy.npz, lookahead 2", "plan.npz"]
+    labels = ["policy.npz", "policy.npz, lookahead 2", "Random", "Random, lookahead 2"]
     assert list(dict.fromkeys(label for label, _ in rows)) == labels
     # The history is that of the file, DMH-01 itself left out by its content.
     ahead = acerl_np.Lookahead(policy, futures=2, seed=3, cost_limit=40.0)

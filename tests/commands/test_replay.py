@@ -51,7 +51,6 @@ def test_defaults_write_a_page_and_print_one_line(folder, run):
             *("EDD DMH-02 --lookahead 2 --history DMH-01", ["EDD", "EDD, lookahead 2"]),
             marks=pytest.mark.slow,  # a lookahead's trace is compiled
         ),
-        ("Static week.csv --fit week.csv", ["Static (fitted on week)"]),
         ("MIX week.csv --trial 3 --seed 5 --random-breakdowns 90,5", ["MIX"]),
     ],
 )

@@ -50,6 +50,15 @@ def test_the_table_holds_the_base_and_the_answer(folder, run):
     assert "4/4 settings" in found.err.replace("\n", " ")
 
 
+def test_call_backs_are_a_setting_like_others(folder, run):
+    words = "whatif week.csv nearest --commitment assignment,pickup --format json"
+    rows = {row["commitment"]: row for row in json.loads(run(words).out)}
+    assert list(rows) == ["assignment", "pickup"] and rows["assignment"]["is_base"]
+    late = run("evaluate nearest week.csv --commitment pickup --trials 1 --format json").out
+    assert rows["pickup"]["makespan_s"] == json.loads(late)[0]["makespan_s"]
+    assert "commitment: read 'load'" in run("whatif week.csv --commitment load", 2).err
+
+
 def test_each_measure_has_one_column(folder, run):
     for words, titles in (
         ("--objective waiting", "waiting, s  late, %  utilisation, %"),

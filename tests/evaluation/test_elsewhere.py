@@ -24,9 +24,8 @@ def make_policies():
     config = acerl_np.Config(generations=1, population=2, hidden=(4,))
     network = acerl_np.ACERL(SUITE, config).policy
     index = acerl_np.IndexPolicy.of_weights(approach=-1.0, loaded=-1.0)
-    plan = acerl_np.fit_static(SUITE[:1])
     ahead = acerl_np.Lookahead(index, history=SUITE, futures=2)
-    own = {"network": network, "index": index, "plan": plan, "ahead": ahead}
+    own = {"network": network, "index": index, "ahead": ahead}
     return {**own, "rule": "EDD", "drawn": own_rules.drawn}
 
 

@@ -23,7 +23,7 @@ from acerl_np.evaluation.margin import compare_trials
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing.beam import Guide, estimate_rest, hash_row
-from acerl_np.policies.static_search import PositionPlan, find_static
+from acerl_np.policies.static import PositionPlan, find_static
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.goal import MEASURES, PAPER, Goal
 from acerl_np.problem.records import write_record

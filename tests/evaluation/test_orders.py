@@ -25,7 +25,7 @@ from acerl_np.evaluation.hindsight import (
 from acerl_np.evaluation.references import bundled_references, load_references, save_references
 from acerl_np.kernels.ground import state as S
 from acerl_np.policies.rules import YARDSTICKS
-from acerl_np.policies.static_search import find_static
+from acerl_np.policies.static import find_static
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.goal import MEASURES, PAPER, Goal
 from acerl_np.problem.interface import TASK_RULES

@@ -19,6 +19,7 @@ from acerl_np.policies import reasons
 from acerl_np.policies.index import NAMES, IndexPolicy
 from acerl_np.policies.reasons import COMPARED, MOST
 from acerl_np.policies.rules import RULES, YARDSTICKS
+from acerl_np.policies.static import PlanPolicy, find_static
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.records import Assignments, read_assignments
 from acerl_np.simulation.replay import replay_assignments
@@ -42,7 +43,7 @@ def policies():
         "network": network.policy,
         "index": index.policy,
         "agents": rivals.train("mappo", records, steps=500),
-        "static": acerl_np.fit_static(records),
+        "static": PlanPolicy(find_static(records).plan),
         "lookahead": acerl_np.Lookahead("EDD", history=records, futures=3),
         **{rule: rule for rule in RULES},
     }
@@ -187,7 +188,6 @@ def test_past_assignments(instance, tmp_path):
 
 def test_what_cannot_be_traced(instance):
     for policy, options, kind, message in (
-        ("Static", {}, PolicyError, "expected the plan itself"),
         ("FIFO", {}, PolicyError, "unknown"),
         (3, {}, PolicyError, "policy: read 3; expected a policy, a rule's name, .*an object"),
         ("EDD", {"trial": -1}, InputError, "trial: read -1; expected a whole number from 0 on"),

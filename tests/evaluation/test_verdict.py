@@ -2,7 +2,6 @@
 
 import math
 import re
-import time
 from dataclasses import replace
 
 import numba
@@ -10,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from worlds import move, reorder
 
 import acerl_np
 from acerl_np.evaluation.hold_out import choose_share, hold_out, make_noised, part_folds
@@ -18,18 +16,15 @@ from acerl_np.evaluation.margin import choose_rule, choose_yardstick
 from acerl_np.evaluation.trials import Trials
 from acerl_np.evaluation.verdict import (
     BadDay,
-    CallBacks,
     Difference,
     Fold,
     Verdict,
     VerdictRow,
     compare_paired,
     judge,
-    show_seconds,
 )
 from acerl_np.problem.generate import generate_record
 from acerl_np.problem.goal import PAPER, Goal
-from acerl_np.problem.layout import resize_fleet
 
 needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plays many episodes")
 
@@ -150,42 +145,6 @@ def test_a_sentence_says_it_all():
     assert Verdict(rows, "NVF", "unseen", 6).sentence() == (
         "On 6 unseen records: the policy did not finish 2 of 18 episodes."
     )
-
-
-def test_a_rule_of_the_paper_that_is_better_too_is_said():
-    known = dict.fromkeys(
-        ("makespan", "tardiness", "late", "waiting", "empty"), Difference(*(0.0,) * 4)
-    )
-    rows = [
-        make_row("policy", difference=Difference(-3.0, 1.0, 0.0, 0.0))._replace(changes=known),
-        make_row("nearest"),
-        make_row("STD", difference=Difference(-1.5, 0.5, 0.0, 0.0)),
-    ]
-    rows[2] = rows[2]._replace(trials=make_trials([101.5, 102.5] * 9, [20.0] * 18))
-    verdict = Verdict(tuple(rows), "nearest", "unseen", 6, SUM, paper_rule="STD")
-    text = verdict.sentence()
-    assert "lower than nearest in late+0.05*tardiness by 3.0 ± 1.0" in text and "better" in text
-    said = "STD, a rule of the paper, is better than nearest, too, by 1.5 ± 0.5; beside it the policy is "
-    assert f"{said}lower (-2.0 ± 0.1)." in text
-    assert "better than nearest in" in verdict._replace(paper_rule="").sentence()
-
-
-def test_what_call_backs_bring_is_said():
-    def say(value, waiting, **worse):
-        changes = {"waiting": Difference(*waiting, 0.0, 0.0)}
-        row = VerdictRow("assignment", None, Difference(*value, 0.0, 0.0), changes)
-        worse = {name: Difference(*both, 0.0, 0.0) for name, both in worse.items()}
-        return CallBacks(row, worse).sentence("nearest", SUM)
-
-    gains = say((-0.5, 0.1), (-29.0, 2.0), opentcs=(76.0, 3.0))
-    assert gains.startswith(
-        "Calling back, assignment has late+0.05*tardiness 0.5 ± 0.1 less, waiting 29.0 ± 2.0 s less than "
-        "nearest. The plant must then let a vehicle turn to another task until it is loaded"
-    )
-    assert gains.endswith(
-        "Not with opentcs: calling back raises its late+0.05*tardiness by 76.0 ± 3.0."
-    )
-    assert say((0.1, 0.1), (-1.0, 2.0)) == ""
 
 
 def test_a_bad_day_says_what_is_worse_by_two_errors():
@@ -375,15 +334,10 @@ def make_policy():
 
 @needs_jit
 def test_a_verdict_is_what_its_parts_are():
-    """The plan is fitted on the training records; that futures are theirs, `commands.test_judging` sees."""
     records, policy = load_records(), make_policy()
     training, unseen = records[:6], records[6:]
-    verdict = judge(policy, training, unseen, trials=4, futures=2, seed=5)
-    assert verdict.plan == acerl_np.fit_static(training, seed=5)
-    assert verdict.plan.origin.history == tuple(training)
-    names = ["policy", verdict.best_rule, "static plan"]
-    names += ["policy, lookahead 2", f"{verdict.best_rule}, lookahead 2"]
-    assert [row.label for row in verdict.rows] == names
+    verdict = judge(policy, training, unseen, trials=4, seed=5)
+    assert [row.label for row in verdict.rows] == ["policy", verdict.best_rule]
     how = {"trials": 4, "seed": 5}
     rules = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
     played = {rule: acerl_np.evaluate_policy(rule, training, **how) for rule in rules}
@@ -404,7 +358,7 @@ def test_a_fold_is_judged_by_what_it_has_not_seen():
     policies = [acerl_np.IndexPolicy.of_weights(approach=-1.0, loaded=w) for w in (0.0, -1.0)]
     parts = part_folds(records, 2)
     folds = [Fold(*both) for both in zip(policies, parts, strict=True)]
-    verdict = judge(policies[0], records, folds=folds, trials=1, futures=0)
+    verdict = judge(policies[0], records, folds=folds, trials=1)
 
     def find_mean(players):
         found = (
@@ -416,8 +370,6 @@ def test_a_fold_is_judged_by_what_it_has_not_seen():
     assert verdict.policy.trials.mean_makespan().mean() == find_mean(policies)
     assert (verdict.kind, verdict.n_records, verdict.n_folds) == ("folds", 5, 2)
     assert verdict.policy.difference.sign is not None
-    plans = [acerl_np.fit_static(x) for x in parts[::-1]]
-    assert verdict.rows[2].trials.mean_makespan().mean() == find_mean(plans)
     rules = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
     best = [
         choose_rule({rule: acerl_np.evaluate_policy(rule, rest, trials=1) for rule in rules})
@@ -434,49 +386,42 @@ def list_left_out(verdict):
 
 
 @needs_jit
-def test_what_cannot_be_played_is_left_out_and_said():
-    records = load_records(2)
-    two = move(records[1], reorder(records[1].layout, (0, 1)))
-    verdict = judge(make_policy(), [records[0], two], trials=1, futures=2)
-    assert verdict.plan is None
-    assert [row.label for row in verdict.rows] == ["policy", verdict.best_rule]
-    names = ["static plan", "policy, lookahead 2", f"{verdict.best_rule}, lookahead 2"]
-    assert list_left_out(verdict) == names
-    # Days so long that looking ahead would take minutes, and hindsight, too, unless a bound tells.
+def test_what_takes_too_long_is_left_out_and_said():
+    """Hindsight, of days so long that it would take minutes, unless a bound tells."""
+    record = load_records(1)[0]
     rows = [
         {**row, "task": f"{row['task']}-{k}", "arrival_time": row["arrival_time"] + 2000.0 * k}
         for k in range(20)
-        for row in records[0].rows()
+        for row in record.rows()
     ]
-    long = acerl_np.Instance.from_rows("long", records[0].layout, rows)
-    names = ["policy, lookahead 32", "{}, lookahead 32"]
-    for objective, expected in {"makespan": names, "empty": [*names, "hindsight"]}.items():
-        verdict = judge(make_policy(), [long], trials=1, objective=objective, patience=1.5)
-        assert list_left_out(verdict) == [name.format(verdict.best_rule) for name in expected]
+    long = acerl_np.Instance.from_rows("long", record.layout, rows)
+    told = {}
+    how = {"trials": 1, "patience": 1.5, "report": told.__setitem__}
+    for objective, expected in {"makespan": [], "empty": ["hindsight"]}.items():
+        verdict = judge(make_policy(), [long], objective=objective, **how)
+        assert list_left_out(verdict) == expected
         words = re.compile(r"about \d+ (s|min) .*\(acerl-np \w+ --")
         assert all(words.search(note) for note in verdict.notes)
         assert verdict.margin is None or verdict.margin.is_proven
+    assert next(iter(told)) == "rules and policy" and 0.0 < told["rules and policy"] < 1.0
 
 
 @needs_jit
-def test_each_part_is_told_when_it_begins_and_a_long_search_is_not_begun():
-    records = load_records(3)
-    floor = resize_fleet(records[0].layout, 4)
-    floor = floor.with_random_breakdowns(acerl_np.RandomBreakdowns(3600.0, 300.0))
-    risky = [replace(record, layout=floor) for record in records]
-    told = {}
-    how = {"trials": 1, "report": told.__setitem__}
-    began = time.perf_counter()
-    verdict = judge(make_policy(), risky, futures=0, patience=10.0, **how)
-    assert time.perf_counter() - began < 10.0 and verdict.plan is None
-    assert list(told) == ["rules and policy"] and 0.0 < told["rules and policy"] < 1.0
-    # 6,144 plans, 100 episodes of each record
-    seconds = 0.4e-6 * 6144 * 100 * sum(record.n_tasks for record in records)
-    note = f"static plan left out: {show_seconds(seconds)} (acerl-np evaluate Static --fit RECORDS)"
-    assert verdict.notes == (note,) and seconds > 10.0
-    verdict = judge(make_policy(), records, futures=1, **how)
-    names = ["static plan", "policy, lookahead 1", f"{verdict.best_rule}, lookahead 1"]
-    assert list(told)[1:4] == names and not verdict.notes
+def test_a_verdict_on_shifts_has_rows_and_bad_days():
+    floor = acerl_np.load_layout("supply-loop")
+    days = [
+        acerl_np.generate_shift(floor, hours=2.0, scale=0.5, index=k, name=f"s{k}")
+        for k in range(3)
+    ]
+    verdict = judge(make_policy(), days[:2], days[2:], trials=1, objective="late+0.05*tardiness")
+    labels = [row.label for row in verdict.rows]
+    assert labels == list(dict.fromkeys(["policy", verdict.best_rule, "nearest", "general"]))
+    assert [day.label for day in verdict.bad_days] == ["a vehicle fewer", "demand x 1.3"]
+    assert all(
+        [row.label for row in x.rows] == ["policy", "nearest", "general"] for x in verdict.bad_days
+    )
+    short = judge(make_policy(), days[:2], days[2:], trials=1, objective="late", patience=1e-6)
+    assert list_left_out(short)[0] == "bad days" and not short.bad_days
 
 
 @needs_jit
@@ -489,7 +434,7 @@ def test_what_a_verdict_says_is_true_of_further_records(objective):
     said = {}
     for weight in (1.0, -1.0):
         policy = acerl_np.IndexPolicy.of_weights(approach=weight, loaded=-0.1)
-        verdict = judge(policy, known, judges, trials=3, futures=0, objective=goal)
+        verdict = judge(policy, known, judges, trials=3, objective=goal)
         own, other = (
             acerl_np.evaluate_policy(x, further, trials=3, objective=goal).mean_value()
             for x in (policy, verdict.best_rule)

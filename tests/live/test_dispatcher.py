@@ -72,7 +72,6 @@ def index_policy():
     )
 
 
-PLAN = acerl_np.StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": "STD"})
 """It lists its vehicles in another order than the floor."""
 
 
@@ -83,8 +82,6 @@ PLAN = acerl_np.StaticPlan(("v2", "v0", "v1"), {"v0": "NVF", "v1": "EDD", "v2": 
         *(("network", f"DMH-{k}", None) for k in ["01", "06", "12"][: 1 + 2 * JIT]),
         *((rule, "DMH-03", {rule}) for rule in RULES if rule not in ("MIX", *YARDSTICKS)),
         ("MIX", "DMH-03", {"FCFS", "EDD", "NVF", "STD"}),
-        (PLAN, "DMH-06", {"NVF", "EDD", "STD"}),
-        (PLAN, turned("DMH-06"), {"NVF", "EDD", "STD"}),
         *(
             (index_policy(), quiet(f"DMH-{k}"), {"index"})
             for k in ["01", "06", "12"][: 1 + 2 * JIT]

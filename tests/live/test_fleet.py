@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import pytest
 from live_events import line
+from worlds import make_task
 
-from acerl_np import Dispatcher, EventError, IndexPolicy, Layout, Lookahead, StaticPlan, load_suite
+from acerl_np import (
+    ACERL,
+    Config,
+    Dispatcher,
+    EventError,
+    IndexPolicy,
+    Instance,
+    Layout,
+    Lookahead,
+    load_suite,
+)
 from acerl_np.live import events as E
 
 NEAREST = IndexPolicy.of_weights(approach=-1.0)
@@ -115,8 +126,11 @@ def test_an_index_policy_counts_only_vehicles_in_service():
 
 
 def test_a_policy_for_one_fleet_refuses_another_and_goes_on():
-    plan = StaticPlan(("v0", "v1"), {"v0": "NVF", "v1": "EDD"})
-    dispatcher = make(plan, vehicles=(("v0", "a"), ("v1", "e")))
+    fleet = ("v0", "a"), ("v1", "e")
+    rows = [make_task("t", "a", "b", 0.0, 9.0)]
+    record = Instance.from_rows("day", line(*fleet), rows)
+    network = ACERL([record], Config(generations=0, hidden=(2,), slots="pool")).policy
+    dispatcher = make(network, vehicles=fleet)
     for event in (E.VehicleAdded(0.0, "v2", "a"), E.VehicleRemoved(0.0, "v1")):
         with pytest.raises(EventError, match="vehicles"):
             dispatcher.feed(event)

@@ -84,9 +84,12 @@ def test_a_name_is_taken_over_too(tmp_path):
 def test_what_is_no_policy_for_this_floor_leaves_the_old_one(tmp_path):
     log = tmp_path / "day.jsonl"
     with begin(log) as dispatcher:
-        plan = acerl_np.StaticPlan(("a", "b"), {"a": "STD", "b": "EDD"})
         service, before = Service(dispatcher), log.read_bytes()
         own_feature = acerl_np.IndexPolicy([1.0], features=[own_rules.way])
+        config = acerl_np.Config(generations=0, hidden=(2,))
+        small = acerl_np.load_layout("supply-loop")
+        day = acerl_np.generate_shift(small, hours=1.0, scale=0.1, name="d")
+        network = acerl_np.ACERL([day], config).policy
         aim = acerl_np.Goal(own_goals.shift)
         origin = Origin.of(acerl_np.load_instance("DMH-01"), False, goal=aim)
         own_aim = acerl_np.IndexPolicy([1.0], features=["slack"], origin=origin)
@@ -100,7 +103,7 @@ def test_what_is_no_policy_for_this_floor_leaves_the_old_one(tmp_path):
             ({"file": pack(own_rules.near, tmp_path)}, "it names a module"),
             ({"file": pack(own_feature, tmp_path)}, "it names a module"),
             ({"file": pack(own_aim, tmp_path)}, "it names a module"),
-            ({"file": pack(plan, tmp_path)}, "vehicles"),
+            ({"file": pack(network, tmp_path)}, "vehicles"),
         ]:
             answer = say(service, **message)
             assert answer["kind"] == "Refused" and why in answer["why"], answer

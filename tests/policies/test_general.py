@@ -145,7 +145,7 @@ def test_a_verdict_on_shifts_has_what_a_plant_asks_about():
     shifts = tiny_shifts(7)
     training, unseen = shifts[:2], shifts[2:]
     goal = Goal("late+0.05*tardiness")
-    verdict = judge(POLICY, training, unseen, trials=1, futures=0, objective=goal)
+    verdict = judge(POLICY, training, unseen, trials=1, objective=goal)
     assert verdict.best_rule in YARDSTICKS
     assert {"nearest", "assignment", "general"} <= {row.label for row in verdict.rows}
     # The worst record, and each task's lateness, are those of a trace.
@@ -173,7 +173,7 @@ def test_a_verdict_on_shifts_has_what_a_plant_asks_about():
     )
     assert (verdict.call_backs.row.trials.value == late.value).all()
     # What there is no time for is left out, and said.
-    verdict = judge(POLICY, training, unseen, trials=1, futures=0, objective=goal, patience=0.0)
+    verdict = judge(POLICY, training, unseen, trials=1, objective=goal, patience=0.0)
     assert not verdict.bad_days and verdict.call_backs is None
     assert "bad days left out: about 1 s (acerl-np whatif)" in verdict.notes
 

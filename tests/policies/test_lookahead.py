@@ -22,7 +22,6 @@ from acerl_np import (
     Policy,
     PolicyError,
     Simulator,
-    StaticPlan,
     evaluate_policy,
     load_instance,
     load_suite,
@@ -52,7 +51,6 @@ INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting
 COMPLETING = IndexPolicy.of_weights(
     approach=-1.0, loaded=0.3, last_end=-0.3, total_late=-1.0, imbalance=-1.5, n_late=-0.2
 )
-PLAN = StaticPlan(("v1", "v0", "v2"), {"v0": "STD", "v1": "NVF", "v2": "EDD"})
 
 
 def make_network(instance):
@@ -68,7 +66,6 @@ BASES = {
     "network": make_network,
     "STD": lambda instance: "STD",
     "MIX": lambda instance: "MIX",
-    "plan": lambda instance: PLAN,
 }
 
 
@@ -358,10 +355,7 @@ def test_options_out_of_range_are_named():
         ("STD", {"history": None}, PolicyError, "STD has no records of its own; .* history="),
         (INDEX, {"history": None}, PolicyError, "the policy has no records of its own"),
         ("SDT", {}, PolicyError, "unknown"),
-        *(
-            (x, {"bases": 2}, PolicyError, "bases: read 2; .* index")
-            for x in ("STD", network, PLAN)
-        ),
+        *((x, {"bases": 2}, PolicyError, "bases: read 2; .* index") for x in ("STD", network)),
         *(
             (x, {}, PolicyError, "policy: read .*; a lookahead's base must be compiled")
             for x in (3, None, Lookahead("STD", history=history))

@@ -33,9 +33,8 @@ from acerl_np import (
 )
 from acerl_np.evaluation import trials as trials_module
 from acerl_np.kernels.learning.update import Noise
-from acerl_np.policies import static_search
-from acerl_np.policies.static import fit_static
-from acerl_np.policies.static_search import PositionPlan, find_static
+from acerl_np.policies import static
+from acerl_np.policies.static import PlanPolicy, PositionPlan, find_static
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.problem.records import write_record
 from acerl_np.problem.servable import measure_load
@@ -168,8 +167,7 @@ def test_an_episode_that_takes_too_long_is_stopped():
     if JIT:
         trials = evaluate_policy("EDD", instance, trials=2)
         assert trials.unfinished == 2
-        static = evaluate_policy("Static", instance, trials=1, training=instance)
-        assert np.isnan(static.makespan).all()
+        assert np.isnan(find_static(instance).makespan).all()
     simulator = Simulator(instance, horizon=1000)
     play_on(simulator)
     assert simulator.time[0] == 1000
@@ -239,17 +237,15 @@ def test_each_member_of_a_generation_draws_its_own():
 def test_static_is_the_best_plan_over_its_training_trials(pieces, monkeypatch):
     """Found on keyed episodes of its training records, in pieces or at once; played on those of others."""
     if pieces:
-        monkeypatch.setattr(static_search, "MAX_EPISODES", 40)
+        monkeypatch.setattr(static, "MAX_EPISODES", 40)
     training, judged = [short(1, 6), short(2, 4)][: 2 if JIT else 1], [short(2, 5)]
     trials = 8 if JIT else 2
-    plan = fit_static(training, seed=2, trials=trials)
     entries = [item for item in training for _ in range(trials)]
     keys = stream_keys(training, trials, 2)
     best = find_static(entries, keys=keys)
-    assert plan.positions(training[0].layout) == best.plan
     others = [PositionPlan((2, 1, 0), (rule,) * 3) for rule in range(4)]
     assert best.makespan.mean() <= play_static(others, entries, keys)[0].mean(axis=1).min()
-    found = evaluate_policy(plan, judged, trials=trials, seed=2)
+    found = evaluate_policy(PlanPolicy(best.plan), judged, trials=trials, seed=2)
     assert found.makespan.shape == (1, trials)
     played = play_static([best.plan], judged * trials, stream_keys(judged, trials, 2))
     assert found.makespan[0].tolist() == played[0][0].tolist()
@@ -291,7 +287,7 @@ def test_wrong_models_keys_and_sizes_are_refused_where_they_are_made():
 # The program
 
 
-@pytest.mark.skipif(not JIT, reason="static plans are many episodes")
+@pytest.mark.skipif(not JIT, reason="many episodes")
 def test_train_evaluate_and_replay_with_random_breakdowns(empty, run):
     record = short(1, 5, None)
     write_record(record, Path("own.csv"))
@@ -304,7 +300,7 @@ def test_train_evaluate_and_replay_with_random_breakdowns(empty, run):
     line = run(f"{resume} --random-breakdowns 300,61", 2).err
     assert "'own' or its layout has changed" in line
     run(f"{resume} {random}")
-    words = "evaluate run/policy.npz EDD Static own.csv --layout dmh --fit own.csv --past past.csv"
+    words = "evaluate run/policy.npz EDD nearest own.csv --layout dmh --past past.csv"
     words += " --trials 6 --trials-csv all.csv --force --format json"
     tables = []
     models = (
@@ -318,11 +314,11 @@ def test_train_evaluate_and_replay_with_random_breakdowns(empty, run):
         trials = Path("all.csv").read_text().splitlines()[1:]
         spread = {
             policy: len({line.split(",")[3] for line in trials if line.startswith(policy)})
-            for policy in ("Static", "replay")
+            for policy in ("nearest", "replay")
         }
         # What draws no action differs between trials by its breakdowns alone.
         assert all((n > 1) == ("300,60" in model) for n in spread.values())
-    names = ["run/policy.npz", "EDD", "Static (fitted on own)", "replay"]
+    names = ["run/policy.npz", "EDD", "nearest", "replay"]
     assert [row["policy"] for row in tables[0] if row["record"] == "own"] == names
     assert tables[0][6]["policy"] == tables[1][6]["policy"] == "replay"
     assert tables[0][6]["makespan_s"] != tables[1][6]["makespan_s"]

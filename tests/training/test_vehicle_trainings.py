@@ -8,7 +8,7 @@ from plain_policies import Nearest, first_legal
 from trainings import check_played
 
 import acerl_np
-from acerl_np import ACERL, Config, IndexPolicy, Lookahead, evaluate_policy, fit_static
+from acerl_np import ACERL, Config, IndexPolicy, Lookahead, evaluate_policy
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.verdict import judge
 from acerl_np.kernels.ground import state as S
@@ -108,12 +108,11 @@ def test_who_cannot_call_back_refuses(records):
     late = commit_instances(records, "pickup", 8)
     network = ACERL(records, Config(generations=0, hidden=(4,)), seed=0).policy
     dmh = acerl_np.load_suite("dmh-train")
-    plan, dmh = fit_static(dmh), commit_instances(dmh, "pickup", 8)
-    for policy, played in [("STD", late), ("MIX", late), (network, late), (plan, dmh)]:
+    dmh = commit_instances(dmh, "pickup", 8)
+    for policy, played in [("STD", late), ("MIX", late), (network, late)]:
         with pytest.raises(PolicyError, match=r"lets tasks change hands.*expected 'assignment'"):
             evaluate_policy(policy, played, trials=1)
     for call, kind, line in (
-        (lambda: fit_static(dmh), PolicyError, "expected commitment 'assignment'"),
         (lambda: find_hindsight(dmh[0]), InputError, "expected commitment='assignment'"),
         (
             lambda: Config(commitment="pickup"),
@@ -132,11 +131,10 @@ def test_who_cannot_call_back_refuses(records):
 
 def test_a_policy_that_calls_back_is_judged_beside_yardsticks_that_do(records):
     policy = IndexPolicy([-1.0, 1.0], features=["approach", "current"], commitment="pickup")
-    verdict = judge(policy, records[:2], records[2:], trials=1, futures=0)
+    verdict = judge(policy, records[:2], records[2:], trials=1)
     late = commit_instances(records[2:], "pickup", 8)
     beside = evaluate_policy(verdict.rows[1].label, late, trials=1)
     assert verdict.rows[1].waiting == pytest.approx(beside.waiting.mean())
-    assert "static plan left out" in verdict.notes[0]
 
 
 WEIGHTS = {"approach": -1.0, "n_late": -0.4, "current": 0.3}

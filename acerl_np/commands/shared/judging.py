@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from acerl_np.training.acerl import ACERL
 
 FILE = "held-back.npz"
-PLAN_FILE = "static.npz"
 FORMAT = 1
 PLAYED = ("trials", "seed", "horizon", "threads")
 
@@ -108,7 +106,6 @@ def write_judges(folder: Path, judges: Judges) -> None:
         write_arrays(folder / FILE, {"kind": "records", "format": FORMAT, "records": packed})
     else:
         (folder / FILE).unlink(missing_ok=True)
-    (folder / PLAN_FILE).unlink(missing_ok=True)
 
 
 def read_judges(folder: Path, training: Sequence[Instance]) -> Judges:
@@ -263,7 +260,7 @@ def show_verdict(
     folder: Path,
     team: Team | None,
 ) -> list[dict[str, object]]:
-    """Print the verdict on a trained policy, and save the static plan beside it; return its figures."""
+    """Print the verdict on a trained policy; return its figures."""
     from acerl_np.evaluation import verdict as verdicts
 
     def report(part: str, seconds: float) -> None:
@@ -288,18 +285,11 @@ def show_verdict(
     table = "\n".join(render_verdict(verdict, more=options["more"]))
     dates = describe_dates(judges.held_back or trainer.instances)
     print(f"\nVerdict on {verdict.place()}{dates}{held}\n{table}", end="")
-    if verdict.plan is not None:
-        plan = verdict.plan
-        if options["no_records"] and plan.origin is not None:
-            plan = replace(plan, origin=plan.origin.without_records())
-        plan.save(folder / PLAN_FILE)
-        print(f"static plan {plan.describe()}   {folder / PLAN_FILE}")
     for note in verdict.notes:
         print(note)
-    margin, called = verdict.margin, verdict.call_backs
+    margin = verdict.margin
     little = margin.sentence() if margin is not None and margin.is_little else ""
-    told = [called.sentence(verdict.best_rule, verdict.goal)] if called is not None else []
-    told += [keep_better(trainer, verdict, folder)] if begins_general(trainer) else []
+    told = [keep_better(trainer, verdict, folder)] if begins_general(trainer) else []
     print(*filter(None, (little, verdict.sentence(), *told)), sep="\n")
     if options["report"]:
         from acerl_np.commands.shared.reporting import report_verdict

@@ -352,12 +352,6 @@ PAIRS = (
 )
 """Records and what was assigned in each."""
 
-FIT = CommandOption(
-    "--fit TASKS+",
-    "records that Static is fitted on, or a bundled suite (default for bundled records of the DMH floor: "
-    "dmh-train); --layout and breakdowns hold for them, too",
-)
-
 # Playing
 
 SEED = CommandOption("--seed", "seed of every draw", int, 0, (0, MAX_SEED))

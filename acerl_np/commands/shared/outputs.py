@@ -25,7 +25,7 @@ WRITTEN = (
 
 RUN_FILES = (
     *("policy.npz", "run.npz", "config.json", "history.csv", "curves.csv", "curves.png"),
-    *("results.csv", "held-back.npz", "static.npz"),
+    *("results.csv", "held-back.npz"),
 )
 """What a training leaves in its folder."""
 

@@ -19,7 +19,6 @@ from acerl_np.support.errors import (
     InputError,
     PolicyError,
     PolicyWarning,
-    list_some,
     make_printable,
 )
 from acerl_np.support.files import path_exists
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from acerl_np.simulation.trace import Trace
     from acerl_np.support.team import Team
 
-DEFAULT_FIT = "dmh-train"
-"""Suite that judges by default, and that Static is fitted on if bundled records of its floor judge."""
+DEFAULT_SUITE = "dmh-train"
+"""Suite that judges by default."""
 
 
 class Seat(NamedTuple):
@@ -147,11 +146,11 @@ def make_plan(
 ) -> Plan:
     """Return what the arguments say is played; without records the suite `default` judges.
 
-    Static is fitted, never on the records that judge unless --fit names them. With --lookahead those that can
-    look ahead have a second seat. The objective of `shifts` is that where nothing else says one.
+    With --lookahead those that can look ahead have a second seat. The objective of `shifts` is that where
+    nothing else says one.
     """
     from acerl_np.policies.general import describe_general, find_set, make_general
-    from acerl_np.policies.rules import GENERAL, STATIC
+    from acerl_np.policies.rules import GENERAL
 
     found = [find_policy(name) if isinstance(name, str) else name for name in named.players]
     records = inputs.load_instances(arguments, default, tasks=named.records)
@@ -166,12 +165,8 @@ def make_plan(
             name = find_set(records, goal)
             print(describe_general(name, goal), file=sys.stderr)
             seats.append(Seat(GENERAL, make_general(name)))
-        elif player == STATIC:
-            seats.append(_fit_static(arguments, named.records, records, playing))
         else:
             seats.append(Seat(player if isinstance(player, str) else label, player))
-    if getattr(arguments, "fit", None) is not None and STATIC not in found:
-        raise InputError("--fit: given without Static; expected it among the policies")
     check_fit(seats, records)
     if "lookahead" in arguments:
         seats = look_ahead(arguments, seats, records, goal)
@@ -237,34 +232,6 @@ def find_policy(name: str) -> Any:
     if is_own_name(name):
         return seat_policy(load_own(name, "policy", PolicyError))
     return find_policy_name(name, others=bundled.bundled_instances())
-
-
-def _fit_static(
-    arguments: argparse.Namespace,
-    named: Sequence[str],
-    records: Sequence[Instance],
-    playing: Playing,
-) -> Seat:
-    """Return a plan fitted on --fit, or on `DEFAULT_FIT` for bundled records of its floor and fleet."""
-    from acerl_np.policies.rules import STATIC
-
-    if "fit" not in arguments:
-        raise PolicyError(
-            f"{STATIC}: goes by the vehicles of one fleet, fitted on records; expected other policies"
-        )
-    fit = arguments.fit
-    if fit is None:
-        fit, usual = [DEFAULT_FIT], bundled.load_suite(DEFAULT_FIT)
-        hashes = {(x.layout.floor_hash, x.layout.fleet_hash) for x in (usual[0], *records)}
-        if not all(map(inputs.is_bundled, named)) or len(hashes) > 1:
-            raise InputError(
-                "Static: no records to fit it on; expected --fit TASKS.csv or a bundled suite "
-                "(other records than those that judge it)"
-            )
-    training = inputs.load_named(arguments, fit)
-    is_named = all(map(inputs.is_suite, fit))
-    names = fit if is_named else [make_printable(item.name) for item in training]
-    return Seat(f"{STATIC} (fitted on {list_some(names, 3)})", playing.fit(training))
 
 
 def check_fit(seats: Sequence[Seat], records: Sequence[Instance]) -> None:

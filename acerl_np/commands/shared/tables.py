@@ -217,7 +217,6 @@ def list_standings(
     labels: Sequence[str],
     results: Sequence[Trials],
     comparison: Comparison,
-    plans: Mapping[str, str],
 ) -> list[dict[str, object]]:
     """Return the figures of all policies, and those of hindsight where it is known."""
     rows: list[dict[str, object]] = []
@@ -225,7 +224,7 @@ def list_standings(
     beside = comparison.m, comparison.c, comparison.above_hindsight, comparison.of_the_way
     for k, (label, trials) in enumerate(zip(labels, results, strict=True)):
         own = list_figures(label, trials)
-        rows += [{**row, **dict.fromkeys(names), "plan": plans.get(label)} for row in own]
+        rows += [{**row, **dict.fromkeys(names)} for row in own]
         rows[-1] |= zip(names, (values[k] for values in beside), strict=True)
     best = [(item.makespan, item.tardiness) for item in comparison.hindsight]
     if best:

@@ -128,7 +128,7 @@ class RunSettings(Options):
         Take workers for lost when no task is finished for so many seconds: processes are started anew,
         elsewhere the work ends. By default 3600, with --seeds never.
     no_records : bool
-        Leave the training records out of policy.npz and static.npz; names and fingerprints stay.
+        Leave the training records out of policy.npz; names and fingerprints stay.
     """
 
     checkpoint_every: float = option(10.0, Field(float, 0, 1e9))
