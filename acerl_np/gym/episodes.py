@@ -40,7 +40,7 @@ class Settings(TypedDict, total=False):
     scaling: ArrayLike | None
     instance: InstanceLike | Sequence[InstanceLike] | None
     actions: str
-    max_episode_steps: None
+    max_episode_steps: int | None
     slots: SlotKind | Chooser
     rules: Sequence[str] | Chooser
     may_wait: bool
@@ -89,7 +89,7 @@ class Episodes:
         render_mode: str | None = None,
         actions: str = "rules",
         may_wait: bool = False,
-        max_episode_steps: None = None,
+        max_episode_steps: int | None = None,
         **simulated: Any,
     ) -> None:
         Field(ACTIONS).read("actions", actions, InputError)

@@ -109,7 +109,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
         scaling: ArrayLike | None = None,
         instances: InstanceLike | Sequence[InstanceLike] | None = None,
         actions: str = "rules",
-        max_episode_steps: None = None,
+        max_episode_steps: int | None = None,
         slots: SlotKind | Chooser = "task",
         rules: Sequence[str] | Chooser = PAPER_RULES,
         may_wait: bool = False,
