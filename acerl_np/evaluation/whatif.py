@@ -83,8 +83,9 @@ def deal_slots(layout: Layout, n: int) -> Layout:
         expected = "batteries, as nobody charges without (acerl-np floor fleet --battery-hours)"
         refuse("chargers", f"{n:g} slots on a floor where no vehicle has a battery", expected)
     each, more = divmod(n, len(layout.chargers))
-    dealt = [replace(x, slots=each + (k < more)) for k, x in enumerate(layout.chargers)]
-    return replace(layout, chargers=tuple(x for x in dealt if x.slots))
+    slots = [each + (k < more) for k in range(len(layout.chargers))]
+    dealt = [replace(x, slots=own) for x, own in zip(layout.chargers, slots, strict=True) if own]
+    return replace(layout, chargers=tuple(dealt))
 
 
 class Knob(NamedTuple):

@@ -252,6 +252,26 @@ def list_keys(kind: type) -> dict[str, Key]:
     }
 
 
+SCALARS = ("str", "float", "int", "bool", "float | None")
+
+
+class Checked:
+    """A dataclass whose texts and numbers are checked where it is made as those of a file are.
+
+    A `LayoutError` names the field.
+    """
+
+    def __post_init__(self) -> None:
+        for own in dataclasses.fields(self):  # type: ignore[arg-type]
+            if own.type not in SCALARS or "key" not in own.metadata:
+                continue
+            key, value = own.metadata["key"], getattr(self, own.name)
+            default = key.default if own.default is dataclasses.MISSING else own.default
+            if type(value) is not type(default) or value != default:
+                found = key.read(value, f"{type(self).__name__}.{own.name}")
+                object.__setattr__(self, own.name, found)
+
+
 def part(kind: type) -> Key:
     """Return the key of an object that holds the fields of a dataclass."""
     return table(list_keys(kind), kind)

@@ -16,7 +16,7 @@ SCALING_DIVISORS = ("speed", "capacity")
 
 
 @dataclass(frozen=True)
-class Site:
+class Site(json_tree.Checked):
     """A point of the floor; x and y in metres, `kind` free text such as "workstation".
 
     Attributes
@@ -29,6 +29,11 @@ class Site:
         Whether vehicles that stand there stand clear of the lane, any number of them; see `Traffic`.
     holds : int
         How many vehicles it holds at once where they meet, unless it lies aside.
+
+    Raises
+    ------
+    LayoutError
+        If a value is of another kind, or out of range.
     """
 
     id: str = field(metadata=at(text()))
@@ -43,7 +48,7 @@ LIMIT = at(number(limits.MIN_SPEED, brief=True))
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(json_tree.Checked):
     """A way from site `a` to site `b`, and back unless `one_way`; `length` in metres.
 
     Nobody drives faster than `max_speed`, m/s, on it, and back than `max_reverse_speed`; by default that is
@@ -57,6 +62,11 @@ class Edge:
     one_way : bool
     max_speed, max_reverse_speed : float or None, m/s
         From `a` to `b`, and back.
+
+    Raises
+    ------
+    LayoutError
+        If a value is of another kind, or out of range.
     """
 
     a: str = field(metadata=at(text()))
@@ -68,7 +78,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Breakdown:
+class Breakdown(json_tree.Checked):
     """A vehicle breaks down `time` seconds into the episode; its repair lasts `repair_time` seconds.
 
     Attributes
@@ -76,6 +86,11 @@ class Breakdown:
     time : float, s
         From the episode's start.
     repair_time : float, s
+
+    Raises
+    ------
+    LayoutError
+        If a value is of another kind, or out of range.
     """
 
     time: float = field(metadata=at(number(0.0)))
@@ -83,7 +98,7 @@ class Breakdown:
 
 
 @dataclass(frozen=True)
-class RandomBreakdowns:
+class RandomBreakdowns(json_tree.Checked):
     """A vehicle breaks down at random, in the mean after so many seconds of use, for so many seconds.
 
     Both times are exponential and are drawn anew for every breakdown of every episode. They count
@@ -102,10 +117,6 @@ class RandomBreakdowns:
     mean_time_between_failures: float = field(metadata=at(number(1.0)))
     mean_time_to_repair: float = field(metadata=at(number(0.0)))
 
-    def __post_init__(self) -> None:
-        for name, key in json_tree.list_keys(RandomBreakdowns).items():
-            object.__setattr__(self, name, key.read(getattr(self, name), name))
-
 
 THRESHOLDS = ("critical", "resume", "good", "full")
 LEVEL = at(whole(0, limits.MAX_LEVEL))
@@ -113,7 +124,7 @@ RATE = at(whole(0, limits.MAX_RATE))
 
 
 @dataclass(frozen=True)
-class Battery:
+class Battery(json_tree.Checked):
     """A vehicle's battery: whole numbers of any unit of energy, rates per second.
 
     Attributes
@@ -132,7 +143,7 @@ class Battery:
     Raises
     ------
     LayoutError
-        If the thresholds are out of order.
+        If a number is out of range, or the thresholds are out of order.
     """
 
     capacity: int = field(metadata=at(whole(1, limits.MAX_LEVEL)))
@@ -148,6 +159,7 @@ class Battery:
     tow: int = field(default=1800, metadata=at(whole(0, limits.MAX_TOW)))
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         levels = {key: getattr(self, key) for key in (*THRESHOLDS, "capacity")}
         if list(levels.values()) != sorted(levels.values()):
             read = ", ".join(f"{key} {level}" for key, level in levels.items())
@@ -167,7 +179,7 @@ OWN_BATTERY = json_tree.table(BATTERY, make_battery, None)
 
 
 @dataclass(frozen=True)
-class Charger:
+class Charger(json_tree.Checked):
     """A site where `slots` vehicles may charge at once.
 
     Attributes
@@ -181,7 +193,7 @@ class Charger:
 
 
 @dataclass(frozen=True)
-class ParkingPlace:
+class ParkingPlace(json_tree.Checked):
     """A site where `places` vehicles may park.
 
     Attributes
@@ -194,8 +206,11 @@ class ParkingPlace:
     places: int = field(default=1, metadata=at(whole(1, limits.MAX_VEHICLES)))
 
 
+AFTER = whole(0, limits.MAX_TOW, 60)
+
+
 @dataclass(frozen=True)
-class Parking:
+class Parking(json_tree.Checked):
     """Where vehicles without a task drive once they have been idle for `after` seconds.
 
     Attributes
@@ -205,11 +220,11 @@ class Parking:
     """
 
     places: tuple[ParkingPlace, ...]
-    after: int = 60
+    after: int = field(default=60, metadata=at(AFTER))
 
 
 @dataclass(frozen=True)
-class Machine:
+class Machine(json_tree.Checked):
     """A site where `servers` delivered tasks may be processed at once, in the order of their deliveries.
 
     Attributes
@@ -226,7 +241,7 @@ LANES, HANDLED_AT = ("shared", "apart"), ("both", "pickup", "delivery")
 
 
 @dataclass(frozen=True)
-class Traffic:
+class Traffic(json_tree.Checked):
     """How vehicles meet: a site not aside holds as many as it says, a lane leads in one direction at a time.
 
     Attributes
@@ -251,7 +266,7 @@ BLOCKS = ("single", "same_direction")
 
 
 @dataclass(frozen=True)
-class Block:
+class Block(json_tree.Checked):
     """Sites and edges that one vehicle at a time may be inside of, or those that came in by the same edge.
 
     Edges count both ways; one between two of the sites belongs to it, listed or not. Who stands at a site
@@ -279,7 +294,7 @@ AT_RANDOM = at(json_tree.part(RandomBreakdowns))
 
 
 @dataclass(frozen=True)
-class Vehicle:
+class Vehicle(json_tree.Checked):
     """A vehicle: start site, speed in m/s, capacity in units of load (0: unlimited), breakdowns.
 
     `breakdowns` are listed ones, the same in every episode; `random_breakdowns` come besides. Without a
@@ -294,6 +309,11 @@ class Vehicle:
     breakdowns : tuple of Breakdown
     random_breakdowns : RandomBreakdowns or None
     battery : Battery or None
+
+    Raises
+    ------
+    LayoutError
+        If a value is of another kind, or out of range.
     """
 
     id: str = field(metadata=at(text()))
@@ -317,7 +337,7 @@ def check_model(model: object, where: str) -> None:
 # The file: each table of fields reads and writes a part. Keys are written in this order.
 
 PARKING = {
-    "after": whole(0, limits.MAX_TOW, 60),
+    "after": AFTER,
     "places": json_tree.items(json_tree.part(ParkingPlace), 1, limits.MAX_SITES),
 }
 SCALING = {

@@ -203,7 +203,7 @@ def test_a_large_fleet_and_odd_names_stay_on_one_line():
     origin = Origin.of(
         acerl_np.Instance.from_rows("large", layout, [make_task("t", "a", "b", 0, 9)])
     )
-    others = {"vehicles": (*fleet[:-1], Vehicle("w\t", "a")), "sites": (Site("a", 1, 0), sites[1])}
+    others = {"vehicles": (*fleet[:-1], Vehicle("w", "a")), "sites": (Site("a", 1, 0), sites[1])}
     lines = origin.compare(replace(layout, **others))
     assert lines[0].startswith(r"floor: trained on 'a\nb' (hash ")
     assert lines[1].startswith("fleet: trained for v0, v1, v2, v3, v4, v5, v6, v7, ... (20) (hash ")

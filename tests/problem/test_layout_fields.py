@@ -3,7 +3,10 @@
 import json
 import math
 
-from acerl_np import Layout, LayoutError
+import pytest
+
+import acerl_np
+from acerl_np import Battery, Charger, Layout, LayoutError, Parking
 
 BATTERY = {
     **{"capacity": 9000, "start": 8000, "idle": 1, "empty": 3, "loaded": 7, "charge": 30},
@@ -135,3 +138,39 @@ def test_a_key_that_is_missing_or_unknown_is_named():
             expected = "" if name in OPTIONAL.split() else missing
             faults += [f"{expected or show(place)}? {line}"] * (line != expected)
     assert faults == []
+
+
+POWER = {
+    "idle": 1,
+    "empty": 2,
+    "loaded": 3,
+    "charge": 9,
+    "critical": 1,
+    "resume": 2,
+    "good": 3,
+    "full": 4,
+}
+PARTS = [
+    (acerl_np.Edge, {"a": "a", "b": "b", "length": 3.0}, {"length": -1.0, "max_speed": 0.0}),
+    (acerl_np.Edge, {"a": "a", "b": "b", "length": 3.0}, {"length": math.nan, "one_way": 2}),
+    (acerl_np.Vehicle, {"id": "v", "start": "a"}, {"speed": math.nan, "capacity": -1.0, "id": ""}),
+    (acerl_np.Site, {"id": "a", "x": 0.0, "y": 0.0}, {"x": math.inf, "holds": 0}),
+    (
+        acerl_np.Breakdown,
+        {"time": 3.0, "repair_time": 1.0},
+        {"time": -1.0, "repair_time": math.nan},
+    ),
+    (Battery, {"capacity": 5, "start": 5, **POWER}, {"charge": 0, "idle": -1, "tow": 0.5}),
+    (Charger, {"site": "a"}, {"slots": 0}),
+    (Parking, {"places": ()}, {"after": -1}),
+]
+
+
+@pytest.mark.parametrize(("kind", "good", "bad"), PARTS)
+def test_parts_of_a_layout_are_checked_where_they_are_made(kind, good, bad):
+    """As those of a file are: an edge of negative length, a charger that charges nothing have no end."""
+    made = kind(**good)
+    assert all(getattr(made, name) == value for name, value in good.items())
+    for name, value in bad.items():
+        with pytest.raises(LayoutError, match=rf"^{kind.__name__}\.{name}: read .*; expected "):
+            kind(**{**good, name: value})
