@@ -23,7 +23,7 @@ OPTIONS: dict[str, Field] = {
     "population": Field(int, 2),
     "seed": SEED,
     "learning_rate": Field(float, 0.0, MOST),
-    "cost_limit": Field(float, -MOST, expected="a number or infinity"),
+    "cost_limit": ranking.FIELDS["cost_limit"],
     "p_f": ranking.FIELDS["p_f"],
     "ranking": OwnField(("isr", "cf", "r", "f")),
     "shaping": ranking.FIELDS["shaping"],
@@ -34,7 +34,7 @@ OPTIONS: dict[str, Field] = {
     "antithetic": Field(bool),
     "n_instances": sampler.N_INSTANCES,
     "sampler": sampler.SAMPLER_FIELD,
-    "alpha_u": Field(float, 0.0, MOST),
+    "alpha_u": sampler.ALPHA_U,
     "advantage": sampler.ADVANTAGE,
 }
 """Options that are one value each, in the order in which a state records them."""

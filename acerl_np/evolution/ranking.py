@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from acerl_np.kernels.learning.ranking import rank_members
 from acerl_np.kernels.learning.update import Noise
-from acerl_np.support.fields import Field, read_fields, refuse
+from acerl_np.support.fields import MOST, Field, read_fields, refuse
 from acerl_np.support.numbers import Whole
 from acerl_np.support.own import Own, OwnField
 
@@ -20,10 +20,16 @@ Shaping = Literal["standardised", "rank"]
 OwnRanking: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray], ArrayLike]
 """A ranking of a user's own, f(returns, costs, instance_ids) -> utilities, see `rank_utilities`."""
 
+MOST_COMPARISONS = 100_000_000
+"""How many comparisons of members are made in one call."""
+
 FIELDS = {
     "ranking": OwnField(get_args(Ranking)),
     "shaping": Field(get_args(Shaping)),
+    "cost_limit": Field(float, -MOST, expected="a number or infinity"),
     "p_f": Field(float, 0.0, 1.0),
+    "penalty": Field(float, 0.0, MOST),
+    "margin": Field(float, 0.0, MOST),
 }
 
 
@@ -201,9 +207,12 @@ class Ranker:
             return self._penalised(returns, costs)
         order = np.empty(len(returns), np.int64)
         penalties = penalise(costs, self.cost_limit)
-        rank_members(
-            returns, penalties, self.p_f, int(noise.seed), noise.generation, instance, order
-        )
+        sweep, at_once = 0, 1 + MOST_COMPARISONS // len(order)
+        while sweep >= 0:  # in parts, between which Ctrl-C is heard
+            parts = sweep, at_once, order
+            sweep = rank_members(
+                returns, penalties, self.p_f, int(noise.seed), noise.generation, instance, *parts
+            )
         return _count_down(order)
 
     def _penalised(self, returns: np.ndarray, costs: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from acerl_np.kernels.ground.random import SAMPLER, fill_uniforms, make_key
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import ConfigError
-from acerl_np.support.fields import Field, refuse
+from acerl_np.support.fields import MOST, Field, refuse
 from acerl_np.support.numbers import Whole
 from acerl_np.support.own import Own, OwnField
 
@@ -21,6 +21,7 @@ Sampler = Literal["ais", "uniform", "random", "single"]
 Advantage = Literal["paper", "released"]
 
 ADVANTAGE = Field(get_args(Advantage))
+ALPHA_U = Field(float, 0.0, MOST)
 N_INSTANCES = Field(int, 1)
 
 
@@ -129,8 +130,8 @@ class AdaptiveSampler(InstanceSampler):
         advantage: Advantage = "paper",
     ) -> None:
         super().__init__(n_instances, seed)
-        self.alpha_u = alpha_u
-        self.advantage = advantage
+        self.alpha_u: float = ALPHA_U.read("alpha_u", alpha_u)
+        self.advantage: Advantage = ADVANTAGE.read("advantage", advantage)
         self.valid = np.zeros(n_instances, np.int64)
         self.total = np.zeros(n_instances)
         self.least = np.full(n_instances, np.inf)

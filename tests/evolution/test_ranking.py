@@ -1,5 +1,7 @@
 """Ranking: intrinsic stochastic ranking against the slow sort, its alternatives, the penalty."""
 
+from unittest import mock
+
 import naive_evolution as naive
 import numpy as np
 import pytest
@@ -8,7 +10,9 @@ from hypothesis import strategies as st
 from searches import JIT
 from tables_and_refusals import list_unrefused
 
-from acerl_np.evolution import Ranker, penalise, rank_utilities
+from acerl_np import ConfigError
+from acerl_np.evolution import Ranker, penalise, rank_utilities, ranking
+from acerl_np.evolution.sampler import AdaptiveSampler
 from acerl_np.kernels.learning.update import Noise
 
 LIMIT = 50.0
@@ -19,7 +23,7 @@ rankings, shapings = st.sampled_from(RANKINGS), st.sampled_from(["standardised",
 quarter_costs = st.integers(160, 240).map(lambda k: k / 4)
 quarter_returns = st.integers(-40, 0).map(lambda k: k / 4)
 ids = st.integers(0, 3) | st.just(2**31 - 1)
-probabilities = st.floats(0, 1)
+probabilities = st.floats(0, 1) | st.sampled_from([0.0, 1.0])
 seeds = st.integers(0, 2**63 - 1)
 generations = st.integers(0, 2**40)
 
@@ -49,6 +53,36 @@ def test_utilities_equal_the_slow_ones(rows, ranking, shaping, p_f, seed, genera
     expected = naive.utilities(returns, costs, own.tolist(), **options)
     assert utilities.shape == (len(rows),)
     np.testing.assert_allclose(utilities, expected, rtol=1e-9, atol=1e-9)
+
+
+@given(st.lists(st.tuples(quarter_returns, quarter_costs), min_size=1, max_size=20), seeds)
+def test_sweeps_in_parts_are_the_same(rows, seed):
+    """Ctrl-C is heard between them."""
+    returns, costs = columns(rows)
+    given = returns, costs, np.zeros(len(rows), np.int64)
+    whole = rank_utilities(*given, seed=seed)
+    with mock.patch.object(ranking, "MOST_COMPARISONS", 2 * len(rows)):
+        assert (rank_utilities(*given, seed=seed) == whole).all()
+
+
+def test_what_no_draw_can_change_is_not_sorted_on():
+    """Of so many members in their order: all sweeps would take hours."""
+    n = 300_000
+    returns, costs = -np.arange(n, dtype=float), np.arange(n) / n
+    for limit, p_f in ((2.0, 0.5), (0.0, 0.5), (0.0, 0.0), (0.0, 1.0)):
+        options = {"cost_limit": limit, "p_f": p_f, "shaping": "rank"}
+        found = rank_utilities(returns, costs, np.zeros(n, np.int64), **options)
+        assert (found == np.arange(n, 0, -1)).all()
+
+
+def test_numbers_that_are_none_are_refused():
+    for name in ("p_f", "cost_limit", "penalty", "margin"):
+        with pytest.raises(ConfigError, match=f"^{name}: read nan; expected"):
+            Ranker(**{name: float("nan")})
+    with pytest.raises(ConfigError, match=r"^alpha_u: read nan; expected"):
+        AdaptiveSampler(3, alpha_u=float("nan"))
+    with pytest.raises(ConfigError, match=r"^advantage: read 'none'; expected"):
+        AdaptiveSampler(3, advantage="none")
 
 
 # Several episodes a member
