@@ -24,7 +24,7 @@ COMMANDS = {
     "whatif": "ask what another fleet, demand or speed would bring; the smallest fleet for a target",
     "replay": "write a page that replays an episode: floor, decisions, chart of the vehicles",
     "hindsight": "search the best schedules for futures that are known",
-    "plot": "draw trainings, episodes, comparisons and policies",
+    "plot": "draw curves of trainings",
     "policy": "show what a policy file holds, and what each of its weights does",
     "floor": "import floors from LIF or openTCS, check them, show them",
     "records": "make, convert and check task records, replay past assignments",

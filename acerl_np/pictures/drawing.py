@@ -27,7 +27,7 @@ FORMATS = ("png", "svg", "pdf")
 
 DPI = 120
 
-BLACK, GREY, PALE = "#000000", "#767676", "#d9d9d9"
+BLACK, GREY = "#000000", "#767676"
 BLUE, SKY, GREEN = "#0072b2", "#56b4e9", "#009e73"
 ORANGE, RED, PURPLE = "#e69f00", "#d55e00", "#cc79a7"
 """Colours that people tell apart who see fewer of them (M. Okabe and K. Ito, "Color Universal Design")."""
@@ -207,9 +207,3 @@ def write_beside(
 ) -> None:
     """Write a small text so many points beside a place of the axes."""
     axes.annotate(text, at, xytext=shift, **{**BESIDE, **look})
-
-
-def clear_rows(axes: Axes) -> None:
-    """Leave the line and the ticks out at the left of axes whose rows have names."""
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)

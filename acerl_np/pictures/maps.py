@@ -1,11 +1,11 @@
-"""Pictures of floors: sites, edges and starts; and how busy each edge was in an episode."""
+"""Pictures of floors: sites, edges and starts."""
 
 from __future__ import annotations
 
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from acerl_np.pictures import drawing
 from acerl_np.pictures.drawing import Style
 from acerl_np.problem.layout import Layout, name_stations
-from acerl_np.simulation.trace import Trace
 from acerl_np.support.errors import list_first
 
 if TYPE_CHECKING:
@@ -35,8 +34,8 @@ KINDS = {
 }
 """Colour and marker of each kind of site, the most frequent first; a floor of more kinds has one for all."""
 
-LONGEST_NAME, LONGEST_LABEL, LONGEST_KIND, LONGEST_ID = 60, 40, 40, 40
-"""Letters that are shown of the floor's name, of a policy's or record's, of a kind and of a site's name."""
+LONGEST_NAME, LONGEST_KIND, LONGEST_ID = 60, 40, 40
+"""Letters that are shown of the floor's name, of a kind and of a site's name."""
 
 PLACES = (
     *(("left", "bottom"), ("right", "bottom"), ("left", "top"), ("right", "top")),
@@ -46,13 +45,6 @@ PLACES = (
 
 SIDES = {"left": 1.0, "bottom": 1.0, "center": 0.0, "right": -1.0, "top": -1.0}
 """On which side of its site a text stands that is aligned so."""
-
-WIDEST, WIDEST_OF_MANY, NARROWEST = 9.0, 6.5, 1.5
-"""Points: lines of the busiest edge, on small floors and on others, and of one that was hardly taken."""
-
-COLOURS, LIGHTEST = "viridis_r", 0.1
-"""From light to dark, also in grey and for those who see fewer colours; what is lighter is lost on white."""
-
 
 ARROW: Style = {
     **{"angles": "xy", "scale": 60, "pivot": "mid", "width": 0.002, "color": "0.4", "zorder": 2},
@@ -90,71 +82,8 @@ def draw_layout(layout: Layout, path: str | os.PathLike[str]) -> None:
         axes.set_title(f"{name}: {sites} sites, {rest}")
 
 
-def count_traffic(trace: Trace) -> np.ndarray:
-    """Return how often each edge of the floor was taken in an episode, either way; half of one counts half.
-
-    Two rows, with and without a task on the vehicle; of edges between the same two sites the first has all.
-    """
-    layout = trace.instance.layout
-    index = layout.site_index
-    place: dict[frozenset[int], int] = {}
-    for position, edge in enumerate(layout.edges):
-        place.setdefault(frozenset((index[edge.a], index[edge.b])), position)
-    passes = np.zeros((2, len(layout.edges)))
-    for way in trace.list_ways():
-        for step in way.steps:
-            k = place.get(frozenset((step.origin, step.target)))
-            if step.origin != step.target and k is not None:
-                passes[int(not step.loaded), k] += step.last - step.first
-    return passes
-
-
-def draw_traffic(path: str | os.PathLike[str], trace: Trace) -> None:
-    """Draw a floor with its edges as wide and as dark as they were busy."""
-    layout, instance = trace.instance.layout, trace.instance
-    loaded, empty = count_traffic(trace)
-    passes = loaded + empty
-    whole = float(passes.sum())
-    hours = max(trace.end, 1) / 3600.0
-    rate = passes / hours
-    busy = np.flatnonzero(passes > 0.0)
-    small = len(layout.edges) <= SMALL
-    shown = busy.tolist() if small else []
-    labels = {k: f"{rate[k]:.3g} ({empty[k] / passes[k]:.0%})" for k in shown}
-    with _open_map(path, layout, 9.0, 7.5, 1.3) as (figure, axes):
-        import matplotlib
-        from matplotlib.collections import LineCollection
-        from matplotlib.colors import ListedColormap
-
-        _plot_edges(axes, layout, labels=labels)
-        place = {site.id: (site.x, site.y) for site in layout.sites}
-        busiest = float(rate.max(initial=0.0)) or 1.0
-        order = busy[np.argsort(rate[busy], kind="stable")]  # the busiest lie on top
-        widest = WIDEST if small else WIDEST_OF_MANY
-        colours = matplotlib.colormaps[COLOURS](np.linspace(LIGHTEST, 1.0, 256))
-        ways = [[place[layout.edges[k].a], place[layout.edges[k].b]] for k in order]
-        widths = NARROWEST + (widest - NARROWEST) * rate[order] / busiest
-        look: Style = {"cmap": ListedColormap(colours), "capstyle": "round", "zorder": 1.8}
-        lines = LineCollection(ways, linewidths=widths, **look)
-        lines.set_array(rate[order])
-        lines.set_clim(0.0, busiest)
-        axes.add_collection(lines)
-        _plot_sites(axes, layout)
-        bar = figure.colorbar(lines, ax=axes, shrink=0.8, pad=0.02)
-        bar.set_label("drives along an edge, per hour")
-        bar.outline.set_visible(False)
-        idle = float(empty.sum()) / whole if whole > 0.0 else 0.0
-        label, name = (drawing.cut(x, LONGEST_LABEL) for x in (trace.label, instance.name))
-        drives = f"{whole:,.0f} drives along an edge in {hours:.1f} h, {idle:.0%} without a load"
-        explained = "\non each edge: drives an hour (and how much of that was without a load)"
-        axes.set_title(f"{label} on {name}: {drives}{explained if labels else ''}")
-
-
-def _plot_edges(axes: Axes, layout: Layout, *, labels: Mapping[int, str] | None = None) -> None:
-    """Draw edges as lines, one-way ones with an arrow, and on a small floor their lengths or `labels`.
-
-    Of labels, by the edge's position, those that are not given stay empty.
-    """
+def _plot_edges(axes: Axes, layout: Layout) -> None:
+    """Draw edges as lines, one-way ones with an arrow, and on a small floor their lengths."""
     place = {site.id: (site.x, site.y) for site in layout.sites}
     # Drawn in one stroke, not edge by edge: floors have up to 100,000.
     gap = (math.nan, math.nan)
@@ -174,15 +103,12 @@ def _plot_edges(axes: Axes, layout: Layout, *, labels: Mapping[int, str] | None 
     shown = {frozenset((edge.a, edge.b)): k for k, edge in reversed([*enumerate(layout.edges)])}
     for k in shown.values():
         edge = layout.edges[k]
-        label = f"{edge.length:g} m" if labels is None else labels.get(k)
-        if label is None:
-            continue
         (a, b), (c, d) = place[edge.a], place[edge.b]
         # Beside the arrow of a one-way edge, on the line of another.
         shift = (0, -9 if edge.one_way else 0)
         ground = {**drawing.GROUND, "pad": 1.0}
         look: Style = {"va": "center", "color": "0.35", "bbox": ground, "zorder": 2.5}
-        drawing.write_beside(axes, label, ((a + c) / 2, (b + d) / 2), shift, **look)
+        drawing.write_beside(axes, f"{edge.length:g} m", ((a + c) / 2, (b + d) / 2), shift, **look)
 
 
 def _plot_sites(axes: Axes, layout: Layout) -> None:

@@ -26,9 +26,6 @@ STUDY_COLUMNS = ("policy", "seed", *CURVE_COLUMNS)
 
 SEED_FOLDER = re.compile(r"seed(\d+)")
 
-AFTER_COLUMNS = ("noise_std", "failed")
-"""Behind the last of these in a history stand the counts of the records."""
-
 MOST = 1e15
 """Largest number of generations, decisions or members that is read."""
 
@@ -53,13 +50,6 @@ class Line(NamedTuple):
 
     label: str
     looks: tuple[Looks, ...]
-
-
-class Counts(NamedTuple):
-    """Which records the members of each generation played, of shape (n_generations, n_records)."""
-
-    names: tuple[str, ...]
-    members: np.ndarray
 
 
 class _Table(NamedTuple):
@@ -206,23 +196,6 @@ def read_lines(path: str | os.PathLike[str]) -> list[Line]:
     for (policy, _), looks in _collect_looks(table).items():
         lines.setdefault(policy, []).append(looks)
     return [Line(policy, tuple(own)) for policy, own in lines.items()]
-
-
-def read_counts(folder: Path) -> Counts:
-    """Read which records the members of each generation of a run played."""
-    path = folder / HISTORY
-    table = _read_table(path, ("return_mean", "cost_mean"))
-    header = list(table.columns)
-    last = max((header.index(x) for x in AFTER_COLUMNS if x in header), default=-1)
-    names = tuple(header[last + 1 :])
-    if last < 0 or not names:
-        raise InputError(
-            f"{path}: line 1: no counts of records; read {describe(','.join(header))}, expected "
-            "their names behind noise_std"
-        )
-    if not table.lines:
-        raise InputError(f"{path}: line 1: a header and nothing else; expected a line a generation")
-    return Counts(names, np.stack([table.numbers(name) for name in names], axis=1))
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How trainings went: curves of the policy beside rules and the limit, and what the sampler chose."""
+"""How trainings went: curves of the policy beside rules and the limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from acerl_np.pictures import drawing
 from acerl_np.pictures.drawing import Style
-from acerl_np.pictures.runs import MEMBERS, Counts, Line
+from acerl_np.pictures.runs import MEMBERS, Line
 from acerl_np.problem.goal import find_unit
 from acerl_np.support.errors import InputError, list_some
 
@@ -51,21 +51,13 @@ COLUMNS, WIDTH, MAX_RECORDS = 4, 9.0, 24
 MEAN_HEIGHT, PANEL_HEIGHT, GAP, HEAD, FOOT = 2.2, 1.3, 0.36, 0.62, 0.5
 """Inches of the panels of the means, of the others, between and around them."""
 
-SHARE_HEIGHT, AROUND = 1.55, 1.0
-"""Inches of a panel of the sampler's choices, and of what stands above and below them."""
-
-POINTS = 32
-"""Most points of a line of shares: generations are averaged until there are no more."""
-
-RECORD_LETTERS, SHARE_LETTERS, LINE_LETTERS = 24, 20, 40
+RECORD_LETTERS, LINE_LETTERS = 24, 40
 
 RULE: dict[str, Any] = {
     **{"color": drawing.GREY, "linestyle": (0, (1, 1)), "linewidth": 0.8, "zorder": 5},
     **{"markevery": [1], "markerfacecolor": "white", "clip_on": False},
 }
-MORE_OFTEN: Style = {"hatch": "////", "facecolor": drawing.ORANGE, "edgecolor": drawing.BLACK}
-LESS_OFTEN: Style = {"facecolor": drawing.BLUE, "alpha": 0.3}
-"""Looks of a rule's level, and of shares above and below the even one."""
+"""Look of a rule's level."""
 
 
 class Mean(NamedTuple):
@@ -237,73 +229,3 @@ def _find_level(levels: Levels, records: Sequence[str], which: int) -> float | N
     """Return the mean level over the records, None if one has none."""
     found = [levels[name][which] for name in records if name in levels]
     return float(np.mean(found)) if len(found) == len(records) else None
-
-
-def find_shares(runs: Sequence[Counts]) -> np.ndarray:
-    """Return each record's share of the episodes of each generation, over all runs together.
-
-    Of shape (n_generations, n_records), nan where nobody played; what some have more generations than others
-    is left out.
-    """
-    for run in runs:
-        if run.names != runs[0].names:
-            first, other = (", ".join(names[:3]) for names in (runs[0].names, run.names))
-            raise InputError(f"runs on different records: {first} and {other}")
-    n = min(len(run.members) for run in runs)
-    members = np.sum([run.members[:n] for run in runs], axis=0)
-    total = members.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(total > 0.0, members / np.maximum(total, 1.0), np.nan))
-
-
-def average_blocks(shares: np.ndarray, most: int = POINTS) -> tuple[np.ndarray, np.ndarray]:
-    """Return the middle generation, from 1 on, and the mean shares of at most so many blocks."""
-    blocks = np.array_split(np.arange(len(shares)), min(most, len(shares)))
-    middle = [1.0 + block.mean() for block in blocks]
-    return np.array(middle), np.array([shares[block].mean(axis=0) for block in blocks])
-
-
-def draw_sampler(path: str | os.PathLike[str], label: str, runs: Sequence[Counts]) -> None:
-    """Draw each record's share of the episodes over the generations, beside the uniform share.
-
-    `label` is what the runs, one for each seed, are called.
-    """
-    shares = find_shares(runs)
-    names, uniform = runs[0].names, 100.0 / len(runs[0].names)
-    known = np.isfinite(shares).any()
-    total = 100.0 * np.nanmean(shares, axis=0) if known else np.zeros(len(names))
-    # Those that the sampler treats least like the others, in their order.
-    chosen = sorted(np.argsort(-np.abs(total - uniform), kind="stable")[:MAX_RECORDS].tolist())
-    generations, means = average_blocks(100.0 * shares)
-    columns = min(COLUMNS, len(chosen))
-    rows = math.ceil(len(chosen) / columns)
-    height = AROUND + SHARE_HEIGHT * math.ceil(len(chosen) / COLUMNS)
-    with drawing.open_figure(path, WIDTH, height) as figure:
-        panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
-        for axes in panels.flat[len(chosen) :]:
-            axes.set_visible(False)
-        for place, (axes, k) in enumerate(zip(panels.flat, chosen, strict=False)):
-            line = means[:, k]
-            for where, own, look in (
-                (line >= uniform, "chosen more often than evenly", MORE_OFTEN),
-                (line <= uniform, "chosen less often than evenly", LESS_OFTEN),
-            ):
-                how: Style = {"where": where, "interpolate": True, "linewidth": 0.0, "label": own}
-                axes.fill_between(generations, uniform, line, **how, **look)
-            share: Style = {"color": drawing.BLACK, "linewidth": 1.2}
-            axes.plot(generations, line, **share, label="share of the episodes")
-            even: Style = {"color": drawing.GREY, "linestyle": "--", "linewidth": 1.2}
-            axes.axhline(uniform, **even, label=f"even share, {uniform:.1f}%")
-            title = f"{drawing.wrap(names[k], SHARE_LETTERS)}: {total[k]:.1f}%"
-            axes.set_title(title, loc="left", fontsize=9)
-            if place % columns == 0:
-                axes.set_ylabel("share (%)")
-            if place + columns >= len(chosen):
-                axes.set_xlabel("generation")
-                axes.tick_params(labelbottom=True)
-        panels[0, 0].set_ylim(bottom=0.0)
-        seeds = f", {len(runs)} seeds together" if len(runs) > 1 else ""
-        left_out = f"; {len(chosen)} of {len(names)} records" if len(chosen) < len(names) else ""
-        what = "each record's share of the episodes; in each title: of all"
-        shown = drawing.cut_path(label, LINE_LETTERS)
-        drawing.write_title(figure, f"{shown}: {what}{seeds}{left_out}")
-        figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower left", ncols=4)

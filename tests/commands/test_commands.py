@@ -57,7 +57,7 @@ def test_a_default_folder_is_never_reused(empty, run):
 
 ACTIONS = {
     "floor": "import check show",
-    "plot": "curves gantt floor compare sampler weights",
+    "plot": "curves",
     "records": "perturb generate convert check replay",
     "policy": "show",
 }

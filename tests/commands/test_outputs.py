@@ -31,7 +31,6 @@ WRITES = {
         "layout.json",
     ),
     "replay EDD week.csv --past past.csv --out OUT": ("made.html", ""),
-    "plot gantt run/policy.npz week.csv --out OUT": ("made.png", ""),
     "whatif week.csv --vehicles 1 --picture OUT": ("made.svg", ""),
     "records convert week.csv --out other.csv --write-mapping OUT": ("made.toml", "week.csv"),
     "floor fleet layout.json --vehicles 2 --out OUT": ("made.json", "layout.json"),
@@ -129,7 +128,6 @@ def test_what_is_no_file_is_not_replaced(folder, run):
 def test_default_names_replace_what_was_made_here_alone(folder, run):
     for words, name in (
         ("replay EDD week.csv", "replay.html"),
-        ("plot gantt EDD week.csv", "gantt.png"),
         ("plot curves run", "run/curves.png"),
     ):
         assert main(words.split()) == main(words.split()) == 0

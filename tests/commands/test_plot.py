@@ -38,22 +38,15 @@ def hide_matplotlib(patch):
 
 
 @needs_jit
-def test_every_kind_has_a_name_of_its_own(empty, run, trained):
+def test_a_picture_has_a_name_of_its_own(empty, run, trained):
     pytest.importorskip("matplotlib", reason="pictures need matplotlib")
     both = empty / "both"
     shutil.copytree(trained, both)
-    acerl_np.IndexPolicy.of_weights(approach=-1.0, lateness=0.5).save(both / "index.npz")
     before = {path: path.read_bytes() for path in empty.rglob("*") if path.is_file()}
-    network = "both/seed0/policy.npz"
     for words, name in (
         ("curves both", "both/curves.png"),
         ("curves both/seed0", "both/seed0/curves.png"),
         ("curves both both/seed1", "curves.png"),
-        ("gantt EDD DMH-01", "gantt.png"),
-        (f"floor {network} DMH-02 --trial 1 --greedy", "traffic.png"),
-        (f"compare {network} EDD DMH-01 DMH-02 --trials 2", "compare.png"),
-        ("sampler both", "both/sampler.png"),
-        ("weights both/index.npz", "both/weights.png"),
         ("curves both --out a.svg", "a.svg"),
     ):
         assert run(f"plot {words}").out == f"{name}\n"
@@ -61,20 +54,6 @@ def test_every_kind_has_a_name_of_its_own(empty, run, trained):
         assert picture.read_bytes().startswith(b"<?xml" if name.endswith("svg") else PNG)
         picture.unlink()
     assert {path: path.read_bytes() for path in empty.rglob("*") if path.is_file()} == before
-    line = run(f"plot weights {network} --out a.png", 2).err
-    assert "a policy of form network" in line and "expected an index policy" in line
-
-
-@needs_jit
-def test_past_assignments_are_drawn_as_they_were_given(empty, run):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    instance = acerl_np.load_instance("DMH-01")
-    tasks = enumerate(zip(instance.tasks, instance.arrival.tolist(), strict=True))
-    rows = [f"{name},{instance.layout.vehicles[k % 3].id},{time}" for k, (name, time) in tasks]
-    write(Path("past.csv"), "task,vehicle,start", *rows)
-    for kind in ("gantt", "floor"):
-        run(f"plot {kind} DMH-01 --past past.csv --out {kind}.svg")
-    assert "past assignments on DMH-01" in Path("gantt.svg").read_text()
 
 
 def test_the_papers_figures_stand_beside_its_own_records_alone(tmp_path):

@@ -15,7 +15,6 @@ from acerl_np.pictures.runs import (
     MEMBERS,
     find_limit,
     find_runs,
-    read_counts,
     read_facts,
     read_lines,
 )
@@ -154,8 +153,6 @@ def test_without_looks_the_members_are_drawn(tmp_path):
     mean = average_seeds(line, [MEMBERS])
     assert mean.centre.tolist() == [[50.0, 40.0], [7.0, 6.0]]
     assert mean.decisions.tolist() == [100.0, 200.0]
-    counts = read_counts(folder)
-    assert counts.names == ("A", "B") and counts.members.tolist() == [[3.0, 1.0], [2.0, 2.0]]
 
 
 def test_a_study_has_a_line_for_each_policy(tmp_path):
@@ -203,9 +200,6 @@ def test_unusable_files_and_folders_are_named(tmp_path):
     ):
         with pytest.raises(InputError, match=words):
             read_lines(folder)
-    (tmp_path / "history.csv").write_text(f"{HISTORY}\n")
-    with pytest.raises(InputError, match="line 1: no counts of records"):
-        read_counts(tmp_path)
     [line] = read_lines(write_run(tmp_path / "one"))
     for lines, words in (([line] * 15, "15 lines .* at most 14"), ([], "no lines")):
         with pytest.raises(InputError, match=words):

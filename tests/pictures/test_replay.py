@@ -17,7 +17,6 @@ from pages import EVIL, HOSTILE, make_chained, make_instance, make_meeting
 import acerl_np
 from acerl_np import IndexPolicy, Instance
 from acerl_np.evaluation.tracing import trace_policy
-from acerl_np.pictures.gantt import list_bars
 from acerl_np.pictures.replay import SHARED, _read, format_data, make_replay, write_replay
 
 
@@ -247,11 +246,6 @@ def test_a_page_of_chains_has_machines_and_when_tasks_are_ready(dmh):
     assert [sites[site] for site, _ in run["machines"]] == ["m1", "m1", "m2", "m3", "m4"]
     pauses = [trip[5] for trip in run["trips"] if len(trip) > 5]
     assert pauses == [trip.pause for trip in trace.trips if trip.pause] != []
-    bars = list_bars(trace)
-    kinds = {bar.kind for bar in bars}
-    assert kinds == {"way", "loaded", "late", "pause", "queued", "processed"}
-    spans = sorted((bar.start, bar.end, bar.task) for bar in bars if bar.kind == "processed")
-    assert spans == sorted((own.start, own.end, own.task) for own in trace.processing)
 
 
 @pytest.mark.compiles
@@ -261,5 +255,3 @@ def test_a_page_of_vehicles_that_meet_has_who_waits_for_whom(dmh):
     assert read_data(page)["runs"][0]["waits"] == [[1, 2, 32, 3, 2, 0]]
     assert "findWait" in page and "findWait" not in make_replay(dmh)
     assert "waits" not in read_data(make_replay(dmh))["runs"][0]
-    held = [(bar.row, bar.start, bar.end) for bar in list_bars(trace) if bar.kind == "held"]
-    assert held == [(1, 2, 32)]
