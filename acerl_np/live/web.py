@@ -116,7 +116,8 @@ class Web:
         self.n_refused = self.n_streams = 0
         self._came, self._changed = asyncio.Event(), asyncio.Event()
         self._shown: asyncio.Future[dict[str, Any]] | None = None
-        self._shown_at = -math.inf
+        self._health: asyncio.Future[dict[str, Any]] | None = None
+        self._shown_at = self._health_at = -math.inf
         self._layout: Any = None
         self._floor = ""
         self.is_ending: Callable[[], bool] = lambda: False
@@ -262,8 +263,11 @@ class Web:
 
         health: dict[str, Any] = {"ok": False}
         with contextlib.suppress(asyncio.TimeoutError, WorkerError):
-            work = self.work(lambda: self.worker.service.show_health(time.time()), at_once=True)
-            health = await asyncio.wait_for(work, HURRY)
+            if self._health is None or time.monotonic() - self._health_at >= CALM:  # anybody may ask
+                self._health_at, service = time.monotonic(), self.worker.service
+                work = self.work(lambda: service.show_health(time.time()), at_once=True)
+                self._health = asyncio.ensure_future(work)
+            health = await asyncio.wait_for(asyncio.shield(self._health), HURRY)
         status = 200 if health["ok"] else 503
         return Response(format_line(health), status, media_type="application/json")
 
@@ -610,7 +614,7 @@ def make_server(
     import uvicorn
 
     web = Web(worker, page)
-    how: dict[str, Any] = {"log_level": "error", "timeout_graceful_shutdown": 1, "ws": "none"}
+    how: dict[str, Any] = {"log_level": "error", "timeout_graceful_shutdown": 3, "ws": "none"}
     how["http"] = make_protocol(count_connections())
     how["h11_max_incomplete_event_size"] = MAX_HEADERS
     app = make_app(web, host, token, origin)

@@ -144,7 +144,7 @@ class Worker:
             with self._change:
                 self._is_ending = self._has_ended = True
             for _, future in self._waiting:
-                if not future.cancel():
+                if not future.cancelled():
                     future.set_exception(WorkerError(ENDED))
             self.on_end()
 
