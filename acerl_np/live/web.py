@@ -263,7 +263,9 @@ class Web:
 
         health: dict[str, Any] = {"ok": False}
         with contextlib.suppress(asyncio.TimeoutError, WorkerError):
-            if self._health is None or time.monotonic() - self._health_at >= CALM:  # anybody may ask
+            if (
+                self._health is None or time.monotonic() - self._health_at >= CALM
+            ):  # anybody may ask
                 self._health_at, service = time.monotonic(), self.worker.service
                 work = self.work(lambda: service.show_health(time.time()), at_once=True)
                 self._health = asyncio.ensure_future(work)

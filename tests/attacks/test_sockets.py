@@ -28,6 +28,7 @@ def hurry(monkeypatch):
     monkeypatch.setattr(web, "PATIENCE", 0.3)
     monkeypatch.setattr(web, "GLANCE", 0.05)
     monkeypatch.setattr(web, "HURRY", 0.2)
+    monkeypatch.setattr(web, "CALM", 0.02)
 
 
 def arrive(number, now=0.0, **more):
