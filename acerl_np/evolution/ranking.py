@@ -205,14 +205,11 @@ class Ranker:
             return returns
         if self.ranking == "penalty":
             return self._penalised(returns, costs)
-        order = np.empty(len(returns), np.int64)
-        penalties = penalise(costs, self.cost_limit)
-        sweep, at_once = 0, 1 + MOST_COMPARISONS // len(order)
+        order, sweep = np.empty(len(returns), np.int64), 0
+        given = returns, penalise(costs, self.cost_limit), self.p_f, int(noise.seed)
+        most = 1 + MOST_COMPARISONS // len(order)
         while sweep >= 0:  # in parts, between which Ctrl-C is heard
-            parts = sweep, at_once, order
-            sweep = rank_members(
-                returns, penalties, self.p_f, int(noise.seed), noise.generation, instance, *parts
-            )
+            sweep = rank_members(*given, noise.generation, instance, sweep, most, order)
         return _count_down(order)
 
     def _penalised(self, returns: np.ndarray, costs: np.ndarray) -> np.ndarray:

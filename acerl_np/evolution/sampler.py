@@ -21,8 +21,7 @@ Sampler = Literal["ais", "uniform", "random", "single"]
 Advantage = Literal["paper", "released"]
 
 ADVANTAGE = Field(get_args(Advantage))
-ALPHA_U = Field(float, 0.0, MOST)
-N_INSTANCES = Field(int, 1)
+ALPHA_U, N_INSTANCES = Field(float, 0.0, MOST), Field(int, 1)
 
 
 def check_ids(instance_ids: ArrayLike, n_members: int, n_instances: int) -> np.ndarray:

@@ -170,6 +170,20 @@ def test_a_dispatcher_follows_a_rule_and_says_so(tmp_path):
     assert again.decide(0.0)[0][:2] == first[:2]
 
 
+def test_a_rule_may_loop_and_name_things_as_modules_do():
+    rules = own_rules.near, own_rules.near_in_a_loop
+    plain, looped = (acerl_np.evaluate_policy(rule, RECORDS, trials=1) for rule in rules)
+    assert np.array_equal(plain.makespan, looped.makespan)
+
+
+def test_loading_leaves_the_path_as_it_was(empty, monkeypatch):
+    own_rules.near.save("rule.npz")
+    monkeypatch.setattr("acerl_np.support.own.KNOWN", {})  # as in another process
+    before = list(sys.path)
+    acerl_np.load_policy("rule.npz", trust=True)
+    assert sys.path == before
+
+
 def test_traces_and_files(empty, run):
     assert trace_policy(own_rules.near, RECORDS[0]).label == "near"
     own_rules.near.save("rule.npz")
