@@ -13,7 +13,6 @@ from typing import Any
 
 from acerl_np.live import events
 from acerl_np.live.dispatcher import Dispatcher
-from acerl_np.live.feed import LATE
 from acerl_np.live.orders import FOLLOWED
 from acerl_np.live.saving import read_told_policy
 from acerl_np.live.states import CANCELLED, DELIVERED, SLACK
@@ -28,6 +27,7 @@ from acerl_np.support.errors import (
     describe,
     make_printable,
 )
+from acerl_np.support.fields import MOST as LARGEST
 from acerl_np.support.files import path_exists
 
 MOST_FAILURES = 3
@@ -121,7 +121,7 @@ class Service:
             message = read_message(text)
             number = message.get("number")
             self._check_ahead(message, now)
-            yield from self._take(message, policy)
+            yield from self._take(message, policy, now)
         except StorageError as error:
             if self.log_trouble is None:
                 self.say(str(error))
@@ -178,15 +178,15 @@ class Service:
         time, own = message.get("time", message.get("start")), self.dispatcher
         if self.ahead is None or time is None:
             return
-        vehicle, last = message.get("vehicle"), own.time
-        is_ahead = time > now + self.ahead
-        if vehicle is not None and (is_ahead or time < last - max(LATE, self.ahead)):
-            self.off_clock[vehicle] = round(time - now, 3)
+        vehicle, lead = message.get("vehicle"), min(time, LARGEST) - now
+        is_ahead = lead > self.ahead
+        if (is_ahead or time < own.time - own.lateness) and vehicle in own.sites:
+            self.off_clock[vehicle] = round(lead, 3)
         if is_ahead:
             whose = "" if vehicle is None else f" of vehicle '{describe(vehicle)}'"
             raise EventError(
-                f"{message['kind']}{whose} at {time} s: {time - now:.1f} s ahead of this service's clock; "
-                f"expected at most {self.ahead:g} s (--ahead)"
+                f"{message['kind']}{whose} at {describe(time)} s: {round(lead, 1)} s ahead of this service's "
+                f"clock; expected at most {self.ahead:g} s (--ahead)"
             )
 
     def tend(self, now: float) -> None:
@@ -268,7 +268,7 @@ class Service:
         }
 
     def _take(
-        self, message: Message, policy: BasePolicy | str | AcerlError | None
+        self, message: Message, policy: BasePolicy | str | AcerlError | None, now: float
     ) -> Iterator[Message]:
         kind, dispatcher = message["kind"], self.dispatcher
         if kind in events.EVENTS:
@@ -299,7 +299,7 @@ class Service:
                 raise policy
             dispatcher.take_policy(read_policy(message) if policy is None else policy)
         elif kind == "State":
-            yield {"kind": "State", **self.show()}
+            yield {"kind": "State", **self.show(now)}
         else:
             if self.state is None:
                 raise EventError("Save: no --state to write; expected one")

@@ -155,13 +155,12 @@ class Web:
         body = await read_body(request, MAX_MESSAGE)
         if body is None:
             return refuse(413, f"body: too long; expected at most {MAX_MESSAGE:,} bytes")
+        if body.count(b"\n") > MOST_LINES:
+            return refuse(413, f"body: expected at most {MOST_LINES:,} lines")
         if request.url.path == "/policy":
             lines = [format_policy(body)]
         else:
-            lines = list(map(read_line, body.split(b"\n")))
-        lines = [line for line in lines if line]
-        if len(lines) > MOST_LINES:
-            return refuse(413, f"body: {len(lines):,} messages; expected at most {MOST_LINES:,}")
+            lines = [line for line in map(read_line, body.split(b"\n")) if line]
         pieces = self._answer(lines)
         first = await anext(pieces) if lines else Piece(0, "")
         if first.error is not None or first.n_taken == len(lines):

@@ -147,6 +147,11 @@ def test_what_is_ahead_of_the_service_is_refused_and_names_who_told_it():
         assert answer["kind"] == "Refused" and "600.0 s ahead" in answer["why"]
         assert ("'v1'" in answer["why"]) == ("vehicle" in message)
     assert tell(service, NOW, **arrive("t1", NOW))[-1]["kind"] == "Ok"
+    for time_, vehicle in ((10**400, "v0"), (1e308, "v0"), (later, "x"), (-(10**400), "x")):
+        told = {"kind": "VehicleBroke", "time": time_, "vehicle": vehicle}
+        [answer] = tell(service, NOW, **told)
+        assert answer["kind"] == "Refused" and len(answer["why"]) < 400
+    assert {*service.off_clock} == {"v0", "v1"} and service.n_failures == 0
     free = Service(acerl_np.Dispatcher(LAYOUT, "nearest"))  # of another clock
     assert tell(free, NOW, **arrive("t1", 600.0))[-1]["kind"] == "Ok"
 
