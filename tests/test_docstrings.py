@@ -104,3 +104,19 @@ def test_the_check_sees_a_difference():
     code = f"def f(a, b):\n    {docstring}".replace("\n", "\n    ")
     [(path, _, parameters, docstring)] = definitions(ast.parse(code))
     assert (path, parameters, documented(docstring)) == (("f",), ["a", "b"], ["a", "c"])
+
+
+def test_type_checkers_see_the_names_that_programs_do():
+    """Each from the module where it is defined."""
+    stub = ast.parse(Path(acerl_np.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    seen = {
+        name.name: node.module
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+        if name.asname == name.name
+    }
+    assert seen.pop("evolution") == "acerl_np" and seen.pop("__version__")
+    assert sorted(seen) == acerl_np.__all__
+    for name, home in seen.items():
+        assert getattr(importlib.import_module(home), name) is getattr(acerl_np, name)

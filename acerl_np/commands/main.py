@@ -7,13 +7,12 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 from typing import NoReturn
 
 import acerl_np
 from acerl_np.commands.shared.interruption import Terminated
-from acerl_np.commands.shared.options import EXPORT, WORDS, part_help
+from acerl_np.commands.shared.options import WORDS, part_help
 from acerl_np.support.errors import AcerlError, make_printable, suggest_name
 from acerl_np.support.files import remember_streams
 from acerl_np.support.own import trusting
@@ -34,9 +33,6 @@ COMMANDS = {
 }
 
 
-ALIASES = {"record": "records"}
-"""Other names of commands."""
-
 MODULES = {
     **{"replay": "replaying", "hindsight": "searching", "records": "recording"},
     **{"list": "listing", "warm": "warming", "serve": "serving"},
@@ -44,30 +40,18 @@ MODULES = {
 """Modules that are not called like their commands."""
 
 
-MAPPED = (
-    "an option of records convert; expected --mapping FILE, which 'acerl-np records convert IN --out OUT "
-    "--write-mapping FILE {}' writes"
-)
-MOVED = {option.name: MAPPED.format(option.usage) for option in EXPORT}
-"""Options of reading, and what is said to who gives one where a mapping says the same."""
-
-
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, which tells the names that unknown ones are near to."""
-
-    moved: Mapping[str, str] = {}
-    """Options of earlier, and what is said to who gives one; {} stands for its value."""
 
     _words: Sequence[str] = ()
 
     def error(self, message: str) -> NoReturn:
         """Print one line and exit with status 2."""
         known = self._option_string_actions
-        named = known.keys() | self._find_moved().keys()
         shown = [name for name, action in known.items() if action.help != argparse.SUPPRESS]
         for word in self._words:
             name = word.partition("=")[0]
-            if name[:2] == "--" and name not in named and (near := suggest_name(name, shown)):
+            if name[:2] == "--" and name not in known and (near := suggest_name(name, shown)):
                 message += near if name in message else f"; read {name}{near}"
         line = f"{self.prog}: error: {message} (see {self.prog} --help)"
         self.exit(2, f"{make_printable(line)}\n")
@@ -79,19 +63,9 @@ class Parser(argparse.ArgumentParser):
             error.message += suggest_name(str(value), map(str, action.choices or ()))
             raise
 
-    def _find_moved(self) -> dict[str, str]:
-        known = self._option_string_actions
-        moved = {**(MOVED if "--mapping" in known else {}), **self.moved}
-        return {name: said for name, said in moved.items() if name not in known}
-
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         """Parse all that is given; names may also stand behind options."""
         self._words = args or ()
-        moved = self._find_moved()
-        for word, after in pairwise([*self._words, "VALUE"]):
-            name, _, value = word.partition("=")
-            if name in moved:
-                self.error(f"{name}: {moved[name].replace('{}', value or after)}")
         found, rest = super().parse_known_args(args, namespace)
         key = "names" if hasattr(found, "names") else "tasks"
         names = getattr(found, key, None)
@@ -116,15 +90,13 @@ def build_parser(command: str | None) -> argparse.ArgumentParser:
         subparser = subparsers.add_parser(
             name,
             help=summary,
-            aliases=[alias for alias, own in ALIASES.items() if own == name],
             allow_abbrev=False,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        if name == ALIASES.get(command or "", command):
+        if name == command:
             module = importlib.import_module(f"acerl_np.commands.{MODULES.get(name, name)}")
             _, subparser.description, subparser.epilog = part_help(module.__doc__)
             subparser.set_defaults(run=getattr(module, "run", None))
-            subparser.moved = getattr(module, "MOVED", {})
             module.add_arguments(subparser)
     return parser
 

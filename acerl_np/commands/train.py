@@ -67,9 +67,6 @@ if TYPE_CHECKING:
     from acerl_np.support.team import Team
 
 
-MOVED = train_options.list_moved()
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     groups = {

@@ -129,10 +129,6 @@ VALUES = {
 }
 """One for each of `evaluation.whatif.KNOBS`."""
 
-RENAMED = {"demand": "demand-factor", "speed": "speed-factor", "chargers": "charger-slots"}
-MOVED = {f"--{x}": f"another name now; expected --{y} {{}}" for x, y in RENAMED.items()}
-"""Names that mean something else where floors and records are made."""
-
 NAMES = opt.NAMES[0].but(
     usage="names NAME*",
     help=f"{opt.NAMES[0].help} (default: the best yardstick, nearest, assignment, and of shifts general)",

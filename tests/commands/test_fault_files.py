@@ -146,7 +146,7 @@ def test_a_file_is_read_or_refused_with_all_its_faults(folder, run, capsys, name
     data = case.data() if callable(case.data) else case.data
     (folder / "erp.csv").write_bytes(data)
     capsys.readouterr()
-    status = main(["record", "check", "erp.csv", "--layout", "layout.json"])
+    status = main(["records", "check", "erp.csv", "--layout", "layout.json"])
     found = capsys.readouterr()
     assert status == (2 if case.faults else 0), found.err
     told = found.out + found.err

@@ -63,19 +63,17 @@ def folder(prepared, tmp_path, monkeypatch):
 
 
 def test_what_is_read_is_never_written(folder, run):
-    def refuse(words, out, same):
+    def refuse(words, out):
         line = run(f"{words} {out} --force", 2).err
-        assert f": {out} {same} read, and would be overwritten; expected another name" in line
+        assert f": {out} is read, and would be overwritten; expected another name" in line
 
     for words, (_, read) in WRITES.items():
         for name in read.split():
-            refuse(words.removesuffix(" OUT"), name, "is")
-            for out in (f"./{name}", f"{folder}/{name}"):
-                refuse(words.removesuffix(" OUT"), out, f"is the same file as {name}, which is")
+            for out in (name, f"./{name}", f"{folder}/{name}"):
+                refuse(words.removesuffix(" OUT"), out)
     for link in (os.symlink, os.link):
         link("week.csv", "made.csv")
-        same = "is the same file as week.csv, which is"
-        refuse("records convert week.csv --out", "made.csv", same)
+        refuse("records convert week.csv --out", "made.csv")
         Path("made.csv").unlink()
 
 
@@ -111,7 +109,7 @@ def test_a_mapping_takes_no_name_of_what_is_written_beside_it(folder, run):
     words = "records convert in.csv --layout layout.json --skip-bad --split day --out made"
     for name in ("made/in-2024-05-06.csv", "./made.left-out.csv"):
         line = run(f"{words} --write-mapping {name}", 2).err
-        assert f"--write-mapping: {name} is what another option writes, too" in line
+        assert f"{Path(name)} is what another option writes, too" in line
     run(f"{words} --write-mapping made/own.toml")
     assert len(list(Path("made").iterdir())) == 3 and Path("made.left-out.csv").exists()
 
@@ -120,7 +118,7 @@ def test_what_is_no_file_is_not_replaced(folder, run):
     Path("made.json").symlink_to("nowhere")
     assert "exists; expected a new name" in run("floor import plant.xml --out made.json", 2).err
     assert Path("made.json").is_symlink()
-    for out in (".", "-", "/dev/null"):
+    for out in (".", "/dev/null"):
         line = run(f"floor import plant.xml --force --out {out}", 2).err
         assert "expected the name of a file" in line
 

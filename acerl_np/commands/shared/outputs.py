@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
@@ -15,7 +14,7 @@ from acerl_np.pictures.runs import read_config
 from acerl_np.problem.bundled import bundled_instances, bundled_suites
 from acerl_np.support import files
 from acerl_np.support.errors import AcerlError, InputError, make_printable
-from acerl_np.support.files import has_mark, path_exists
+from acerl_np.support.files import has_mark
 
 WRITTEN = (
     *("out", "picture", "report", "write_mapping"),
@@ -39,11 +38,7 @@ def declare_outputs(
     own: bool = False,
     force: bool | None = None,
 ) -> None:
-    """Refuse what must not be written, before any work; an output of None is none.
-
-    Files are written beside their names and moved there, so what is read under another name stays as it is;
-    only a name that is read itself is refused, also with --force. All that a command writes is declared at
-    once: no two of it may have one name.
+    """Refuse what exists, unless it is to be replaced, and what is read; an output of None is none.
 
     Whatever the arguments name may be read; `force` stands in the place of the arguments'. `option` names
     what is no option's value, for the error. `folder` is made later, if need be (`make_folder`). With `own`
@@ -51,42 +46,36 @@ def declare_outputs(
     """
     force = bool(arguments.force) if force is None else force
     named = {vars(arguments).get(key): f"--{key.replace('_', '-')}" for key in WRITTEN}
-    paths = [os.fspath(output) for output in outputs if output is not None]
-    values = [value for key, value in vars(arguments).items() if key not in WRITTEN]
-    every = [x for value in values for x in (value if isinstance(value, list) else [value])]
-    read = [name for name in every if isinstance(name, str)]
-    bundled, suites = bundled_instances(), bundled_suites()
-    read += [str(bundled[x]) for name in read for x in suites.get(name, [name]) if x in bundled]
-    for path in paths:
-        shown, asked = make_printable(path), named.get(path, option)
-        source = next((name for name in read if _are_same(name, path)), None)
-        if source is not None:
-            name = make_printable(source)
-            same = "is" if name == shown else f"is the same file as {name}, which is"
-            raise InputError(
-                f"{asked}: {shown} {same} read, and would be overwritten; expected another name"
-            )
-        place = Path(path)
-        if path == files.STDIN or (path_exists(path) and not place.is_file()):
-            what = "a folder" if place.is_dir() else "no file"
-            found = "read '-'" if path == files.STDIN else f"{shown} is {what}"
-            raise InputError(f"{asked}: {found}; expected the name of a file")
-        if os.path.lexists(path) and not force and not (own and has_mark(path)):
-            raise InputError(
-                f"{asked}: {shown} exists; expected a new name, or --force to replace it"
-            )
-        if folder is not None and Path(folder).is_relative_to(place.parent):
-            while not path_exists(place.parent) and place.parent != place.parent.parent:
-                place = place.parent
+    read, seen = _list_read(arguments), set[Path]()
+    for path in (os.fspath(output) for output in outputs if output is not None):
+        shown, place, wrong = make_printable(path), Path(path), ""
+        if any(_are_same(name, path) for name in read):
+            wrong = "is read, and would be overwritten; expected another name"
+        elif place.resolve() in seen:
+            wrong = "is what another option writes, too; expected another name"
+        elif os.path.lexists(path) and not place.is_file() and not place.is_symlink():
+            wrong = "is no file; expected the name of a file"
+        elif os.path.lexists(path) and not force and not (own and has_mark(path)):
+            wrong = "exists; expected a new name, or --force to replace it"
+        if wrong:
+            raise InputError(f"{named.get(path, option)}: {shown} {wrong}")
+        seen.add(place.resolve())
+        while folder and not place.parent.exists() and place.parent != place.parent.parent:
+            place = place.parent
         try:
             files.check_place(place)
         except InputError as error:
-            raise InputError(f"{asked}: {error}") from error
-    counts = Counter(Path(path).resolve() for path in paths)
-    for path in paths:
-        if counts[Path(path).resolve()] > 1:
-            said = "is what another option writes, too; expected another name"
-            raise InputError(f"{named.get(path, option)}: {make_printable(path)} {said}")
+            raise InputError(f"{named.get(path, option)}: {error}") from error
+
+
+def _list_read(arguments: argparse.Namespace) -> list[str]:
+    """Return all names among the arguments that may be of files that are read."""
+    values = [value for key, value in vars(arguments).items() if key not in WRITTEN]
+    every = [x for value in values for x in (value if isinstance(value, list) else [value])]
+    names = [name for name in every if isinstance(name, str)]
+    bundled, suites = bundled_instances(), bundled_suites()
+    known = (x for name in names for x in suites.get(name, [name]) if x in bundled)
+    return [*names, *(str(bundled[x]) for x in known)]
 
 
 def _are_same(one: str, other: str) -> bool:

@@ -180,17 +180,6 @@ def declare_settings(parser: opt.Parser) -> None:
         )
 
 
-def list_moved() -> dict[str, str]:
-    """Return the options that have become settings, and what is given in their place; {} is the value."""
-    moved = {"--print-config": "another name now; expected --settings"}
-    for name, field in (Config.list_fields() | RunSettings.list_fields()).items():
-        key = name.replace("_", "-")
-        values = {"": "true", "no-": "false"} if field.kind is bool else {"": "{}"}
-        for before, value in values.items():
-            moved[f"--{before}{key}"] = f"a setting now; expected --set {name}={value}"
-    return {key: line for key, line in moved.items() if key[2:].replace("-", "_") not in SHOWN}
-
-
 def explain(kind: type[Options], name: str) -> str:
     """Return what a setting is, its range, its default and that of the preset best."""
     about = next(item for item in fields(kind) if item.name == name)  # type: ignore[arg-type]
