@@ -45,12 +45,13 @@ def test_events(benchmark, suite):
 @pytest.mark.benchmark(group="events")
 def test_events_of_the_naive_oracle(benchmark, suite):
     """One episode with the first legal action, frame by frame in plain Python."""
-    from naive import NaiveEpisode
+    from acerl_np.plain.floor import Floor
+    from acerl_np.plain.simulator import Episode
 
     layout, rows = suite[0].layout.to_dict(), suite[0].rows()
 
     def play() -> float:
-        episode = NaiveEpisode(layout, rows)
+        episode = Episode(Floor(layout), rows)
         while not episode.done:
             episode.step(episode.mask().index(True))
         return episode.makespan

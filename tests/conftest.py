@@ -1,9 +1,9 @@
 """What all tests share: they run on all cores, kernels are compiled once before, and Hypothesis' profiles.
 
 Tests lie in folders named like the package's rooms, and in `studies`; those of the whole
-project, and what several of them use, lie here: slow, obvious versions (`naive`, `naive_evolution`), random
-floors and records (`worlds`), episodes beside the slow simulator's (`episodes`, `played`), short trainings
-(`trainings`), hostile inputs (`fuzz`).
+project, and what several of them use, lie here: slow, obvious versions of what `acerl_np.plain` has not
+(`naive...`), random floors and records (`worlds`), episodes beside the slow simulator's (`episodes`,
+`played`), short trainings (`trainings`), hostile inputs (`fuzz`).
 """
 
 import json

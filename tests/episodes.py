@@ -60,9 +60,7 @@ def compare(simulator, b, slow, observation=True):
     assert np.isnan(simulator.tardiness[b])
     if observation:
         assert simulator.observation.dtype == np.float32
-        np.testing.assert_allclose(
-            simulator.observation[b], slow.observation(), rtol=1e-5, atol=1e-5
-        )
+        np.testing.assert_allclose(simulator.observation[b], slow.state(), rtol=1e-5, atol=1e-5)
 
 
 def play_and_compare(world, simulator=None, check=lambda simulator, slow: None, **options):
@@ -124,15 +122,15 @@ class WatchedEpisode(naive.NaiveEpisode):
         self.cases = set()
         super().__init__(*args, **kwargs)
 
-    def _process_tick(self):
-        for vehicle in self._vehicles:
+    def process_tick(self):
+        for vehicle in self.vehicles:
             listed = any(tick == self.time for tick, _ in vehicle.breakdowns)
             if vehicle.status == naive.BROKEN and listed:
                 repaired = vehicle.repaired_at == self.time
                 self.cases.add(f"listed {'on the tick of repair' if repaired else 'while broken'}")
-        super()._process_tick()
+        super().process_tick()
 
-    def _break_down(self, vehicle, repair_ticks):
+    def break_down(self, vehicle, repair_ticks):
         works = vehicle.status == naive.WORKING
         standing = vehicle.place() if works else vehicle.standing
         where = "at a site" if standing is None or standing.offset == 0 else "in mid-edge"
@@ -146,15 +144,15 @@ class WatchedEpisode(naive.NaiveEpisode):
                 onwards = "on the rest of the edge" if offset > 0 else "beyond the edge"
                 where = "while turning back" if step < 0 else onwards
             self.cases.add(f"breaks again {where}")
-        if self._to_arrive and self._to_arrive[0].arrival <= self.time:
+        if self.to_arrive and self.to_arrive[0].arrival <= self.time:
             self.cases.add("breaks on the tick of an arrival")
-        super()._break_down(vehicle, repair_ticks)
-        if len(self._vehicles) > 1 and all(v.status == naive.BROKEN for v in self._vehicles):
+        super().break_down(vehicle, repair_ticks)
+        if len(self.vehicles) > 1 and all(v.status == naive.BROKEN for v in self.vehicles):
             self.cases.add("all vehicles broken at once")
 
-    def _way_onwards(self, vehicle, standing, site):
-        metres, lost, legs = super()._way_onwards(vehicle, standing, site)
-        one_way = (standing.next, standing.last) not in self._floor.arcs
+    def way_onwards(self, vehicle, standing, site):
+        metres, legs = super().way_onwards(vehicle, standing, site)
+        one_way = (standing.next, standing.last) not in self.floor.arcs
         if standing.offset != 0:
             turns = "turns back" if legs[0].step < 0 else "goes on"
             self.cases.add("cannot turn back" if one_way else turns)
@@ -163,14 +161,14 @@ class WatchedEpisode(naive.NaiveEpisode):
         else:
             kind = "one-way" if one_way else "two-way"
             self.cases.add(f"starts from a site before a {kind} edge")
-        return metres, lost, legs
+        return metres, legs
 
-    def _begin_service(self, index, task):
-        if len(self._pool) > self._task_slots:
+    def begin_service(self, vehicle, task):
+        if len(self.task_pool) > self.task_slots:
             self.cases.add("more waiting tasks than slots")
-        idle = (v for v in self._vehicles if v.status == naive.IDLE)
-        if not all(any(v.can_carry(other) for other in self._pool) for v in idle):
+        idle = (v for v in self.vehicles if v.status == naive.IDLE)
+        if not all(any(v.can_carry(other) for other in self.task_pool) for v in idle):
             self.cases.add("idle vehicle without a task that it may carry")
-        if (self._vehicles[index].site, task.pickup) in self._floor.named:
+        if (vehicle.site, task.pickup) in self.floor.named:
             self.cases.add("follows a named route")
-        super()._begin_service(index, task)
+        super().begin_service(vehicle, task)

@@ -141,12 +141,12 @@ class EventLog(naive.NaiveEpisode):
         self._names = [vehicle.id for vehicle in instance.layout.vehicles]
         super().__init__(instance.layout.to_dict(), instance.rows())
 
-    def _process_tick(self):
-        before = [(v.status, v.site) for v in self._vehicles]
-        waiting = len(self._to_arrive)
-        super()._process_tick()
+    def process_tick(self):
+        before = [(v.status, v.site) for v in self.vehicles]
+        waiting = len(self.to_arrive)
+        super().process_tick()
         now = float(self.time)
-        for name, vehicle, (status, site) in zip(self._names, self._vehicles, before, strict=True):
+        for name, vehicle, (status, site) in zip(self._names, self.vehicles, before, strict=True):
             if status != naive.BROKEN and vehicle.status == naive.BROKEN:
                 self.events.append(E.VehicleBroke(now, name))
             elif status == naive.BROKEN and vehicle.status == naive.IDLE:
@@ -155,7 +155,7 @@ class EventLog(naive.NaiveEpisode):
                 self.events.append(E.VehicleIdle(now, name, vehicle.site))
             elif vehicle.site != site:
                 self.events.append(E.VehiclePassed(now, name, vehicle.site))
-        arrived = self._tasks[len(self._tasks) - waiting : len(self._tasks) - len(self._to_arrive)]
+        arrived = self.tasks[len(self.tasks) - waiting : len(self.tasks) - len(self.to_arrive)]
         for task in arrived:
             self.events.append(tell_task(task))
 

@@ -1,58 +1,35 @@
-"""Slow, obvious streams, network, ranking, sampler and gradient: oracles of the fast kernels."""
+"""Slow, obvious streams, network, ranking, sampler and gradient: oracles of the fast kernels.
+
+What is the paper's is `acerl_np.plain`. Beside it stand normals, network and gradient in float64, which
+share no rounding with the kernels, and what only options, other spreads and other draws need.
+"""
 
 import math
 
 import numpy as np
 
-WORD = 0xFFFFFFFF
-PARITY = 0x1BD11BDA
-ROTATIONS = ((10, 26), (11, 21), (13, 27), (23, 5), (6, 20), (17, 11), (25, 10), (18, 20))
+from acerl_np.plain import evolution as plain
+from acerl_np.plain.evolution import count_down, penalty, sort, standardise
+from acerl_np.plain.streams import (
+    ACTION,
+    INITIAL,
+    LANES,
+    NOISE,
+    RANKING,
+    SAMPLER,
+    stream_key,
+    threefry4x32,
+    uniform,
+)
 
-ROUNDS = 13
-LANES = 512
+__all__ = ["ACTION", "INITIAL"]
+
 BLOCK = 4 * LANES
 
-NOISE, ACTION, RANKING, SAMPLER, INITIAL, EVALUATION = 1, 2, 3, 4, 5, 6
-BREAKDOWN = 9
+EVALUATION, BREAKDOWN = 6, 9
 
 
 # Random streams
-
-
-def rotate_left(word, turn):
-    """Rotate a 32-bit word."""
-    return ((word << turn) | (word >> (32 - turn))) & WORD
-
-
-def threefry4x32(key, counter, rounds=ROUNDS):
-    """Threefry-4x32 on Python integers: two mixes a round, a key injection after every fourth."""
-    extended = [*key, PARITY ^ key[0] ^ key[1] ^ key[2] ^ key[3]]
-    x = [(counter[i] + extended[i]) & WORD for i in range(4)]
-    for done in range(rounds):
-        turns = ROTATIONS[done % 8]
-        pairs = [(0, 1), (2, 3)] if done % 2 == 0 else [(0, 3), (2, 1)]
-        for (a, b), turn in zip(pairs, turns, strict=True):
-            x[a] = (x[a] + x[b]) & WORD
-            x[b] = rotate_left(x[b], turn) ^ x[a]
-        if done % 4 == 3:
-            injection = done // 4 + 1
-            x = [(x[i] + extended[(injection + i) % 5]) & WORD for i in range(4)]
-            x[3] = (x[3] + injection) & WORD
-    return x
-
-
-def stream_key(seed, purpose, a, b):
-    """The 128-bit key of a stream: (seed, purpose) is Threefry's key, (a, b) its counter."""
-    seed, a, b = seed % 2**64, a % 2**64, b % 2**64
-    return threefry4x32(
-        [seed & WORD, seed >> 32, purpose & WORD, 0], [a & WORD, a >> 32, b & WORD, b >> 32]
-    )
-
-
-def uniform(key, i, j):
-    """Draw (i, j) of a stream: the top 53 of 64 bits, as a fraction."""
-    high, low, _, _ = threefry4x32(key, [i, j, 0, 1])
-    return ((high >> 5) * 2**26 + (low >> 6)) / 2**53
 
 
 def waiting_time(key, i, j):
@@ -156,39 +133,9 @@ def invert(probability, u):
 # Ranking
 
 
-def penalty(cost, cost_limit):
-    """Squared violation of one cost (Eq. 8)."""
-    excess = cost - cost_limit
-    # A power may differ from the product in its last bit.
-    return excess * excess if cost > cost_limit else 0.0
-
-
 def penalised(j_r, cost, cost_limit, weight=3.0, margin=5.0):
     """A return less so much for every unit of cost from `margin` below the limit on."""
     return j_r - weight * max(0.0, cost - (cost_limit - margin))
-
-
-def bubble_sort(returns, penalties, p_f, draw):
-    """Members from best to worst (Algorithm 4); `draw(sweep, j)` is uniform in [0, 1)."""
-    order = list(range(len(returns)))
-    for sweep in range(len(order)):
-        for j in range(len(order) - 1):
-            a, b = order[j], order[j + 1]
-            delta = draw(sweep, j)
-            if (penalties[a] == 0 and penalties[b] == 0) or delta < p_f:
-                if returns[a] < returns[b]:
-                    order[j], order[j + 1] = b, a
-            elif penalties[a] > penalties[b]:
-                order[j], order[j + 1] = b, a
-    return order
-
-
-def ranks(order):
-    """Fitness by Algorithm 3, line 20: the best of n members gets n, the worst 1."""
-    fitness = [0.0] * len(order)
-    for place, member in enumerate(order):
-        fitness[member] = float(len(order) - place)
-    return fitness
 
 
 def score(ranking, returns, costs, cost_limit, p_f, key):
@@ -200,19 +147,9 @@ def score(ranking, returns, costs, cost_limit, p_f, key):
     if ranking == "penalty":
         return [penalised(j_r, j_c, cost_limit) for j_r, j_c in zip(returns, costs, strict=True)]
     if ranking == "r":
-        return ranks(sorted(range(len(returns)), key=lambda k: -returns[k]))
-    stream = stream_key(key[0], RANKING, key[1], key[2])
+        return count_down(sorted(range(len(returns)), key=lambda k: -returns[k]))
     penalties = [penalty(cost, cost_limit) for cost in costs]
-    return ranks(bubble_sort(returns, penalties, p_f, lambda sweep, j: uniform(stream, sweep, j)))
-
-
-def standardise(values):
-    """Zero mean, unit standard deviation (ddof 0); equal values become zeros."""
-    if min(values) == max(values):
-        return [0.0] * len(values)
-    mean = math.fsum(values) / len(values)
-    std = math.sqrt(math.fsum((x - mean) ** 2 for x in values) / len(values))
-    return [(x - mean) / std for x in values]
+    return count_down(sort(returns, penalties, p_f, stream_key(key[0], RANKING, *key[1:])))
 
 
 def utilities(
@@ -225,10 +162,10 @@ def utilities(
         own = [returns[k] for k in members], [costs[k] for k in members]
         scores = score(ranking, *own, cost_limit, p_f, (seed, generation, instance))
         if shaping == "standardised":
-            scores = standardise(scores)
+            scores = standardise(np.array(scores))
         for k, value in zip(members, scores, strict=True):
             f[k] = value
-    return np.array(standardise(f) if shaping == "standardised" else f)
+    return standardise(np.array(f)) if shaping == "standardised" else np.array(f)
 
 
 def population_utilities(returns, costs, rows, *, ranking, shaping, cost_limit, **options):
@@ -243,7 +180,7 @@ def population_utilities(returns, costs, rows, *, ranking, shaping, cost_limit, 
             / len(j_r)
             for j_r, j_c in zip(returns, costs, strict=True)
         ]
-        return np.array(standardise(means) if shaping == "standardised" else means)
+        return standardise(np.array(means)) if shaping == "standardised" else np.array(means)
     flat = [[value for own in columns for value in own] for columns in (returns, costs, rows)]
     f = utilities(*flat, ranking=ranking, shaping=shaping, cost_limit=cost_limit, **options)
     n = len(rows[0])
@@ -273,15 +210,11 @@ class RewardBuffers:
 
     def metric(self, instance, advantage="paper"):
         """u of one instance (Eq. 6), term by term."""
-        rewards = self.rewards[instance]
-        if not rewards or max(rewards) == min(rewards):
-            return 0.0
-        high, low = max(rewards), min(rewards)
+        rewards = self.rewards[instance] or [0.0]
         if advantage == "paper":
-            terms = [(high - reward) / (high - low) for reward in rewards]
-        else:
-            terms = [(reward - low) / (high - low) for reward in rewards]
-        return math.fsum(terms) / len(terms)
+            return plain.metric(rewards)
+        high, low = max(rewards), min(rewards)
+        return math.fsum((x - low) / ((high - low) or 1.0) for x in rewards) / len(rewards)
 
     def probabilities(self, alpha_u=1.0, advantage="paper"):
         """Softmax of u + alpha_u sqrt(log N / N_i) over the instances that were tried."""

@@ -11,13 +11,16 @@ something happens: `_happened`. It is set where it happens.
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import naive
-from naive import BROKEN, IDLE, WORKING, Leg, Standing, round9
+from naive import BROKEN, IDLE, WORKING, Leg, Standing
+
+from acerl_np.plain.floor import round9
 
 MOST_TICKS = 20_000
 """An episode that lasts longer never ends."""
@@ -40,7 +43,7 @@ class Battery:
     tow: int
 
 
-@dataclass
+@dataclass(eq=False)
 class Task(naive.Task):
     """A task; `arrival` is the earliest moment at which it is ready, and when it is ready once known.
 
@@ -76,7 +79,7 @@ class Stop:
     leg: Leg | None
 
 
-@dataclass
+@dataclass(eq=False)
 class Vehicle(naive.Vehicle):
     battery: Battery | None = None
     level: int = 0
@@ -116,7 +119,7 @@ class Vehicle(naive.Vehicle):
     def follow(self, legs: list[Leg]) -> None:
         """Leave the way that it was on for this one."""
         self.legs, self.elapsed = legs, 0
-        self._enter_next_leg()
+        self.enter_next_leg()
 
     def rate(self, tick: int) -> int:
         """What the vehicle uses from this tick to the next one; below 0 while it charges."""
@@ -176,19 +179,16 @@ class NaiveEpisode(naive.NaiveEpisode):
         self._freed = False  # a place, at the last tick
         super().__init__(layout, tasks, **options)
 
-    def _read_vehicles(self, layout: dict[str, Any]) -> list[naive.Vehicle]:
-        vehicles: list[naive.Vehicle] = []
-        for entry in layout["vehicles"]:
-            battery = read_battery(entry.get("battery", layout.get("battery")))
-            level = 0 if battery is None else battery.start
-            plain = vars(naive.read_vehicle(entry))
-            vehicle = Vehicle(**plain, battery=battery, level=level, level_before=level)
-            # However many start at a place, each has one.
-            vehicle.parking = vehicle.site if vehicle.site in self._places else None
-            vehicles.append(vehicle)
-        return vehicles
+    def read_vehicle(self, entry: dict[str, Any]) -> Vehicle:
+        battery = read_battery(entry.get("battery", self.floor.layout.get("battery")))
+        level = 0 if battery is None else battery.start
+        plain = vars(naive.read_vehicle(entry))
+        vehicle = Vehicle(**plain, battery=battery, level=level, level_before=level)
+        # However many start at a place, each has one.
+        vehicle.parking = vehicle.site if vehicle.site in self._places else None
+        return vehicle
 
-    def _read_tasks(self, entries: list[dict[str, Any]]) -> list[naive.Task]:
+    def read_tasks(self, entries: list[dict[str, Any]]) -> list[naive.Task]:
         rows = {entry["task"]: entry for entry in entries}
         roots = {name: find_root(rows, name) for name in rows}
         tasks = {name: read_task(entry, rows[roots[name][0]]) for name, entry in rows.items()}
@@ -213,25 +213,25 @@ class NaiveEpisode(naive.NaiveEpisode):
     @property
     def times(self) -> list[tuple[str, float, int, int, int]]:
         """Per task as in the record: task, when it was ready, loaded, delivered and processed."""
-        tasks = self._tasks
+        tasks = self.tasks
         return [(t.name, t.arrival, t.loaded, t.finish, t.processed) for t in tasks]
 
     def levels(self) -> list[int | None]:
         """Level of each vehicle now; None of one without a battery."""
-        return [None if vehicle.battery is None else vehicle.level for vehicle in self._vehicles]
+        return [None if vehicle.battery is None else vehicle.level for vehicle in self.vehicles]
 
     def statuses(self) -> list[str]:
         """What each vehicle does now."""
-        return [vehicle.word for vehicle in self._vehicles]
+        return [vehicle.word for vehicle in self.vehicles]
 
     @property
     def changes(self) -> list[int]:
         """How often each task, by arrival, was taken from a vehicle."""
-        return [task.changes for task in self._tasks]
+        return [task.changes for task in self.tasks]
 
     def stand(self, index: int) -> tuple[str, int, float] | None:
         """Site, tick and metres left to it, where a vehicle may be given a task; None if it is not free."""
-        vehicle = self._vehicles[index]
+        vehicle = self.vehicles[index]
         return self._stand(vehicle) if self.is_free(vehicle) else None
 
     def is_free(self, vehicle: Vehicle) -> bool:
@@ -259,40 +259,37 @@ class NaiveEpisode(naive.NaiveEpisode):
         """The legal pairs of vehicle and task, by vehicle, then as in the pool."""
         return [
             (index, task.name)
-            for index, vehicle in enumerate(self._vehicles)
-            if self._may_be_assigned(index)
+            for index, vehicle in enumerate(self.vehicles)
+            if self.is_available(vehicle)
             for task in self.offered(vehicle)
         ]
 
     def may_wait(self) -> bool:
         """Whether a decision is due that may be left open: something is to come without one."""
-        fleet = self._vehicles
+        fleet = self.vehicles
         returns = any(vehicle.word in ("working", "broken") for vehicle in fleet)
         breaks = any(tick > self.time for vehicle in fleet for tick, _ in vehicle.breakdowns)
-        return any(self.mask()) and (bool(self._to_arrive) or returns or breaks)
+        return any(self.mask()) and (bool(self.to_arrive) or returns or breaks)
 
-    def _may_be_assigned(self, index: int) -> bool:
-        if self.done or not self._asks or not 0 <= index < len(self._vehicles):
+    def is_available(self, vehicle: Vehicle) -> bool:
+        if self.done or not self._asks or self._index(vehicle) in self._settled:
             return False
-        vehicle = self._vehicles[index]
-        return index not in self._settled and self.is_free(vehicle) and bool(self.offered(vehicle))
+        return self.is_free(vehicle) and bool(self.offered(vehicle))
 
-    def _key(
-        self, rule: str, vehicle: naive.Vehicle, task: naive.Task, visible: list[naive.Task]
-    ) -> float:
+    def key(self, rule: str, vehicle: naive.Vehicle, task: naive.Task) -> float:
         if rule in ("NVF", "STD"):
             site, _, left = self._stand(vehicle)
-            metres = left + self._distance(site, task.pickup)
+            metres = left + self.distance(site, task.pickup)
             metres = max(metres, self.ready_in(task) * vehicle.speed)
             if rule == "STD":
-                metres += self._distance(task.pickup, task.delivery)
-            return self._compared(metres)
+                metres += self.distance(task.pickup, task.delivery)
+            return self.floor.compared(metres)
         if rule == "LWT":
             return -round9(max(0.0, self.time - task.waiting_since))
-        return super()._key(rule, vehicle, task, visible)
+        return super().key(rule, vehicle, task)
 
-    def _is_able(self, vehicle: Vehicle, task: Task) -> bool:
-        return vehicle.can_carry(task) and self._fits(vehicle, task)
+    def can_take(self, vehicle: Vehicle, task: Task) -> bool:
+        return super().can_take(vehicle, task) and self._fits(vehicle, task)
 
     def _stand(self, vehicle: Vehicle) -> tuple[str, int, float]:
         """That of a vehicle without a task, on its way to a pickup, or that waits there."""
@@ -306,20 +303,26 @@ class NaiveEpisode(naive.NaiveEpisode):
         assert stop.leg is not None
         pace = abs(stop.leg.step)
         left = max(0.0, stop.moment - self.time) * pace
-        return stop.site, stop.tick, min(left, self._metres(stop.leg))
+        return stop.site, stop.tick, min(left, self.metres(stop.leg))
 
     def _next_stop(self, vehicle: Vehicle) -> Stop:
         return next(stop for stop in vehicle.stops if stop.tick >= self.time)
 
-    def _metres(self, leg: Leg) -> float:
-        """How long a leg is."""
-        return self._floor.arcs[leg.last, leg.next] - leg.offset if leg.step > 0 else leg.offset
-
-    def _shown(self, vehicle: Vehicle) -> tuple[int, str]:
+    def state(self) -> list[float]:
         """A free vehicle is shown idle where it stands, one that charges and is not free is at work."""
-        if vehicle.status == BROKEN or not self.is_free(vehicle):
-            return (BROKEN if vehicle.status == BROKEN else WORKING), vehicle.site
-        return IDLE, self._stand(vehicle)[0]
+        fleet = self.vehicles
+        self.vehicles = [self._show(vehicle) for vehicle in fleet]
+        seen = super().state()
+        self.vehicles = fleet
+        return seen
+
+    def _show(self, vehicle: Vehicle) -> Vehicle:
+        shown = copy.copy(vehicle)
+        if self.is_free(vehicle):
+            shown.status, shown.site = IDLE, self._stand(vehicle)[0]
+        elif vehicle.status != BROKEN:
+            shown.status = WORKING
+        return shown
 
     # What a policy does
 
@@ -332,24 +335,22 @@ class NaiveEpisode(naive.NaiveEpisode):
         if not self.may_wait():
             raise ValueError(f"waiting is not legal at time {self.time}")
         self._asks = False
-        self._advance()
+        self.advance()
 
-    def _begin_service(self, index: int, task: Task) -> None:
-        self._settled.add(index)
-        self._pool = [other for other in self._pool if other is not task]
-        if task.vehicle == index:
+    def begin_service(self, vehicle: Vehicle, task: Task) -> None:
+        self._settled.add(self._index(vehicle))
+        self.task_pool.remove(task)
+        if vehicle.task is task:
             return  # it is on its way there
-        vehicle = self._vehicles[index]
         if vehicle.task is not None:
-            self._take_back(index)
+            self._take_back(vehicle)
         if task.vehicle >= 0:
-            self._take_back(task.vehicle)
+            self._take_back(self.vehicles[task.vehicle])
         finish = self._set_out(vehicle, [task.pickup, task.delivery], task)
-        task.vehicle, task.start, task.finish = index, self.time, finish
+        task.vehicle, task.start, task.finish = self._index(vehicle), self.time, finish
 
-    def _take_back(self, index: int) -> None:
+    def _take_back(self, vehicle: Vehicle) -> None:
         """Its task waits again; the vehicle drives to the end of its edge."""
-        vehicle = self._vehicles[index]
         task = vehicle.task
         task.vehicle = task.start = task.finish = -1
         task.changes += 1
@@ -371,7 +372,7 @@ class NaiveEpisode(naive.NaiveEpisode):
         handling = task.handling if task else 0.0
         ticks, to_pickup, approach = self._plan(vehicle, site, vehicle.standing, sites, handling)
         finish = tick + ticks
-        legs = [*approach, *self._legs(vehicle, self._floor.route(sites[0], sites[-1]))]
+        legs = [*approach, *self.legs(vehicle, self.floor.route(sites[0], sites[-1]))]
         if tick > self.time:  # it finishes the edge on which it is
             stop, rest = self._rest_of_edge(vehicle)
             stops, legs = [stop], [rest, *legs]
@@ -381,7 +382,7 @@ class NaiveEpisode(naive.NaiveEpisode):
             stops = []
         seconds = 0.0
         for leg in approach:
-            seconds += self._metres(leg) / abs(leg.step)
+            seconds += self.metres(leg) / abs(leg.step)
             reached = min(finish, tick + math.ceil(round9(seconds)))
             stops.append(Stop(leg.end, tick + seconds, reached, leg))
         if vehicle.word == "charging":
@@ -406,7 +407,7 @@ class NaiveEpisode(naive.NaiveEpisode):
         if self.time == vehicle.at_pickup and vehicle.pauses(self.time):
             pickup, delivery = vehicle.task.pickup, vehicle.task.delivery
             pause = Leg(pickup, pickup, 0.0, 0.0, vehicle.loaded_at - self.time, end=pickup)
-            onwards = self._legs(vehicle, self._floor.route(pickup, delivery))
+            onwards = self.legs(vehicle, self.floor.route(pickup, delivery))
             vehicle.follow([pause, *onwards])
 
     def _rest_of_edge(self, vehicle: Vehicle) -> tuple[Stop, Leg]:
@@ -415,7 +416,7 @@ class NaiveEpisode(naive.NaiveEpisode):
         _, tick, left = self._stand(vehicle)
         leg = stop.leg
         assert leg is not None
-        length = self._floor.arcs[leg.last, leg.next]
+        length = self.floor.arcs[leg.last, leg.next]
         offset = length - left if leg.step > 0 else left
         return stop, Leg(leg.last, leg.next, offset, leg.step, tick - self.time, leg.end)
 
@@ -431,28 +432,29 @@ class NaiveEpisode(naive.NaiveEpisode):
 
         Its ticks, those of them to the first site, the pickup, and the legs to there.
         """
-        floor, speed = self._floor, vehicle.speed
+        floor, speed = self.floor, vehicle.speed
         if standing is None:
-            approach, lost = self._distance(site, sites[0]), floor.lost(site, sites[0], speed)
-            legs = self._legs(vehicle, floor.route(site, sites[0]))
+            approach, lost = self.distance(site, sites[0]), floor.lost(site, sites[0], speed)
+            legs = self.legs(vehicle, floor.route(site, sites[0]))
         else:
-            approach, lost, legs = self._way_onwards(vehicle, standing, sites[0])
-        metres = approach + sum(self._distance(a, b) for a, b in pairwise(sites))
+            approach, legs = self.way_onwards(vehicle, standing, sites[0])
+            lost = self.lost_on(vehicle, legs)
+        metres = approach + sum(self.distance(a, b) for a, b in pairwise(sites))
         if standing is None:
-            metres = self._compared(metres)
+            metres = self.floor.compared(metres)
         all_lost = lost + sum(floor.lost(a, b, speed) for a, b in pairwise(sites))
         ticks = max(1, math.ceil(round9(metres / speed + all_lost + handling)))
         to_pickup = min(ticks, math.ceil(round9(approach / speed + lost)))
         return ticks, to_pickup, legs
 
-    def _deliver(self, vehicle: Vehicle) -> None:
+    def deliver(self, vehicle: Vehicle) -> None:
         """Any trip's end."""
         self._happened = True
         vehicle.since = self.time
         task = vehicle.task
         if task is not None:
             self._opens_round = True
-            super()._deliver(vehicle)
+            super().deliver(vehicle)
             task.loaded = vehicle.loaded_at
             if task.processing > 0:
                 task.finished = False
@@ -474,13 +476,13 @@ class NaiveEpisode(naive.NaiveEpisode):
         self.log.append((self.time, self._index(vehicle), what, where))
 
     def _index(self, vehicle: Vehicle) -> int:
-        return next(k for k, other in enumerate(self._vehicles) if other is vehicle)
+        return self.vehicles.index(vehicle)
 
     # Machines
 
-    def _move_vehicles(self) -> None:
-        super()._move_vehicles()
-        for vehicle in self._vehicles:
+    def move_vehicles(self) -> None:
+        super().move_vehicles()
+        for vehicle in self.vehicles:
             self._begin_pause(vehicle)
         self._run_machines()
 
@@ -500,7 +502,7 @@ class NaiveEpisode(naive.NaiveEpisode):
 
     def _plan_successors(self, task: Task) -> None:
         """Its processing begins: now it is clear when its successors are ready, and when known."""
-        for other in self._tasks:
+        for other in self.tasks:
             if other.after == task.name:
                 other.arrival = other.waiting_since = max(other.arrival, float(task.processed))
                 other.known = self.time
@@ -520,7 +522,7 @@ class NaiveEpisode(naive.NaiveEpisode):
             battery.critical
             + battery.empty * (tick - self.time + to_pickup)
             + battery.loaded * (ticks - to_pickup)
-            + battery.empty * ticks_to_charger(self._floor, self._chargers, task.delivery, vehicle)
+            + battery.empty * ticks_to_charger(self.floor, self._chargers, task.delivery, vehicle)
         )
 
     def _fits(self, vehicle: Vehicle, task: Task) -> bool:
@@ -528,7 +530,7 @@ class NaiveEpisode(naive.NaiveEpisode):
 
     def _use_energy(self) -> None:
         """What the tick that ends now has used."""
-        for vehicle in self._vehicles:
+        for vehicle in self.vehicles:
             vehicle.level_before = vehicle.level
             if vehicle.battery is not None:
                 level = vehicle.level - vehicle.rate(self.time - 1)
@@ -536,13 +538,13 @@ class NaiveEpisode(naive.NaiveEpisode):
 
     def _charge(self) -> None:
         """Who is full ends, by vehicle; then free slots are given."""
-        for vehicle in self._vehicles:
+        for vehicle in self.vehicles:
             if vehicle.word == "charging" and vehicle.level >= vehicle.battery.full:
                 self._note(vehicle, "charged", vehicle.site)
                 vehicle.errand, vehicle.since = "", self.time
                 self._happened = True
         for k, (site, slots) in enumerate(self._chargers):
-            here = [vehicle for vehicle in self._vehicles if vehicle.charger == k]
+            here = [vehicle for vehicle in self.vehicles if vehicle.charger == k]
             n_charging = sum(vehicle.word == "charging" for vehicle in here)
             queue = [vehicle for vehicle in here if vehicle.word == "queued"]
             queue.sort(key=lambda vehicle: vehicle.since)  # of equals the first vehicle is first
@@ -555,14 +557,16 @@ class NaiveEpisode(naive.NaiveEpisode):
         """Levels that are crossed at this tick; `charged` were charging during the last one."""
         for vehicle in charged:
             battery = vehicle.battery
-            reached = [battery.resume] if self._pool else []
-            reached += [self._need(vehicle, task) for task in self._pool if vehicle.can_carry(task)]
+            reached = [battery.resume] if self.task_pool else []
+            reached += [
+                self._need(vehicle, task) for task in self.task_pool if vehicle.can_carry(task)
+            ]
             # what it could do before, it could do only if it was free
             could = vehicle.level_before if vehicle.level_before >= battery.resume else -1
             crossed = any(could < level <= vehicle.level for level in reached)
             if crossed and vehicle.level >= battery.resume:
                 self._happened = self._opens_round = True
-        for vehicle in self._vehicles:
+        for vehicle in self.vehicles:
             if vehicle.word == "idle" and vehicle.battery is not None:
                 good = vehicle.battery.good
                 self._happened |= vehicle.level < good <= vehicle.level_before
@@ -572,7 +576,7 @@ class NaiveEpisode(naive.NaiveEpisode):
         battery = vehicle.battery
         if battery is None:
             return None
-        tasks = [task for task in self._pool if vehicle.can_carry(task)]
+        tasks = [task for task in self.task_pool if vehicle.can_carry(task)]
         chargers = range(len(self._chargers))
         if vehicle.level >= battery.good:
             if not tasks or any(self._fits(vehicle, task) for task in tasks):
@@ -588,7 +592,7 @@ class NaiveEpisode(naive.NaiveEpisode):
         arrival = self.time + self._plan(vehicle, vehicle.site, vehicle.standing, [site])[0]
         free_at = []
         before = []  # those in the queue and under way: arrival, index, vehicle, level then
-        for index, other in enumerate(self._vehicles):
+        for index, other in enumerate(self.vehicles):
             if other.charger != k:
                 continue
             if other.word == "charging":
@@ -616,10 +620,10 @@ class NaiveEpisode(naive.NaiveEpisode):
 
         Who is neither idle nor on its way to park has given its place up.
         """
-        for vehicle in self._vehicles:
+        for vehicle in self.vehicles:
             if vehicle.word not in ("idle", "parking"):
                 vehicle.parking = None
-        return {(v.parking, k) for k, v in enumerate(self._vehicles) if v.parking}
+        return {(v.parking, k) for k, v in enumerate(self.vehicles) if v.parking}
 
     def _find_place(self, vehicle: Vehicle, holders: set[tuple[str, int]]) -> str | None:
         """The site where an idle vehicle takes a place now: its own, or one to which it shall drive."""
@@ -632,20 +636,20 @@ class NaiveEpisode(naive.NaiveEpisode):
             return vehicle.site
         if self.time - vehicle.since < self._parks_after:
             return None
-        found = [(self._metres_to(vehicle, site), self._floor.order[site], site) for site in free]
+        found = [(self._metres_to(vehicle, site), self.floor.order[site], site) for site in free]
         return min(found)[2] if found else None
 
     def _metres_to(self, vehicle: Vehicle, site: str) -> float:
         if vehicle.standing is not None:
-            return self._way_onwards(vehicle, vehicle.standing, site)[0]
-        return round9(self._distance(vehicle.site, site))
+            return self.way_onwards(vehicle, vehicle.standing, site)[0]
+        return round9(self.distance(vehicle.site, site))
 
     # The clock
 
-    def _advance(self) -> None:
+    def advance(self) -> None:
         while not self.done and not any(self.mask()):
             # the round ends: tasks on their way stay with their vehicles
-            self._pool = [task for task in self._pool if task.vehicle < 0]
+            self.task_pool = [task for task in self.task_pool if task.vehicle < 0]
             self._asks = False
             if self._happened:
                 self._send_idle_vehicles()
@@ -653,63 +657,63 @@ class NaiveEpisode(naive.NaiveEpisode):
             self.time += 1
             if self.time > MOST_TICKS:
                 raise RuntimeError(f"nothing ends this episode: {self.pool} wait")
-            self._process_tick()
+            self.process_tick()
 
-    def _process_tick(self) -> None:
+    def process_tick(self) -> None:
         self._happened = self.time == 0
         self._opens_round = False
         self._settled = set()
         if self.time > 0:
             self._use_energy()
-        super()._process_tick()
+        super().process_tick()
         if self.done:
             return
         # What is left in steps 5 and 6 is taken at the next tick.
         self._holders = self._list_holders()
         self._happened |= self._freed or any(
             vehicle.word == "idle" and self.time == vehicle.since + self._parks_after
-            for vehicle in self._vehicles
+            for vehicle in self.vehicles
             if self._places
         )
         # Nobody starves: who becomes idle, and not by a delivery or a repair, may find that a task fits
         # which did not when the last round opened.
         self._opens_round |= any(
             vehicle.word == "idle" and vehicle.since == self.time and self.offered(vehicle)
-            for vehicle in self._vehicles
+            for vehicle in self.vehicles
         )
         if self._opens_round:
             self._asks = True
             if self.commitment == "pickup":
                 self._open_round()
 
-    def _join_pool(self) -> None:
-        charged = [vehicle for vehicle in self._vehicles if vehicle.word == "charging"]
+    def let_tasks_arrive(self) -> None:
+        charged = [vehicle for vehicle in self.vehicles if vehicle.word == "charging"]
         self._charge()
-        n_waiting = len(self._pool)
-        super()._join_pool()
-        if len(self._pool) > n_waiting:
+        n_waiting = len(self.task_pool)
+        self._pass_rows()
+        if len(self.task_pool) > n_waiting:
             self._happened = self._opens_round = True
         self._look_at_levels(charged)
 
-    def _arrive(self) -> None:
+    def _pass_rows(self) -> None:
         """First those of rows passed before, then rows are passed; no row before all above it."""
-        for task in self._tasks[: self._n_passed]:
+        for task in self.tasks[: self._n_passed]:
             self._join_if_known(task)
-        while self._n_passed < len(self._tasks) and self._passing[self._n_passed] <= self.time:
-            self._join_if_known(self._tasks[self._n_passed])
+        while self._n_passed < len(self.tasks) and self._passing[self._n_passed] <= self.time:
+            self._join_if_known(self.tasks[self._n_passed])
             self._n_passed += 1
         # Those that will join without a decision, for which a policy may wait.
-        delivered = {task.name for task in self._tasks if task.loaded >= 0}
-        self._to_arrive = [
+        delivered = {task.name for task in self.tasks if task.loaded >= 0}
+        self.to_arrive = [
             task
-            for task in self._tasks
+            for task in self.tasks
             if not task.has_joined and (task.after is None or task.after in delivered)
         ]
 
     def _join_if_known(self, task: Task) -> None:
         if not task.has_joined and task.known <= self.time:
             task.has_joined = True
-            self._pool.append(task)
+            self.task_pool.append(task)
 
     def _open_round(self) -> None:
         """Tasks on their way join the pool.
@@ -718,17 +722,17 @@ class NaiveEpisode(naive.NaiveEpisode):
         of the same time before the first that is later in the record.
         """
         self._asks = True
-        rows = {id(task): row for row, task in enumerate(self._tasks)}
-        for vehicle in self._vehicles:
+        rows = {id(task): row for row, task in enumerate(self.tasks)}
+        for vehicle in self.vehicles:
             task = vehicle.task
             if task is not None and self.is_free(vehicle):
                 own = task.arrival, rows[id(task)]
-                later = [(other.waiting_since, rows[id(other)]) > own for other in self._pool]
-                self._pool.insert(later.index(True) if True in later else len(later), task)
+                later = [(other.waiting_since, rows[id(other)]) > own for other in self.task_pool]
+                self.task_pool.insert(later.index(True) if True in later else len(later), task)
 
     def _send_idle_vehicles(self) -> None:
         holders = self._holders | self._list_holders()
-        for index, vehicle in enumerate(self._vehicles):
+        for index, vehicle in enumerate(self.vehicles):
             if vehicle.word != "idle":
                 continue
             charger = self._find_charger(vehicle)
@@ -746,32 +750,32 @@ class NaiveEpisode(naive.NaiveEpisode):
                 vehicle.parking = place
                 holders.add((place, index))
 
-    def _find_breakdown(self, vehicle: Vehicle) -> int | None:
-        repair_ticks = super()._find_breakdown(vehicle)
+    def find_breakdown(self, vehicle: Vehicle) -> int | None:
+        repair_ticks = super().find_breakdown(vehicle)
         if repair_ticks is None and vehicle.level == 0 and vehicle.rate(self.time - 1) > 0:
             return vehicle.battery.tow
         return repair_ticks
 
-    def _break_down(self, vehicle: Vehicle, repair_ticks: int) -> None:
+    def break_down(self, vehicle: Vehicle, repair_ticks: int) -> None:
         self._happened = self._opens_round = True
         if vehicle.word == "charging":
             self._note(vehicle, "charged", vehicle.site)
         vehicle.errand = ""
         task = vehicle.task
-        super()._break_down(vehicle, repair_ticks)
+        super().break_down(vehicle, repair_ticks)
         if task is not None:
             task.waiting_since = max(task.arrival, task.waiting_since)
 
-    def _repair(self, vehicle: Vehicle) -> None:
+    def repair(self, vehicle: Vehicle) -> None:
         self._happened = self._opens_round = True
-        super()._repair(vehicle)
+        super().repair(vehicle)
         vehicle.since = self.time
         if vehicle.battery is not None and vehicle.level == 0:
             vehicle.level = vehicle.battery.critical
 
-    def _end(self) -> None:
-        super()._end()
-        self.makespan = float(max(task.processed for task in self._tasks))
+    def end(self) -> None:
+        super().end()
+        self.makespan = float(max(task.processed for task in self.tasks))
 
 
 def full_at(battery: Battery, level: int, tick: int) -> int:

@@ -25,8 +25,8 @@ class Episode(naive.NaiveEpisode):
 
     decisions = 0
 
-    def _break_down(self, vehicle, repair_ticks):
-        super()._break_down(vehicle, repair_ticks)
+    def break_down(self, vehicle, repair_ticks):
+        super().break_down(vehicle, repair_ticks)
         vehicle.began = self.time
 
     def assign(self, vehicle, pool_index):
@@ -187,19 +187,19 @@ class Lookahead:
         floor = self.slow.floor
         day = copy.deepcopy(self.slow, {id(floor): floor})
         future_key = self.key ^ type(self.key[0])(f + 1)
-        day.key = future_key
-        day._waiting_time = lambda v, n, what: draw_waiting_time(future_key, n, 2 * v + what)
-        day._to_arrive = self.tasks_to_come(f)
-        arrived = [task for task in day._tasks if task.arrival <= day.time]
+        day.stream = future_key
+        day.waiting_time = lambda v, n, what: draw_waiting_time(future_key, n, 2 * v + what)
+        day.to_arrive = self.tasks_to_come(f)
+        arrived = [task for task in day.tasks if task.arrival <= day.time]
         if self.options["horizon"] < math.inf:
             arrived = [task for task in arrived if not task.finished]
-        day._tasks = [*arrived, *day._to_arrive]
-        for v, vehicle in enumerate(day._vehicles):
+        day.tasks = [*arrived, *day.to_arrive]
+        for v, vehicle in enumerate(day.vehicles):
             vehicle.breakdowns = self.breakdowns[h][v]
             if vehicle.status == naive.BROKEN:
                 vehicle.repaired_at = self.find_repair_end(v, h, f)
             else:
-                day._plan_failure(vehicle)
+                day._plan_failure(v, vehicle)
         return day
 
     # The base
@@ -213,8 +213,8 @@ class Lookahead:
         if self.base == "opentcs":
             return naive_yardsticks.choose(day, self.base)
         able = [v for v in range(len(day.vehicles)) if day.mask()[len(day.rules) * v]]
-        v = able[int(draw_uniform(day.key, day.decisions, 0) * len(able))]
-        second = draw_uniform(day.key, day.decisions, 1)
+        v = able[int(draw_uniform(day.stream, day.decisions, 0) * len(able))]
+        second = draw_uniform(day.stream, day.decisions, 1)
         if self.base == "Random":
             offered = day.offered(day.vehicles[v])
             visible = [k for k, t in enumerate(day.waiting) if any(t is x for x in offered)]
@@ -248,7 +248,7 @@ class Lookahead:
         day.assign(v, k)
         while not day.done:
             day.assign(*self.choose(day))
-        late = 100.0 * fmean(task.finish > task.due + 1e-9 for task in day._tasks)
+        late = 100.0 * fmean(task.finish > task.due + 1e-9 for task in day.tasks)
         goal, options = self.options["goal"], self.options
         value = {
             "makespan": day.makespan,

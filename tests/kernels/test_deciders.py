@@ -348,7 +348,7 @@ def test_a_floor_shows_what_the_slow_simulator_knows(world):
             assert [sites[end] for end in ends] == [own.pickup, own.delivery]
             trip = slow.floor.distances[own.pickup, own.delivery]
             assert floor.trip(task) == floor.distance(*ends) == trip
-            assert floor.whole(trip) == pytest.approx(slow._compared(trip))
+            assert floor.whole(trip) == pytest.approx(slow.floor.compared(trip))
         for v, k in possible:
             vehicle, own, task = slow.vehicles[v], slow.waiting[k], pool[k]
             metres, seconds = naive_index.find_way(slow.floor, vehicle, own.pickup)

@@ -224,7 +224,7 @@ def test_a_network_tries_what_its_rules_pick():
     network = Policy(initial_parameters(sizes, 5), **shape)
 
     def choose(day):
-        logits = forward(sizes, network.theta, day.observation(), standardises=False)
+        logits = forward(sizes, network.theta, day.state(), standardises=False)
         v, rule = divmod(int(np.where(day.mask(), logits, -np.inf).argmax()), len(rules))
         return v, day.select(v, rules[rule])
 

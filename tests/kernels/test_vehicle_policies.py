@@ -35,9 +35,9 @@ class Seen:
 
     def __init__(self, slow):
         self.slow, self.now = slow, slow.time
-        self.vehicles, self.pool = slow._vehicles, slow._pool
+        self.vehicles, self.pool = slow.vehicles, slow.task_pool
         speed = fmean(vehicle.speed for vehicle in self.vehicles)
-        self.unit = naive_index.mean_distance(slow._floor) / speed
+        self.unit = naive_index.mean_distance(slow.floor) / speed
 
     def is_free(self, v):
         return v not in self.slow._settled and self.slow.is_free(self.vehicles[v])
@@ -47,10 +47,10 @@ class Seen:
         vehicle = self.vehicles[v]
         site, tick, left = self.slow._stand(vehicle)
         if vehicle.stops:  # it turns at the next site
-            metres = self.slow._floor.distances[site, task.pickup]
-            seconds = naive_index.drive(self.slow._floor, site, task.pickup, vehicle.speed)
+            metres = self.slow.floor.distances[site, task.pickup]
+            seconds = naive_index.drive(self.slow.floor, site, task.pickup, vehicle.speed)
         else:
-            metres, seconds = naive_index.find_way(self.slow._floor, vehicle, task.pickup)
+            metres, seconds = naive_index.find_way(self.slow.floor, vehicle, task.pickup)
         return left + metres, tick - self.now + seconds
 
     def look(self, v, task):
@@ -65,7 +65,7 @@ class Seen:
         battery, slow = vehicle.battery, self.slow
         if battery is not None:
             beyond = vehicle.level - slow._need(vehicle, task)
-            ticks = naive_full.ticks_to_charger(slow._floor, slow._chargers, task.delivery, vehicle)
+            ticks = naive_full.ticks_to_charger(slow.floor, slow._chargers, task.delivery, vehicle)
             found["level"] = vehicle.level / battery.capacity
             found["reserve"] = beyond / battery.capacity
             found["charger_near"] = ticks / self.unit
@@ -112,7 +112,7 @@ class Seen:
             highest = max((self.pool[k].priority for k in fitting), default=0)
             for k in (k for k in fitting if self.pool[k].priority == highest):
                 way = vehicle.task.delivery, self.pool[k].pickup, vehicle.speed
-                seconds = naive_index.drive(self.slow._floor, *way)
+                seconds = naive_index.drive(self.slow.floor, *way)
                 later[v, k] = vehicle.finish - self.now + seconds
         for some in (costs, later):
             for v, k in some:

@@ -47,7 +47,7 @@ def play_live(instance, dispatcher, restart=None):
                 dispatcher = restart(dispatcher)
         if isinstance(dispatcher.policy, acerl_np.Policy):
             observation, mask = dispatcher.observe(float(log.time))
-            np.testing.assert_allclose(observation, log.observation(), rtol=1e-6, atol=1e-6)
+            np.testing.assert_allclose(observation, log.state(), rtol=1e-6, atol=1e-6)
             assert mask.tolist() == log.mask()
         assignments = dispatcher.decide(float(log.time))
         assert assignments

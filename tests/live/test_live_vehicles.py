@@ -58,11 +58,11 @@ class Plant(naive_full.NaiveEpisode):
             self.decided.append((found.vehicle, rows[board.state.pool[0, found.position]]))
         return found
 
-    def _process_tick(self):
-        before = [(vehicle.word, list(vehicle.stops)) for vehicle in self._vehicles]
-        super()._process_tick()
+    def process_tick(self):
+        before = [(vehicle.word, list(vehicle.stops)) for vehicle in self.vehicles]
+        super().process_tick()
         now = float(self.time)
-        for name, vehicle, (word, stops) in zip(self.names, self._vehicles, before, strict=True):
+        for name, vehicle, (word, stops) in zip(self.names, self.vehicles, before, strict=True):
             self._tell_passes(name, vehicle, stops)
             if vehicle.word == "broken":  # a dispatcher does not know where on an edge it stands
                 reject()
@@ -81,7 +81,7 @@ class Plant(naive_full.NaiveEpisode):
 
     def _tell_chain(self, time, first):
         names = {first.name}
-        for task in self._tasks:
+        for task in self.tasks:
             if task is first or task.after in names:
                 names.add(task.name)
                 own = task.expiry, task.handling, task.demand, task.priority, None
@@ -92,7 +92,7 @@ class Plant(naive_full.NaiveEpisode):
 
     def _tell_tasks(self):
         now = float(self.time)
-        for task in self._pool:
+        for task in self.task_pool:
             if task.name not in self.known:
                 self.known.add(task.name)
                 if task.name not in self.told:
@@ -137,7 +137,7 @@ class Plant(naive_full.NaiveEpisode):
         super()._send_idle_vehicles()
         sent = [
             (name, vehicle.word, vehicle.destination)
-            for name, vehicle, word in zip(self.names, self._vehicles, before, strict=True)
+            for name, vehicle, word in zip(self.names, self.vehicles, before, strict=True)
             if word == "idle" and vehicle.word in ("parking", "to_charger")
         ]
         words = {E.Charge: "to_charger", E.Park: "parking"}

@@ -658,23 +658,23 @@ class SlowReplay(naive.NaiveEpisode):
 
     n_begun = 0
 
-    def _advance(self):
+    def advance(self):
         pass
 
     def play(self, plan):
         """Plan: (task, vehicle, start) in the order in which a vehicle takes its tasks."""
         while not self.done:
-            finished = {task.name for task in self._tasks if task.finished}
-            waiting = {task.name: task for task in self._pool}
-            for index, vehicle in enumerate(self._vehicles):
+            finished = {task.name for task in self.tasks if task.finished}
+            waiting = {task.name: task for task in self.task_pool}
+            for index, vehicle in enumerate(self.vehicles):
                 left = [(x, at) for x, v, at in plan if v == index and x not in finished]
                 if left and vehicle.status == naive.IDLE:
                     name, start = left[0]
                     if self.time >= start and name in waiting:
-                        self._begin_service(index, waiting[name])
+                        self.begin_service(vehicle, waiting[name])
                         self.n_begun += 1
             self.time += 1
-            self._process_tick()
+            self.process_tick()
 
 
 @pytest.mark.oracle

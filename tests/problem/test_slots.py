@@ -124,7 +124,7 @@ def test_the_observation_is_the_slow_simulators(world, data):
     slow = NaiveEpisode(world.layout, world.rows, **options)
     k = 0
     while not slow.done:
-        np.testing.assert_allclose(sim.observation[0], slow.observation(), rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(sim.observation[0], slow.state(), rtol=1e-5, atol=1e-5)
         # The order of the pool changes nothing.
         seen, n = look_at(sim), sim.state.episode[0, EPISODE_POOL_SIZE]
         pool = sim.state.pool[0, :n].copy()

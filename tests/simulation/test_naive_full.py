@@ -517,9 +517,9 @@ class Watched(NaiveEpisode):
         self.seen = {}  # stand of each vehicle when it was last seen at a site, or driving to one
         super().__init__(*args, **options)
 
-    def _process_tick(self):
-        super()._process_tick()
-        for vehicle in self._vehicles:
+    def process_tick(self):
+        super().process_tick()
+        for vehicle in self.vehicles:
             if vehicle.battery is not None:
                 assert 0 <= vehicle.level <= vehicle.battery.capacity
             if vehicle.word == "working":
@@ -529,28 +529,32 @@ class Watched(NaiveEpisode):
         if self.done:
             return
         for k, (site, slots) in enumerate(self._chargers):
-            here = [v.word for v in self._vehicles if v.charger == k and v.site == site]
+            here = [v.word for v in self.vehicles if v.charger == k and v.site == site]
             assert here.count("charging") <= slots
             assert "queued" not in here or here.count("charging") == slots
-        for index, vehicle in enumerate(self._vehicles):
+        for index, vehicle in enumerate(self.vehicles):
             self.check_way(index, vehicle)
 
     def check_way(self, index, vehicle):
         """Between two sites lies the time to drive from one to the other, but for parts of ticks."""
         stand = self.stand(index)
-        if vehicle.word == "broken" or not vehicle.is_at_site or self._truncate:
+        if (
+            vehicle.word == "broken"
+            or not vehicle.is_at_site
+            or self.floor.layout.get("truncate_distances")
+        ):
             self.seen.pop(index, None)
         elif stand is not None:
             if index in self.seen:
                 site, tick, _ = self.seen[index]
-                ticks = naive.round9(self._distance(site, stand[0]) / vehicle.speed)
+                ticks = naive.round9(self.distance(site, stand[0]) / vehicle.speed)
                 assert ticks < stand[1] - tick + 1
             self.seen[index] = stand
 
-    def _deliver(self, vehicle):
+    def deliver(self, vehicle):
         if vehicle.task is not None:
             self.delivered.append(vehicle.task.name)
-        super()._deliver(vehicle)
+        super().deliver(vehicle)
 
 
 def play(world, commitment, max_changes, draws):
@@ -645,7 +649,7 @@ def test_without_a_need_for_energy_it_is_the_papers_simulator(world, has_batteri
     while not slow.done:
         assert (new.time, new.pool, new.mask()) == (slow.time, slow.pool, slow.mask())
         if "scaling" in layout:
-            assert new.observation() == slow.observation()
+            assert new.state() == slow.state()
         action = world.choose([a for a, legal in enumerate(slow.mask()) if legal], k)
         slow.step(action)
         new.step(action)

@@ -74,7 +74,7 @@ def test_recorded_episode_in_slow_simulator(episode):
     instance = load_instance(RECORDED["instance"][episode])
     slow = naive.NaiveEpisode(instance.layout.to_dict(), instance.rows())
     for k in range(RECORDED["n_decisions"][episode]):
-        slow.step(compare_decision(episode, k, slow.time, slow.mask(), slow.observation()))
+        slow.step(compare_decision(episode, k, slow.time, slow.mask(), slow.state()))
     assert slow.done
     schedule = [tuple(row) for _, *row in slow.schedule]
     compare_outcome(episode, schedule, slow.makespan, slow.tardiness)

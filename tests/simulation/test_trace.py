@@ -60,12 +60,12 @@ class Filmed(NaiveEpisode):
         self.film = []
         super().__init__(*args, **kwargs)
 
-    def _process_tick(self):
+    def process_tick(self):
         self.snap()
-        super()._process_tick()
+        super().process_tick()
 
     def snap(self):
-        places = [self.find(vehicle) for vehicle in self._vehicles]
+        places = [self.find(vehicle) for vehicle in self.vehicles]
         self.film.append(list(zip(self.statuses(), places, self.levels(), strict=True)))
 
     def find(self, vehicle):
@@ -216,7 +216,7 @@ def compare_fleet(world, commitment, seed):
                 assert (fleet.stand[v], str(fleet.stand_time[v])) == (-1, "nan")
             else:
                 assert (layout.sites[fleet.stand[v]].id, fleet.stand_time[v]) == stand[:2]
-            task = slow._vehicles[v].task
+            task = slow.vehicles[v].task
             assert fleet.task[v] == (-1 if task is None else rows[task.name])
         assert bool(simulator.may_wait()[0]) == slow.may_wait()
         v, task = decide_drawn(slow, draws)
