@@ -15,12 +15,12 @@ import numpy as np
 from acerl_np.commands.floor import format_layout
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.outputs import declare_outputs, make_folder
+from acerl_np.problem.columns import START
 from acerl_np.problem.instance import Instance, check_names
 from acerl_np.problem.json_tree import Key, items, names, number, parse_json, refuse, table
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Edge, Machine, Site, Vehicle
 from acerl_np.problem.records import format_record
-from acerl_np.problem.task_rows import START
 from acerl_np.support.errors import InputError, LayoutError
 from acerl_np.support.files import read_text, write_atomically
 

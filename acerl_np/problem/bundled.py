@@ -15,9 +15,8 @@ from acerl_np.problem.export import Export, read_mapping
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.records import BREAKDOWNS_FILE, NO_BREAKDOWNS, examine_record, read_breakdowns
-from acerl_np.problem.source import FilePath
 from acerl_np.support.errors import InputError, LayoutError, RecordError, suggest_name
-from acerl_np.support.files import STDIN, path_exists
+from acerl_np.support.files import STDIN, FilePath, path_exists
 
 YARDSTICK = Path("bilge-ulusoy", "bilge-ulusoy.json")
 """The published numbers behind the instances EX11 to EX104, in the folder of the bundled ones."""

@@ -11,15 +11,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from acerl_np.problem.columns import PAST, RECORD
 from acerl_np.problem.fields import FOLDS, DateFormat, make_date_format
 from acerl_np.problem.json_tree import at, flag, is_name, names, part, plain, refuse, text
 from acerl_np.problem.limits import MAX_ALIASES, MAX_NAME, MAX_NUMBER
 from acerl_np.problem.parting import find_parting
-from acerl_np.problem.source import FilePath
-from acerl_np.problem.task_rows import PAST, RECORD
 from acerl_np.support.errors import InputError, LayoutError
 from acerl_np.support.fields import Field
-from acerl_np.support.files import read_text, show_path
+from acerl_np.support.files import FilePath, read_text, show_path
 
 KNOWN = tuple(dict.fromkeys(RECORD.known + PAST.known))
 """Columns that a mapping may name."""

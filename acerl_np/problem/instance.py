@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from acerl_np.problem import task_rows
+from acerl_np.problem.columns import CHAIN, START
 from acerl_np.problem.export import Export
 from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout, show_site
@@ -28,7 +29,7 @@ COLUMNS = {
     "handling_time": "handling_time",
     "demand": "demand",
     "priority": "priority",
-    **{name: name for name in task_rows.CHAIN},
+    **{name: name for name in CHAIN},
 }
 """Arrays of an instance, and the columns of its rows."""
 
@@ -234,11 +235,11 @@ class Instance:
         for end in ("pickup", "delivery"):
             columns[end] = [self.layout.sites[k].id for k in columns[end]]
         if self.is_plain:
-            for column in task_rows.CHAIN:
+            for column in CHAIN:
                 del columns[column]
         else:
             columns["after"] = ["" if k < 0 else self.tasks[k] for k in columns["after"]]
-            for name, shown in (("announced", task_rows.START), ("expiry_time", None)):
+            for name, shown in (("announced", START), ("expiry_time", None)):
                 columns[name] = [shown if x == math.inf else x for x in columns[name]]
         names = ("task", *columns)
         found = zip(self.tasks, *columns.values(), strict=True)

@@ -12,20 +12,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.problem import fields, source, task_rows
+from acerl_np.problem.columns import (
+    BREAKDOWNS,
+    CHAIN,
+    PAST,
+    RECORD,
+    TIME_ZERO_COLUMN,
+    TableKind,
+)
 from acerl_np.problem.export import PLAIN, Export
 from acerl_np.problem.instance import Instance, make_instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_BREAKDOWNS
 from acerl_np.problem.parting import Part, find_parting, part_rows
 from acerl_np.problem.parts import Breakdown
-from acerl_np.problem.source import FilePath, Lines, Source, Table
+from acerl_np.problem.source import Lines, Table
 from acerl_np.problem.synonyms import find_synonyms
 from acerl_np.support.errors import Fault, InputError, RecordError, RecordWarning, make_printable
-from acerl_np.support.files import show_path, write_atomically
+from acerl_np.support.files import FilePath, show_path, write_atomically
 from acerl_np.support.report import render_csv, render_table
-
-BREAKDOWN_COLUMNS = ("vehicle", "time", "repair_time")
-BREAKDOWNS = Source("breakdown", BREAKDOWN_COLUMNS, (), BREAKDOWN_COLUMNS[1:], MAX_BREAKDOWNS)
 
 BREAKDOWNS_FILE = "breakdowns.csv"
 """Name of a file beside a task record that replaces the breakdowns that the layout lists."""
@@ -59,9 +64,9 @@ class Reading(NamedTuple):
     rolled: tuple[float, ...]
 
 
-def _make_source(export: Export) -> Source:
+def _make_source(export: Export) -> TableKind:
     """Return what a record must hold; where it is said when tasks are due, it need not tell."""
-    record = task_rows.RECORD
+    record = RECORD
     if export.due is None:
         return record
     required = tuple(name for name in record.required if name != "expiry_time")
@@ -88,7 +93,7 @@ def examine_record(
     name = name if name.isprintable() else make_printable(name).replace("\\", "%")
 
     record = _make_source(export)
-    with record.read(path, export, lines=lines, stacklevel=stacklevel) as table:
+    with source.read_table(record, path, export, lines=lines, stacklevel=stacklevel) as table:
         if not table.rows:
             source.refuse_faults(table.faults, len(table.faults))
             raise RecordError("no tasks below the header; expected one line per task")
@@ -153,7 +158,7 @@ def examine_record(
 def name_columns(path: FilePath, export: Export) -> tuple[Export, Lines]:
     """Return an export with a file's encoding or sheet, and columns by synonyms; and the file's lines."""
     columns, record = dict(export.columns), _make_source(export)
-    lines = record.open(path, export)
+    lines = source.open_table(record, path, export)
     named = {source.normalise(field) for field in lines.header}
     for name, meant in find_synonyms(lines.header).items():
         if name not in named and len(meant) == 1:
@@ -178,7 +183,7 @@ def read_breakdowns(
     listed: dict[str, list[Breakdown]] = {vehicle.id: [] for vehicle in layout.vehicles}
 
     limited = BREAKDOWNS._replace(limit=MAX_BREAKDOWNS * len(listed))
-    with limited.read(path, replace(export, columns={}), stacklevel=3) as table:
+    with source.read_table(limited, path, replace(export, columns={}), stacklevel=3) as table:
         source.refuse_faults(table.faults, len(table.rows) + len(table.faults))
         for row, place in zip(table.rows, table.places, strict=True):
             own = fields.read_known(row, place, "vehicle", listed, f"layout '{layout.name}'")
@@ -207,16 +212,16 @@ def format_record(instance: Instance) -> str:
     are seconds. The moment of time zero is named where no task arrives at it.
     """
     rows = instance.rows()
-    columns = [*task_rows.RECORD.required]
-    columns += [name for name in task_rows.RECORD.optional if any(row.get(name) for row in rows)]
-    if not instance.is_plain and not {*columns} & {*task_rows.CHAIN}:
-        columns.append(task_rows.CHAIN[0])  # so that expiries may be empty
+    columns = [*RECORD.required]
+    columns += [name for name in RECORD.optional if any(row.get(name) for row in rows)]
+    if not instance.is_plain and not {*columns} & {*CHAIN}:
+        columns.append(CHAIN[0])  # so that expiries may be empty
     if instance.epoch is not None:
         zero, offset = instance.epoch, instance.epoch.utcoffset()
         if offset is not None:  # no clock change alters one in whole minutes
             zero = zero.astimezone(UTC if offset % timedelta(minutes=1) else timezone(offset))
         if instance.arrival[0] > 0.0:
-            columns.append(task_rows.TIME_ZERO_COLUMN)
+            columns.append(TIME_ZERO_COLUMN)
         for row in rows:
             try:
                 arrival = zero + timedelta(seconds=row["arrival_time"])
@@ -227,7 +232,7 @@ def format_record(instance: Instance) -> str:
                 ) from error
             row |= {
                 "arrival_time": fields.show_moment(arrival),
-                task_rows.TIME_ZERO_COLUMN: fields.show_moment(zero),
+                TIME_ZERO_COLUMN: fields.show_moment(zero),
             }
     first = instance.arrival[instance.root]
     for k in np.flatnonzero((instance.after >= 0) & (instance.arrival == first)).tolist():
@@ -295,7 +300,7 @@ def read_assignments(path: FilePath, instance: Instance, export: Export = PLAIN)
     vehicle_index = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
     vehicle = np.full(n, -1, np.int32)
     times = {"start": np.zeros(n), "finish": np.full(n, np.nan)}
-    with task_rows.PAST.read(path, export) as table:
+    with source.read_table(PAST, path, export) as table:
         source.refuse_faults(table.faults, len(table.rows) + len(table.faults))
         rows = list(zip(table.rows, table.places, strict=True))
         seen = [fields.read_id(row, "task", place) for row, place in rows]

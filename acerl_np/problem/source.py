@@ -6,7 +6,6 @@ import codecs
 import csv
 import io
 import itertools
-import os
 import re
 import unicodedata
 import warnings
@@ -16,21 +15,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime, time
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
+from acerl_np.problem.columns import TableKind
+from acerl_np.problem.export import Export
 from acerl_np.problem.fields import make_date_format
 from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.limits import MAX_COLUMNS
 from acerl_np.problem.synonyms import find_synonyms
 from acerl_np.support import errors
 from acerl_np.support.errors import Fault, RecordError
-from acerl_np.support.files import read_bytes, show_path
+from acerl_np.support.files import FilePath, read_bytes, show_path
 from acerl_np.support.report import unmark_text
-
-if TYPE_CHECKING:
-    from acerl_np.problem.export import Export
-
-FilePath: TypeAlias = str | os.PathLike[str]
 
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
 """Separators of columns, and what they are called."""
@@ -121,227 +117,211 @@ class Lines(NamedTuple):
     form: str
 
 
-class Source(NamedTuple):
-    """A sort of table: what a line holds, for errors, and the columns that must and may be there.
+@contextmanager
+def read_table(
+    kind: TableKind,
+    path: FilePath,
+    export: Export,
+    *,
+    lines: Lines | None = None,
+    stacklevel: int = 2,
+) -> Iterator[Table]:
+    """Give a block a file's table, or that of its `lines`; errors of the block name the file.
 
-    In columns of `numbers` a file not separated by commas may write decimals with a comma. `limit` is the
-    most rows.
+    After it a `RecordWarning` names columns that are not read, for the line `stacklevel` calls above the
+    block.
     """
+    lines = lines or open_table(kind, path, export)
+    with name_file(path):
+        table = parse_table(kind, lines, export)
+        yield table
+    if table.columns.ignored:
+        ignored = errors.RecordWarning(show_path(path), table.columns.ignored)
+        # Between this line and that of the block is contextlib's.
+        warnings.warn(ignored, stacklevel=stacklevel + 3)
 
-    noun: str
-    required: tuple[str, ...]
-    optional: tuple[str, ...]
-    numbers: tuple[str, ...]
-    limit: int
 
-    @property
-    def known(self) -> tuple[str, ...]:
-        """All columns that are read."""
-        return self.required + self.optional
+def open_table(kind: TableKind, path: FilePath, export: Export) -> Lines:
+    """Return a file's header and rows, and of what form it is; errors name the file."""
+    data = read_bytes(path, RecordError, streams=True)
+    found: list[Lines] = []
+    with name_file(path):
+        if data.startswith(OLD_WORKBOOK):
+            raise RecordError("an old workbook (.xls); expected it saved as .xlsx or CSV")
+        if data.startswith(WORKBOOK):
+            for sheet, cells in read_workbook(data, export.sheet, show_path(path)):
+                found.append(_find_header(kind, enumerate(cells, 1), export.columns, "", sheet))
+                if found[-1].rate > 1:
+                    return found[-1]
+        else:
+            text, encoding = decode(data, export.encoding)
+            stated = SEPARATOR_LINE.match(text)
+            delimiter = stated[1] if stated else _find_delimiter(kind, text, export.columns)
+            reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+            rows = itertools.islice(_read_lines(reader), int(stated is not None), None)
+            found.append(_find_header(kind, rows, export.columns, delimiter, encoding))
+            # A mapping that names a sheet also reads what was converted.
+            plain = {normalise(field) for field in found[0].header}
+            if export.sheet is not None and not plain.issuperset(kind.required):
+                raise RecordError(
+                    f"sheet (--sheet): read {shorten(export.sheet)}, but the file is text; "
+                    "expected a workbook (.xlsx), or no sheet"
+                )
+        if not (found and found[0].header):
+            expected = f"a header and one line per {kind.noun}"
+            raise RecordError(f"the file is empty; expected {expected}")
+    return found[0]
 
-    @contextmanager
-    def read(
-        self, path: FilePath, export: Export, *, lines: Lines | None = None, stacklevel: int = 2
-    ) -> Iterator[Table]:
-        """Give a block a file's table, or that of its `lines`; errors of the block name the file.
 
-        After it a `RecordWarning` names columns that are not read, for the line `stacklevel` calls above the
-        block.
-        """
-        lines = lines or self.open(path, export)
-        with name_file(path):
-            table = self.parse(lines, export)
-            yield table
-        if table.columns.ignored:
-            ignored = errors.RecordWarning(show_path(path), table.columns.ignored)
-            # Between this line and that of the block is contextlib's.
-            warnings.warn(ignored, stacklevel=stacklevel + 3)
+def _find_header(
+    kind: TableKind,
+    rows: Iterable[tuple[int, list[str]]],
+    mapping: Mapping[str, str],
+    delimiter: str,
+    form: str,
+) -> Lines:
+    """Find the header: the row that names most known columns, as titles may stand above; or the first."""
+    filled = [item for item in rows if any(field.strip() for field in item[1])]
+    head = filled[:HEAD] or [(0, [])]
+    rates = [_rate(kind, fields, mapping) for _, fields in head]
+    k = rates.index(max(rates)) if max(rates) > 1 else 0
+    return Lines(*head[k], rates[k], filled[k + 1 :], delimiter, form)
 
-    def open(self, path: FilePath, export: Export) -> Lines:
-        """Return a file's header and rows, and of what form it is; errors name the file."""
-        data = read_bytes(path, RecordError, streams=True)
-        found: list[Lines] = []
-        with name_file(path):
-            if data.startswith(OLD_WORKBOOK):
-                raise RecordError("an old workbook (.xls); expected it saved as .xlsx or CSV")
-            if data.startswith(WORKBOOK):
-                for sheet, cells in read_workbook(data, export.sheet, show_path(path)):
-                    found.append(self._find_header(enumerate(cells, 1), export.columns, "", sheet))
-                    if found[-1].rate > 1:
-                        return found[-1]
-            else:
-                text, encoding = decode(data, export.encoding)
-                stated = SEPARATOR_LINE.match(text)
-                delimiter = stated[1] if stated else self._find_delimiter(text, export.columns)
-                reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-                rows = itertools.islice(_read_lines(reader), int(stated is not None), None)
-                found.append(self._find_header(rows, export.columns, delimiter, encoding))
-                # A mapping that names a sheet also reads what was converted.
-                plain = {normalise(field) for field in found[0].header}
-                if export.sheet is not None and not plain.issuperset(self.required):
-                    raise RecordError(
-                        f"sheet (--sheet): read {shorten(export.sheet)}, but the file is text; "
-                        "expected a workbook (.xlsx), or no sheet"
-                    )
-            if not (found and found[0].header):
-                expected = f"a header and one line per {self.noun}"
-                raise RecordError(f"the file is empty; expected {expected}")
-        return found[0]
 
-    def _find_header(
-        self,
-        rows: Iterable[tuple[int, list[str]]],
-        mapping: Mapping[str, str],
-        delimiter: str,
-        form: str,
-    ) -> Lines:
-        """Find the header: the row that names most known columns, as titles may stand above; or the first."""
-        filled = [item for item in rows if any(field.strip() for field in item[1])]
-        head = filled[:HEAD] or [(0, [])]
-        rates = [self._rate(fields, mapping) for _, fields in head]
-        k = rates.index(max(rates)) if max(rates) > 1 else 0
-        return Lines(*head[k], rates[k], filled[k + 1 :], delimiter, form)
-
-    def parse(self, lines: Lines, export: Export) -> Table:
-        """Tell the columns of a file's rows by the names in its header."""
-        columns = self._match_columns(lines, export.columns)
-        used, n = columns.at.items(), len(lines.header)
-        # A date that two columns share makes no moment of an empty time of day.
-        n_uses = Counter(itertools.chain(*columns.at.values()))
-        own = {
-            name: [k for k in at if n_uses[k] == 1] or at
-            for name, at in used
-            if name in self.numbers
+def parse_table(kind: TableKind, lines: Lines, export: Export) -> Table:
+    """Tell the columns of a file's rows by the names in its header."""
+    columns = _match_columns(kind, lines, export.columns)
+    used, n = columns.at.items(), len(lines.header)
+    # A date that two columns share makes no moment of an empty time of day.
+    n_uses = Counter(itertools.chain(*columns.at.values()))
+    own = {
+        name: [k for k in at if n_uses[k] == 1] or at for name, at in used if name in kind.numbers
+    }
+    rows: list[dict[str, str]] = []
+    places: list[str] = []
+    faults: list[Fault] = []
+    for line, fields in lines.rows:
+        if len(fields) != n:
+            if not lines.delimiter:  # a workbook leaves out empty cells at the end of a row
+                fields = [*fields, *[""] * (n - len(fields))]
+            fields = fields[:n] + [x for x in fields[n:] if x]
+        if len(fields) != n:
+            names = shorten(",".join([*columns.at, *columns.ignored]))[1:-1]
+            text = f"{len(fields)} fields; expected {n} ({names})"
+            faults.append(Fault(f"line {line}", "", errors.describe(",".join(fields)), text))
+            continue
+        if fields == lines.header:  # a new page begins
+            continue
+        row = {
+            name: _join([fields[k] for k in at]) if at[1:] else fields[at[0]] for name, at in used
         }
-        rows: list[dict[str, str]] = []
-        places: list[str] = []
-        faults: list[Fault] = []
-        for line, fields in lines.rows:
-            if len(fields) != n:
-                if not lines.delimiter:  # a workbook leaves out empty cells at the end of a row
-                    fields = [*fields, *[""] * (n - len(fields))]
-                fields = fields[:n] + [x for x in fields[n:] if x]
-            if len(fields) != n:
-                names = shorten(",".join([*columns.at, *columns.ignored]))[1:-1]
-                text = f"{len(fields)} fields; expected {n} ({names})"
-                faults.append(Fault(f"line {line}", "", errors.describe(",".join(fields)), text))
-                continue
-            if fields == lines.header:  # a new page begins
-                continue
-            row = {
-                name: _join([fields[k] for k in at]) if at[1:] else fields[at[0]]
-                for name, at in used
-            }
-            for name, value in row.items():
-                if value[:1] == "=":
-                    row[name] = AS_TEXT.sub(r"\1", value)
-                elif value[:1] == "'":
-                    row[name] = unmark_text(value)
-            for name, at in own.items():
-                if all(EMPTY.fullmatch(fields[k]) for k in at):
-                    row[name] = ""
-            rows.append(row)
-            places.append(f"line {line}")
-            if len(rows) > self.limit:
-                raise RecordError(
-                    f"line {line}: more than {self.limit:,} {self.noun}s; expected fewer"
-                )
-        # What was converted has decimal points, whatever a mapping says.
-        is_plain = {*map(normalise, columns.named)} <= {*self.known}
-        if lines.delimiter != "," or (export.decimal and not is_plain):
-            for name in own:
-                _unify_numbers(name, rows, places, export)
-        return Table(rows, places, columns, lines.delimiter, lines.form, faults)
+        for name, value in row.items():
+            if value[:1] == "=":
+                row[name] = AS_TEXT.sub(r"\1", value)
+            elif value[:1] == "'":
+                row[name] = unmark_text(value)
+        for name, at in own.items():
+            if all(EMPTY.fullmatch(fields[k]) for k in at):
+                row[name] = ""
+        rows.append(row)
+        places.append(f"line {line}")
+        if len(rows) > kind.limit:
+            raise RecordError(f"line {line}: more than {kind.limit:,} {kind.noun}s; expected fewer")
+    # What was converted has decimal points, whatever a mapping says.
+    is_plain = {*map(normalise, columns.named)} <= {*kind.known}
+    if lines.delimiter != "," or (export.decimal and not is_plain):
+        for name in own:
+            _unify_numbers(name, rows, places, export)
+    return Table(rows, places, columns, lines.delimiter, lines.form, faults)
 
-    def _match_columns(self, lines: Lines, mapping: Mapping[str, str]) -> Columns:
-        """Find the known columns; case does not matter, and blanks count as underscores.
 
-        Other columns are passed over, unless one looks like a known column that the header lacks and no
-        mapping says what is what.
-        """
-        line, header = lines.line, lines.header
-        if len(header) > MAX_COLUMNS:
+def _match_columns(kind: TableKind, lines: Lines, mapping: Mapping[str, str]) -> Columns:
+    """Find the known columns; case does not matter, and blanks count as underscores.
+
+    Other columns are passed over, unless one looks like a known column that the header lacks and no
+    mapping says what is what.
+    """
+    line, header = lines.line, lines.header
+    if len(header) > MAX_COLUMNS:
+        raise RecordError(f"line {line}: {len(header):,} columns; expected at most {MAX_COLUMNS:,}")
+    places: dict[str, list[int]] = {}
+    for k, column in enumerate(header):
+        places.setdefault(normalise(column), []).append(k)
+    found: dict[str, tuple[int, ...]] = {}
+    lost: dict[str, str] = {}
+    for name in kind.known:
+        # What was converted has the columns' own names, whatever a mapping says.
+        for column in dict.fromkeys((mapping.get(name, name), name)):
+            try:
+                found[name] = _find_positions(column, places, lines)
+                lost.pop(name, None)
+                break
+            except LookupError as error:
+                if column != name:
+                    lost[name] = f"{name}: {error}"
+    if lost:
+        told = "; ".join(lost.values())
+        shown = shorten(",".join(header), MAX_HEADER)
+        raise RecordError(f"line {line}: {told} (read {shown})")
+    taken = {k for positions in found.values() for k in positions}
+    others = [k for k in range(len(header)) if k not in taken]
+    lacking = [name for name in kind.known if name not in found]
+    missing = [name for name in kind.required if name in lacking]
+    for k in others if not mapping else ():
+        lookalike = find_lookalike(header[k], missing or lacking)
+        if lookalike is not None:
             raise RecordError(
-                f"line {line}: {len(header):,} columns; expected at most {MAX_COLUMNS:,}"
+                f"line {line}: column '{errors.describe(header[k].strip())}': looks like '{lookalike}'; "
+                "expected that name, or a more different one for a column that is not read"
             )
-        places: dict[str, list[int]] = {}
-        for k, column in enumerate(header):
-            places.setdefault(normalise(column), []).append(k)
-        found: dict[str, tuple[int, ...]] = {}
-        lost: dict[str, str] = {}
-        for name in self.known:
-            # What was converted has the columns' own names, whatever a mapping says.
-            for column in dict.fromkeys((mapping.get(name, name), name)):
-                try:
-                    found[name] = _find_positions(column, places, lines)
-                    lost.pop(name, None)
-                    break
-                except LookupError as error:
-                    if column != name:
-                        lost[name] = f"{name}: {error}"
-        if lost:
-            told = "; ".join(lost.values())
-            shown = shorten(",".join(header), MAX_HEADER)
-            raise RecordError(f"line {line}: {told} (read {shown})")
-        taken = {k for positions in found.values() for k in positions}
-        others = [k for k in range(len(header)) if k not in taken]
-        lacking = [name for name in self.known if name not in found]
-        missing = [name for name in self.required if name in lacking]
-        for k in others if not mapping else ():
-            lookalike = find_lookalike(header[k], missing or lacking)
-            if lookalike is not None:
-                raise RecordError(
-                    f"line {line}: column '{errors.describe(header[k].strip())}': looks like '{lookalike}'; "
-                    "expected that name, or a more different one for a column that is not read"
-                )
-        if missing:
-            names = ", ".join(f"'{name}'" for name in missing)
-            meant = find_synonyms(header)
-            advice = ",".join(f"{x}={'+'.join(meant.get(x, ['COLUMN']))}" for x in missing)
-            advice = f', or --columns (mapping=) such as "{advice}"'
-            if "expiry_time" in missing:
-                advice += ", or --due SECONDS for tasks that are all due so long after they arrive"
-            if missing[1:]:
-                advice += "; acerl-np records convert knows other names of columns"
-            raise RecordError(
-                f"line {line}: missing column{'s' * bool(missing[1:])} {names}; read "
-                f"{shorten(','.join(header), MAX_HEADER)}, expected columns "
-                f"{','.join(self.required)}{advice if 'task' in self.known else ''}"
-            )
-        found = dict(sorted(found.items(), key=lambda item: item[1]))
-        named = tuple(
-            "+".join(header[k].strip() for k in positions) for positions in found.values()
+    if missing:
+        names = ", ".join(f"'{name}'" for name in missing)
+        meant = find_synonyms(header)
+        advice = ",".join(f"{x}={'+'.join(meant.get(x, ['COLUMN']))}" for x in missing)
+        advice = f', or --columns (mapping=) such as "{advice}"'
+        if "expiry_time" in missing:
+            advice += ", or --due SECONDS for tasks that are all due so long after they arrive"
+        if missing[1:]:
+            advice += "; acerl-np records convert knows other names of columns"
+        raise RecordError(
+            f"line {line}: missing column{'s' * bool(missing[1:])} {names}; read "
+            f"{shorten(','.join(header), MAX_HEADER)}, expected columns "
+            f"{','.join(kind.required)}{advice if 'task' in kind.known else ''}"
         )
-        ignored = tuple(header[k].strip() or f"column {k + 1}" for k in others)
-        return Columns(found, named, ignored, line)
+    found = dict(sorted(found.items(), key=lambda item: item[1]))
+    named = tuple("+".join(header[k].strip() for k in positions) for positions in found.values())
+    ignored = tuple(header[k].strip() or f"column {k + 1}" for k in others)
+    return Columns(found, named, ignored, line)
 
-    def _find_delimiter(self, text: str, mapping: Mapping[str, str]) -> str:
-        """Return which of `DELIMITERS` finds most known columns in the header."""
-        numbered = enumerate(io.StringIO(text, None), 1)
-        filled = itertools.dropwhile(lambda item: not NO_SEPARATOR.search(item[1]), numbered)
-        head = [(k, line.rstrip("\n")) for k, line in itertools.islice(filled, HEAD)]
-        if not head:
-            return ","
-        lines = [line for _, line in head]
-        rates = {
-            mark: max(self._rate(row, mapping) for row in _split_lines(lines, mark))
-            for mark in DELIMITERS
-        }
-        most = max(rates.values())
-        if most == 0:
-            # Of as many commas as semicolons the commas are decimal ones.
-            return max(";\t,", key=lambda mark: sum(line.count(mark) for line in lines))
-        best = [mark for mark, rate in rates.items() if rate == most]
-        if len(best) > 1 and sum(mark in lines[0] for mark in best) > 1:
-            expected = "columns separated by commas, semicolons or tabs, one of them throughout"
-            refuse(f"line {head[0][0]}", lines[0].strip(), expected, RecordError)
-        return best[0]
 
-    def _rate(self, row: Sequence[str], mapping: Mapping[str, str]) -> int:
-        """Return how many known columns a row names."""
-        words = {normalise(word) for x in self.known for word in mapping.get(x, x).split("+")}
-        words |= {normalise(name) for name in (*self.known, *mapping.values())}
-        return len({normalise(field) for field in row} & words)
+def _find_delimiter(kind: TableKind, text: str, mapping: Mapping[str, str]) -> str:
+    """Return which of `DELIMITERS` finds most known columns in the header."""
+    numbered = enumerate(io.StringIO(text, None), 1)
+    filled = itertools.dropwhile(lambda item: not NO_SEPARATOR.search(item[1]), numbered)
+    head = [(k, line.rstrip("\n")) for k, line in itertools.islice(filled, HEAD)]
+    if not head:
+        return ","
+    lines = [line for _, line in head]
+    rates = {
+        mark: max(_rate(kind, row, mapping) for row in _split_lines(lines, mark))
+        for mark in DELIMITERS
+    }
+    most = max(rates.values())
+    if most == 0:
+        # Of as many commas as semicolons the commas are decimal ones.
+        return max(";\t,", key=lambda mark: sum(line.count(mark) for line in lines))
+    best = [mark for mark, rate in rates.items() if rate == most]
+    if len(best) > 1 and sum(mark in lines[0] for mark in best) > 1:
+        expected = "columns separated by commas, semicolons or tabs, one of them throughout"
+        refuse(f"line {head[0][0]}", lines[0].strip(), expected, RecordError)
+    return best[0]
+
+
+def _rate(kind: TableKind, row: Sequence[str], mapping: Mapping[str, str]) -> int:
+    """Return how many known columns a row names."""
+    words = {normalise(word) for x in kind.known for word in mapping.get(x, x).split("+")}
+    words |= {normalise(name) for name in (*kind.known, *mapping.values())}
+    return len({normalise(field) for field in row} & words)
 
 
 @contextmanager

@@ -7,45 +7,18 @@ import unicodedata
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from acerl_np.problem import fields
+from acerl_np.problem.columns import CHAIN, RECORD, START, TIME_ZERO_COLUMN, TIMES, UNITS
+from acerl_np.problem.export import Export
 from acerl_np.problem.fields import Row, Time
 from acerl_np.problem.json_tree import refuse, shorten
 from acerl_np.problem.layout import Layout, find_ends, find_sites
-from acerl_np.problem.limits import MAX_TASKS
-from acerl_np.problem.source import TOTAL, Source
+from acerl_np.problem.source import TOTAL
 from acerl_np.support.errors import Fault, RecordError, describe, suggest_name
-
-if TYPE_CHECKING:
-    from acerl_np.problem.export import Export
-
-UNITS = {"handling_time": " of seconds", "demand": "", "priority": ""}
-"""Columns of numbers that may be missing, then 0, and what an error calls their unit."""
-
-TIME_ZERO_COLUMN = "time_zero"
-"""Optional column of a record with timestamps: the moment of time zero, the same on every line."""
-
-CHAIN = ("after", "processing", "announced")
-"""Columns of chained tasks: the id of the task before, what its machine needs, when it is known."""
-
-START = "start"
-"""In the column `announced`: known when the processing of the task before begins."""
-
-TIMES = ("arrival_time", "expiry_time", "earliest_start")
-RECORD = Source(
-    noun="task",
-    required=("task", "pickup", "delivery", "arrival_time", "expiry_time"),
-    optional=(*UNITS, "earliest_start", TIME_ZERO_COLUMN, *CHAIN),
-    numbers=(*TIMES, *UNITS, TIME_ZERO_COLUMN, *CHAIN[1:]),
-    limit=MAX_TASKS,
-)
-
-PAST = Source(
-    "assignment", ("task", "vehicle", "start"), ("finish",), ("start", "finish"), MAX_TASKS
-)
 
 MOST_HINTS = 30
 """Unknown sites of a record for which one of a like name is sought."""

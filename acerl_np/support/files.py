@@ -15,7 +15,7 @@ import sys
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from acerl_np.support.errors import InputError, StorageError, describe, make_pri
 
 if sys.platform != "win32":
     import fcntl
+
+FilePath: TypeAlias = str | os.PathLike[str]
 
 MAX_TEXT_BYTES = 64 * 2**20
 """Largest layout, record or configuration file that is read."""

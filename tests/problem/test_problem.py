@@ -28,7 +28,7 @@ from acerl_np import (
     load_layout,
     load_suite,
 )
-from acerl_np.problem import task_rows
+from acerl_np.problem import columns, records, task_rows
 from acerl_np.problem.interface import find_scaling, scaling_of
 from acerl_np.problem.parts import Breakdown
 from acerl_np.problem.tables import build_problem
@@ -589,8 +589,9 @@ def test_limits(tmp_path, monkeypatch):
     path = tmp_path / "tasks.csv"
     path.write_text(RECORD)
     instance = small_instance()
-    limited = task_rows.RECORD._replace(limit=2)
-    monkeypatch.setattr(task_rows, "RECORD", limited)
+    limited = columns.RECORD._replace(limit=2)
+    for module in (task_rows, records):
+        monkeypatch.setattr(module, "RECORD", limited)
     expected = ["line 4", "more than 2 tasks"]
     refused(path, expected, load_instance, path, layout=small_layout())
     with pytest.raises(RecordError, match=r"^3 tasks; expected at most 2$"):

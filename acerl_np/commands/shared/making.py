@@ -13,7 +13,7 @@ from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.inputs import load_instances
 from acerl_np.commands.shared.outputs import declare_outputs, make_folder
 from acerl_np.commands.shared.tables import count
-from acerl_np.problem import records
+from acerl_np.problem import columns, records
 from acerl_np.problem.bundled import find_breakdowns, load_layout
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
@@ -241,7 +241,7 @@ def read_own_breakdowns(arguments: argparse.Namespace) -> bytes | None:
     """
     content: bytes | None
     if arguments.breakdowns == records.NO_BREAKDOWNS:
-        content = f"{','.join(records.BREAKDOWN_COLUMNS)}\n".encode()
+        content = f"{','.join(columns.BREAKDOWNS.required)}\n".encode()
     elif arguments.breakdowns is not None:
         content = read_bytes(arguments.breakdowns, InputError, streams=True)
     else:
