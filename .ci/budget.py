@@ -1,6 +1,6 @@
 """What the repository may weigh, by budget.toml: python .ci/budget.py lines|tests.
 
-lines: code lines of each room, and of studies; lines of tests, of benchmarks and examples.
+lines: code lines of each room, and of studies; lines of tests, of benchmarks and examples, of pages.
 tests: run README's test command, and compare what it compiled (the cache must be empty before), the processes
 that it started, and its processor time, in pieces of compiling. What took long runs again, alone and warm.
 
@@ -62,7 +62,7 @@ def read(path: Path) -> str:
 
 
 def count_lines() -> dict[str, int]:
-    """Return code lines by room and of studies, and all lines of tests, of benchmarks and examples."""
+    """Return code lines by room and of studies; all lines of tests, of benchmarks and examples, of pages."""
     found = dict.fromkeys(BUDGET["code_lines"], 0)
     package = ROOT / "acerl_np"
     for path in [*package.rglob("*.py"), *(ROOT / "studies").rglob("*.py")]:
@@ -70,8 +70,11 @@ def count_lines() -> dict[str, int]:
         room = path.relative_to(package).parts[0] if is_own else "studies"
         room = room if room != path.name else "top"
         found[room] = found.get(room, 0) + count_code_lines(read(path))
-    for name, folders in (("tests", ["tests"]), ("benchmarks", ["benchmarks", "examples"])):
-        files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    rooms = {"tests": ["tests"], "benchmarks": ["benchmarks", "examples"], "pages": [package]}
+    for name, folders in rooms.items():
+        suffixes = (".js", ".css", ".html") if name == "pages" else (".py",)
+        paths = [path for folder in folders for path in (ROOT / folder).rglob("*.*")]
+        files = [path for path in paths if path.suffix in suffixes]
         found[name] = sum(len(read(path).splitlines()) for path in files)
     return found
 

@@ -147,7 +147,9 @@ def take_screenshots(folder: Path, target: Path) -> None:
         chrome = open_browser(f"{folder}/{name}", 1400, height)
         try:
             chrome.get(page.as_uri())
-            chrome.execute_script(f"setTheme('{name}'); player.resize(); player.seek({SHOWN_AT})")
+            if chrome.execute_script("return document.documentElement.dataset.theme") != name:
+                chrome.find_element("id", "theme").click()
+            chrome.execute_script(f"player.seek({SHOWN_AT})")
             chrome.save_screenshot(str(target / f"replay-{name}.png"))
         finally:
             chrome.quit()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from acerl_np.pictures.replay import SHARED, fill_page
+from acerl_np.pictures.replay import fill_page
+
+HEAD = '<meta name="referrer" content="no-referrer">\n<link rel="icon" href="data:,">'
 
 
 def make_live_page() -> tuple[str, str]:
@@ -10,6 +12,6 @@ def make_live_page() -> tuple[str, str]:
 
     The page holds nothing of a floor. It talks to the host that it came from, and to no other.
     """
-    html, policy = fill_page("live.html", ("replay.css", "live.css"), (*SHARED, "live.js"))
+    html, policy = fill_page("live", ("replay.css", "live.css"), "Dispatcher", HEAD)
     own = "connect-src 'self'; img-src data:; frame-ancestors 'none'"
     return html, f"{policy}; {own}"

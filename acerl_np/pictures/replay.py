@@ -8,7 +8,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from itertools import groupby
 from typing import Any
@@ -24,9 +24,13 @@ from acerl_np.support.files import MARK, write_atomically
 MOST = 2
 """Episodes that a page shows side by side."""
 
-SHARED = ("episode.js", "words.js", "drawing.js", "times.js", "parts.js")
-"""Files of `page/` that a page's one script begins with, in this order. A replay goes on with `page.js`, with
-`traffic.js` where vehicles meet, `chains.js` where tasks are chained, and `start.js`."""
+POLICY = '<meta http-equiv="Content-Security-Policy" content="{policy}">'
+
+COMMENT = re.compile(r"^ *(?:/\*(?:(?!\*/).)*\*/|//[^\n]*) *\n?", re.MULTILINE | re.DOTALL)
+"""What begins lines of a module, and a page does not need."""
+
+IMPORT = re.compile(r"^import \{[^}]*\} from \"\./(\w+)\.js\";\n", re.MULTILINE)
+"""What a module of `page/` takes from another one, under the same names."""
 
 ESCAPES = str.maketrans({c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"})
 """What could end a script element or a line of one; JSON reads the escapes as the same letters."""
@@ -56,27 +60,46 @@ def make_replay(traces: Trace | Sequence[Trace]) -> str:
                 f"traces: read episodes of '{first.name}' and '{other.name}'; "
                 "expected the same tasks, floor and breakdowns"
             )
-    more = {"traffic.js": first.layout.traffic is not None, "chains.js": not first.is_plain}
-    own = [name for name, is_there in more.items() if is_there]
-    scripts = [*SHARED, "page.js", *own, "start.js"]
-    return fill_page("replay.html", ("replay.css",), scripts, describe_episodes(shown))[0]
+    return fill_page("replay", ("replay.css",), "Replay", POLICY, describe_episodes(shown))[0]
 
 
 def fill_page(
-    template: str, styles: Sequence[str], scripts: Sequence[str], data: object = None
+    name: str, styles: Sequence[str], title: str, head: str, data: object = None
 ) -> tuple[str, str]:
-    """Return a page of files of `page/`, and its policy (CSP): it runs its own script, and loads nothing."""
-    style, script = (
-        "".join(line.lstrip() for name in names for line in _read(name).splitlines(keepends=True))
-        for names in (styles, scripts)
-    )
+    """Return the page of a body and a module of `page/` that have this name, and its policy (CSP).
+
+    It runs its own script, and loads nothing.
+    """
+    style = "".join(_strip(_read(own)) for own in styles)
+    script = "".join(join_modules(name))
     own = f"script-src 'sha256-{_digest(script)}'; style-src 'sha256-{_digest(style)}'"
     policy = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
-    parts = {"mark": MARK, "policy": policy, "style": style, "script": script}
-    parts["data"] = format_data(data)
+    parts = {"mark": MARK, "style": style, "script": script, "data": format_data(data)}
+    parts |= {"title": title, "head": head.format(policy=policy), "body": _read(f"{name}.html")}
     # In one pass: what is put in is not searched for marks.
-    filled = re.sub(r"<!-- put (\w+) -->", lambda mark: parts[mark[1]], _read(template))
+    filled = re.sub(r"<!-- put (\w+) -->", lambda mark: parts[mark[1]], _read("page.html"))
     return filled, policy
+
+
+def join_modules(name: str, found: dict[str, str] | None = None) -> Iterable[str]:
+    """Return the sources of a module of `page/` and of all that it imports, so ordered that they run as one.
+
+    They share one scope: a name that begins a line of two modules would be declared twice.
+    """
+    found = {} if found is None else found
+    if name not in found:
+        source = _read(f"{name}.js")
+        found[name] = ""  # taken, while those that it needs come first
+        for other in IMPORT.findall(source):
+            join_modules(other, found)
+        del found[name]
+        own = COMMENT.sub("", IMPORT.sub("", source))
+        found[name] = re.sub(r"^export ", "", _strip(own), flags=re.MULTILINE)
+    return found.values()
+
+
+def _strip(text: str) -> str:
+    return "".join(line.lstrip() for line in text.splitlines(keepends=True))
 
 
 def _read(name: str) -> str:
@@ -94,7 +117,7 @@ def format_data(data: object) -> str:
 
 
 def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
-    """Return what the page shows, as it is written into it; `page/episode.js` reads it.
+    """Return what the page shows, as it is written into it; `page/run.js` reads it.
 
     Rows are lists, not objects, and sites, vehicles and tasks are positions: names stand once.
     """
@@ -118,7 +141,7 @@ def describe_episodes(traces: Sequence[Trace]) -> dict[str, Any]:
 
 
 def describe_floor(layout: Layout) -> dict[str, Any]:
-    """Return what a page shows of a floor and its fleet; `page/episode.js` reads it."""
+    """Return what a page shows of a floor and its fleet; `page/scene.js` reads it."""
     index, names = layout.site_index, name_stations(layout)
     berths = {item.site: [item.slots, 0] for item in layout.chargers}
     for place in layout.parking.places if layout.parking else ():

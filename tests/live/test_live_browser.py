@@ -38,6 +38,10 @@ def read_text(chrome, name):
     return ask(chrome, "document.getElementById(arguments[0]).textContent.trim()", name)
 
 
+def read_title(chrome, name):
+    return ask(chrome, "document.querySelector(`#${arguments[0]} h3`).textContent", name)
+
+
 def read_rows(chrome, name):
     words = """[...document.querySelectorAll(`#${arguments[0]} tbody tr`)]
         .map((row) => [...row.cells].map((cell) => cell.textContent))"""
@@ -68,7 +72,7 @@ def task(name, time=0.0, **more):
 @contextmanager
 def process(tmp_path, port):
     """The command, at a port; it is killed at the end."""
-    (tmp_path / "token").write_text("open sesame\n")
+    (tmp_path / "token").write_text("open-sesame-1a2b3c4d\n")
     files = f"--log {tmp_path / 'day.jsonl'} --token-file {tmp_path / 'token'}"
     words = f"serve nearest --layout dmh {files} --http 127.0.0.1:{port}"
     command = [sys.executable, "-m", "acerl_np", *words.split()]
@@ -85,7 +89,10 @@ def test_two_viewers_of_a_plant_and_a_service_that_is_killed_and_comes_back(chro
     """The plant runs at sixty times its clock."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    url, plant = f"http://127.0.0.1:{port}/", Plant(LAYOUT, port, every=25.0, token="open sesame")
+    url, plant = (
+        f"http://127.0.0.1:{port}/",
+        Plant(LAYOUT, port, every=25.0, token="open-sesame-1a2b3c4d"),
+    )
     emulate(chrome)
 
     def run(seconds):
@@ -105,7 +112,10 @@ def test_two_viewers_of_a_plant_and_a_service_that_is_killed_and_comes_back(chro
         chrome.get(url)
         wait(lambda: chrome.find_element("id", "token").is_displayed())
         assert not chrome.find_element("id", "runs").is_displayed()
-        for token, told in (("sesame", "token: not the one of this service"), ("open sesame", "")):
+        for token, told in (
+            ("sesame", "token: not the one of this service"),
+            ("open-sesame-1a2b3c4d", ""),
+        ):
             chrome.find_element("id", "token").send_keys(token)
             chrome.find_element("css selector", "#login button").click()
             wait(lambda told=told: read_text(chrome, "refusal") == told)
@@ -164,9 +174,9 @@ def test_it_fits_and_counts(chrome, tmp_path, width, n_vehicles, n_tasks):
         )
         see(chrome, tell.url, width=width)
         assert ask(chrome, "document.documentElement.scrollWidth") <= width
-        wait(lambda: read_text(chrome, "refused-title") == "Messages refused (1)")
+        wait(lambda: read_title(chrome, "refused") == "Messages refused (1)")
         assert read_rows(chrome, "refused")[0][2].endswith("did you mean 'Decide'?")
-        assert read_text(chrome, "vehicles-title") == f"Vehicles ({n_vehicles})"
+        assert read_title(chrome, "vehicles") == f"Vehicles ({n_vehicles})"
         assert read_rows(chrome, "vehicles")[2][1] == "broken"
         waiting = [row[0] for row in read_rows(chrome, "waiting")]
         assert waiting == ([f"x{k}" for k in range(n_tasks)] or ["none"])
@@ -184,6 +194,26 @@ def test_it_fits_and_counts(chrome, tmp_path, width, n_vehicles, n_tasks):
         )
         assert f"{n_tasks} tasks wait" in seen[0] and f"{n_vehicles - 1} idle, 1 broken" in seen[0]
         assert seen[1].startswith("Curves of tasks")
+
+
+def test_orders_that_are_overdue_are_named_until_they_are_done(chrome, tmp_path):
+    with serving(tmp_path / "day.jsonl", page=PAGE) as tell:
+
+        def say(*told):
+            tell("POST", "/events", "".join(map(format_line, told)))
+
+        say(task("t1"), {"kind": "Decide", "time": 0.0})
+        see(chrome, tell.url, width=400)
+        [order] = read_rows(chrome, "orders")
+        vehicle, section = order[1].split()[0], chrome.find_element("id", "overdue")
+        assert not section.is_displayed()
+        say(task("t2", 4000.0))
+        wait(section.is_displayed)
+        assert read_rows(chrome, "overdue") == [["t1", vehicle]]
+        assert read_title(chrome, "overdue") == "Overdue orders (1)"
+        assert ask(chrome, "document.documentElement.scrollWidth") <= 400
+        say({"kind": "VehicleIdle", "time": 4001.0, "vehicle": vehicle, "site": "st5"})
+        wait(lambda: not section.is_displayed())
 
 
 def test_the_clock_on_the_wall_moves_vehicles_between_messages(chrome, tmp_path):

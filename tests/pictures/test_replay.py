@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from pages import EVIL, HOSTILE, make_chained, make_instance, make_meeting
 import acerl_np
 from acerl_np import IndexPolicy, Instance
 from acerl_np.evaluation.tracing import trace_policy
-from acerl_np.pictures.replay import SHARED, _read, format_data, make_replay, write_replay
+from acerl_np.pictures.replay import _read, format_data, join_modules, make_replay, write_replay
 
 
 class Reader(HTMLParser):
@@ -63,7 +64,8 @@ def test_a_page_is_small_and_its_policy_allows_this_script_and_this_style_alone(
     rules = dict(rule.split(" ", 1) for rule in page.policy.split("; "))
     assert rules.pop("default-src") == rules.pop("base-uri") == rules.pop("form-action") == "'none'"
     for rule, tag in (("script-src", "script"), ("style-src", "style")):
-        digest = hashlib.sha256(page.part(tag).encode()).digest()
+        kind = "module" if tag == "script" else ""
+        digest = hashlib.sha256(page.part(tag, kind).encode()).digest()
         assert rules.pop(rule) == f"'sha256-{base64.b64encode(digest).decode()}'"
     assert not rules
     # What the policy would block is not there to begin with.
@@ -72,10 +74,25 @@ def test_a_page_is_small_and_its_policy_allows_this_script_and_this_style_alone(
         assert not {"src", "href", "style"} & set(attrs)
         assert not any(name.startswith("on") for name in attrs)
     # The script sets texts only.
-    script = "".join(map(_read, (*SHARED, "page.js", "traffic.js", "chains.js", "start.js")))
+    script = page.part("script", "module")
     assert "textContent" in script
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "http"):
         assert word not in script
+
+
+DECLARED = re.compile(r"^(?:export )?(?:async )?(?:class|function|const|let) (\w+)", re.MULTILINE)
+
+
+@pytest.mark.parametrize("name", ["replay", "live"])
+def test_modules_become_one_script_in_an_order_in_which_it_runs(name):
+    script, folder = "".join(join_modules(name)), files("acerl_np.pictures") / "page"
+    sources = [x.read_text(encoding="utf-8") for x in folder.iterdir() if x.name.endswith(".js")]
+    assert not re.search(r"^(import|export|//|/\*|\*) ", script, re.MULTILINE)
+    # They share one scope.
+    names = [name for source in sources for name in DECLARED.findall(source)]
+    assert len(names) == len(set(names)) > 50
+    for parent in re.findall(r"^class \w+ extends (\w+)", script, re.MULTILINE):
+        assert f"class {parent} " in script.split(f" extends {parent} ")[0]
 
 
 @given(st.text())
@@ -234,7 +251,6 @@ def test_a_page_of_chains_has_machines_and_when_tasks_are_ready(dmh):
     trace = trace_policy("edd-nearest", make_chained())
     page = make_replay(trace)
     [run], tasks = read_data(page)["runs"], read_data(page)["tasks"]
-    assert "describeWork" in page and "describeWork" not in make_replay(dmh)
     assert all(len(task) == 3 for task in tasks) and "machines" not in read_data(make_replay(dmh))
     after, due = trace.instance.after.tolist(), trace.ready + trace.instance.expiry
     assert [job[2] for job in run["jobs"]] == after
@@ -253,5 +269,4 @@ def test_a_page_of_vehicles_that_meet_has_who_waits_for_whom(dmh):
     trace = trace_policy("nearest", make_meeting())
     page = make_replay(trace)
     assert read_data(page)["runs"][0]["waits"] == [[1, 2, 32, 3, 2, 0]]
-    assert "findWait" in page and "findWait" not in make_replay(dmh)
     assert "waits" not in read_data(make_replay(dmh))["runs"][0]

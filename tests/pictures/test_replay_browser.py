@@ -81,7 +81,7 @@ def read_rows(chrome, table):
 
 def read_curves(chrome, now):
     words = """Object.values(player.episode.runs[0].curves)
-        .map(({ times, counts }) => counts[findLast(times, arguments[0])])"""
+        .map((curve) => curve.findLast(({ start }) => start <= arguments[0]).count)"""
     return ask(chrome, words, now)
 
 
@@ -445,7 +445,7 @@ def test_all_waiting_tasks_are_listed_and_all_stations_named(show):
         context.fillText = (text, x, y) => {
             texts.push([text, x, y - 9, x + context.measureText(text).width, y + 2]);
         };
-        view.drawSites(context);
+        view.drawSites(view.layer);
         return [view.width, view.isCrowded, texts];
     """
     width, is_crowded, texts = chrome.execute_script(script)
@@ -534,7 +534,7 @@ def test_machines_and_vehicles_that_wait_for_a_task(show):
         if own.start <= time < own.end:
             assert f"{sites[own.machine]}: processes {tasks[own.task]} until {own.end} s" in words
     assert "processing" in read_texts(chrome, "#legend span")
-    rows = ask(chrome, "player.panels[0].gantt.episode.vehicles.map(({ id }) => id)")
+    rows = ask(chrome, "player.panels[0].gantt.names")
     assert rows == ["v1", "v2", "m1", "m1", "m2", "m3", "m4"]
 
 
