@@ -13,7 +13,8 @@ import math
 import socket
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -96,6 +97,26 @@ def is_local(host: str) -> bool:
     return host == "localhost"
 
 
+class Shared:
+    """What the worker tells all who ask within some seconds, until it is forgotten."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds, self._at = seconds, 0.0
+        self._told: asyncio.Future[Any] | None = None
+
+    def forget(self) -> None:
+        """Let the next one ask anew."""
+        self._told = None
+
+    async def get(self, make: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
+        """Return what was told, or ask for it."""
+        told, now = self._told, time.monotonic()
+        if told is None or (told.done() and now - self._at >= self._seconds):
+            self._told, self._at = asyncio.ensure_future(make()), now
+        assert self._told is not None
+        return await asyncio.shield(self._told)
+
+
 class Web:
     """The door of a service that is a port, and who listens to its orders there.
 
@@ -115,9 +136,7 @@ class Web:
         self.refused: deque[Message] = deque(maxlen=MOST_REFUSED)
         self.n_refused = self.n_streams = 0
         self._came, self._changed = asyncio.Event(), asyncio.Event()
-        self._shown: asyncio.Future[dict[str, Any]] | None = None
-        self._health: asyncio.Future[dict[str, Any]] | None = None
-        self._shown_at = self._health_at = -math.inf
+        self._shown, self._health = Shared(ALIVE), Shared(CALM)
         self._layout: Any = None
         self._floor = ""
         self.is_ending: Callable[[], bool] = lambda: False
@@ -128,7 +147,7 @@ class Web:
         found = [x for x in messages if x["kind"] == "Refused"]
         self.refused.extend({**x, "wall": time.time()} for x in found)
         self.n_refused += len(found)
-        self._shown = None
+        self._shown.forget()
         self._changed.set()
         self._changed = asyncio.Event()
         orders = [x for x in messages if x["kind"] in ORDERS]
@@ -205,9 +224,10 @@ class Web:
 
         async def stream() -> AsyncIterator[str]:
             told, n = int(after), self.n_orders
+            kept = [x for x in self.orders if x["number"] > told]
             if known and told < self.lost:
                 yield show_gap(told, self.lost + 1)
-            for order in [x for x in self.orders if x["number"] > told]:
+            for order in kept:
                 yield show_event(order)
                 told = order["number"]
             while not self.is_ending():
@@ -262,13 +282,9 @@ class Web:
 
         health: dict[str, Any] = {"ok": False}
         with contextlib.suppress(asyncio.TimeoutError, WorkerError):
-            if (
-                self._health is None or time.monotonic() - self._health_at >= CALM
-            ):  # anybody may ask
-                self._health_at, service = time.monotonic(), self.worker.service
-                work = self.work(lambda: service.show_health(time.time()), at_once=True)
-                self._health = asyncio.ensure_future(work)
-            health = await asyncio.wait_for(asyncio.shield(self._health), HURRY)
+            service = self.worker.service
+            make = partial(self.work, lambda: service.show_health(time.time()), at_once=True)
+            health = await asyncio.wait_for(self._health.get(make), HURRY)
         status = 200 if health["ok"] else 503
         return Response(format_line(health), status, media_type="application/json")
 
@@ -294,12 +310,9 @@ class Web:
 
     async def describe(self) -> dict[str, Any]:
         """Return what the page shows; once for all who watch."""
-        if self._shown is None or time.monotonic() - self._shown_at >= ALIVE:
-            self._shown_at = time.monotonic()
-            own = list(self.refused), self.n_refused
-            work = self.work(lambda: self._describe(*own))
-            self._shown = asyncio.ensure_future(work)
-        return await asyncio.shield(self._shown)
+        work = partial(self._describe, list(self.refused), self.n_refused)
+        found: dict[str, Any] = await self._shown.get(partial(self.work, work))
+        return found
 
     async def watch(self, request: Request) -> Response:
         """Stream what the page shows: each part first whole, then as it changes; of the queue what is new."""
@@ -313,7 +326,7 @@ class Web:
                 except WorkerError:
                     return
                 except BusyError:
-                    self._shown = None
+                    self._shown.forget()
                     await asyncio.sleep(CALM)
                     continue
                 samples = [row for row in parts["queue"] if row[0] > last]
