@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -70,13 +71,17 @@ def test_any_bytes_in_any_pieces_are_answered_line_by_line(chunks):
 
 
 def test_a_line_without_an_end_is_never_held_whole():
-    n, sizes = 50, []
+    n, sizes = 300, []
 
     def read(most):
         sizes.append(most)
         return b"x" * most if len(sizes) <= n else b""
 
+    tracemalloc.start()
     found = [line for lines in split_lines(read) for line in lines]
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 8 * MAX_MESSAGE
     assert len(found) == 1 and len(found[0]) == MAX_MESSAGE + 1 < n * CHUNK
 
 
