@@ -22,7 +22,7 @@ from acerl_np.plain.streams import (
     uniform,
 )
 
-__all__ = ["ACTION", "INITIAL"]
+__all__ = ["ACTION", "INITIAL", "uniform"]  # those that tests read here alone
 
 BLOCK = 4 * LANES
 
@@ -208,13 +208,14 @@ class RewardBuffers:
             if math.isfinite(reward):
                 self.rewards[instance].append(reward)
 
+    def seen(self, advantage):
+        """The buffers, one return in each at least; the released code's advantage is that of costs."""
+        sign = 1.0 if advantage == "paper" else -1.0
+        return [[sign * reward for reward in own] or [0.0] for own in self.rewards]
+
     def metric(self, instance, advantage="paper"):
-        """u of one instance (Eq. 6), term by term."""
-        rewards = self.rewards[instance] or [0.0]
-        if advantage == "paper":
-            return plain.metric(rewards)
-        high, low = max(rewards), min(rewards)
-        return math.fsum((x - low) / ((high - low) or 1.0) for x in rewards) / len(rewards)
+        """u of one instance (Eq. 6)."""
+        return plain.metric(self.seen(advantage)[instance])
 
     def probabilities(self, alpha_u=1.0, advantage="paper"):
         """Softmax of u + alpha_u sqrt(log N / N_i) over the instances that were tried."""
@@ -228,14 +229,9 @@ class RewardBuffers:
         return np.array(weight) / sum(weight)
 
     def assign(self, n_groups, seed, generation, alpha_u=1.0, advantage="paper"):
-        """One instance per group: untried ones in turn, then by keyed draws."""
-        untried = [i for i, n in enumerate(self.count) if n == 0]
-        if len(untried) == len(self.count):
-            return [group % len(self.count) for group in range(n_groups)]
+        """One instance per group."""
         key = stream_key(seed, SAMPLER, generation, 0)
-        probability = self.probabilities(alpha_u, advantage)
-        drawn = [invert(probability, uniform(key, group, 0)) for group in range(n_groups)]
-        return (untried + drawn[len(untried) :])[:n_groups]
+        return plain.sample_instances(self.seen(advantage), self.count, n_groups, alpha_u, key)
 
 
 # Gradient
