@@ -14,7 +14,7 @@ from acerl_np.kernels.playing import live as kernels
 from acerl_np.live import meeting
 from acerl_np.live.events import TaskArrived
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.tables import measure_loaded
+from acerl_np.problem.rounding import measure_metres
 
 if TYPE_CHECKING:
     from acerl_np.live.decision import LiveDecider
@@ -478,7 +478,7 @@ class Board:
         values[S.RECORD_HANDLING], values[S.RECORD_DEMAND] = event.handling_time, event.demand
         values[S.RECORD_PRIORITY], values[S.RECORD_SLOT] = event.priority, task.slot
         loaded = self.problem.distance[0, pickup, delivery]
-        values[S.RECORD_LOADED] = measure_loaded(self.layout, loaded)
+        values[S.RECORD_LOADED] = measure_metres(loaded, self.layout.truncate_distances)
 
     def _count_ranked(self, event: TaskArrived, n: int) -> None:
         """Count the tasks whose priority is not that of most."""

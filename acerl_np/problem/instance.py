@@ -17,6 +17,7 @@ from acerl_np.problem.export import Export
 from acerl_np.problem.json_tree import hash_json
 from acerl_np.problem.layout import Layout, show_site
 from acerl_np.problem.parts import Battery
+from acerl_np.problem.rounding import count_ticks, cut_metres
 from acerl_np.problem.source import refuse_faults
 from acerl_np.support.errors import InputError, RecordError
 from acerl_np.support.fields import refuse
@@ -321,11 +322,10 @@ def measure_needs(instance: Instance, speed: float, battery: Battery) -> np.ndar
         metres = approach + distance[pickup, delivery]
         reached = np.isfinite(metres + back)
         approach, metres, after = (np.where(reached, x, 0.0) for x in (approach, metres, back))
-        if layout.truncate_distances:
-            metres = np.floor(metres + 0.5e-9)
-        to_pickup = np.ceil(approach / speed + slowed - 0.5e-9)
+        metres = cut_metres(metres, layout.truncate_distances)
+        to_pickup = count_ticks(approach / speed + slowed)
         seconds = metres / speed + slowed + slowdown[pickup, delivery] + instance.handling_time
-        duration = np.maximum(1.0, np.ceil(seconds - 0.5e-9))
+        duration = np.maximum(1.0, count_ticks(seconds))
         to_pickup = np.minimum(to_pickup, duration)
         empty, loaded = to_pickup + after, duration - to_pickup
         needs = battery.critical + battery.empty * empty + battery.loaded * loaded

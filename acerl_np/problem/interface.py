@@ -17,6 +17,7 @@ from acerl_np.kernels.ground.state import Problem
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import SCALING_DIVISORS, SCALING_PAIRS
+from acerl_np.problem.rounding import cut_metres
 from acerl_np.support.errors import AcerlError, ConfigError, InputError, PolicyError, describe
 from acerl_np.support.fields import refuse
 from acerl_np.support.options import Several
@@ -76,10 +77,9 @@ def find_scaling(instances: Sequence[Instance]) -> np.ndarray:
         loaded = table[instance.pickup, instance.delivery]
         total = table[:, instance.pickup] + loaded
         total = total[np.isfinite(total)]
-        if instance.layout.truncate_distances:
-            loaded, total = np.floor(loaded + 0.5e-9), np.floor(total + 0.5e-9)
-        distances.append(loaded)
-        totals.append(total)
+        truncates = instance.layout.truncate_distances
+        distances.append(cut_metres(loaded, truncates))
+        totals.append(cut_metres(total, truncates))
     # What is never due is shown to no network.
     expiries = [np.where(np.isinf(x.expiry), 0.0, x.expiry) for x in instances]
     demands = [instance.demand for instance in instances]

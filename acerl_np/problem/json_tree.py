@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
 from acerl_np.problem.limits import MAX_NAME, MAX_NUMBER
-from acerl_np.support import errors
+from acerl_np.support import errors, fields
 from acerl_np.support.errors import InputError, LayoutError
 from acerl_np.support.fields import UNUSABLE, Field
 from acerl_np.support.numbers import is_real
@@ -59,8 +59,8 @@ def hash_json(data: object) -> str:
 def refuse(
     where: str, value: object, expected: str, kind: type[InputError] = LayoutError
 ) -> NoReturn:
-    """Raise the error of a value that is not what it may be."""
-    raise kind(f"{where}: read {shorten(value)}; expected {expected}")
+    """Raise the error of a value that is not what it may be, shown as it stood in its file."""
+    fields.refuse(where, shorten(value), expected, kind)
 
 
 def is_name(text: str) -> bool:
@@ -106,7 +106,9 @@ def plain(field: Field, **more: Any) -> Key:
         is_rounded = field.kind is int and isinstance(value, float) and value.is_integer()
         return field.take(int(value) if is_rounded else value) is not UNUSABLE
 
-    make: Any = write_number if field.kind is float else field.kind
+    make: Any = {float: write_number}.get(
+        field.kind, str if isinstance(field.kind, tuple) else field.kind
+    )
     return leaf(fits, field.words, make, **more)
 
 
@@ -145,8 +147,7 @@ def whole(low: int, high: int, default: Any = ..., *, brief: bool = False) -> Ke
 
 def choice(names: tuple[str, ...]) -> Key:
     """Return the key of one of some names."""
-    known = Field(names)
-    return leaf(lambda value: known.take(value) is not UNUSABLE, known.words, str)
+    return plain(Field(names))
 
 
 def pair() -> Key:

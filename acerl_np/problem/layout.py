@@ -17,6 +17,7 @@ import numpy as np
 from acerl_np.problem import parts
 from acerl_np.problem.json_tree import hash_json, parse_json
 from acerl_np.problem.limits import MAX_NAME, MAX_VEHICLES
+from acerl_np.problem.rounding import count_ticks
 from acerl_np.problem.routes import TOLERANCE, Routes, find_routes
 from acerl_np.support.errors import LayoutError, describe, list_some, make_printable
 from acerl_np.support.fields import Field, refuse
@@ -238,7 +239,7 @@ class Layout:
         """Return the whole seconds from each site to the nearest charger, (n_sites,), inf without a way."""
         where = [self.site_index[charger.site] for charger in self.chargers]
         seconds = self.routes.find_time(speed)[:, where]
-        return np.asarray(np.ceil(seconds - 0.5e-9).min(axis=1))
+        return np.asarray(count_ticks(seconds).min(axis=1))
 
     @cached_property
     def longest_ways(self) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from acerl_np.problem.instance import Instance, find_earliest, find_shortfalls
 from acerl_np.problem.layout import Layout, find_stations
 from acerl_np.problem.parts import Battery, Vehicle
+from acerl_np.problem.rounding import count_ticks, cut_metres
 from acerl_np.problem.task_rows import count_before
 from acerl_np.support.errors import list_first, list_some
 
@@ -207,9 +208,8 @@ def measure_load(instance: Instance, vehicles: Sequence[Vehicle] | None = None) 
     reach = seconds * np.array([vehicle.speed for vehicle in fleet])
     mean = float(reach.sum() / seconds.sum()) if seconds.sum() > 0.0 else 1.0
     slowdown = instance.layout.routes.find_slowdown(mean)
-    distance = instance.layout.routes.distance
-    if instance.layout.truncate_distances:
-        distance = np.floor(distance + 0.5e-9)
+    layout = instance.layout
+    distance = cut_metres(layout.routes.distance, layout.truncate_distances)
     ride, approach = _average_ways(instance, fleet, distance)
     # What speed limits add, at the fleet's mean speed; like handling it is shared by the vehicles.
     slow_ride = slow_approach = np.zeros_like(ride)
@@ -312,7 +312,7 @@ def check_record(instance: Instance) -> RecordCheck:
     dead_ends = np.isinf(distance[np.ix_(ends, np.unique(pickup))]).any(axis=1)[which]
 
     n = instance.n_tasks
-    metres = np.floor(loaded + 0.5e-9) if layout.truncate_distances else loaded
+    metres = cut_metres(loaded, layout.truncate_distances)
     quickest = np.full(n, np.inf)
     too_heavy = instance.demand > layout.largest_load
     for vehicle in layout.vehicles:
@@ -324,7 +324,7 @@ def check_record(instance: Instance) -> RecordCheck:
     # As the simulator counts: from the tick after the arrival, at least one tick, the last one begun.
     seconds = np.where(known, quickest, 0.0) + instance.handling_time
     ready = find_earliest(instance, seconds)
-    finish = np.ceil(ready) + np.maximum(1.0, np.ceil(seconds - 0.5e-9))
+    finish = np.ceil(ready) + np.maximum(1.0, count_ticks(seconds))
     hopeless = known & (finish > ready + instance.expiry + 1e-9)
 
     first, last = float(arrival.min()), float(arrival.max())

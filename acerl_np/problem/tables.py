@@ -22,6 +22,7 @@ from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.limits import MAX_TASK_SLOTS, MAX_VEHICLES
 from acerl_np.problem.parts import BATTERY, HANDLED_AT
+from acerl_np.problem.rounding import measure_metres
 from acerl_np.problem.spots import Spots, find_spots
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
@@ -394,13 +395,6 @@ def build_live_problem(
     return _mark_errands(problem, layout.routes.lacks_ways)
 
 
-def measure_loaded(layout: Layout, metres: np.ndarray) -> np.ndarray:
-    """Return distances as rules and observation see them: rounded to 1e-9, or cut to whole metres."""
-    if layout.truncate_distances:
-        return np.asarray(np.floor(metres + 0.5e-9))
-    return np.asarray(np.floor(metres * 1e9 + 0.5) * 1e-9)
-
-
 def _fill_instance(
     problem: Problem, i: int, instance: Instance, rows: Mapping[tuple[int, float], int]
 ) -> None:
@@ -416,7 +410,7 @@ def _fill_instance(
         state.RECORD_HANDLING: instance.handling_time,
         state.RECORD_DEMAND: instance.demand,
         state.RECORD_PRIORITY: instance.priority,
-        state.RECORD_LOADED: measure_loaded(instance.layout, loaded),
+        state.RECORD_LOADED: measure_metres(loaded, instance.layout.truncate_distances),
     }.items():
         problem.record[i, :n, column] = values
     problem.arrival_tick[i, :n] = np.ceil(instance.arrival)

@@ -28,9 +28,11 @@ from acerl_np import (
     load_layout,
     load_suite,
 )
+from acerl_np.kernels.ground import state as S
 from acerl_np.problem import columns, records, task_rows
 from acerl_np.problem.interface import find_scaling, scaling_of
 from acerl_np.problem.parts import Breakdown
+from acerl_np.problem.rounding import count_ticks, cut_metres, measure_metres
 from acerl_np.problem.tables import build_problem
 
 SCALING = {
@@ -583,6 +585,15 @@ def test_scaling_of_several_instances():
     # A site without a way is left out.
     island = floor(scaling=None, sites=[*FLOOR["sites"], {"id": "E", "x": 9, "y": 9}])
     assert find_scaling([small_instance(layout=island)]).tolist() == computed
+
+
+@given(st.floats(0, 1e6) | st.integers(0, 10**6).map(lambda k: k + 1e-10 * (k % 7 - 3)))
+def test_arrays_are_rounded_as_the_simulator_rounds(value):
+    array = np.array([value])
+    assert count_ticks(array)[0] == S.count_ticks(value)
+    for truncates in (False, True):
+        assert measure_metres(array, truncates)[0] == S.measure_distance(value, truncates)
+    assert cut_metres(array, False) is array
 
 
 def test_limits(tmp_path, monkeypatch):
