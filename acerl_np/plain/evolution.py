@@ -89,6 +89,7 @@ def train(
     yield Generation(theta, [], 0)
     for n in range(generations):  # line 4
         instance_buffers: list[list[Member]] = [[] for _ in instances]  # line 5
+        # As in the released code, which counts generations from 0, too.
         sigma = s.noise_std * s.noise_decay ** ((n + 1) // s.noise_decay_every)
         noise = sample_noise(seed, n, s.population, theta.size)  # line 6
         # Line 9 for all members at once, as in the released code: from the rewards of earlier generations.
@@ -120,7 +121,10 @@ def sample_instances(
     alpha_u: float,
     key: list[int],
 ) -> list[int]:
-    """Return an instance eta for each member; those that were never tried come first, in turn."""
+    """Return an instance eta for each member; those that were never tried come first, in turn.
+
+    The fast code adds up the same probabilities in another order: of 10^15 draws one may differ.
+    """
     untried = [eta for eta, count in enumerate(counts) if count == 0]
     tried = [eta for eta, count in enumerate(counts) if count > 0]
     if not tried:

@@ -11,7 +11,6 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,10 +99,6 @@ class Floor:
                 if completed is not None:
                     return completed
         return None
-
-    def length(self, sites: list[str]) -> float:
-        """Return the metres of a route."""
-        return sum(self.arcs[arc] for arc in pairwise(sites))
 
     def compared(self, distance: float) -> float:
         """Return a distance as rules, state and durations use it; the DMH floor's are cut to whole metres."""
