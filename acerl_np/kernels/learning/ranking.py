@@ -22,7 +22,8 @@ def rank_members(returns, penalties, p_f, seed, generation, instance, begin, mos
     penalties : ndarray(float64, (n,)), phi >= 0, zero if and only if the member is feasible
     p_f : float, probability of comparing by return although a member is infeasible
     begin, most : int, the first sweep, and how many are made at most
-    order : ndarray(int64, (n,)), output: `order[0]` is the best member; as it was left unless `begin` is 0
+    order : ndarray(int64, (n,)), output
+        `order[0]` is the best member. What it holds is gone on with unless `begin` is 0.
     """
     n = len(returns)
     key = np.empty(4, np.uint32)
