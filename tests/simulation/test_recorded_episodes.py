@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
-import naive
 import numba
 import numpy as np
 import pytest
 from episodes import schedule_rows
 
 from acerl_np import Simulator, load_instance
+from acerl_np.plain.floor import Floor
+from acerl_np.plain.simulator import Episode
 
 RECORDED = dict(
     np.load(Path(__file__).parents[1] / "data" / "dmh-episodes.npz", allow_pickle=False)
@@ -70,11 +71,11 @@ def test_recorded_episodes_in_one_batch():
 
 
 @pytest.mark.parametrize("episode", range(0, N_EPISODES, 7))
-def test_recorded_episode_in_slow_simulator(episode):
+def test_recorded_episode_in_the_plain_simulator(episode):
     instance = load_instance(RECORDED["instance"][episode])
-    slow = naive.NaiveEpisode(instance.layout.to_dict(), instance.rows())
+    slow = Episode(Floor(instance.layout.to_dict()), instance.rows())
     for k in range(RECORDED["n_decisions"][episode]):
         slow.step(compare_decision(episode, k, slow.time, slow.mask(), slow.state()))
     assert slow.done
-    schedule = [tuple(row) for _, *row in slow.schedule]
+    schedule = [(task.vehicle, task.start, task.finish) for task in slow.tasks]
     compare_outcome(episode, schedule, slow.makespan, slow.tardiness)
