@@ -33,10 +33,11 @@ REVEALED = "training.config.Config", "policies.network.Policy", "numpy.ndarray"
 
 
 INNER = {
-    "tables of kernels": "Problem Rows State Tables Outcome PositionPlan Routes",
+    "tables of kernels": "Problem Rows State Tables Outcome Routes",
     "a policy, in a parameter": "Chooser HasRules HasSlots BasePolicy",
     "what a user writes, and how files name it": "Chooses Own OwnRule",
     "a line of an origin": "Place TrainingRecord",
+    "how an export's dates are read": "DateFormat",
     "of a search, of environments: ends of episodes, what they take; threads": "Box Settled Settings Workers",
 }
 INNER = set(" ".join(INNER.values()).split())

@@ -106,9 +106,8 @@ def plain(field: Field, **more: Any) -> Key:
         is_rounded = field.kind is int and isinstance(value, float) and value.is_integer()
         return field.take(int(value) if is_rounded else value) is not UNUSABLE
 
-    make: Any = {float: write_number}.get(
-        field.kind, str if isinstance(field.kind, tuple) else field.kind
-    )
+    make: Any = write_number if field.kind is float else field.kind
+    make = str if isinstance(field.kind, tuple) else make
     return leaf(fits, field.words, make, **more)
 
 

@@ -108,7 +108,7 @@ LIMITS = {  # least and largest; "(": the least is too little itself
     "episodes": "trials 1 1e7  horizon 0 1e15",
     "shifts": "hours 0.25 24  scale 0.01 100",
     "demand": "demand 0.01 100",
-    "rankings": "p_f 0 1",
+    "rankings": "p_f 0 1  cost_limit -most inf  penalty 0 most  margin 0 most",
     "samplers": "n_instances 1 inf",
     "all rivals": """
         hidden 1 4096  discount 0 1  cost_limit 0 1e9  reward_scale 1e-6 1e6  reward_shift -10 10
