@@ -199,6 +199,8 @@ def serve_lines(worker: Worker, ready: dict[str, Any]) -> None:
     from acerl_np.live import stdio
     from acerl_np.live.wire import format_line
 
+    if sys.stdin is None:
+        raise InputError("standard input: closed; expected it open, or --http")
     source: Any = sys.stdin.buffer  # whose lock a thread may hold as the process ends
     tell(format_line(ready))
     with catch_signals() as caught:
