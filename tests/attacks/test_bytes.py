@@ -101,7 +101,7 @@ def test_what_cannot_be_read_or_written_ends_it():
 def test_a_log_that_cannot_be_written_ends_it_and_the_rest_has_no_answer(monkeypatch):
     service = Service(acerl_np.Dispatcher(LAYOUT, "FCFS"))
 
-    def fail(message, policy):
+    def fail(*_):
         raise StorageError("full")
         yield
 
