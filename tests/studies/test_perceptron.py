@@ -12,6 +12,8 @@ from studies.rivals import losses, perceptron
 from studies.rivals.perceptron import LANES
 from studies.rivals.returns import find_advantages, sum_rewards
 
+pytestmark = pytest.mark.oracle  # as plain Python, too
+
 SIZES = (6, 5, 18, 4)
 N_ACTIONS = 3
 """The last output is the value: two heads on one trunk."""
