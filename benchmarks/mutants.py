@@ -201,9 +201,9 @@ MUTANTS = [
     ),
     Mutant(
         "files: a path in a policy is followed",
-        "policies/index.py",
-        'check_kept(name, "feature", PolicyError)',
-        "pass",
+        "support/own.py",
+        "if is_own_name(text) and not KEPT.fullmatch(text):",
+        "if False:",
         "tests/policies/test_own_rules.py",
     ),
     Mutant(
@@ -440,7 +440,7 @@ MUTANTS = [
     Mutant(
         "files: what is read may be written",
         "commands/shared/outputs.py",
-        "if source is not None:",
+        "if any(_are_same(name, path) for name in read):",
         "if False:",
         "tests/commands/test_outputs.py",
     ),
@@ -538,8 +538,8 @@ MUTANTS = [
     Mutant(
         "problem: hopeless tasks are rounded down",
         "problem/servable.py",
-        "np.maximum(1.0, np.ceil(seconds - 0.5e-9))",
-        "np.maximum(1.0, np.floor(seconds - 0.5e-9))",
+        "np.maximum(1.0, count_ticks(seconds))",
+        "np.maximum(1.0, count_ticks(seconds) - 1.0)",
         f"tests/problem/test_exports.py {RECORDS}",
     ),
     Mutant(
@@ -739,11 +739,11 @@ MUTANTS = [
         JUDGING,
     ),
     Mutant(
-        "commands: a plan keeps its records",
-        "commands/shared/judging.py",
-        'if options["no_records"] and plan.origin is not None:',
+        "files: code is imported untrusted",
+        "support/own.py",
+        "if not TRUST.get():",
         "if False:",
-        JUDGING,
+        "tests/support/test_own.py",
     ),
     Mutant(
         "commands: a training record may judge",

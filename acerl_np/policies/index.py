@@ -426,20 +426,6 @@ class IndexPolicy(AnyPolicy):
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Build a policy from `to_arrays`.
-
-        Raises
-        ------
-        PolicyError
-            If an array is missing, of the wrong kind, or contradicts another; or if they are of a form of
-            index policy that has gone.
-        """
-        if "knowledge" in arrays:
-            raise PolicyError("an index policy of features that have gone; train again")
-        return super().from_arrays(arrays)
-
-    @classmethod
     def _unpack(cls, arrays: Mapping[str, np.ndarray], origin: Origin | None) -> Self:
         try:
             text = arrays["features"].astype(np.uint8).tobytes().decode()

@@ -373,8 +373,7 @@ class Lookahead(BasePolicy):
         with packing.unpacking(PolicyError, "lookahead", "; expected what to_arrays returned"):
             options = packing.unpack_json(arrays["options"])
             rule = options.pop("rule")
-            if "goal" in options:  # else it is from before there was another than the paper's
-                options["objective"] = Goal.from_dict(options.pop("goal"))
+            options["objective"] = Goal.from_dict(options.pop("goal"))
             history = packing.unpack_instances(arrays["history"])
             policy: Any = rule or unpack_policy(take_prefixed("base.", arrays))
             return cls(policy, history=history, **options)

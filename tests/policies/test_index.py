@@ -122,8 +122,6 @@ def test_damaged_files_are_refused_in_one_line(tmp_path):
         ("planned_breakdowns", None, "planned_breakdowns: read nothing"),
         ("planned_breakdowns", np.array(1.0), "planned_breakdowns: read float64"),
         ("planned_breakdowns", np.array([True]), "planned_breakdowns: read bool of shape"),
-        # As index policies were once written.
-        ("knowledge", text("breakdowns"), "features that have gone; train again"),
         ("form", np.array("network"), "the file holds no policy of this format|form 'network'"),
     ]
     draw_policy().save(tmp_path / "policy.npz")
