@@ -1,6 +1,6 @@
 """A live day whose dispatcher is killed now and then: no task may be lost, none carried by two vehicles.
 
-    python benchmarks/kill_live.py [--tasks 800] [--kills 20] [--seed 0] [--plain]
+    python benchmarks/kill_live.py [--tasks 800] [--kills 20] [--seed 0] [--plain] [--saves]
 
 This process is the plant: its vehicles drive, park, charge, break down and are called back, with batteries
 that use a little more than the dispatcher reckons, and messages that come up to 4 s late. Every third task
@@ -9,7 +9,7 @@ dispatcher in another process, which dies by SIGKILL at random moments: while it
 new one recovers from the log alone. The plant keeps what it has sent, tells it again from the last number
 that the log has, with a few known events before, and does no order whose number it has. It fails if a task is
 not delivered, or is given to a second vehicle while one has it or afterwards. With --plain vehicles only
-drive.
+drive. With --saves it writes its state every 40 messages, and recovers from state and log.
 """
 
 from __future__ import annotations
@@ -71,18 +71,21 @@ def make_layout(plain: bool) -> acerl_np.Layout:
     return acerl_np.Layout.from_dict(data)
 
 
-def serve(log: Path, plain: bool) -> None:
+def serve(log: Path, plain: bool, saves: bool) -> None:
     """Be the dispatcher: a line of JSON is an event or a question, whose answer is one."""
-    layout, policy = make_layout(plain), "nearest"
+    layout, policy, state = make_layout(plain), "nearest", log.with_suffix(".npz")
     warnings.simplefilter("ignore", acerl_np.LogWarning)
     if log.exists():
-        dispatcher = acerl_np.Dispatcher.recover(layout, policy, audit=log)
+        known = state if saves and state.exists() else None
+        dispatcher = acerl_np.Dispatcher.recover(layout, policy, audit=log, state=known)
     else:
         commitment = "assignment" if plain else "pickup"
         dispatcher = acerl_np.Dispatcher(layout, policy, audit=log, commitment=commitment)
     print(json.dumps({"last": dispatcher.last_number}), flush=True)
-    for row in sys.stdin:
+    for n, row in enumerate(sys.stdin):
         message = json.loads(row)
+        if saves and n % 40 == 0:
+            dispatcher.save(state)
         if "now" in message:
             made = dispatcher.decide(message["now"])
             told = [[type(item).__name__, item.number, *item[:2], item.repeated] for item in made]
@@ -110,8 +113,11 @@ class Vehicle:
 class Plant:
     """Tasks, vehicles that do as told, and what it has sent."""
 
-    def __init__(self, n_tasks: int, n_kills: int, seed: int, log: Path, plain: bool) -> None:
-        self.draw, self.log, self.plain = random.Random(seed), log, plain
+    def __init__(
+        self, n_tasks: int, n_kills: int, seed: int, log: Path, plain: bool, saves: bool
+    ) -> None:
+        self.draw, self.log = random.Random(seed), log
+        self.plain, self.saves = plain, saves
         self.layout, self.n_tasks = make_layout(plain), n_tasks
         self.fleet = {vehicle.id: Vehicle(vehicle.start) for vehicle in self.layout.vehicles}
         self.slots = {item.site: item.slots for item in self.layout.chargers}
@@ -194,7 +200,7 @@ class Plant:
             if self.process is not None:
                 self.process.wait()
             words = [sys.executable, __file__, "--serve", str(self.log)]
-            words += ["--plain"] * self.plain
+            words += ["--plain"] * self.plain + ["--saves"] * self.saves
             self.process = subprocess.Popen(
                 words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
             )
@@ -418,17 +424,19 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plain", action="store_true", help="no batteries, nobody is called back")
+    parser.add_argument("--saves", action="store_true", help="restart with a state, too")
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve is not None:
-        serve(arguments.serve, arguments.plain)
+        serve(arguments.serve, arguments.plain, arguments.saves)
         return
     if arguments.quick:
         arguments.tasks, arguments.kills = 60, 3
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "day.jsonl"
-        plant = Plant(arguments.tasks, arguments.kills, arguments.seed, log, arguments.plain)
+        ways = arguments.plain, arguments.saves
+        plant = Plant(arguments.tasks, arguments.kills, arguments.seed, log, *ways)
         end = plant.run()
         n_lines = log.read_bytes().count(b"\n")
     lost = arguments.tasks - len(plant.delivered)

@@ -3,215 +3,73 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import count, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing import live as kernels
-from acerl_np.live import meeting
-from acerl_np.live.events import TaskArrived
+from acerl_np.live.events import Event, TaskArrived
+from acerl_np.live.parts import (
+    CUT_OFF,
+    OUT,
+    SERVING,
+    Day,
+    Decider,
+    LiveTask,
+    LiveVehicle,
+    Situation,
+    Way,
+    double,
+    find_arrival,
+)
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.rounding import measure_metres
-
-if TYPE_CHECKING:
-    from acerl_np.live.decision import LiveDecider
-
-FIRST_ROOM = 64
-"""Tasks that there is room for at first; the room doubles when it is full."""
-
-SERVING, LEAVING, OUT, REMOVING = 0, 1, 2, 3
-"""Service of a vehicle: given tasks; out after its task; out of service; removed after its task."""
 
 PROBLEM_ROWS = ("ends", "record", "arrival_tick", "chain", "lead")
 STATE_ROWS = ("pool", "waiting_since", "task", "job", "ready", "expected", "processed")
 CLOCK_ROWS = ("since", "arrival", "used", "known")
 """Arrays of the kernels' tables that have a row a task."""
 
-DAY_FIELDS = [S.RECORD_ARRIVAL, S.RECORD_EXPIRY, S.RECORD_HANDLING, S.RECORD_DEMAND]
-"""What a day keeps of a task besides its sites."""
 
+class FreeWays:
+    """Ways of vehicles that meet nobody: as they are reckoned.
 
-MOST_ENDED = 10_000
-"""Tasks of a day that are known for certain after they have ended; twice as many at most."""
-
-CUT_OFF = -2
-"""In place of the row of a task that is held aside: no way leads there, or none of who may carry it."""
-
-Ended = tuple[str, bool, float, str]
-"""A task that was delivered, or else cancelled: its name, whether it was delivered, when, s, and by whom."""
-
-
-class LiveTask(NamedTuple):
-    """A task that waits, is under way or is held back."""
-
-    event: TaskArrived
-    row: int = -1
-    """Of the tables, -1 without one, or CUT_OFF."""
-    since: float = 0.0
-    """Since when it waits, s. Of one that is held back a guess when it will be known."""
-    vehicle: int = -1
-    """Position of its vehicle, -1 while it waits."""
-    slot: int = 0
-    """Its own slot of the observation, from 1; 0 where its place in the pool is its slot."""
-    told: TaskArrived | None = None
-    """The event as it came, if it is another now."""
-    changes: int = 0
-    """How often it was called back."""
-    ready: float | None = None
-    """s, when it may be loaded; None: at its arrival, or nobody knows. Of one that is held back a guess."""
-    root: float | None = None
-    """s, when the first of its chain was ready, once all before it are delivered."""
-    number: int = 0
-    """Where tasks follow others: the later it was told, the higher."""
-
-    @property
-    def arrival(self) -> float:
-        """When it begins to wait, s: once it is ready."""
-        return find_arrival(self.event) if self.ready is None else self.ready
-
-    @property
-    def known(self) -> float:
-        """When one that is held back begins to wait, s, as far as is known; else inf."""
-        if not self.event.after:
-            return self.arrival
-        return math.inf if self.ready is None else self.since
-
-    @property
-    def due(self) -> float:
-        """When it should be delivered, s; nan as long as nobody knows when it is ready."""
-        begin = self.event.time if self.ready is None else self.ready
-        return math.nan if math.isinf(self.known) else begin + self.event.expiry
-
-
-class Way(NamedTuple):
-    """Where a vehicle drives to a pickup, or without a task, on floors where it may be given another one."""
-
-    site: int
-    """Where the way begins."""
-    began: float
-    """s, when it does: later than now where the vehicle is on an edge that it has to finish first."""
-    before: int
-    """The site from which it comes then."""
-    reached: float
-    """s, when exactly it is at `site`."""
-    pace: float
-    """m/s, on its way there."""
-    end: int = -1
-    """The pickup, or the end of a way without a task."""
-    loaded: float = 0.0
-    """s, when the task should be loaded."""
-    pause: float = 0.0
-    """s that the vehicle waits before, at the pickup."""
-
-
-class LiveVehicle(NamedTuple):
-    """What a board holds of a vehicle."""
-
-    status: int
-    """One of `VEHICLE_STATUS`."""
-    service: int
-    """SERVING, LEAVING, OUT or REMOVING."""
-    site: int
-    """The last that it visited."""
-    origin: int
-    """Where it was given its task."""
-    has_fetched: bool = False
-    """Whether it has been at its task's pickup."""
-    task: str | None = None
-    finish: float = 0.0
-    """s, when it should have delivered."""
-    broke: float = 0.0
-    """s, when it broke down or went out of service."""
-    is_confirmed: bool = False
-    """Whether it has come to its task's pickup, or its errand's end, since it was given that."""
-    since: float = 0.0
-    """s, since when it is idle, or at a charger; as all below only on floors with errands."""
-    level: float = 0.0
-    """Energy at `level_time`."""
-    level_time: float = 0.0
-    """s"""
-    way: Way | None = None
-    moved: float = 0.0
-    """s, when it was given its task, or was at its pickup."""
-    place: int = -1
-    """Site of the parking place that it has or drives to, -1 for none."""
-    seen: float = 0.0
-    """s, when it was at `site`, or was given its task there."""
-    plan: tuple[tuple[int, ...], ...] = ()
-    """Its rows of `State.plan`, by whole seconds; where vehicles meet."""
-    alone: bool = False
-    """Whether that was planned as if it met nobody, as no other way was left."""
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether it is idle and in service."""
-        return self.status == S.IDLE and self.service == SERVING
-
-
-class Day:
-    """What has been so far, for a lookahead; `start` is time zero of the records, s.
-
-    The first `n_tasks` rows of `ends` and `record` are the tasks that have arrived, at times since the start.
-    `delay` is how late the `delivered` ones were together, s. `ended` are the last tasks that were delivered
-    or cancelled: name, whether it was delivered, when (s), and its vehicle or "". Others are `dropped`.
+    `plans`: whether vehicles have plans, which tell when they load and deliver.
     """
 
-    def __init__(self, start: float = 0.0) -> None:
-        self.start = start
-        self.n_tasks = 0
-        self.ends = np.zeros((FIRST_ROOM, S.N_ENDS_FIELDS), np.int64)
-        self.record = np.zeros((FIRST_ROOM, S.N_RECORD_FIELDS))
-        self.delay = 0.0
-        self.delivered = 0
-        self.ended: list[Ended] = []
-        self.dropped = 0
+    plans = False
 
-    def add(self, pickup: int, delivery: int, values: Sequence[float]) -> None:
-        """Note a task: its sites, and its arrival since the start, expiry, handling time and demand."""
-        n = self.n_tasks
-        if n == len(self.ends):
-            self.ends, self.record = _double(self.ends), _double(self.record)
-        self.ends[n, S.ENDS_PICKUP], self.ends[n, S.ENDS_DELIVERY] = pickup, delivery
-        self.record[n, DAY_FIELDS] = values
-        self.n_tasks = n + 1
+    def write(self, board: Board, v: int, vehicle: LiveVehicle) -> None:
+        """Show kernels the plan of a vehicle."""
 
-    def end(self, name: str, is_delivered: bool, time: float, vehicle: str) -> None:
-        """Note a task that has ended, and forget the oldest of very many."""
-        self.ended.append((name, is_delivered, time, vehicle))
-        if len(self.ended) >= 2 * MOST_ENDED:
-            del self.ended[:MOST_ENDED]
-            self.dropped += MOST_ENDED
+    def set_out(
+        self,
+        board: Board,
+        v: int,
+        vehicle: LiveVehicle,
+        now: float,
+        *,
+        task: int = -1,
+        goal: int = -1,
+    ) -> LiveVehicle:
+        """Return a vehicle that is sent to a task, by its row, or to a site."""
+        return vehicle
 
-    @property
-    def mark(self) -> tuple[int, float, int, int]:
-        """How far the day has come: number of tasks, delay, delivered ones, ended ones."""
-        return self.n_tasks, self.delay, self.delivered, self.dropped + len(self.ended)
+    def rest(self, board: Board, v: int, vehicle: LiveVehicle, now: float) -> LiveVehicle:
+        """Return a vehicle that was to turn, with the way to where it may rest."""
+        return vehicle
 
+    def find_level(self, board: Board, v: int, now: float) -> float | None:
+        """Return the energy of a vehicle by its plan, None without one."""
+        return None
 
-class Situation(NamedTuple):
-    """All that events change, to return to; what it holds is never changed in place but the day's end."""
+    def follow(self, board: Board, v: int, before: LiveVehicle, event: Event) -> None:
+        """Let plans follow an event of a vehicle, which was so before."""
 
-    layout: Layout
-    vehicles: list[LiveVehicle]
-    tasks: dict[str, LiveTask]
-    pool: list[str]
-    planned: dict[str, LiveTask]
-    machines: np.ndarray
-    day: Day
-    mark: tuple[int, float, int, int]
-
-
-def find_arrival(event: TaskArrived) -> float:
-    """Return when a task begins to wait, s: at its arrival, or at its earliest start if that is later."""
-    return event.time if event.earliest_start is None else max(event.time, event.earliest_start)
-
-
-def _double(array: np.ndarray, axis: int = 0) -> np.ndarray:
-    """Return an array with twice the room, so that many tasks cost no more each than few."""
-    return np.concatenate([array, np.zeros_like(array)], axis=axis)
+    def warm_up(self, board: Board) -> None:
+        """Compile or load what follows reports, which else the first one would wait for."""
 
 
 class Board:
@@ -220,7 +78,7 @@ class Board:
     Parameters
     ----------
     layout : Layout
-    decider : LiveDecider
+    decider : Decider
         Who decides: it says what kernels are to see.
 
     Attributes
@@ -232,13 +90,15 @@ class Board:
         Idle vehicles in service.
     has_chains : bool
         Whether tasks may follow others or be announced; those that are held back have rows, too, then.
-    has_errands, calls_back, meets : bool
-        Whether vehicles charge, park, are called back or meet; are called back; meet.
+    has_errands, calls_back : bool
+        Whether vehicles charge, park, are called back or meet; are called back.
+    ways : FreeWays
+        How ways are planned.
     changes : int
         Goes up with each change, so that one can tell whether there was any.
     """
 
-    def __init__(self, layout: Layout, decider: LiveDecider) -> None:
+    def __init__(self, layout: Layout, decider: Decider) -> None:
         self._decider = decider
         self.changes = 0
         self.hidden = frozenset[int]()
@@ -285,7 +145,7 @@ class Board:
         tasks = since, arrival, used, known
         plan = np.zeros_like(self.state.plan[0])
         self.clock = kernels.Clock(*tasks, machine, finish, broke, planned, errand, plan)
-        self.meets = layout.traffic is not None
+        self.ways = FreeWays()
         self.has_errands = bool(self.problem.instance[0, S.INSTANCE_ERRANDS])
         self.calls_back = layout.commitment == "pickup"
         places = layout.parking.places if layout.parking else ()
@@ -331,9 +191,7 @@ class Board:
             self.state.place[0, v, S.PLACE_TRIP_PACE] = way.pace
             times = vehicle.since, way.began, way.reached, way.loaded
             self.clock.errand[v, : kernels.ERRAND_LEFT] = *times, vehicle.level, vehicle.level_time
-        if self.meets:
-            self.clock.plan[v, 0] = 0
-            self.clock.plan[v, : len(vehicle.plan)] = vehicle.plan or 0
+        self.ways.write(self, v, vehicle)
         self.n_ready += vehicle.is_ready - before.is_ready
         if self._decider.hides_out and vehicle.service != before.service:
             is_hidden = vehicle.service != SERVING
@@ -559,9 +417,7 @@ class Board:
             moved=now,
             seen=now,
         )
-        if self.meets:
-            carrying = meeting.plan(self, v, carrying, now, task=task.row)
-        self.put(v, carrying)
+        self.put(v, self.ways.set_out(self, v, carrying, now, task=task.row))
         self.state.vehicle[0, v, S.VEHICLE_TASK] = task.row
         self.state.task[0, task.row, S.TASK_VEHICLE] = v
         return name
@@ -593,9 +449,8 @@ class Board:
             return min(battery.capacity, own.level + battery.charge * (now - own.level_time))
         if own.status == S.BROKEN:
             return own.level
-        if self.meets and own.plan and own.status not in (S.IDLE, S.QUEUED):
-            tables = self.problem, self.state, self.clock
-            return float(kernels.find_live_level(*tables, now, v))
+        if (level := self.ways.find_level(self, v, now)) is not None:
+            return level
         rate = battery.idle if own.status in (S.IDLE, S.QUEUED) else battery.empty
         used = rate * (now - own.level_time)
         if own.status == S.WORKING and own.way is not None:
@@ -644,13 +499,10 @@ class Board:
         assert vehicle.way is not None
         seconds = self.measure_way(v, vehicle.way.site, site, whole=True)
         way = vehicle.way._replace(end=site)
-        finish = way.began + max(1.0, seconds)
+        vehicle = vehicle._replace(way=way, finish=way.began + max(1.0, seconds))
         status = S.TO_CHARGER if charges else S.PARKING
-        if self.meets:
-            vehicle = vehicle._replace(way=way, finish=finish)
-            vehicle = meeting.plan(self, v, vehicle, now, goal=site)
-            finish = vehicle.finish
-        vehicle = vehicle._replace(status=status, way=way, finish=finish, is_confirmed=False)
+        vehicle = self.ways.set_out(self, v, vehicle, now, goal=site)
+        vehicle = vehicle._replace(status=status, way=way, is_confirmed=False)
         self.put(v, vehicle if charges else vehicle._replace(place=site))
 
     def turn(self, v: int, now: float) -> None:
@@ -672,10 +524,7 @@ class Board:
             task=None,
             way=way if is_under_way else None,
         )
-        if self.meets:
-            vehicle = meeting.plan(self, v, vehicle, now)
-            vehicle = meeting.go_to_rest(vehicle._replace(since=way.began), now)
-        self.put(v, vehicle)
+        self.put(v, self.ways.rest(self, v, vehicle, now))
 
     def _find_place_of(self, names: list[str], name: str) -> int:
         """Return where a task that was called back belongs between others.
@@ -699,7 +548,7 @@ class Board:
                 continue
             assert vehicle.task is not None and vehicle.way is not None
             is_loaded = now >= vehicle.way.loaded
-            if not self.meets:  # there who has been at the pickup may have driven through it
+            if not self.ways.plans:  # there who has been at the pickup may have driven through it
                 is_loaded |= vehicle.has_fetched and not vehicle.way.pause
             if is_loaded or self.tasks[vehicle.task].changes >= self.layout.max_changes:
                 continue
@@ -767,12 +616,12 @@ class Board:
         """Double the rows of the tables."""
         n = self.room
         self.problem = self.problem._replace(
-            **{name: _double(getattr(self.problem, name), 1) for name in PROBLEM_ROWS}
+            **{name: double(getattr(self.problem, name), 1) for name in PROBLEM_ROWS}
         )
         self.state = self.state._replace(
-            **{name: _double(getattr(self.state, name), 1) for name in STATE_ROWS}
+            **{name: double(getattr(self.state, name), 1) for name in STATE_ROWS}
         )
         self.clock = self.clock._replace(
-            **{name: _double(getattr(self.clock, name)) for name in CLOCK_ROWS}
+            **{name: double(getattr(self.clock, name)) for name in CLOCK_ROWS}
         )
         self._free = list(range(2 * n - 1, n - 1, -1)) + self._free

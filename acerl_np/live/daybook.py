@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.live import events
-from acerl_np.live.board import Situation, find_arrival
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.desk import Desk
 from acerl_np.live.feed import AHEAD, LATE
 from acerl_np.live.floor import Floor
 from acerl_np.live.log import LogReader, Start, name_line, reading
 from acerl_np.live.orders import TOOK_PLACE, DayBegan, Item, Recalled
+from acerl_np.live.parts import Situation, find_arrival
 from acerl_np.live.recovery import redo_line
 from acerl_np.live.wire import CHARGE, PARK
 from acerl_np.problem.instance import make_instance

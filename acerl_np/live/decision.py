@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from acerl_np.kernels.ground.random import ACTION, derive_key
 from acerl_np.kernels.playing import futures as F
 from acerl_np.kernels.playing import live as kernels
 from acerl_np.kernels.playing.lookahead import begin_lookahead, pick_candidate, rate_candidates
-from acerl_np.live import meeting
-from acerl_np.live.board import FIRST_ROOM, Board
+from acerl_np.live.board import Board
 from acerl_np.live.events import Explanation, Option
+from acerl_np.live.parts import FIRST_ROOM
 from acerl_np.policies.agent import OwnPolicy
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.index import IndexPolicy, move_thresholds
@@ -31,9 +31,6 @@ from acerl_np.problem.tables import build_live_problem
 from acerl_np.simulation.scene import Scene
 from acerl_np.support.errors import PolicyError
 from acerl_np.support.sharing import Exclusive
-
-if TYPE_CHECKING:
-    from acerl_np.live.floor import Floor
 
 RULE_NAMES = {number: name for name, number in RULES.items()}
 
@@ -184,24 +181,6 @@ class LiveDecider:
             task_slots=own.task_slots,
             n_vehicles=own.n_vehicles,
         )
-
-    def warm_up(self, floor: Floor) -> None:
-        """Compile or load the kernels now, not at the first decision."""
-        if isinstance(self.policy, OwnPolicy):  # which is asked about no task that is none
-            self.show(floor, 0.0).pairs()
-        elif not isinstance(self.policy, Lookahead):
-            before = floor.snapshot()
-            floor.try_task()
-            found = self.decide(floor, 0, 0.0)
-            if found.vehicle >= 0:
-                self.explain(floor, found, 0.0)
-                floor.carry(found.vehicle, found.position, 0.0)
-            floor.restore(before)
-        self.tell(floor, 0.0)
-        if floor.meets:
-            meeting.warm_up(floor)
-        if isinstance(self.policy, Lookahead):
-            self.decide(floor, 0, floor.day.start)
 
     def tell(self, board: Board, now: float) -> None:
         """Count a board's times from now, as an observation reads them."""

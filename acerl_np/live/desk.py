@@ -164,6 +164,7 @@ class Desk:
             entry = self.feed.take(event, holds=bool(hold), told=number)
         if entry is None:
             self.feed.undo(mark)  # no line tells of what is ignored
+            self.flush()  # when it came first, it may not have been written
             return
         self.orders.settle(event)
         if isinstance(event, events.VehicleLevel) and entry.is_settled:
@@ -285,6 +286,7 @@ class Desk:
         if before is None or number > before:
             self.orders.acknowledge(int(number))
             self.note(told.ACKNOWLEDGED, number=int(number), time=self._time)
+        self.flush()
 
     @property
     def _time(self) -> float:

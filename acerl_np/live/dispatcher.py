@@ -14,8 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from acerl_np.live import recovery, rounds, saving, shadow, states, watching
-from acerl_np.live.board import OUT
+from acerl_np.live import recovery, rounds, saving, shadow, watching
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.desk import Desk
 from acerl_np.live.events import Assignment, Charge, Event, Forecast, Order, Park
@@ -24,7 +23,8 @@ from acerl_np.live.floor import MOST, Floor
 from acerl_np.live.forecast import Forecaster, find_player
 from acerl_np.live.log import FORMAT, STARTED, AuditLog, LogReader, name_new, reading
 from acerl_np.live.orders import DayBegan, Followed
-from acerl_np.live.states import SLACK
+from acerl_np.live.parts import OUT
+from acerl_np.live.states import SLACK, TaskState
 from acerl_np.policies.agent import seat_policy
 from acerl_np.policies.files import AnyPolicy, BasePolicy
 from acerl_np.policies.lookahead import MAX_FUTURES
@@ -206,7 +206,7 @@ class Dispatcher(CopiedWhole):
         )
         self._floor = Floor(layout, self._decider)
         self._floor.apply(DayBegan(-math.inf, start))
-        self._decider.warm_up(self._floor)
+        rounds.warm_up(self._floor, self._decider)
         self._desk = Desk(self._floor, self.lateness, self.ahead)
         self._forecasting: tuple[Sequence[Instance] | None, Forecaster] | None = None
         self._is_taken = False
@@ -366,7 +366,7 @@ class Dispatcher(CopiedWhole):
         """Numbers between the first and the last of `feed` with which no event was taken in, as ranges."""
         return self._desk.feed.numbers.missing
 
-    def tasks(self) -> dict[str, states.TaskState]:
+    def tasks(self) -> dict[str, TaskState]:
         """Return where every task of the day is, and since when; `begin_day` forgets those that have ended.
 
         A task that no vehicle of the fleet can carry or reach, or to whose delivery there is no way, is
@@ -379,7 +379,7 @@ class Dispatcher(CopiedWhole):
             By name: those that have ended, in order, those that wait or are under way, those held back. Of a
             name that came again it is the last one.
         """
-        return states.list_tasks(self._floor)
+        return watching.list_tasks(self._floor)
 
     def list_overdue(self, now: float, slack: float = SLACK) -> dict[str, str]:
         """Return the tasks under way that should have been delivered long ago, and their vehicles.
@@ -396,7 +396,7 @@ class Dispatcher(CopiedWhole):
         -------
         dict of str to str
         """
-        return states.list_overdue(self._floor, now, slack)
+        return watching.list_overdue(self._floor, now, slack)
 
     def find_neglected(self, without: Collection[str] = ()) -> float | None:
         """Return since when a task has waited, s, that an idle vehicle could take; of several the longest.
@@ -411,7 +411,7 @@ class Dispatcher(CopiedWhole):
         float or None
             None if there is no such task.
         """
-        return states.find_neglected(self._floor, without)
+        return watching.find_neglected(self._floor, without)
 
     def note_failure(self, why: str) -> None:
         """Add a line to the log that says why a decision failed; nothing else comes of it.
@@ -449,7 +449,7 @@ class Dispatcher(CopiedWhole):
         list of str
             A line each; empty when it is sound.
         """
-        return states.check_floor(self._floor)
+        return watching.check_floor(self._floor)
 
     def begin_day(self, start: float) -> None:
         """Set time zero, and forget what has arrived and been delivered before; what waits goes on waiting.

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, cast
 
-from acerl_np.live.board import Situation
 from acerl_np.live.events import Event, TaskArrived, VehicleLevel, VehiclePassed
 from acerl_np.live.floor import Floor, name_item
 from acerl_np.live.orders import DayBegan, Item, NoEvent, Ordered
+from acerl_np.live.parts import Situation
 from acerl_np.support.errors import EventError
 
 LATE = 5.0

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from acerl_np.kernels.ground import state as S
-from acerl_np.live import board, events, meeting, states
+from acerl_np.live import events, parts, states
+from acerl_np.live.board import Board
 from acerl_np.live.events import Event
+from acerl_np.live.meeting import MetWays
 from acerl_np.live.orders import TOLD, DayBegan, Given, Item, NoEvent, Recalled, Sent, TookPlace
 from acerl_np.problem.fields import read_id
 from acerl_np.problem.layout import Layout, find_ends, find_sites
@@ -20,9 +22,6 @@ from acerl_np.simulation.scene import STATUSES
 from acerl_np.support.errors import EventError, InputError, describe, list_some
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import is_real
-
-if TYPE_CHECKING:
-    from acerl_np.live.decision import LiveDecider
 
 MOST = 1e12
 """Largest number of a task that a log of before may have."""
@@ -47,7 +46,7 @@ UNCHAINED = "expected a layout with machines, and a rule, an index policy or a l
 """What an error says of tasks that follow others where none may."""
 
 
-class Floor(board.Board):
+class Floor(Board):
     """What is known about the floor, and what events do to it.
 
     Parameters
@@ -63,7 +62,7 @@ class Floor(board.Board):
         Latest earliest start of those that are not held back any more, s.
     """
 
-    def __init__(self, layout: Layout, decider: LiveDecider) -> None:
+    def __init__(self, layout: Layout, decider: parts.Decider) -> None:
         super().__init__(layout, decider)
         self.next_release = np.inf
         self.last_release = -np.inf
@@ -71,11 +70,11 @@ class Floor(board.Board):
     def apply(self, item: Item) -> None:
         """Let an event, or what else happened, happen; an EventError if it cannot be changes nothing."""
         with naming(item):
-            v = self._find_own(item) if self.meets else -1
+            v = self._find_own(item)
             before, fleet = self.vehicles[v], self.layout.vehicles
             HANDLERS[type(item)](self, item)
         if v >= 0 and self.layout.vehicles is fleet and not isinstance(item, NoEvent):
-            meeting.follow(self, v, before, item)
+            self.ways.follow(self, v, before, item)
         self.changes += 1
 
     def _find_own(self, item: Item) -> int:
@@ -95,7 +94,7 @@ class Floor(board.Board):
             self.last_release = max(self.last_release, self.next_release)
             self._plan_release()
 
-    def restore(self, situation: board.Situation, *, anew: bool = False) -> None:
+    def restore(self, situation: parts.Situation, *, anew: bool = False) -> None:
         """Return to a situation, as `Board.restore`."""
         super().restore(situation, anew=anew)
         self.last_release = -np.inf
@@ -109,14 +108,14 @@ class Floor(board.Board):
         if possible.any():
             pickup, delivery = (self.layout.sites[k].id for k in np.argwhere(possible)[0])
             event = events.TaskArrived(0.0, "", pickup, delivery, 1.0)
-            self._begin_waiting(board.LiveTask(event))
+            self._begin_waiting(parts.LiveTask(event))
 
     def check_assignment(self, vehicle: str, task: str) -> tuple[int, int]:
         """Return the vehicle's position, and the task's in the pool; an EventError if it cannot be."""
         v = self._find_vehicle(vehicle)
         if self.vehicles[v].status not in states.FREE:
             raise EventError(f"vehicle '{vehicle}' is not idle")
-        if self.vehicles[v].service != board.SERVING:
+        if self.vehicles[v].service != parts.SERVING:
             raise EventError(f"vehicle '{vehicle}' is out of service")
         if task not in self.pool:
             raise EventError(f"task '{describe(task)}' does not wait")
@@ -171,7 +170,7 @@ class Floor(board.Board):
         self.turn(v, order.time)
 
     def _begin_day(self, item: DayBegan) -> None:
-        self.day = board.Day(item.start)
+        self.day = parts.Day(item.start)
         if np.isinf(item.time) and self.has_errands:
             for v, vehicle in enumerate(self.vehicles):
                 self.put(v, self._make_vehicle(v, vehicle.site, item.start))
@@ -230,8 +229,8 @@ class Floor(board.Board):
             refuse("earliest_start", start, expected, EventError)
         sites = self.layout.sites
         own = _normalise(event, sites[pickup].id, sites[delivery].id)
-        task = board.LiveTask(own, told=None if own == event else event)
-        if own.after or board.find_arrival(own) > own.time:
+        task = parts.LiveTask(own, told=None if own == event else event)
+        if own.after or parts.find_arrival(own) > own.time:
             self.hold(task)
             self._plan_release()
         else:
@@ -275,7 +274,7 @@ class Floor(board.Board):
         left = np.ceil(event.seconds - 0.5e-9) + np.arange(len(mine))
         self.clock.machine[mine] = event.time + left // len(mine)
 
-    def _begin_waiting(self, task: board.LiveTask) -> None:
+    def _begin_waiting(self, task: parts.LiveTask) -> None:
         if self.is_cut_off(task):
             self.hold(task)
             return
@@ -289,12 +288,12 @@ class Floor(board.Board):
         starts = (task.arrival for task in self.list_timed())
         self.next_release = min(starts, default=np.inf)
 
-    def list_timed(self) -> list[board.LiveTask]:
+    def list_timed(self) -> list[parts.LiveTask]:
         """Return those tasks that are held back until a time that is known, and can be done then."""
         planned = self.planned.values()
-        return [own for own in planned if not own.event.after and own.row != board.CUT_OFF]
+        return [own for own in planned if not own.event.after and own.row != parts.CUT_OFF]
 
-    def find_state(self, task: board.LiveTask | None) -> str:
+    def find_state(self, task: parts.LiveTask | None) -> str:
         """Return the state of a task, None for one that is not known or has ended."""
         if task is None:
             return states.UNKNOWN
@@ -366,7 +365,7 @@ class Floor(board.Board):
             raise EventError(f"vehicle '{describe(name)}' unknown; expected one of {known}")
         return v
 
-    def _expect(self, event: Any) -> tuple[int, board.LiveVehicle]:
+    def _expect(self, event: Any) -> tuple[int, parts.LiveVehicle]:
         """Return the vehicle of an event; an EventError if that may not be as the vehicle is now."""
         v = self._find_vehicle(event.vehicle)
         vehicle, statuses = self.vehicles[v], states.OF_VEHICLES[type(event)]
@@ -397,17 +396,17 @@ class Floor(board.Board):
         `parks`: the plant says that it has parked there.
         """
         vehicle = self.vehicles[v]
-        if vehicle.service == board.REMOVING:
+        if vehicle.service == parts.REMOVING:
             rest = [item for w, item in enumerate(self.layout.vehicles) if w != v]
             self._set_fleet(rest)
             return
-        service = board.OUT if vehicle.service == board.LEAVING else vehicle.service
-        broke = float(now) if service == board.OUT or status == S.BROKEN else vehicle.broke
+        service = parts.OUT if vehicle.service == parts.LEAVING else vehicle.service
+        broke = float(now) if service == parts.OUT or status == S.BROKEN else vehicle.broke
         if self.has_errands:
             # Told late, it may have been before the order by which the level is known.
             level, known = self.find_level(v, now), max(now, vehicle.level_time)
             keeps = vehicle.place == site or (parks and site in self._parking)
-            keeps &= status == S.IDLE and service != board.OUT
+            keeps &= status == S.IDLE and service != parts.OUT
             place = site if keeps else -1
             vehicle = vehicle._replace(
                 since=now, level=level, level_time=known, way=None, place=place
@@ -463,9 +462,9 @@ class Floor(board.Board):
         vehicle = vehicle._replace(site=site, has_fetched=has_fetched, is_confirmed=is_confirmed)
         self.put(v, vehicle._replace(moved=moved, seen=now))
 
-    def _follow(self, v: int, way: board.Way, site: int, now: float) -> board.Way:
+    def _follow(self, v: int, way: parts.Way, site: int, now: float) -> parts.Way:
         """Return the way on from a site that a vehicle has reached."""
-        if self.meets:  # its plan tells when it is loaded
+        if self.ways.plans:  # which tell when it is loaded
             return way._replace(site=site, began=now, before=site, reached=now)
         # A way that begins there does so at a whole second after it was joined.
         began = max(now, way.began) if site == way.site and way.began < now + 1.0 else now
@@ -542,7 +541,7 @@ class Floor(board.Board):
                 site=ends[0], way=way, finish=finish, has_fetched=True, moved=now, seen=now
             ),
         )
-        if other not in (-1, v) and self.vehicles[other].service != board.SERVING:
+        if other not in (-1, v) and self.vehicles[other].service != parts.SERVING:
             self._end_work(other, self.vehicles[other].site, now)
 
     def _break(self, event: events.VehicleBroke) -> None:
@@ -566,7 +565,7 @@ class Floor(board.Board):
     # The fleet
 
     @property
-    def fleet(self) -> dict[str, board.LiveVehicle]:
+    def fleet(self) -> dict[str, parts.LiveVehicle]:
         """All vehicles, by name."""
         return dict(zip(self._positions, self.vehicles, strict=True))
 
@@ -587,16 +586,16 @@ class Floor(board.Board):
     def _withdraw(self, event: events.VehicleOutOfService | events.VehicleRemoved) -> None:
         v, vehicle = self._expect(event)
         is_removal = isinstance(event, events.VehicleRemoved)
-        if not is_removal and vehicle.service != board.SERVING:
+        if not is_removal and vehicle.service != parts.SERVING:
             found = "out of service, or about to be"
             refuse_state("vehicle", event.vehicle, found, "one in service")
         if is_removal:
-            leaving = {w for w, own in enumerate(self.vehicles) if own.service == board.REMOVING}
+            leaving = {w for w, own in enumerate(self.vehicles) if own.service == parts.REMOVING}
             rest = [item for w, item in enumerate(self.layout.vehicles) if w not in leaving | {v}]
             if not rest:
                 raise EventError("the last vehicle; expected at least one to stay")
             self._find_fleet(rest)
-        self.put(v, vehicle._replace(service=board.REMOVING if is_removal else board.LEAVING))
+        self.put(v, vehicle._replace(service=parts.REMOVING if is_removal else parts.LEAVING))
         if vehicle.status != S.WORKING or event.at_once:
             self._drop(v, float(event.time) - 1.0)
             status = S.BROKEN if vehicle.status == S.BROKEN else S.IDLE
@@ -604,11 +603,11 @@ class Floor(board.Board):
 
     def _come_back(self, event: events.VehicleBack) -> None:
         v, vehicle = self._expect(event)
-        if vehicle.service not in (board.OUT, board.LEAVING):
+        if vehicle.service not in (parts.OUT, parts.LEAVING):
             refuse_state("vehicle", event.vehicle, "not out of service", "it to be")
         since = float(event.time) if self.has_errands else vehicle.since
         site = vehicle.site if event.site is None else self._find_site(event.site)
-        self.put(v, vehicle._replace(service=board.SERVING, site=site, since=since))
+        self.put(v, vehicle._replace(service=parts.SERVING, site=site, since=since))
 
     def _find_fleet(self, vehicles: Iterable[Vehicle]) -> Layout:
         """Return the floor with another fleet, which the policy must serve."""
@@ -622,7 +621,7 @@ class Floor(board.Board):
         known = dict(zip(self._positions, before.vehicles, strict=True))
         starts = [layout.site_index[vehicle.start] for vehicle in layout.vehicles]
         own = [
-            known.get(vehicle.id, board.LiveVehicle(S.IDLE, board.SERVING, start, start))
+            known.get(vehicle.id, parts.LiveVehicle(S.IDLE, parts.SERVING, start, start))
             for vehicle, start in zip(layout.vehicles, starts, strict=True)
         ]
         carriers = {vehicle.task: v for v, vehicle in enumerate(own) if vehicle.task is not None}
@@ -639,6 +638,8 @@ class Floor(board.Board):
     def _lay_out(self, layout: Layout) -> None:
         """Make empty tables, and note who is in the fleet."""
         super()._lay_out(layout)
+        if layout.traffic is not None:
+            self.ways = MetWays()
         self._positions = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
 
 

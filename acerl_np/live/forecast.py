@@ -13,9 +13,10 @@ from acerl_np.kernels.ground.random import LOOKAHEAD, derive_key
 from acerl_np.kernels.playing.forecast import begin_forecast, play_forecast
 from acerl_np.kernels.playing.futures import Ahead
 from acerl_np.kernels.playing.live import count_from
-from acerl_np.live.board import CUT_OFF, FIRST_ROOM, SERVING, Board, LiveTask
+from acerl_np.live.board import Board
 from acerl_np.live.decision import show_day
 from acerl_np.live.events import Forecast
+from acerl_np.live.parts import CUT_OFF, FIRST_ROOM, SERVING, LiveTask
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.problem.instance import Instance

@@ -122,10 +122,10 @@ class AuditLog:
             if self._pending:
                 raise StorageError(f"{self.path}: cannot write: the log is closed")
             return
+        if self._pending and self._is_file and not self._is_there():
+            gone = "it was moved or deleted; expected it back, or a restart from a state"
+            raise StorageError(f"{self.path}: cannot write: {gone}")
         try:
-            if self._pending and self._is_file and not self._is_there():
-                gone = "it was moved or deleted; expected it back, or a restart from a state"
-                raise StorageError(f"{self.path}: cannot write: {gone}")
             while self._pending:
                 self._pending = self._pending[os.write(self._file, self._pending) :]
             if self.fsync:

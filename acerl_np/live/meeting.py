@@ -7,18 +7,15 @@ planned later, who is early or elsewhere is planned anew from there.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from acerl_np.kernels.driving.planner import ABOARD
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing import meeting as kernels
 from acerl_np.kernels.playing.live import find_live_level
-from acerl_np.live import board as boards
-from acerl_np.live import events
-
-if TYPE_CHECKING:
-    from acerl_np.live.board import Board, LiveVehicle
-    from acerl_np.live.events import Event
+from acerl_np.live import events, parts
+from acerl_np.live.board import Board, FreeWays
+from acerl_np.live.events import Event
+from acerl_np.live.parts import LiveVehicle
 
 PLACED = (
     *(events.VehiclePassed, events.VehicleIdle, events.VehicleParked, events.VehicleCharging),
@@ -81,12 +78,12 @@ def plan(
 
 def go_to_rest(vehicle: LiveVehicle, now: float) -> LiveVehicle:
     """Return a vehicle without a task, free, as it goes on to where its plan ends, or stands there."""
-    if not vehicle.plan or vehicle.service == boards.OUT:
+    if not vehicle.plan or vehicle.service == parts.OUT:
         return vehicle
     site, came, *_ = vehicle.plan[-1]
     if came <= find_tick(now):
         return vehicle._replace(status=S.IDLE, site=site, way=None)
-    way = vehicle.way or boards.Way(vehicle.site, now, vehicle.site, now, 0.0)
+    way = vehicle.way or parts.Way(vehicle.site, now, vehicle.site, now, 0.0)
     way = way._replace(end=site, loaded=0.0, pause=0.0)
     return vehicle._replace(status=S.ROAMING, finish=float(came), way=way, place=-1)
 
@@ -244,10 +241,48 @@ def hold_broken(board: Board, now: float) -> None:
             board.put(v, board.vehicles[v]._replace(finish=find_tick(now) + 1.0))
 
 
-def warm_up(board: Board) -> None:
-    """Compile or load what follows reports, which else the first one would wait for."""
-    tables = board.problem, board.state, board.clock
-    kernels.plan_way(*tables, 0, 0, -1, -1, False)
-    kernels.push_visit(*tables, 0, 0, 1, 0, 0)
-    kernels.halt_vehicle(*tables, 0, 0, 0)
-    find_live_level(*tables, 0.0, 0)
+class MetWays(FreeWays):
+    """Ways of vehicles that meet: planned around each other."""
+
+    plans = True
+
+    def write(self, board: Board, v: int, vehicle: LiveVehicle) -> None:
+        """Show kernels the plan of a vehicle."""
+        board.clock.plan[v, 0] = 0
+        board.clock.plan[v, : len(vehicle.plan)] = vehicle.plan or 0
+
+    def set_out(
+        self,
+        board: Board,
+        v: int,
+        vehicle: LiveVehicle,
+        now: float,
+        *,
+        task: int = -1,
+        goal: int = -1,
+    ) -> LiveVehicle:
+        """Return a vehicle that is sent to a task, by its row, or to a site."""
+        return plan(board, v, vehicle, now, task=task, goal=goal)
+
+    def rest(self, board: Board, v: int, vehicle: LiveVehicle, now: float) -> LiveVehicle:
+        """Return a vehicle that was to turn, with the way to where it may rest."""
+        return go_to_rest(plan(board, v, vehicle, now), now)
+
+    def find_level(self, board: Board, v: int, now: float) -> float | None:
+        """Return the energy of a vehicle by its plan, None without one."""
+        own = board.vehicles[v]
+        if not own.plan or own.status in (S.IDLE, S.QUEUED):
+            return None
+        return float(find_live_level(board.problem, board.state, board.clock, now, v))
+
+    def follow(self, board: Board, v: int, before: LiveVehicle, event: Event) -> None:
+        """Let plans follow an event of a vehicle, which was so before."""
+        follow(board, v, before, event)
+
+    def warm_up(self, board: Board) -> None:
+        """Compile or load what follows reports, which else the first one would wait for."""
+        tables = board.problem, board.state, board.clock
+        kernels.plan_way(*tables, 0, 0, -1, -1, False)
+        kernels.push_visit(*tables, 0, 0, 1, 0, 0)
+        kernels.halt_vehicle(*tables, 0, 0, 0)
+        find_live_level(*tables, 0.0, 0)

@@ -9,6 +9,28 @@ from acerl_np.kernels.ground import state as S
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.desk import Desk
 from acerl_np.live.events import Order
+from acerl_np.live.floor import Floor
+from acerl_np.policies.agent import OwnPolicy
+from acerl_np.policies.lookahead import Lookahead
+
+
+def warm_up(floor: Floor, decider: LiveDecider) -> None:
+    """Compile or load the kernels now, not at the first decision."""
+    policy = decider.policy
+    if isinstance(policy, OwnPolicy):  # which is asked about no task that is none
+        decider.show(floor, 0.0).pairs()
+    elif not isinstance(policy, Lookahead):
+        before = floor.snapshot()
+        floor.try_task()
+        found = decider.decide(floor, 0, 0.0)
+        if found.vehicle >= 0:
+            decider.explain(floor, found, 0.0)
+            floor.carry(found.vehicle, found.position, 0.0)
+        floor.restore(before)
+    decider.tell(floor, 0.0)
+    floor.ways.warm_up(floor)
+    if isinstance(policy, Lookahead):
+        decider.decide(floor, 0, floor.day.start)
 
 
 def decide(

@@ -16,11 +16,11 @@ import numpy as np
 
 from acerl_np.kernels.ground.state import N_PLAN_FIELDS, WORKING
 from acerl_np.live import events
-from acerl_np.live.board import DAY_FIELDS, Day, Ended, LiveTask, LiveVehicle, Situation, Way
 from acerl_np.live.events import TaskArrived
 from acerl_np.live.feed import Entry, Feed, Numbers
 from acerl_np.live.log import Place
 from acerl_np.live.orders import Followed, Item, NoEvent, Orders
+from acerl_np.live.parts import DAY_FIELDS, Day, Ended, LiveTask, LiveVehicle, Situation, Way
 from acerl_np.live.wire import pack_order, pack_time, read_event, read_time, unpack_order
 from acerl_np.policies.files import AnyPolicy, BasePolicy, load_policy, pack_policy, unpack_policy
 from acerl_np.policies.lookahead import Lookahead

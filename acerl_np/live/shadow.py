@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from acerl_np.kernels.ground import state as S
-from acerl_np.live import board, events, rounds
+from acerl_np.live import events, parts, rounds
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.desk import Desk
 from acerl_np.live.orders import AWAY, FOLLOWED, QUEUED
@@ -95,7 +95,7 @@ def _settle(desk: Desk, now: float, vehicle: str, task: str | None, site: str | 
         return LEFT
     if own.status == S.WORKING:
         return QUEUED
-    if own.service != board.SERVING:
+    if own.service != parts.SERVING:
         _tell(desk, events.VehicleBack(now, vehicle))
     if own.status == S.BROKEN:
         _tell(desk, events.VehicleRepaired(now, vehicle))
@@ -119,9 +119,9 @@ def _settle(desk: Desk, now: float, vehicle: str, task: str | None, site: str | 
         if task in floor.pool or task in floor.planned:
             _tell(desk, events.TaskCancelled(now, task))
         # What is told twice of one moment is ignored: it may be out of service as before, or serve.
-        if floor.fleet[vehicle].service == board.SERVING:
+        if floor.fleet[vehicle].service == parts.SERVING:
             _tell(desk, events.VehicleOutOfService(now, vehicle))
-        return AWAY if floor.fleet[vehicle].service == board.OUT else LEFT
+        return AWAY if floor.fleet[vehicle].service == parts.OUT else LEFT
     return TAKEN
 
 

@@ -18,7 +18,7 @@ from acerl_np import (
     load_layout,
 )
 from acerl_np.live import events as E
-from acerl_np.live.board import FIRST_ROOM
+from acerl_np.live.parts import FIRST_ROOM
 from acerl_np.problem.generate import perturb
 
 JIT = not numba.config.DISABLE_JIT

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import acerl_np
-from acerl_np.live import board
 from acerl_np.live import events as E
+from acerl_np.live import parts, watching
 from acerl_np.live import states as T
 from acerl_np.live.service import Service
 from acerl_np.simulation.scene import STATUSES
@@ -139,8 +139,8 @@ def test_a_late_event_does_not_end_a_task_twice():
 
 
 def test_of_very_many_tasks_that_ended_the_last_are_known(monkeypatch, tmp_path):
-    monkeypatch.setattr(board, "MOST_ENDED", 3)
-    monkeypatch.setattr(T, "MOST_ENDED", 3)
+    monkeypatch.setattr(parts, "MOST_ENDED", 3)
+    monkeypatch.setattr(watching, "MOST_ENDED", 3)
     dispatcher = acerl_np.Dispatcher(LIMITED, "FCFS", lateness=20.0)
     for k in range(11):
         dispatcher.feed(arrive(f"t{k}", float(k)))
