@@ -951,7 +951,7 @@ class Dispatcher(CopiedWhole):
         Raises
         ------
         RecordError
-            If the log cannot be read, is of another fleet or of an older version, lacks lines, or holds one
+            If the log cannot be read, is of another fleet or format, lacks lines, or holds one
             that cannot be; the message names the line.
         InputError
             If the saved state is unusable, or layout or options are.

@@ -24,7 +24,7 @@ from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import is_real
 
 MOST = 1e12
-"""Largest number of a task that a log of before may have."""
+"""Largest number of a task."""
 
 AMOUNT, OF_RECORDS = Field(float, 0.0, MOST), Field(float, 0.0, MAX_NUMBER)
 RANK, PERCENT = Field(float, -MOST, MOST), Field(float, 0.0, 100.0)
@@ -697,10 +697,7 @@ class naming:  # noqa: N801 (a function to who uses it; a class, as it is entere
 
 
 def check_record(event: Event) -> None:
-    """Refuse a task that no record may hold, by its name or a number: the log is read as one.
-
-    Logs and states of before may have such tasks.
-    """
+    """Refuse a task that no record may hold, by its name or a number: the log is read as one."""
     if isinstance(event, events.TaskArrived):
         read_id(vars(event), "task", name_item(event))
     for name, value in vars(event).items():
