@@ -629,7 +629,8 @@ def make_server(
 
     web = Web(worker, page)
     how: dict[str, Any] = {"log_level": "error", "timeout_graceful_shutdown": 3, "ws": "none"}
-    how["http"] = make_protocol(count_connections())
+    most = count_connections()
+    how["http"], how["backlog"] = make_protocol(most), most // 2  # accepted before any is ended
     how["h11_max_incomplete_event_size"] = MAX_HEADERS
     app = make_app(web, host, token, origin)
     server = uvicorn.Server(uvicorn.Config(app, access_log=False, **how))

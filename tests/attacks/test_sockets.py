@@ -215,7 +215,7 @@ def listening(ask, path="/orders"):
             name = line[7:-1] if line.startswith(b"event: ") else name
         return name.decode(), line[6:]
 
-    read.status = stream.status
+    read.status, read.line = stream.status, stream.readline
     try:
         yield read
     finally:
@@ -257,8 +257,10 @@ def test_a_stream_that_falls_behind_says_so(tmp_path, monkeypatch):
 def test_streams_are_so_many_and_their_ends_are_seen(tmp_path, monkeypatch):
     monkeypatch.setattr(web, "MOST_STREAMS", 3)
     with serving(tmp_path / "day.jsonl", page=PAGE) as ask:
-        with listening(ask, "/watch") as one, listening(ask), listening(ask, "/watch"):
-            one()
+        streams = (listening(ask, path) for path in ("/watch", "/orders", "/watch"))
+        with ExitStack() as kept:
+            for stream in streams:
+                kept.enter_context(stream).line()  # it has begun
             status, _ = ask("GET", "/orders")
             assert status == 503 and ask.headers["Retry-After"] == "1"
             assert ask("GET", "/state")[0] == 200
@@ -297,6 +299,7 @@ def test_where_too_much_waits_who_comes_is_asked_to_come_again(tmp_path, monkeyp
                 time.sleep(0.01)
             for method, path, body in (("POST", "/events", arrive(3)), ("GET", "/state", None)):
                 assert ask(method, path, body)[0] == 503 and ask.headers["Retry-After"] == "1"
+            time.sleep(2 * web.CALM)  # it is found anew then
             status, health = ask("GET", "/healthz")
             assert status == 503 and not json.loads(health)["ok"]
         for client in waiting:
