@@ -577,6 +577,9 @@ def test_vehicles_that_wait_in_traffic_and_for_whom(show):
     assert ask(chrome, waited) == [[[3, 30]], [["2,3", 30]]]
     point = "const g = player.panels[0].gantt; return g.describePoint(g.toX(10), 4 + 1.5 * g.row)"
     assert chrome.execute_script(point).endswith(f"\n{waits}")
+    blank = """[...document.querySelectorAll("#legend canvas")].filter((canvas) => !canvas
+        .getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some(Boolean)).length"""
+    assert ask(chrome, blank) == 0
     legend = " ".join(read_texts(chrome, "#legend span"))
     assert "waits for another vehicle" in legend and "whole episode: at most 30 s" in legend
     emulate(chrome, 360)

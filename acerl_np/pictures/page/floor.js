@@ -136,8 +136,7 @@ export class FloorView extends View {
    * @param {Point[]} offsets @param {Point} point @param {number} width @param {Line[]} taken @returns {Point | null} */
   findPlace(offsets, [x, y], width, taken) {
     for (const [dx, dy] of offsets) {
-      /** @type {Line} */
-      const box = [x + dx - 1, y + dy - 10, x + dx + width + 1, y + dy + 3];
+      const box = /** @type {Line} */ ([x + dx - 1, y + dy - 10, x + dx + width + 1, y + dy + 3]);
       const free = box[0] >= 42 && box[2] <= this.width && box[1] >= 0 && taken.every((other) =>
         box[0] >= other[2] || box[2] <= other[0] || box[1] >= other[3] || box[3] <= other[1]);
       if (!free) continue;
@@ -194,8 +193,7 @@ export class FloorView extends View {
       const [p, q] = points[a], [u, w] = points[b], x = p + part * (u - p), y = q + part * (w - q);
       // Who waits for others looks ahead.
       const [ahead, next] = points[wait?.ahead ?? b], key = `${Math.round(x)} ${Math.round(y)}`;
-      /** @type {Seen} */
-      const seen = { state, x, y, angle: Math.atan2(next - q, ahead - p), stack: 1, first: true, wait };
+      const seen = /** @type {Seen} */ ({ state, x, y, angle: Math.atan2(next - q, ahead - p), stack: 1, first: true, wait });
       if ((meets && a === b) || (state !== LOADED && STANDING.includes(state))) {
         stacks.set(key, [...(stacks.get(key) ?? []), seen]);
       }

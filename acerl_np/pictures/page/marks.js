@@ -99,10 +99,11 @@ export function drawParcel(pen, { late = false, fetched = false }, x, y, r = 5) 
 }
 
 /** Warmer and wider the longer vehicles waited: a disc, or a line between two points.
- * @param {Pen} pen @param {number} share @param {Point} from @param {Point} to */
-export function drawHeat(pen, share, [x, y], [u, w] = [x, y]) {
-  const width = (x === u && y === w ? 14 : 6) + 16 * Math.sqrt(share);
-  pen.lines([[x, y, u, w]], "fetch", width, { round: true, alpha: 0.25 + 0.6 * share });
+ * @param {Pen} pen @param {number} share @param {Point} from @param {Point} [to] */
+export function drawHeat(pen, share, [x, y], to) {
+  const width = (to ? 6 : 14) + 16 * Math.sqrt(share), alpha = 0.25 + 0.6 * share;
+  if (to) pen.lines([[x, y, ...to]], "fetch", width, { round: true, alpha });
+  else pen.circle(x, y, width / 2, { fill: "fetch", alpha });
 }
 
 /** Two bars beside a vehicle that waits, and dots to whom it waits for.

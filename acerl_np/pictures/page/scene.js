@@ -100,8 +100,9 @@ export class Scene {
     for (const [k, { pickup }] of this.tasks.entries()) {
       const state = this.findTaskState(k, time);
       if (state !== WAITING && state !== FETCHED) continue;
-      const own = { task: k, fetched: state === FETCHED, late: this.findLateness(k, time) > 0 };
-      standing.set(pickup, [...(standing.get(pickup) ?? []), own]);
+      const here = standing.get(pickup) ?? [];
+      here.push({ task: k, fetched: state === FETCHED, late: this.findLateness(k, time) > 0 });
+      standing.set(pickup, here);
     }
     return standing;
   }
