@@ -28,9 +28,6 @@ from acerl_np.support.workers import Workers
 MAX_CANDIDATES = 50_000
 """Most static plans that are tried one by one; larger fleets are searched locally."""
 
-LOCAL_CANDIDATES = 80
-"""Plans for each vehicle that a local search tries, about: it ends when changes help no more."""
-
 MAX_EPISODES = 200_000
 """Episodes whose tables are held at a time while static plans are tried."""
 
@@ -87,13 +84,6 @@ class StaticResult:
     cost: np.ndarray
     decisions: np.ndarray
     candidates: int
-
-
-def count_plans(n_vehicles: int) -> int:
-    """Return how many plans a search tries, about where it is a local one."""
-    every = math.factorial(n_vehicles) * N_RULES**n_vehicles
-    local = min(MAX_CANDIDATES // 10, LOCAL_CANDIDATES * n_vehicles)
-    return every if every <= MAX_CANDIDATES else local
 
 
 def play_static(

@@ -7,13 +7,13 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
 from acerl_np.problem.columns import PAST, RECORD
 from acerl_np.problem.fields import FOLDS, DateFormat, make_date_format
-from acerl_np.problem.json_tree import at, flag, is_name, names, part, plain, refuse, text
+from acerl_np.problem.json_tree import at, is_name, names, part, refuse, text
 from acerl_np.problem.limits import MAX_ALIASES, MAX_NAME, MAX_NUMBER
 from acerl_np.problem.parting import find_parting
 from acerl_np.support.errors import InputError, LayoutError
@@ -23,14 +23,6 @@ from acerl_np.support.files import FilePath, read_text, show_path
 KNOWN = tuple(dict.fromkeys(RECORD.known + PAST.known))
 """Columns that a mapping may name."""
 
-
-FIELDS = {
-    "due": Field(float, 1.0, MAX_NUMBER, optional=True),
-    "handling": Field(float, 0.0, MAX_NUMBER, optional=True),
-    "decimal": Field((".", ","), optional=True, expected="',' or '.'"),
-    "fold": Field(FOLDS, optional=True, expected=" or ".join(FOLDS)),
-}
-"""What can be looked at alone."""
 
 TEXT = at(text(None))
 
@@ -84,12 +76,20 @@ class Export:
     date_format: str | None = field(default=None, metadata=TEXT)
     sheet: str | None = field(default=None, metadata=TEXT)
     split: str | None = field(default=None, metadata=TEXT)
-    skip_bad: bool = field(default=False, metadata=at(flag()))
-    due: float | None = field(default=None, metadata=at(plain(FIELDS["due"])))
-    handling: float | None = field(default=None, metadata=at(plain(FIELDS["handling"])))
-    decimal: str | None = field(default=None, metadata=TEXT)
+    skip_bad: bool = field(default=False, metadata=at(Field(bool)))
+    due: float | None = field(
+        default=None, metadata=at(Field(float, 1.0, MAX_NUMBER, optional=True))
+    )
+    handling: float | None = field(
+        default=None, metadata=at(Field(float, 0.0, MAX_NUMBER, optional=True))
+    )
+    decimal: str | None = field(
+        default=None, metadata=at(Field((".", ","), optional=True, expected="',' or '.'"))
+    )
     timezone: str | None = field(default=None, metadata=TEXT)
-    fold: str | None = field(default=None, metadata=TEXT)
+    fold: str | None = field(
+        default=None, metadata=at(Field(FOLDS, optional=True, expected=" or ".join(FOLDS)))
+    )
     sites: Mapping[str, str] = field(default_factory=dict, metadata=at(names(text(), MAX_ALIASES)))
 
     def __post_init__(self) -> None:
@@ -98,8 +98,9 @@ class Export:
             if name not in KNOWN or not is_name(column):
                 expected = f"KNOWN=COLUMN with one of {', '.join(KNOWN)}"
                 refuse("columns (--columns)", f"{name}={column}", expected, InputError)
-        for name, kind in FIELDS.items():
-            kind.read(f"{name} (--{name})", getattr(self, name), InputError)
+        for own in fields(self):
+            if kind := own.metadata.get("field"):
+                kind.read(f"{own.name} (--{own.name})", getattr(self, own.name), InputError)
         self.make_date_format()
         find_parting(self.split)
         if self.encoding is not None:

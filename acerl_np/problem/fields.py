@@ -241,11 +241,6 @@ def _find_moment(value: object, date_format: DateFormat | None) -> datetime | No
     return None
 
 
-def is_no_time(text: str) -> bool:
-    """Whether a text names neither seconds nor a moment, unless a date format says how."""
-    return math.isnan(parse_number(text)) and read_moment(text) is None
-
-
 class FormatError(RecordError):
     """Dates of a table are of no known form."""
 

@@ -238,9 +238,12 @@ def table(fields: Mapping[str, Key], make: Callable[..., Any], default: Any = ..
     return Key(read, write, default, brief=True)
 
 
-def at(key: Key) -> dict[str, Key]:
-    """Return the metadata of a dataclass's field that a file holds at a key of the field's name."""
-    return {"key": key}
+def at(key: Key | Field) -> dict[str, Key | Field]:
+    """Return the metadata of a dataclass's field that a file holds at a key of the field's name.
+
+    What a `Field` declares is also found there, as "field", as of `Options`.
+    """
+    return {"key": plain(key), "field": key} if isinstance(key, Field) else {"key": key}
 
 
 def list_keys(kind: type) -> dict[str, Key]:
