@@ -73,7 +73,7 @@ MOST_PORTS = 65_535
 LEAST_TOKEN = 16
 """Characters of the shortest token."""
 
-DAY = 86_400.0
+HOUR, DAY = 3_600.0, 86_400.0
 AHEAD = 5.0
 """s that messages may be ahead of the clock on the wall."""
 
@@ -110,7 +110,7 @@ OPTIONS = (
         "--ahead SECONDS",
         "how far a message may be ahead of the clock on the wall (default: 5)",
         float,
-        range=(0.0, DAY),
+        range=(0.0, HOUR),
     ),
     opt.CommandOption(
         "--overdue SECONDS",
@@ -285,8 +285,8 @@ def start(arguments: argparse.Namespace, ahead: float | None) -> Dispatcher:
 
     policy = find_policy(arguments.policy)
     options: dict[str, Any] = {"seed": arguments.seed, "explain": arguments.explain}
-    if ahead is not None and ahead > LATE:  # others than the one that is ahead are late then
-        options["lateness"] = ahead
+    if ahead is not None:  # one that is so far ahead makes no other one too late
+        options["lateness"] = LATE + ahead
     log, state = arguments.log, place_state(arguments)
     if log is None:
         say("no --log: what is told is lost with the process")

@@ -413,6 +413,16 @@ class Dispatcher(CopiedWhole):
         """
         return watching.find_neglected(self._floor, without)
 
+    def flush(self) -> None:
+        """Write lines to the log that could not be written before.
+
+        Raises
+        ------
+        StorageError
+            If they still cannot be.
+        """
+        self._desk.flush()
+
     def note_failure(self, why: str) -> None:
         """Add a line to the log that says why a decision failed; nothing else comes of it.
 
@@ -744,9 +754,9 @@ class Dispatcher(CopiedWhole):
         Raises
         ------
         PolicyError
-            If it is none, or does not fit floor or fleet: the one before goes on, as after what follows.
+            If it is none, does not fit floor or fleet, or cannot be kept: the one before goes on.
         StorageError
-            If it cannot be kept; if only the log cannot be written, it is taken over all the same.
+            If the log cannot be written; only a line of before is in doubt, or it is taken over all the same.
         """
         policy = seat_policy(policy)
         if not isinstance(policy, AnyPolicy | str):
@@ -763,7 +773,10 @@ class Dispatcher(CopiedWhole):
         except InputError as error:
             raise PolicyError(f"policy: {error}") from error
         if desk.log is not None and isinstance(policy, AnyPolicy):
-            policy.save(recovery.place_policy(desk.log.path, saving.hash_policy(policy)))
+            try:
+                policy.save(recovery.place_policy(desk.log.path, saving.hash_policy(policy)))
+            except StorageError as error:
+                raise PolicyError(f"policy: {error}") from error
         new._desk.log, new._desk.feed.expired = desk.log, desk.feed.expired
         vars(self).update({**vars(new), "_use": self._use, "_is_taken": True})
         self._note_start()

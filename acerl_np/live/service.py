@@ -121,19 +121,17 @@ class Service:
             message = read_message(text)
             number = message.get("number")
             self._check_ahead(message, now)
-            yield from self._take(message, policy, now)
-        except StorageError as error:
-            if self.log_trouble is None:
-                self.say(str(error))
-            self.log_trouble = str(error)
+            with self._logging():
+                yield from self._take(message, policy, now)
+        except StorageError:
             raise
         except AcerlError as error:
             yield refuse_message(number, error)
         except Exception as error:  # a bug, or a policy of one's own
             yield refuse_message(number, AcerlError(self._fail(error)))
         else:
-            self.off_clock.pop(message.get("vehicle", ""), None)
-            self.log_trouble = None
+            if message["kind"] in events.EVENTS:
+                self.off_clock.pop(message.get("vehicle", ""), None)
             yield {"kind": "Ok", "number": number, "next_time": self.dispatcher.next_time}
 
     def ask(self, now: float) -> Iterator[Message]:
@@ -148,11 +146,9 @@ class Service:
         """
         self.asked = now
         try:
-            yield from self._decide(max(now, self.dispatcher.time))
-        except StorageError as error:
-            if self.log_trouble is None:
-                self.say(str(error))
-            self.log_trouble = str(error)
+            with self._logging():
+                yield from self._decide(max(now, self.dispatcher.time))
+        except StorageError:
             raise
         except EventError as error:  # of another clock
             yield refuse_message(None, error)
@@ -160,7 +156,21 @@ class Service:
             self.in_a_row += 1
             self._fail(error)
             return
-        self.in_a_row, self.log_trouble = 0, None
+        self.in_a_row = 0
+
+    @contextlib.contextmanager
+    def _logging(self) -> Iterator[None]:
+        """Let nothing be done before the log has all that was; say once that it cannot be written."""
+        try:
+            if self.log_trouble is not None:
+                self.dispatcher.flush()
+            yield
+        except StorageError as error:
+            if self.log_trouble is None:
+                self.say(str(error))
+            self.log_trouble = str(error)
+            raise
+        self.log_trouble = None
 
     def _fail(self, error: Exception) -> str:
         """Say that a decision failed, by no fault of a message, here and in the log; return that."""
@@ -180,7 +190,8 @@ class Service:
             return
         vehicle, lead = message.get("vehicle"), min(time, LARGEST) - now
         is_ahead = lead > self.ahead
-        if (is_ahead or time < own.time - own.lateness) and vehicle in own.sites:
+        is_off = is_ahead or time < own.time - own.lateness
+        if is_off and message["kind"] in events.EVENTS and vehicle in own.sites:
             self.off_clock[vehicle] = round(lead, 3)
         if is_ahead:
             whose = "" if vehicle is None else f" of vehicle '{describe(vehicle)}'"
@@ -219,7 +230,7 @@ class Service:
         path = Path(self.log)
         names = (f"{path.stem}.{day}{f'-{k}' * (k > 1)}{path.suffix}" for k in count(1))
         for kept in map(path.with_name, names):
-            if not path_exists(kept) or kept.samefile(path):
+            if not path_exists(kept):
                 self.dispatcher.rotate(self.state, kept)
                 self._day = today
                 return
@@ -303,7 +314,10 @@ class Service:
         else:
             if self.state is None:
                 raise EventError("Save: no --state to write; expected one")
-            self.save()
+            try:
+                self.save(now)
+            except StorageError as error:
+                raise EventError(f"Save: {error}") from error
 
 
 def read_policy(message: Message) -> BasePolicy | str:

@@ -176,7 +176,7 @@ class Web:
             return refuse(413, f"body: too long; expected at most {MAX_MESSAGE:,} bytes")
         if body.count(b"\n") > MOST_LINES:
             return refuse(413, f"body: expected at most {MOST_LINES:,} lines")
-        if request.url.path == "/policy":
+        if request.scope["path"] == "/policy":
             lines = [format_policy(body)]
         else:
             lines = [line for line in map(read_line, body.split(b"\n")) if line]
@@ -442,7 +442,7 @@ def make_login(token: str, origin: str) -> Callable[[Request], Awaitable[Respons
         answer, (name, value) = Response(status_code=204), make_cookie(token)
         if token:
             asked = request.headers.get("origin")
-            secure = request.url.scheme == "https" or (
+            secure = request.scope["scheme"] == "https" or (
                 asked == origin and origin.startswith("https")
             )
             answer.set_cookie(name, value, secure=secure, httponly=True, samesite="strict")
@@ -508,12 +508,12 @@ def make_app(web: Web, host: str, token: str, origin: str) -> Starlette:
         loop = asyncio.get_running_loop()
 
         def publish(found: list[Message], text: str) -> None:
-            loop.call_soon_threadsafe(web.keep, found)
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(web.keep, found)
 
         web.worker.publish = publish
         web.worker.start()
         yield
-        web.worker.publish = lambda found, text: None
 
     page = [
         Route("/", web.show_page),

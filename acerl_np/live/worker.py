@@ -29,6 +29,8 @@ TURN = 0.02
 REST = 1.0
 """Seconds after which a service sees whether state or log are due, though nothing happens."""
 
+PATIENCE = 10.0
+"""Seconds within which a thread has to end."""
 
 ENDED = "the service has ended"
 LATER = object()
@@ -100,12 +102,14 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """End, once what waits is done."""
+        """End, once what waits is done; a WorkerError if that takes too long."""
         with self._change:
             self._is_ending = True
             self._change.notify()
         if self._thread.ident is not None:
-            self._thread.join()
+            self._thread.join(PATIENCE)
+            if self._thread.is_alive():
+                raise WorkerError(f"no end within {PATIENCE:g} s, as where nobody reads answers")
 
     def submit(self, work: Callable[[], Any], *, at_once: bool = False) -> Future[Any]:
         """Let the thread do something, in its turn or before all else; return its future.
@@ -144,7 +148,7 @@ class Worker:
             with self._change:
                 self._is_ending = self._has_ended = True
             for _, future in self._waiting:
-                if not future.cancelled():
+                if future.running() or future.set_running_or_notify_cancel():
                     future.set_exception(WorkerError(ENDED))
             self.on_end()
 
@@ -255,7 +259,7 @@ class Worker:
 
 def find_policy(line: str) -> Message | None:
     """Return the message that a line holds if it names a policy."""
-    if '"Policy"' in line:
+    if '"Policy"' in line or "\\u" in line:  # which may stand for any letter
         with contextlib.suppress(EventError):
             message = read_message(line)
             return message if message["kind"] == "Policy" else None

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import tracemalloc
 
 import pytest
@@ -17,7 +18,7 @@ from acerl_np.live.service import Service
 from acerl_np.live.stdio import CHUNK, serve_lines, split_lines
 from acerl_np.live.wire import MAX_MESSAGE
 from acerl_np.live.worker import Worker
-from acerl_np.support.errors import StorageError
+from acerl_np.support.errors import StorageError, WorkerError
 
 LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
 STATE = b'{"kind": "State", "number": 1}'
@@ -96,6 +97,21 @@ def test_what_cannot_be_read_or_written_ends_it():
     worker, left = Worker(Service(acerl_np.Dispatcher(LAYOUT, "FCFS"))), iter([STATE + b"\n"])
     serve_lines(worker, lambda most: next(left, b""), close, lambda: False)
     assert isinstance(worker.error, BrokenPipeError)
+
+
+def test_it_ends_though_nobody_reads_its_answers(monkeypatch):
+    monkeypatch.setattr("acerl_np.live.worker.PATIENCE", 0.2)
+    worker, left = Worker(Service(acerl_np.Dispatcher(LAYOUT, "FCFS"))), iter([STATE + b"\n"])
+    begun, may_end = threading.Event(), threading.Event()
+
+    def write(text):
+        begun.set()
+        may_end.wait(30.0)
+
+    with pytest.raises(WorkerError, match="answers"):
+        serve_lines(worker, lambda most: next(left, b""), write, begun.is_set)
+    may_end.set()
+    worker.stop()
 
 
 def test_a_log_that_cannot_be_written_ends_it_and_the_rest_has_no_answer(monkeypatch):

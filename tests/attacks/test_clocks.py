@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import threading
@@ -10,9 +11,10 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from live_plant import serving
+from live_plant import serving as serving_http
 
 import acerl_np
+from acerl_np.commands import serving
 from acerl_np.commands.main import main
 from acerl_np.live import rounds
 from acerl_np.live.clock import MOST, PAUSE, QUIET, Asker
@@ -77,7 +79,7 @@ def test_a_clock_that_is_set_back_keeps_nobody_waiting():
 
 def test_a_plant_that_never_pauses_gets_its_orders(tmp_path):
     found, now = threading.Event(), time.time()
-    with serving(tmp_path / "day.jsonl", wall=True, start=now) as ask:
+    with serving_http(tmp_path / "day.jsonl", wall=True, start=now) as ask:
         ask("GET", "/healthz")  # it has started
         publish, n = ask.worker.publish, 0
 
@@ -156,6 +158,33 @@ def test_what_is_ahead_of_the_service_is_refused_and_names_who_told_it():
     assert tell(free, NOW, **arrive("t1", 600.0))[-1]["kind"] == "Ok"
 
 
+def test_a_clock_as_far_ahead_as_may_be_makes_no_other_one_late(tmp_path):
+    words = ["--layout", "dmh", "--clock", "wall", "--log", str(tmp_path / "d.jsonl")]
+    parser = argparse.ArgumentParser()
+    serving.add_arguments(parser)
+    for ahead in (0.0, 5.0, 60.0):
+        arguments = parser.parse_args([*words, "--ahead", str(ahead)])
+        with serving.start(arguments, ahead) as own:
+            service, now = Service(own, ahead=ahead), own.time + 10.0
+            if not math.isfinite(now):
+                now = time.time()
+            for vehicle, off in (("v0", ahead), ("v1", -4.5), ("v2", 0.0), ("v1", -4.4)):
+                passed = {"kind": "VehiclePassed", "vehicle": vehicle, "site": "carport"}
+                assert tell(service, now, **passed, time=now + off)[-1]["kind"] == "Ok"
+            assert service.off_clock == {}
+
+
+def test_only_what_a_vehicle_tells_says_something_of_its_clock():
+    service = Service(acerl_np.Dispatcher(LAYOUT, "nearest", start=NOW), ahead=5.0)
+    passed = {"kind": "VehiclePassed", "vehicle": "v0", "site": "carport"}
+    assert tell(service, NOW, **passed, time=NOW + 60.0)[-1]["kind"] == "Refused"
+    assert tell(service, NOW, **arrive("t1", NOW))[-1]["kind"] == "Ok"
+    by_hand = {"kind": "Assign", "task": "t1"}
+    assert tell(service, NOW, **by_hand, time=NOW, vehicle="v0")[-1]["kind"] == "Ok"
+    assert tell(service, NOW, **by_hand, time=NOW + 60.0, vehicle="v1")[-1]["kind"] == "Refused"
+    assert service.off_clock == {"v0": 60.0}
+
+
 # Decisions that fail
 
 
@@ -229,8 +258,36 @@ def test_a_log_that_cannot_be_written_is_told_and_tried_again(monkeypatch):
     assert service.show_health(NOW)["ok"] and len(service.dispatcher.under_way) == 1
 
 
+def test_what_is_not_in_the_log_is_never_answered_ok(tmp_path):
+    log, away, said = tmp_path / "day.jsonl", tmp_path / "away", []
+    with acerl_np.Dispatcher(LAYOUT, "nearest", start=NOW, audit=log) as own:
+        service = Service(own, ahead=5.0, say=said.append)
+        log.rename(away)
+        told = {**arrive("t1", NOW), "number": 1}
+        for message in (told, told, {"kind": "State"}, {"kind": "Decide", "time": NOW}, told):
+            with pytest.raises(StorageError):
+                tell(service, NOW, **message)
+            with pytest.raises(StorageError):
+                list(service.ask(NOW))
+            assert not service.show_health(NOW)["ok"]
+        with pytest.raises(StorageError):  # without a service, too
+            own.feed(acerl_np.TaskArrived(NOW, "t1", "st1", "st5", 400.0), number=1)
+        assert len(said) == 1 and "TaskArrived" not in away.read_text()
+        away.rename(log)
+        assert tell(service, NOW, **told)[-1]["kind"] == "Ok"
+        assert log.read_text().count("TaskArrived") == 1 and service.show_health(NOW)["ok"]
+
+
+def test_a_server_that_ends_at_once_fails_no_question(tmp_path):
+    with serving_http(tmp_path / "day.jsonl", wall=True, start=time.time()) as ask:
+        ask("GET", "/healthz")
+        ask.server.force_exit = ask.server.should_exit = True
+        ask.thread.join()
+        ask.worker.submit(lambda: ask.worker.publish([], "")).result()
+
+
 def test_whoever_ends_the_worker_ends_the_server(tmp_path, monkeypatch):
-    with serving(tmp_path / "day.jsonl", wall=True, start=time.time()) as ask:
+    with serving_http(tmp_path / "day.jsonl", wall=True, start=time.time()) as ask:
         monkeypatch.setattr(ask.worker, "_ask", lambda *_: 1 / 0)
         ask("POST", "/events", json.dumps(arrive("t1", time.time())))
         ask.thread.join(10.0)

@@ -180,6 +180,15 @@ def test_a_local_port_is_of_local_names_and_of_the_proxys(host, status, tmp_path
         assert ask("GET", "/state", Host=host)[0] == status
 
 
+def test_a_host_is_no_path(tmp_path, monkeypatch):
+    monkeypatch.setattr(web, "is_local", lambda host: False)  # where any name will do
+    with serving(tmp_path / "day.jsonl", token="0" * 16, page=PAGE) as ask:
+        own = {"Authorization": "Bearer " + "0" * 16}
+        for host in ("[::1", "a/policy?", "[", "a@b:c", "x" * 5000):
+            assert '"Ok"' in ask("POST", "/events", STATE, Host=host, **own)[1], host
+            assert ask("POST", "/login", "0" * 16, Host=host)[0] == 204
+
+
 def test_an_order_number_that_is_none_is_refused(tmp_path):
     with serving(tmp_path / "day.jsonl") as ask:
         for after in ("9" * 5000, "%D9%A3", "-1", "1.0", "x", "%00"):
@@ -309,7 +318,8 @@ def test_where_too_much_waits_who_comes_is_asked_to_come_again(tmp_path, monkeyp
         assert json.loads(ask("GET", "/state")[1])["last_number"] == 2
 
 
-def test_a_policy_is_checked_beside_what_is_answered(tmp_path, monkeypatch):
+@pytest.mark.parametrize("spelled", ["Po", r"\u0050o"])
+def test_a_policy_is_checked_beside_what_is_answered(spelled, tmp_path, monkeypatch):
     begun, may_end, read = threading.Event(), threading.Event(), service.read_policy
 
     def check(message):
@@ -319,7 +329,7 @@ def test_a_policy_is_checked_beside_what_is_answered(tmp_path, monkeypatch):
 
     monkeypatch.setattr(worker, "read_policy", check)
     with serving(tmp_path / "day.jsonl") as ask:
-        told = json.dumps({"kind": "Policy", "name": "EDD", "number": 2})
+        told = json.dumps({"kind": "Policy", "name": "EDD", "number": 2}).replace("Po", spelled)
         with dial(ask, post(f"{arrive(1)}{told}\n{arrive(3)}")) as client:
             assert begun.wait(10.0)
             assert ask("GET", "/healthz")[0] == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import shutil
@@ -225,6 +226,23 @@ def test_the_state_is_written_now_and_then(tmp_path, monkeypatch):
         service.tend(later + 2.0 + 2 * RETRY)
         assert service.show_health(later)["state"] == "ok"
         assert len(acerl_np.Dispatcher.load(state).waiting) == 8
+
+
+def test_a_state_or_a_policy_that_cannot_be_written_is_refused_and_the_day_goes_on(
+    tmp_path, monkeypatch
+):
+    with acerl_np.Dispatcher(LAYOUT, "nearest", audit=tmp_path / "day.jsonl") as own:
+        service = Service(own, str(tmp_path / "none" / "live.npz"))
+        place = str(tmp_path / "none" / "policy.npz")
+        monkeypatch.setattr("acerl_np.live.recovery.place_policy", lambda *_: place)
+        policy = acerl_np.IndexPolicy.of_weights(approach=-1.0)
+        policy.save(tmp_path / "told.npz")
+        told = base64.b64encode((tmp_path / "told.npz").read_bytes()).decode()
+        for message in ({"kind": "Save"}, {"kind": "Policy", "file": told}):
+            [answer] = tell(service, **message)
+            assert answer["kind"] == "Refused" and "cannot write" in answer["why"]
+        assert own.policy == "nearest" and service.show_health(0.0)["ok"]
+        assert tell(service, **arrive("t1", 0.0))[-1]["kind"] == "Ok"
 
 
 def test_a_log_that_cannot_be_rotated_stops_nobody(tmp_path, monkeypatch):
