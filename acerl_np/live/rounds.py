@@ -15,7 +15,15 @@ from acerl_np.policies.lookahead import Lookahead
 
 
 def warm_up(floor: Floor, decider: LiveDecider) -> None:
-    """Compile or load the kernels now, not at the first decision."""
+    """Compile or load the kernels now, not at the first decision.
+
+    Parameters
+    ----------
+    floor : Floor
+        Is as it was afterwards.
+    decider : LiveDecider
+        Whose kernels are meant.
+    """
     policy = decider.policy
     if isinstance(policy, OwnPolicy):  # which is asked about no task that is none
         decider.show(floor, 0.0).pairs()
