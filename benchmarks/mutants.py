@@ -75,15 +75,15 @@ MUTANTS = [
     Mutant(
         "kernels: a vehicle at the pickup drives to it",
         "kernels/episode/events.py",
-        "if leg == TO_PICKUP and (task < 0 or site == problem.ends[i, task, ENDS_PICKUP]):",
-        "if leg == TO_PICKUP and (task < 0 or site != problem.ends[i, task, ENDS_PICKUP]):",
+        "if leg == TO_PICKUP and (task < 0 or site == problem.ends[i, task].pickup):",
+        "if leg == TO_PICKUP and (task < 0 or site != problem.ends[i, task].pickup):",
         TRACE,
     ),
     Mutant(
         "kernels: the pool loses another task",
         "kernels/episode/events.py",
-        "for k in range(position, state.episode[b, EPISODE_POOL_SIZE] - 1):",
-        "for k in range(position + 1, state.episode[b, EPISODE_POOL_SIZE] - 1):",
+        "for k in range(position, state.episode[b].pool_size - 1):",
+        "for k in range(position + 1, state.episode[b].pool_size - 1):",
         SIMULATOR,
     ),
     Mutant(
@@ -110,15 +110,15 @@ MUTANTS = [
     Mutant(
         "kernels: repairs end a second early",
         "kernels/episode/events.py",
-        "vehicle[VEHICLE_EVENT_TICK] = now + ticks + 1",
-        "vehicle[VEHICLE_EVENT_TICK] = now + ticks",
+        "vehicle.event_tick = now + ticks + 1",
+        "vehicle.event_tick = now + ticks",
         SIMULATOR,
     ),
     Mutant(
         "kernels: a breakdown during a repair comes after it",
         "kernels/episode/events.py",
-        "problem.breakdown[i, v, k, BREAKDOWN_TICK] <= tick: k += 1",
-        "problem.breakdown[i, v, k, BREAKDOWN_TICK] < tick: k += 1",
+        "problem.breakdown[i, v, k].tick <= tick: k += 1",
+        "problem.breakdown[i, v, k].tick < tick: k += 1",
         SIMULATOR,
     ),
     Mutant(
@@ -138,15 +138,15 @@ MUTANTS = [
     Mutant(
         "kernels: an episode ends before its horizon",
         "kernels/episode/events.py",
-        "if tick > problem.instance[i, INSTANCE_HORIZON]:",
-        "if tick >= problem.instance[i, INSTANCE_HORIZON]:",
+        "if tick > problem.instance[i].horizon:",
+        "if tick >= problem.instance[i].horizon:",
         TRACE,
     ),
     Mutant(
         "kernels: an undone trip waits twice",
         "kernels/episode/breakdowns.py",
-        "usage[USAGE_WAITING] -= usage[USAGE_LAST_WAITING]",
-        "usage[USAGE_WAITING] += usage[USAGE_LAST_WAITING]",
+        "vehicle.waiting -= vehicle.last_waiting",
+        "vehicle.waiting += vehicle.last_waiting",
         "tests/simulation/test_usage.py",
     ),
     Mutant(
@@ -216,8 +216,8 @@ MUTANTS = [
     Mutant(
         "kernels: a full load is too heavy",
         "kernels/ground/state.py",
-        "problem.record[i, task, RECORD_DEMAND] <= capacity",
-        "problem.record[i, task, RECORD_DEMAND] < capacity",
+        "problem.record[i, task].demand <= capacity",
+        "problem.record[i, task].demand < capacity",
         SIMULATOR,
     ),
     Mutant(
@@ -238,14 +238,14 @@ MUTANTS = [
         "kernels: seen waiting begins at the arrival",
         "kernels/deciding/observation.py",
         "np.float64(now) - state.waiting_since[b, task]",
-        "np.float64(now) - problem.record[i, task, S.RECORD_ARRIVAL]",
+        "np.float64(now) - problem.record[i, task].arrival",
         SIMULATOR,
     ),
     Mutant(
         "kernels: seen capacity is scaled as speed",
         "kernels/deciding/observation.py",
-        "problem.fleet[i, v, FLEET_CAPACITY] / scale[SCALING_CAPACITY]",
-        "problem.fleet[i, v, FLEET_CAPACITY] / scale[SCALING_SPEED]",
+        "problem.fleet[i, v].capacity / scale[SCALING_CAPACITY]",
+        "problem.fleet[i, v].capacity / scale[SCALING_SPEED]",
         SIMULATOR,
     ),
     Mutant(

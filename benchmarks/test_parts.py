@@ -11,7 +11,6 @@ import pytest
 import acerl_np
 from acerl_np.evolution import Strategy, rank_utilities
 from acerl_np.kernels.ground.random import BLOCK, LANES, NOISE, derive_key, fill_normals
-from acerl_np.kernels.ground.state import EPISODE_POOL_SIZE
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.kernels.networks.network import act_batch, make_network
 from acerl_np.kernels.playing.lookahead import decide_ahead
@@ -283,7 +282,7 @@ def test_lookahead(benchmark, suite, bases, futures, weights):
     sim = acerl_np.Simulator(day)
     for _ in range(9):
         sim.assign(*BY_PAIR.choose(sim))
-    assert sim.state.episode[0, EPISODE_POOL_SIZE] == 4
+    assert sim.state.episode["pool_size"][0] == 4
     ahead = policy.prepare(sim.problem, sim.pool)[1]()
     own = sim.problem, sim.state, 0, ahead, 0, np.zeros(4, np.uint32), 9
     v, position, _ = decide_ahead(*own)

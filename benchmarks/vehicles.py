@@ -103,18 +103,17 @@ def play(policy: BasePolicy, instance: Instance) -> list[float]:
     begins = True
     while not play_episodes(problem, state, decider, episodes, (0, 1), begins, 1, outcome):
         begins = False
-        now = int(state.episode[0, S.EPISODE_TIME])
+        now = int(state.episode["time"][0])
         sessions |= {session: min(full, now) for session, full in ending.items()}
         vehicles = state.vehicle[0]
-        charging = np.flatnonzero(vehicles[:, S.VEHICLE_STATUS] == S.CHARGING)
+        charging = np.flatnonzero(vehicles[:].status == S.CHARGING)
         ending = {
-            (int(v), int(vehicles[v, S.VEHICLE_LEVEL_TICK])): int(vehicles[v, S.VEHICLE_EVENT_TICK])
-            for v in charging
+            (int(v), int(vehicles[v].level_tick)): int(vehicles[v].event_tick) for v in charging
         }
     makespan = float(outcome.makespan[0])
     sessions |= {session: int(min(full, makespan)) for session, full in ending.items()}
     seconds = sum(last - first for (_, first), last in sessions.items())
-    empty = float(state.usage[0, :, S.USAGE_EMPTY].sum())
+    empty = float(state.vehicle[0]["empty"].sum())
     return [
         float(outcome.waiting[0]),
         float(outcome.late[0]),

@@ -133,7 +133,7 @@ class _Arc(NamedTuple):
 
 def _list_groups(problem: S.Problem) -> list[_Group]:
     found: dict[object, _Group] = {}
-    for v in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance["n_vehicles"][0]):
         windows: list[tuple[int, int]] = []
         for tick, ticks in problem.breakdown[0, v].tolist():
             # What falls into a repair, its last tick included, does not happen.
@@ -162,7 +162,7 @@ class _Model:
         self.least = min(most, math.ceil(bound_objective(instance, goal) - 1e-6))
         self.makespan = self.cp.new_int_var(self.least, most, "makespan")
         chain = self.problem.chain[0]
-        self.processing = chain[:, S.CHAIN_PROCESSING].tolist() if self.chained else [0] * self.n
+        self.processing = chain["processing"].tolist() if self.chained else [0] * self.n
         self.groups = _list_groups(self.problem)
         self.sizes: list[Any] = []
         self.delays: list[tuple[int, Any]] = []
@@ -182,11 +182,11 @@ class _Model:
         able = [task for task in range(n) if S.may_carry(problem, 0, v, task)]
         yield from ((1 + task, 1 + task, 0, 0) for task in range(n))
         distance, ends = problem.distance[0], problem.ends[0]
-        row = problem.fleet[0, v, S.FLEET_SLOWDOWN]
+        row = problem.fleet["slowdown"][0, v]
         for tail in (0, *(1 + task for task in able)):
-            site = ends[tail - 1, S.ENDS_DELIVERY] if tail else problem.start_site[0, v]
+            site = ends["delivery"][tail - 1] if tail else problem.start_site[0, v]
             for task in able:
-                pickup = ends[task, S.ENDS_PICKUP]
+                pickup = ends["pickup"][task]
                 metres = distance[site, pickup]
                 if tail != 1 + task and metres < np.inf:
                     slowdown = find_slowdown(problem, row, site, pickup)
@@ -247,7 +247,7 @@ class _Model:
         cp.add_cumulative(trips, [1] * len(trips), len(self.problem.fleet[0]))
         known = self.problem.arrival_tick[0]
         if self.chained:
-            known = self.problem.chain[0, :, S.CHAIN_KNOWN]
+            known = self.problem.chain["known"][0]
         tail = min(self.processing)
         for tick in np.unique(known).tolist():
             for group, arcs in zip(self.groups, self.arcs, strict=True):
@@ -266,7 +266,7 @@ class _Model:
             if not self.chained:
                 cp.add(self.leaves[task] >= math.ceil(arrival))
             elif before < 0:
-                cp.add(self.leaves[task] >= int(self.problem.chain[0, task, S.CHAIN_KNOWN]))
+                cp.add(self.leaves[task] >= int(self.problem.chain["known"][0, task]))
             else:
                 done = self.begins[before] + self.processing[before]
                 cp.add(self.loads[task] >= done)
@@ -280,7 +280,7 @@ class _Model:
         """Let machines process tasks in the order of their delivery."""
         cp, chain = self.cp, self.problem.chain[0]
         for machine, servers in enumerate(self.problem.servers[0].tolist()):
-            own = np.flatnonzero(chain[:, S.CHAIN_MACHINE] == machine).tolist()
+            own = np.flatnonzero(chain["machine"] == machine).tolist()
             works = [
                 cp.new_fixed_size_interval_var(self.begins[x], self.processing[x], "") for x in own
             ]
@@ -315,9 +315,9 @@ class _Model:
     def hint(self, state: S.State) -> None:
         """Begin from an episode that was played to its end."""
         cp, n = self.cp, self.n
-        start = state.task[0, :n, S.TASK_START].tolist()
-        finish = state.task[0, :n, S.TASK_FINISH].tolist()
-        done = state.job[0, :n, S.JOB_DONE].tolist() if self.chained else finish
+        start = state.task["start"][0, :n].tolist()
+        finish = state.task["finish"][0, :n].tolist()
+        done = state.job["done"][0, :n].tolist() if self.chained else finish
         cp.add_hint(self.makespan, max(finish + done))
         for task in range(n):
             cp.add_hint(self.leaves[task], start[task])
@@ -346,8 +346,8 @@ class _Model:
         for group in self.groups:
             steps = {(1 + task, 1 + task) for task in range(self.n)}
             for v in group.vehicles:
-                own = np.flatnonzero(state.task[0, : self.n, S.TASK_VEHICLE] == v).tolist()
-                stops = [(int(state.task[0, x, S.TASK_START]), 1 + x) for x in own]
+                own = np.flatnonzero(state.task["vehicle"][0, : self.n] == v).tolist()
+                stops = [(int(state.task["start"][0, x]), 1 + x) for x in own]
                 stops += [(a, 1 + self.n + k) for k, (a, _) in enumerate(group.windows)]
                 nodes = [0, *(node for _, node in sorted(stops)), 0]
                 steps |= set(pairwise(nodes)) if stops else set()
@@ -375,7 +375,7 @@ def _find_most(instance: Instance) -> int:
     """Return a makespan within which some best schedule ends: that of one task after the other."""
     problem = build_problem([instance])
     n, metres = instance.n_tasks, instance.layout.routes.distance
-    slowest = float(problem.fleet[0, :, S.FLEET_SPEED].min())
+    slowest = float(problem.fleet["speed"][0].min())
     longest = float(metres[np.isfinite(metres)].max()) / slowest + float(
         problem.slowdown.max(initial=0)
     )
@@ -435,7 +435,7 @@ def prove_makespan(
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         planned, actions = float(round(solver.objective_value)), model.read(solver)
         state = play_orders(instance, actions, goal)
-        if state.episode[0, S.EPISODE_PHASE] == S.FINISHED:
+        if state.episode["phase"][0] == S.FINISHED:
             own = [S.OUTCOME_MAKESPAN, S.OUTCOME_TARDINESS]
             makespan, tardiness = state.outcome[0, own].tolist()
         if tardiness < goal.cost_limit:

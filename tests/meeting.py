@@ -150,11 +150,11 @@ class Meeting:
         self.state.breakdown_key[0] = key
         self.visits = [[] for _ in instance.layout.vehicles]
         open_episode(self.problem, self.state, 0, len(beside))
-        while self.state.episode[0, S.EPISODE_PHASE] == S.RUNNING:
+        while self.state.episode["phase"][0] == S.RUNNING:
             if offers.is_decision_due(self.problem, self.state, 0):
                 tables = self.problem, self.state, 0
                 free = [v for v in range(len(self.visits)) if offers.has_choice(*tables, v)]
-                pool = self.state.pool[0, : self.state.episode[0, S.EPISODE_POOL_SIZE]].tolist()
+                pool = self.state.pool[0, : self.state.episode["pool_size"][0]].tolist()
                 v, position = choose(free, pool)
                 while not offers.may_take(*tables, v, pool[position]):
                     position = (position + 1) % len(pool)
@@ -164,14 +164,14 @@ class Meeting:
             else:
                 pass_tick(self.problem, self.state, 0, S.NEVER)
             note_plans(self.state, self.visits)
-        self.finish = self.state.task[0, : instance.n_tasks, S.TASK_FINISH]
+        self.finish = self.state.task["finish"][0, : instance.n_tasks]
 
     def find_start(self, v):
         """The site from which vehicle v may set out, and when it is there."""
-        now, plan = int(self.state.episode[0, S.EPISODE_TIME]), self.state.plan[0, v]
+        now, plan = int(self.state.episode["time"][0]), self.state.plan[0, v]
         k = traffic.find_next_visit(plan, now)
         if k == 0:
-            return int(self.state.vehicle[0, v, S.VEHICLE_SITE]), now
+            return int(self.state.vehicle[0, v].site), now
         return int(plan[k, S.PLAN_SITE]), max(now, int(plan[k, S.PLAN_IN]))
 
     def list_plans(self, but):

@@ -47,7 +47,7 @@ class Played:
 
     def __getattr__(self, name):
         """A field of the episode."""
-        return int(self.state.episode[0, getattr(S, f"EPISODE_{name.upper()}")])
+        return int(self.state.episode[name][0])
 
     @property
     def vehicles(self):
@@ -58,7 +58,7 @@ class Played:
         return [self.ids[task] for task in self.state.pool[0, : self.pool_size]]
 
     def statuses(self):
-        return [WORDS[self.state.vehicle[0, v, S.VEHICLE_STATUS]] for v in self.vehicles]
+        return [WORDS[self.state.vehicle[0, v].status] for v in self.vehicles]
 
     def levels(self):
         own = self.problem, self.state, ROW
@@ -134,6 +134,6 @@ def compare(world, commitment, max_changes, seed):
     assert fast.phase == S.FINISHED
     assert fast.time == slow.time
     assert fast.schedule() == slow.schedule
-    changes = fast.state.task[0, : len(fast.ids), S.TASK_CHANGES]
+    changes = fast.state.task["changes"][0, : len(fast.ids)]
     assert changes.tolist() == slow.changes
     return fast, slow

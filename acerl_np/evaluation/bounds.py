@@ -26,41 +26,41 @@ def bound_objective(instance: Instance, goal: Goal) -> float:
         instance = replace(instance, layout=replace(instance.layout, named_routes=()))
     problem = build_problem([instance], goal=goal)
     fleet, distance, record = problem.fleet[0], problem.distance[0], problem.record[0]
-    pickup, delivery = problem.ends[0, :, S.ENDS_PICKUP], problem.ends[0, :, S.ENDS_DELIVERY]
-    arrival, handling = record[:, S.RECORD_ARRIVAL], record[:, S.RECORD_HANDLING]
+    pickup, delivery = problem.ends["pickup"][0], problem.ends["delivery"][0]
+    arrival, handling = record["arrival"], record["handling"]
     layout = instance.layout
     breaks = layout.has_random_breakdowns or any(x.breakdowns for x in layout.vehicles)
     approach = np.zeros(len(record))
-    if not breaks and not problem.instance[0, S.INSTANCE_ERRANDS]:
+    if not breaks and not problem.instance["errands"][0]:
         places = np.union1d(problem.start_site[0], delivery)
         approach = distance[np.ix_(places, pickup)].min(axis=0)
-    capacity = fleet[:, S.FLEET_CAPACITY]
-    able = (capacity == 0.0) | (record[:, S.RECORD_DEMAND, np.newaxis] <= capacity)
-    speed = np.where(able, fleet[:, S.FLEET_SPEED], 0.0).max(axis=1)
+    capacity = fleet["capacity"]
+    able = (capacity == 0.0) | (record["demand"][:, np.newaxis] <= capacity)
+    speed = np.where(able, fleet["speed"], 0.0).max(axis=1)
     if not speed.all():
         return np.inf  # some task can never be carried
     metres = approach + distance[pickup, delivery]
-    if problem.instance[0, S.INSTANCE_TRUNCATES]:
+    if problem.instance["truncates"][0]:
         metres = np.floor(metres)
     service = np.maximum(1.0, np.ceil(metres / speed + handling - 1e-6))
     waiting = np.minimum(np.ceil(approach / speed - 1e-6), service)
     begin = problem.arrival_tick[0].astype(float)
     finish = begin + service
-    end, delay = finish, finish - arrival - record[:, S.RECORD_EXPIRY]
+    end, delay = finish, finish - arrival - record["expiry"]
     wait = waiting + begin - arrival
     if not instance.is_plain:
         # A vehicle may wait at the pickup until a task is ready. Each way is begun on a whole tick.
-        cut = float(problem.instance[0, S.INSTANCE_TRUNCATES])
+        cut = float(problem.instance["truncates"][0])
         seconds = (distance[pickup, delivery] - cut) / speed + handling
         ride = np.maximum(0.0, np.ceil(seconds - 1.0 + 1e-6))
         delivered = np.maximum(finish, find_earliest(instance, ride) + ride)
         machines = _bound_machines(instance, problem, delivered, ride)
         end = np.append(delivered + instance.processing, machines)
-        delay, wait = ride - record[:, S.RECORD_EXPIRY], np.zeros(len(record))
+        delay, wait = ride - record["expiry"], np.zeros(len(record))
     # Work that arrives from a task on, shared by the fleet; tasks stand by their arrival.
     shared = begin + np.cumsum(service[::-1])[::-1] / len(fleet)
     last = len(problem.class_weight) - 1
-    weights = problem.class_weight[np.minimum(record[:, S.RECORD_PRIORITY].astype(int), last)]
+    weights = problem.class_weight[np.minimum(record["priority"].astype(int), last)]
     weights = weights / weights.sum()
     least = {
         "makespan": max(end.max(), shared.max()),
@@ -81,14 +81,14 @@ def _bound_machines(
     number: the first of them is delivered, all are processed, and the shortest rest follows.
     """
     chain, found = problem.chain[0], []
-    ticks = chain[:, S.CHAIN_PROCESSING]
+    ticks = chain["processing"]
     left = np.zeros(len(ticks))
     for k in range(len(ticks) - 1, -1, -1):
         before = instance.after[k]
         if before >= 0:  # which stands before it
             left[before] = max(left[before], ride[k] + instance.processing[k] + left[k])
     for machine, servers in enumerate(problem.servers[0]):
-        own = np.flatnonzero(chain[:, S.CHAIN_MACHINE] == machine)
+        own = np.flatnonzero(chain["machine"] == machine)
         own = own[np.argsort(-delivered[own], kind="stable")]
         work = np.cumsum(ticks[own]) / max(1, servers)
         found += (delivered[own] + work + np.minimum.accumulate(left[own])).tolist()

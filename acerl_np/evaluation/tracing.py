@@ -8,7 +8,7 @@ from acerl_np.kernels.deciding.baselines import assign_due
 from acerl_np.kernels.deciding.deciders import Decider
 from acerl_np.kernels.driving.commitment import find_waiting, take_decision
 from acerl_np.kernels.driving.offers import is_decision_due
-from acerl_np.kernels.ground.state import NEVER, VEHICLE_TASK, Problem, State, take_rows
+from acerl_np.kernels.ground.state import NEVER, Problem, State, take_rows
 from acerl_np.kernels.playing.episodes import decide_rows
 from acerl_np.kernels.playing.futures import Ahead
 from acerl_np.policies.agent import AgentFunction, OwnPolicy, seat_policy
@@ -145,7 +145,7 @@ class _Past:
 
     def assign(self, problem: Problem, state: State) -> tuple[list[tuple[int, Reason]], int]:
         """Give the assignments that are due."""
-        before = state.vehicle[PLAYED, :, VEHICLE_TASK].copy()
+        before = state.vehicle[PLAYED]["task"].copy()
         due = int(assign_due(problem, state, PLAYED, *self.plan))
-        begun = np.flatnonzero(state.vehicle[PLAYED, :, VEHICLE_TASK] != before)
+        begun = np.flatnonzero(state.vehicle[PLAYED]["task"] != before)
         return [(int(v), Reason("recorded")) for v in begun], due

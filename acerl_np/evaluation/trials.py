@@ -363,7 +363,7 @@ def find_lateness(
     episodes, outcome = S.Episodes(np.arange(n), keys, np.zeros(n, np.int64)), allocate_outcome(n)
     for k, item in enumerate(chosen):
         play_episodes(problem, state, decider, episodes, (k, k + 1), True, int(S.NEVER), outcome)
-        finish = state.task[0, : item.n_tasks, S.TASK_FINISH]
+        finish = state.task["finish"][0, : item.n_tasks]
         late = np.maximum(0.0, finish - item.arrival - item.expiry)
         found.append(np.where(finish > 0, late, np.nan))
     return tuple(found)

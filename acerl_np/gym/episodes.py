@@ -11,7 +11,6 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.ground.state import EPISODE_TIME, TASK_FINISH
 from acerl_np.problem.bundled import bundled_suites, load_instance, load_suite
 from acerl_np.problem.instance import Instance, refuse_chains
 from acerl_np.problem.interface import SlotKind
@@ -202,8 +201,8 @@ class Episodes:
         choice, state = int(self.simulator.choices[b]), self.simulator.state
         instance = self.simulator.pool[choice]
         served = find_served(state, b, instance)
-        finish = state.task[b, : instance.n_tasks, TASK_FINISH].astype(np.float64)
-        end = float(state.episode[b, EPISODE_TIME])
+        finish = state.task["finish"][b, : instance.n_tasks].astype(np.float64)
+        end = float(state.episode["time"][b])
         for task in np.flatnonzero(~served):
             end = max(end, float(np.ceil(instance.arrival[task])))
             end += float(self._durations[choice][task])

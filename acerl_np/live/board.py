@@ -125,15 +125,15 @@ class Board:
         self.layout = layout
         self.problem = self._decider.build_problem(layout)
         self.state = S.allocate_state(self.problem, 1)
-        self.state.vehicle[0, :, S.VEHICLE_LEG] = S.ARRIVED
-        self.state.vehicle[0, :, [S.VEHICLE_TASK, S.VEHICLE_HALTED_TOWARDS]] = -1
+        self.state.vehicle["leg"][0] = S.ARRIVED
+        self.state.vehicle["task"][0] = self.state.vehicle["halted_towards"][0] = -1
         most = max([1, *(len(vehicle.breakdowns) for vehicle in layout.vehicles)])
         planned = np.full((n, most, kernels.N_PLAN_FIELDS), np.inf)
         for v, vehicle in enumerate(layout.vehicles):
             for k, item in enumerate(vehicle.breakdowns):
                 planned[v, k, kernels.PLAN_TIME] = item.time
                 planned[v, k, kernels.PLAN_REPAIR_TIME] = item.repair_time
-        self.has_chains = bool(self.problem.instance[0, S.INSTANCE_CHAINED])
+        self.has_chains = bool(self.problem.instance["chained"][0])
         self._machine_at = {layout.site_index[m.site]: k for k, m in enumerate(layout.machines)}
         n_servers = int(self.problem.servers.sum())
         machine = np.full(n_servers, -np.inf)
@@ -146,7 +146,7 @@ class Board:
         plan = np.zeros_like(self.state.plan[0])
         self.clock = kernels.Clock(*tasks, machine, finish, broke, planned, errand, plan)
         self.ways = FreeWays()
-        self.has_errands = bool(self.problem.instance[0, S.INSTANCE_ERRANDS])
+        self.has_errands = bool(self.problem.instance["errands"][0])
         self.calls_back = layout.commitment == "pickup"
         places = layout.parking.places if layout.parking else ()
         self._parking = {layout.site_index[item.site] for item in places}
@@ -177,18 +177,21 @@ class Board:
         before = self.vehicles[v]
         self.vehicles[v] = vehicle
         is_out = vehicle.service == OUT
-        row = self.state.vehicle[0, v]
-        row[S.VEHICLE_STATUS] = S.BROKEN if is_out else vehicle.status
-        row[S.VEHICLE_STAND_SITE] = -1
-        row[S.VEHICLE_SITE] = row[S.VEHICLE_EDGE_FROM] = vehicle.site
+        row, at = self.state.vehicle, (0, v)
+        row["status"][at] = S.BROKEN if is_out else vehicle.status
+        row["stand_site"][at] = -1
+        row["site"][at] = row["edge_from"][at] = vehicle.site
         self.clock.finish[v], self.clock.broke[v] = vehicle.finish, vehicle.broke
         if self.has_errands:
             way = vehicle.way or Way(vehicle.site, 0.0, vehicle.site, 0.0, 0.0, vehicle.site)
-            fields = [S.VEHICLE_TRIP_SITE, S.VEHICLE_TRIP_FROM, S.VEHICLE_DESTINATION]
-            row[fields] = way.site, way.before, way.end
-            row[S.VEHICLE_PAUSE] = way.pause
-            row[S.VEHICLE_PLACE] = vehicle.place
-            self.state.place[0, v, S.PLACE_TRIP_PACE] = way.pace
+            row["trip_site"][at], row["trip_from"][at], row["destination"][at] = (
+                way.site,
+                way.before,
+                way.end,
+            )
+            row["pause"][at] = way.pause
+            row["place"][at] = vehicle.place
+            row["trip_pace"][at] = way.pace
             times = vehicle.since, way.began, way.reached, way.loaded
             self.clock.errand[v, : kernels.ERRAND_LEFT] = *times, vehicle.level, vehicle.level_time
         self.ways.write(self, v, vehicle)
@@ -196,7 +199,7 @@ class Board:
         if self._decider.hides_out and vehicle.service != before.service:
             is_hidden = vehicle.service != SERVING
             capacity = -1.0 if is_hidden else self.layout.vehicles[v].capacity
-            self.problem.fleet[0, v, S.FLEET_CAPACITY] = capacity
+            self.problem.fleet["capacity"][0, v] = capacity
 
     def hide(self, v: int, *, is_hidden: bool = True) -> None:
         """Let a decision see a vehicle as out of service, or again as it is; nothing else is changed."""
@@ -205,10 +208,10 @@ class Board:
         if own.service != SERVING:
             return
         if own.status != S.WORKING:
-            row[S.VEHICLE_STATUS] = S.BROKEN if is_hidden else own.status
+            row["status"] = S.BROKEN if is_hidden else own.status
         if self._decider.hides_out:
             capacity = -1.0 if is_hidden else self.layout.vehicles[v].capacity
-            self.problem.fleet[0, v, S.FLEET_CAPACITY] = capacity
+            self.problem.fleet["capacity"][0, v] = capacity
 
     def _take_row(self, task: LiveTask) -> LiveTask:
         """Return a task that has a row."""
@@ -253,9 +256,9 @@ class Board:
 
     def _link(self, task: LiveTask) -> None:
         """Write what a task that is held back follows, and what is left after those before it."""
-        index, left = self.layout.site_index, self.problem.lead[0, :, S.LEAD_WORK_LEFT]
+        index, left = self.layout.site_index, self.problem.lead["work_left"][0]
         before = self._find_task(task.event.after)
-        self.problem.chain[0, task.row, S.CHAIN_AFTER] = -1 if before is None else before.row
+        self.problem.chain["after"][0, task.row] = -1 if before is None else before.row
         while before is not None:
             event = task.event
             metres = self.problem.distance[0, index[event.pickup], index[event.delivery]]
@@ -271,14 +274,14 @@ class Board:
     def process(self, task: LiveTask, now: float) -> None:
         """Let a delivered task queue at its machine, if it has one; those after it are ready then."""
         event, begins, done = task.event, now, now
-        machine = self.problem.chain[0, task.row, S.CHAIN_MACHINE]
+        machine = self.problem.chain["machine"][0, task.row]
         if machine >= 0:
             busy = self.clock.machine
             n = len(busy)
-            mine = np.flatnonzero(self.problem.chain[0, :n, S.CHAIN_MACHINE] == machine)
+            mine = np.flatnonzero(self.problem.chain["machine"][0, :n] == machine)
             k = mine[np.argmin(busy[mine])]
             begins = float(max(now, busy[k]))
-            busy[k] = done = begins + float(self.problem.chain[0, task.row, S.CHAIN_PROCESSING])
+            busy[k] = done = begins + float(self.problem.chain["processing"][0, task.row])
         root = task.arrival if task.root is None else task.root
         for other in [own for own in self.planned.values() if own.event.after == event.task]:
             ready = max(done, find_arrival(other.event))
@@ -308,17 +311,18 @@ class Board:
         event, row = task.event, task.row
         self.fill_row(task, self.problem.ends[0, row], self.problem.record[0, row])
         self.state.task[0, row] = 0
-        self.state.task[0, row, [S.TASK_VEHICLE, S.TASK_CHANGES]] = task.vehicle, task.changes
+        self.state.task["vehicle"][0, row] = task.vehicle
+        self.state.task["changes"][0, row] = task.changes
         self.clock.since[row], self.clock.arrival[row] = task.since, task.arrival
         if self.has_chains:
             machine = self._machine_at.get(self.layout.site_index[event.delivery], -1)
             chain, left = self.problem.chain[0, row], self.problem.lead[0, row]
-            chain[S.CHAIN_AFTER] = -1
-            chain[S.CHAIN_MACHINE] = machine if event.processing > 0.0 else -1
-            chain[S.CHAIN_PROCESSING] = math.ceil(event.processing)
-            left[S.LEAD_ANNOUNCED] = event.announced
+            chain["after"] = -1
+            chain["machine"] = machine if event.processing > 0.0 else -1
+            chain["processing"] = math.ceil(event.processing)
+            left["announced"] = event.announced
             if not self.clock.used[row]:
-                left[S.LEAD_WORK_LEFT] = event.processing
+                left["work_left"] = event.processing
             self.clock.known[row] = known
         if not self.clock.used[row]:
             self.clock.used[row] = True
@@ -328,23 +332,21 @@ class Board:
         """Write what kernels read of a task: its sites, and its record."""
         event, index = task.event, self.layout.site_index
         pickup, delivery = index[event.pickup], index[event.delivery]
-        ends[S.ENDS_PICKUP], ends[S.ENDS_DELIVERY] = pickup, delivery
+        ends["pickup"], ends["delivery"] = pickup, delivery
         arrival = task.arrival
-        values[S.RECORD_ARRIVAL] = arrival
+        values["arrival"] = arrival
         late = 0.0 if task.ready is not None else arrival - event.time
-        values[S.RECORD_EXPIRY] = event.expiry - late
-        values[S.RECORD_HANDLING], values[S.RECORD_DEMAND] = event.handling_time, event.demand
-        values[S.RECORD_PRIORITY], values[S.RECORD_SLOT] = event.priority, task.slot
+        values["expiry"] = event.expiry - late
+        values["handling"], values["demand"] = event.handling_time, event.demand
+        values["priority"], values["slot"] = event.priority, task.slot
         loaded = self.problem.distance[0, pickup, delivery]
-        values[S.RECORD_LOADED] = measure_metres(loaded, self.layout.truncate_distances)
+        values["loaded"] = measure_metres(loaded, self.layout.truncate_distances)
 
     def _count_ranked(self, event: TaskArrived, n: int) -> None:
         """Count the tasks whose priority is not that of most."""
         if event.priority != 0.0:
             self._n_ranked += n
-        self.problem.instance[0, S.INSTANCE_HAS_PRIORITIES] = (
-            self._n_ranked > 0 or self._decider.ranks
-        )
+        self.problem.instance["has_priorities"][0] = self._n_ranked > 0 or self._decider.ranks
 
     def leave(self, task: LiveTask) -> None:
         """Take a task off the tables; its row keeps nothing that a future could count."""
@@ -355,12 +357,12 @@ class Board:
         self._free.append(task.row)
         self.clock.used[task.row] = False
         if self.has_chains:
-            after = self.problem.chain[0, :, S.CHAIN_AFTER]
+            after = self.problem.chain["after"][0]
             after[after == task.row] = -1
         self._count_ranked(task.event, -1)
         values = self.problem.record[0, task.row]
-        values[S.RECORD_ARRIVAL] = values[S.RECORD_EXPIRY] = 0.0
-        self.state.task[0, task.row, S.TASK_FINISH] = 0
+        values["arrival"] = values["expiry"] = 0.0
+        self.state.task["finish"][0, task.row] = 0
 
     def replace_event(self, task: LiveTask, event: TaskArrived) -> None:
         """Replace the event of a task that waits or is held back."""
@@ -377,7 +379,7 @@ class Board:
         """Put a task at the end of the pool."""
         self.state.pool[0, len(self.pool)] = task.row
         self.pool.append(task.event.task)
-        self.state.episode[0, S.EPISODE_POOL_SIZE] = len(self.pool)
+        self.state.episode["pool_size"][0] = len(self.pool)
 
     def _pull(self, position: int) -> str:
         """Take a name out of the pool."""
@@ -386,7 +388,7 @@ class Board:
         n = len(self.pool)
         rows = self.state.pool[0]
         rows[position:n] = rows[position + 1 : n + 1].copy()
-        self.state.episode[0, S.EPISODE_POOL_SIZE] = n
+        self.state.episode["pool_size"][0] = n
         return name
 
     def carry(self, v: int, position: int, now: float) -> str:
@@ -418,8 +420,8 @@ class Board:
             seen=now,
         )
         self.put(v, self.ways.set_out(self, v, carrying, now, task=task.row))
-        self.state.vehicle[0, v, S.VEHICLE_TASK] = task.row
-        self.state.task[0, task.row, S.TASK_VEHICLE] = v
+        self.state.vehicle["task"][0, v] = task.row
+        self.state.task["vehicle"][0, task.row] = v
         return name
 
     def drop(self, v: int, since: float | None = None) -> LiveTask | None:
@@ -429,11 +431,11 @@ class Board:
             return None
         self.changes += 1
         self.vehicles[v] = self.vehicles[v]._replace(task=None)
-        self.state.vehicle[0, v, S.VEHICLE_TASK] = -1
+        self.state.vehicle["task"][0, v] = -1
         task = self.tasks[name]
         task = task._replace(vehicle=-1, since=task.since if since is None else since)
         self.tasks[name] = task
-        self.state.task[0, task.row, S.TASK_VEHICLE] = -1
+        self.state.task["vehicle"][0, task.row] = -1
         self.clock.since[task.row] = task.since
         return task
 
@@ -463,12 +465,12 @@ class Board:
     def _find_stand(self, v: int, now: float) -> Way:
         """Return the beginning of any way on which a vehicle is sent at `now`."""
         kernels.find_live_turn(self.problem, self.state, self.clock, now, v)
-        row, place = self.state.vehicle[0, v], self.state.place[0, v]
-        site, tick = int(row[S.VEHICLE_STAND_SITE]), int(row[S.VEHICLE_STAND_TICK])
+        row, at = self.state.vehicle, (0, v)
+        site, tick = int(row["stand_site"][at]), int(row["stand_tick"][at])
         if tick == 0:
             return Way(site, now, site, now, 0.0)
-        reached = now + float(place[S.PLACE_STAND_REACHED])
-        before, pace = int(row[S.VEHICLE_STAND_FROM]), float(place[S.PLACE_STAND_PACE])
+        reached = now + float(row["stand_reached"][at])
+        before, pace = int(row["stand_from"][at]), float(row["stand_pace"][at])
         return Way(site, now + tick, before, reached, pace)
 
     def _leave_place(self, v: int, now: float) -> LiveVehicle:
@@ -477,7 +479,7 @@ class Board:
         if not self.has_errands:
             return vehicle
         if vehicle.place >= 0:
-            self.state.vehicle[0, v, S.VEHICLE_LEFT_SITE] = vehicle.place
+            self.state.vehicle["left_site"][0, v] = vehicle.place
             self.clock.errand[v, kernels.ERRAND_LEFT] = now
         level, way = self.find_level(v, now), self._find_stand(v, now)
         site = vehicle.site if way.began > now else way.site
@@ -487,11 +489,11 @@ class Board:
         """Return how long a way through sites takes, s; by whole metres, where kernels go by these."""
         legs = [*pairwise(sites)]
         metres = sum(float(self.problem.distance[0, a, b]) for a, b in legs)
-        if whole and self.problem.instance[0, S.INSTANCE_TRUNCATES]:
+        if whole and self.problem.instance["truncates"][0]:
             metres = math.floor(metres + 0.5e-9)
         slowdown = self.layout.routes.find_slowdown(self.layout.vehicles[v].speed)
         slow = 0.0 if slowdown is None else sum(float(slowdown[a, b]) for a, b in legs)
-        return metres / float(self.problem.fleet[0, v, S.FLEET_SPEED]) + slow
+        return metres / float(self.problem.fleet["speed"][0, v]) + slow
 
     def send(self, v: int, charges: bool, site: int, now: float) -> None:
         """Send a vehicle without a task to a place where it parks or charges."""
@@ -512,7 +514,7 @@ class Board:
         task = self.drop(v)
         if task is not None:
             task = self.tasks[task.event.task] = task._replace(changes=task.changes + 1)
-            self.state.task[0, task.row, S.TASK_CHANGES] = task.changes
+            self.state.task["changes"][0, task.row] = task.changes
             self.pool.insert(self._find_place_of(self.pool, task.event.task), task.event.task)
             self.offer(self.pool)
         way = vehicle.way._replace(end=vehicle.way.site)
@@ -559,11 +561,11 @@ class Board:
     def offer(self, names: list[str]) -> None:
         """Show kernels these tasks as the pool."""
         self.state.pool[0, : len(names)] = [self.tasks[name].row for name in names]
-        self.state.episode[0, S.EPISODE_POOL_SIZE] = len(names)
+        self.state.episode["pool_size"][0] = len(names)
 
     def settle(self, v: int) -> None:
         """Let a vehicle take part in the round no more."""
-        self.state.vehicle[0, v, S.VEHICLE_STAND_SITE] = -1
+        self.state.vehicle["stand_site"][0, v] = -1
 
     def close_round(self) -> None:
         """Show kernels the waiting tasks alone, and that nobody else may be called back."""
@@ -597,14 +599,14 @@ class Board:
         self.pool = []
         for name in situation.pool:
             self.wait(self.tasks[name])
-        self.state.episode[0, S.EPISODE_POOL_SIZE] = len(self.pool)
+        self.state.episode["pool_size"][0] = len(self.pool)
         self.day = situation.day
         self.day.n_tasks, self.day.delay, self.day.delivered, n_ended = situation.mark
         del self.day.ended[max(0, n_ended - self.day.dropped) :]
         for v, vehicle in enumerate(situation.vehicles):
             self.put(v, vehicle)
             row = -1 if vehicle.task is None else self.tasks[vehicle.task].row
-            self.state.vehicle[0, v, S.VEHICLE_TASK] = row
+            self.state.vehicle["task"][0, v] = row
 
     def _estimate(self, v: int, site: int, task: LiveTask) -> float:
         """Return how long a trip from a site takes, s."""

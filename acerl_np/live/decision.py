@@ -83,7 +83,7 @@ def show_day(ahead: F.Ahead, board: Board, now: float) -> F.Ahead:
     """Return a lookahead that knows the day so far of a board at `now`, s."""
     day, excluded = board.day, ahead.excluded
     if day.n_tasks > 0:
-        own, first = int(day.ends[0, S.ENDS_PICKUP]), ahead.history.ends[:, 0, S.ENDS_PICKUP]
+        own, first = int(day.ends["pickup"][0]), ahead.history.ends["pickup"][:, 0]
         apart = are_apart(board.problem.distance[0], own, first)
         # Records of another part are no future; but a floor has to go on where all are.
         excluded = excluded if apart.all() else apart[np.newaxis]
@@ -91,7 +91,7 @@ def show_day(ahead: F.Ahead, board: Board, now: float) -> F.Ahead:
     ahead.past[F.PAST_CLOCK] = now - day.start
     ahead.past[F.PAST_DELAY] = day.delay
     # What machines still do is shown as tasks, too.
-    ahead.past[F.PAST_TASKS] = day.delivered - board.state.episode[0, S.EPISODE_N_PROCESSED]
+    ahead.past[F.PAST_TASKS] = day.delivered - board.state.episode["n_processed"][0]
     return ahead._replace(seen_ends=day.ends, seen_record=day.record, excluded=excluded)
 
 

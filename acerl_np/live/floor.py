@@ -269,7 +269,7 @@ class Floor(Board):
             raise EventError(f"site '{event.site}' has no machine; expected one that has")
         AMOUNT.read("seconds", event.seconds, EventError)
         n, k = len(self.clock.machine), self._machine_at[site]
-        mine = np.flatnonzero(self.problem.chain[0, :n, S.CHAIN_MACHINE] == k)
+        mine = np.flatnonzero(self.problem.chain["machine"][0, :n] == k)
         # In whole seconds, which together are what is left.
         left = np.ceil(event.seconds - 0.5e-9) + np.arange(len(mine))
         self.clock.machine[mine] = event.time + left // len(mine)

@@ -68,8 +68,8 @@ class Forecaster:
             tables = board.problem
             shape = 1, room
             sized = tables._replace(
-                record=np.zeros((*shape, S.N_RECORD_FIELDS)),
-                ends=np.zeros((*shape, S.N_ENDS_FIELDS), np.int64),
+                record=np.zeros(shape, S.RECORD),
+                ends=np.zeros(shape, S.ENDS),
                 arrival_tick=np.zeros(shape, np.int64),
             )
             self._ahead = self.player.prepare(sized, [board.layout], True)[1]()
@@ -98,7 +98,7 @@ class Forecaster:
         record, ends = self._tell_planned(board, now)
         ahead = show_day(self._prepare(board, len(board.planned)), board, now)
         derive_key(self.seed, LOOKAHEAD, decisions, 1, ahead.key)
-        latest = float(record[-1, S.RECORD_ARRIVAL]) if len(record) else 0.0
+        latest = float(record["arrival"][-1]) if len(record) else 0.0
         begin_forecast(problem, state, 0, ahead, latest)
         # Without history, draws and random breakdowns all futures are one.
         n = futures if self.player.history or ahead.draws else 1
@@ -123,19 +123,19 @@ class Forecaster:
         count_from(problem, state, board.clock, now, board.day.start, True)
         for v, vehicle in enumerate(board.vehicles):
             if vehicle.service != SERVING:  # nobody knows when it is back
-                problem.fleet[0, v, S.FLEET_CAPACITY] = -1.0
+                problem.fleet["capacity"][0, v] = -1.0
         return problem, state
 
     def _tell_planned(self, board: Board, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows of the tasks that are held back off the board, by their starts, s from now."""
         planned = [] if board.has_chains else _order_planned(board)
-        record = np.zeros((len(planned), S.N_RECORD_FIELDS))
-        ends = np.zeros((len(planned), S.N_ENDS_FIELDS), np.int64)
+        record = np.zeros(len(planned), S.RECORD)
+        ends = np.zeros(len(planned), S.ENDS)
         for k, task in enumerate(planned):
             board.fill_row(task, ends[k], record[k])
             arrival = max(0.0, task.arrival - now)
-            record[k, S.RECORD_ARRIVAL] = arrival
-            record[k, S.RECORD_EXPIRY] = task.due - now - arrival
+            record["arrival"][k] = arrival
+            record["expiry"][k] = task.due - now - arrival
         return record, ends
 
     def _tell(

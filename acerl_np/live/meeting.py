@@ -63,17 +63,17 @@ def plan(
         hold_broken(board, now)
     tables = board.problem, board.state, board.clock
     found = kernels.plan_way(*tables, find_tick(now), v, task, goal, turns)
-    row = board.state.vehicle[0, v].tolist()
+    row = board.state.vehicle[0, v]
     if found == kernels.NO_WAY:  # what was reckoned without others stays
         site = vehicle.site if vehicle.way is None else vehicle.way.site
         return vehicle._replace(plan=make_stop(site, find_tick(now)), alone=True)
     vehicle = vehicle._replace(plan=read_plan(board, v), alone=bool(found == kernels.ALONE))
     if task >= 0 and vehicle.way is not None and goal != ABOARD:
-        pause, loaded = row[S.VEHICLE_PAUSE], row[S.VEHICLE_LOADED_TICK]
+        pause, loaded = row.pause, row.loaded_tick
         vehicle = vehicle._replace(
             way=vehicle.way._replace(pause=float(pause), loaded=float(loaded))
         )
-    return vehicle._replace(finish=float(row[S.VEHICLE_EVENT_TICK]))
+    return vehicle._replace(finish=float(row.event_tick))
 
 
 def go_to_rest(vehicle: LiveVehicle, now: float) -> LiveVehicle:
@@ -120,7 +120,7 @@ def find_repair_ticks(board: Board, v: int) -> int:
     if battery is not None and board.vehicles[v].level == 0.0:
         return battery.tow
     listed = [item.repair_time for item in vehicle.breakdowns]
-    mean = float(board.problem.unit[0, S.UNIT_SECONDS])
+    mean = float(board.problem.unit["seconds"][0])
     if vehicle.random_breakdowns is not None:
         mean = vehicle.random_breakdowns.mean_time_to_repair
     elif listed:

@@ -18,7 +18,7 @@ FIRST_ROOM = 64
 SERVING, LEAVING, OUT, REMOVING = 0, 1, 2, 3
 """Service of a vehicle: given tasks; out after its task; out of service; removed after its task."""
 
-DAY_FIELDS = [S.RECORD_ARRIVAL, S.RECORD_EXPIRY, S.RECORD_HANDLING, S.RECORD_DEMAND]
+DAY_FIELDS = ["arrival", "expiry", "handling", "demand"]
 """What a day keeps of a task besides its sites."""
 
 
@@ -99,7 +99,7 @@ class LiveVehicle(NamedTuple):
     """What a board holds of a vehicle."""
 
     status: int
-    """One of `VEHICLE_STATUS`."""
+    """As `status` of a vehicle in `State`."""
     service: int
     """SERVING, LEAVING, OUT or REMOVING."""
     site: int
@@ -150,8 +150,8 @@ class Day:
     def __init__(self, start: float = 0.0) -> None:
         self.start = start
         self.n_tasks = 0
-        self.ends = np.zeros((FIRST_ROOM, S.N_ENDS_FIELDS), np.int64)
-        self.record = np.zeros((FIRST_ROOM, S.N_RECORD_FIELDS))
+        self.ends = np.zeros(FIRST_ROOM, S.ENDS)
+        self.record = np.zeros(FIRST_ROOM, S.RECORD)
         self.delay = 0.0
         self.delivered = 0
         self.ended: list[Ended] = []
@@ -162,8 +162,9 @@ class Day:
         n = self.n_tasks
         if n == len(self.ends):
             self.ends, self.record = double(self.ends), double(self.record)
-        self.ends[n, S.ENDS_PICKUP], self.ends[n, S.ENDS_DELIVERY] = pickup, delivery
-        self.record[n, DAY_FIELDS] = values
+        self.ends["pickup"][n], self.ends["delivery"][n] = pickup, delivery
+        for name, value in zip(DAY_FIELDS, values, strict=True):
+            self.record[name][n] = value
         self.n_tasks = n + 1
 
     def end(self, name: str, is_delivered: bool, time: float, vehicle: str) -> None:

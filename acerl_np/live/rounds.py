@@ -122,7 +122,7 @@ def send_idle(desk: Desk, decider: LiveDecider, now: float, orders: list[Order])
     while True:
         v, status, site = decider.find_errand(floor, now, v + 1)
         if v < 0:
-            places = floor.state.vehicle[0, :, S.VEHICLE_PLACE].tolist()
+            places = floor.state.vehicle["place"][0].tolist()
             for w, place in enumerate(places):
                 if place != floor.vehicles[w].place:
                     desk.take_place(now, w, place)
@@ -131,7 +131,7 @@ def send_idle(desk: Desk, decider: LiveDecider, now: float, orders: list[Order])
         charges = status == S.TO_CHARGER
         if charges:
             level = floor.find_level(v, now)
-            low = level < floor.problem.battery[0, v, S.BATTERY_GOOD]
+            low = level < floor.problem.battery["good"][0, v]
             reason = f"level {level:.0f}: {'low' if low else 'no waiting task fits it'}"
         else:
             reason = f"idle for {now - floor.vehicles[v].since:.0f} s"

@@ -60,8 +60,8 @@ def pack_state(
     data = {**options, "layout": layout, **_pack_orders(orders), **_pack_feed(feed)}
     return {
         "state": np.frombuffer(json.dumps(data, default=float).encode(), np.uint8),
-        "ends": base.day.ends[:n],
-        "record": base.day.record[:n][:, DAY_FIELDS],
+        "ends": np.stack([base.day.ends[name][:n] for name in ("pickup", "delivery")], axis=1),
+        "record": np.stack([base.day.record[name][:n] for name in DAY_FIELDS], axis=1),
         "ended": np.array([time for _, _, time, _ in _list_ended(feed)]),
         **({} if known is None else {"log": np.asarray(known)}),
     }

@@ -226,7 +226,7 @@ def check_floor(floor: Floor) -> list[str]:
     expect("idle vehicles", floor.n_ready, sum(own.is_ready for own in floor.vehicles))
     rows = [own.row for own in (*tasks.values(), *floor.planned.values()) if own.row >= 0]
     expect("rows in use", np.flatnonzero(floor.clock.used).tolist(), sorted(rows))
-    shown = floor.state.pool[0, : floor.state.episode[0, S.EPISODE_POOL_SIZE]].tolist()
+    shown = floor.state.pool[0, : floor.state.episode["pool_size"][0]].tolist()
     expect("rows of the pool", shown, [tasks[name].row for name in pool if name in tasks])
     n_delivered = sum(own[1] for own in floor.day.ended)
     if n_delivered and len(floor.day.ended) < MOST_ENDED:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.ground.state import INSTANCE_TASK_SLOTS, Problem
+from acerl_np.kernels.ground.state import Problem
 from acerl_np.policies.files import BasePolicy, Places, Prepared
 from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.network import Policy
@@ -205,7 +205,7 @@ class Agent(OwnPolicy):
         self.slots, self.task_ids = own
         self.rules = find_rules(rules)
         self.scaling: np.ndarray = problem.scaling[0]
-        self.task_slots = int(problem.instance[0, INSTANCE_TASK_SLOTS])
+        self.task_slots = int(problem.instance["task_slots"][0])
         self.n_vehicles = int(problem.fleet.shape[1])
 
     def check_fits(self, instance: Instance) -> None:

@@ -244,16 +244,12 @@ def move_thresholds(problem: S.Problem, theta: np.ndarray, features: Sequence[st
     if not moves:
         return problem
     battery = problem.battery.copy()
-    low, most = battery[..., S.BATTERY_CRITICAL], battery[..., S.BATTERY_CAPACITY]
+    low, most = battery["critical"], battery["capacity"]
     room = most - low
-    for name, field, least in (
-        ("full", S.BATTERY_FULL, battery[..., S.BATTERY_FULL]),
-        ("good", S.BATTERY_GOOD, low),
-        ("resume", S.BATTERY_RESUME, low),
-    ):
+    for name, least in (("full", battery["full"].copy()), ("good", low), ("resume", low)):
         step = THRESHOLD_STEP * np.clip(moves.get(name, 0.0), -1e3, 1e3) * room
-        moved = battery[..., field] + np.rint(step).astype(np.int64)
-        most = battery[..., field] = np.minimum(most, np.maximum(least, moved))
+        moved = battery[name] + np.rint(step).astype(np.int64)
+        most = battery[name] = np.minimum(most, np.maximum(least, moved))
     return problem._replace(battery=battery)
 
 

@@ -332,8 +332,8 @@ class Lookahead(BasePolicy):
             trip=_measure_trip(history) if self.futures else 0.0,
             reach=np.full(1, np.inf),
             past=past,
-            seen_ends=np.empty((0, S.N_ENDS_FIELDS), np.int64),
-            seen_record=np.empty((0, S.N_RECORD_FIELDS)),
+            seen_ends=np.empty(0, S.ENDS),
+            seen_record=np.empty(0, S.RECORD),
             agreement=np.zeros(n_history),
             deviation=np.zeros(n_history),
             weight=np.zeros(n_history),
@@ -381,11 +381,11 @@ class Lookahead(BasePolicy):
 
 def _measure_trip(history: S.Problem) -> float:
     """Return the mean time of a trip in the history, s: a mean way to the pickup, loaded way, handling."""
-    n_tasks = history.instance[:, S.INSTANCE_N_TASKS, np.newaxis]
+    n_tasks = history.instance["n_tasks"][:, np.newaxis]
     tasks = history.record[np.arange(history.record.shape[1]) < n_tasks]
     unit = history.unit[0]
-    units = 1.0 + tasks[:, S.RECORD_LOADED].mean() / unit[S.UNIT_METRES]
-    return float(units * unit[S.UNIT_SECONDS] + tasks[:, S.RECORD_HANDLING].mean())
+    units = 1.0 + tasks["loaded"].mean() / unit["metres"]
+    return float(units * unit["seconds"] + tasks["handling"].mean())
 
 
 def move_record(record: Instance, layout: Layout) -> Instance:

@@ -255,13 +255,13 @@ class Policy(AnyPolicy):
     def _prepare(self, problem: S.Problem, places: Places, greedy: bool) -> Prepared:
         refuse_chains(places, PolicyError)
         instance = problem.instance.copy()
-        instance[:, S.INSTANCE_TASK_SLOTS] = self.task_slots
+        instance["task_slots"] = self.task_slots
         fitted = problem._replace(
             instance=instance, scaling=np.tile(self.scaling, (len(instance), 1))
         )
         instances = [place for place in places if isinstance(place, Instance)]
         if len(instances) == len(problem.instance) and (
-            self.task_ids or problem.record[0, 0, S.RECORD_SLOT]
+            self.task_ids or problem.record["slot"][0, 0]
         ):
             fitted = interface.place_tasks(
                 fitted, instances, interface.Slots(self.slots, self.task_ids)

@@ -10,7 +10,6 @@ from acerl_np.kernels.deciding.index import COMPLETED, CURRENT
 from acerl_np.kernels.deciding.own import OwnDecider
 from acerl_np.kernels.deciding.rules import AHP, LWT
 from acerl_np.kernels.driving.offers import is_free
-from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.state import Problem, State
 from acerl_np.kernels.playing.futures import Ahead
 from acerl_np.kernels.playing.trace import rate_tasks
@@ -68,8 +67,8 @@ def explain_choice(
         found = [item for item in found if np.isfinite(item.value)]
         return Reason(name, "value", _best_with(found, v, task, name, sign=1.0))
     if isinstance(decider, D.YardstickDecider):
-        n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
-        value = decider.value[:n_vehicles, : state.episode[b, S.EPISODE_POOL_SIZE]]
+        n_vehicles = problem.instance["n_vehicles"][state.episode["instance"][b]]
+        value = decider.value[:n_vehicles, : state.episode["pool_size"][b]]
         vehicles, positions = np.nonzero(np.isfinite(value))
         tasks = state.pool[b, positions]
         found = _list_pairs(name, vehicles, tasks, value[vehicles, positions])
@@ -115,7 +114,7 @@ def _compare_best(
     score[chosen] = -np.inf
     both = [int(chosen), int(score.argmax())]
     own, its = pairs.x[both][:, index.used].astype(np.float64)
-    second = problem.unit[state.episode[b, S.EPISODE_INSTANCE], S.UNIT_SECONDS]
+    second = problem.unit["seconds"][state.episode["instance"][b]]
     found = []
     for k, difference, weight in zip(index.used, own - its, index.parameters[0], strict=False):
         feature = find_by_number(index, k)
@@ -127,7 +126,7 @@ def _compare_best(
     if not parts or not any(COMPLETED <= k < CURRENT for k in index.used):
         return parts, ()
     outlooks = []
-    is_cut = state.episode[b, S.EPISODE_POOL_SIZE] > MOST_STEPS
+    is_cut = state.episode["pool_size"][b] > MOST_STEPS
     what = f"the next {MOST_STEPS} are" if is_cut else "all is"
     for k in both:
         task = int(state.pool[b, pairs.position[k]])
@@ -140,7 +139,7 @@ def _compare_best(
 
 def _rate(problem: Problem, state: State, b: int, v: int, rule: int) -> np.ndarray:
     """Return what a rule compares of the waiting tasks for a vehicle, inf of those it cannot take."""
-    keys = np.empty(int(state.episode[b, S.EPISODE_POOL_SIZE]))
+    keys = np.empty(int(state.episode["pool_size"][b]))
     rate_tasks(problem, state, b, v, rule, keys)
     return keys
 

@@ -169,7 +169,7 @@ def check_slots(kind: str, ids: Iterable[str], error: type[AcerlError] = InputEr
 
 
 def assign_slots(tasks: Sequence[str], ids: Sequence[str]) -> np.ndarray:
-    """Return the slot of each task of a record as `RECORD_SLOT` counts, from 1, ndarray(int64, (n_tasks,)).
+    """Return the slot of each task of a record, from 1, ndarray(int64, (n_tasks,)).
 
     Tasks that are not among the ids take, in natural order, the lowest slots that none of this record's has.
     """
@@ -190,10 +190,10 @@ _recall_slots = lru_cache(1024)(assign_slots)
 def place_tasks(problem: Problem, instances: Sequence[Instance], slots: Slots) -> Problem:
     """Return the tables, whose first rows are those of these instances, with their tasks in slots."""
     record = problem.record.copy()
-    record[..., state.RECORD_SLOT] = 0.0
+    record["slot"] = 0.0
     # Tables that a lookahead fills by itself have fewer rows than there are records.
     for i, instance in enumerate(instances[: len(record)] if slots.ids else ()):
-        record[i, : instance.n_tasks, state.RECORD_SLOT] = _recall_slots(instance.tasks, slots.ids)
+        record["slot"][i, : instance.n_tasks] = _recall_slots(instance.tasks, slots.ids)
     return problem._replace(record=record)
 
 

@@ -106,11 +106,11 @@ def build_problem(
     room = _allocate_rows(len(instances), n_tasks, fleet, n_breakdowns, n_berths, n_machines)
     problem = _stack_layouts(floors, room, scaling, task_slots, goal)
     if horizon is not None:
-        problem.instance[:, state.INSTANCE_HORIZON] = int(horizon)
+        problem.instance["horizon"] = int(horizon)
     for i, instance in enumerate(instances):
         _fill_instance(problem, i, instance, floors.rows)
         if instance.layout.has_random_breakdowns:
-            problem.instance[i, state.INSTANCE_HORIZON] = find_last_tick(instance, horizon)
+            problem.instance["horizon"][i] = find_last_tick(instance, horizon)
     problem = _mark_errands(problem)
     return interface.place_tasks(problem, instances, slots) if slots.ids else problem
 
@@ -189,27 +189,27 @@ def _allocate_rows(
     """
     n_jobs = n_tasks if n_machines >= 0 else 0
     room: dict[str, np.ndarray] = {
-        "instance": np.zeros((n, state.N_INSTANCE_FIELDS), np.int64),
-        "ends": np.zeros((n, n_tasks, state.N_ENDS_FIELDS), np.int64),
-        "record": np.zeros((n, n_tasks, state.N_RECORD_FIELDS)),
+        "instance": np.zeros(n, state.INSTANCE),
+        "ends": np.zeros((n, n_tasks), state.ENDS),
+        "record": np.zeros((n, n_tasks), state.RECORD),
         "arrival_tick": np.full((n, n_tasks), NEVER),
-        "chain": np.zeros((n, n_jobs, state.N_CHAIN_FIELDS), np.int64),
-        "lead": np.zeros((n, n_jobs, state.N_LEAD_FIELDS)),
+        "chain": np.zeros((n, n_jobs), state.CHAIN),
+        "lead": np.zeros((n, n_jobs), state.LEAD),
         "servers": np.zeros((n, max(0, n_machines)), np.int64),
-        "fleet": np.zeros((n, fleet, state.N_FLEET_FIELDS)),
-        "battery": np.zeros((n, fleet, state.N_BATTERY_FIELDS), np.int64),
-        "berth": np.zeros((n, n_berths, state.N_BERTH_FIELDS), np.int64),
+        "fleet": np.zeros((n, fleet), state.FLEET),
+        "battery": np.zeros((n, fleet), state.BATTERY),
+        "berth": np.zeros((n, n_berths), state.BERTH),
         "start_site": np.zeros((n, fleet), np.int64),
-        "breakdown": np.zeros((n, fleet, n_breakdowns, state.N_BREAKDOWN_FIELDS), np.int64),
+        "breakdown": np.zeros((n, fleet, n_breakdowns), state.BREAKDOWN),
         "scaling": np.zeros((n, state.N_SCALING_FIELDS)),
-        "unit": np.ones((n, state.N_UNIT_FIELDS)),
+        "unit": np.ones(n, state.UNIT),
     }
-    room["instance"][:, [state.INSTANCE_HORIZON, state.INSTANCE_PARK_AFTER]] = NEVER
-    room["instance"][:, state.INSTANCE_MAX_CHANGES] = -1
-    room["chain"][..., [state.CHAIN_AFTER, state.CHAIN_MACHINE]] = -1
-    room["breakdown"][..., state.BREAKDOWN_TICK] = NEVER
-    room["fleet"][..., state.FLEET_SPEED] = 1.0
-    room["fleet"][..., state.FLEET_SLOWDOWN] = -1.0
+    room["instance"]["park_after"] = room["instance"]["horizon"] = NEVER
+    room["instance"]["max_changes"] = -1
+    room["chain"]["machine"] = room["chain"]["after"] = -1
+    room["breakdown"]["tick"] = NEVER
+    room["fleet"]["speed"] = 1.0
+    room["fleet"]["slowdown"] = -1.0
     return room
 
 
@@ -230,16 +230,16 @@ def _stack_layouts(
         edge_length=np.full((n_layouts, n_sites, n_sites), np.inf),
         edge_speed=np.full((n_limited, *(n_sites if n_limited else 0,) * 2), np.inf),
         slowdown=np.zeros((n_slow, *(n_sites if n_slow else 0,) * 2)),
-        way=np.zeros((n_layouts, n_sites, n_sites, state.N_WAY_FIELDS), np.int32),
+        way=np.zeros((n_layouts, n_sites, n_sites), state.WAY),
         route_sites=np.array([site for route in named for site in route] or [-1], np.int64),
         goal=goal.make_table(),
         class_weight=goal.make_class_weights(),
         **_stack_roads(floors, room["start_site"].shape[1]),
         **room,
     )
-    problem.way[..., state.WAY_NAMED_ROUTE] = -1
-    problem.instance[:, state.INSTANCE_LAYOUT] = floors.layout_of
-    problem.instance[:, state.INSTANCE_TASK_SLOTS] = task_slots
+    problem.way["named_route"] = -1
+    problem.instance["layout"] = floors.layout_of
+    problem.instance["task_slots"] = task_slots
     problem.scaling[:] = scaling
     position = 0
     for k, layout in enumerate(layouts):
@@ -248,9 +248,9 @@ def _stack_layouts(
         problem.edge_length[k, :size, :size] = layout.routes.edge_length
         if layout.routes.edge_speed is not None:
             problem.edge_speed[k, :size, :size] = layout.routes.edge_speed
-        problem.way[k, :size, :size, state.WAY_NEXT_SITE] = layout.routes.next_site
+        problem.way["next_site"][k, :size, :size] = layout.routes.next_site
         for ends, route in layout.routes.explicit.items():
-            problem.way[k, *ends, state.WAY_NAMED_ROUTE] = position
+            problem.way["named_route"][k, *ends] = position
             position += len(route) - 1
     for (k, speed), row in rows.items():
         if row >= 0:
@@ -293,7 +293,7 @@ def _stack_roads(floors: _Floors, fleet: int) -> dict[str, np.ndarray]:
     # To rest as planned before, and three legs, each with half as many detours again.
     n_visits = 16 + 4 * (most + most // 2)
     claim, zone, n_held = _stack_blocks(floors, spots, degree)
-    needed = 8 * fleet * n_visits * n_held * (state.N_HELD_FIELDS + 3 * state.N_LABEL_FIELDS)
+    needed = fleet * n_visits * n_held * (state.HELD.itemsize + 3 * state.LABEL.itemsize)
     if needed > MAX_TABLE_BYTES:
         raise InputError(
             f"traffic: plans of a fleet of {fleet} need {needed / 2**30:.1f} GiB, with blocks that hold "
@@ -355,11 +355,11 @@ def empty_problem(problem: Problem, layouts: Sequence[Layout]) -> Problem:
     """Return tables without any task; in each row the breakdowns that its layout lists."""
     listed = [len(vehicle.breakdowns) for layout in layouts for vehicle in layout.vehicles]
     shape = (len(layouts), problem.fleet.shape[1], max(1, *listed))
-    breakdown = np.full((*shape, state.N_BREAKDOWN_FIELDS), NEVER)
+    breakdown = np.full(shape, NEVER, state.BREAKDOWN)
     for i, layout in enumerate(layouts):
         _fill_breakdowns(breakdown[i], layout)
     instance = problem.instance.copy()
-    instance[:, state.INSTANCE_N_TASKS] = 0
+    instance["n_tasks"] = 0
     # One row of tasks, which nothing reads, is enough.
     room = {"ends": problem.ends[:, :1].copy(), "record": problem.record[:, :1].copy()}
     return problem._replace(**room, instance=instance, breakdown=breakdown)
@@ -389,9 +389,9 @@ def build_live_problem(
     problem = _stack_layouts(floors, room, scaling, task_slots or layout.task_slots, PAPER)
     _fill_fleet(problem, 0, layout, floors.rows)
     if chained:
-        problem.instance[0, state.INSTANCE_CHAINED] = True
+        problem.instance["chained"][0] = True
         problem.servers[0] = servers
-        problem.chain[0, :n_servers, state.CHAIN_MACHINE] = np.repeat(range(n_machines), servers)
+        problem.chain["machine"][0, :n_servers] = np.repeat(range(n_machines), servers)
     return _mark_errands(problem, layout.routes.lacks_ways)
 
 
@@ -399,20 +399,20 @@ def _fill_instance(
     problem: Problem, i: int, instance: Instance, rows: Mapping[tuple[int, float], int]
 ) -> None:
     n = instance.n_tasks
-    problem.instance[i, state.INSTANCE_N_TASKS] = n
-    problem.instance[i, state.INSTANCE_HAS_PRIORITIES] = bool(instance.priority.any())
-    problem.ends[i, :n, state.ENDS_PICKUP] = instance.pickup
-    problem.ends[i, :n, state.ENDS_DELIVERY] = instance.delivery
+    problem.instance["n_tasks"][i] = n
+    problem.instance["has_priorities"][i] = bool(instance.priority.any())
+    problem.ends["pickup"][i, :n] = instance.pickup
+    problem.ends["delivery"][i, :n] = instance.delivery
     loaded = instance.layout.routes.distance[instance.pickup, instance.delivery]
     for column, values in {
-        state.RECORD_ARRIVAL: instance.arrival,
-        state.RECORD_EXPIRY: instance.expiry,
-        state.RECORD_HANDLING: instance.handling_time,
-        state.RECORD_DEMAND: instance.demand,
-        state.RECORD_PRIORITY: instance.priority,
-        state.RECORD_LOADED: measure_metres(loaded, instance.layout.truncate_distances),
+        "arrival": instance.arrival,
+        "expiry": instance.expiry,
+        "handling": instance.handling_time,
+        "demand": instance.demand,
+        "priority": instance.priority,
+        "loaded": measure_metres(loaded, instance.layout.truncate_distances),
     }.items():
-        problem.record[i, :n, column] = values
+        problem.record[column][i, :n] = values
     problem.arrival_tick[i, :n] = np.ceil(instance.arrival)
     if not instance.is_plain:
         _fill_chains(problem, i, instance)
@@ -421,16 +421,16 @@ def _fill_instance(
 
 def _fill_chains(problem: Problem, i: int, instance: Instance) -> None:
     n, layout = instance.n_tasks, instance.layout
-    problem.instance[i, state.INSTANCE_CHAINED] = True
+    problem.instance["chained"][i] = True
     problem.servers[i, : len(layout.machines)] = [machine.servers for machine in layout.machines]
     machine_at = {layout.site_index[item.site]: k for k, item in enumerate(layout.machines)}
     chain, lead = problem.chain[i], problem.lead[i]
-    chain[:n, state.CHAIN_AFTER] = instance.after
-    chain[:n, state.CHAIN_PROCESSING] = np.ceil(instance.processing)
+    chain["after"][:n] = instance.after
+    chain["processing"][:n] = np.ceil(instance.processing)
     for task in np.flatnonzero(instance.processing > 0.0):
-        chain[task, state.CHAIN_MACHINE] = machine_at[int(instance.delivery[task])]
-    lead[:n, state.LEAD_ANNOUNCED] = instance.announced
-    lead[:n, state.LEAD_WORK_LEFT] = _find_work_left(instance)
+        chain["machine"][task] = machine_at[int(instance.delivery[task])]
+    lead["announced"][:n] = instance.announced
+    lead["work_left"][:n] = _find_work_left(instance)
     plan_arrivals(problem, i, 0)
 
 
@@ -453,23 +453,23 @@ def _find_work_left(instance: Instance) -> np.ndarray:
 def _fill_fleet(
     problem: Problem, i: int, layout: Layout, rows: Mapping[tuple[int, float], int]
 ) -> None:
-    place = int(problem.instance[i, state.INSTANCE_LAYOUT])
-    problem.instance[i, state.INSTANCE_TRUNCATES] = layout.truncate_distances
-    problem.instance[i, state.INSTANCE_QUICKEST] = layout.quickest_routes
-    problem.instance[i, state.INSTANCE_N_VEHICLES] = len(layout.vehicles)
-    problem.instance[i, state.INSTANCE_LACKS_WAYS] = layout.routes.lacks_ways
+    place = int(problem.instance["layout"][i])
+    problem.instance["truncates"][i] = layout.truncate_distances
+    problem.instance["quickest"][i] = layout.quickest_routes
+    problem.instance["n_vehicles"][i] = len(layout.vehicles)
+    problem.instance["lacks_ways"][i] = layout.routes.lacks_ways
     # A floor of one site, or a fleet of one place, has no distances to measure in.
     metres = layout.routes.mean_distance or 1.0
-    problem.unit[i, state.UNIT_METRES] = metres
-    problem.unit[i, state.UNIT_SECONDS] = metres / layout.mean_speed
+    problem.unit["metres"][i] = metres
+    problem.unit["seconds"][i] = metres / layout.mean_speed
     for v, vehicle in enumerate(layout.vehicles):
         fleet, model = problem.fleet[i, v], vehicle.random_breakdowns
-        fleet[state.FLEET_SPEED] = vehicle.speed
-        fleet[state.FLEET_CAPACITY] = vehicle.capacity
-        fleet[state.FLEET_SLOWDOWN] = rows[place, vehicle.speed]
+        fleet["speed"] = vehicle.speed
+        fleet["capacity"] = vehicle.capacity
+        fleet["slowdown"] = rows[place, vehicle.speed]
         if model is not None:
-            fleet[state.FLEET_MEAN_UPTIME] = model.mean_time_between_failures
-            fleet[state.FLEET_MEAN_REPAIR] = model.mean_time_to_repair
+            fleet["mean_uptime"] = model.mean_time_between_failures
+            fleet["mean_repair"] = model.mean_time_to_repair
         problem.start_site[i, v] = layout.site_index[vehicle.start]
     _fill_breakdowns(problem.breakdown[i], layout)
     _fill_errands(problem, i, layout)
@@ -485,47 +485,48 @@ def _list_berths(layout: Layout) -> list[tuple[int, int, int]]:
 
 def _fill_errands(problem: Problem, i: int, layout: Layout) -> None:
     berths = _list_berths(layout)
-    problem.berth[i, : len(berths)] = np.array(berths, np.int64).reshape(-1, state.N_BERTH_FIELDS)
+    problem.berth[i, : len(berths)] = np.array(berths, state.BERTH)
     for v, battery in enumerate(layout.batteries):
         if battery is not None:
-            problem.battery[i, v, :-1] = [getattr(battery, name) for name in BATTERY_FIELDS]
+            for name in BATTERY_FIELDS:
+                problem.battery[name][i, v] = getattr(battery, name)
             used = (2 * battery.empty + battery.loaded) * layout.longest_ways[v]
-            problem.battery[i, v, state.BATTERY_PLENTY] = min(used, state.NEVER)
+            problem.battery["plenty"][i, v] = min(used, state.NEVER)
     instance = problem.instance[i]
     if layout.parking is not None:
-        instance[state.INSTANCE_PARK_AFTER] = layout.parking.after
+        instance["park_after"] = layout.parking.after
     if layout.commitment == "pickup":
-        instance[state.INSTANCE_MAX_CHANGES] = layout.max_changes
-    instance[state.INSTANCE_ERRANDS] = layout.has_errands
+        instance["max_changes"] = layout.max_changes
+    instance["errands"] = layout.has_errands
     if layout.traffic is not None:
-        instance[state.INSTANCE_HEADWAY] = layout.traffic.headway
-        instance[state.INSTANCE_LANES_APART] = layout.traffic.lanes == "apart"
-        instance[state.INSTANCE_HANDLING_AT] = HANDLED_AT.index(layout.traffic.handling_at)
-        instance[state.INSTANCE_RESERVE] = round(100.0 * layout.traffic.reserve)
+        instance["headway"] = layout.traffic.headway
+        instance["lanes_apart"] = layout.traffic.lanes == "apart"
+        instance["handling_at"] = HANDLED_AT.index(layout.traffic.handling_at)
+        instance["reserve"] = round(100.0 * layout.traffic.reserve)
 
 
 def set_commitment(problem: Problem, commitment: str, max_changes: int) -> Problem:
     """Return tables in which tasks may change hands as `Layout.with_commitment` says."""
     instance, is_late = problem.instance.copy(), commitment == "pickup"
-    instance[:, state.INSTANCE_MAX_CHANGES] = max_changes if is_late else -1
-    instance[:, state.INSTANCE_ERRANDS] |= is_late
+    instance["max_changes"] = max_changes if is_late else -1
+    instance["errands"] |= is_late
     return _mark_errands(problem._replace(instance=instance))
 
 
 def _mark_errands(problem: Problem, lacks_ways: bool = False) -> Problem:
     if problem.road.shape[0]:
         return problem
-    some = lacks_ways or problem.instance[:, [state.INSTANCE_ERRANDS, state.INSTANCE_CHAINED]].any()
+    some = lacks_ways or (problem.instance["chained"] | problem.instance["errands"]).any()
     return problem._replace(errands=state.ERRANDS if some else state.NO_ERRANDS)
 
 
 def _fill_breakdowns(breakdown: np.ndarray, layout: Layout) -> None:
-    """Write the breakdowns that a layout lists, ndarray(int64, (V, K, N_BREAKDOWN_FIELDS))."""
+    """Write the breakdowns that a layout lists, ndarray(BREAKDOWN, (V, K))."""
     for v, vehicle in enumerate(layout.vehicles):
         events = sorted(vehicle.breakdowns, key=lambda item: item.time)
         for k, event in enumerate(events):
-            breakdown[v, k, state.BREAKDOWN_TICK] = np.ceil(event.time)
-            breakdown[v, k, state.BREAKDOWN_REPAIR_TICKS] = np.ceil(event.repair_time)
+            breakdown["tick"][v, k] = np.ceil(event.time)
+            breakdown["repair_ticks"][v, k] = np.ceil(event.repair_time)
 
 
 # How long an episode with random breakdowns lasts, and how often a task may be tried

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing.rollout import list_pairs
 from acerl_np.kernels.playing.trace import rate_tasks
 from acerl_np.problem.interface import number_rules
@@ -70,7 +69,7 @@ class PairActions(Actions):
     def __init__(self, simulator: Simulator, may_wait: bool = False) -> None:
         self._simulator = simulator
         self._may_wait = may_wait
-        self.slots = int(simulator.problem.instance[0, S.INSTANCE_TASK_SLOTS])
+        self.slots = int(simulator.problem.instance["task_slots"][0])
         shape = (simulator.n_episodes, simulator.problem.fleet.shape[1], self.slots)
         self.n = shape[1] * self.slots + may_wait
         self._pairs = np.zeros(shape, np.bool_)
@@ -125,7 +124,7 @@ def read_actions(
     problem, state, n = scene.problem, scene.state, scene.n_episodes
     rules = mask = scene.action_mask
     own = number_rules(scene.rules)
-    slots = int(problem.instance[0, S.INSTANCE_TASK_SLOTS])
+    slots = int(problem.instance["task_slots"][0])
     seen = np.zeros((n, slots), np.int64)
     if kind == "pairs":
         pairs = np.zeros((n, problem.fleet.shape[1], slots), np.bool_)
@@ -147,7 +146,7 @@ def read_actions(
             chosen[:, b] = v, seen[b, slot]
             continue
         v, rule = divmod(action, len(own))
-        keys = np.empty(int(state.episode[b, S.EPISODE_POOL_SIZE]))
+        keys = np.empty(int(state.episode["pool_size"][b]))
         rate_tasks(problem, state, b, v, own[rule], keys)
         chosen[:, b] = v, state.pool[b, keys.argmin()]
     return chosen

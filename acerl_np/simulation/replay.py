@@ -107,10 +107,10 @@ def replay_assignments(
         assignments=assignments,
         makespan=float(state.outcome[0, S.OUTCOME_MAKESPAN]),
         tardiness=float(state.outcome[0, S.OUTCOME_TARDINESS]),
-        start=np.where(served, state.task[0, :n, S.TASK_START], np.nan),
-        finish=np.where(served, state.task[0, :n, S.TASK_FINISH], np.nan),
+        start=np.where(served, state.task["start"][0, :n], np.nan),
+        finish=np.where(served, state.task["finish"][0, :n], np.nan),
         ready=list_ready(state, 0, instance),
-        decisions=int(state.episode[0, S.EPISODE_N_DECISIONS]),
+        decisions=int(state.episode["n_decisions"][0]),
         outcome=read_outcome(state),
     )
 

@@ -138,9 +138,8 @@ def read_choices(name: str, values: ArrayLike, n: int) -> np.ndarray:
 
 def refuse_other_game(shown: Problem, own: Problem) -> None:
     """Refuse a policy whose `own` tables say another commitment or other levels than those shown."""
-    late = S.INSTANCE_MAX_CHANGES
     for what, one, other in (
-        ("commitment", shown.instance[:, late], own.instance[:, late]),
+        ("commitment", shown.instance["max_changes"], own.instance["max_changes"]),
         ("level of charging", shown.battery, own.battery),
     ):
         if not np.array_equal(one, other):
@@ -192,13 +191,13 @@ class Scene:
     @property
     def instances(self) -> list[Any]:
         """The instance that each episode is on."""
-        return [self.pool[i] for i in self.state.episode[:, S.EPISODE_INSTANCE]]
+        return [self.pool[i] for i in self.state.episode["instance"]]
 
     @property
     def n_features(self) -> int:
         """Length of an observation."""
         return count_features(
-            int(self.problem.instance[0, S.INSTANCE_TASK_SLOTS]), self.problem.fleet.shape[1]
+            int(self.problem.instance["task_slots"][0]), self.problem.fleet.shape[1]
         )
 
     @property
@@ -223,7 +222,7 @@ class Scene:
         works and 1 while it is broken; then its way to the pickup and on to the delivery of the task in each
         slot, as (x - mid) / half.
         """
-        slots = range(int(self.problem.instance[0, S.INSTANCE_TASK_SLOTS]))
+        slots = range(int(self.problem.instance["task_slots"][0]))
         names = [f"slot {k}: {name}" for k in slots for name in TASK_FEATURES]
         for v in range(self.problem.fleet.shape[1]):
             names += [f"vehicle {v}: {name}" for name in VEHICLE_FEATURES]
@@ -238,12 +237,12 @@ class Scene:
     @property
     def time(self) -> np.ndarray:
         """Clock of each episode, float64 (B,), s."""
-        return self._origin + self.state.episode[:, S.EPISODE_TIME].astype(np.float64)
+        return self._origin + self.state.episode["time"].astype(np.float64)
 
     @property
     def done(self) -> np.ndarray:
         """Whether each episode is over, bool (B,)."""
-        return np.asarray(self.state.episode[:, S.EPISODE_PHASE] != S.RUNNING)
+        return np.asarray(self.state.episode["phase"] != S.RUNNING)
 
     def pairs(self, b: int | None = None) -> Pairs:
         """Return the possible pairs of a free vehicle and a waiting task.
@@ -275,7 +274,7 @@ class Scene:
         if b is not None:
             rows = rows[[self._check_episode(b)]]
         n_vehicles = self.problem.fleet.shape[1]
-        most = int(self.state.episode[rows, S.EPISODE_POOL_SIZE].sum()) * n_vehicles
+        most = int(self.state.episode["pool_size"][rows].sum()) * n_vehicles
         place, value = np.empty((N_PLACES, most), np.int64), np.empty((N_VALUES, most))
         n = list_possible(
             self.problem, self.state, rows, self._origin, np.empty(n_vehicles), place, value
@@ -301,8 +300,8 @@ class Scene:
         """
         problem, state, row = self.problem, self.state, np.int64(self._check_episode(b))
         vehicles = range(len(self.instances[b].layout.vehicles))
-        own, now = state.vehicle[row, : len(vehicles)], state.episode[row, S.EPISODE_TIME]
-        capacity = problem.battery[state.episode[row, S.EPISODE_INSTANCE], :, S.BATTERY_CAPACITY]
+        own, now = state.vehicle[row, : len(vehicles)], state.episode["time"][row]
+        capacity = problem.battery["capacity"][state.episode["instance"][row], :]
         stand, (moment, level) = np.full(len(own), -1), np.full((2, len(own)), np.nan)
         for v in map(np.int64, vehicles):
             if is_free(state, row, v):
@@ -310,8 +309,8 @@ class Scene:
                 moment[v] = self.time[row] + find_delay(state, row, v)
             if has_battery(problem, state, row, v):
                 level[v] = find_level(problem, state, row, v, now) / capacity[v]
-        status = tuple(STATUSES[k] for k in own[:, S.VEHICLE_STATUS])
-        return Fleet(status, own[:, S.VEHICLE_TASK].copy(), stand, moment, level)
+        status = tuple(STATUSES[k] for k in own["status"])
+        return Fleet(status, own["task"].copy(), stand, moment, level)
 
     def may_wait(self) -> np.ndarray:
         """Return in which episodes nobody need be assigned now, as something is still to come, bool (B,)."""
@@ -381,7 +380,7 @@ class Scene:
             return
         b, v, task = int(rows[k]), int(vehicles[k]), int(tasks[k])
         n_vehicles = len(self.instances[b].layout.vehicles)
-        waiting = self.state.pool[b, : self.state.episode[b, S.EPISODE_POOL_SIZE]].tolist()
+        waiting = self.state.pool[b, : self.state.episode["pool_size"][b]].tolist()
         free = [u for u in range(n_vehicles) if is_free(self.state, np.int64(b), np.int64(u))]
         if v == task == -1:
             fault = "nothing is to come that would end the wait; expected a vehicle and a task"

@@ -48,9 +48,9 @@ class Schedule(NamedTuple):
 
 def find_served(state: State, b: int, instance: Instance) -> np.ndarray:
     """Return which tasks of episode b, on an instance, were carried through by now (ndarray(bool))."""
-    served = np.asarray(state.task[b, : instance.n_tasks, S.TASK_VEHICLE] >= 0)
+    served = np.asarray(state.task["vehicle"][b, : instance.n_tasks] >= 0)
     vehicles = state.vehicle[b, : len(instance.layout.vehicles)]
-    served[vehicles[vehicles[:, S.VEHICLE_STATUS] == S.WORKING, S.VEHICLE_TASK]] = False
+    served[vehicles["task"][vehicles["status"] == S.WORKING]] = False
     return served
 
 
@@ -60,7 +60,7 @@ def list_ready(state: State, b: int, instance: Instance) -> np.ndarray:
     later = instance.after >= 0
     if later.any():
         before = instance.after[later]
-        ends = state.job[b, before, S.JOB_DONE].astype(np.float64)
+        ends = state.job["done"][b, before].astype(np.float64)
         ends[~find_served(state, b, instance)[before] | (ends == S.NEVER)] = np.nan
         ready[later] = np.maximum(ready[later], ends)
     return ready
@@ -214,7 +214,7 @@ class Simulator(Scene, CopiedWhole):
     @property
     def status(self) -> np.ndarray:
         """How each episode stands, str (B,): see `STATUS_NAMES`."""
-        return np.asarray(STATUS_NAMES[self.state.episode[:, S.EPISODE_PHASE]])
+        return np.asarray(STATUS_NAMES[self.state.episode["phase"]])
 
     @property
     def makespan(self) -> np.ndarray:
@@ -379,15 +379,15 @@ class Simulator(Scene, CopiedWhole):
         """
         b = self._check_episode(b)
         instance = self.pool[self.choices[b]]
-        start = self.state.task[b, :, S.TASK_START]
+        start = self.state.task["start"][b]
         served = np.flatnonzero(find_served(self.state, b, instance))
         served = served[np.argsort(start[served], kind="stable")]
-        vehicles = self.state.task[b, served, S.TASK_VEHICLE]
+        vehicles = self.state.task["vehicle"][b, served]
         return Schedule(
             task=tuple(instance.tasks[task] for task in served),
             vehicle=tuple(instance.layout.vehicles[v].id for v in vehicles),
             start=start[served].astype(np.float64),
-            finish=self.state.task[b, served, S.TASK_FINISH].astype(np.float64),
+            finish=self.state.task["finish"][b, served].astype(np.float64),
         )
 
     def _advance(self, restart: bool, rows: np.ndarray, choices: np.ndarray) -> None:

@@ -399,7 +399,7 @@ def trace_episode(
     state.breakdown_key[PLAYED] = key
     open_episode(problem, state, PLAYED, 0)
     notes = _Notes(instance, problem, state)
-    while state.episode[PLAYED, S.EPISODE_PHASE] == S.RUNNING:
+    while state.episode["phase"][PLAYED] == S.RUNNING:
         given, due = player.assign(problem, state)
         notes.add_trips(given)
         if notes.has_errands:
@@ -421,7 +421,7 @@ class _Notes:
         self.errands: list[Errand] = []
         self.stops: list[Stop] = []
         self.levels: list[list[Level]] = [[] for _ in self.fleet]
-        self.has_errands = bool(problem.instance[0, S.INSTANCE_ERRANDS])
+        self.has_errands = bool(problem.instance["errands"][0])
         self.meets = instance.layout.traffic is not None
         self.open: dict[int, Trip] = {}
         self.under_way: dict[int, Errand] = {}
@@ -437,13 +437,13 @@ class _Notes:
 
     @property
     def now(self) -> int:
-        return int(self.state.episode[PLAYED, S.EPISODE_TIME])
+        return int(self.state.episode["time"][PLAYED])
 
     def add_trips(self, given: Sequence[tuple[int, Reason]]) -> None:
         after = self.state.vehicle[PLAYED]
         first = len(self.decisions)
         for v, reason in given:
-            task = int(after[v, S.VEHICLE_TASK]) if v >= 0 else -1
+            task = int(after[v].task) if v >= 0 else -1
             self.decisions.append(Decision(self.now, v, task, reason))
         if self.has_errands:
             self._note_recalls(first)
@@ -452,11 +452,11 @@ class _Notes:
             _, v, task, _ = self.decisions[k]
             if v < 0 or v in self.open:  # nobody, or it has the task already
                 continue
-            end = int(after[v, S.VEHICLE_EVENT_TICK])
-            waited = self.state.usage[PLAYED, v, S.USAGE_LAST_WAITING]
+            end = int(after[v].event_tick)
+            waited = self.state.vehicle[PLAYED, v].last_waiting
             ready = find_ready(self.problem, self.state, PLAYED, np.int64(task))
             pickup = round(float(ready + waited / self.weight[task]))
-            steps, pause = self._list_steps(v, end), int(after[v, S.VEHICLE_PAUSE])
+            steps, pause = self._list_steps(v, end), int(after[v].pause)
             if pause > 0 and not self.meets:
                 steps = _stand_at(int(self.instance.pickup[task]), pickup - pause, pickup, steps)
             delay = self._measure_delay(v)
@@ -475,8 +475,8 @@ class _Notes:
     def add_errands(self) -> None:
         """Let vehicles that nobody assigned charge or park, and note it."""
         episode = self.state.episode[PLAYED]
-        is_over = episode[S.EPISODE_N_FINISHED] == self.instance.n_tasks
-        if not is_over or episode[S.EPISODE_N_PROCESSED] > 0:
+        is_over = episode["n_finished"] == self.instance.n_tasks
+        if not is_over or episode["n_processed"] > 0:
             settle_tick(self.problem, self.state, PLAYED)
         self._note_errands()
         self._note_levels()
@@ -485,7 +485,7 @@ class _Notes:
         """Note which errands have ended and begun by now."""
         after = self.state.vehicle[PLAYED]
         for v in self.fleet:
-            status, errand = int(after[v, S.VEHICLE_STATUS]), self.under_way.get(v)
+            status, errand = int(after[v].status), self.under_way.get(v)
             if errand is not None and errand.status != status:
                 del self.under_way[v]
                 arrived, steps = not errand.steps or self.now == errand.end, errand.steps
@@ -498,8 +498,8 @@ class _Notes:
                     own = errand._replace(end=self.now, arrived=arrived, steps=steps)
                     self.errands.append(own)
             if status >= S.ROAMING and v not in self.under_way:
-                is_way, end = drives(status), int(after[v, S.VEHICLE_EVENT_TICK])
-                site = after[v, S.VEHICLE_DESTINATION if is_way else S.VEHICLE_SITE]
+                is_way, end = drives(status), int(after[v].event_tick)
+                site = after[v].destination if is_way else after[v].site
                 steps = self._list_steps(v, end) if is_way else ()
                 self.under_way[v] = Errand(status, v, self.now, end, int(site), True, steps)
 
@@ -510,9 +510,9 @@ class _Notes:
             return ()
         if self.meets:
             return _clip_steps(steps, self.now)
-        moves = drives(row[S.VEHICLE_STATUS])
-        joins = moves and row[S.VEHICLE_LEG] == S.JOINING
-        site, part = int(row[S.VEHICLE_EDGE_FROM if moves else S.VEHICLE_SITE]), 1.0
+        moves = drives(row.status)
+        joins = moves and row.leg == S.JOINING
+        site, part = int(row.edge_from if moves else row.site), 1.0
         following = self._list_steps(v, self.now)[0] if joins else None
         last = n_begun - 1
         # Edge by edge it may be behind where it truly is by some edges: it passes these at once.
@@ -540,14 +540,14 @@ class _Notes:
         """Note how levels go on, of vehicles that have changed course."""
         for v in self.powered:
             row = self.state.vehicle[PLAYED, v]
-            status, tick = int(row[S.VEHICLE_STATUS]), int(row[S.VEHICLE_LEVEL_TICK])
-            course = status, tick, int(row[S.VEHICLE_LOADED_TICK])
+            status, tick = int(row.status), int(row.level_tick)
+            course = status, tick, int(row.loaded_tick)
             if self.courses.get(v) == course:
                 continue
             self.courses[v] = course
             bends = [max(0, tick)]
             if status == S.WORKING:
-                pause = int(row[S.VEHICLE_PAUSE])
+                pause = int(row.pause)
                 turns = [course[-1] - pause, course[-1]] if pause > 0 else [course[-1]]
                 bends += [turn for turn in turns if turn > tick]
             known = [own for own in self.levels[v] if own.time < bends[0]]
@@ -565,7 +565,7 @@ class _Notes:
             return self._list_planned(v, self.now)
         n = kernels.list_steps(self.problem, self.state, PLAYED, SPARE, v, self.steps, self.offsets)
         length = self.instance.layout.routes.edge_length
-        has_task = bool(self.state.vehicle[PLAYED, v, S.VEHICLE_TASK] >= 0)
+        has_task = bool(self.state.vehicle[PLAYED, v].task >= 0)
         steps = []
         for row, offset in zip(self.steps[:n].tolist(), self.offsets[:n].tolist(), strict=True):
             a, b = row[kernels.STEP_FROM], row[kernels.STEP_TO]
@@ -582,9 +582,9 @@ class _Notes:
     def _list_planned(self, v: int, since: int) -> tuple[Step, ...]:
         """Return what vehicle v, which meets others, has planned from a moment on: edges, stands, waits."""
         plan, layout = self.state.plan[PLAYED, v], self.instance.layout
-        loads = int(self.state.vehicle[PLAYED, v, S.VEHICLE_LOADED_TICK])
+        loads = int(self.state.vehicle[PLAYED, v].loaded_tick)
         n, pickup, delivery = plan[0, : S.PLANNED_DELIVERY + 1].tolist()
-        until = delivery if self.state.vehicle[PLAYED, v, S.VEHICLE_TASK] >= 0 else n
+        until = delivery if self.state.vehicle[PLAYED, v].task >= 0 else n
         rows = plan[1 : n + 1].tolist()
         steps = []
         for k, ((a, came, out, stay), (b, there, _, _)) in enumerate(pairwise(rows[:until]), 1):
@@ -613,15 +613,15 @@ class _Notes:
         """Note how the ways go on that a breakdown may have pushed."""
         after = self.state.vehicle[PLAYED]
         for v, trip in self.open.items():
-            if after[v, S.VEHICLE_STATUS] == S.WORKING:
-                steps, end = self._list_planned(v, trip.start), int(after[v, S.VEHICLE_EVENT_TICK])
-                pickup = int(after[v, S.VEHICLE_LOADED_TICK])
+            if after[v].status == S.WORKING:
+                steps, end = self._list_planned(v, trip.start), int(after[v].event_tick)
+                pickup = int(after[v].loaded_tick)
                 trip = trip._replace(end=end, pickup=pickup, steps=steps)
                 self.open[v] = trip._replace(delay=self._measure_delay(v))
         for v, errand in self.under_way.items():
-            if after[v, S.VEHICLE_STATUS] == errand.status:
+            if after[v].status == errand.status:
                 steps = self._list_planned(v, errand.start)
-                end = int(after[v, S.VEHICLE_EVENT_TICK])
+                end = int(after[v].event_tick)
                 self.under_way[v] = errand._replace(end=end, steps=steps)
 
     def add_events(self, before: np.ndarray) -> None:
@@ -629,7 +629,7 @@ class _Notes:
         if self.meets:
             self._follow_plans()
         for v in self.fleet:
-            was, is_now = int(before[v, S.VEHICLE_STATUS]), int(after[v, S.VEHICLE_STATUS])
+            was, is_now = int(before[v].status), int(after[v].status)
             if is_now == S.BROKEN and was != S.BROKEN:
                 self.broken[v] = stop = self._note_stop(v)
                 if v in self.open:
@@ -647,22 +647,22 @@ class _Notes:
     def _note_stop(self, v: int) -> Stop:
         if self.meets:
             return self._note_halt(v)
-        row, place = self.state.vehicle[PLAYED, v], self.state.place[PLAYED, v]
-        origin, target, part = int(row[S.VEHICLE_SITE]), int(row[S.VEHICLE_HALTED_TOWARDS]), 0.0
+        row = self.state.vehicle[PLAYED, v]
+        origin, target, part = int(row.site), int(row.halted_towards), 0.0
         length = float(self.instance.layout.routes.edge_length[origin, target])
         if target < 0 or target == origin or not 0.0 < length < np.inf:
             target = origin
         else:
-            part = min(1.0, float(place[S.PLACE_HALTED_AT]) / length)
-        end = int(row[S.VEHICLE_EVENT_TICK])
+            part = min(1.0, float(row.halted_at) / length)
+        end = int(row.event_tick)
         return Stop(v, self.now, end, origin, target, part)
 
     def _note_halt(self, v: int) -> Stop:
         """Return where vehicle v, which meets others, has stopped: on its edge, or at a site."""
         row, plan = self.state.vehicle[PLAYED, v], self.state.plan[PLAYED, v]
         n, k = int(plan[0, S.PLANNED_VISITS]), int(find_visit(plan, self.now - 1))
-        origin = target = int(plan[k, S.PLAN_SITE] if k > 0 else row[S.VEHICLE_SITE])
-        part, end = 0.0, int(row[S.VEHICLE_EVENT_TICK])
+        origin = target = int(plan[k, S.PLAN_SITE] if k > 0 else row.site)
+        part, end = 0.0, int(row.event_tick)
         if 0 < k < n and plan[k, S.PLAN_OUT] < self.now:
             target = int(plan[k + 1, S.PLAN_SITE])
             metres = float(self.instance.layout.routes.edge_length[origin, target])
@@ -676,8 +676,8 @@ class _Notes:
         own = []
         for task in np.flatnonzero(self.instance.processing * served > 0.0).tolist():
             _, machine, ticks, _ = self.problem.chain[0, task].tolist()
-            queued = int(self.state.task[PLAYED, task, S.TASK_FINISH])
-            end = int(self.state.job[PLAYED, task, S.JOB_DONE])
+            queued = int(self.state.task["finish"][PLAYED, task])
+            end = int(self.state.job["done"][PLAYED, task])
             times = queued, min(end - ticks, self.now), min(end, self.now)
             own.append(Processing(machine, 0, task, *times))
         own.sort(key=lambda item: (item.machine, item.start, item.queued))
@@ -719,7 +719,7 @@ class _Notes:
             waiting=float(outcome[S.OUTCOME_WAITING]),
             value=float(goal.weigh(read_outcome(row)).value[PLAYED]),
             goal=goal,
-            status=str(STATUS_NAMES[self.state.episode[PLAYED, S.EPISODE_PHASE]]),
+            status=str(STATUS_NAMES[self.state.episode["phase"][PLAYED]]),
             end=now,
         )
 

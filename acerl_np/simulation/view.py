@@ -42,7 +42,7 @@ def describe_episode(simulator: Simulator, b: int) -> str:
     sites = instance.layout.sites
     lines = [
         f"{instance.name} at {simulator.time[b]:g} s: "
-        f"{state.episode[b, S.EPISODE_N_FINISHED]} of {instance.n_tasks} tasks finished"
+        f"{state.episode['n_finished'][b]} of {instance.n_tasks} tasks finished"
     ]
     if simulator.done[b]:
         lines[0] += (
@@ -51,15 +51,13 @@ def describe_episode(simulator: Simulator, b: int) -> str:
         )
     fleet = simulator.fleet(b)
     for v, vehicle in enumerate(instance.layout.vehicles):
-        line = (
-            f"  {vehicle.id}: {fleet.status[v]} at {sites[state.vehicle[b, v, S.VEHICLE_SITE]].id}"
-        )
+        line = f"  {vehicle.id}: {fleet.status[v]} at {sites[state.vehicle[b, v].site].id}"
         if fleet.task[v] >= 0:
             line += f", task {instance.tasks[fleet.task[v]]}"
         if not np.isnan(fleet.level[v]):
             line += f", level {fleet.level[v]:.0%}"
         lines.append(line)
-    for task in state.pool[b, : state.episode[b, S.EPISODE_POOL_SIZE]]:
+    for task in state.pool[b, : state.episode["pool_size"][b]]:
         due = find_due(simulator.problem, state, b, task)
         ready = find_ready(simulator.problem, state, b, task)
         lines.append(
@@ -68,8 +66,8 @@ def describe_episode(simulator: Simulator, b: int) -> str:
             + (f"ready at {ready:g} s, " if ready > simulator.time[b] else "")
             + (f"due at {due:g} s" if due < np.inf else "never due")
         )
-    for task in state.processed[b, : state.episode[b, S.EPISODE_N_PROCESSED]]:
-        done = state.job[b, task, S.JOB_DONE]
+    for task in state.processed[b, : state.episode["n_processed"][b]]:
+        done = state.job["done"][b, task]
         what = "in the queue" if done == S.NEVER else f"until {done} s"
         lines.append(f"  at {sites[instance.delivery[task]].id}: {instance.tasks[task]}, {what}")
     return "\n".join(lines)
@@ -92,7 +90,7 @@ def draw_episode(simulator: Simulator, b: int) -> np.ndarray:
     state = simulator.state
     layout = instance.layout
     places, picture = _draw_floor(layout)
-    waiting = state.pool[b, : state.episode[b, S.EPISODE_POOL_SIZE]]
+    waiting = state.pool[b, : state.episode["pool_size"][b]]
     sites, counts = np.unique(instance.pickup[waiting], return_counts=True)
     for site, count in zip(sites, counts, strict=True):
         column, row = places[site]
@@ -104,9 +102,9 @@ def draw_episode(simulator: Simulator, b: int) -> np.ndarray:
         beside = standing.get((column, row), 0)
         standing[column, row] = beside + 1
         column += (2 * DOT + 1) * beside
-        status = int(state.vehicle[b, v, S.VEHICLE_STATUS])
+        status = int(state.vehicle[b, v].status)
         _fill_disc(picture, column, row, DOT, COLOURS[status])
-        if status == S.WORKING and state.vehicle[b, v, S.VEHICLE_LEG] == S.TO_DELIVERY:
+        if status == S.WORKING and state.vehicle[b, v].leg == S.TO_DELIVERY:
             _fill_disc(picture, column, row, DOT // 2, WAITING)
     layouts = {id(item.layout): item.layout for item in simulator.pool}.values()
     height, width = np.max([_measure_floor(item)[1] for item in layouts], axis=0)
@@ -143,14 +141,14 @@ def _draw_floor(layout: Layout) -> tuple[np.ndarray, np.ndarray]:
 def _locate(simulator: Simulator, b: int, v: int, places: np.ndarray) -> np.ndarray:
     """Return where vehicle v stands or drives, as column and row."""
     layout = simulator.instances[b].layout
-    row, place = simulator.state.vehicle[b, v], simulator.state.place[b, v]
-    start, end, metres = row[S.VEHICLE_SITE], row[S.VEHICLE_SITE], 0.0
-    if drives(row[S.VEHICLE_STATUS]) and row[S.VEHICLE_LEG] != S.ARRIVED:
-        start, end = row[S.VEHICLE_EDGE_FROM], row[S.VEHICLE_EDGE_TO]
-        seconds = simulator.state.episode[b, S.EPISODE_TIME] - row[S.VEHICLE_EDGE_TICK]
-        metres = place[S.PLACE_EDGE_OFFSET] + seconds * layout.find_pace(v, start, end)
-    elif not drives(row[S.VEHICLE_STATUS]) and row[S.VEHICLE_HALTED_TOWARDS] >= 0:
-        end, metres = row[S.VEHICLE_HALTED_TOWARDS], place[S.PLACE_HALTED_AT]
+    row = simulator.state.vehicle[b, v]
+    start, end, metres = row.site, row.site, 0.0
+    if drives(row.status) and row.leg != S.ARRIVED:
+        start, end = row.edge_from, row.edge_to
+        seconds = simulator.state.episode["time"][b] - row.edge_tick
+        metres = row.edge_offset + seconds * layout.find_pace(v, start, end)
+    elif not drives(row.status) and row.halted_towards >= 0:
+        end, metres = row.halted_towards, row.halted_at
     length = layout.routes.edge_length[start, end]
     part = min(metres / length, 1.0) if 0.0 < length < np.inf else 0.0
     return np.asarray(places[start] + part * (places[end] - places[start]))

@@ -8,7 +8,7 @@ import numpy as np
 
 from acerl_np.evolution import InstanceSampler
 from acerl_np.evolution.sampler import check_ids
-from acerl_np.kernels.ground.state import INSTANCE_N_TASKS, Problem
+from acerl_np.kernels.ground.state import Problem
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.kernels.playing.variation import draw_records
 from acerl_np.problem.tables import allocate_variants
@@ -38,7 +38,7 @@ def count_records_per_member(problem: Problem, config: Config) -> int:
     """Return K, the records that each member of a generation plays."""
     if config.records_per_member is not None:
         return config.records_per_member
-    tasks = float(problem.instance[:, INSTANCE_N_TASKS].mean())
+    tasks = float(problem.instance["n_tasks"].mean())
     budget = config.decisions or config.generations * config.population * tasks * FEWEST
     each = budget / (ENOUGH_GENERATIONS * config.population * tasks)
     return int(min(max(round(each), FEWEST), MOST))

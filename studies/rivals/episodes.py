@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from acerl_np.evolution.sampler import InstanceSampler
-from acerl_np.kernels.ground.state import EPISODE_POOL_SIZE
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.interface import find_scaling
 from acerl_np.simulation.simulator import Simulator
@@ -73,7 +72,7 @@ class Episodes:
 
     def see(self) -> Seen:
         """Return what the episodes show now."""
-        waiting = self.sim.state.episode[:, EPISODE_POOL_SIZE].copy()
+        waiting = self.sim.state.episode["pool_size"].copy()
         return Seen(self.sim.observation, self.sim.action_mask, waiting)
 
     def step(self, actions: np.ndarray) -> Ended:

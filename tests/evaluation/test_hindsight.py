@@ -138,7 +138,7 @@ def test_a_bound_by_hand():
     distance = problem.distance[0]
     near = min(distance[start, pickup], distance[delivery, pickup])
     trip = float(near + distance[pickup, delivery])  # at 1 m/s, and handling
-    trip += problem.record[0, 0, S.RECORD_HANDLING]
+    trip += problem.record["handling"][0, 0]
     bounds = {x: bound_objective(instance, Goal(x)) for x in MEASURES}
     # Both arrive at once, and one vehicle does one after the other.
     arrival = instance.arrival[0]
@@ -168,31 +168,31 @@ def make_row():
     """A row with two waiting tasks, and vehicles: halted in mid-edge, working until it breaks, working."""
     simulator = acerl_np.Simulator(acerl_np.load_instance("DMH-01"))
     state = simulator.state
-    state.episode[0, S.EPISODE_POOL_SIZE] = 2
+    state.episode["pool_size"][0] = 2
     state.pool[0, :2] = 4, 7
     vehicles = state.vehicle[0]
-    vehicles[:, S.VEHICLE_HALTED_TOWARDS] = 3, -1, -1
-    vehicles[:, S.VEHICLE_STATUS] = S.IDLE, S.WORKING, S.WORKING
-    vehicles[1:, S.VEHICLE_TASK] = 1, 2
-    vehicles[:, S.VEHICLE_EVENT_TICK] = 300
-    vehicles[:, S.VEHICLE_BREAKDOWN_AT] = 400, 300, 301
-    state.place[0] = 1.5
+    vehicles["halted_towards"] = 3, -1, -1
+    vehicles["status"] = S.IDLE, S.WORKING, S.WORKING
+    vehicles[1:]["task"] = 1, 2
+    vehicles["event_tick"] = 300
+    vehicles["breakdown_at"] = 400, 300, 301
+    vehicles["halted_at"] = vehicles["edge_offset"] = 1.5
     return simulator.problem, state
 
 
 DECISIVE = {
-    "clock": ("episode", (0, S.EPISODE_TIME), 99),
+    "clock": ("episode.time", 0, 99),
     "pool order": ("pool", (0, slice(2)), (7, 4)),
     "another task waits": ("pool", (0, 1), 8),
-    "where it halted": ("place", (0, 0, S.PLACE_HALTED_AT), 1.25),
-    "when it entered the edge": ("vehicle", (0, 1, S.VEHICLE_EDGE_TICK), 77),
-    "where on the edge": ("place", (0, 1, S.PLACE_EDGE_OFFSET), 0.25),
-    "its task": ("vehicle", (0, 2, S.VEHICLE_TASK), 3),
+    "where it halted": ("vehicle.halted_at", (0, 0), 1.25),
+    "when it entered the edge": ("vehicle.edge_tick", (0, 1), 77),
+    "where on the edge": ("vehicle.edge_offset", (0, 1), 0.25),
+    "its task": ("vehicle.task", (0, 2), 3),
 }
 IDLE_TALK = {
     "since when a task waits": ("waiting_since", (0, 4), 33.0),
-    "the edge of a vehicle that will not break": ("vehicle", (0, 2, S.VEHICLE_EDGE_TICK), 77),
-    "where one that has set out halted": ("place", (0, 2, S.PLACE_HALTED_AT), 9.0),
+    "the edge of a vehicle that will not break": ("vehicle.edge_tick", (0, 2), 77),
+    "where one that has set out halted": ("vehicle.halted_at", (0, 2), 9.0),
     "what is behind the pool": ("pool", (0, 2), 9),
 }
 
@@ -201,7 +201,9 @@ def test_schedules_that_go_on_alike_alone_are_taken_for_one():
     for change, (name, place, value) in (DECISIVE | IDLE_TALK).items():
         problem, state = make_row()
         before = hash_first(problem, state)
-        getattr(state, name)[place] = value
+        array, _, field = name.partition(".")
+        table = getattr(state, array)
+        (table[field] if field else table)[place] = value
         assert (hash_first(problem, state) == before) == (change in IDLE_TALK), change
 
 

@@ -68,7 +68,7 @@ def list_outcomes(instance: acerl_np.Instance) -> list[tuple[float, float]]:
         for vehicles in product(fleet, repeat=n):
             actions = [v * n + task for v, task in zip(vehicles, turns, strict=True)]
             state = play_orders(instance, actions)
-            if state.episode[0, S.EPISODE_PHASE] == S.FINISHED:
+            if state.episode["phase"][0] == S.FINISHED:
                 pair = state.outcome[0, [S.OUTCOME_MAKESPAN, S.OUTCOME_TARDINESS]]
                 found.append(tuple(pair.tolist()))
     return found

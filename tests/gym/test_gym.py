@@ -19,7 +19,6 @@ from worlds import RAW, cut, make_task, straight_floor, with_chargers, with_park
 import acerl_np
 from acerl_np import ActionError, InputError, Instance, Layout, Simulator, load_instance
 from acerl_np.evaluation.tracing import trace_policy
-from acerl_np.kernels.ground.state import EPISODE_POOL_SIZE
 from acerl_np.kernels.playing.rollout import list_pairs
 
 gymnasium = pytest.importorskip("gymnasium")
@@ -117,7 +116,7 @@ def test_slots_show_the_first_pairs_of_a_simulator(world):
             if position < slots:
                 expected[b, v, position] = True
         assert np.array_equal(mask, expected)
-        for b, n in enumerate(np.minimum(slots, simulator.state.episode[:, EPISODE_POOL_SIZE])):
+        for b, n in enumerate(np.minimum(slots, simulator.state.episode["pool_size"])):
             assert np.array_equal(tasks[b, :n], simulator.state.pool[b, :n])
         if simulator.done.all():
             break

@@ -49,12 +49,12 @@ def read_breakdowns(record, layout):
 
 def read_future(ahead, layout):
     """The tasks of the future at hand, the sites by their ids."""
-    n = int(ahead.future.instance[0, S.INSTANCE_N_TASKS])
+    n = int(ahead.future.instance["n_tasks"][0])
     names = [site.id for site in layout.sites]
     ends, record = ahead.future.ends[0, :n], ahead.future.record[0, :n]
-    fields = [S.RECORD_ARRIVAL, S.RECORD_EXPIRY, S.RECORD_HANDLING, S.RECORD_DEMAND]
+    fields = ["arrival", "expiry", "handling", "demand"]
     return [
-        (names[own[S.ENDS_PICKUP]], names[own[S.ENDS_DELIVERY]], *numbers[fields].tolist())
+        (names[own["pickup"]], names[own["delivery"]], *numbers[fields].tolist())
         for own, numbers in zip(ends, record, strict=True)
     ]
 
@@ -78,7 +78,7 @@ def compare_decision(simulator, slow, policy, base, instance, key):
     options = {name: getattr(policy, name) for name in ("candidates", "goal", "penalty", "margin")}
     options |= {"futures": n_futures, "horizon": policy.horizon or np.inf}
     options["matches"] = policy.weights == "match" and policy.futures > 0
-    found = begin(simulator, ahead, key, simulator.state.episode[0, S.EPISODE_N_DECISIONS])
+    found = begin(simulator, ahead, key, simulator.state.episode["n_decisions"][0])
     expected = naive_lookahead.Lookahead(
         slow, history, breakdowns, excluded, ahead.key.copy(), base, options
     )
@@ -335,13 +335,13 @@ def test_what_has_left_counts_no_more_with_a_horizon():
     ahead = policy.prepare(simulator.problem, [day])[1]()
     begin(simulator, ahead)
     rate(simulator, ahead, 0, 1)
-    state, n = simulator.state, int(ahead.future.instance[0, S.INSTANCE_N_TASKS])
-    under_way = (state.vehicle[0, :, S.VEHICLE_TASK] >= 0).sum()
-    open_tasks = int(state.episode[0, S.EPISODE_POOL_SIZE] + under_way)
+    state, n = simulator.state, int(ahead.future.instance["n_tasks"][0])
+    under_way = (state.vehicle[0]["task"] >= 0).sum()
+    open_tasks = int(state.episode["pool_size"][0] + under_way)
     assert open_tasks <= n <= open_tasks + 5
-    played = ahead.states.usage[1, 0, S.USAGE_WAITING]
+    played = ahead.states.vehicle[1, 0].waiting
     assert ahead.value[0, 0, 0] == pytest.approx(played / n)
-    assert 0.0 < played < 0.5 * state.usage[0, 0, S.USAGE_WAITING]
+    assert 0.0 < played < 0.5 * state.vehicle[0, 0].waiting
 
 
 def test_a_broken_vehicle_is_back_when_its_record_says_so():
@@ -360,7 +360,7 @@ def test_a_broken_vehicle_is_back_when_its_record_says_so():
         ahead = policy.prepare(simulator.problem, [day])[1]()
         begin(simulator, ahead)
         rate(simulator, ahead, 0, 1)
-        assert ahead.states.vehicle[0, 0, S.VEHICLE_EVENT_TICK] == back
+        assert ahead.states.vehicle[0, 0].event_tick == back
 
 
 def test_a_record_that_agrees_by_half_weighs_as_any_other():
@@ -442,15 +442,15 @@ def make_history(instance):
 def check_chains(ahead, history, now, first):
     """Rows from `first` on are chains of the history as a whole, each after what it is there."""
     future, rows = ahead.future, history.after.tolist()
-    ids = [round(8 * x) for x in future.record[0, :, S.RECORD_HANDLING].tolist()]
-    own = range(first, int(future.instance[0, S.INSTANCE_N_TASKS]))
+    ids = [round(8 * x) for x in future.record["handling"][0].tolist()]
+    own = range(first, int(future.instance["n_tasks"][0]))
     came = [ids[n] for n in own]
-    unit = float(np.floor(future.unit[0, S.UNIT_SECONDS]))
+    unit = float(np.floor(future.unit["seconds"][0]))
     for n in own:
-        task, after = ids[n], int(future.chain[0, n, S.CHAIN_AFTER])
-        arrival = future.record[0, n, S.RECORD_ARRIVAL]
-        assert future.chain[0, n, S.CHAIN_PROCESSING] == np.ceil(history.processing[task])
-        assert future.lead[0, n, S.LEAD_ANNOUNCED] == history.announced[task]
+        task, after = ids[n], int(future.chain["after"][0, n])
+        arrival = future.record["arrival"][0, n]
+        assert future.chain["processing"][0, n] == np.ceil(history.processing[task])
+        assert future.lead["announced"][0, n] == history.announced[task]
         if rows[task] < 0:
             assert after == -1 and now < arrival <= now + HORIZON
             assert abs(arrival - history.arrival[task]) <= unit
@@ -472,15 +472,15 @@ def check_links(ahead, day, first):
     future, n_arrived = ahead.future, day.n_arrived
     records = [day.problem.record[0, task].tolist() for task in range(n_arrived)]
     for n in range(first):
-        after = int(future.chain[0, n, S.CHAIN_AFTER])
+        after = int(future.chain["after"][0, n])
         assert future.record[0, n].tolist() in records
         assert after < first and after != n
     expected = [np.int64(x) for x in day.state.expected[0, : day.n_expected]]
     own = ahead.states.expected[PRESENT, : day.n_expected].tolist()
     for task, n in zip(expected, own, strict=True):
         assert future.record[0, n].tolist() == records[task]
-        before, after = day.problem.chain[0, task, S.CHAIN_AFTER], future.chain[0, n, S.CHAIN_AFTER]
-        if before >= 0 and day.state.job[0, task, S.JOB_KNOWN] == S.NEVER:
+        before, after = day.problem.chain["after"][0, task], future.chain["after"][0, n]
+        if before >= 0 and day.state.job["known"][0, task] == S.NEVER:
             assert future.record[0, after].tolist() == records[before]
 
 
@@ -488,14 +488,14 @@ def play_future(ahead, layout, first, draws):
     """Play the future at hand at random: all is delivered, nothing before what it follows is done."""
     played = Played.__new__(Played)
     played.layout, played.problem, played.state = layout, ahead.future, ahead.states
-    n = int(ahead.future.instance[0, S.INSTANCE_N_TASKS])
+    n = int(ahead.future.instance["n_tasks"][0])
     played.ids = [f"row {k}" for k in range(n)]
     while played.phase == S.RUNNING:
         v, task = draws.choice(played.candidates())
         played.decide(v, played.pool.index(task))
     assert played.phase == S.FINISHED and played.n_finished == n
-    done, finish = ahead.states.job[0, :n, S.JOB_DONE], [row[3] for row in played.schedule()]
-    for k, after in enumerate(ahead.future.chain[0, :n, S.CHAIN_AFTER].tolist()):
+    done, finish = ahead.states.job["done"][0, :n], [row[3] for row in played.schedule()]
+    for k, after in enumerate(ahead.future.chain["after"][0, :n].tolist()):
         assert after < 0 or k < first or finish[k] >= done[after] > 0
 
 
@@ -506,7 +506,7 @@ def test_futures_with_a_horizon_hold_whole_chains_and_end(seed):
     for day, instance in play_chained(seed):
         history = make_history(instance)
         ahead = look_on(day, instance, history=history, futures=3, weights="even", horizon=HORIZON)
-        first = int(ahead.states.episode[PRESENT, S.EPISODE_N_ARRIVED])
+        first = int(ahead.states.episode["n_arrived"][PRESENT])
         present = [array.copy() for array in ahead.states]
         for f in range(3):
             for array, kept in zip(ahead.states, present, strict=True):
@@ -541,5 +541,5 @@ def test_a_late_arrival_within_a_chain_hides_nothing_of_a_record(horizon):
     ahead = policy.prepare(simulator.problem, [day])[1]()
     begin(simulator, ahead)
     assert ahead.agreement.tolist() == [1.0] and 2.0 <= ahead.deviation[0] <= 3.0
-    seen = int(simulator.state.episode[0, S.EPISODE_N_ARRIVED])
+    seen = int(simulator.state.episode["n_arrived"][0])
     assert ahead.matched.sum() == seen > 10

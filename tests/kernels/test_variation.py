@@ -52,8 +52,8 @@ def make_records():
 
 INSTANCES = make_records()
 SOURCE = build_problem(INSTANCES)
-FLOOR = SOURCE.instance[:, state.INSTANCE_LAYOUT].tolist()
-SIZES = SOURCE.instance[:, state.INSTANCE_N_TASKS].tolist()
+FLOOR = SOURCE.instance["layout"].tolist()
+SIZES = SOURCE.instance["n_tasks"].tolist()
 
 seeds = st.integers(0, 2**63 - 1)
 generations = st.integers(0, 2**31)
@@ -75,17 +75,18 @@ def draw(bases, magnitude, synthetic, seed, generation):
 
 
 def row_bytes(problem, k):
-    n = int(problem.instance[k, state.INSTANCE_N_TASKS])
+    n = int(problem.instance["n_tasks"][k])
     return [getattr(problem, name)[k, :n].tobytes() for name in TASK]
 
 
 def tasks_of(problem, k):
     """(handling, demand, loaded, expiry, pickup, delivery, arrival, tick) of the tasks of a row."""
-    names = ("HANDLING", "DEMAND", "LOADED", "EXPIRY", "ARRIVAL")
-    fields = [getattr(state, f"RECORD_{name}") for name in names]
-    n = int(problem.instance[k, state.INSTANCE_N_TASKS])
-    records, ends = problem.record[k, :n, fields].T, problem.ends[k, :n]
-    found = zip(records.tolist(), ends.tolist(), problem.arrival_tick[k, :n].tolist(), strict=True)
+    fields = ["handling", "demand", "loaded", "expiry", "arrival"]
+    n = int(problem.instance["n_tasks"][k])
+    records, ends = [problem.record[name][k, :n] for name in fields], problem.ends[k, :n]
+    found = zip(
+        zip(*records, strict=True), ends.tolist(), problem.arrival_tick[k, :n].tolist(), strict=True
+    )
     return [(*record[:4], *own, record[4], tick) for record, own, tick in found]
 
 
@@ -94,7 +95,7 @@ def check_setting(target, bases):
     for name in ("instance", "fleet", "start_site", "breakdown", "scaling", "unit"):
         assert np.array_equal(getattr(target, name), getattr(SOURCE, name)[bases]), name
     for k, i in enumerate(bases):
-        arrivals = target.record[k, : SIZES[i], state.RECORD_ARRIVAL]
+        arrivals = target.record["arrival"][k, : SIZES[i]]
         assert (np.diff(arrivals) >= 0.0).all() and arrivals[0] >= 0.0
         ticks = target.arrival_tick[k]
         assert ticks[: SIZES[i]].tolist() == [math.ceil(arrival) for arrival in arrivals]

@@ -244,20 +244,20 @@ def test_yardsticks_of_announced_tasks_compare_pairs(seed, commitment):
 def play_on(fast, base, chosen):
     """Mean delay, s, of the tasks that are open now, and of all, if a choice is taken and a base goes on."""
     state = S.State(*(array.copy() for array in fast.state))
-    working = fast.state.vehicle[0, :, S.VEHICLE_STATUS] == S.WORKING
-    opened = {*fast.state.vehicle[0, working, S.VEHICLE_TASK].tolist()}
+    working = fast.state.vehicle[0]["status"] == S.WORKING
+    opened = {*fast.state.vehicle[0, working].task.tolist()}
     opened |= {*fast.state.pool[0, : fast.pool_size].tolist()}
     find, found = base.prepare(fast.problem, [fast.layout], True)[1](), np.empty((1, 3), np.int64)
-    while state.episode[0, S.EPISODE_PHASE] == S.RUNNING:
+    while state.episode["phase"][0] == S.RUNNING:
         take_decision(fast.problem, state, ROW, *map(np.int64, chosen))
         advance_events(fast.problem, state, ROW)
         decide_rows(fast.problem, state, find, np.zeros((1, 4), np.uint32), found)
         chosen = found[0, :2].tolist()
-    if state.episode[0, S.EPISODE_PHASE] != S.FINISHED:
+    if state.episode["phase"][0] != S.FINISHED:
         return UNFINISHED, UNFINISHED
     record = fast.problem.record[0]
-    due = record[:, S.RECORD_ARRIVAL] + record[:, S.RECORD_EXPIRY]
-    late = np.maximum(0.0, state.task[0, :, S.TASK_FINISH] - due)
+    due = record["arrival"] + record["expiry"]
+    late = np.maximum(0.0, state.task["finish"][0] - due)
     return late[sorted(opened)].mean(), late.mean()
 
 

@@ -53,25 +53,25 @@ class Plant:
 
     @property
     def now(self):
-        return int(self.state.episode[0, S.EPISODE_TIME])
+        return int(self.state.episode["time"][0])
 
     def read(self, field):
-        return self.state.vehicle[0, : len(self.names), field].tolist()
+        return self.state.vehicle[0, : len(self.names)][field].tolist()
 
     def ask(self):
         """Take the policy's decisions, and compare them with those of the dispatcher."""
         state, made = (self.problem, self.state, np.int64(0)), []
         while offers.is_decision_due(*state):
-            n = self.state.episode[0, S.EPISODE_N_DECISIONS]
+            n = self.state.episode["n_decisions"][0]
             v, position, _ = self.choose(*state, self.decider, np.int64(0), self.key, n)
             task = self.state.pool[0, position]
-            if self.state.task[0, task, S.TASK_VEHICLE] != v:
+            if self.state.task["vehicle"][0, task] != v:
                 made.append((self.names[v], self.day.tasks[task]))
             commitment.take_decision(*state, v, position)
         errands.settle_tick(*state)
-        for v, status in enumerate(self.read(S.VEHICLE_STATUS)):
+        for v, status in enumerate(self.read("status")):
             if status != self.before[v] and status in (S.PARKING, S.TO_CHARGER):
-                made.append((self.names[v], self.sites[self.read(S.VEHICLE_DESTINATION)[v]]))
+                made.append((self.names[v], self.sites[self.read("destination")[v]]))
         found = self.dispatcher.decide(float(self.now))
         got = [order[:2] for order in found if not isinstance(order, E.Recall)]
         assert got == made, (self.now, got, made)
@@ -81,8 +81,8 @@ class Plant:
         """Feed what has happened since the last tick."""
         now, feed = float(self.now), []
         for v, name in enumerate(self.names):
-            old, new, site = self.before[v], self.read(S.VEHICLE_STATUS)[v], self.state.plan[0, v]
-            site = self.sites[self.read(S.VEHICLE_SITE)[v]]
+            old, new, site = self.before[v], self.read("status")[v], self.state.plan[0, v]
+            site = self.sites[self.read("site")[v]]
             if new == S.BROKEN != old:
                 feed.append((now, 0, v, E.VehicleBroke(now, name)))
             elif old == S.BROKEN != new:
@@ -106,7 +106,7 @@ class Plant:
                 if self.last < came <= now - (new == S.BROKEN):
                     site = self.sites[plan[k, S.PLAN_SITE]]
                     feed.append((float(came), 1, v, E.VehiclePassed(float(came), name, site)))
-        for task in self.state.pool[0, : self.state.episode[0, S.EPISODE_POOL_SIZE]].tolist():
+        for task in self.state.pool[0, : self.state.episode["pool_size"][0]].tolist():
             feed += [(item.time, 5, 0, item) for item in self.list_news(task)]
         for *_, event in sorted(feed, key=lambda item: item[:3]):
             self.dispatcher.feed(event)
@@ -145,7 +145,7 @@ class Plant:
             n = plan[0, S.PLANNED_VISITS]
             assert own.plan[1:] == tuple(map(tuple, plan[1 : n + 1].tolist())), (self.now, v)
             if own.status == S.WORKING:
-                assert own.finish == self.state.vehicle[0, v, S.VEHICLE_EVENT_TICK]
+                assert own.finish == self.state.vehicle[0, v].event_tick
                 self.n_plans += 1
             if (level := self.dispatcher.levels.get(self.names[v])) is not None:
                 assert level == energy.find_level(*state, np.int64(v), self.now)
@@ -153,14 +153,14 @@ class Plant:
         assert (self.dispatcher.next_time or 0.0) < 1e6
 
     def play(self):
-        self.before, self.last = self.read(S.VEHICLE_STATUS), -1
+        self.before, self.last = self.read("status"), -1
         while True:
-            self.before, self.tasks = self.read(S.VEHICLE_STATUS), self.read(S.VEHICLE_TASK)
+            self.before, self.tasks = self.read("status"), self.read("task")
             events.pass_tick(self.problem, self.state, np.int64(0), S.NEVER)
-            if self.state.episode[0, S.EPISODE_PHASE] != S.RUNNING:
+            if self.state.episode["phase"][0] != S.RUNNING:
                 return self
             self.tell()
-            self.before, self.last = self.read(S.VEHICLE_STATUS), self.now
+            self.before, self.last = self.read("status"), self.now
             self.ask()
             self.compare()
 
@@ -214,7 +214,7 @@ def test_a_forecast_of_all_that_is_known_comes_true(seed):
                 seen.setdefault(self.now, {item.task: item for item in found})
 
     plant = Asked(day, "nearest", Dispatcher(day.layout, "nearest")).play()
-    finish = dict(zip(day.tasks, plant.state.task[0, :, S.TASK_FINISH].tolist(), strict=True))
+    finish = dict(zip(day.tasks, plant.state.task["finish"][0].tolist(), strict=True))
     told = [
         (item.delivery, finish[name]) for found in seen.values() for name, item in found.items()
     ]

@@ -18,7 +18,6 @@ from played import KINDS
 import acerl_np
 from acerl_np import Dispatcher, EventError, IndexPolicy, Instance, Layout, Lookahead
 from acerl_np.kernels.deciding.completion import find_free
-from acerl_np.kernels.ground.state import LEAD_WORK_LEFT
 from acerl_np.live import events as E
 from acerl_np.live.daybook import read_audit
 from acerl_np.policies.rules import YARDSTICKS
@@ -279,10 +278,10 @@ def test_what_cannot_be_of_chains():
             dispatcher.feed(event)
         assert look_at_chains(dispatcher) == before
     # Without the one before it a task waits for its message.
-    left = dispatcher._floor.problem.lead[0, 2, LEAD_WORK_LEFT]
+    left = dispatcher._floor.problem.lead["work_left"][0, 2]
     dispatcher.feed(E.TaskCancelled(1.0, "b"))
     assert dispatcher.planned == ("c",) and left > 9.0
-    assert dispatcher._floor.problem.lead[0, 2, LEAD_WORK_LEFT] == 9.0
+    assert dispatcher._floor.problem.lead["work_left"][0, 2] == 9.0
     dispatcher.feed(E.MachineBusy(2.0, "st5", 5.0))
     assert dispatcher._floor.clock.machine.tolist() == [4.0, 5.0]
     dispatcher.feed(E.TaskAnnounced(3.0, "c", 20.0))

@@ -11,7 +11,6 @@ from trainings import list_differences
 
 import acerl_np
 from acerl_np import ACERL, Config, Lookahead, Policy, PolicyError, Simulator, evaluate_policy
-from acerl_np.kernels.ground.state import EPISODE_N_DECISIONS
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.interface import PAPER_RULES
@@ -68,7 +67,7 @@ def test_a_training_plays_its_rules_and_goes_on_with_them(suite, tmp_path):
         while not sim.done[0]:
             mask = sim.action_mask[0]
             logits = naive.forward(policy.sizes, policy.theta, sim.observation[0])
-            uniform = naive.uniform(key, sim.state.episode[0, EPISODE_N_DECISIONS], 0)
+            uniform = naive.uniform(key, sim.state.episode["n_decisions"][0], 0)
             sim.step([naive.invert(naive.masked_softmax(logits, mask), uniform)])
         played.append(sim.makespan[0])
     assert -trainer.step().return_mean == np.mean(played)

@@ -29,11 +29,7 @@ from acerl_np import (
     warm_up,
 )
 from acerl_np.kernels.ground.state import (
-    INSTANCE_HORIZON,
     NEVER,
-    VEHICLE_BREAKDOWN_AT,
-    VEHICLE_N_REPAIRS,
-    VEHICLE_STATUS,
 )
 from acerl_np.kernels.playing.lookahead import UNFINISHED, pick_candidate
 from acerl_np.policies.lookahead import find_apart, find_same
@@ -168,13 +164,13 @@ def test_the_true_breakdowns_to_come_are_not_known(name):
     keys = np.random.default_rng(0).integers(2**32, size=(n, 4), dtype=np.uint32)
     simulator = Simulator([day] * n, breakdown_keys=keys, slots="pool")
     ahead = Lookahead(BASES[name](day), history=records_of(), futures=2)
-    assert len(set(simulator.state.vehicle[:, :, VEHICLE_BREAKDOWN_AT].ravel().tolist())) > n
+    assert len(set(simulator.state.vehicle["breakdown_at"].ravel().tolist())) > n
     decisions = 0
     while True:
         vehicles, tasks = ahead.choose(simulator)
         # What has happened to an episode is all that may make a difference.
         fleet = simulator.state.vehicle
-        calm = (fleet[:, :, VEHICLE_STATUS] != 2) & (fleet[:, :, VEHICLE_N_REPAIRS] == 0)
+        calm = (fleet[:, :].status != 2) & (fleet[:, :].n_repairs == 0)
         same = np.flatnonzero(calm.all(axis=1) & (simulator.time == simulator.time[0]))
         if len(same) < 2 or decisions == 10:
             break
@@ -193,13 +189,13 @@ def test_the_time_that_is_left_is_not_found_from_the_true_tasks():
     day = replace(day_of(), layout=day_of().layout.with_random_breakdowns(model))
     simulator = Simulator(day, slots="pool")
     other = Simulator(Instance.from_rows("other", day.layout, day.rows()[:6]))
-    assert simulator.problem.instance[0, INSTANCE_HORIZON] < NEVER
+    assert simulator.problem.instance["horizon"][0] < NEVER
     assert not np.array_equal(simulator.problem.instance, other.problem.instance)
     limits = []
     for seen in (simulator, other):
         ahead = Lookahead("STD", history=records_of((2,))).prepare(seen.problem, seen.pool)[1]()
         assert begin(seen, ahead) == 2
-        limits.append(int(ahead.future.instance[0, INSTANCE_HORIZON]))
+        limits.append(int(ahead.future.instance["horizon"][0]))
     assert limits[0] == limits[1] < NEVER
 
 

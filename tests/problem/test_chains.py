@@ -20,7 +20,6 @@ from acerl_np import (
     load_instance,
     load_suite,
 )
-from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing.variation import draw_records
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from acerl_np.problem.demand import draw_shift
@@ -168,10 +167,10 @@ def draw_variants(records, magnitude, synthetic):
     bases, key = np.zeros(n, np.int64), np.empty(4, np.uint32)
     draw_records(source, target, bases, magnitude, synthetic, 5, 1, key)
     for k in range(n):
-        size = target.instance[k, S.INSTANCE_N_TASKS]
-        rows, after = target.record[k, :size], target.chain[k, :size, S.CHAIN_AFTER]
-        is_ranked = bool(target.instance[k, S.INSTANCE_HAS_PRIORITIES])
-        yield rows[:, S.RECORD_ARRIVAL], rows[:, S.RECORD_PRIORITY], is_ranked, find_roots(after)
+        size = target.instance["n_tasks"][k]
+        rows, after = target.record[k, :size], target.chain["after"][k, :size]
+        is_ranked = bool(target.instance["has_priorities"][k])
+        yield rows["arrival"][:], rows["priority"][:], is_ranked, find_roots(after)
 
 
 @pytest.mark.parametrize("synthetic", [0.0, 1.0])

@@ -35,7 +35,6 @@ from acerl_np import (
     load_suite,
 )
 from acerl_np.kernels.deciding.observation import allocate_view, write_view
-from acerl_np.kernels.ground.state import EPISODE_POOL_SIZE, RECORD_SLOT
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.problem.interface import assign_slots, find_scaling, find_slots, number_rules
 from acerl_np.problem.records import write_record
@@ -126,7 +125,7 @@ def test_the_observation_is_the_slow_simulators(world, data):
     while not slow.done:
         np.testing.assert_allclose(sim.observation[0], slow.state(), rtol=1e-5, atol=1e-5)
         # The order of the pool changes nothing.
-        seen, n = look_at(sim), sim.state.episode[0, EPISODE_POOL_SIZE]
+        seen, n = look_at(sim), sim.state.episode["pool_size"][0]
         pool = sim.state.pool[0, :n].copy()
         sim.state.pool[0, :n] = data.draw(st.permutations(pool.tolist()))
         assert look_at(sim).tobytes() == seen.tobytes() == sim.observation[0].tobytes()
@@ -145,8 +144,8 @@ def test_the_observation_is_the_slow_simulators(world, data):
 def test_of_two_tasks_of_one_slot_the_first_of_the_record_is_seen():
     """A future of a lookahead may bring a task again that waits already."""
     sim = Simulator(many_tasks(3))
-    sim.problem.record[0, :3, RECORD_SLOT] = [2, 2, 1]
-    sim.state.episode[0, EPISODE_POOL_SIZE] = 3
+    sim.problem.record["slot"][0, :3] = [2, 2, 1]
+    sim.state.episode["pool_size"][0] = 3
     for order in ([0, 1, 2], [1, 2, 0], [2, 1, 0]):
         sim.state.pool[0] = order
         sim.state.waiting_since[0] = [0.0, -7.0, -9.0]
@@ -162,7 +161,7 @@ def test_pairs_are_of_the_slots_that_are_seen(suite):
     while not over:
         assert np.array_equal(observation, simulator.observation[0])
         legal = info["action_mask"].reshape(3, 30).any(axis=0)
-        waiting = simulator.state.pool[0, : simulator.state.episode[0, EPISODE_POOL_SIZE]]
+        waiting = simulator.state.pool[0, : simulator.state.episode["pool_size"][0]]
         names = {int(suite[0].tasks[task].removeprefix("task_")): task for task in waiting}
         assert sorted(names) == np.flatnonzero(legal).tolist()
         vehicle, slot = divmod(rng.choice(np.flatnonzero(info["action_mask"])), 30)
@@ -222,7 +221,7 @@ def test_lookahead_sees_its_history_in_the_policys_slots(policies, suite):
     for policy in policies:
         ahead = Lookahead(policy, history=suite[1:], futures=2)
         sim = Simulator(suite[:1], slots=policy)
-        slots = ahead.prepare(sim.problem, sim.pool)[1]().history.record[0, :, RECORD_SLOT]
+        slots = ahead.prepare(sim.problem, sim.pool)[1]().history.record["slot"][0]
         expected = [int(task.removeprefix("task_")) + 1 for task in suite[1].tasks]
         assert slots.tolist() == (expected if policy is own else [0] * 30)
         assert ahead.choose(sim)[0].min() >= 0

@@ -23,7 +23,7 @@ from acerl_np import Instance, Layout, Simulator
 from acerl_np.evaluation.trials import Trials
 from acerl_np.kernels.driving.commitment import find_waiting, take_decision
 from acerl_np.kernels.driving.offers import is_decision_due
-from acerl_np.kernels.ground.state import EPISODE_POOL_SIZE, NEVER, VEHICLE_STATUS, read_outcome
+from acerl_np.kernels.ground.state import NEVER, read_outcome
 from acerl_np.kernels.playing.trace import rate_tasks
 from acerl_np.problem.goal import MEASURES, Goal
 from acerl_np.problem.tables import build_problem
@@ -362,9 +362,9 @@ def test_an_episode_that_is_stopped(horizon, n_trips, n_stops):
 def check_keys(simulator, slow):
     """What each rule compares picks, for each idle vehicle, what the slow simulator picks."""
     state = simulator.state
-    for v in np.flatnonzero(state.vehicle[0, :, VEHICLE_STATUS] == naive.IDLE):
+    for v in np.flatnonzero(state.vehicle[0]["status"] == naive.IDLE):
         for rule, name in enumerate(naive.RULES):
-            keys = np.empty(state.episode[0, EPISODE_POOL_SIZE])
+            keys = np.empty(state.episode["pool_size"][0])
             rate_tasks(simulator.problem, state, 0, v, rule, keys)
             if np.isfinite(keys).any():
                 assert int(np.argmin(keys)) == slow.select(int(v), name)

@@ -113,8 +113,8 @@ def test_an_idle_vehicle_on_its_way_to_rest_turns_at_the_next_place():
     # Delivered at b at 10, it drives back to A; the second task reaches it at 12, in mid-edge.
     assert play.visits[0][:3] == [(0, 0, 0), (1, 10, 10), (0, 20, 20)]
     assert play.finish.tolist() == [10, 50]
-    assert play.state.usage[0, 0, S.USAGE_DRIVEN] == 50.0
-    assert play.state.usage[0, 0, S.USAGE_EMPTY] == 30.0
+    assert play.state.vehicle[0, 0].driven == 50.0
+    assert play.state.vehicle[0, 0].empty == 30.0
 
 
 @compiles
@@ -125,7 +125,7 @@ def test_who_loses_its_task_comes_to_rest_before_the_other_is_planned():
     assert play.visits[0] == [(0, 0, 0), (1, 10, 10), (0, 20, S.NEVER)]
     assert play.visits[1] == [(3, 5, 5), (2, 15, 15), (1, 25, 25), (0, 35, S.NEVER)]
     assert play.finish.tolist() == [35, 20]
-    assert play.state.usage[0, :, S.USAGE_EMPTY].tolist() == [10.0, 10.0]
+    assert play.state.vehicle[0]["empty"].tolist() == [10.0, 10.0]
 
 
 @compiles
@@ -138,7 +138,7 @@ def test_waits_use_what_standing_does():
     # As traced above: v0 drives 30 s with its load and handles for 4, then stands to 64. v1 loads for 2 s,
     # waits for 30, drives for 30, and unloads for 2. No plan holds what stands after the last event.
     assert play.visits[1][0] == (3, 0, 32)
-    levels = [play.state.vehicle[0, v, S.VEHICLE_LEVEL] for v in (0, 1)]
+    levels = [play.state.vehicle[0, v].level for v in (0, 1)]
     assert levels == [9000 - 34 * 100, 9000 - 34 * 100 - 30]
 
 
@@ -149,7 +149,7 @@ def test_who_parks_waits_for_others():
     # v0 delivers at b and comes back to A, 10 to 20; v1 would leave at 5, and has the only place at D.
     assert play.visits[0] == [(0, 0, 0), (1, 10, 10), (0, 20, S.NEVER)]
     assert play.visits[1] == [(0, 5, 20), (1, 30, 30), (2, 40, 40), (3, 50, S.NEVER)]
-    assert play.state.vehicle[0, :, S.VEHICLE_PLACE].tolist() == [-1, 3]
+    assert play.state.vehicle[0]["place"].tolist() == [-1, 3]
 
 
 @compiles
@@ -286,7 +286,7 @@ class Compared(Meeting):
             for a, c in itertools.pairwise(so_far):
                 ways[k] = zone.drive(ways[k], a, c)[1]
         place = site, tuple(ways)
-        return (place, second), self.state.task[0, task, S.TASK_VEHICLE] == v
+        return (place, second), self.state.task["vehicle"][0, task] == v
 
     def after(self, v, task, seen):
         start, is_kept = seen
@@ -303,7 +303,7 @@ class Compared(Meeting):
         ready = int(np.ceil(S.find_ready(self.problem, self.state, 0, task)))
         handling = int(day.handling_time[task])
         expected = search.find_delivery(*start, *ends, ready, handling)
-        assert self.state.vehicle[0, v, S.VEHICLE_EVENT_TICK] == expected
+        assert self.state.vehicle[0, v].event_tick == expected
         self.n_plans += 1
         # Who drives alone takes the shortest way, and waits at the pickup alone.
         alone = layout.routes.find_time(layout.vehicles[v].speed)
@@ -319,7 +319,7 @@ def compare(seed, errands, blocks):
     day = draw_day(draw, errands=errands, blocks=blocks, wide=seed % 4 > 1)
     play = Compared(day, choose_drawn(draw))
     assert play.list_faults() == []
-    assert play.n_plans + play.n_kept == play.state.episode[0, S.EPISODE_N_DECISIONS]
+    assert play.n_plans + play.n_kept == play.state.episode["n_decisions"][0]
     assert S.read_outcome(play.state).delay == sum(play.delay.values())
 
 
@@ -328,7 +328,7 @@ def play_broken(seed, errands, blocks):
     how = {"errands": errands, "blocks": blocks, "wide": seed % 4 > 1}
     day = draw_day(draw, whole=False, breakdowns=True, **how)
     play = Meeting(day, choose_drawn(draw))
-    assert play.state.episode[0, S.EPISODE_PHASE] == S.FINISHED
+    assert play.state.episode["phase"][0] == S.FINISHED
     assert play.list_faults() == []
 
 
@@ -377,8 +377,10 @@ def test_one_vehicle_plays_as_if_nobody_met(seed):
     found = []
     for layout in (alone, replace(alone, traffic=None)):
         play = Meeting(replace(day, layout=layout), choose_drawn(random.Random(seed)))
-        level = play.state.vehicle[0, :, S.VEHICLE_LEVEL]
-        found.append([*play.finish, *level, *play.state.outcome[0], *play.state.usage[0, 0]])
+        level = play.state.vehicle[0]["level"]
+        found.append(
+            [*play.finish, *level, *play.state.outcome[0], *play.state.vehicle[0, 0].tolist()[-6:]]
+        )
     np.testing.assert_allclose(*found, rtol=0.0, atol=1e-9)
 
 
@@ -440,16 +442,16 @@ def plan_moves(grid):
 
     for task, move in enumerate(grid["moves"]):
         j, k, v = move["job"], move["move"], move["vehicle"]
-        problem.record[0, task, S.RECORD_ARRIVAL] = find_end(j, k - 1) if k else 0
-        state.episode[0, S.EPISODE_TIME] = free[v]
+        problem.record["arrival"][0, task] = find_end(j, k - 1) if k else 0
+        state.episode["time"][0] = free[v]
         for u, own in enumerate(visits):
             if own:
                 state.plan[0, u, 1 : len(own) + 1, :3] = own
                 state.plan[0, u, 0, [S.PLANNED_VISITS, S.PLANNED_FROM]] = len(own), 1
-        state.vehicle[0, v, S.VEHICLE_STAND_SITE] = 0  # it may turn
+        state.vehicle[0, v].stand_site = 0  # it may turn
         take_way(problem, state, np.int64(0), np.int64(v), np.int64(task), np.int64(-1))
         note_plans(state, visits)
-        free[v] = arrived[j, k] = int(state.vehicle[0, v, S.VEHICLE_EVENT_TICK])
+        free[v] = arrived[j, k] = int(state.vehicle[0, v].event_tick)
     assert list_faults(day.layout, visits) == []
     return max(arrived.values())
 

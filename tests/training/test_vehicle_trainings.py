@@ -11,7 +11,6 @@ import acerl_np
 from acerl_np import ACERL, Config, IndexPolicy, Lookahead, evaluate_policy
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.verdict import judge
-from acerl_np.kernels.ground import state as S
 from acerl_np.policies.index import CHARGING, ENERGY, NAMES, RECALLING, WAITING, move_thresholds
 from acerl_np.problem.instance import commit_instances
 from acerl_np.problem.interface import find_scaling
@@ -89,8 +88,8 @@ def test_thresholds_move_in_their_order(records):
         good = min(full, max(BATTERY.critical, good))
         resume = min(good, max(BATTERY.critical, resume))
         moved = move_thresholds(problem, theta, CHARGING).battery[0, 0]
-        fields = [S.BATTERY_CRITICAL, S.BATTERY_RESUME, S.BATTERY_GOOD, S.BATTERY_FULL]
-        assert moved[fields].tolist() == [BATTERY.critical, resume, good, full]
+        fields = ["critical", "resume", "good", "full"]
+        assert [moved[name] for name in fields] == [BATTERY.critical, resume, good, full]
     assert (move_thresholds(problem, np.zeros(3), CHARGING).battery == problem.battery).all()
 
 
@@ -101,7 +100,7 @@ def test_variants_of_records_keep_their_batteries(records):
     dealt = trainer._records.deal(trainer.sampler, trainer.search.noise())
     assert (dealt.problem.battery[0] == build_problem(records).battery[0]).all()
     assert (dealt.problem.berth[0] == build_problem(records).berth[0]).all()
-    assert dealt.problem.instance[0, S.INSTANCE_MAX_CHANGES] == 8
+    assert dealt.problem.instance["max_changes"][0] == 8
 
 
 def test_who_cannot_call_back_refuses(records):

@@ -19,7 +19,7 @@ MIX, RANDOM = 6, 7
 def count_choices(problem, state, b):
     """Return how many vehicles have a choice."""
     n = 0
-    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance[state.episode[b].instance].n_vehicles):
         if offers.has_choice(problem, state, b, v):
             n += 1
     return n
@@ -29,7 +29,7 @@ def count_choices(problem, state, b):
 def choose_vehicle(problem, state, b, uniform):
     """Return one of the vehicles that have a choice, alike probable, by a number in [0, 1); -1 for none."""
     k = int(uniform * count_choices(problem, state, b))
-    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance[state.episode[b].instance].n_vehicles):
         if offers.has_choice(problem, state, b, v):
             if k == 0:
                 return v
@@ -42,10 +42,10 @@ def choose_task(problem, state, b, v, uniform):
     """Return the position of a waiting task that v is offered, all alike probable, by a number in [0, 1)."""
     priority = offers.find_priority(problem, state, b, v)
     n = 0
-    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+    for k in range(state.episode[b].pool_size):
         n += offers.is_offered(problem, state, b, v, state.pool[b, k], priority)
     k = int(uniform * n)
-    for position in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+    for position in range(state.episode[b].pool_size):
         if offers.is_offered(problem, state, b, v, state.pool[b, position], priority):
             if k == 0:
                 return position
@@ -87,13 +87,13 @@ def assign_due(problem, state, b, order, bounds, start_tick, head):
     int
         Tick at which the next recorded task of a free vehicle is due, `NEVER` if there is none.
     """
-    now = state.episode[b, S.EPISODE_TIME]
+    now = state.episode[b].time
     next_tick = S.NEVER
-    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
-        if not offers.is_free(state, b, v) or state.vehicle[b, v, S.VEHICLE_TASK] >= 0:
+    for v in range(problem.instance[state.episode[b].instance].n_vehicles):
+        if not offers.is_free(state, b, v) or state.vehicle[b, v].task >= 0:
             continue
         # A task that it has had is finished, or a breakdown has taken it off the vehicle.
-        while head[v] < bounds[v + 1] and state.task[b, order[head[v]], S.TASK_VEHICLE] == v:
+        while head[v] < bounds[v + 1] and state.task[b, order[head[v]]].vehicle == v:
             head[v] += 1
         if head[v] == bounds[v + 1]:
             continue
@@ -128,6 +128,6 @@ def play_assignments(problem, state, instance, order, bounds, start_tick, head):
         head[v] = bounds[v]
     # No assignment is possible before the first decision: no task waits for a vehicle that is free.
     events.start_episode(problem, state, 0, instance)
-    while state.episode[0, S.EPISODE_PHASE] == S.RUNNING:
+    while state.episode[0].phase == S.RUNNING:
         due = assign_due(problem, state, 0, order, bounds, start_tick, head)
         events.pass_tick(problem, state, 0, due)

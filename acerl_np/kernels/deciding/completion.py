@@ -49,7 +49,7 @@ class Completion(NamedTuple):
     free : ndarray(float64, (W,)), s, until each vehicle is free
     halt, back : ndarray(float64, (W,)), s, until its next planned breakdown, inf without, and its repair
     pace : ndarray(float64, (W,)), s/m
-    slowdown : ndarray(float64, (W,)), as FLEET_SLOWDOWN
+    slowdown : ndarray(float64, (W,)), as of `Problem.fleet`
     reach : ndarray(float64, (W, K)), s, from where it is free to each pickup
     loaded : ndarray(float64, (W, K)), s, pickup to delivery, handling included
     end, key : ndarray(float64, (2, W, K)), s, when each vehicle would deliver each task next, and the key of
@@ -131,50 +131,50 @@ def find_halt(problem, state, b, v, planned_breakdowns):
 
     inf twice, too, unless `planned_breakdowns` are looked at.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    k = state.vehicle[b, v, S.VEHICLE_NEXT_BREAKDOWN]
+    i = state.episode[b].instance
+    k = state.vehicle[b, v].next_breakdown
     if planned_breakdowns and k < problem.breakdown.shape[2]:
-        tick = problem.breakdown[i, v, k, S.BREAKDOWN_TICK]
-        if tick < S.NEVER and state.vehicle[b, v, S.VEHICLE_STATUS] != S.BROKEN:
-            halt = np.float64(tick - state.episode[b, S.EPISODE_TIME])
-            return halt, halt + problem.breakdown[i, v, k, S.BREAKDOWN_REPAIR_TICKS] + 1.0
+        tick = problem.breakdown[i, v, k].tick
+        if tick < S.NEVER and state.vehicle[b, v].status != S.BROKEN:
+            halt = np.float64(tick - state.episode[b].time)
+            return halt, halt + problem.breakdown[i, v, k].repair_ticks + 1.0
     return np.inf, np.inf
 
 
 @kernel
 def find_charging(problem, state, b, v):
     """Return the seconds until vehicle v, which charges or is about to, may go, if it need not queue."""
-    battery = problem.battery[state.episode[b, S.EPISODE_INSTANCE], v]
-    vehicle, now = state.vehicle[b, v], state.episode[b, S.EPISODE_TIME]
+    battery = problem.battery[state.episode[b].instance, v]
+    vehicle, now = state.vehicle[b, v], state.episode[b].time
     begins = now
-    if vehicle[S.VEHICLE_STATUS] == S.TO_CHARGER:
-        begins = max(now, vehicle[S.VEHICLE_EVENT_TICK])
-    missing = battery[S.BATTERY_RESUME] - energy.find_level(problem, state, b, v, begins)
-    return np.float64(begins - now + energy.divide_up(missing, battery[S.BATTERY_CHARGE]))
+    if vehicle.status == S.TO_CHARGER:
+        begins = max(now, vehicle.event_tick)
+    missing = battery.resume - energy.find_level(problem, state, b, v, begins)
+    return np.float64(begins - now + energy.divide_up(missing, battery.charge))
 
 
 @inner_kernel
 def find_free(problem, state, b, v, planned_breakdowns):
     """Return the seconds until vehicle v is free, inf if nobody knows, and where, -1 for where it stands."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i = state.episode[b].instance
     vehicle = state.vehicle[b, v]
-    status = vehicle[S.VEHICLE_STATUS]
-    if problem.fleet[i, v, S.FLEET_CAPACITY] < 0.0:  # out of service, or about to be
+    status = vehicle.status
+    if problem.fleet[i, v].capacity < 0.0:  # out of service, or about to be
         return np.inf, np.int64(-1)
     if offers.is_free(state, b, v):
         return 0.0, np.int64(-1)
-    free = np.float64(vehicle[S.VEHICLE_EVENT_TICK] - state.episode[b, S.EPISODE_TIME])
+    free = np.float64(vehicle.event_tick - state.episode[b].time)
     if status == S.WORKING:
         halt, back = find_halt(problem, state, b, v, planned_breakdowns)
         if halt <= free:
-            return back, vehicle[S.VEHICLE_SITE]
-        delivery = problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_DELIVERY]
+            return back, vehicle.site
+        delivery = problem.ends[i, vehicle.task].delivery
         return max(0.0, free), np.int64(delivery)
     if status != S.BROKEN:
-        return find_charging(problem, state, b, v), vehicle[S.VEHICLE_DESTINATION]
-    if problem.fleet[i, v, S.FLEET_MEAN_UPTIME] > 0.0:
+        return find_charging(problem, state, b, v), vehicle.destination
+    if problem.fleet[i, v].mean_uptime > 0.0:
         # Repairs of random failures have no memory: what is left is what they last in the mean.
-        return problem.fleet[i, v, S.FLEET_MEAN_REPAIR], np.int64(-1)
+        return problem.fleet[i, v].mean_repair, np.int64(-1)
     if not planned_breakdowns or free > UNKNOWN:
         return np.inf, np.int64(-1)
     return free, np.int64(-1)
@@ -230,25 +230,25 @@ def keep_least(lead, value, n, most, kept):
 @inner_kernel
 def rate_task(problem, state, b, v, free, site, task, urgent):
     """Return the key of a task as the next one of vehicle v, free in `free` s at a site as of `time_way`."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i = state.episode[b].instance
     loaded = ways.time_loaded(problem, i, v, task)
-    pickup = problem.ends[i, task, S.ENDS_PICKUP]
+    pickup = problem.ends[i, task].pickup
     reach = free + ways.time_way(problem, state, b, v, site, pickup)
     end = max(reach, S.find_ready_in(problem, state, b, task)) + loaded
-    due = S.find_due(problem, state, b, task) - np.float64(state.episode[b, S.EPISODE_TIME])
-    most_slack = MOST_SLACK * problem.unit[i, S.UNIT_SECONDS]
+    due = S.find_due(problem, state, b, task) - np.float64(state.episode[b].time)
+    most_slack = MOST_SLACK * problem.unit[i].seconds
     return rate_end(end, due, most_slack, -FAVOUR_LOADED * loaded - urgent)
 
 
 @inner_kernel
 def keep_tasks(problem, state, b, own):
     """List the waiting tasks of the highest priority and least key for one of the idle vehicles."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    size = state.episode[b, S.EPISODE_POOL_SIZE]
+    i = state.episode[b].instance
+    size = state.episode[b].pool_size
     if size > MOST_TASKS:
         for k in range(size):
             own.lead[k], own.least[k] = -np.inf, np.inf
-        for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        for v in range(problem.instance[i].n_vehicles):
             if not offers.is_free(state, b, v):
                 continue
             for k in range(size):
@@ -257,15 +257,15 @@ def keep_tasks(problem, state, b, own):
                     key = rate_task(problem, state, b, v, 0.0, np.int64(-1), task, 0.0)
                     if key < own.least[k]:  # not where no way leads
                         own.least[k] = key
-                        own.lead[k] = problem.record[i, task, S.RECORD_PRIORITY]
+                        own.lead[k] = problem.record[i, task].priority
     own.n[0] = keep_least(own.lead, own.least, size, MOST_TASKS, own.position)
 
 
 @inner_kernel
 def keep_vehicles(problem, state, b, planned_breakdowns, own):
     """List the vehicles of least key for one of the tasks that are kept, the idle ones first."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+    i = state.episode[b].instance
+    n_vehicles = problem.instance[i].n_vehicles
     if n_vehicles > MOST_VEHICLES:
         for v in range(n_vehicles):
             own.least[v] = np.inf
@@ -282,31 +282,31 @@ def keep_vehicles(problem, state, b, planned_breakdowns, own):
 @inner_kernel
 def gather(problem, state, b, planned_breakdowns, own):
     """Find the tasks and vehicles that matter for this decision, and all that its pairs share."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    now = np.float64(state.episode[b, S.EPISODE_TIME])
+    i = state.episode[b].instance
+    now = np.float64(state.episode[b].time)
     keep_tasks(problem, state, b, own)
     for k in range(own.n[0]):
         task = state.pool[b, own.position[k]]
-        own.pickup[k] = problem.ends[i, task, S.ENDS_PICKUP]
-        own.delivery[k] = problem.ends[i, task, S.ENDS_DELIVERY]
+        own.pickup[k] = problem.ends[i, task].pickup
+        own.delivery[k] = problem.ends[i, task].delivery
         own.due[k] = S.find_due(problem, state, b, task) - now
         own.ready[k] = S.find_ready_in(problem, state, b, task)
         own.weight[k] = S.find_weight(problem, i, task)
         own.urgent[k] = 0.0
-        if problem.instance[i, S.INSTANCE_HAS_PRIORITIES]:
-            priority = problem.record[i, task, S.RECORD_PRIORITY]
+        if problem.instance[i].has_priorities:
+            priority = problem.record[i, task].priority
             for j in range(own.n[0]):
                 other = state.pool[b, own.position[j]]
-                if problem.record[i, other, S.RECORD_PRIORITY] < priority:
+                if problem.record[i, other].priority < priority:
                     own.urgent[k] += PRIORITY
     keep_vehicles(problem, state, b, planned_breakdowns, own)
     for k in range(own.n[0]):
         own.left[k] = k
-    own.most_slack[0] = MOST_SLACK * problem.unit[i, S.UNIT_SECONDS]
+    own.most_slack[0] = MOST_SLACK * problem.unit[i].seconds
     for w in range(own.n[1]):
         v = own.vehicle[w]
-        own.pace[w] = 1.0 / problem.fleet[i, v, S.FLEET_SPEED]
-        own.slowdown[w] = problem.fleet[i, v, S.FLEET_SLOWDOWN]
+        own.pace[w] = 1.0 / problem.fleet[i, v].speed
+        own.slowdown[w] = problem.fleet[i, v].slowdown
         own.free[w], site = find_free(problem, state, b, v, planned_breakdowns)
         own.rest[w] = own.free[w]
         own.halt[w], own.back[w] = find_halt(problem, state, b, v, planned_breakdowns)
@@ -388,7 +388,7 @@ def take_next(own, n_left):
 @inner_kernel
 def complete(problem, i, own, w, u):
     """Let vehicle w take task u now, and all take what waits greedily; `own.result` says what comes of it."""
-    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
+    distance = problem.distance[problem.instance[i].layout]
     n_left = own.n[0]
     for k in range(n_left):
         own.is_done[k] = False

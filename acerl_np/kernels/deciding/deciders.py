@@ -205,8 +205,8 @@ def make_index_decider(index: Index, problem: S.Problem, greedy: bool) -> IndexD
 @inner_kernel
 def relieve(problem, state, b, relief, beyond, chosen):
     """Return what a yardstick decides where more than so many tasks wait for each vehicle, else `chosen`."""
-    n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
-    if state.episode[b, S.EPISODE_POOL_SIZE] <= beyond * n_vehicles:
+    n_vehicles = problem.instance[state.episode[b].instance].n_vehicles
+    if state.episode[b].pool_size <= beyond * n_vehicles:
         return chosen
     return yardsticks.choose_by_yardstick(problem, state, b, relief)
 
@@ -237,11 +237,11 @@ def decide_by_function(problem, state, b, decider, row, key, decision):
 @inner_kernel
 def decide_by_plan(problem, state, b, decider, row, key, decision):
     """Decide as `decide`, by a plan: the first vehicle of the order that has a choice acts by its rule."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i = state.episode[b].instance
     own = i % decider.orders.shape[1]
     for k in range(decider.orders.shape[2]):
         v = decider.orders[row, own, k]
-        n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+        n_vehicles = problem.instance[i].n_vehicles
         if v < n_vehicles and offers.has_choice(problem, state, b, v):
             rule = decider.rules[row, own, v]
             return v, np.int64(select_task(problem, state, b, v, rule)), rule

@@ -49,7 +49,6 @@ class Rows(NamedTuple):
     waiting_since: np.ndarray
     ready: np.ndarray
     vehicle: np.ndarray
-    place: np.ndarray
 
 
 class Floor(NamedTuple):
@@ -69,15 +68,15 @@ class Floor(NamedTuple):
 
     def time(self) -> float:
         """Time since the episode began, s."""
-        return np.float64(self.state.episode[self.b, S.EPISODE_TIME])
+        return np.float64(self.state.episode[self.b].time)
 
     def unit(self) -> float:
         """Time that a vehicle takes for the mean distance between two sites, s: a measure for any floor."""
-        return self.problem.unit[self.i, S.UNIT_SECONDS]
+        return self.problem.unit[self.i].seconds
 
     def queue(self) -> int:
         """How many tasks wait."""
-        return self.state.episode[self.b, S.EPISODE_POOL_SIZE]
+        return self.state.episode[self.b].pool_size
 
     def idle(self) -> int:
         """How many vehicles are free."""
@@ -85,7 +84,7 @@ class Floor(NamedTuple):
 
     def n_vehicles(self) -> int:
         """How many vehicles the fleet has."""
-        return self.problem.instance[self.i, S.INSTANCE_N_VEHICLES]
+        return self.problem.instance[self.i].n_vehicles
 
     def free(self, vehicle: int) -> float:
         """Time until a vehicle is free, s: 0 if it is, inf if nobody knows."""
@@ -101,11 +100,11 @@ class Floor(NamedTuple):
 
     def speed(self, vehicle: int) -> float:
         """Speed of a vehicle, m/s."""
-        return self.problem.fleet[self.i, vehicle, S.FLEET_SPEED]
+        return self.problem.fleet[self.i, vehicle].speed
 
     def capacity(self, vehicle: int) -> float:
         """Capacity of a vehicle, units of load; 0 for no limit."""
-        return self.problem.fleet[self.i, vehicle, S.FLEET_CAPACITY]
+        return self.problem.fleet[self.i, vehicle].capacity
 
     def site(self, vehicle: int) -> int:
         """Site from which a vehicle sets out: the last one, or the next if it drives and is free."""
@@ -117,11 +116,11 @@ class Floor(NamedTuple):
 
     def pickup(self, task: int) -> int:
         """Site where a task is picked up."""
-        return self.problem.ends[self.i, task, S.ENDS_PICKUP]
+        return self.problem.ends[self.i, task].pickup
 
     def delivery(self, task: int) -> int:
         """Site where a task is delivered."""
-        return self.problem.ends[self.i, task, S.ENDS_DELIVERY]
+        return self.problem.ends[self.i, task].delivery
 
     def arrival(self, task: int) -> float:
         """Time when a task arrived, s; of a chain, from when on it may be loaded."""
@@ -141,15 +140,15 @@ class Floor(NamedTuple):
 
     def handling(self, task: int) -> float:
         """Time that loading and unloading take, s."""
-        return self.problem.record[self.i, task, S.RECORD_HANDLING]
+        return self.problem.record[self.i, task].handling
 
     def demand(self, task: int) -> float:
         """Load of a task, units."""
-        return self.problem.record[self.i, task, S.RECORD_DEMAND]
+        return self.problem.record[self.i, task].demand
 
     def priority(self, task: int) -> float:
         """Class of priority of a task; a vehicle is only asked about the highest that waits for it."""
-        return self.problem.record[self.i, task, S.RECORD_PRIORITY]
+        return self.problem.record[self.i, task].priority
 
     def weight(self, task: int) -> float:
         """Weight of a task by its priority, 1 unless the goal says otherwise."""
@@ -157,7 +156,7 @@ class Floor(NamedTuple):
 
     def distance(self, a: int, b: int) -> float:
         """Way from a site to another, m; inf where none leads."""
-        return self.problem.distance[self.problem.instance[self.i, S.INSTANCE_LAYOUT], a, b]
+        return self.problem.distance[self.problem.instance[self.i].layout, a, b]
 
     def trip(self, task: int) -> float:
         """Way from pickup to delivery, m."""
@@ -165,7 +164,7 @@ class Floor(NamedTuple):
 
     def whole(self, metres: float) -> float:
         """Length as the paper's rules count it, m: whole metres where the layout says so."""
-        return S.measure_distance(metres, self.problem.instance[self.i, S.INSTANCE_TRUNCATES])
+        return S.measure_distance(metres, self.problem.instance[self.i].truncates)
 
     def metres(self, vehicle: int, task: int) -> float:
         """Way from where a vehicle truly stands to the pickup, m."""
@@ -248,9 +247,7 @@ def list_tables(problem):
 @inner_kernel
 def list_rows(state):
     """Return what a floor shows of a `State`."""
-    return Rows(
-        state.episode, state.pool, state.waiting_since, state.ready, state.vehicle, state.place
-    )
+    return Rows(state.episode, state.pool, state.waiting_since, state.ready, state.vehicle)
 
 
 def guard(method: Callable[..., float]) -> Callable[..., float]:

@@ -116,8 +116,8 @@ def allocate_pairs(n_vehicles: int, n_tasks: int, n_own: int = 0) -> Pairs:
 @inner_kernel
 def write_features(problem, state, b, index, own, w, k, x):
     """Write the features of the pair of vehicle w and task k of a completion."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    per_second = 1.0 / problem.unit[i, S.UNIT_SECONDS]
+    i = state.episode[b].instance
+    per_second = 1.0 / problem.unit[i].seconds
     since = state.waiting_since[b, state.pool[b, own.position[k]]]
     reach = max(own.reach[w, k], own.ready[k])
     slack = (own.due[k] - reach - own.loaded[w, k]) * per_second
@@ -125,7 +125,7 @@ def write_features(problem, state, b, index, own, w, k, x):
     x[LOADED] = own.loaded[w, k] * per_second
     x[SLACK] = min(max(slack, 0.0), FAR)
     x[LATENESS] = max(0.0, -slack)
-    x[WAITING] = max(0.0, np.float64(state.episode[b, S.EPISODE_TIME]) - since) * per_second
+    x[WAITING] = max(0.0, np.float64(state.episode[b].time) - since) * per_second
     completes, asks_more = False, False
     for j in range(len(index.used) - len(index.own)):
         completes |= COMPLETED <= index.used[j] < CURRENT
@@ -142,17 +142,17 @@ def write_features(problem, state, b, index, own, w, k, x):
 @kernel
 def write_vehicle_features(problem, state, b, own, w, k, x):
     """Write what a pair has of call-backs, of the battery and of its chain; without one a battery is full."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    per_second = 1.0 / problem.unit[i, S.UNIT_SECONDS]
-    now = state.episode[b, S.EPISODE_TIME]
+    i = state.episode[b].instance
+    per_second = 1.0 / problem.unit[i].seconds
+    now = state.episode[b].time
     v, task = own.vehicle[w], state.pool[b, own.position[k]]
-    present = state.task[b, task, S.TASK_VEHICLE]
+    present = state.task[b, task].vehicle
     x[CURRENT] = present == v
     x[GAIN] = 0.0
     if present >= 0 and present != v:
-        loaded = np.float64(state.vehicle[b, present, S.VEHICLE_LOADED_TICK] - now)
+        loaded = np.float64(state.vehicle[b, present].loaded_tick - now)
         x[GAIN] = (loaded - own.reach[w, k]) * per_second
-    capacity = problem.battery[i, v, S.BATTERY_CAPACITY]
+    capacity = problem.battery[i, v].capacity
     x[LEVEL], x[RESERVE], x[CHARGER_NEAR] = 1.0, 1.0, 0.0
     if capacity > 0:
         level = energy.find_level(problem, state, b, v, now)
@@ -161,7 +161,7 @@ def write_vehicle_features(problem, state, b, own, w, k, x):
         x[CHARGER_NEAR] = energy.find_back(problem, i, v, own.delivery[k]) * per_second
     x[WORK_LEFT] = x[MACHINE_BUSY] = x[READY_IN] = 0.0
     if S.is_chained(problem, i):
-        x[WORK_LEFT] = problem.lead[i, task, S.LEAD_WORK_LEFT] * per_second
+        x[WORK_LEFT] = problem.lead[i, task].work_left * per_second
         x[MACHINE_BUSY] = chains.find_machine_busy(problem, state, b, task) * per_second
         x[READY_IN] = own.ready[k] * per_second
 
@@ -169,19 +169,19 @@ def write_vehicle_features(problem, state, b, own, w, k, x):
 @kernel
 def write_waiting(problem, state, b, planned_breakdowns, x):
     """Write the features of waiting: what the fleet does, and how soon something is free or due."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    per_second = 1.0 / problem.unit[i, S.UNIT_SECONDS]
-    now = np.float64(state.episode[b, S.EPISODE_TIME])
-    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+    i = state.episode[b].instance
+    per_second = 1.0 / problem.unit[i].seconds
+    now = np.float64(state.episode[b].time)
+    n_vehicles = problem.instance[i].n_vehicles
     n_free, n_charging, soonest, due = 0, 0, np.inf, np.inf
     for v in range(n_vehicles):
-        status = state.vehicle[b, v, S.VEHICLE_STATUS]
+        status = state.vehicle[b, v].status
         n_charging += status in (S.TO_CHARGER, S.QUEUED, S.CHARGING)
         if offers.is_free(state, b, v):
             n_free += 1
         else:
             soonest = min(soonest, C.find_free(problem, state, b, v, planned_breakdowns)[0])
-    size = state.episode[b, S.EPISODE_POOL_SIZE]
+    size = state.episode[b].pool_size
     for k in range(size):
         due = min(due, S.find_due(problem, state, b, state.pool[b, k]) - now)
     x[WAIT] = 1.0
@@ -208,14 +208,14 @@ def score_waiting(problem, state, b, index, row, pairs):
 @inner_kernel
 def write_own_features(problem, state, b, index, pairs, key, decision):
     """Write the users' features of all pairs."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i = state.episode[b].instance
     asked = pairs.asked
     asked.n[0] = pairs.n[0]
     for n in range(pairs.n[0]):
         asked.vehicle[n], asked.task[n] = pairs.vehicle[n], state.pool[b, pairs.position[n]]
     for k in range(len(index.own)):
         rate_pairs(problem, state, b, index.own[k], asked, key, decision)
-        factor = 1.0 / problem.unit[i, S.UNIT_SECONDS] if index.in_units[k] else 1.0
+        factor = 1.0 / problem.unit[i].seconds if index.in_units[k] else 1.0
         for n in range(pairs.n[0]):
             value = asked.value[n]  # what is no number says nothing
             pairs.x[n, N_INDEX_FEATURES + k] = factor * value if np.isfinite(value) else 0.0
@@ -255,7 +255,7 @@ def score_pairs(problem, state, b, index, row, pairs, key, decision):
             score += index.parameters[row, j] * pairs.x[n, index.used[j]]
         pairs.score[n] = score
     # Only if a vehicle is to come for each task that waits: else tasks might pile up all day.
-    n_waiting = state.episode[b, S.EPISODE_POOL_SIZE]
+    n_waiting = state.episode[b].pool_size
     returning = index.waits and n_waiting <= offers.count_returning(problem, state, b)
     if returning and pairs.n[0] > 0:
         score_waiting(problem, state, b, index, row, pairs)

@@ -82,11 +82,11 @@ def list_seen(problem, state, b, slots, seen):
         SEEN_SLOT : from 0, ascending
         SEEN_TASK
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i = state.episode[b].instance
     n = np.int64(0)
-    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+    for k in range(state.episode[b].pool_size):
         task = state.pool[b, k]
-        slot = np.int64(problem.record[i, task, S.RECORD_SLOT]) - 1
+        slot = np.int64(problem.record[i, task].slot) - 1
         if slot < 0:
             if k >= slots:
                 break
@@ -118,34 +118,34 @@ def list_features(problem, state, b, features, seen):
     features : Features, output
     seen : ndarray(int64, (at least as many as slots, N_SEEN_FIELDS)), output, see `list_seen`
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    now = state.episode[b, S.EPISODE_TIME]
+    i = state.episode[b].instance
+    now = state.episode[b].time
     scale = problem.scaling[i]
-    slots = problem.instance[i, S.INSTANCE_TASK_SLOTS]
+    slots = problem.instance[i].task_slots
     n_seen = list_seen(problem, state, b, slots, seen)
-    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
-    truncate = problem.instance[i, S.INSTANCE_TRUNCATES]
+    distance = problem.distance[problem.instance[i].layout]
+    truncate = problem.instance[i].truncates
     n = np.int64(0)
     for place in range(n_seen):
         task = seen[place, SEEN_TASK]
         waiting = np.float64(now) - state.waiting_since[b, task]
         first = N_TASK_FEATURES * seen[place, SEEN_SLOT]
         own = problem.record[i, task]
-        seen_of = own[S.RECORD_LOADED], waiting, own[S.RECORD_EXPIRY], own[S.RECORD_DEMAND]
+        seen_of = own.loaded, waiting, own.expiry, own.demand
         for k in range(N_TASK_FEATURES):
             # Scaling constants stand in the features' order, two of each.
             x = (seen_of[k] - scale[2 * k]) / scale[2 * k + 1]
             n = append_feature(features, n, first + k, x)
-    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-        status = state.vehicle[b, v, S.VEHICLE_STATUS]
+    for v in range(problem.instance[i].n_vehicles):
+        status = state.vehicle[b, v].status
         if trips.drives(status):
             trips.locate_vehicle(problem, state, b, v, now)
         # The reference knows three: idle, working, broken.
         free = offers.is_free(state, b, v)
         status = S.IDLE if free else S.BROKEN if status == S.BROKEN else S.WORKING
         first = N_TASK_FEATURES * slots + v * (N_VEHICLE_FEATURES + slots)
-        speed = problem.fleet[i, v, S.FLEET_SPEED] / scale[S.SCALING_SPEED]
-        capacity = problem.fleet[i, v, S.FLEET_CAPACITY] / scale[S.SCALING_CAPACITY]
+        speed = problem.fleet[i, v].speed / scale[S.SCALING_SPEED]
+        capacity = problem.fleet[i, v].capacity / scale[S.SCALING_CAPACITY]
         seen_of_it = speed, status / np.float64(S.BROKEN), capacity
         for k in range(N_VEHICLE_FEATURES):
             n = append_feature(features, n, first + k, seen_of_it[k])
@@ -153,7 +153,7 @@ def list_features(problem, state, b, features, seen):
         for k in range(n_seen):
             task = seen[k, SEEN_TASK]
             ends = problem.ends[i, task]
-            pickup, delivery = ends[S.ENDS_PICKUP], ends[S.ENDS_DELIVERY]
+            pickup, delivery = ends.pickup, ends.delivery
             total = distance[site, pickup] + distance[pickup, delivery]
             total = S.measure_distance(total, truncate)
             x = (total - scale[S.SCALING_TOTAL_MID]) / scale[S.SCALING_TOTAL_HALF]
@@ -171,7 +171,7 @@ def list_actions(problem, state, b, n_rules, legal):
     legal : ndarray(int32, (n_actions,)), output
     """
     n = 0
-    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance[state.episode[b].instance].n_vehicles):
         if offers.has_choice(problem, state, b, v):
             for rule in range(n_rules):
                 legal[n] = v * n_rules + rule
@@ -184,7 +184,7 @@ def write_view(problem, state, b, view):
     """Write to `view` what is seen in row b, and which actions are legal; nothing once it is over."""
     view.observation[b, :] = np.float32(0.0)
     view.mask[b, :] = False
-    if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+    if state.episode[b].phase != S.RUNNING:
         return
     n = list_features(problem, state, b, view.features, view.seen)
     for k in range(n):

@@ -10,7 +10,6 @@ import numpy as np
 from acerl_np.kernels.deciding.baselines import RANDOM, choose_vehicle
 from acerl_np.kernels.deciding.floor import Floor, Rows, Tables, list_rows, list_tables, with_guards
 from acerl_np.kernels.driving.offers import find_priority, is_free, is_offered
-from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.random import draw_uniform
 from acerl_np.kernels.ground.state import Problem
 from acerl_np.support.callbacks import N_WORDS, call_own
@@ -82,7 +81,7 @@ def make_rating(function: Callable[[Floor, int, int], float]) -> Callable[..., N
     function = compile_inner(function)
 
     def rate(view, key, b, decision, n):
-        i = view.state.episode[b, S.EPISODE_INSTANCE]
+        i = view.state.episode[b].instance
         floor = with_guards(Floor(view.problem, view.state, b, i, key, decision))
         for k in range(n):  # should one raise, which ends the loop
             view.value[k] = np.nan
@@ -106,7 +105,7 @@ def list_pairs(problem, state, b, v, pairs):
     if not is_free(state, b, v):
         return
     priority = find_priority(problem, state, b, v)
-    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+    for k in range(state.episode[b].pool_size):
         task = state.pool[b, k]
         if not is_offered(problem, state, b, v, task, priority):
             continue
@@ -128,8 +127,8 @@ def decide_by_own(problem, state, b, decider, row, key, decision):
         if v >= 0:
             list_pairs(problem, state, b, v, pairs)
     else:
-        i = state.episode[b, S.EPISODE_INSTANCE]
-        for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        i = state.episode[b].instance
+        for v in range(problem.instance[i].n_vehicles):
             list_pairs(problem, state, b, v, pairs)
     if pairs.n[0] == 0:
         return np.int64(-1), np.int64(-1), np.int64(-1)

@@ -29,20 +29,20 @@ def list_possible(problem, state, rows, origin, highest, place, value):
     """
     n = 0
     for b in rows:
-        if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+        if state.episode[b].phase != S.RUNNING:
             continue
-        i = state.episode[b, S.EPISODE_INSTANCE]
-        now = np.float64(state.episode[b, S.EPISODE_TIME])
-        n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
+        i = state.episode[b].instance
+        now = np.float64(state.episode[b].time)
+        n_vehicles = problem.instance[i].n_vehicles
         for v in range(n_vehicles):
             highest[v] = offers.find_priority(problem, state, b, v)
-        for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+        for k in range(state.episode[b].pool_size):
             task = state.pool[b, k]
             for v in range(n_vehicles):
                 free = offers.is_free(state, b, v)
                 if not free or not offers.is_offered(problem, state, b, v, task, highest[v]):
                     continue
-                pickup = problem.ends[i, task, S.ENDS_PICKUP]
+                pickup = problem.ends[i, task].pickup
                 approach = S.round_sum(ways.time_way(problem, state, b, v, np.int64(-1), pickup))
                 approach = max(approach, S.find_ready_in(problem, state, b, task))
                 loaded = S.round_sum(ways.time_loaded(problem, i, v, task))

@@ -28,17 +28,17 @@ def weigh_ahp(problem, state, b, v, rule):
     due_weight, distance_weight = 0.0, 0.0
     if rule != AHP:
         return due_weight, distance_weight
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
+    i = state.episode[b].instance
+    distance = problem.distance[problem.instance[i].layout]
     priority = find_priority(problem, state, b, v)
     count = 0
-    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+    for k in range(state.episode[b].pool_size):
         task = state.pool[b, k]
         if is_offered(problem, state, b, v, task, priority):
             count += 1
             due_weight += S.find_due(problem, state, b, task)
             distance_weight += distance[
-                problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
+                problem.ends[i, task].pickup, problem.ends[i, task].delivery
             ]
     due_weight = 0.37 * count / due_weight if due_weight > 0.0 else 0.0
     distance_weight = 0.63 * count / distance_weight if distance_weight > 0.0 else 0.0
@@ -81,7 +81,7 @@ def lwt(floor, vehicle, task):
 @inner_kernel
 def rate_task(problem, state, b, v, rule, task, weights):
     """Return the key that `rule` gives a waiting task for vehicle v; `weights` are those of `weigh_ahp`."""
-    i, key = state.episode[b, S.EPISODE_INSTANCE], state.breakdown_key[b]
+    i, key = state.episode[b].instance, state.breakdown_key[b]
     floor = with_methods(Floor(problem, state, b, i, key, 0))
     if rule == FCFS:
         return fcfs(floor, v, task)
@@ -106,7 +106,7 @@ def select_task(problem, state, b, v, rule):
     weights = weigh_ahp(problem, state, b, v, rule)
     priority = find_priority(problem, state, b, v)
     best, best_key = -1, np.inf
-    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+    for k in range(state.episode[b].pool_size):
         task = state.pool[b, k]
         if not is_offered(problem, state, b, v, task, priority):
             continue

@@ -33,7 +33,7 @@ def rate_pair(problem, state, b, rule, scarce, v, k, task):
 
     openTCS asks a vehicle for its task where vehicles are scarce, and a task for its vehicle otherwise.
     """
-    pickup = problem.ends[state.episode[b, S.EPISODE_INSTANCE], task, S.ENDS_PICKUP]
+    pickup = problem.ends[state.episode[b].instance, task].pickup
     approach = S.round_sum(ways.time_way(problem, state, b, v, np.int64(-1), pickup))
     seconds = max(approach, S.find_ready_in(problem, state, b, task))
     place, arrival = np.float64(k), S.find_ready(problem, state, b, task)
@@ -42,7 +42,7 @@ def rate_pair(problem, state, b, rule, scarce, v, k, task):
     if rule == FCFS_NEAREST:
         return arrival, (arrival, place, seconds, approach, 0.0)
     if rule == ASSIGNMENT:
-        waited = np.float64(state.episode[b, S.EPISODE_TIME]) - state.waiting_since[b, task]
+        waited = np.float64(state.episode[b].time) - state.waiting_since[b, task]
         value = S.round_sum(seconds - WAITING_WEIGHT * max(0.0, waited))
         return value, (value, place, 0.0, 0.0, 0.0)
     due = S.find_due(problem, state, b, task)
@@ -59,15 +59,15 @@ def compare_pairs(problem, state, b, decider):
 
     The first of equals by vehicle, then by place in the pool; -1 twice without a pair.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i = state.episode[b].instance
     rule = decider.rule
-    scarce = offers.count_free(problem, state, b) < state.episode[b, S.EPISODE_POOL_SIZE]
+    scarce = offers.count_free(problem, state, b) < state.episode[b].pool_size
     best_v, best_k = np.int64(-1), np.int64(-1)
     best = (np.inf, np.inf, np.inf, np.inf, np.inf)
-    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance[i].n_vehicles):
         free = offers.is_free(state, b, v)
         priority = offers.find_priority(problem, state, b, v) if free else 0.0
-        for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+        for k in range(state.episode[b].pool_size):
             task = state.pool[b, k]
             decider.value[v, k] = np.inf
             if not free or not offers.is_offered(problem, state, b, v, task, priority):
@@ -82,14 +82,14 @@ def compare_pairs(problem, state, b, decider):
 @kernel
 def add_later(problem, state, b, decider):
     """Write the values of vehicles with a task, free at their deliveries, beside those of free ones."""
-    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
-    size = state.episode[b, S.EPISODE_POOL_SIZE]
-    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+    i, now = state.episode[b].instance, state.episode[b].time
+    size = state.episode[b].pool_size
+    for v in range(problem.instance[i].n_vehicles):
         vehicle = state.vehicle[b, v]
-        if offers.is_free(state, b, v) or vehicle[S.VEHICLE_STATUS] != S.WORKING:
+        if offers.is_free(state, b, v) or vehicle.status != S.WORKING:
             continue
-        end = vehicle[S.VEHICLE_EVENT_TICK]
-        site = problem.ends[i, vehicle[S.VEHICLE_TASK], S.ENDS_DELIVERY]
+        end = vehicle.event_tick
+        site = problem.ends[i, vehicle.task].delivery
         highest = -np.inf
         for k in range(size):
             task = state.pool[b, k]
@@ -99,14 +99,14 @@ def add_later(problem, state, b, decider):
                 level = energy.find_level(problem, state, b, v, end)
                 takes = level >= errands.find_site_need(problem, i, v, task, site)
             if takes:
-                pickup = problem.ends[i, task, S.ENDS_PICKUP]
+                pickup = problem.ends[i, task].pickup
                 way = ways.time_way(problem, state, b, v, site, pickup)
                 waited = np.float64(now) - state.waiting_since[b, task]
                 seconds = np.float64(end - now) + way
                 decider.value[v, k] = S.round_sum(seconds - WAITING_WEIGHT * waited)
-                highest = max(highest, problem.record[i, task, S.RECORD_PRIORITY])
+                highest = max(highest, problem.record[i, task].priority)
         for k in range(size):
-            if problem.record[i, state.pool[b, k], S.RECORD_PRIORITY] < highest:
+            if problem.record[i, state.pool[b, k]].priority < highest:
                 decider.value[v, k] = np.inf
 
 
@@ -119,8 +119,8 @@ def choose_assigned(problem, state, b, decider):
     Without the pair it is still the best of the others, so a next decision at the same time goes on with
     it, or with one of the same sum.
     """
-    n_vehicles = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]
-    n_waiting = state.episode[b, S.EPISODE_POOL_SIZE]
+    n_vehicles = problem.instance[state.episode[b].instance].n_vehicles
+    n_waiting = state.episode[b].pool_size
     matching, n = decider.matching, 0
     for v in range(n_vehicles):
         for k in range(n_waiting):
@@ -158,7 +158,7 @@ def choose_by_yardstick(problem, state, b, decider):
     """Return what `deciders.decide` returns, by a yardstick; `decider.value` then holds what it compared."""
     v, k = compare_pairs(problem, state, b, decider)
     if decider.rule == ASSIGNMENT:
-        if problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_MAX_CHANGES] >= 0:
+        if problem.instance[state.episode[b].instance].max_changes >= 0:
             add_later(problem, state, b, decider)
         v, k = choose_assigned(problem, state, b, decider)
     return v, k, np.int64(decider.rule if v >= 0 else -1)

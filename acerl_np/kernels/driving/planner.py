@@ -23,50 +23,48 @@ ABOARD = np.int64(-2)
 @inner_kernel
 def comes_first(label, width, a, c):
     """Whether label a is looked at before label c: the earlier delivery, later leg, less way, further on."""
-    if label[a, S.LABEL_KEY] != label[c, S.LABEL_KEY]:
-        return label[a, S.LABEL_KEY] < label[c, S.LABEL_KEY]
+    if label[a].key != label[c].key:
+        return label[a].key < label[c].key
     if a // width != c // width:
         return a // width > c // width
-    if label[a, S.LABEL_RANK] != label[c, S.LABEL_RANK]:
-        return label[a, S.LABEL_RANK] < label[c, S.LABEL_RANK]
-    if label[a, S.LABEL_TICK] != label[c, S.LABEL_TICK]:
-        return label[a, S.LABEL_TICK] > label[c, S.LABEL_TICK]
+    if label[a].rank != label[c].rank:
+        return label[a].rank < label[c].rank
+    if label[a].tick != label[c].tick:
+        return label[a].tick > label[c].tick
     return a < c
 
 
 @inner_kernel
 def rise(label, width, at):
     """Let the entry at a position of the heap rise to where it belongs."""
-    a = label[at, S.LABEL_HEAP]
+    a = label[at].heap
     while at > 0:
         above = (at - 1) // 2
-        c = label[above, S.LABEL_HEAP]
+        c = label[above].heap
         if not comes_first(label, width, a, c):
             break
-        label[at, S.LABEL_HEAP], label[c, S.LABEL_POSITION] = c, at
+        label[at].heap, label[c].position = c, at
         at = above
-    label[at, S.LABEL_HEAP], label[a, S.LABEL_POSITION] = a, at
+    label[at].heap, label[a].position = a, at
 
 
 @inner_kernel
 def take_first(label, width, size):
     """Take the first label out of a heap of a size, and return it."""
-    first, a = label[0, S.LABEL_HEAP], label[size - 1, S.LABEL_HEAP]
-    label[first, S.LABEL_POSITION] = -1
+    first, a = label[0].heap, label[size - 1].heap
+    label[first].position = -1
     at, size = 0, size - 1
     while 2 * at + 1 < size:
         below = 2 * at + 1
-        if below + 1 < size and comes_first(
-            label, width, label[below + 1, S.LABEL_HEAP], label[below, S.LABEL_HEAP]
-        ):
+        if below + 1 < size and comes_first(label, width, label[below + 1].heap, label[below].heap):
             below += 1
-        c = label[below, S.LABEL_HEAP]
+        c = label[below].heap
         if not comes_first(label, width, c, a):
             break
-        label[at, S.LABEL_HEAP], label[c, S.LABEL_POSITION] = c, at
+        label[at].heap, label[c].position = c, at
         at = below
     if size > 0:
-        label[at, S.LABEL_HEAP], label[a, S.LABEL_POSITION] = a, at
+        label[at].heap, label[a].position = a, at
     return first
 
 
@@ -79,20 +77,20 @@ def improve(label, seconds, width, size, a, spot, tick, base, driven, before, le
     that are left to it at least; of a way to rest, `left` is to the nearest place aside.
     """
     row = label[a]
-    search = label[0, S.LABEL_SEARCH]
-    if row[S.LABEL_SEEN] != search:
-        row[S.LABEL_SEEN], row[S.LABEL_SPOT], row[S.LABEL_POSITION] = search, spot, -1
-    elif np.float64(base) + driven >= np.float64(row[S.LABEL_BASE]) + seconds[a] - 1e-9:
+    search = label[0].search
+    if row.seen != search:
+        row.seen, row.spot, row.position = search, spot, -1
+    elif np.float64(base) + driven >= np.float64(row.base) + seconds[a] - 1e-9:
         return size
-    row[S.LABEL_TICK], row[S.LABEL_BASE], seconds[a] = tick, base, driven
-    row[S.LABEL_BEFORE], row[S.LABEL_LEAVES] = before, leaves
+    row.tick, row.base, seconds[a] = tick, base, driven
+    row.before, row.leaves = before, leaves
     # Of ways that deliver at the same tick the shortest, as without others.
-    row[S.LABEL_KEY] = key if key >= 0 else base + S.count_ticks(driven + left)
-    row[S.LABEL_RANK] = base * MICROSECONDS + np.int64((driven + left) * MICROSECONDS + 0.5)
-    if row[S.LABEL_POSITION] < 0:
-        label[size, S.LABEL_HEAP], row[S.LABEL_POSITION] = a, size
+    row.key = key if key >= 0 else base + S.count_ticks(driven + left)
+    row.rank = base * MICROSECONDS + np.int64((driven + left) * MICROSECONDS + 0.5)
+    if row.position < 0:
+        label[size].heap, row.position = a, size
         size += 1
-    rise(label, width, row[S.LABEL_POSITION])
+    rise(label, width, row.position)
     return size
 
 
@@ -109,25 +107,19 @@ def search_way(problem, state, b, v, task, goal, spot, tick, since):
     int
         The last label, see `write_plan`; -1 if there is none.
     """
-    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
-    layout, headway = (
-        problem.instance[i, S.INSTANCE_LAYOUT],
-        problem.instance[i, S.INSTANCE_HEADWAY],
-    )
+    i, now = state.episode[b].instance, state.episode[b].time
+    layout, headway = (problem.instance[i].layout, problem.instance[i].headway)
     label, seconds, road = state.label, state.label_seconds, problem.road[layout]
     n_held, n_sites = lanes.sort_held(problem, state, b, v), problem.least.shape[1]
     width = problem.road.shape[1] + n_held
-    label[0, S.LABEL_SEARCH] += 1
+    label[0].search += 1
     pickup = delivery = ready = np.int64(0)
     handling = first = loaded = 0.0
     start, key, rest = np.int64(REST), np.int64(0), n_sites if goal < 0 else goal
     if task >= 0:
-        pickup, delivery = (
-            problem.ends[i, task, S.ENDS_PICKUP],
-            problem.ends[i, task, S.ENDS_DELIVERY],
-        )
+        pickup, delivery = (problem.ends[i, task].pickup, problem.ends[i, task].delivery)
         ready = np.int64(np.ceil(S.find_ready(problem, state, b, task)))
-        handling = problem.record[i, task, S.RECORD_HANDLING]
+        handling = problem.record[i, task].handling
         first = find_first_part(problem, i, handling)
         loaded = problem.least[layout, pickup, delivery] + handling
         start, key = np.int64(BRING if goal == ABOARD else FETCH), np.int64(-1)
@@ -138,18 +130,18 @@ def search_way(problem, state, b, v, task, goal, spot, tick, since):
         if since < closes and tick < closes:
             break
         w += 1
-    a = start * width + label[spot, S.LABEL_FIRST] + spot + w
+    a = start * width + label[spot].first + spot + w
     size = improve(label, seconds, width, 0, a, spot, tick, tick, 0.0, -1, 0, key, 0.0)
     while size > 0:
         a = take_first(label, width, size)
         size -= 1
         leg, row = a // width, label[a]
-        spot = row[S.LABEL_SPOT]
+        spot = row.spot
         n, aside = lanes.find_site(problem, i, spot), lanes.is_aside(problem, i, spot)
         if leg == REST and (aside if goal < 0 else n == goal):
             return a
-        came, base, driven = row[S.LABEL_TICK], row[S.LABEL_BASE], seconds[a]
-        w = a % width - label[spot, S.LABEL_FIRST] - spot
+        came, base, driven = row.tick, row.base, seconds[a]
+        w = a % width - label[spot].first - spot
         closes = lanes.find_window(problem, state, b, spot, w)[1]
         if leg == FETCH and n == pickup:
             base2, driven2 = base + max(np.int64(0), ready - came), driven + first
@@ -178,7 +170,7 @@ def search_way(problem, state, b, v, task, goal, spot, tick, since):
                 continue
             edge = problem.edge_length[layout, n, c] / ways.find_pace(problem, i, v, n, c)
             ticks = S.count_ticks(edge)
-            begin, end = label[ahead, S.LABEL_FIRST], label[ahead + 1, S.LABEL_FIRST]
+            begin, end = label[ahead].first, label[ahead + 1].first
             for w in range(1 if lanes.is_aside(problem, i, ahead) else end - begin + 1):
                 opens, until = lanes.find_window(problem, state, b, ahead, w)
                 if until < came + headway:
@@ -200,7 +192,7 @@ def search_way(problem, state, b, v, task, goal, spot, tick, since):
                 if leaves < 0:
                     continue
                 arrives = base2 + S.count_ticks(driven2)
-                key = row[S.LABEL_KEY] if leg == REST else np.int64(-1)
+                key = row.key if leg == REST else np.int64(-1)
                 to = leg * width + begin + ahead + w
                 size = improve(
                     *(label, seconds, width, size, to, ahead, arrives, base2, driven2, a, leaves),
@@ -212,7 +204,7 @@ def search_way(problem, state, b, v, task, goal, spot, tick, since):
 @inner_kernel
 def find_first_part(problem, i, handling):
     """Return which part of a task's handling, s, is done at the pickup; the rest is at the delivery."""
-    where = problem.instance[i, S.INSTANCE_HANDLING_AT]
+    where = problem.instance[i].handling_at
     if where == S.HANDLED_AT_PICKUP:
         return handling
     return min(handling, np.ceil(handling / 2.0)) if where == S.HANDLED_AT_BOTH else 0.0

@@ -12,7 +12,7 @@ from acerl_np.support.compiled import inner_kernel
 @S.unless_traffic(lambda problem, state, b, v: None)
 def forget_plan(problem, state, b, v):
     """Let vehicle v have planned nothing, as an episode begins."""
-    if S.has_traffic(problem, state.episode[b, S.EPISODE_INSTANCE]):
+    if S.has_traffic(problem, state.episode[b].instance):
         state.plan[b, v, 0, :] = 0
 
 
@@ -43,26 +43,26 @@ def locate(state, b, v, tick):
     plan, vehicle = state.plan[b, v], state.vehicle[b, v]
     k = find_visit(plan, tick)
     if k > 0:
-        vehicle[S.VEHICLE_SITE] = plan[k, S.PLAN_SITE]
+        vehicle.site = plan[k, S.PLAN_SITE]
         following = min(k + 1, plan[0, S.PLANNED_VISITS])
-        vehicle[S.VEHICLE_LEG] = S.ARRIVED if following == k else S.TO_DELIVERY
-        vehicle[S.VEHICLE_EDGE_FROM] = plan[k, S.PLAN_SITE]
-        vehicle[S.VEHICLE_EDGE_TO] = plan[following, S.PLAN_SITE]
-        vehicle[S.VEHICLE_EDGE_TICK] = plan[k, S.PLAN_OUT]
-        vehicle[S.VEHICLE_EDGE_END_TICK] = plan[following, S.PLAN_IN]
+        vehicle.leg = S.ARRIVED if following == k else S.TO_DELIVERY
+        vehicle.edge_from = plan[k, S.PLAN_SITE]
+        vehicle.edge_to = plan[following, S.PLAN_SITE]
+        vehicle.edge_tick = plan[k, S.PLAN_OUT]
+        vehicle.edge_end_tick = plan[following, S.PLAN_IN]
 
 
 @inner_kernel
 def add_metres(problem, state, b, v, first, sign):
     """Add the metres of a plan from a visit on to what vehicle v has driven, or take them back."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    length = problem.edge_length[problem.instance[i, S.INSTANCE_LAYOUT]]
-    plan, usage = state.plan[b, v], state.usage[b, v]
+    i = state.episode[b].instance
+    length = problem.edge_length[problem.instance[i].layout]
+    plan, vehicle = state.plan[b, v], state.vehicle[b, v]
     for k in range(first, plan[0, S.PLANNED_VISITS]):
         metres = sign * length[plan[k, S.PLAN_SITE], plan[k + 1, S.PLAN_SITE]]
-        usage[S.USAGE_DRIVEN] = max(0.0, usage[S.USAGE_DRIVEN] + metres)
+        vehicle.driven = max(0.0, vehicle.driven + metres)
         if not plan[0, S.PLANNED_PICKUP] <= k < plan[0, S.PLANNED_DELIVERY]:
-            usage[S.USAGE_EMPTY] = max(0.0, usage[S.USAGE_EMPTY] + metres)
+            vehicle.empty = max(0.0, vehicle.empty + metres)
 
 
 @inner_kernel
@@ -72,11 +72,11 @@ def write_plan(problem, state, b, v, task, last, start):
     Visits before that, which no one else must know any more, are forgotten. Return the ticks at which the
     task is loaded and delivered, 0 both without one, -1 both if the plan has no room for the way.
     """
-    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    i, now = state.episode[b].instance, state.episode[b].time
     label, plan = state.label, state.plan[b, v]
-    road = problem.road[problem.instance[i, S.INSTANCE_LAYOUT]]
+    road = problem.road[problem.instance[i].layout]
     n_lists = len(road) + problem.zone.shape[1]
-    width = len(road) + label[n_lists, S.LABEL_FIRST]
+    width = len(road) + label[n_lists].first
     since = plan[start, S.PLAN_IN] if start > 0 else now
     first = min(1, start)
     while first < start and not lanes.is_held(problem, i, plan, first, now):
@@ -89,7 +89,7 @@ def write_plan(problem, state, b, v, task, last, start):
             plan[k - first + 1, field] = plan[k, field]
     n, a = 0, last
     while a >= 0:
-        before = label[a, S.LABEL_BEFORE]
+        before = label[a].before
         n += before < 0 or before // width == a // width
         a = before
     if kept + n >= len(plan):
@@ -99,17 +99,17 @@ def write_plan(problem, state, b, v, task, last, start):
     out, stay, loaded, end = S.NEVER, np.int64(0), np.int64(0), np.int64(0)
     a = last
     while a >= 0:
-        before, tick = label[a, S.LABEL_BEFORE], label[a, S.LABEL_TICK]
+        before, tick = label[a].before, label[a].tick
         if before < 0 or before // width == a // width:
-            plan[at, S.PLAN_SITE] = lanes.find_site(problem, i, label[a, S.LABEL_SPOT])
+            plan[at, S.PLAN_SITE] = lanes.find_site(problem, i, label[a].spot)
             plan[at, S.PLAN_IN], plan[at, S.PLAN_OUT], plan[at, S.PLAN_STAY] = tick, out, stay
-            at, out, stay = at - 1, label[a, S.LABEL_LEAVES], np.int64(0)
+            at, out, stay = at - 1, label[a].leaves, np.int64(0)
         elif a // width == planner.REST:
             plan[0, S.PLANNED_DELIVERY], end = at, tick
-            stay += tick - label[before, S.LABEL_TICK]
+            stay += tick - label[before].tick
         else:
             ready = np.int64(np.ceil(S.find_ready(problem, state, b, task)))
-            plan[0, S.PLANNED_PICKUP], loaded = at, max(label[before, S.LABEL_TICK], ready)
+            plan[0, S.PLANNED_PICKUP], loaded = at, max(label[before].tick, ready)
             stay += tick - loaded
         a = before
     plan[kept + 1, S.PLAN_IN] = since
@@ -124,12 +124,12 @@ def take_way(problem, state, b, v, task, goal):
 
     It leads to a task, its delivery and to rest; without a task, -1, to `goal`, -1 for any site aside.
     """
-    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    i, now = state.episode[b].instance, state.episode[b].time
     vehicle, plan = state.vehicle[b, v], state.plan[b, v]
     start = plan[0, S.PLANNED_VISITS]
-    if vehicle[S.VEHICLE_STAND_SITE] >= 0:
+    if vehicle.stand_site >= 0:
         start = find_next_visit(plan, now)
-    spot, since = vehicle[S.VEHICLE_SITE], now
+    spot, since = vehicle.site, now
     if start > 0:
         spot, since = lanes.find_spot(problem, i, plan, start), plan[start, S.PLAN_IN]
         add_metres(problem, state, b, v, start, -1.0)
@@ -145,30 +145,30 @@ def take_way(problem, state, b, v, task, goal):
     if last >= 0:
         loaded, end = write_plan(problem, state, b, v, task, last, start)
     if end < 0:
-        state.episode[b, S.EPISODE_PHASE] = S.STUCK
+        state.episode[b].phase = S.STUCK
         return
     if task < 0:
-        vehicle[S.VEHICLE_EVENT_TICK] = max(now + 1, plan[plan[0, S.PLANNED_VISITS], S.PLAN_IN])
+        vehicle.event_tick = max(now + 1, plan[plan[0, S.PLANNED_VISITS], S.PLAN_IN])
         return
-    vehicle[S.VEHICLE_STAND_SITE] = -1
-    vehicle[S.VEHICLE_LOADED_TICK], vehicle[S.VEHICLE_EVENT_TICK] = loaded, end
+    vehicle.stand_site = -1
+    vehicle.loaded_tick, vehicle.event_tick = loaded, end
     came = max(now, plan[plan[0, S.PLANNED_PICKUP], S.PLAN_IN])
-    vehicle[S.VEHICLE_PAUSE] = loaded - came
+    vehicle.pause = loaded - came
 
 
 @S.unless_traffic(lambda problem, state, b, v: None)
 def go_to_rest(problem, state, b, v):
     """Let vehicle v, which has just become idle, go on to where its plan ends, if it is not there."""
-    if not S.has_traffic(problem, state.episode[b, S.EPISODE_INSTANCE]):
+    if not S.has_traffic(problem, state.episode[b].instance):
         return
     plan, vehicle = state.plan[b, v], state.vehicle[b, v]
     n = plan[0, S.PLANNED_VISITS]
-    if n > 0 and plan[n, S.PLAN_IN] > state.episode[b, S.EPISODE_TIME]:
-        vehicle[S.VEHICLE_STATUS] = S.ROAMING
-        vehicle[S.VEHICLE_DESTINATION] = plan[n, S.PLAN_SITE]
-        vehicle[S.VEHICLE_EVENT_TICK] = plan[n, S.PLAN_IN]
+    if n > 0 and plan[n, S.PLAN_IN] > state.episode[b].time:
+        vehicle.status = S.ROAMING
+        vehicle.destination = plan[n, S.PLAN_SITE]
+        vehicle.event_tick = plan[n, S.PLAN_IN]
     elif n > 0:
-        vehicle[S.VEHICLE_SITE] = plan[n, S.PLAN_SITE]
+        vehicle.site = plan[n, S.PLAN_SITE]
 
 
 @inner_kernel
@@ -177,26 +177,26 @@ def measure_delay(problem, state, b, v):
 
     Both from the first place of its way on: the rest of the edge on which it got the task is of no way.
     """
-    i, vehicle, plan = state.episode[b, S.EPISODE_INSTANCE], state.vehicle[b, v], state.plan[b, v]
-    task = vehicle[S.VEHICLE_TASK]
-    k, pickup = find_next_visit(plan, state.task[b, task, S.TASK_START]), plan[0, S.PLANNED_PICKUP]
-    start = max(state.task[b, task, S.TASK_START], plan[k, S.PLAN_IN])
+    i, vehicle, plan = state.episode[b].instance, state.vehicle[b, v], state.plan[b, v]
+    task = vehicle.task
+    k, pickup = find_next_visit(plan, state.task[b, task].start), plan[0, S.PLANNED_PICKUP]
+    start = max(state.task[b, task].start, plan[k, S.PLAN_IN])
     # Where edges of no time led it stands already.
     while k < pickup and plan[k + 1, S.PLAN_IN] <= start:
         k += 1
-    pause = vehicle[S.VEHICLE_LOADED_TICK] - max(start, plan[pickup, S.PLAN_IN])
-    ends = plan[k, S.PLAN_SITE], problem.ends[i, task, S.ENDS_PICKUP]
-    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], ends[0], ends[1]]
-    slowdown = ways.find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], ends[0], ends[1])
+    pause = vehicle.loaded_tick - max(start, plan[pickup, S.PLAN_IN])
+    ends = plan[k, S.PLAN_SITE], problem.ends[i, task].pickup
+    metres = problem.distance[problem.instance[i].layout, ends[0], ends[1]]
+    slowdown = ways.find_slowdown(problem, problem.fleet[i, v].slowdown, ends[0], ends[1])
     alone = ways.count_trip(problem, i, v, task, metres, slowdown, True)[1]
-    return vehicle[S.VEHICLE_EVENT_TICK] - start - pause - alone
+    return vehicle.event_tick - start - pause - alone
 
 
 @S.unless_traffic(lambda problem, state, b, v: None)
 def add_delay(problem, state, b, v):
     """Note how much longer vehicle v, which delivers now, has driven for its task."""
-    if S.has_traffic(problem, state.episode[b, S.EPISODE_INSTANCE]):
-        state.usage[b, v, S.USAGE_DELAY] += np.float64(measure_delay(problem, state, b, v))
+    if S.has_traffic(problem, state.episode[b].instance):
+        state.vehicle[b, v].delay += np.float64(measure_delay(problem, state, b, v))
 
 
 @inner_kernel
@@ -206,63 +206,55 @@ def push_plans(problem, state, b, n_held):
     `State.held` has the times as they were planned. Ends only grow, and nobody waits for who comes later,
     so each round settles one entry at least. Plans that are no such order end the episode as stuck.
     """
-    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
-    label, held, headway = state.label, state.held, problem.instance[i, S.INSTANCE_HEADWAY]
-    shared = not problem.instance[i, S.INSTANCE_LANES_APART]
-    road = problem.road[problem.instance[i, S.INSTANCE_LAYOUT]]
+    i, now = state.episode[b].instance, state.episode[b].time
+    label, held, headway = state.label, state.held, problem.instance[i].headway
+    shared = not problem.instance[i].lanes_apart
+    road = problem.road[problem.instance[i].layout]
     n_sites, moves, rounds = problem.least.shape[1], True, 0
     while moves:
         if rounds > n_held:
-            state.episode[b, S.EPISODE_PHASE] = S.STUCK
+            state.episode[b].phase = S.STUCK
             return
         moves, rounds = False, rounds + 1
         for site in range(n_sites):
-            for at in range(label[site, S.LABEL_FIRST], label[site + 1, S.LABEL_FIRST]):
+            for at in range(label[site].first, label[site + 1].first):
                 entry = held[at]
-                following = entry[S.HELD_NEXT]
-                if following < 0 or entry[S.HELD_NEXT_IN] < now:
+                following = entry.next
+                if following < 0 or entry.next_in < now:
                     continue
-                plan, k = state.plan[b, entry[S.HELD_VEHICLE]], entry[S.HELD_VISIT]
+                plan, k = state.plan[b, entry.vehicle], entry.visit
                 out, arrives = plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN]
-                if entry[S.HELD_OUT] >= now:
+                if entry.until >= now:
                     out = max(out, plan[k, S.PLAN_IN] + plan[k, S.PLAN_STAY])
-                begin, end = label[following, S.LABEL_FIRST], label[following + 1, S.LABEL_FIRST]
+                begin, end = label[following].first, label[following + 1].first
                 for other in range(begin, end if shared else begin):
-                    if held[other, S.HELD_NEXT] == site and comes_before(held, other, at):
+                    if held[other].next == site and comes_before(held, other, at):
                         out = max(out, read_arrival(state, b, held, other))
-                for other in range(label[site, S.LABEL_FIRST], label[site + 1, S.LABEL_FIRST]):
-                    if held[other, S.HELD_NEXT] == following and comes_before(held, other, at):
+                for other in range(label[site].first, label[site + 1].first):
+                    if held[other].next == following and comes_before(held, other, at):
                         out = max(out, read_departure(state, b, held, other) + headway)
                         arrives = max(arrives, read_arrival(state, b, held, other) + headway)
                 if S.has_blocks(problem):
-                    v, spot = entry[S.HELD_VEHICLE], lanes.find_spot(problem, i, plan, k)
+                    v, spot = entry.vehicle, lanes.find_spot(problem, i, plan, k)
                     way = lanes.find_way(road, spot, following)
-                    clear = find_end(problem, state, b, v, spot, 1 + way, entry[S.HELD_OUT])
+                    clear = find_end(problem, state, b, v, spot, 1 + way, entry.until)
                     out, spot = max(out, clear), road[spot, S.ROAD_NEIGHBOURS + way]
-                    clear = find_end(problem, state, b, v, spot, 0, entry[S.HELD_NEXT_IN])
+                    clear = find_end(problem, state, b, v, spot, 0, entry.next_in)
                     arrives = max(arrives, clear)
-                if entry[S.HELD_OUT] < now:
-                    out = entry[S.HELD_OUT]
-                arrives = max(arrives, out + entry[S.HELD_NEXT_IN] - entry[S.HELD_OUT])
+                if entry.until < now:
+                    out = entry.until
+                arrives = max(arrives, out + entry.next_in - entry.until)
                 if not lanes.is_aside(problem, i, following):
                     is_wide = road[following, S.ROAD_HOLDS] > 1
                     for other in range(begin, end):
-                        own = held[other, S.HELD_VEHICLE] == entry[S.HELD_VEHICLE]
+                        own = held[other].vehicle == entry.vehicle
                         # Where there is room beside others, it follows those who were to have left.
-                        gone = (
-                            held[other, S.HELD_OUT] + headway
-                            if is_wide
-                            else held[other, S.HELD_IN] + 1
-                        )
-                        if (
-                            held[other, S.HELD_NEXT] >= 0
-                            and not own
-                            and gone <= entry[S.HELD_NEXT_IN]
-                        ):
+                        gone = held[other].until + headway if is_wide else held[other].since + 1
+                        if held[other].next >= 0 and not own and gone <= entry.next_in:
                             arrives = max(arrives, read_departure(state, b, held, other) + headway)
                 moves |= out > plan[k, S.PLAN_OUT] or arrives > plan[k + 1, S.PLAN_IN]
                 plan[k, S.PLAN_OUT], plan[k + 1, S.PLAN_IN] = out, arrives
-    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance[i].n_vehicles):
         note_delay(problem, state, b, v)
 
 
@@ -272,16 +264,16 @@ def find_end(problem, state, b, v, spot, place, begins):
 
     Of those who were to be there before a tick.
     """
-    i, label, found = state.episode[b, S.EPISODE_INSTANCE], state.label, np.int64(0)
-    for claim in problem.claim[problem.instance[i, S.INSTANCE_LAYOUT], spot, place]:
+    i, label, found = state.episode[b].instance, state.label, np.int64(0)
+    for claim in problem.claim[problem.instance[i].layout, spot, place]:
         if claim[0] < 0:
             break
         first = problem.road.shape[1] + claim[0]
-        for at in range(label[first, S.LABEL_FIRST], label[first + 1, S.LABEL_FIRST]):
+        for at in range(label[first].first, label[first + 1].first):
             entry = state.held[at]
-            u, k, part = entry[S.HELD_VEHICLE], entry[S.HELD_VISIT], entry[S.HELD_NEXT_IN]
-            joins = claim[1] >= 0 and entry[S.HELD_NEXT] == claim[1]
-            if u != v and not joins and entry[S.HELD_IN] < begins:
+            u, k, part = entry.vehicle, entry.visit, entry.next_in
+            joins = claim[1] >= 0 and entry.next == claim[1]
+            if u != v and not joins and entry.since < begins:
                 found = max(found, lanes.find_inside(problem, i, state.plan[b, u], k, part)[1])
     return found
 
@@ -289,45 +281,45 @@ def find_end(problem, state, b, v, spot, place, begins):
 @inner_kernel
 def comes_before(held, other, own):
     """Whether an entry of another vehicle leaves its site before an own one, as it was planned."""
-    if held[other, S.HELD_VEHICLE] == held[own, S.HELD_VEHICLE]:
+    if held[other].vehicle == held[own].vehicle:
         return False
-    if held[other, S.HELD_OUT] != held[own, S.HELD_OUT]:
-        return held[other, S.HELD_OUT] < held[own, S.HELD_OUT]
-    return held[other, S.HELD_NEXT_IN] < held[own, S.HELD_NEXT_IN]
+    if held[other].until != held[own].until:
+        return held[other].until < held[own].until
+    return held[other].next_in < held[own].next_in
 
 
 @inner_kernel
 def read_departure(state, b, held, entry):
     """Return when the vehicle of an entry leaves its site, as far as it has been pushed."""
-    return state.plan[b, held[entry, S.HELD_VEHICLE], held[entry, S.HELD_VISIT], S.PLAN_OUT]
+    return state.plan[b, held[entry].vehicle, held[entry].visit, S.PLAN_OUT]
 
 
 @inner_kernel
 def read_arrival(state, b, held, entry):
     """Return when the vehicle of an entry is at its next site, as far as it has been pushed."""
-    return state.plan[b, held[entry, S.HELD_VEHICLE], held[entry, S.HELD_VISIT] + 1, S.PLAN_IN]
+    return state.plan[b, held[entry].vehicle, held[entry].visit + 1, S.PLAN_IN]
 
 
 @inner_kernel
 def note_delay(problem, state, b, v):
     """Write when vehicle v loads, delivers, or is at rest, after its plan was pushed."""
-    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
-    plan, vehicle, usage = state.plan[b, v], state.vehicle[b, v], state.usage[b, v]
-    if S.ROAMING <= vehicle[S.VEHICLE_STATUS] <= S.TO_CHARGER:
+    i, now = state.episode[b].instance, state.episode[b].time
+    plan, vehicle = state.plan[b, v], state.vehicle[b, v]
+    if S.ROAMING <= vehicle.status <= S.TO_CHARGER:
         end = plan[plan[0, S.PLANNED_VISITS], S.PLAN_IN]
-        vehicle[S.VEHICLE_EVENT_TICK] = max(vehicle[S.VEHICLE_EVENT_TICK], end)
-    if vehicle[S.VEHICLE_STATUS] != S.WORKING or plan[0, S.PLANNED_DELIVERY] == 0:
+        vehicle.event_tick = max(vehicle.event_tick, end)
+    if vehicle.status != S.WORKING or plan[0, S.PLANNED_DELIVERY] == 0:
         return
     pickup, delivery = plan[plan[0, S.PLANNED_PICKUP]], plan[plan[0, S.PLANNED_DELIVERY]]
-    late = max(np.int64(0), pickup[S.PLAN_IN] - vehicle[S.VEHICLE_LOADED_TICK])
-    if now < vehicle[S.VEHICLE_LOADED_TICK]:
-        vehicle[S.VEHICLE_LOADED_TICK] += late
-        waits = S.find_weight(problem, i, vehicle[S.VEHICLE_TASK]) * np.float64(late)
-        usage[S.USAGE_LAST_WAITING] += waits
-        usage[S.USAGE_WAITING] += waits
-    end = max(vehicle[S.VEHICLE_EVENT_TICK], delivery[S.PLAN_IN] + delivery[S.PLAN_STAY])
-    usage[S.USAGE_BUSY] += np.float64(end - vehicle[S.VEHICLE_EVENT_TICK])
-    vehicle[S.VEHICLE_EVENT_TICK] = end
+    late = max(np.int64(0), pickup[S.PLAN_IN] - vehicle.loaded_tick)
+    if now < vehicle.loaded_tick:
+        vehicle.loaded_tick += late
+        waits = S.find_weight(problem, i, vehicle.task) * np.float64(late)
+        vehicle.last_waiting += waits
+        vehicle.waiting += waits
+    end = max(vehicle.event_tick, delivery[S.PLAN_IN] + delivery[S.PLAN_STAY])
+    vehicle.busy += np.float64(end - vehicle.event_tick)
+    vehicle.event_tick = end
 
 
 @S.unless_traffic(lambda problem, state, b, v, ticks: None)
@@ -337,7 +329,7 @@ def halt(problem, state, b, v, ticks):
     Its way ends at the first place aside. It keeps its turn before those that have planned after it, and
     these are pushed.
     """
-    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
+    i, now = state.episode[b].instance, state.episode[b].time
     plan, until = state.plan[b, v], now + ticks + 1
     k = find_visit(plan, now - 1)
     if k == plan[0, S.PLANNED_VISITS]:
@@ -364,23 +356,23 @@ def halt(problem, state, b, v, ticks):
 def spend(problem, state, b, v, level, until):
     """Return what vehicle v, under way, will hold at a tick, and when that is used up, `NEVER` if it is not.
 
-    `level` is what it held at `VEHICLE_LEVEL_TICK`.
+    `level` is what it held at `level_tick`.
     """
-    battery = problem.battery[state.episode[b, S.EPISODE_INSTANCE], v]
+    battery = problem.battery[state.episode[b].instance, v]
     vehicle, plan = state.vehicle[b, v], state.plan[b, v]
     pickup, delivery = plan[0, S.PLANNED_PICKUP], plan[0, S.PLANNED_DELIVERY]
-    at, n = vehicle[S.VEHICLE_LEVEL_TICK], plan[0, S.PLANNED_VISITS]
+    at, n = vehicle.level_tick, plan[0, S.PLANNED_VISITS]
     for k in range(1, n + 1):
-        handles = vehicle[S.VEHICLE_LOADED_TICK] if k == pickup else plan[k, S.PLAN_IN]
+        handles = vehicle.loaded_tick if k == pickup else plan[k, S.PLAN_IN]
         done, out = handles + plan[k, S.PLAN_STAY], plan[k, S.PLAN_OUT]
         ends = (handles, done, out, plan[k + 1, S.PLAN_IN] if k < n else out)
-        drives = S.BATTERY_LOADED if 0 < pickup <= k < delivery else S.BATTERY_EMPTY
-        uses = (S.BATTERY_IDLE, S.BATTERY_LOADED, S.BATTERY_IDLE, drives)
+        drives = battery.loaded if 0 < pickup <= k < delivery else battery.empty
+        uses = (battery.idle, battery.loaded, battery.idle, drives)
         for part in range(4):
-            ticks, rate = min(ends[part], until) - at, battery[uses[part]]
+            ticks, rate = min(ends[part], until) - at, uses[part]
             if ticks <= 0:
                 continue
             if rate > 0 and -(-level // rate) <= ticks:
-                return np.int64(0), max(vehicle[S.VEHICLE_LEVEL_TICK] + 1, at - (-level // rate))
+                return np.int64(0), max(vehicle.level_tick + 1, at - (-level // rate))
             level, at = level - (rate * ticks if rate > 0 else 0), at + ticks
     return level, S.NEVER

@@ -10,38 +10,38 @@ from acerl_np.support.compiled import inner_kernel
 
 @inner_kernel
 def find_slowdown(problem, row, a, b):
-    """Return by how many seconds speed limits slow the route from a to b; `row` as FLEET_SLOWDOWN has it."""
+    """Return by how many seconds speed limits slow the route from a to b; `row` as of a fleet."""
     return problem.slowdown[np.int64(row), a, b] if row >= 0.0 else 0.0
 
 
 @inner_kernel
 def find_pace(problem, i, v, a, b):
     """Return the speed, m/s, of vehicle v of instance i on the edge from a to b."""
-    speed = problem.fleet[i, v, S.FLEET_SPEED]
-    if problem.fleet[i, v, S.FLEET_SLOWDOWN] < 0.0:
+    speed = problem.fleet[i, v].speed
+    if problem.fleet[i, v].slowdown < 0.0:
         return speed
-    return min(speed, problem.edge_speed[problem.instance[i, S.INSTANCE_LAYOUT], a, b])
+    return min(speed, problem.edge_speed[problem.instance[i].layout, a, b])
 
 
 @inner_kernel
 def slow_part(problem, i, v, a, b, metres):
     """Return by how many seconds a speed limit slows vehicle v on `metres` of the edge from a to b."""
-    if problem.fleet[i, v, S.FLEET_SLOWDOWN] < 0.0:
+    if problem.fleet[i, v].slowdown < 0.0:
         return 0.0
-    return metres / find_pace(problem, i, v, a, b) - metres / problem.fleet[i, v, S.FLEET_SPEED]
+    return metres / find_pace(problem, i, v, a, b) - metres / problem.fleet[i, v].speed
 
 
 @S.unless_errands(lambda state, b, v: False)
 def may_turn(state, b, v):
     """Whether vehicle v drives, queues or charges, and may turn to a task."""
-    return state.vehicle[b, v, S.VEHICLE_STAND_SITE] >= 0
+    return state.vehicle[b, v].stand_site >= 0
 
 
 @inner_kernel
 def find_stand(state, b, v):
     """Return the site from which vehicle v sets out: the next one if it drives and is free, else its own."""
     stands = may_turn(state, b, v)
-    return state.vehicle[b, v, S.VEHICLE_STAND_SITE if stands else S.VEHICLE_SITE]
+    return state.vehicle[b, v].stand_site if stands else state.vehicle[b, v].site
 
 
 @S.unless_errands(lambda state, b, v: 0.0)
@@ -49,7 +49,7 @@ def find_delay(state, b, v):
     """Return in how many seconds a free vehicle is where it sets out."""
     if not may_turn(state, b, v):
         return 0.0
-    return np.float64(state.vehicle[b, v, S.VEHICLE_STAND_TICK] - state.episode[b, S.EPISODE_TIME])
+    return np.float64(state.vehicle[b, v].stand_tick - state.episode[b].time)
 
 
 @S.unless_errands(lambda state, b, v: 0.0)
@@ -58,8 +58,8 @@ def find_rest(state, b, v):
     # Where distances are cut, it may be there before its pace says so.
     if find_delay(state, b, v) == 0.0:
         return 0.0
-    now, place = np.float64(state.episode[b, S.EPISODE_TIME]), state.place[b, v]
-    return max(0.0, place[S.PLACE_STAND_REACHED] - now) * place[S.PLACE_STAND_PACE]
+    now, vehicle = np.float64(state.episode[b].time), state.vehicle[b, v]
+    return max(0.0, vehicle.stand_reached - now) * vehicle.stand_pace
 
 
 @inner_kernel
@@ -73,12 +73,12 @@ def find_approach(problem, state, b, v, pickup):
     tuple of (float, float, bool)
         Metres, seconds that speed limits add, and whether it turns back.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    layout = problem.instance[i, S.INSTANCE_LAYOUT]
-    row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
+    i = state.episode[b].instance
+    layout = problem.instance[i].layout
+    row = problem.fleet[i, v].slowdown
     site = find_stand(state, b, v)
-    ahead = state.vehicle[b, v, S.VEHICLE_HALTED_TOWARDS]
-    done = state.place[b, v, S.PLACE_HALTED_AT]
+    ahead = state.vehicle[b, v].halted_towards
+    done = state.vehicle[b, v].halted_at
     metres = problem.distance[layout, site, pickup]
     if ahead < 0:
         return metres, find_slowdown(problem, row, site, pickup), False
@@ -94,8 +94,8 @@ def find_approach(problem, state, b, v, pickup):
     slow_back = slow_part(problem, i, v, ahead, site, done)
     slow_back += find_slowdown(problem, row, site, pickup)
     turns = back <= onward
-    if problem.instance[i, S.INSTANCE_QUICKEST]:
-        speed = problem.fleet[i, v, S.FLEET_SPEED]
+    if problem.instance[i].quickest:
+        speed = problem.fleet[i, v].speed
         turns = S.round_sum(back / speed + slow_back) <= S.round_sum(onward / speed + slow_onward)
     return (back, slow_back, True) if turns else (onward, slow_onward, False)
 
@@ -103,24 +103,24 @@ def find_approach(problem, state, b, v, pickup):
 @inner_kernel
 def time_way(problem, state, b, v, site, pickup):
     """Return the seconds of vehicle v from a site, -1 for where it is free, to a pickup."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    speed = problem.fleet[i, v, S.FLEET_SPEED]
+    i = state.episode[b].instance
+    speed = problem.fleet[i, v].speed
     if site < 0:
         metres, slowdown, _ = find_approach(problem, state, b, v, pickup)
         return find_delay(state, b, v) + (metres / speed + slowdown)
-    row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
-    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], site, pickup]
+    row = problem.fleet[i, v].slowdown
+    metres = problem.distance[problem.instance[i].layout, site, pickup]
     return metres / speed + find_slowdown(problem, row, site, pickup)
 
 
 @inner_kernel
 def time_loaded(problem, i, v, task):
     """Return the seconds of vehicle v from the pickup of a task to its delivery, handling included."""
-    pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
-    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], pickup, delivery]
-    seconds = metres / problem.fleet[i, v, S.FLEET_SPEED]
-    seconds += find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], pickup, delivery)
-    return seconds + problem.record[i, task, S.RECORD_HANDLING]
+    pickup, delivery = problem.ends[i, task].pickup, problem.ends[i, task].delivery
+    metres = problem.distance[problem.instance[i].layout, pickup, delivery]
+    seconds = metres / problem.fleet[i, v].speed
+    seconds += find_slowdown(problem, problem.fleet[i, v].slowdown, pickup, delivery)
+    return seconds + problem.record[i, task].handling
 
 
 @inner_kernel
@@ -130,15 +130,15 @@ def count_trip(problem, i, v, task, metres, slowdown, truncates):
     `truncates`: whether the whole way is cut to whole metres where the layout says so, as of one that has not
     halted within an edge.
     """
-    pickup, delivery = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
-    speed = problem.fleet[i, v, S.FLEET_SPEED]
+    pickup, delivery = problem.ends[i, task].pickup, problem.ends[i, task].delivery
+    speed = problem.fleet[i, v].speed
     to_pickup = S.count_ticks(metres / speed + slowdown)
-    metres += problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], pickup, delivery]
+    metres += problem.distance[problem.instance[i].layout, pickup, delivery]
     if truncates:
-        metres = S.measure_distance(metres, problem.instance[i, S.INSTANCE_TRUNCATES])
-    slowdown += find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], pickup, delivery)
+        metres = S.measure_distance(metres, problem.instance[i].truncates)
+    slowdown += find_slowdown(problem, problem.fleet[i, v].slowdown, pickup, delivery)
     # Without a limit the sum is that of the two times alone, to the last bit.
-    handling = problem.record[i, task, S.RECORD_HANDLING]
+    handling = problem.record[i, task].handling
     duration = max(np.int64(1), S.count_ticks(metres / speed + slowdown + handling))
     return min(to_pickup, duration), duration
 
@@ -147,15 +147,15 @@ def count_trip(problem, i, v, task, metres, slowdown, truncates):
 def count_errand(problem, i, v, metres, slowdown, truncates):
     """Return the ticks of vehicle v on a way without a task, as `count_trip` counts those of one."""
     if truncates:
-        metres = S.measure_distance(metres, problem.instance[i, S.INSTANCE_TRUNCATES])
-    return max(np.int64(1), S.count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown))
+        metres = S.measure_distance(metres, problem.instance[i].truncates)
+    return max(np.int64(1), S.count_ticks(metres / problem.fleet[i, v].speed + slowdown))
 
 
 @inner_kernel
 def count_way(problem, i, v, a, b):
     """Return the ticks of vehicle v without a load from site a to site b, `NEVER` where no way leads."""
-    metres = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT], a, b]
+    metres = problem.distance[problem.instance[i].layout, a, b]
     if metres == np.inf:
         return S.NEVER
-    slowdown = find_slowdown(problem, problem.fleet[i, v, S.FLEET_SLOWDOWN], a, b)
-    return S.count_ticks(metres / problem.fleet[i, v, S.FLEET_SPEED] + slowdown)
+    slowdown = find_slowdown(problem, problem.fleet[i, v].slowdown, a, b)
+    return S.count_ticks(metres / problem.fleet[i, v].speed + slowdown)

@@ -16,15 +16,15 @@ from acerl_np.support.compiled import inner_kernel, kernel
 @inner_kernel
 def find_known(problem, i, task, ready):
     """Return the tick from which a task may be given, if nothing but its own lead holds it back."""
-    lead = problem.lead[i, task, S.LEAD_ANNOUNCED]
+    lead = problem.lead[i, task].announced
     return np.int64(np.ceil(ready - lead)) if lead < np.inf else np.int64(0)
 
 
 @inner_kernel
 def find_root(problem, i, task):
     """Return the first task of a task's chain."""
-    while problem.chain[i, task, S.CHAIN_AFTER] >= 0:
-        task = problem.chain[i, task, S.CHAIN_AFTER]
+    while problem.chain[i, task].after >= 0:
+        task = problem.chain[i, task].after
     return task
 
 
@@ -35,13 +35,13 @@ def plan_arrivals(problem, i, first):
     Rows from `first` on. A task is looked at no later than those after it, and than the one it follows.
     """
     tick = S.NEVER
-    for task in range(problem.instance[i, S.INSTANCE_N_TASKS] - 1, first - 1, -1):
+    for task in range(problem.instance[i].n_tasks - 1, first - 1, -1):
         root = find_root(problem, i, np.int64(task))
-        arrival = problem.record[i, root, S.RECORD_ARRIVAL]
+        arrival = problem.record[i, root].arrival
         known = np.int64(np.ceil(arrival))
-        if problem.lead[i, root, S.LEAD_ANNOUNCED] < np.inf:
+        if problem.lead[i, root].announced < np.inf:
             known = max(np.int64(0), find_known(problem, i, root, arrival))
-        problem.chain[i, task, S.CHAIN_KNOWN] = known
+        problem.chain[i, task].known = known
         tick = min(tick, known)
         problem.arrival_tick[i, task] = tick
 
@@ -49,62 +49,62 @@ def plan_arrivals(problem, i, first):
 @inner_kernel
 def expect_task(state, b, task, known):
     """Put a task at the end of those that are expected."""
-    state.job[b, task, S.JOB_KNOWN] = known
-    state.expected[b, state.episode[b, S.EPISODE_N_EXPECTED]] = task
-    state.episode[b, S.EPISODE_N_EXPECTED] += 1
+    state.job[b, task].known = known
+    state.expected[b, state.episode[b].n_expected] = task
+    state.episode[b].n_expected += 1
 
 
 @inner_kernel
 def plan_followers(problem, state, b, task, begins, ends):
     """Write when those are ready that follow a task, as its processing begins; and when they are known."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    state.job[b, task, S.JOB_DONE] = ends
-    for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
+    i = state.episode[b].instance
+    state.job[b, task].done = ends
+    for k in range(state.episode[b].n_expected):
         other = state.expected[b, k]
-        if problem.chain[i, other, S.CHAIN_AFTER] == task:
-            ready = max(problem.record[i, other, S.RECORD_ARRIVAL], np.float64(ends))
+        if problem.chain[i, other].after == task:
+            ready = max(problem.record[i, other].arrival, np.float64(ends))
             state.ready[b, other] = ready
             known = find_known(problem, i, other, ready)
-            state.job[b, other, S.JOB_KNOWN] = max(begins, known)
+            state.job[b, other].known = max(begins, known)
 
 
 @S.unless_errands(lambda problem, state, b, task, tick: None)
 def queue_task(problem, state, b, task, tick):
     """Let a task that is delivered queue at its machine; what needs none is done at once."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i = state.episode[b].instance
     if not S.is_chained(problem, i):
         return
-    if problem.chain[i, task, S.CHAIN_MACHINE] < 0:
+    if problem.chain[i, task].machine < 0:
         plan_followers(problem, state, b, task, tick, tick)
         return
-    state.job[b, task, S.JOB_DONE] = S.NEVER
-    state.processed[b, state.episode[b, S.EPISODE_N_PROCESSED]] = task
-    state.episode[b, S.EPISODE_N_PROCESSED] += 1
+    state.job[b, task].done = S.NEVER
+    state.processed[b, state.episode[b].n_processed] = task
+    state.episode[b].n_processed += 1
 
 
 @inner_kernel
 def run_machines(problem, state, b, tick):
     """Let processing end at a tick, then free servers take what was delivered first."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i = state.episode[b].instance
     left = 0
-    for k in range(state.episode[b, S.EPISODE_N_PROCESSED]):
+    for k in range(state.episode[b].n_processed):
         task = state.processed[b, k]
-        if state.job[b, task, S.JOB_DONE] > tick:
+        if state.job[b, task].done > tick:
             state.processed[b, left] = task
             left += 1
-    state.episode[b, S.EPISODE_N_PROCESSED] = left
+    state.episode[b].n_processed = left
     for k in range(left):
         task = state.processed[b, k]
-        if state.job[b, task, S.JOB_DONE] < S.NEVER:
+        if state.job[b, task].done < S.NEVER:
             continue
-        machine = problem.chain[i, task, S.CHAIN_MACHINE]
+        machine = problem.chain[i, task].machine
         free = problem.servers[i, machine]
         for j in range(left):
             other = state.processed[b, j]
-            works = state.job[b, other, S.JOB_DONE] < S.NEVER
-            free -= works and problem.chain[i, other, S.CHAIN_MACHINE] == machine
+            works = state.job[b, other].done < S.NEVER
+            free -= works and problem.chain[i, other].machine == machine
         if free > 0:
-            ends = tick + problem.chain[i, task, S.CHAIN_PROCESSING]
+            ends = tick + problem.chain[i, task].processing
             plan_followers(problem, state, b, task, tick, ends)
 
 
@@ -114,38 +114,38 @@ def release_tasks(problem, state, b, tick):
 
     Return whether there are any.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    left, before = 0, state.episode[b, S.EPISODE_POOL_SIZE]
-    for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
+    i = state.episode[b].instance
+    left, before = 0, state.episode[b].pool_size
+    for k in range(state.episode[b].n_expected):
         task = state.expected[b, k]
-        if state.job[b, task, S.JOB_KNOWN] <= tick:
+        if state.job[b, task].known <= tick:
             state.waiting_since[b, task] = state.ready[b, task]
             append_waiting(state, b, task)
         else:
             state.expected[b, left] = task
             left += 1
-    state.episode[b, S.EPISODE_N_EXPECTED] = left
-    n = state.episode[b, S.EPISODE_N_ARRIVED]
-    while n < problem.instance[i, S.INSTANCE_N_TASKS] and problem.arrival_tick[i, n] <= tick:
-        if problem.chain[i, n, S.CHAIN_AFTER] >= 0:
+    state.episode[b].n_expected = left
+    n = state.episode[b].n_arrived
+    while n < problem.instance[i].n_tasks and problem.arrival_tick[i, n] <= tick:
+        if problem.chain[i, n].after >= 0:
             expect_task(state, b, n, S.NEVER)
         else:
-            ready = problem.record[i, n, S.RECORD_ARRIVAL]
+            ready = problem.record[i, n].arrival
             state.ready[b, n] = state.waiting_since[b, n] = ready
-            known = problem.chain[i, n, S.CHAIN_KNOWN]
+            known = problem.chain[i, n].known
             if known <= tick:
                 append_waiting(state, b, n)
             else:
                 expect_task(state, b, n, known)
         n += 1
-    state.episode[b, S.EPISODE_N_ARRIVED] = n
-    return state.episode[b, S.EPISODE_POOL_SIZE] > before
+    state.episode[b].n_arrived = n
+    return state.episode[b].pool_size > before
 
 
 @S.unless_errands(lambda problem, state, b, tick: False)
 def go_on(problem, state, b, tick):
     """Let machines go on, then tasks wait that are known at a tick; return whether there are any."""
-    if not S.is_chained(problem, state.episode[b, S.EPISODE_INSTANCE]):
+    if not S.is_chained(problem, state.episode[b].instance):
         return False
     run_machines(problem, state, b, tick)
     return release_tasks(problem, state, b, tick)
@@ -154,36 +154,36 @@ def go_on(problem, state, b, tick):
 @S.unless_errands(lambda problem, state, b, task: 0.0)
 def find_done(problem, state, b, task):
     """Return when the processing of a delivered task ends; 0 without chains."""
-    if not S.is_chained(problem, state.episode[b, S.EPISODE_INSTANCE]):
+    if not S.is_chained(problem, state.episode[b].instance):
         return 0.0
-    return np.float64(state.job[b, task, S.JOB_DONE])
+    return np.float64(state.job[b, task].done)
 
 
 @S.unless_errands(lambda problem, state, b: S.NEVER)
 def find_chain_tick(problem, state, b):
     """Return the tick at which a machine is done next or an expected task is known, `NEVER` for none."""
     tick = S.NEVER
-    if not S.is_chained(problem, state.episode[b, S.EPISODE_INSTANCE]):
+    if not S.is_chained(problem, state.episode[b].instance):
         return tick
-    for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
-        tick = min(tick, state.job[b, state.expected[b, k], S.JOB_KNOWN])
-    for k in range(state.episode[b, S.EPISODE_N_PROCESSED]):
-        tick = min(tick, state.job[b, state.processed[b, k], S.JOB_DONE])
+    for k in range(state.episode[b].n_expected):
+        tick = min(tick, state.job[b, state.expected[b, k]].known)
+    for k in range(state.episode[b].n_processed):
+        tick = min(tick, state.job[b, state.processed[b, k]].done)
     return tick
 
 
 @inner_kernel
 def find_machine_busy(problem, state, b, task):
     """Return the seconds that a delivery of a task now would queue at its machine, servers shared evenly."""
-    i, now = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_TIME]
-    machine = problem.chain[i, task, S.CHAIN_MACHINE]
+    i, now = state.episode[b].instance, state.episode[b].time
+    machine = problem.chain[i, task].machine
     if machine < 0:
         return 0.0
     ticks = np.int64(0)
-    for k in range(state.episode[b, S.EPISODE_N_PROCESSED]):
+    for k in range(state.episode[b].n_processed):
         other = state.processed[b, k]
-        if problem.chain[i, other, S.CHAIN_MACHINE] == machine:
-            done = state.job[b, other, S.JOB_DONE]
-            own = problem.chain[i, other, S.CHAIN_PROCESSING]
+        if problem.chain[i, other].machine == machine:
+            done = state.job[b, other].done
+            own = problem.chain[i, other].processing
             ticks += own if done == S.NEVER else done - now
     return np.float64(ticks) / np.float64(problem.servers[i, machine])

@@ -13,45 +13,46 @@ import numpy as np
 from acerl_np.kernels.driving import commitment, energy, offers, traffic
 from acerl_np.kernels.episode import breakdowns, chains, errands
 from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.records import clear_records
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
 @inner_kernel
 def find_next_tick(problem, state, b):
     """Return the tick of the next event of episode b, `NEVER` if there is none."""
-    i, n_arrived = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_N_ARRIVED]
+    i, n_arrived = state.episode[b].instance, state.episode[b].n_arrived
     tick = S.NEVER
-    if n_arrived < problem.instance[i, S.INSTANCE_N_TASKS]:
+    if n_arrived < problem.instance[i].n_tasks:
         tick = problem.arrival_tick[i, n_arrived]
     tick = min(tick, chains.find_chain_tick(problem, state, b))
     tick = min(tick, errands.find_errand_tick(problem, state, b))
-    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance[i].n_vehicles):
         vehicle = state.vehicle[b, v]
-        if vehicle[S.VEHICLE_STATUS] != S.IDLE:
-            tick = min(tick, vehicle[S.VEHICLE_EVENT_TICK])
-        if vehicle[S.VEHICLE_STATUS] != S.BROKEN:
-            tick = min(tick, vehicle[S.VEHICLE_BREAKDOWN_AT])
+        if vehicle.status != S.IDLE:
+            tick = min(tick, vehicle.event_tick)
+        if vehicle.status != S.BROKEN:
+            tick = min(tick, vehicle.breakdown_at)
     return tick
 
 
 @inner_kernel
 def finish_tasks(problem, state, b, tick):
     """Let vehicles deliver that are due at a tick; return whether one does."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i = state.episode[b].instance
     opens = False
-    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance[i].n_vehicles):
         vehicle = state.vehicle[b, v]
-        if vehicle[S.VEHICLE_STATUS] == S.WORKING and vehicle[S.VEHICLE_EVENT_TICK] == tick:
+        if vehicle.status == S.WORKING and vehicle.event_tick == tick:
             energy.set_level(problem, state, b, v)
             traffic.add_delay(problem, state, b, v)
-            task = vehicle[S.VEHICLE_TASK]
-            vehicle[S.VEHICLE_STATUS] = S.IDLE
-            vehicle[S.VEHICLE_SINCE] = tick
-            vehicle[S.VEHICLE_TASK] = -1
-            vehicle[S.VEHICLE_SITE] = problem.ends[i, task, S.ENDS_DELIVERY]
+            task = vehicle.task
+            vehicle.status = S.IDLE
+            vehicle.since = tick
+            vehicle.task = -1
+            vehicle.site = problem.ends[i, task].delivery
             traffic.go_to_rest(problem, state, b, v)
-            state.task[b, task, S.TASK_FINISH] = tick
-            state.episode[b, S.EPISODE_N_FINISHED] += 1
+            state.task[b, task].finish = tick
+            state.episode[b].n_finished += 1
             chains.queue_task(problem, state, b, task, tick)
             opens = True
     return opens
@@ -60,20 +61,20 @@ def finish_tasks(problem, state, b, tick):
 @inner_kernel
 def add_arrivals(problem, state, b, tick):
     """Let the tasks wait that have arrived by a tick; return whether there are any."""
-    i, first = state.episode[b, S.EPISODE_INSTANCE], state.episode[b, S.EPISODE_N_ARRIVED]
+    i, first = state.episode[b].instance, state.episode[b].n_arrived
     n = first
-    while n < problem.instance[i, S.INSTANCE_N_TASKS] and problem.arrival_tick[i, n] <= tick:
+    while n < problem.instance[i].n_tasks and problem.arrival_tick[i, n] <= tick:
         commitment.append_waiting(state, b, n)
-        state.waiting_since[b, n] = problem.record[i, n, S.RECORD_ARRIVAL]
+        state.waiting_since[b, n] = problem.record[i, n].arrival
         n += 1
-    state.episode[b, S.EPISODE_N_ARRIVED] = n
+    state.episode[b].n_arrived = n
     return n > first
 
 
 @inner_kernel
 def process_tick(problem, state, b, tick):
     """Let everything happen that happens at `tick`, in this order; then decisions may be due."""
-    state.episode[b, S.EPISODE_TIME] = tick
+    state.episode[b].time = tick
     opens = breakdowns.break_and_repair(problem, state, b, tick)
     opens |= finish_tasks(problem, state, b, tick)
     opens |= errands.end_errands(problem, state, b, tick)
@@ -81,29 +82,29 @@ def process_tick(problem, state, b, tick):
     opens |= add_arrivals(problem, state, b, tick)
     opens |= errands.find_free(problem, state, b)
     if opens:
-        state.episode[b, S.EPISODE_WAITS] = 0
+        state.episode[b].waits = 0
         commitment.open_round(problem, state, b)
 
 
 @inner_kernel
 def finish_episode(problem, state, b):
     """Close episode b and measure it: makespan and tardiness (Eqs. 1 and 2), what else counts, the goal."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i = state.episode[b].instance
     outcome = state.outcome[b]
     outcome[:] = 0.0
     total, driven, empty = 0.0, 0.0, 0.0
-    for task in range(problem.instance[i, S.INSTANCE_N_TASKS]):
-        finish = np.float64(state.task[b, task, S.TASK_FINISH])
+    for task in range(problem.instance[i].n_tasks):
+        finish = np.float64(state.task[b, task].finish)
         weight = S.find_weight(problem, i, task)
         total += weight
         done = max(finish, chains.find_done(problem, state, b, task))
         S.add_delivery(outcome, weight, done, finish - S.find_due(problem, state, b, task))
-    for v in range(state.usage.shape[1]):
-        outcome[S.OUTCOME_WAITING] += state.usage[b, v, S.USAGE_WAITING]
-        driven += state.usage[b, v, S.USAGE_DRIVEN]
-        empty += state.usage[b, v, S.USAGE_EMPTY]
+    for v in range(state.vehicle.shape[1]):
+        outcome[S.OUTCOME_WAITING] += state.vehicle[b, v].waiting
+        driven += state.vehicle[b, v].driven
+        empty += state.vehicle[b, v].empty
     S.close_outcome(problem, outcome, total, driven, empty)
-    state.episode[b, S.EPISODE_PHASE] = S.FINISHED
+    state.episode[b].phase = S.FINISHED
 
 
 @inner_kernel
@@ -112,18 +113,18 @@ def pass_tick(problem, state, b, due):
 
     No decision is to be taken now; the caller wants to be asked again at `due`, `NEVER` for none.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    is_over = state.episode[b, S.EPISODE_N_FINISHED] == problem.instance[i, S.INSTANCE_N_TASKS]
-    if is_over and state.episode[b, S.EPISODE_N_PROCESSED] == 0:
+    i = state.episode[b].instance
+    is_over = state.episode[b].n_finished == problem.instance[i].n_tasks
+    if is_over and state.episode[b].n_processed == 0:
         finish_episode(problem, state, b)
         return
     errands.settle_tick(problem, state, b)
     tick = min(due, find_next_tick(problem, state, b))
     if tick == S.NEVER:
-        state.episode[b, S.EPISODE_PHASE] = S.STUCK
-    elif tick > problem.instance[i, S.INSTANCE_HORIZON]:
-        state.episode[b, S.EPISODE_TIME] = problem.instance[i, S.INSTANCE_HORIZON]
-        state.episode[b, S.EPISODE_PHASE] = S.STOPPED
+        state.episode[b].phase = S.STUCK
+    elif tick > problem.instance[i].horizon:
+        state.episode[b].time = problem.instance[i].horizon
+        state.episode[b].phase = S.STOPPED
     else:
         process_tick(problem, state, b, tick)
 
@@ -131,9 +132,7 @@ def pass_tick(problem, state, b, due):
 @inner_kernel
 def pass_ticks(problem, state, b):
     """Advance episode b, tick by tick, to its next decision or to its end."""
-    while state.episode[b, S.EPISODE_PHASE] == S.RUNNING and not offers.is_decision_due(
-        problem, state, b
-    ):
+    while state.episode[b].phase == S.RUNNING and not offers.is_decision_due(problem, state, b):
         pass_tick(problem, state, b, S.NEVER)
 
 
@@ -155,25 +154,24 @@ def open_episode(problem, state, b, instance):
 
     `state.breakdown_key[b]` must be set if a vehicle of the instance breaks down at random.
     """
-    state.episode[b, :] = 0
-    state.episode[b, S.EPISODE_INSTANCE] = instance
-    state.episode[b, S.EPISODE_SETTLED] = -1
-    state.episode[b, S.EPISODE_FREED] = -1
+    clear_records(state.episode[b : b + 1])
+    state.episode[b].instance = instance
+    state.episode[b].settled = -1
+    state.episode[b].freed = -1
     state.outcome[b, :] = np.nan
-    for task in range(problem.instance[instance, S.INSTANCE_N_TASKS]):
-        state.task[b, task, S.TASK_VEHICLE] = -1
-        state.task[b, task, S.TASK_CHANGES] = 0
-    state.usage[b, :, :] = 0.0
-    for v in range(problem.instance[instance, S.INSTANCE_N_VEHICLES]):
+    for task in range(problem.instance[instance].n_tasks):
+        state.task[b, task].vehicle = -1
+        state.task[b, task].changes = 0
+    clear_records(state.vehicle[b])
+    for v in range(problem.instance[instance].n_vehicles):
         vehicle = state.vehicle[b, v]
-        vehicle[:] = 0
-        vehicle[S.VEHICLE_SITE] = problem.start_site[instance, v]
-        vehicle[S.VEHICLE_TASK] = -1
-        vehicle[S.VEHICLE_HALTED_TOWARDS] = -1
-        vehicle[S.VEHICLE_STAND_SITE] = -1
-        vehicle[S.VEHICLE_LEFT_TICK] = -1
-        vehicle[S.VEHICLE_LEVEL] = problem.battery[instance, v, S.BATTERY_START]
-        vehicle[S.VEHICLE_LEVEL_TICK] = -1 if vehicle[S.VEHICLE_LEVEL] == 0 else 0
+        vehicle.site = problem.start_site[instance, v]
+        vehicle.task = -1
+        vehicle.halted_towards = -1
+        vehicle.stand_site = -1
+        vehicle.left_tick = -1
+        vehicle.level = problem.battery[instance, v].start
+        vehicle.level_tick = -1 if vehicle.level == 0 else 0
         traffic.forget_plan(problem, state, b, v)
         errands.begin_parked(problem, state, b, v)
         breakdowns.plan_breakdown(problem, state, b, v, np.int64(-1))

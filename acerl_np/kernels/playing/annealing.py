@@ -60,11 +60,11 @@ def play_genes(problem, state, b, instance, genes, actions, is_open):
     actions : ndarray(int64, (n,)), output; is_open : ndarray(bool, (n,)), output
     """
     events.start_episode(problem, state, b, instance)
-    n_vehicles = problem.instance[instance, S.INSTANCE_N_VEHICLES]
+    n_vehicles = problem.instance[instance].n_vehicles
     k = 0
-    while state.episode[b, S.EPISODE_PHASE] == S.RUNNING and k < len(actions):
+    while state.episode[b].phase == S.RUNNING and k < len(actions):
         several = baselines.count_choices(problem, state, b) > 1
-        is_open[k] = several or state.episode[b, S.EPISODE_POOL_SIZE] > 1
+        is_open[k] = several or state.episode[b].pool_size > 1
         v = genes[k] // rules.N_RULES
         while not offers.has_choice(problem, state, b, v):
             v = (v + 1) % n_vehicles
@@ -81,12 +81,12 @@ def score_episode(problem, state, b, cost_limit, style):
     The mean finish leads across the plateaus of the objective; a cost at or above the limit adds more the
     larger it is.
     """
-    if state.episode[b, S.EPISODE_PHASE] != S.FINISHED:
+    if state.episode[b].phase != S.FINISHED:
         return np.inf
-    n = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_TASKS]
+    n = problem.instance[state.episode[b].instance].n_tasks
     total = 0.0
     for task in range(n):
-        total += np.float64(state.task[b, task, S.TASK_FINISH])
+        total += np.float64(state.task[b, task].finish)
     score = state.outcome[b, S.OUTCOME_VALUE] / style.scale + style.mean_weight * total / n
     excess = (state.outcome[b, S.OUTCOME_COST] - cost_limit) / style.cost_scale
     if excess >= 0.0:
@@ -126,7 +126,7 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, st
     found : Found, output
     """
     n_max = len(found.actions)
-    n_genes = problem.instance[instance, S.INSTANCE_N_VEHICLES] * rules.N_RULES
+    n_genes = problem.instance[instance].n_vehicles * rules.N_RULES
     genes = np.empty(n_max, np.int64)
     candidate = np.empty(n_max, np.int64)
     actions = np.empty(n_max, np.int64)
@@ -150,7 +150,7 @@ def anneal_actions(problem, state, instance, key, style, n_steps, cost_limit, st
         outcome = state.outcome[0]
         is_cheaper = outcome[S.OUTCOME_COST] < min(best[S.OUTCOME_COST], cost_limit)
         is_tie = is_cheaper and outcome[S.OUTCOME_VALUE] == best[S.OUTCOME_VALUE]
-        is_over = state.episode[0, S.EPISODE_PHASE] == S.FINISHED
+        is_over = state.episode[0].phase == S.FINISHED
         if is_over and (is_tie or search.is_better(found, outcome, cost_limit)):
             search.copy_outcome(outcome, found)
             found.actions[:] = -1

@@ -17,8 +17,10 @@ PLACES = 4
 """Places of the table of hashes for each row of a beam: at a quarter full a probe or two suffice."""
 
 
-N_LASTING = S.VEHICLE_HIDDEN
-"""Fields of a vehicle that come first: they matter whether it works or not, the others on its way alone."""
+N_LASTING, N_WHOLE, HALTED_AT, EDGE_OFFSET = map(
+    (S.VEHICLE.names or ()).index, ("hidden", "halted_at", "halted_at", "edge_offset")
+)
+"""Fields of a vehicle that come first: they matter whether it works or not, the others on its way."""
 
 
 class Guide(NamedTuple):
@@ -85,27 +87,27 @@ def estimate_rest(problem, state, b, guide, most_delay):
     The vehicles' clocks, plus the loaded way and the approach of every task not yet assigned, at 1 m/s,
     plus the weight of the delay that is certain or likely by now.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
-    now = np.float64(state.episode[b, S.EPISODE_TIME])
+    i = state.episode[b].instance
+    distance = problem.distance[problem.instance[i].layout]
+    now = np.float64(state.episode[b].time)
     estimate, delay = 0.0, 0.0
-    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-        idle = state.vehicle[b, v, S.VEHICLE_STATUS] == S.IDLE
-        estimate += now if idle else np.float64(state.vehicle[b, v, S.VEHICLE_EVENT_TICK])
-    for task in range(problem.instance[i, S.INSTANCE_N_TASKS]):
+    for v in range(problem.instance[i].n_vehicles):
+        idle = state.vehicle[b, v].status == S.IDLE
+        estimate += now if idle else np.float64(state.vehicle[b, v].event_tick)
+    for task in range(problem.instance[i].n_tasks):
         ends = problem.ends[i, task]
-        rest = distance[ends[S.ENDS_PICKUP], ends[S.ENDS_DELIVERY]] + guide.approach
-        if task >= state.episode[b, S.EPISODE_N_ARRIVED]:
+        rest = distance[ends.pickup, ends.delivery] + guide.approach
+        if task >= state.episode[b].n_arrived:
             estimate += rest
             continue
-        v = state.task[b, task, S.TASK_VEHICLE]
+        v = state.task[b, task].vehicle
         if v < 0:
             estimate += rest
             finish = now + rest
-        elif state.vehicle[b, v, S.VEHICLE_TASK] == task:
-            finish = np.float64(state.vehicle[b, v, S.VEHICLE_EVENT_TICK])
+        elif state.vehicle[b, v].task == task:
+            finish = np.float64(state.vehicle[b, v].event_tick)
         else:
-            finish = np.float64(state.task[b, task, S.TASK_FINISH])
+            finish = np.float64(state.task[b, task].finish)
         delay += max(0.0, finish - S.find_due(problem, state, b, task))
     return np.inf if delay >= most_delay else estimate + guide.delay_weight * delay
 
@@ -127,23 +129,23 @@ def hash_row(problem, state, b):
     count: no rule that is an action asks. Breakdowns are listed ones. Some fields are left over from before:
     they keep apart what is the same, but make nothing the same that differs.
     """
-    n_waiting = state.episode[b, S.EPISODE_POOL_SIZE]
-    h = mix_hash(np.uint64(1), state.episode[b, S.EPISODE_TIME])
+    n_waiting = state.episode[b].pool_size
+    h = mix_hash(np.uint64(1), state.episode[b].time)
     h = mix_hash(h, n_waiting)
     for k in range(n_waiting):
         h = mix_hash(h, state.pool[b, k])
-    for v in range(problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_N_VEHICLES]):
-        vehicle, bits = state.vehicle[b, v], state.place[b, v].view(np.int64)
-        if vehicle[S.VEHICLE_HALTED_TOWARDS] >= 0:
-            h = mix_hash(h, bits[S.PLACE_HALTED_AT])
-        breaks = vehicle[S.VEHICLE_BREAKDOWN_AT] <= vehicle[S.VEHICLE_EVENT_TICK]
+    for v in range(problem.instance[state.episode[b].instance].n_vehicles):
+        vehicle, words = state.vehicle[b, v], state.vehicle[b, v : v + 1].view(np.int64)
+        if vehicle.halted_towards >= 0:
+            h = mix_hash(h, words[HALTED_AT])
+        breaks = vehicle.breakdown_at <= vehicle.event_tick
         n_fields = N_LASTING
-        if vehicle[S.VEHICLE_STATUS] == S.WORKING and breaks:
+        if vehicle.status == S.WORKING and breaks:
             # Where it will halt follows from where it is.
-            n_fields = S.N_VEHICLE_FIELDS
-            h = mix_hash(h, bits[S.PLACE_EDGE_OFFSET])
+            n_fields = N_WHOLE
+            h = mix_hash(h, words[EDGE_OFFSET])
         for k in range(n_fields):
-            h = mix_hash(h, vehicle[k])
+            h = mix_hash(h, words[k])
     return h
 
 
@@ -177,10 +179,10 @@ def expand_parent(problem, beam, parents, children, level, b, n, guide, cost_lim
 
     A child whose episode is over is no child: it may be the best found.
     """
-    i = parents.episode[b, S.EPISODE_INSTANCE]
-    most_delay = guide.most_delay * problem.instance[i, S.INSTANCE_N_TASKS]
+    i = parents.episode[b].instance
+    most_delay = guide.most_delay * problem.instance[i].n_tasks
     trial = beam.origin.shape[1]
-    for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+    for v in range(problem.instance[i].n_vehicles):
         if not offers.has_choice(problem, parents, b, v):
             continue
         for rule in range(rules.N_RULES):
@@ -194,7 +196,7 @@ def expand_parent(problem, beam, parents, children, level, b, n, guide, cost_lim
             commitment.assign_task(problem, children, trial, v, position)
             events.advance_events(problem, children, trial)
             action = v * rules.N_RULES + rule
-            if children.episode[trial, S.EPISODE_PHASE] != S.RUNNING:
+            if children.episode[trial].phase != S.RUNNING:
                 if search.is_better(found, children.outcome[trial], cost_limit):
                     search.copy_outcome(children.outcome[trial], found)
                     keep_sequence(beam, level, b, action, found)

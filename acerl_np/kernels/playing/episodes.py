@@ -61,13 +61,13 @@ def play_episodes(problem, state, decider, episodes, piece, begins, n_rounds, ou
             n_rounds -= 1
             running = False
             for b in range(n_tile):
-                if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+                if state.episode[b].phase != S.RUNNING:
                     continue
                 events.advance_events(problem, state, b)
-                if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+                if state.episode[b].phase != S.RUNNING:
                     continue
                 row, key = episodes.rows[first + b], state.breakdown_key[b]
-                decision = state.episode[b, S.EPISODE_N_DECISIONS]
+                decision = state.episode[b].n_decisions
                 v, position, _ = choose(problem, state, b, decider, row, key, decision)
                 commitment.take_decision(problem, state, b, v, position)
                 running = True
@@ -92,8 +92,8 @@ def decide_rows(problem, state, decider, keys, chosen):
     for b in range(len(state.episode)):
         for k in range(3):
             chosen[b, k] = -1
-        if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
-            decision = state.episode[b, S.EPISODE_N_DECISIONS]
+        if state.episode[b].phase == S.RUNNING:
+            decision = state.episode[b].n_decisions
             chosen[b, 0], chosen[b, 1], chosen[b, 2] = choose(
                 problem, state, b, decider, row, keys[b], decision
             )

@@ -6,6 +6,7 @@ import numpy as np
 
 from acerl_np.kernels.episode import events
 from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.records import copy_records
 from acerl_np.kernels.playing import futures, variation
 from acerl_np.support.compiled import inner_kernel, large_kernel
 
@@ -39,35 +40,35 @@ def place_planned(ahead, record, ends, rows):
     rows : ndarray(int64, (n,)), output
     """
     future = ahead.future
-    n = future.instance[0, S.INSTANCE_N_TASKS]
+    n = future.instance[0].n_tasks
     for k in range(len(record)):
-        arrival = record[k, S.RECORD_ARRIVAL]
-        S.copy_fields(record, k, future.record[0], n)
-        S.copy_fields(ends, k, future.ends[0], n)
+        arrival = record[k].arrival
+        copy_records(record, k, future.record[0], n, 1)
+        copy_records(ends, k, future.ends[0], n, 1)
         # Those before it, of which none comes later, stay where they are.
         row = n
-        while row > 0 and future.record[0, row - 1, S.RECORD_ARRIVAL] > arrival:
+        while row > 0 and future.record[0, row - 1].arrival > arrival:
             row -= 1
         rows[k] = row
         variation.place_task(future, 0, n, arrival)
-        if record[k, S.RECORD_PRIORITY] != 0.0:
-            future.instance[0, S.INSTANCE_HAS_PRIORITIES] = 1
+        if record[k].priority != 0.0:
+            future.instance[0].has_priorities = 1
         n += 1
-    future.instance[0, S.INSTANCE_N_TASKS] = n
+    future.instance[0].n_tasks = n
 
 
 @inner_kernel
 def find_finish(states, task):
     """Return the tick at which a task of the played future was or will be delivered, NEVER if unknown."""
-    finish = states.task[futures.PLAYED, task, S.TASK_FINISH]
+    finish = states.task[futures.PLAYED, task].finish
     if finish > 0:
         return finish
-    v = states.task[futures.PLAYED, task, S.TASK_VEHICLE]
+    v = states.task[futures.PLAYED, task].vehicle
     if v < 0:
         return S.NEVER
     vehicle = states.vehicle[futures.PLAYED, v]
-    tick = vehicle[S.VEHICLE_EVENT_TICK]
-    return tick if vehicle[S.VEHICLE_BREAKDOWN_AT] > tick else S.NEVER
+    tick = vehicle.event_tick
+    return tick if vehicle.breakdown_at > tick else S.NEVER
 
 
 @large_kernel
@@ -78,8 +79,8 @@ def play_forecast(problem, state, b, ahead, f, record, ends, rows, finish):
     ----------
     ahead : Ahead, as `begin_forecast` has left it
     f : int
-    record : ndarray(float64, (n, N_RECORD_FIELDS)), tasks that are known to come, by arrival
-    ends : ndarray(int64, (n, N_ENDS_FIELDS)), their sites
+    record : ndarray(RECORD, (n,)), tasks that are known to come, by arrival
+    ends : ndarray(ENDS, (n,)), their sites
     rows : ndarray(int64, (K,)), output: the future's rows of the K known tasks: those that wait, in pool
         order, those under way by their vehicles, those that are expected, and those to come; the first
         three by their rows where tasks are called back
@@ -87,31 +88,29 @@ def play_forecast(problem, state, b, ahead, f, record, ends, rows, finish):
     """
     states, future = ahead.states, ahead.future
     futures.open_future(problem, state, b, ahead, f, futures.pick_future(ahead, f))
-    last = record[-1, S.RECORD_ARRIVAL] if len(record) else 0.0
-    future.instance[0, S.INSTANCE_HORIZON] = min(
-        future.instance[0, S.INSTANCE_HORIZON], np.int64(last) + GIVEN_UP
-    )
+    last = record[-1].arrival if len(record) else 0.0
+    future.instance[0].horizon = min(future.instance[0].horizon, np.int64(last) + GIVEN_UP)
     n = len(rows) - len(record)
     present = states.episode[futures.PRESENT]
-    recalls = problem.instance[0, S.INSTANCE_MAX_CHANGES] >= 0
+    recalls = problem.instance[0].max_changes >= 0
     # What machines still do stands before what is expected, or after all of these.
     for k in range(n):
-        is_open = recalls or k < n - present[S.EPISODE_N_EXPECTED]
-        rows[k] = k if is_open else k + present[S.EPISODE_N_PROCESSED]
+        is_open = recalls or k < n - present.n_expected
+        rows[k] = k if is_open else k + present.n_processed
     place_planned(ahead, record, ends, rows[n:])
     S.copy_row(states, futures.PRESENT, states, futures.PLAYED)
     for k in range(n, len(rows)):  # what the last future has left there
-        states.task[futures.PLAYED, rows[k], S.TASK_VEHICLE] = -1
-        states.task[futures.PLAYED, rows[k], S.TASK_FINISH] = 0
+        states.task[futures.PLAYED, rows[k]].vehicle = -1
+        states.task[futures.PLAYED, rows[k]].finish = 0
     first = 0
     while True:
         events.advance_events(future, states, futures.PLAYED)
-        while first < len(rows) and states.task[futures.PLAYED, rows[first], S.TASK_FINISH] > 0:
+        while first < len(rows) and states.task[futures.PLAYED, rows[first]].finish > 0:
             first += 1
         k = first
         while k < len(rows) and find_finish(states, rows[k]) < S.NEVER:
             k += 1
-        if k == len(rows) or states.episode[futures.PLAYED, S.EPISODE_PHASE] != S.RUNNING:
+        if k == len(rows) or states.episode[futures.PLAYED].phase != S.RUNNING:
             break
         futures.play_decision(ahead, np.int64(0))
     for k in range(len(rows)):

@@ -16,6 +16,7 @@ from acerl_np.kernels.driving import commitment, energy
 from acerl_np.kernels.episode import breakdowns, chains
 from acerl_np.kernels.ground import random
 from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.records import copy_records
 from acerl_np.kernels.playing import variation
 from acerl_np.support.compiled import inner_kernel, kernel
 
@@ -68,8 +69,8 @@ class Ahead(NamedTuple):
         PAST_CLOCK : s between the day's start and the state's tick 0
         PAST_DELAY, PAST_TASKS : s of delay of the tasks that have left the tables, and their number
         PAST_SEEN : tasks of the day so far in `seen_...`; -1 where the tables have them
-    seen_ends : ndarray(int64, (n, N_ENDS_FIELDS)), sites of the day's tasks so far, by arrival
-    seen_record : ndarray(float64, (n, N_RECORD_FIELDS)), times since the day's start
+    seen_ends : ndarray(ENDS, (n,)), sites of the day's tasks so far, by arrival
+    seen_record : ndarray(RECORD, (n,)), times since the day's start
     agreement, deviation, weight : ndarray(float64, (H,)), see `weigh_history`
     matched : ndarray(bool, (H, M)), tasks of the history that have a counterpart in the day so far
     candidate : ndarray(int64, (R, C, 2)), vehicle and position in the pool
@@ -125,25 +126,25 @@ class Ahead(NamedTuple):
 @inner_kernel
 def find_reach(problem, state, b, ahead):
     """Return how many seconds of arrivals the futures of a decision hold, inf for all of the episode."""
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i = state.episode[b].instance
     if ahead.horizon[i] > 0.0:
         return ahead.horizon[i]
-    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
-    crowd = max(1.0, state.episode[b, S.EPISODE_POOL_SIZE] / n_vehicles)
+    n_vehicles = problem.instance[i].n_vehicles
+    crowd = max(1.0, state.episode[b].pool_size / n_vehicles)
     return max(LEAST_REACH, TRIPS * ahead.trip * crowd)
 
 
 @inner_kernel
 def find_moment(record, chain, task):
     """Return the arrival by which a task stands in its record: that of the first of its chain."""
-    while task < len(chain) and chain[task, S.CHAIN_AFTER] >= 0:
-        task = chain[task, S.CHAIN_AFTER]
-    return record[task, S.RECORD_ARRIVAL]
+    while task < len(chain) and chain[task].after >= 0:
+        task = chain[task].after
+    return record[task].arrival
 
 
 @inner_kernel
 def find_first(record, chain, n, moment):
-    """Return the first of n tasks (ndarray((n, N_RECORD_FIELDS))) whose moment is `moment` or later."""
+    """Return the first of n tasks (ndarray(RECORD, (n,))) whose moment is `moment` or later."""
     low, high = np.int64(0), np.int64(n)
     while low < high:
         middle = (low + high) // 2
@@ -170,7 +171,7 @@ def match_record(history, h, ends, record, chain, n_seen, now, window, ahead):
     now, window : float, s
     ahead : Ahead, modified: `matched`, `deviation` and `agreement` of record h
     """
-    n = history.instance[h, S.INSTANCE_N_TASKS]
+    n = history.instance[h].n_tasks
     reach = ahead.reach[0]
     own, links = history.record[h], history.chain[h]
     # Deviations, hence what is asked for later, reach 1.5 windows.
@@ -180,19 +181,19 @@ def match_record(history, h, ends, record, chain, n_seen, now, window, ahead):
     found, deviation = 0, 0.0
     earliest = find_first(record, chain, n_seen, now - reach)
     for seen in range(earliest, n_seen):
-        arrival, moment = record[seen, S.RECORD_ARRIVAL], find_moment(record, chain, seen)
+        arrival, moment = record[seen].arrival, find_moment(record, chain, seen)
         best, nearest = -1, np.inf
         task = find_first(own, links, n, moment - window)
         while task < n and find_moment(own, links, task) <= moment + window:
-            difference = abs(own[task, S.RECORD_ARRIVAL] - arrival)
+            difference = abs(own[task].arrival - arrival)
             if (
                 difference < nearest
-                and arrival - window <= own[task, S.RECORD_ARRIVAL] <= arrival + window
+                and arrival - window <= own[task].arrival <= arrival + window
                 and not ahead.matched[h, task]
-                and history.ends[h, task, S.ENDS_PICKUP] == ends[seen, S.ENDS_PICKUP]
-                and history.ends[h, task, S.ENDS_DELIVERY] == ends[seen, S.ENDS_DELIVERY]
-                and own[task, S.RECORD_EXPIRY] == record[seen, S.RECORD_EXPIRY]
-                and own[task, S.RECORD_DEMAND] == record[seen, S.RECORD_DEMAND]
+                and history.ends[h, task].pickup == ends[seen].pickup
+                and history.ends[h, task].delivery == ends[seen].delivery
+                and own[task].expiry == record[seen].expiry
+                and own[task].demand == record[seen].demand
             ):
                 best, nearest = task, difference
             task += 1
@@ -204,7 +205,7 @@ def match_record(history, h, ends, record, chain, n_seen, now, window, ahead):
     # The counterpart of an earlier one may have arrived before what is looked at.
     early = find_first(own, links, n, now - reach + window)
     for task in range(early, find_first(own, links, n, now)):
-        latest = own[task, S.RECORD_ARRIVAL] + deviation
+        latest = own[task].arrival + deviation
         missed += latest < now and not ahead.matched[h, task]
     # The largest of k deviations is a little below the largest possible one.
     ahead.deviation[h] = np.ceil(deviation * (found + 2) / (found + 1))
@@ -219,10 +220,10 @@ def weigh_history(problem, state, b, ahead):
 
     A record that agrees by half or less weighs as any other, so on days that do not repeat all weigh alike.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i = state.episode[b].instance
     history = ahead.history
-    now = np.float64(state.episode[b, S.EPISODE_TIME]) + ahead.past[PAST_CLOCK]
-    window = problem.unit[i, S.UNIT_SECONDS]
+    now = np.float64(state.episode[b].time) + ahead.past[PAST_CLOCK]
+    window = problem.unit[i].seconds
     highest = 0.0
     n_records = len(history.instance)
     for h in range(n_records):
@@ -231,7 +232,7 @@ def weigh_history(problem, state, b, ahead):
             n = np.int64(ahead.past[PAST_SEEN])
             ends, record, chain = ahead.seen_ends, ahead.seen_record, problem.chain[i][:0]
             if n < 0:
-                n = state.episode[b, S.EPISODE_N_ARRIVED]
+                n = state.episode[b].n_arrived
                 ends, record, chain = problem.ends[i], problem.record[i], problem.chain[i]
             n = match_record(history, h, ends, record, chain, n, now, window, ahead)
             ahead.weight[h] = TRUST * n * max(0.0, 2.0 * ahead.agreement[h] - 1.0)
@@ -255,37 +256,36 @@ def write_present(problem, state, b, ahead):
 
     With a horizon, and of a live day, only those tasks that wait or are under way.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
+    i = state.episode[b].instance
     future, states = ahead.future, ahead.states
     S.copy_floor(problem, i, future, 0)
     if ahead.reach[0] == np.inf and ahead.past[PAST_SEEN] < 0.0:
-        for task in range(state.episode[b, S.EPISODE_N_ARRIVED]):
+        for task in range(state.episode[b].n_arrived):
             variation.copy_task(problem, i, task, future, 0, task)
         S.copy_row(state, b, states, PRESENT)
     else:
         S.copy_fleet(state, b, states, PRESENT)
-        states.episode[PRESENT, S.EPISODE_N_ARRIVED] = 0
-        states.episode[PRESENT, S.EPISODE_N_FINISHED] = 0
-        recalls = problem.instance[i, S.INSTANCE_MAX_CHANGES] >= 0
+        states.episode[PRESENT].n_arrived = 0
+        states.episode[PRESENT].n_finished = 0
+        recalls = problem.instance[i].max_changes >= 0
         if recalls:
             copy_open_tasks(problem, state, b, ahead)
-        for position in range(0 if recalls else state.episode[b, S.EPISODE_POOL_SIZE]):
+        for position in range(0 if recalls else state.episode[b].pool_size):
             waiting = state.pool[b, position]
             states.pool[PRESENT, position] = copy_open_task(problem, state, b, ahead, waiting)
-        for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
-            usage = states.usage[PRESENT, v]
-            waited = usage[S.USAGE_LAST_WAITING]
-            for k in range(S.N_USAGE_FIELDS):
-                usage[k] = 0.0
-            if state.vehicle[b, v, S.VEHICLE_STATUS] == S.WORKING:
-                task = states.vehicle[PRESENT, v, S.VEHICLE_TASK]
+        for v in range(problem.instance[i].n_vehicles):
+            vehicle = states.vehicle[PRESENT, v]
+            waited = vehicle.last_waiting
+            S.clear_usage(vehicle)
+            if state.vehicle[b, v].status == S.WORKING:
+                task = states.vehicle[PRESENT, v].task
                 if not recalls:
                     task = copy_open_task(problem, state, b, ahead, task)
-                states.vehicle[PRESENT, v, S.VEHICLE_TASK] = task
-                usage[S.USAGE_WAITING] = usage[S.USAGE_LAST_WAITING] = waited
+                states.vehicle[PRESENT, v].task = task
+                vehicle.waiting = vehicle.last_waiting = waited
         if S.is_chained(problem, i):
             copy_chains(problem, state, b, ahead)
-    states.episode[PRESENT, S.EPISODE_INSTANCE] = 0
+    states.episode[PRESENT].instance = 0
 
 
 @kernel
@@ -294,15 +294,15 @@ def copy_open_tasks(problem, state, b, ahead):
 
     In a round a task may both have a vehicle and wait for another one.
     """
-    states, i = ahead.states, state.episode[b, S.EPISODE_INSTANCE]
-    n_vehicles = problem.instance[i, S.INSTANCE_N_VEHICLES]
-    for task in range(problem.instance[i, S.INSTANCE_N_TASKS]):
+    states, i = ahead.states, state.episode[b].instance
+    n_vehicles = problem.instance[i].n_vehicles
+    for task in range(problem.instance[i].n_tasks):
         position, own, place = commitment.find_waiting(state, b, task), np.int64(-1), np.int64(-1)
         for v in range(n_vehicles):
             vehicle = state.vehicle[b, v]
-            if vehicle[S.VEHICLE_STATUS] == S.WORKING and vehicle[S.VEHICLE_TASK] == task:
+            if vehicle.status == S.WORKING and vehicle.task == task:
                 own = np.int64(v)
-        for k in range(state.episode[b, S.EPISODE_N_EXPECTED]):
+        for k in range(state.episode[b].n_expected):
             if state.expected[b, k] == task:
                 place = np.int64(k)
         if position < 0 and own < 0 and place < 0:
@@ -311,7 +311,7 @@ def copy_open_tasks(problem, state, b, ahead):
         if position >= 0:
             states.pool[PRESENT, position] = row
         if own >= 0:
-            states.vehicle[PRESENT, own, S.VEHICLE_TASK] = row
+            states.vehicle[PRESENT, own].task = row
         if place >= 0:
             states.expected[PRESENT, place] = row
 
@@ -320,15 +320,15 @@ def copy_open_tasks(problem, state, b, ahead):
 def copy_open_task(problem, state, b, ahead, task):
     """Copy a task that has arrived to the next row of the future, and return that row."""
     states = ahead.states
-    n = states.episode[PRESENT, S.EPISODE_N_ARRIVED]
-    variation.copy_task(problem, state.episode[b, S.EPISODE_INSTANCE], task, ahead.future, 0, n)
+    n = states.episode[PRESENT].n_arrived
+    variation.copy_task(problem, state.episode[b].instance, task, ahead.future, 0, n)
     states.waiting_since[PRESENT, n] = state.waiting_since[b, task]
-    S.copy_fields(state.task[b], task, states.task[PRESENT], n)
-    if S.is_chained(problem, state.episode[b, S.EPISODE_INSTANCE]):
-        S.copy_fields(state.job[b], task, states.job[PRESENT], n)
+    copy_records(state.task[b], task, states.task[PRESENT], n, 1)
+    if S.is_chained(problem, state.episode[b].instance):
+        copy_records(state.job[b], task, states.job[PRESENT], n, 1)
         states.ready[PRESENT, n] = state.ready[b, task]
         ahead.future.arrival_tick[0, n] = task  # nobody asks any more when it arrived
-    states.episode[PRESENT, S.EPISODE_N_ARRIVED] = n + 1
+    states.episode[PRESENT].n_arrived = n + 1
     return n
 
 
@@ -336,18 +336,18 @@ def copy_open_task(problem, state, b, ahead, task):
 def copy_chains(problem, state, b, ahead):
     """Copy what is at machines or expected, too, and let tasks follow each other by their new rows."""
     future, states = ahead.future, ahead.states
-    for k in range(state.episode[b, S.EPISODE_N_PROCESSED]):
+    for k in range(state.episode[b].n_processed):
         task = state.processed[b, k]
         states.processed[PRESENT, k] = copy_open_task(problem, state, b, ahead, task)
-    states.episode[PRESENT, S.EPISODE_N_FINISHED] = state.episode[b, S.EPISODE_N_PROCESSED]
-    recalls = problem.instance[state.episode[b, S.EPISODE_INSTANCE], S.INSTANCE_MAX_CHANGES] >= 0
-    for k in range(0 if recalls else state.episode[b, S.EPISODE_N_EXPECTED]):
+    states.episode[PRESENT].n_finished = state.episode[b].n_processed
+    recalls = problem.instance[state.episode[b].instance].max_changes >= 0
+    for k in range(0 if recalls else state.episode[b].n_expected):
         task = state.expected[b, k]
         states.expected[PRESENT, k] = copy_open_task(problem, state, b, ahead, task)
-    for n in range(states.episode[PRESENT, S.EPISODE_N_ARRIVED]):
-        end = states.episode[PRESENT, S.EPISODE_N_ARRIVED]
-        after = future.chain[0, n, S.CHAIN_AFTER]
-        future.chain[0, n, S.CHAIN_AFTER] = find_origin(future, 0, end, after)
+    for n in range(states.episode[PRESENT].n_arrived):
+        end = states.episode[PRESENT].n_arrived
+        after = future.chain[0, n].after
+        future.chain[0, n].after = find_origin(future, 0, end, after)
 
 
 @inner_kernel
@@ -366,13 +366,13 @@ def link_task(future, task, first, n, arrival, now):
     Return whether it may come: what it follows does, or nobody had to announce it by now.
     """
     chain = future.chain[0, n]
-    after = chain[S.CHAIN_AFTER]
-    future.record[0, n, S.RECORD_ARRIVAL] = arrival
+    after = chain.after
+    future.record[0, n].arrival = arrival
     future.arrival_tick[0, n] = task
-    chain[S.CHAIN_AFTER] = find_origin(future, first, n, after)
+    chain.after = find_origin(future, first, n, after)
     if after >= 0:
-        return chain[S.CHAIN_AFTER] >= 0
-    unannounced = future.lead[0, n, S.LEAD_ANNOUNCED] == np.inf
+        return chain.after >= 0
+    unannounced = future.lead[0, n].announced == np.inf
     return unannounced or chains.find_known(future, 0, n, arrival) > now
 
 
@@ -385,21 +385,21 @@ def write_future(state, b, ahead, f, h):
     futures then.
     """
     history, future = ahead.history, ahead.future
-    now = np.float64(state.episode[b, S.EPISODE_TIME])
+    now = np.float64(state.episode[b].time)
     clock, reach = ahead.past[PAST_CLOCK], ahead.reach[0]
-    n = ahead.states.episode[PRESENT, S.EPISODE_N_ARRIVED]
+    n = ahead.states.episode[PRESENT].n_arrived
     is_copy = ahead.agreement[h] > 0.5
-    unit = np.floor(future.unit[0, S.UNIT_SECONDS])
+    unit = np.floor(future.unit[0].seconds)
     moved = ahead.deviation[h] if is_copy else unit
-    n_tasks, n_present = history.instance[h, S.INSTANCE_N_TASKS], n
+    n_tasks, n_present = history.instance[h].n_tasks, n
     chained = S.is_chained(future, 0)
     has_chains = chained and S.is_chained(history, h)
     own, links = history.record[h], history.chain[h]
     for task in range(find_first(own, links, n_tasks, now + clock - moved), n_tasks):
         if find_moment(own, links, task) - moved > now + clock + reach:
             break
-        arrival = own[task, S.RECORD_ARRIVAL]
-        follows = has_chains and history.chain[h, task, S.CHAIN_AFTER] >= 0
+        arrival = own[task].arrival
+        follows = has_chains and history.chain[h, task].after >= 0
         uniform = random.draw_uniform(ahead.key, task, f + 1)
         if follows:
             arrival = min(arrival - clock, now + reach)  # comes if what it follows does
@@ -420,16 +420,16 @@ def write_future(state, b, ahead, f, h):
         else:
             variation.place_task(future, 0, n, arrival)
             n += 1
-    future.instance[0, S.INSTANCE_N_TASKS] = n
+    future.instance[0].n_tasks = n
     if chained:
         chains.plan_arrivals(future, 0, n_present)
     # The true episode's horizon may have been found from the tasks that are still to come.
-    future.instance[0, S.INSTANCE_HORIZON] = history.instance[h, S.INSTANCE_HORIZON]
+    future.instance[0].horizon = history.instance[h].horizon
     for v in range(future.breakdown.shape[1]):
         for k in range(future.breakdown.shape[2]):
-            S.copy_fields(history.breakdown[h, v], k, future.breakdown[0, v], k)
-            if history.breakdown[h, v, k, S.BREAKDOWN_TICK] < S.NEVER:
-                future.breakdown[0, v, k, S.BREAKDOWN_TICK] -= np.int64(clock)
+            copy_records(history.breakdown[h, v], k, future.breakdown[0, v], k, 1)
+            if history.breakdown[h, v, k].tick < S.NEVER:
+                future.breakdown[0, v, k].tick -= np.int64(clock)
 
 
 @inner_kernel
@@ -439,34 +439,34 @@ def find_repair_end(problem, state, b, v, ahead, f, h):
     Listed breakdowns last as long as the same vehicle's in record h, or as the history's in the mean;
     random ones are drawn. Of an empty battery the battery says it.
     """
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    now = state.episode[b, S.EPISODE_TIME]
-    mean = problem.fleet[i, v, S.FLEET_MEAN_REPAIR]
+    i = state.episode[b].instance
+    now = state.episode[b].time
+    mean = problem.fleet[i, v].mean_repair
     vehicle = state.vehicle[b, v]
-    if energy.has_battery(problem, state, b, v) and vehicle[S.VEHICLE_LEVEL] == 0:
-        tow = problem.battery[i, v, S.BATTERY_TOW]
-        return max(now + 1, vehicle[S.VEHICLE_LEVEL_TICK] + tow + 1)
-    if problem.fleet[i, v, S.FLEET_MEAN_UPTIME] > 0.0:
+    if energy.has_battery(problem, state, b, v) and vehicle.level == 0:
+        tow = problem.battery[i, v].tow
+        return max(now + 1, vehicle.level_tick + tow + 1)
+    if problem.fleet[i, v].mean_uptime > 0.0:
         seconds = mean * random.draw_waiting_time(ahead.key, f, 2 * v + 1)
         return now + max(np.int64(1), S.count_ticks(seconds))
     history = ahead.history
     began = now
-    k = state.vehicle[b, v, S.VEHICLE_NEXT_BREAKDOWN]
-    if k < problem.breakdown.shape[2] and problem.breakdown[i, v, k, S.BREAKDOWN_TICK] <= now:
-        began = problem.breakdown[i, v, k, S.BREAKDOWN_TICK]
+    k = state.vehicle[b, v].next_breakdown
+    if k < problem.breakdown.shape[2] and problem.breakdown[i, v, k].tick <= now:
+        began = problem.breakdown[i, v, k].tick
     ticks = np.int64(-1)
     clock = np.int64(ahead.past[PAST_CLOCK])
     for k in range(history.breakdown.shape[2]):
-        if history.breakdown[h, v, k, S.BREAKDOWN_TICK] - clock <= now:
-            ticks = history.breakdown[h, v, k, S.BREAKDOWN_REPAIR_TICKS]
+        if history.breakdown[h, v, k].tick - clock <= now:
+            ticks = history.breakdown[h, v, k].repair_ticks
     if ticks < 0:
         total, n = np.int64(0), np.int64(0)
         for other in range(history.breakdown.shape[1]):
             for k in range(history.breakdown.shape[2]):
-                if history.breakdown[h, other, k, S.BREAKDOWN_TICK] < S.NEVER:
-                    total += history.breakdown[h, other, k, S.BREAKDOWN_REPAIR_TICKS]
+                if history.breakdown[h, other, k].tick < S.NEVER:
+                    total += history.breakdown[h, other, k].repair_ticks
                     n += 1
-        ticks = total // n if n > 0 else np.int64(problem.unit[i, S.UNIT_SECONDS])
+        ticks = total // n if n > 0 else np.int64(problem.unit[i].seconds)
     return max(now + 1, began + ticks + 1)
 
 
@@ -475,20 +475,20 @@ def open_future(problem, state, b, ahead, f, h):
     """Make future f of record h the one at hand; `write_present` must have been called."""
     write_future(state, b, ahead, f, h)
     states, future = ahead.states, ahead.future
-    now = state.episode[b, S.EPISODE_TIME]
-    i = state.episode[b, S.EPISODE_INSTANCE]
-    ranks = problem.instance[i, S.INSTANCE_HAS_PRIORITIES]
-    ranks |= ahead.history.instance[h, S.INSTANCE_HAS_PRIORITIES]
-    future.instance[0, S.INSTANCE_HAS_PRIORITIES] = ranks
+    now = state.episode[b].time
+    i = state.episode[b].instance
+    ranks = problem.instance[i].has_priorities
+    ranks |= ahead.history.instance[h].has_priorities
+    future.instance[0].has_priorities = ranks
     # Breakdowns to come must not be those that the true episode will draw.
     for word in range(4):
         states.breakdown_key[PRESENT, word] = ahead.key[word] ^ np.uint64(f + 1)
-    for v in range(future.instance[0, S.INSTANCE_N_VEHICLES]):
-        states.vehicle[PRESENT, v, S.VEHICLE_NEXT_BREAKDOWN] = 0
+    for v in range(future.instance[0].n_vehicles):
+        states.vehicle[PRESENT, v].next_breakdown = 0
         breakdowns.plan_breakdown(future, states, PRESENT, v, now)
-        if state.vehicle[b, v, S.VEHICLE_STATUS] == S.BROKEN:
+        if state.vehicle[b, v].status == S.BROKEN:
             back = find_repair_end(problem, state, b, v, ahead, f, h)
-            states.vehicle[PRESENT, v, S.VEHICLE_EVENT_TICK] = back
+            states.vehicle[PRESENT, v].event_tick = back
 
 
 @inner_kernel
@@ -509,7 +509,7 @@ def pick_future(ahead, f):
 def play_decision(ahead, row):
     """Let the base of a row take the next decision of the future that is played."""
     future, states, decider = ahead.future, ahead.states, ahead.decider
-    key, decision = states.breakdown_key[PLAYED], states.episode[PLAYED, S.EPISODE_N_DECISIONS]
+    key, decision = states.breakdown_key[PLAYED], states.episode[PLAYED].n_decisions
     v, position, _ = deciders.decide(future, states, PLAYED, decider, row, key, decision)
     commitment.take_decision(future, states, PLAYED, v, position)
 
@@ -519,7 +519,7 @@ def is_repeated(ahead, h):
     """Whether all futures of record h are the same: its tasks stay where they are, and nothing is drawn."""
     if ahead.draws or ahead.agreement[h] <= 0.5 or ahead.deviation[h] > 0.0:
         return False
-    for v in range(ahead.future.instance[0, S.INSTANCE_N_VEHICLES]):
-        if ahead.future.fleet[0, v, S.FLEET_MEAN_UPTIME] > 0.0:
+    for v in range(ahead.future.instance[0].n_vehicles):
+        if ahead.future.fleet[0, v].mean_uptime > 0.0:
             return False
     return True

@@ -46,10 +46,10 @@ class Clock(NamedTuple):
         PLAN_REPAIR_TIME : s
     errand : ndarray(float64, (V, N_ERRAND_FIELDS)), of floors where vehicles park, charge or are called back
         ERRAND_SINCE : s, since when it is idle, or at a charger
-        ERRAND_BEGAN, ERRAND_REACHED : s, when its way begins at VEHICLE_TRIP_SITE, and when that is reached
+        ERRAND_BEGAN, ERRAND_REACHED : s, when its way begins at `trip_site`, and when that is reached
         ERRAND_LOADED : s, when it should have loaded its task
         ERRAND_LEVEL, ERRAND_LEVEL_TIME : energy, and s, when it had that
-        ERRAND_LEFT : s, when it gave up its parking place at VEHICLE_LEFT_SITE
+        ERRAND_LEFT : s, when it gave up its parking place at `left_site`
     plan : ndarray(int64, (V, n, N_PLAN_FIELDS)), as `State.plan`, by whole seconds; V is 0 if nobody meets
     """
 
@@ -78,10 +78,10 @@ def count_from(problem, state, clock, now, day, relative):
         break, so they read them as they are.
     """
     meeting.count_plans_from(problem, state, clock, now)
-    for k in range(state.episode[0, S.EPISODE_POOL_SIZE]):
+    for k in range(state.episode[0].pool_size):
         task = state.pool[0, k]
         state.waiting_since[0, task] = clock.since[task] - now
-    if problem.instance[0, S.INSTANCE_MAX_CHANGES] >= 0:
+    if problem.instance[0].max_changes >= 0:
         for task in range(len(clock.used)):  # what is on its way may wait again
             state.waiting_since[0, task] = clock.since[task] - now
     if relative:
@@ -89,10 +89,10 @@ def count_from(problem, state, clock, now, day, relative):
     if S.is_chained(problem, 0):
         count_chains_from(problem, state, clock, now)
     if S.has_errands(problem, 0):
-        state.episode[0, S.EPISODE_FREED] = -1
-        for v in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
+        state.episode[0].freed = -1
+        for v in range(problem.instance[0].n_vehicles):
             count_errand_from(problem, state, clock, now, v)
-            if state.vehicle[0, v, S.VEHICLE_STATUS] != S.WORKING:
+            if state.vehicle[0, v].status != S.WORKING:
                 errands.mark_free(problem, state, np.int64(0), np.int64(v))
 
 
@@ -105,19 +105,19 @@ def count_chains_from(problem, state, clock, now):
             state.ready[0, task] = clock.arrival[task] - now
         if clock.used[task] and clock.known[task] > -np.inf:
             state.expected[0, n] = task
-            state.job[0, task, S.JOB_KNOWN] = S.NEVER
+            state.job[0, task].known = S.NEVER
             if clock.known[task] < np.inf:
-                state.job[0, task, S.JOB_KNOWN] = max(1, S.count_ticks(clock.known[task] - now))
+                state.job[0, task].known = max(1, S.count_ticks(clock.known[task] - now))
             n += 1
-    state.episode[0, S.EPISODE_N_EXPECTED] = n
+    state.episode[0].n_expected = n
     n = 0
     for k in range(len(clock.machine)):
         ticks = S.count_ticks(max(0.0, clock.machine[k] - now))
         if ticks > 0:
             state.processed[0, n] = k
-            state.job[0, k, S.JOB_DONE] = ticks
+            state.job[0, k].done = ticks
             n += 1
-    state.episode[0, S.EPISODE_N_PROCESSED] = n
+    state.episode[0].n_processed = n
 
 
 @inner_kernel
@@ -128,16 +128,16 @@ def count_all_from(problem, state, clock, now, day):
     for task in range(room):
         if clock.used[task]:
             n_open += 1
-            problem.record[0, task, S.RECORD_ARRIVAL] = clock.arrival[task] - now
-    problem.instance[0, S.INSTANCE_N_TASKS] = room
-    state.episode[0, S.EPISODE_N_ARRIVED] = room
-    state.episode[0, S.EPISODE_N_FINISHED] = room - n_open
-    for v in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
-        status = state.vehicle[0, v, S.VEHICLE_STATUS]
+            problem.record[0, task].arrival = clock.arrival[task] - now
+    problem.instance[0].n_tasks = room
+    state.episode[0].n_arrived = room
+    state.episode[0].n_finished = room - n_open
+    for v in range(problem.instance[0].n_vehicles):
+        status = state.vehicle[0, v].status
         tick = FAR_TICK
         if status == S.WORKING:
             tick = max(np.int64(1), np.int64(min(np.ceil(clock.finish[v] - now), 2.0**62)))
-        state.vehicle[0, v, S.VEHICLE_EVENT_TICK] = tick
+        state.vehicle[0, v].event_tick = tick
         # When a broken vehicle broke down, or when another one's next planned breakdown is.
         first, ticks = S.NEVER, np.int64(0)
         if status == S.BROKEN:
@@ -150,38 +150,38 @@ def count_all_from(problem, state, clock, now, day):
                     if tick < first:
                         first = tick
                         ticks = np.int64(np.ceil(clock.planned[v, k, PLAN_REPAIR_TIME]))
-        problem.breakdown[0, v, 0, S.BREAKDOWN_TICK] = first
-        problem.breakdown[0, v, 0, S.BREAKDOWN_REPAIR_TICKS] = ticks
+        problem.breakdown[0, v, 0].tick = first
+        problem.breakdown[0, v, 0].repair_ticks = ticks
 
 
 @inner_kernel
 def count_errand_from(problem, state, clock, now, v):
     """Write vehicle v's way, level and places as counted from `now`."""
-    vehicle, place, own = state.vehicle[0, v], state.place[0, v], clock.errand[v]
-    vehicle[S.VEHICLE_SINCE] = S.count_ticks(own[ERRAND_SINCE] - now)
-    vehicle[S.VEHICLE_LEVEL] = np.int64(np.floor(own[ERRAND_LEVEL] + 0.5e-9))
-    vehicle[S.VEHICLE_LEVEL_TICK] = S.count_ticks(own[ERRAND_LEVEL_TIME] - now)
-    vehicle[S.VEHICLE_LEFT_TICK] = S.count_ticks(own[ERRAND_LEFT] - now)
-    if vehicle[S.VEHICLE_LEFT_TICK] == 0:
-        state.episode[0, S.EPISODE_FREED] = 0
-    status = vehicle[S.VEHICLE_STATUS]
+    vehicle, own = state.vehicle[0, v], clock.errand[v]
+    vehicle.since = S.count_ticks(own[ERRAND_SINCE] - now)
+    vehicle.level = np.int64(np.floor(own[ERRAND_LEVEL] + 0.5e-9))
+    vehicle.level_tick = S.count_ticks(own[ERRAND_LEVEL_TIME] - now)
+    vehicle.left_tick = S.count_ticks(own[ERRAND_LEFT] - now)
+    if vehicle.left_tick == 0:
+        state.episode[0].freed = 0
+    status = vehicle.status
     if trips.drives(status):
         end = max(np.int64(1), S.count_ticks(clock.finish[v] - now))
-        vehicle[S.VEHICLE_EVENT_TICK] = end
-        vehicle[S.VEHICLE_LOADED_TICK] = min(end, S.count_ticks(own[ERRAND_LOADED] - now))
+        vehicle.event_tick = end
+        vehicle.loaded_tick = min(end, S.count_ticks(own[ERRAND_LOADED] - now))
         # Ways that do not begin at a whole second from now are that much longer.
         began = own[ERRAND_BEGAN] - now
         tick = np.int64(np.floor(began + 0.5e-9))
-        vehicle[S.VEHICLE_TRIP_TICK] = tick
-        place[S.PLACE_TRIP_METRES] = 0.0
-        place[S.PLACE_TRIP_SLOWDOWN] = max(0.0, began - np.float64(tick))
-        place[S.PLACE_TRIP_REACHED] = own[ERRAND_REACHED] - now
+        vehicle.trip_tick = tick
+        vehicle.trip_metres = 0.0
+        vehicle.trip_slowdown = max(0.0, began - np.float64(tick))
+        vehicle.trip_reached = own[ERRAND_REACHED] - now
     elif status == S.QUEUED:
-        vehicle[S.VEHICLE_EVENT_TICK] = S.NEVER
+        vehicle.event_tick = S.NEVER
     elif status == S.CHARGING and energy.has_battery(problem, state, np.int64(0), v):
-        full = problem.battery[0, v, S.BATTERY_FULL]
+        full = problem.battery[0, v].full
         charged = energy.find_charged(problem, state, np.int64(0), v, full)
-        vehicle[S.VEHICLE_EVENT_TICK] = max(np.int64(1), charged)
+        vehicle.event_tick = max(np.int64(1), charged)
 
 
 @kernel
@@ -190,10 +190,10 @@ def find_live_turn(problem, state, clock, now, v):
     vehicle = state.vehicle[0, v]
     meeting.count_plans_from(problem, state, clock, now)
     count_errand_from(problem, state, clock, now, v)
-    if trips.drives(vehicle[S.VEHICLE_STATUS]):
+    if trips.drives(vehicle.status):
         trips.find_turn(problem, state, np.int64(0), v)
     else:
-        site = vehicle[S.VEHICLE_SITE]
+        site = vehicle.site
         trips.set_stand(state, np.int64(0), v, site, site, np.int64(0), 0.0, 0.0)
 
 
@@ -210,8 +210,8 @@ def is_opened(problem, state, clock, now, day, relative, asked):
     """Whether since `asked`, s, a level or the end of a way has made an assignment possible."""
     count_from(problem, state, clock, now, day, relative)
     b, after = np.int64(0), S.count_ticks(asked - now)
-    for v in range(problem.instance[0, S.INSTANCE_N_VEHICLES]):
-        status, since = state.vehicle[0, v, S.VEHICLE_STATUS], state.vehicle[0, v, S.VEHICLE_SINCE]
+    for v in range(problem.instance[0].n_vehicles):
+        status, since = state.vehicle[0, v].status, state.vehicle[0, v].since
         # What it could take when it began to charge it could take before.
         begins = max(after, since)
         if status == S.CHARGING and errands.find_offer(problem, state, b, v, begins) <= 0:
@@ -238,8 +238,8 @@ def find_errand(problem, state, clock, now, day, relative, first, charges, parks
     """
     count_from(problem, state, clock, now, day, relative)
     b = np.int64(0)
-    for v in range(first, problem.instance[0, S.INSTANCE_N_VEHICLES]):
-        if state.vehicle[0, v, S.VEHICLE_STATUS] != S.IDLE:
+    for v in range(first, problem.instance[0].n_vehicles):
+        if state.vehicle[0, v].status != S.IDLE:
             continue
         site = errands.find_refill(problem, state, b, v) if charges else np.int64(-1)
         if site >= 0:

@@ -44,7 +44,7 @@ def list_candidates(ahead, row):
     """
     decider, future, states = ahead.decider, ahead.future, ahead.states
     ahead.n_candidates[row] = 0
-    decision = states.episode[futures.PRESENT, S.EPISODE_N_DECISIONS]
+    decision = states.episode[futures.PRESENT].n_decisions
     key = states.breakdown_key[futures.PRESENT]
     own, its, _ = deciders.decide(future, states, futures.PRESENT, decider, row, key, decision)
     add_candidate(ahead, row, own, its)
@@ -59,7 +59,7 @@ def list_candidates(ahead, row):
             add_candidate(ahead, row, pairs.vehicle[best], pairs.position[best])
             pairs.score[best] = -np.inf
         return
-    for v in range(future.instance[0, S.INSTANCE_N_VEHICLES]):
+    for v in range(future.instance[0].n_vehicles):
         if offers.has_choice(future, states, futures.PRESENT, v):
             for rule in ahead.rules:
                 position = np.int64(rules.select_task(future, states, futures.PRESENT, v, rule))
@@ -70,11 +70,11 @@ def list_candidates(ahead, row):
 def read_value(ahead):
     """Return the value of the future that has been played: its objective, and the penalty of its cost."""
     states, future, past = ahead.states, ahead.future, ahead.past
-    if states.episode[futures.PLAYED, S.EPISODE_PHASE] != S.FINISHED:
+    if states.episode[futures.PLAYED].phase != S.FINISHED:
         return UNFINISHED
     outcome = states.outcome[futures.PLAYED]
     if ahead.reach[0] == np.inf:  # what has left the tables counts, too
-        n = future.instance[0, S.INSTANCE_N_TASKS]
+        n = future.instance[0].n_tasks
         delay = outcome[S.OUTCOME_TARDINESS] * n + past[futures.PAST_DELAY]
         outcome[S.OUTCOME_TARDINESS] = delay / (n + past[futures.PAST_TASKS])
     cost = S.weigh_measures(future, outcome, S.GOAL_COST)
@@ -155,7 +155,7 @@ def play_candidates(ahead, h, n_steps):
                 progress[futures.PROGRESS_PLAYS] = 1
             while True:
                 events.advance_events(future, states, futures.PLAYED)
-                if states.episode[futures.PLAYED, S.EPISODE_PHASE] != S.RUNNING:
+                if states.episode[futures.PLAYED].phase != S.RUNNING:
                     break
                 if n_steps <= 0:
                     return np.int64(-1)

@@ -32,16 +32,17 @@ def count_plans_from(problem, state, clock, now):
 @inner_kernel
 def open_plans(problem, state, clock, tick):
     """Let row 0 stand at a second of the clock, with the plans as they are known."""
-    state.episode[0, S.EPISODE_TIME], state.episode[0, S.EPISODE_PHASE] = tick, S.RUNNING
+    state.episode[0].time, state.episode[0].phase = tick, S.RUNNING
     count_plans_from(problem, state, clock, 0.0)
 
 
 @inner_kernel
 def close_plans(state):
     """Let row 0 stand at 0 again, without what planning counts of metres; return whether all went well."""
-    sound = state.episode[0, S.EPISODE_PHASE] == S.RUNNING
-    state.episode[0, S.EPISODE_TIME], state.episode[0, S.EPISODE_PHASE] = 0, S.RUNNING
-    state.usage[0, :, :] = 0.0
+    sound = state.episode[0].phase == S.RUNNING
+    state.episode[0].time, state.episode[0].phase = 0, S.RUNNING
+    for v in range(state.vehicle.shape[1]):
+        S.clear_usage(state.vehicle[0, v])
     return sound
 
 
@@ -64,21 +65,21 @@ def plan_way(problem, state, clock, tick, v, task, goal, turns):
     if task >= 0 and S.is_chained(problem, 0):
         state.ready[0, task] = clock.arrival[task]
     elif task >= 0:
-        counted = problem.record[0, task, S.RECORD_ARRIVAL]
-        problem.record[0, task, S.RECORD_ARRIVAL] = clock.arrival[task]
+        counted = problem.record[0, task].arrival
+        problem.record[0, task].arrival = clock.arrival[task]
     found = AROUND
     while found < NO_WAY:
         open_plans(problem, state, clock, tick)
         for w in range(len(clock.plan)):
             if found == ALONE and w != v:
                 state.plan[0, w, 0, S.PLANNED_VISITS] = 0
-        vehicle[S.VEHICLE_STAND_SITE] = 0 if turns else -1
+        vehicle.stand_site = 0 if turns else -1
         traffic.take_way(problem, state, np.int64(0), np.int64(v), np.int64(task), np.int64(goal))
         if close_plans(state):
             break
         found += 1
     if task >= 0 and not S.is_chained(problem, 0):
-        problem.record[0, task, S.RECORD_ARRIVAL] = counted
+        problem.record[0, task].arrival = counted
     if goal == planner.ABOARD:
         state.plan[0, v, 0, S.PLANNED_PICKUP] = 1
     return found

@@ -68,7 +68,7 @@ def allocate_orders(problem: S.Problem) -> Orders:
 @inner_kernel
 def process_task(problem, i, orders, task, tick):
     """Let a task be processed that is delivered at a tick; write when those are known that follow it."""
-    machine, begins = problem.chain[i, task, S.CHAIN_MACHINE], tick
+    machine, begins = problem.chain[i, task].machine, tick
     ends = tick
     if machine >= 0:
         first = 0
@@ -76,15 +76,15 @@ def process_task(problem, i, orders, task, tick):
             if orders.server[machine, k] < orders.server[machine, first]:
                 first = k
         begins = max(tick, orders.server[machine, first])
-        ends = begins + problem.chain[i, task, S.CHAIN_PROCESSING]
+        ends = begins + problem.chain[i, task].processing
         orders.server[machine, first] = ends
     orders.done[task] = ends
     # Rows of a chain stand together, each after the one that it follows.
     other = task + 1
-    n = problem.instance[i, S.INSTANCE_N_TASKS]
-    while other < n and problem.chain[i, other, S.CHAIN_AFTER] >= 0:
-        if problem.chain[i, other, S.CHAIN_AFTER] == task:
-            ready = max(problem.record[i, other, S.RECORD_ARRIVAL], np.float64(ends))
+    n = problem.instance[i].n_tasks
+    while other < n and problem.chain[i, other].after >= 0:
+        if problem.chain[i, other].after == task:
+            ready = max(problem.record[i, other].arrival, np.float64(ends))
             orders.ready[other] = np.int64(np.ceil(ready))
             orders.known[other] = max(begins, chains.find_known(problem, i, other, ready))
         other += 1
@@ -93,10 +93,10 @@ def process_task(problem, i, orders, task, tick):
 @inner_kernel
 def time_order(problem, i, orders, v, task):
     """Return when vehicle v sets out to its next task, is there, loads it and delivers it."""
-    layout = problem.instance[i, S.INSTANCE_LAYOUT]
-    pickup = problem.ends[i, task, S.ENDS_PICKUP]
+    layout = problem.instance[i].layout
+    pickup = problem.ends[i, task].pickup
     metres = problem.distance[layout, orders.site[v], pickup]
-    row = problem.fleet[i, v, S.FLEET_SLOWDOWN]
+    row = problem.fleet[i, v].slowdown
     slowdown = ways.find_slowdown(problem, row, orders.site[v], pickup)
     to_pickup, duration = ways.count_trip(problem, i, v, task, metres, slowdown, True)
     leaves = max(orders.free[v], orders.known[task])
@@ -108,12 +108,12 @@ def time_order(problem, i, orders, v, task):
 def play_orders(problem, i, orders):
     """Play instance i by orders; return the mean end of its tasks, inf where some cannot be reached."""
     n, n_vehicles = S.count_rows(problem, i)
-    distance = problem.distance[problem.instance[i, S.INSTANCE_LAYOUT]]
+    distance = problem.distance[problem.instance[i].layout]
     for task in range(n):
         orders.known[task] = S.NEVER
-        if problem.chain[i, task, S.CHAIN_AFTER] < 0:
-            orders.known[task] = problem.chain[i, task, S.CHAIN_KNOWN]
-            orders.ready[task] = np.int64(np.ceil(problem.record[i, task, S.RECORD_ARRIVAL]))
+        if problem.chain[i, task].after < 0:
+            orders.known[task] = problem.chain[i, task].known
+            orders.ready[task] = np.int64(np.ceil(problem.record[i, task].arrival))
     for v in range(n_vehicles):
         orders.place[v], orders.free[v] = 0, 0
         orders.site[v] = problem.start_site[i, v]
@@ -137,19 +137,19 @@ def play_orders(problem, i, orders):
         task = orders.sequence[orders.place[first]]
         record, chain = problem.record[i, task], problem.chain[i, task]
         metres, loads, tick = time_order(problem, i, orders, first, task)
-        pickup, site = problem.ends[i, task, S.ENDS_PICKUP], problem.ends[i, task, S.ENDS_DELIVERY]
+        pickup, site = problem.ends[i, task].pickup, problem.ends[i, task].delivery
         empty += metres
         driven += metres + distance[pickup, site]
         orders.place[first] += 1
         orders.free[first], orders.site[first] = tick, site
         process_task(problem, i, orders, task, tick)
-        after, ready = chain[S.CHAIN_AFTER], record[S.RECORD_ARRIVAL]
+        after, ready = chain.after, record.arrival
         if after >= 0:
             ready = max(ready, np.float64(orders.done[after]))
         weight, done = S.find_weight(problem, i, task), np.float64(orders.done[task])
         weights += weight
         total += done
-        S.add_delivery(outcome, weight, done, np.float64(tick) - ready - record[S.RECORD_EXPIRY])
+        S.add_delivery(outcome, weight, done, np.float64(tick) - ready - record.expiry)
         outcome[S.OUTCOME_WAITING] += weight * (np.float64(loads) - ready)
     S.close_outcome(problem, outcome, weights, driven, empty)
     return total / n
@@ -164,8 +164,8 @@ def draw_whole(key, step, draw, n):
 @inner_kernel
 def give_task(problem, i, vehicle, key, step, draw):
     """Give a task that is drawn to a vehicle that is drawn (`vehicle`, modified), if that may carry it."""
-    task = draw_whole(key, step, draw, problem.instance[i, S.INSTANCE_N_TASKS])
-    v = draw_whole(key, step, draw + 1, problem.instance[i, S.INSTANCE_N_VEHICLES])
+    task = draw_whole(key, step, draw, problem.instance[i].n_tasks)
+    v = draw_whole(key, step, draw + 1, problem.instance[i].n_vehicles)
     if S.may_carry(problem, i, v, task):
         vehicle[task] = v
 
@@ -226,13 +226,13 @@ def anneal_orders(problem, i, key, n_steps, cost_limit, orders, found):
     unit = 0.0
     for task in range(n):
         # Where several tasks follow one, the first of them goes on with its chain, and the others begin one.
-        after = problem.chain[i, task, S.CHAIN_AFTER]
+        after = problem.chain[i, task].after
         turns[task] = task
         if after >= 0 and following[after] < 0:
             following[after], turns[task] = task, turns[after]
-        speed = problem.fleet[i, 0, S.FLEET_SPEED]
-        unit += (problem.record[i, task, S.RECORD_LOADED] / speed) / n
-        unit += np.float64(problem.chain[i, task, S.CHAIN_PROCESSING]) / n
+        speed = problem.fleet[i, 0].speed
+        unit += (problem.record[i, task].loaded / speed) / n
+        unit += np.float64(problem.chain[i, task].processing) / n
         own[task] = draw_whole(key, 0, task, n_vehicles)
         for k in range(n_vehicles):
             v = (own[task] + k) % n_vehicles
@@ -272,12 +272,12 @@ def follow_orders(problem, state, b, i, actions):
     """Play row b by orders, `actions` (ndarray(int64)) as `anneal_orders` finds them, in the simulator."""
     events.start_episode(problem, state, b, i)
     n, n_vehicles = S.count_rows(problem, i)
-    while state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
+    while state.episode[b].phase == S.RUNNING:
         gives = False
         for v in range(n_vehicles):
             k = 0
             while k < len(actions) and (
-                actions[k] // n != v or state.task[b, actions[k] % n, S.TASK_VEHICLE] >= 0
+                actions[k] // n != v or state.task[b, actions[k] % n].vehicle >= 0
             ):
                 k += 1
             if k < len(actions) and offers.is_free(state, b, v):

@@ -32,7 +32,7 @@ def advance_batch(problem, state, rows, restart, choices, view):
         b = rows[k]
         if restart:
             events.start_episode(problem, state, b, choices[k])
-        elif state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
+        elif state.episode[b].phase == S.RUNNING:
             action, n_rules = choices[k], len(view.rules)
             apply_rule(problem, state, b, action // n_rules, view.rules[action % n_rules])
         observation.write_view(problem, state, b, view)
@@ -50,12 +50,12 @@ def find_impossible(problem, state, rows, vehicles, tasks):
     """
     for k in range(len(rows)):
         b, v, task = rows[k], vehicles[k], tasks[k]
-        if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+        if state.episode[b].phase != S.RUNNING:
             continue
         if v == -1 and task == -1 and offers.may_wait(problem, state, b):
             continue
-        i = state.episode[b, S.EPISODE_INSTANCE]
-        known = 0 <= v < problem.instance[i, S.INSTANCE_N_VEHICLES]
+        i = state.episode[b].instance
+        known = 0 <= v < problem.instance[i].n_vehicles
         if not known or commitment.find_waiting(state, b, task) < 0:
             return k
         priority = offers.find_priority(problem, state, b, v)
@@ -76,7 +76,7 @@ def assign_batch(problem, state, rows, vehicles, tasks, view):
     """
     for k in range(len(rows)):
         b = rows[k]
-        if state.episode[b, S.EPISODE_PHASE] == S.RUNNING:
+        if state.episode[b].phase == S.RUNNING:
             position = commitment.find_waiting(state, b, tasks[k])
             commitment.take_decision(problem, state, b, vehicles[k], position)
             events.advance_events(problem, state, b)
@@ -96,15 +96,15 @@ def list_pairs(problem, state, tasks, pairs):
     tasks[:] = 0
     pairs[:] = False
     for b in range(len(tasks)):
-        i = state.episode[b, S.EPISODE_INSTANCE]
-        if state.episode[b, S.EPISODE_PHASE] != S.RUNNING:
+        i = state.episode[b].instance
+        if state.episode[b].phase != S.RUNNING:
             continue
-        for v in range(problem.instance[i, S.INSTANCE_N_VEHICLES]):
+        for v in range(problem.instance[i].n_vehicles):
             free = offers.is_free(state, b, v)
             priority = offers.find_priority(problem, state, b, v)
-            for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+            for k in range(state.episode[b].pool_size):
                 task = state.pool[b, k]
-                own = np.int64(problem.record[i, task, S.RECORD_SLOT])
+                own = np.int64(problem.record[i, task].slot)
                 slot = own - 1 if own > 0 else k
                 if slot < n_slots:
                     tasks[b, slot] = task
@@ -116,5 +116,5 @@ def list_pairs(problem, state, tasks, pairs):
 def list_waits(problem, state, waits):
     """Write which rows may wait (ndarray(bool, (B,)), output): a decision is due, and may be left open."""
     for b in range(len(waits)):
-        runs = state.episode[b, S.EPISODE_PHASE] == S.RUNNING
+        runs = state.episode[b].phase == S.RUNNING
         waits[b] = runs and offers.may_wait(problem, state, b)

@@ -33,16 +33,16 @@ def list_steps(problem, state, b, spare, v, steps, offsets):
     S.copy_row(state, b, state, spare)
     vehicle = state.vehicle[spare, v]
     n = 0
-    while vehicle[S.VEHICLE_LEG] != S.ARRIVED and n < len(steps):
-        steps[n, STEP_FROM] = vehicle[S.VEHICLE_EDGE_FROM]
-        steps[n, STEP_TO] = vehicle[S.VEHICLE_EDGE_TO]
-        steps[n, STEP_START] = vehicle[S.VEHICLE_EDGE_TICK]
-        steps[n, STEP_END] = vehicle[S.VEHICLE_EDGE_END_TICK]
-        steps[n, STEP_LEG] = vehicle[S.VEHICLE_LEG]
-        steps[n, STEP_REVERSED] = vehicle[S.VEHICLE_REVERSED]
-        offsets[n] = state.place[spare, v, S.PLACE_EDGE_OFFSET]
+    while vehicle.leg != S.ARRIVED and n < len(steps):
+        steps[n, STEP_FROM] = vehicle.edge_from
+        steps[n, STEP_TO] = vehicle.edge_to
+        steps[n, STEP_START] = vehicle.edge_tick
+        steps[n, STEP_END] = vehicle.edge_end_tick
+        steps[n, STEP_LEG] = vehicle.leg
+        steps[n, STEP_REVERSED] = vehicle.reversed
+        offsets[n] = state.vehicle[spare, v].edge_offset
         n += 1
-        trips.locate_vehicle(problem, state, spare, v, vehicle[S.VEHICLE_EDGE_END_TICK])
+        trips.locate_vehicle(problem, state, spare, v, vehicle.edge_end_tick)
     return n
 
 
@@ -58,7 +58,7 @@ def rate_tasks(problem, state, b, v, rule, keys):
     """
     weights = rules.weigh_ahp(problem, state, b, v, rule)
     priority = offers.find_priority(problem, state, b, v)
-    for k in range(state.episode[b, S.EPISODE_POOL_SIZE]):
+    for k in range(state.episode[b].pool_size):
         task = state.pool[b, k]
         keys[k] = np.inf
         if offers.is_offered(problem, state, b, v, task, priority):

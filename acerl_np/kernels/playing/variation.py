@@ -7,6 +7,7 @@ import numpy as np
 from acerl_np.kernels.episode import chains
 from acerl_np.kernels.ground import random
 from acerl_np.kernels.ground import state as S
+from acerl_np.kernels.ground.records import copy_records, swap_records
 from acerl_np.support.compiled import inner_kernel, kernel
 
 
@@ -16,41 +17,30 @@ def copy_task(source, i, task, target, k, position):
 
     Priorities count in that row from then on, if they do in instance i.
     """
-    if source.instance[i, S.INSTANCE_HAS_PRIORITIES]:
-        target.instance[k, S.INSTANCE_HAS_PRIORITIES] = 1
-    for field in range(S.N_RECORD_FIELDS):
-        target.record[k, position, field] = source.record[i, task, field]
-    for field in range(S.N_ENDS_FIELDS):
-        target.ends[k, position, field] = source.ends[i, task, field]
+    if source.instance[i].has_priorities:
+        target.instance[k].has_priorities = 1
+    copy_records(source.record[i], task, target.record[k], position, 1)
+    copy_records(source.ends[i], task, target.ends[k], position, 1)
     target.arrival_tick[k, position] = source.arrival_tick[i, task]
     if target.chain.shape[1] == 0:
         return
     if source.chain.shape[1] == 0:
-        target.chain[k, position, S.CHAIN_AFTER] = target.chain[k, position, S.CHAIN_MACHINE] = -1
-        target.lead[k, position, S.LEAD_ANNOUNCED] = 0.0
+        target.chain[k, position].after = target.chain[k, position].machine = -1
+        target.lead[k, position].announced = 0.0
         return
-    for field in range(S.N_CHAIN_FIELDS):
-        target.chain[k, position, field] = source.chain[i, task, field]
-    for field in range(S.N_LEAD_FIELDS):
-        target.lead[k, position, field] = source.lead[i, task, field]
-
-
-@inner_kernel
-def swap_fields(array, n_fields, i, j):
-    """Let rows i and j of an array (ndarray((n, n_fields))) change places."""
-    for k in range(n_fields):
-        array[i, k], array[j, k] = array[j, k], array[i, k]
+    copy_records(source.chain[i], task, target.chain[k], position, 1)
+    copy_records(source.lead[i], task, target.lead[k], position, 1)
 
 
 @inner_kernel
 def place_task(target, k, position, arrival):
     """Give the task at `position`, the last of row k so far, its arrival, and sort it in, stably."""
     record, ticks = target.record[k], target.arrival_tick[k]
-    record[position, S.RECORD_ARRIVAL] = arrival
+    record[position].arrival = arrival
     ticks[position] = np.int64(np.ceil(arrival))
-    while position > 0 and record[position - 1, S.RECORD_ARRIVAL] > arrival:
-        swap_fields(record, S.N_RECORD_FIELDS, position, position - 1)
-        swap_fields(target.ends[k], S.N_ENDS_FIELDS, position, position - 1)
+    while position > 0 and record[position - 1].arrival > arrival:
+        swap_records(record, position, position - 1)
+        swap_records(target.ends[k], position, position - 1)
         ticks[position], ticks[position - 1] = ticks[position - 1], ticks[position]
         position -= 1
 
@@ -73,10 +63,10 @@ def is_relative(source, i, other):
 
     A record that can be served lies in one such part, so its first task tells which.
     """
-    layout = source.instance[i, S.INSTANCE_LAYOUT]
-    if source.instance[other, S.INSTANCE_LAYOUT] != layout:
+    layout = source.instance[i].layout
+    if source.instance[other].layout != layout:
         return False
-    own, its = source.ends[i, 0, S.ENDS_PICKUP], source.ends[other, 0, S.ENDS_PICKUP]
+    own, its = source.ends[i, 0].pickup, source.ends[other, 0].pickup
     there, back = source.distance[layout, own, its], source.distance[layout, its, own]
     return there < np.inf and back < np.inf
 
@@ -87,13 +77,13 @@ def draw_relative(source, i, key, task, draw):
     n = 0
     for other in range(len(source.instance)):
         if is_relative(source, i, other):
-            n += source.instance[other, S.INSTANCE_N_TASKS]
+            n += source.instance[other].n_tasks
     k = np.int64(random.draw_uniform(key, task, draw) * n)
     for other in range(len(source.instance)):
         if is_relative(source, i, other):
-            if k < source.instance[other, S.INSTANCE_N_TASKS]:
+            if k < source.instance[other].n_tasks:
                 return other, k
-            k -= source.instance[other, S.INSTANCE_N_TASKS]
+            k -= source.instance[other].n_tasks
     return i, np.int64(0)
 
 
@@ -103,15 +93,12 @@ def draw_chains(source, i, key, target, k):
 
     The first task of each has the arrival of another one's, and those that follow it move with it.
     """
-    n, n_tasks, draw = np.int64(0), source.instance[i, S.INSTANCE_N_TASKS], np.int64(0)
+    n, n_tasks, draw = np.int64(0), source.instance[i].n_tasks, np.int64(0)
     while True:
         other, first = draw_relative(source, i, key, draw, np.int64(3))
         first = chains.find_root(source, other, first)
         end = first + 1
-        while (
-            end < source.instance[other, S.INSTANCE_N_TASKS]
-            and source.chain[other, end, S.CHAIN_AFTER] >= 0
-        ):
+        while end < source.instance[other].n_tasks and source.chain[other, end].after >= 0:
             end += 1
         if n > 0 and n + end - first > n_tasks:
             break
@@ -119,18 +106,18 @@ def draw_chains(source, i, key, target, k):
         for task in range(first, end):
             copy_task(source, other, task, target, k, n + task - first)
             if task > first:
-                target.chain[k, n + task - first, S.CHAIN_AFTER] += n - first
+                target.chain[k, n + task - first].after += n - first
         other, task = draw_relative(source, i, key, draw, np.int64(4))
         task = chains.find_root(source, other, task)
-        arrival = source.record[other, task, S.RECORD_ARRIVAL]
-        noise = arrival - target.record[k, n, S.RECORD_ARRIVAL]
+        arrival = source.record[other, task].arrival
+        noise = arrival - target.record[k, n].arrival
         for task in range(n + 1, n + end - first):
-            moved = target.record[k, task, S.RECORD_ARRIVAL] + noise
-            target.record[k, task, S.RECORD_ARRIVAL] = max(arrival, moved)
-        target.record[k, n, S.RECORD_ARRIVAL] = arrival
+            moved = target.record[k, task].arrival + noise
+            target.record[k, task].arrival = max(arrival, moved)
+        target.record[k, n].arrival = arrival
         n += end - first
         draw += 1
-    target.instance[k, S.INSTANCE_N_TASKS] = n
+    target.instance[k].n_tasks = n
 
 
 @kernel
@@ -158,8 +145,8 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
         S.copy_floor(source, i, target, k)
         for v in range(source.fleet.shape[1]):
             n = source.breakdown.shape[2]
-            S.copy_table(source.breakdown[i], v, target.breakdown[k], v, n)
-        n_tasks = source.instance[i, S.INSTANCE_N_TASKS]
+            copy_records(source.breakdown[i, v], 0, target.breakdown[k, v], 0, n)
+        n_tasks = source.instance[i].n_tasks
         own = np.floor(random.draw_uniform(key, 0, 1) * (magnitude + 1))
         is_synthetic = random.draw_uniform(key, 0, 2) < synthetic
         chained = S.is_chained(source, i)
@@ -174,23 +161,23 @@ def draw_records(source, target, bases, magnitude, synthetic, seed, generation, 
                 other, its = draw_relative(source, i, key, task, np.int64(3))
                 copy_task(source, other, its, target, k, task)
                 other, its = draw_relative(source, i, key, task, np.int64(4))
-                target.record[k, task, S.RECORD_EXPIRY] = source.record[other, its, S.RECORD_EXPIRY]
-                target.record[k, task, S.RECORD_SLOT] = source.record[i, task, S.RECORD_SLOT]
+                target.record[k, task].expiry = source.record[other, its].expiry
+                target.record[k, task].slot = source.record[i, task].slot
                 other, its = draw_relative(source, i, key, task, np.int64(5))
-                arrival = source.record[other, its, S.RECORD_ARRIVAL]
+                arrival = source.record[other, its].arrival
             else:
                 copy_task(source, i, task, target, k, task)
-                arrival = source.record[i, task, S.RECORD_ARRIVAL]
+                arrival = source.record[i, task].arrival
             if chained:
                 root = chains.find_root(source, i, np.int64(task))
-                first = source.record[i, root, S.RECORD_ARRIVAL]
+                first = source.record[i, root].arrival
                 if first > 0.0:
                     uniform = random.draw_uniform(key, root, 0)
-                    target.record[k, task, S.RECORD_ARRIVAL] += draw_noise(first, own, uniform)
+                    target.record[k, task].arrival += draw_noise(first, own, uniform)
             else:
                 uniform = random.draw_uniform(key, task, 0)
                 place_task(target, k, task, perturb_arrival(arrival, own, uniform))
         if chained:
             chains.plan_arrivals(target, k, 0)
-            for task in range(target.instance[k, S.INSTANCE_N_TASKS], target.record.shape[1]):
+            for task in range(target.instance[k].n_tasks, target.record.shape[1]):
                 target.arrival_tick[k, task] = S.NEVER
