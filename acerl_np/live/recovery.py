@@ -98,9 +98,18 @@ def redo(desk: Desk, log: LogReader) -> None:
 
 
 def redo_lines(desk: Desk, lines: Iterable[Line]) -> None:
-    """Let happen again lines of a log that come after those that a desk knows; no line may be missing."""
+    """Let happen again lines of a log that come after those that a desk knows; no line may be missing.
+
+    What a state does not know of a log begins the part that is read, or with a start: else it is another log's.
+    """
+    knows = False
     for place, line in lines:
         n = desk.orders.lines
+        if knows and line["line"] == n and line["kind"] != STARTED:
+            raise RecordError(
+                f"{place}: goes on from lines that the state does not know; expected the log of the state"
+            )
+        knows = line["line"] < n
         if line["line"] > n:
             raise RecordError(
                 f"{place}: read the log's line {line['line']}; expected line {n}, or "

@@ -89,6 +89,25 @@ def test_a_log_that_was_cut_goes_on_from_its_state(plant, share):
         assert seen(own) == expected and own.last_number == 9
 
 
+def test_a_state_of_another_log_is_refused(tmp_path):
+    logs, state = [tmp_path / "a.jsonl", tmp_path / "b.jsonl"], tmp_path / "a.npz"
+    for log, numbers in zip(logs, (range(3), range(10, 20)), strict=True):
+        with Dispatcher(LAYOUT, "nearest", audit=log) as own:
+            tell(own, *numbers)
+            if not state.exists():
+                own.save(state)
+    before = logs[1].read_bytes()
+    with pytest.raises(RecordError, match="expected the log of the state"):
+        Dispatcher.recover(LAYOUT, "nearest", audit=logs[1], state=state)
+    assert logs[1].read_bytes() == before
+    with Dispatcher.recover(LAYOUT, "nearest", audit=tmp_path / "new.jsonl", state=state) as own:
+        assert own.last_number == 2  # a new one may go on from it
+        tell(own, 3, 4)
+    own = Dispatcher.recover(LAYOUT, "nearest", audit=tmp_path / "new.jsonl", state=state)
+    assert own.last_number == 4
+    own.close()
+
+
 def test_a_log_that_is_moved_away_is_an_error_and_goes_on_once_it_is_back(plant):
     log, state, _ = plant
     away = log.with_name("away.jsonl")
