@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tables_and_refusals import list_unrefused, refused
 
+from acerl_np import Simulator, load_suite
 from acerl_np.kernels.ground.random import INITIAL
 from acerl_np.kernels.learning.update import fill_stream
 from acerl_np.kernels.networks import network
@@ -90,6 +91,29 @@ def test_logits_of_any_observation(observation, hidden, seed, has_biases, standa
     loaded = Policy.from_arrays(policy.to_arrays())
     assert loaded.network[1:] == (has_biases, standardises)
     assert found.tobytes() == logits_of(loaded, x).tobytes()
+
+
+@settings(max_examples=200 if JIT else 20)
+@given(st.integers(0, 99), st.floats(1.0, 1e4), st.floats(1e-6, 0.03))
+def test_nearly_constant_observations_lose_no_digits(seed, level, spread):
+    """The mean times the column sums would cancel in float32; errors were 1e-2 and more."""
+    policy = make_policy((7, 3, 4), seed % 10)
+    rng = np.random.default_rng(seed)
+    observation = np.float32(level * (1.0 + spread * rng.normal(size=N_FEATURES)))
+    x = observation.astype(np.float64)
+    expected = naive.forward(policy.sizes, policy.theta, x)
+    np.testing.assert_allclose(logits_of(policy, observation), expected, rtol=1e-5, atol=3e-4)
+
+
+def test_no_observation_of_dmh_is_nearly_constant():
+    """So the formula for these changes no byte of a training."""
+    suite = load_suite("dmh-train")
+    simulator, rng = Simulator(suite), np.random.default_rng(0)
+    while not simulator.done.all():
+        x = simulator.observation.astype(np.float64)
+        is_full, mean = (x != 0.0).all(axis=1), x.mean(axis=1)
+        assert not (is_full & (x.var(axis=1) < network.FLAT * mean * mean)).any()
+        simulator.step((simulator.action_mask * rng.random(simulator.action_mask.shape)).argmax(1))
 
 
 def test_an_observation_without_spread_says_nothing():

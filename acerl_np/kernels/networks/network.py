@@ -93,6 +93,10 @@ def allocate_rows(n_rows: int, n: int) -> np.ndarray:
     return memory[first : first + n_rows * width].reshape(n_rows, width)
 
 
+FLAT = 1e-4
+"""Variance of an observation by the square of its mean, below which its entries are nearly the same."""
+
+
 @kernel
 def sum_columns(network, theta, total):
     """Write the column sums of the first layer's weights into `total` (ndarray(float32, (n_out,))).
@@ -137,7 +141,8 @@ def forward(network, theta, column_sums, features, n, layers):
 
     The observation x is standardised over all its entries, empty slots included:
     (x - mean) / (std + 1e-5), if the network says so. Since the first layer is linear, that is one
-    subtraction of mean * column_sums and one scaling per output.
+    subtraction of mean * column_sums and one scaling per output. Where that would cancel, as all entries are
+    nearly the same, the mean is taken off the features first (modified).
 
     Parameters
     ----------
@@ -158,6 +163,13 @@ def forward(network, theta, column_sums, features, n, layers):
             squares += x * x
         mean = total / sizes[0]
         variance = max(0.0, squares / sizes[0] - mean * mean)
+        if n == sizes[0] and variance < FLAT * mean * mean:
+            squares = 0.0
+            for k in range(n):
+                x = np.float64(features.value[k]) - mean
+                features.value[k] = F(x)
+                squares += x * x
+            mean, variance = 0.0, squares / n
         shift = F(mean)
         scale = F(1.0 / (np.sqrt(variance) + 1e-5))
 
