@@ -100,7 +100,7 @@ def redo(desk: Desk, log: LogReader) -> None:
 def redo_lines(desk: Desk, lines: Iterable[Line]) -> None:
     """Let happen again lines of a log that come after those that a desk knows; no line may be missing.
 
-    What a state does not know of a log begins the part that is read, or with a start: else it is another log's.
+    Lines that a state does not know begin the part that is read, or with a start: else they are of another log.
     """
     knows = False
     for place, line in lines:

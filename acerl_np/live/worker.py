@@ -68,6 +68,8 @@ class Worker:
         Used by this thread alone from `start` to `stop`.
     wall : bool
         Whether times are seconds since 1970: then it asks itself.
+    clock : Callable
+        Returns these.
 
     Attributes
     ----------
@@ -79,8 +81,10 @@ class Worker:
         What ended it.
     """
 
-    def __init__(self, service: Service, *, wall: bool = False) -> None:
-        self.service, self.wall = service, wall
+    def __init__(
+        self, service: Service, *, wall: bool = False, clock: Callable[[], float] = time.time
+    ) -> None:
+        self.service, self.wall, self.clock = service, wall, clock
         self.publish: Callable[[list[Message], str], object] = lambda messages, text: None
         self.on_end: Callable[[], None] = lambda: None
         self.error: BaseException | None = None
@@ -139,7 +143,7 @@ class Worker:
         try:
             if self._asker is not None:
                 own = self.service.dispatcher
-                self._asker.note(time.time(), opens=own.is_open, due=own.next_time)
+                self._asker.note(self.clock(), opens=own.is_open, due=own.next_time)
             while self._step():
                 pass
         except BaseException as error:
@@ -154,7 +158,7 @@ class Worker:
 
     def _step(self) -> bool:
         """Do what is due, or the next piece of work; return whether to go on."""
-        now = time.time()
+        now = self.clock()
         self.service.tend(now)
         if self._asker is not None and self._asker.is_due(now):
             self._ask(self._asker, now)
@@ -200,20 +204,20 @@ class Worker:
     ) -> Any:
         """Answer messages until others have their turn; a policy is checked beside first."""
         told, texts, size, error = list[Message](), list[str](), 0, None
-        n, began = 0, time.time()
+        n, began = 0, self.clock()
         for line in lines:
             if policy is None and (message := find_policy(line)) is not None:
                 if n:
                     break
                 return self._check(line, message)
             try:
-                for answer in self.service.answer(line, time.time(), policy):
+                for answer in self.service.answer(line, self.clock(), policy):
                     told.append(answer)
                     texts.append(format_line(answer))
                     size += len(texts[-1])
             except StorageError as failure:
                 error = failure
-            own, now, policy = self.service.dispatcher, time.time(), None
+            own, now, policy = self.service.dispatcher, self.clock(), None
             if self._asker is not None:
                 self._asker.note(now, opens=own.is_open, due=own.next_time)
             if error is not None:
