@@ -56,7 +56,7 @@ from script import make_parser
 
 import acerl_np
 from acerl_np.live.service import Service
-from acerl_np.live.worker import Worker
+from acerl_np.live.worker import MOST_WAITING, Worker
 
 WARM_UP_SECONDS = 60.0
 """Memory is compared from then on: kernels are loaded and every array has been used."""
@@ -325,7 +325,7 @@ def run_worker(service: Service, plant: WallPlant, clock: Clock, until: float) -
 
     def rest(seconds: float) -> None:  # in place of waiting
         clock.passed += max(0.0, min(seconds, plant.next_at - clock()))
-        while plant.next_at <= clock():
+        while plant.next_at <= clock() and len(worker._waiting) < MOST_WAITING:
             worker.answer([plant.make_line()])
         worker._is_ending = clock() >= until
 
@@ -391,7 +391,7 @@ class Door:
         self.connection = http.client.HTTPConnection(self.host, timeout=60.0)
         threading.Thread(target=self.listen, daemon=True).start()
         self.starts.append(time.perf_counter() - began)
-        self.plant.up = time.time()
+        self.is_behind = True  # until what the plant had to tell meanwhile is told
 
     def listen(self) -> None:
         """Note orders as they come, until the process ends."""
@@ -431,6 +431,9 @@ def soak_http(minutes: float, n_vehicles: int) -> bool:
                 if plant.next_at >= due:
                     threading.Timer(plant.draw.uniform(0.0, 0.1), door.process.kill).start()
                     due += 60.0
+                if door.is_behind:
+                    plant.up = time.time()
+                    door.is_behind = plant.next_at < plant.up
                 time.sleep(max(0.0, plant.next_at - time.time()))
                 door.tell(plant.make_line())
             known = {*door.ask("GET", "/state")["tasks"]}
@@ -441,7 +444,9 @@ def soak_http(minutes: float, n_vehicles: int) -> bool:
     print(
         f"    answers: half {half:.1f} ms, 99 % {most:.1f} ms; {n} starts within {max(door.starts):.1f} s"
     )
-    return good and known == {*plant.ends, *plant.carried.values()}
+    lost = {*plant.ends, *plant.carried.values()} ^ known
+    print(f"    tasks that one of both does not know: {len(lost)}")
+    return good and not lost
 
 
 READ = """

@@ -100,7 +100,7 @@ def redo(desk: Desk, log: LogReader) -> None:
 def redo_lines(desk: Desk, lines: Iterable[Line]) -> None:
     """Let happen again lines of a log that come after those that a desk knows; no line may be missing.
 
-    Lines that a state does not know begin the part that is read, or with a start: else they are of another log.
+    Lines that a state does not know begin what is read, or with a start: else they are of another log.
     """
     knows = False
     for place, line in lines:
