@@ -391,7 +391,7 @@ MUTANTS = [
     Mutant(
         "files: a checksum is not compared",
         "support/files.py",
-        "or str(checksum) != _digest(arrays)",
+        "or str(checksum) != digest_arrays(arrays)",
         "",
         STORAGE,
     ),
@@ -804,8 +804,8 @@ MUTANTS = [
     Mutant(
         "live: a fetched load may be recalled",
         "live/floor.py",
-        "has_fetched = has_fetched or site == pickup",
-        "has_fetched = False",
+        "has_fetched, moved = True, now",
+        "has_fetched, moved = False, now",
         LIVE,
     ),
     Mutant(

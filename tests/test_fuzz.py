@@ -4,7 +4,15 @@ import sys
 
 import numba
 import pytest
-from fuzz import KINDS, check_samples, fill_folder, make_samples, run_case, run_main
+from fuzz import (
+    KINDS,
+    check_samples,
+    fill_folder,
+    limited_memory,
+    make_samples,
+    run_case,
+    run_main,
+)
 from hypothesis import settings
 
 JIT = not numba.config.DISABLE_JIT
@@ -25,17 +33,17 @@ def test_the_samples_are_accepted(samples, tmp_path):
     check_samples(samples, tmp_path)
 
 
+@pytest.mark.parametrize("times", [1, pytest.param(35, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_mutated_inputs_work_or_are_refused_in_one_line(kind, samples, tmp_path):
+def test_mutated_inputs_work_or_are_refused_in_one_line(kind, times, samples, tmp_path):
     counts = dict.fromkeys(("accepted", "refused", "finding"), 0)
-    n = max(60, kind.cases * settings.default.max_examples // 100)
-    for number in range(n):
-        result = run_case(kind, number, 0, tmp_path, samples)
-        if result.outcome == "finding":
-            pytest.fail(
-                f"python tests/fuzz.py --only {kind.name}:{number}: {result.reason}\n{result.trace}"
-            )
-        counts[result.outcome] += 1
+    n = max(60, times * kind.cases * settings.default.max_examples // 100)
+    with limited_memory():
+        for number in range(n):
+            result = run_case(kind, number, tmp_path, samples)
+            if result.outcome == "finding":
+                pytest.fail(f"case {number}: {result.reason}\n{result.trace}")
+            counts[result.outcome] += 1
     # Mutations that are all refused, or all accepted, would find nothing.
     assert min(counts["accepted"], counts["refused"]) > n / 50
 
