@@ -1,7 +1,5 @@
 """A Chromium without a window, for tests of pages; nothing is downloaded."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import shutil

@@ -1,7 +1,5 @@
 """Episodes of vehicles that meet, played from tick to tick, and what is never seen in what they have done."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

@@ -250,10 +250,9 @@ class Lookahead:
             day.assign(*self.choose(day))
         late = 100.0 * fmean(task.finish > task.due + 1e-9 for task in day.tasks)
         goal, options = self.options["goal"], self.options
-        value = {
-            "makespan": day.makespan,
-            "late+0.05*tardiness": late + 0.05 * day.tardiness,
-        }[goal.objective]
+        value = {"makespan": day.makespan, "late+0.05*tardiness": late + 0.05 * day.tardiness}[
+            goal.objective
+        ]
         scale = goal.scale  # that of the cost, the tardiness, is 1
         excess = max(0.0, day.tardiness - (goal.cost_limit - options["margin"]))
         return value + options["penalty"] * scale * excess

@@ -1,7 +1,5 @@
 """Policies in plain Python, as a user writes them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -4,15 +4,7 @@ import sys
 
 import numba
 import pytest
-from fuzz import (
-    KINDS,
-    check_samples,
-    fill_folder,
-    limited_memory,
-    make_samples,
-    run_case,
-    run_main,
-)
+from fuzz import KINDS, check_samples, fill_folder, limited_memory, make_samples, run_case, run_main
 from hypothesis import settings
 
 JIT = not numba.config.DISABLE_JIT

@@ -3,8 +3,6 @@
 Real signals, real limits, and real processes where they are killed, stopped or several.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

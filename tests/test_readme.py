@@ -80,11 +80,7 @@ def mark_example(code):
 @pytest.mark.parametrize(
     ("page", "code"),
     [
-        pytest.param(
-            *(page, code),
-            id=f"{page}-{k}",
-            marks=mark_example(code),
-        )
+        pytest.param(*(page, code), id=f"{page}-{k}", marks=mark_example(code))
         for k, (page, code) in enumerate(EXAMPLES)
     ],
 )

@@ -1,7 +1,5 @@
 """Whatever bytes come to the standard input: each line is answered once, and the end of input ends it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Plants that never pause, clocks of vehicles that are wrong, and decisions that fail."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,7 +1,5 @@
 """What may become of a log and its state: cut, changed, moved away, a full disk, a process that is killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import resource

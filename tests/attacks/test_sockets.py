@@ -1,7 +1,5 @@
 """Clients that are slow, deaf, many, huge or of elsewhere: whoever they are, the others are answered."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

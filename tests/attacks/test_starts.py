@@ -1,7 +1,5 @@
 """How the command is begun, behind which proxy, and what it keeps by itself."""
 
-from __future__ import annotations
-
 import base64
 import http.client
 import json

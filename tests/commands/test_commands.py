@@ -1,7 +1,5 @@
 """The program as users call it: its doors, its help, evaluations, and what is compiled ahead."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import subprocess

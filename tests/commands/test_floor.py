@@ -1,7 +1,5 @@
 """`acerl-np floor` as users call it: import, check, show."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

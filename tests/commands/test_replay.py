@@ -1,7 +1,5 @@
 """`acerl-np replay` as users call it: what it prints, writes and refuses."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

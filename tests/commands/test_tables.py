@@ -1,7 +1,5 @@
 """Tables for people and for programs: every command that prints one."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

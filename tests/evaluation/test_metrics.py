@@ -1,7 +1,5 @@
 """Metrics: the paper's printed M and C from its own cells, normalisation by hand, rank-sum marks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Traces of policies and of past assignments: the very trials of `evaluate_policy`, with their reasons."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Gymnasium environments: the checker, the simulator beside them, vector beside single ones."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from dataclasses import replace
@@ -406,10 +404,7 @@ def test_bad_options(instances):
         **{"illegal": ["ignore"], "render_mode": ["human"], "horizon": [-1.0], "n_vehicles": [2]},
         **{"instance": [[], "DMH-77", 5, ["DMH-01", 5]], "task_slots": [0, 2.5]},
         **{"scaling": [[1.0] * 11, [0.0] * 12, "x"], "actions": ["tasks"]},
-        **{
-            "may_wait": ["yes"],
-            "max_episode_steps": [5],
-        },
+        **{"may_wait": ["yes"], "max_episode_steps": [5]},
     }
     cases = [({name: value}, "expected") for name, values in options.items() for value in values]
     cases.append(({"instance": "DMH-01", "instances": "DMH-02"}, "expected"))

@@ -5,8 +5,6 @@ It needs PyTorch, which comes with the extra:
     pip install -e '.[sb3]' && python -m pytest -m long tests/gym/test_sb3.py
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -5,8 +5,6 @@ It needs PyTorch, which comes with the extra:
     pip install -e '.[tianshou]' && python -m pytest -m long tests/gym/test_tianshou.py
 """
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

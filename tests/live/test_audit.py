@@ -1,7 +1,5 @@
 """The log of a dispatcher: what it holds, and what it is read back as."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -1,7 +1,5 @@
 """The live dispatcher: fed with an episode's events it sees and decides what the simulator does."""
 
-from __future__ import annotations
-
 import copy
 from functools import partial
 

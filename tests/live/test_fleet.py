@@ -1,7 +1,5 @@
 """A fleet that changes, urgent and later tasks, recalls, reasons: by hand."""
 
-from __future__ import annotations
-
 import pytest
 from live_events import line
 from worlds import make_task

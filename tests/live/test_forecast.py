@@ -1,7 +1,5 @@
 """What is to be expected of the tasks that a dispatcher knows."""
 
-from __future__ import annotations
-
 import copy
 import math
 
@@ -10,15 +8,7 @@ import numpy as np
 import pytest
 from live_events import line, look, play_reckoned, quiet, tell_row
 
-from acerl_np import (
-    Dispatcher,
-    IndexPolicy,
-    Instance,
-    Layout,
-    Lookahead,
-    Simulator,
-    load_layout,
-)
+from acerl_np import Dispatcher, IndexPolicy, Instance, Layout, Lookahead, Simulator, load_layout
 from acerl_np.kernels.playing import forecast as forecasts
 from acerl_np.live import events as E
 from acerl_np.policies.rules import RulePolicy

@@ -1,7 +1,5 @@
 """Events out of order, or twice: settled by their own times."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The live page in a browser: what it shows is what the service has, also after that was killed."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

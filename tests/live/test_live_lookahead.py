@@ -1,7 +1,5 @@
 """A dispatcher that looks ahead: its day, its budget, its memory."""
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 import pytest

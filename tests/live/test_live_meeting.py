@@ -1,7 +1,5 @@
 """The live dispatcher where vehicles meet: as the simulator, if the plant does as planned; sound, if not."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

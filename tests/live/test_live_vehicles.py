@@ -1,7 +1,5 @@
 """The live dispatcher where vehicles charge, park and are called back."""
 
-from __future__ import annotations
-
 import json
 import math
 

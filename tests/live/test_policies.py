@@ -1,7 +1,5 @@
 """A new policy for a dispatcher that runs: nothing is lost, and a restart goes on with it."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

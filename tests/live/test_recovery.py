@@ -1,7 +1,5 @@
 """A dispatcher is built again from its log, whatever of it there is."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -1,7 +1,5 @@
 """A log by day: the last day's, with the state, is all that a restart needs, wherever it was killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
@@ -19,13 +17,7 @@ from acerl_np.live.daybook import read_audit
 from acerl_np.live.log import AuditLog
 from acerl_np.live.service import Service
 from acerl_np.live.wire import format_line
-from acerl_np.support.errors import (
-    EventError,
-    InputError,
-    PolicyError,
-    RecordError,
-    StorageError,
-)
+from acerl_np.support.errors import EventError, InputError, PolicyError, RecordError, StorageError
 
 LAYOUT = load_layout("dmh").with_breakdowns({})
 DAY = 86_400.0

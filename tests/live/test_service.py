@@ -1,7 +1,5 @@
 """The dispatcher as a service: messages that are answered, refused, told again after a kill."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """In the shadow of a plant's own control: its orders are followed, whatever they are, and compared."""
 
-from __future__ import annotations
-
 import copy
 import html
 import json

@@ -1,7 +1,5 @@
 """States of tasks: where each is and since when, which event is allowed, and what always holds."""
 
-from __future__ import annotations
-
 import json
 import math
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """What a page shows of a dispatcher: tasks, vehicles on their ways, orders, the queue over the day."""
 
-from __future__ import annotations
-
 import json
 import random
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The service over HTTP: answers, a stream of orders that resumes, and who is refused."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import socket

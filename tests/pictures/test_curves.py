@@ -11,13 +11,7 @@ from boxes import draw_figure, find_faults
 from tables_and_refusals import list_unrefused_files
 
 from acerl_np.commands.shared.curves import find_beside
-from acerl_np.pictures.runs import (
-    MEMBERS,
-    find_limit,
-    find_runs,
-    read_facts,
-    read_lines,
-)
+from acerl_np.pictures.runs import MEMBERS, find_limit, find_runs, read_facts, read_lines
 from acerl_np.pictures.trainings import Beside, average_seeds, draw_curves, list_records
 from acerl_np.support.errors import InputError
 

@@ -1,7 +1,5 @@
 """The replay page as a file: what it holds, what it may do, how large it is; no browser."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The replay page in a browser: what it shows is what the simulator has, and nothing leaves it."""
 
-from __future__ import annotations
-
 import socket
 import time
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Rules as actions of networks: other ones than the paper's; and two networks that decide together."""
 
-from __future__ import annotations
-
 import naive_evolution as naive
 import numba
 import numpy as np

@@ -1,7 +1,5 @@
 """Policy files of every form, where a policy comes from, and where it says that it is used elsewhere."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import warnings

@@ -1,7 +1,5 @@
 """Lookahead as a policy: it never sees what is still to come, its options, and what it can be sure of."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -3,8 +3,6 @@
 They are told in one line what they do wrong, and learners are shown other records as those of their training.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from plain_policies import Answering, Asking, Nearest, first_legal

@@ -1,7 +1,5 @@
 """Static plans: the best is found, plays as the slow simulator plays it, and is small for its objective."""
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 import pytest

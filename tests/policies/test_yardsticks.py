@@ -54,10 +54,7 @@ def play(name, vehicles, rows, **keys):
     }.items(),
 )
 def test_the_first_pairs(name, pairs):
-    vehicles = [
-        {"id": "p", "start": "C", "speed": 0.5},
-        {"id": "q", "start": "B", "speed": 1},
-    ]
+    vehicles = [{"id": "p", "start": "C", "speed": 0.5}, {"id": "q", "start": "B", "speed": 1}]
     rows = [make_task("a", "A", "B", 0, 90.0), make_task("b", "B", "C", 0, 80.0)]
     assert play(name, vehicles, rows) == [(0, *pair) for pair in pairs]
 

@@ -1,7 +1,5 @@
 """Floors from LIF and openTCS: what is carried over, what is said, what is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 import operator

@@ -1,7 +1,5 @@
 """Slots of waiting tasks in the observation: own ones by the tasks' ids, or their places in the pool."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stations, aliases and levels: how records name sites, which site serves, what imports make of them."""
 
-from __future__ import annotations
-
 import copy
 import json
 from functools import partial

@@ -1,7 +1,5 @@
 """What a policy is asked about: names of what it sees, and the pages that list them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Traces of episodes: what vehicles and machines do, beside the slow simulator and by hand."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

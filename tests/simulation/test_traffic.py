@@ -1,7 +1,5 @@
 """Vehicles that meet: traced by hand, compared with a search second by second, and what is never seen."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json
@@ -26,13 +24,7 @@ from meeting import (
 )
 from naive_traffic import NaiveSearch, list_zones
 
-from acerl_np import (
-    InputError,
-    LayoutError,
-    Lookahead,
-    evaluate_policy,
-    load_layout,
-)
+from acerl_np import InputError, LayoutError, Lookahead, evaluate_policy, load_layout
 from acerl_np.commands.main import main
 from acerl_np.commands.shared.tables import list_tasks
 from acerl_np.evaluation.bounds import bound_objective

@@ -1,7 +1,5 @@
 """Waiting, utilisation and empty travel by hand; test_trace.py sets them beside the trips of traces."""
 
-from __future__ import annotations
-
 import pytest
 from worlds import make_task
 

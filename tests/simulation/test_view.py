@@ -1,7 +1,5 @@
 """Episodes as text and as pictures, and rooms whose extra is missing."""
 
-from __future__ import annotations
-
 import importlib
 import sys
 

@@ -1,7 +1,5 @@
 """For whom vehicles wait that meet others: by hand, and second by second beside the visits of all."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from dataclasses import replace

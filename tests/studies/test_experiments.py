@@ -11,14 +11,7 @@ from acerl_np.evaluation import jobs, seeds
 from acerl_np.evaluation.jobs import strip_source
 from acerl_np.evaluation.metrics import rank_sum_p
 from acerl_np.evaluation.published import table_rows
-from studies import (
-    ablation,
-    comparison,
-    generalisation,
-    learning,
-    leave_one_out,
-    robustness,
-)
+from studies import ablation, comparison, generalisation, learning, leave_one_out, robustness
 from studies.jobs import Training
 from studies.rivals import ALGORITHMS
 from studies.rivals.seeds import RivalConfig
