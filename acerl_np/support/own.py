@@ -61,12 +61,13 @@ STAMPED = {*sys.stdlib_module_names, "numpy", "numba"}
 def name_compiled(function: Any, beside: str) -> str:
     """Return a name for what numba makes of a function of a file, empty of any other.
 
-    It is another one where the code has changed, that of its helpers, or a value that they read.
+    It is another one where the code has changed, that of its helpers, or a value that they read; and of
+    another module, which what is kept names.
     """
     if not Path(inspect.getsourcefile(function) or "").is_file():
         return ""
     try:
-        told = f"{beside} {_tell_function(function)}"
+        told = f"{beside} {function.__module__} {_tell_function(function)}"
     except (TypeError, RecursionError):
         return ""
     return f"{function.__name__}_{hashlib.sha256(told.encode()).hexdigest()[:24]}"

@@ -139,7 +139,7 @@ def make_trials(values, late=None, **more):
 
 def make_rows(lates, knob="vehicles", policy="mine", **more):
     base = {"vehicles": 9, **dict.fromkeys(("demand", "speed", "lengthen", "breakdown_rate"), 1.0)}
-    base |= {"chargers": 0, "traffic": "off", **more}
+    base |= {"chargers": 0, "commitment": "assignment", "traffic": "off", **more}
     return [
         Row({**base, knob: value}, False, policy, (), 1.0, trials, trials)
         for value, late in lates.items()

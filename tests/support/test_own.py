@@ -96,5 +96,10 @@ def test_what_is_not_compiled_anew_reads_the_same(module):
     first = name(source)
     assert first and name(f"# Words\nother = 1\n{source}") == first
     assert name(source.replace("x y", "y x")) not in ("", first)
+    other = module.with_name("another_module_of_a_test.py")
+    other.write_text(source)
+    found = name_compiled(load_own(f"{other}:rule", "rule"), "")
+    sys.modules.pop(other.stem)
+    assert found not in ("", first)  # what is kept names its module, which need not be there
     # numba may compile something else in the place of a function that is not its own.
     assert name("def helper():\n    return 1\n" + source.replace("at.x", "helper()")) == ""
