@@ -91,7 +91,7 @@ class Played:
 
     def schedule(self):
         return [
-            (name, *map(int, self.state.task[0, task, :3])) for task, name in enumerate(self.ids)
+            (name, *self.state.task[0, task].tolist()[:3]) for task, name in enumerate(self.ids)
         ]
 
 
