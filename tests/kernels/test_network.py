@@ -9,7 +9,7 @@ import pytest
 from damaged import check_damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tables_and_refusals import list_unrefused, refused
+from tables_and_refusals import list_unrefused
 
 from acerl_np import Simulator, load_suite
 from acerl_np.kernels.ground.random import INITIAL
@@ -316,8 +316,6 @@ def test_files_that_hold_no_policy_are_refused(tmp_path):
         *[(name, None, f"{name}: read nothing") for name in ARRAYS],
         ("theta", np.zeros(5, np.int64), "theta: read int64"),
         ("theta", np.zeros((2, 2), np.float32), "theta: read float32 of shape"),
-        ("theta", np.zeros(5, np.float32), "theta: read shape"),
-        ("theta", np.full(size, np.float32(np.nan)), "theta: not finite"),
         ("theta", np.full(size, 1e300), "theta: not finite"),
         ("hidden", np.array([5.0]), "hidden: read float64"),
         *[("hidden", np.array(sizes), "sizes") for sizes in ([0], [-5], [2**62], [1] * 200)],
@@ -325,26 +323,9 @@ def test_files_that_hold_no_policy_are_refused(tmp_path):
         ("task_slots", np.array([3]), "task_slots: read int64 of shape"),
         ("n_vehicles", np.array(2.0), "n_vehicles: read float64"),
         ("scaling", np.zeros(12), "scaling"),
-        ("scaling", np.ones(3), "scaling"),
         ("smallest", np.array([1]), "smallest"),
-        ("smallest", np.array([0, 0]), "at least 1"),
         ("smallest", np.array([1, 2**40]), "smallest: read 1 task slots"),
         ("has_biases", np.array(1), "has_biases: read int64"),
         ("has_biases", np.array(False), "theta: read shape"),
     ]
     check_damaged(path, rows, Policy.load)
-
-
-def test_files_that_cannot_be_read_are_refused(tmp_path):
-    path = tmp_path / "policy.npz"
-    refused(path, ["expected a file, found nothing"], Policy.load, path, error=PolicyError)
-    make_policy((5,)).save(path)
-    data = path.read_bytes()
-    at = data.index(b"theta.npy") + 400  # inside the largest array
-    for damaged in (
-        b"",
-        data[: len(data) // 2],
-        data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :],
-    ):
-        path.write_bytes(damaged)
-        refused(path, [], Policy.load, path, error=PolicyError)
