@@ -10,7 +10,7 @@ import numpy as np
 
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing import live as kernels
-from acerl_np.live.events import Event, TaskArrived
+from acerl_np.live.events import TaskArrived
 from acerl_np.live.parts import (
     CUT_OFF,
     OUT,
@@ -33,45 +33,6 @@ CLOCK_ROWS = ("since", "arrival", "used", "known")
 """Arrays of the kernels' tables that have a row a task."""
 
 
-class FreeWays:
-    """Ways of vehicles that meet nobody: as they are reckoned.
-
-    `plans`: whether vehicles have plans, which tell when they load and deliver.
-    """
-
-    plans = False
-
-    def write(self, board: Board, v: int, vehicle: LiveVehicle) -> None:
-        """Show kernels the plan of a vehicle."""
-
-    def set_out(
-        self,
-        board: Board,
-        v: int,
-        vehicle: LiveVehicle,
-        now: float,
-        *,
-        task: int = -1,
-        goal: int = -1,
-    ) -> LiveVehicle:
-        """Return a vehicle that is sent to a task, by its row, or to a site."""
-        return vehicle
-
-    def rest(self, board: Board, v: int, vehicle: LiveVehicle, now: float) -> LiveVehicle:
-        """Return a vehicle that was to turn, with the way to where it may rest."""
-        return vehicle
-
-    def find_level(self, board: Board, v: int, now: float) -> float | None:
-        """Return the energy of a vehicle by its plan, None without one."""
-        return None
-
-    def follow(self, board: Board, v: int, before: LiveVehicle, event: Event) -> None:
-        """Let plans follow an event of a vehicle, which was so before."""
-
-    def warm_up(self, board: Board) -> None:
-        """Compile or load what follows reports, which else the first one would wait for."""
-
-
 class Board:
     """Tables of one situation, in row 0 of a State, as they stand after each change.
 
@@ -92,8 +53,6 @@ class Board:
         Whether tasks may follow others or be announced; those that are held back have rows, too, then.
     has_errands, calls_back : bool
         Whether vehicles charge, park, are called back or meet; are called back.
-    ways : FreeWays
-        How ways are planned.
     changes : int
         Goes up with each change, so that one can tell whether there was any.
     """
@@ -145,7 +104,6 @@ class Board:
         tasks = since, arrival, used, known
         plan = np.zeros_like(self.state.plan[0])
         self.clock = kernels.Clock(*tasks, machine, finish, broke, planned, errand, plan)
-        self.ways = FreeWays()
         self.has_errands = bool(self.problem.instance["errands"][0])
         self.calls_back = layout.commitment == "pickup"
         places = layout.parking.places if layout.parking else ()
@@ -171,6 +129,11 @@ class Board:
         """Rows of the tables."""
         return int(self.problem.record.shape[1])
 
+    @property
+    def tables(self) -> tuple[S.Problem, S.State, kernels.Clock]:
+        """All that kernels read."""
+        return self.problem, self.state, self.clock
+
     def put(self, v: int, vehicle: LiveVehicle) -> None:
         """Write all of a vehicle but its task."""
         self.changes += 1
@@ -194,7 +157,6 @@ class Board:
             row["trip_pace"][at] = way.pace
             times = vehicle.since, way.began, way.reached, way.loaded
             self.clock.errand[v, : kernels.ERRAND_LEFT] = *times, vehicle.level, vehicle.level_time
-        self.ways.write(self, v, vehicle)
         self.n_ready += vehicle.is_ready - before.is_ready
         if self._decider.hides_out and vehicle.service != before.service:
             is_hidden = vehicle.service != SERVING
@@ -257,7 +219,7 @@ class Board:
     def _link(self, task: LiveTask) -> None:
         """Write what a task that is held back follows, and what is left after those before it."""
         index, left = self.layout.site_index, self.problem.lead["work_left"][0]
-        before = self._find_task(task.event.after)
+        before = self.find_task(task.event.after)
         self.problem.chain["after"][0, task.row] = -1 if before is None else before.row
         while before is not None:
             event = task.event
@@ -265,11 +227,11 @@ class Board:
             way = float(metres) / self.layout.mean_speed + event.handling_time
             own = before.event.processing + way + float(left[task.row])
             left[before.row] = max(left[before.row], own)
-            task, before = before, self._find_task(before.event.after)
+            task, before = before, self.find_task(before.event.after)
 
-    def _find_task(self, name: str) -> LiveTask | None:
+    def find_task(self, name: object) -> LiveTask | None:
         """Return a task that waits, is under way or is held back."""
-        return self.planned.get(name) or self.tasks.get(name)
+        return self.planned.get(name) or self.tasks.get(name) if isinstance(name, str) else None
 
     def process(self, task: LiveTask, now: float) -> None:
         """Let a delivered task queue at its machine, if it has one; those after it are ready then."""
@@ -419,7 +381,7 @@ class Board:
             moved=now,
             seen=now,
         )
-        self.put(v, self.ways.set_out(self, v, carrying, now, task=task.row))
+        self.put(v, self.plan(v, carrying, now, task=task.row))
         self.state.vehicle["task"][0, v] = task.row
         self.state.task["vehicle"][0, task.row] = v
         return name
@@ -451,8 +413,6 @@ class Board:
             return min(battery.capacity, own.level + battery.charge * (now - own.level_time))
         if own.status == S.BROKEN:
             return own.level
-        if (level := self.ways.find_level(self, v, now)) is not None:
-            return level
         rate = battery.idle if own.status in (S.IDLE, S.QUEUED) else battery.empty
         used = rate * (now - own.level_time)
         if own.status == S.WORKING and own.way is not None:
@@ -464,7 +424,7 @@ class Board:
 
     def _find_stand(self, v: int, now: float) -> Way:
         """Return the beginning of any way on which a vehicle is sent at `now`."""
-        kernels.find_live_turn(self.problem, self.state, self.clock, now, v)
+        kernels.find_live_turn(*self.tables, now, v)
         row, at = self.state.vehicle, (0, v)
         site, tick = int(row["stand_site"][at]), int(row["stand_tick"][at])
         if tick == 0:
@@ -503,7 +463,7 @@ class Board:
         way = vehicle.way._replace(end=site)
         vehicle = vehicle._replace(way=way, finish=way.began + max(1.0, seconds))
         status = S.TO_CHARGER if charges else S.PARKING
-        vehicle = self.ways.set_out(self, v, vehicle, now, goal=site)
+        vehicle = self.plan(v, vehicle, now, goal=site)
         vehicle = vehicle._replace(status=status, way=way, is_confirmed=False)
         self.put(v, vehicle if charges else vehicle._replace(place=site))
 
@@ -526,7 +486,30 @@ class Board:
             task=None,
             way=way if is_under_way else None,
         )
-        self.put(v, self.ways.rest(self, v, vehicle, now))
+        self.put(v, self.rest(v, vehicle, now))
+
+    # Where vehicles meet nobody: a way is as it is reckoned
+
+    def plan(
+        self, v: int, vehicle: LiveVehicle, now: float, task: int = -1, goal: int = -1
+    ) -> LiveVehicle:
+        """Return a vehicle that is sent to a task, by its row, or to a site."""
+        return vehicle
+
+    def rest(self, v: int, vehicle: LiveVehicle, now: float) -> LiveVehicle:
+        """Return a vehicle that was to turn, with the way to where it may rest."""
+        return vehicle
+
+    def is_loaded(self, v: int, now: float) -> bool:
+        """Whether a vehicle has loaded its task, or has been at the pickup without a pause."""
+        vehicle = self.vehicles[v]
+        assert vehicle.way is not None
+        return now >= vehicle.way.loaded or (vehicle.has_fetched and not vehicle.way.pause)
+
+    def warm_up(self) -> None:
+        """Compile or load what follows reports, which else the first one would wait for."""
+
+    # Tasks that may be given anew
 
     def _find_place_of(self, names: list[str], name: str) -> int:
         """Return where a task that was called back belongs between others.
@@ -548,14 +531,14 @@ class Board:
         for v, vehicle in enumerate(self.vehicles):
             if vehicle.status != S.WORKING or vehicle.service != SERVING or v in self.hidden:
                 continue
-            assert vehicle.task is not None and vehicle.way is not None
-            is_loaded = now >= vehicle.way.loaded
-            if not self.ways.plans:  # there who has been at the pickup may have driven through it
-                is_loaded |= vehicle.has_fetched and not vehicle.way.pause
-            if is_loaded or self.tasks[vehicle.task].changes >= self.layout.max_changes:
+            assert vehicle.task is not None
+            if (
+                self.is_loaded(v, now)
+                or self.tasks[vehicle.task].changes >= self.layout.max_changes
+            ):
                 continue
             names.insert(self._find_place_of(names, vehicle.task), vehicle.task)
-            kernels.find_live_turn(self.problem, self.state, self.clock, now, v)
+            kernels.find_live_turn(*self.tables, now, v)
         return names
 
     def offer(self, names: list[str]) -> None:

@@ -18,6 +18,7 @@ from acerl_np.live.desk import Desk
 from acerl_np.live.feed import AHEAD, LATE
 from acerl_np.live.floor import Floor
 from acerl_np.live.log import LogReader, Start, name_line, reading
+from acerl_np.live.meeting import MeetingFloor
 from acerl_np.live.orders import TOOK_PLACE, DayBegan, Item, Recalled
 from acerl_np.live.parts import Situation, find_arrival
 from acerl_np.live.recovery import redo_line
@@ -103,7 +104,7 @@ def _play(log: LogReader, layout: Layout, until: Start | None) -> Iterator[_Note
         options = first.line["options"]
         if "commitment" in options:
             layout = layout.with_commitment(options["commitment"], options["max_changes"])
-        floor = _Witness(layout)
+        floor = (_Witness if layout.traffic is None else _MeetingWitness)(layout)
         floor.apply(DayBegan(-math.inf, float(first.line["start"])))
         desk = Desk(floor, LATE, AHEAD)
     is_whole = True
@@ -163,7 +164,7 @@ class _Witness(Floor):
         n = self.day.delivered
         super().apply(item)
         tells = isinstance(item, events.TaskArrived | events.TaskChanged)
-        told = self._find_task(item.task) if tells else None  # type: ignore[union-attr]
+        told = self.find_task(item.task) if tells else None  # type: ignore[union-attr]
         fleet = self.layout.vehicles
         carried = {
             own.task: vehicle.id
@@ -186,13 +187,17 @@ class _Witness(Floor):
 
     def fit(self, line: dict[str, Any]) -> dict[str, Any]:
         """Return a line of a log that need not tell all as it may be."""
-        v = self._positions.get(str(line.get("vehicle")), -1)
+        v = self.find_position(line.get("vehicle"))
         task = self.vehicles[v].task if v >= 0 else None
         if line["kind"] == "VehicleIdle" and task is not None:  # wherever that was
             return {**line, "site": self.tasks[task].event.delivery}
-        if line.get("after") and self._find_task(str(line["after"])) is None:
+        if line.get("after") and self.find_task(str(line["after"])) is None:
             return {**line, "after": ""}
         return line
+
+
+class _MeetingWitness(_Witness, MeetingFloor):
+    """The same where vehicles meet."""
 
 
 @dataclass

@@ -189,7 +189,7 @@ class LiveDecider:
     def _clock(self, board: Board, now: float) -> tuple[Any, ...]:
         """Return what kernels take to count a board's times from now."""
         start = board.day.start
-        return board.problem, board.state, board.clock, now, start, self._is_relative
+        return *board.tables, now, start, self._is_relative
 
     def is_opened(self, board: Board, now: float, asked: float) -> bool:
         """Whether since `asked`, s, a level or the end of a way has made an assignment possible."""

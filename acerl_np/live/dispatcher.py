@@ -22,6 +22,7 @@ from acerl_np.live.feed import AHEAD, LATE
 from acerl_np.live.floor import MOST, Floor
 from acerl_np.live.forecast import Forecaster, find_player
 from acerl_np.live.log import FORMAT, STARTED, AuditLog, LogReader, name_new, reading
+from acerl_np.live.meeting import MeetingFloor
 from acerl_np.live.orders import DayBegan, Followed
 from acerl_np.live.parts import OUT
 from acerl_np.live.states import SLACK, TaskState
@@ -204,7 +205,8 @@ class Dispatcher(CopiedWhole):
             parks=self.parks,
             charges=self.charges,
         )
-        self._floor = Floor(layout, self._decider)
+        kind = Floor if layout.traffic is None else MeetingFloor
+        self._floor = kind(layout, self._decider)
         self._floor.apply(DayBegan(-math.inf, start))
         rounds.warm_up(self._floor, self._decider)
         self._desk = Desk(self._floor, self.lateness, self.ahead)

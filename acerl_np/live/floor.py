@@ -12,8 +12,7 @@ from acerl_np.kernels.ground import state as S
 from acerl_np.live import events, parts, states
 from acerl_np.live.board import Board
 from acerl_np.live.events import Event
-from acerl_np.live.meeting import MetWays
-from acerl_np.live.orders import TOLD, DayBegan, Given, Item, NoEvent, Recalled, Sent, TookPlace
+from acerl_np.live.orders import TOLD, DayBegan, Given, Item, Recalled, Sent, TookPlace
 from acerl_np.problem.fields import read_id
 from acerl_np.problem.layout import Layout, find_ends, find_sites
 from acerl_np.problem.limits import MAX_NUMBER, MAX_VEHICLES
@@ -70,19 +69,11 @@ class Floor(Board):
     def apply(self, item: Item) -> None:
         """Let an event, or what else happened, happen; an EventError if it cannot be changes nothing."""
         with naming(item):
-            v = self._find_own(item)
-            before, fleet = self.vehicles[v], self.layout.vehicles
             HANDLERS[type(item)](self, item)
-        if v >= 0 and self.layout.vehicles is fleet and not isinstance(item, NoEvent):
-            self.ways.follow(self, v, before, item)
         self.changes += 1
 
-    def _find_own(self, item: Item) -> int:
-        """Return the position of the vehicle of an event, -1 for none."""
-        if isinstance(item, events.TaskRecalled):
-            task = self.tasks.get(item.task) if isinstance(item.task, str) else None
-            return -1 if task is None else task.vehicle
-        name = getattr(item, "vehicle", None)
+    def find_position(self, name: object) -> int:
+        """Return the position of a vehicle, -1 for none of the fleet."""
         return self._positions.get(name, -1) if isinstance(name, str) else -1
 
     def advance(self, now: float) -> None:
@@ -242,7 +233,7 @@ class Floor(Board):
             return
         if not self.has_chains:
             raise EventError(f"task '{event.task}' follows another, or is processed; {UNCHAINED}")
-        if event.after and (not isinstance(event.after, str) or not self._find_task(event.after)):
+        if event.after and self.find_task(event.after) is None:
             expected = "a task that is held back, waits or is under way"
             refuse("after", f"'{describe(event.after)}'", expected, EventError)
         if event.processing and delivery not in self._machine_at:
@@ -305,7 +296,7 @@ class Floor(Board):
 
     def _expect_task(self, event: Any) -> Any:
         """Return the task of an event, None if it is not known; an EventError if it may not be now."""
-        task = self._find_task(event.task) if isinstance(event.task, str) else None
+        task = self.find_task(event.task)
         state = self.find_state(task)
         allowed, expected = states.OF_TASKS[type(event)]
         if state not in allowed:
@@ -359,8 +350,8 @@ class Floor(Board):
 
     def _find_vehicle(self, name: str) -> int:
         """Return a vehicle's position."""
-        v = self._positions.get(name) if isinstance(name, str) else None
-        if v is None:
+        v = self.find_position(name)
+        if v < 0:
             known = list_some(list(self._positions), 20)
             raise EventError(f"vehicle '{describe(name)}' unknown; expected one of {known}")
         return v
@@ -449,7 +440,7 @@ class Floor(Board):
                 self._end_work(v, site, now, S.QUEUED if waits else S.IDLE)
             return
         if way is not None:
-            vehicle = vehicle._replace(way=self._follow(v, way, site, now))
+            vehicle = vehicle._replace(way=self.follow_way(v, way, site, now))
         has_fetched, is_confirmed, moved = vehicle.has_fetched, vehicle.is_confirmed, vehicle.moved
         if vehicle.status in states.ERRANDS:
             is_confirmed = is_confirmed or site != vehicle.site
@@ -462,10 +453,8 @@ class Floor(Board):
         vehicle = vehicle._replace(site=site, has_fetched=has_fetched, is_confirmed=is_confirmed)
         self.put(v, vehicle._replace(moved=moved, seen=now))
 
-    def _follow(self, v: int, way: parts.Way, site: int, now: float) -> parts.Way:
+    def follow_way(self, v: int, way: parts.Way, site: int, now: float) -> parts.Way:
         """Return the way on from a site that a vehicle has reached."""
-        if self.ways.plans:  # which tell when it is loaded
-            return way._replace(site=site, began=now, before=site, reached=now)
         # A way that begins there does so at a whole second after it was joined.
         began = max(now, way.began) if site == way.site and way.began < now + 1.0 else now
         there, known = began + self.measure_way(v, site, way.end), way.loaded - way.pause
@@ -512,8 +501,8 @@ class Floor(Board):
 
     def believe_level(self, name: object, now: float) -> float:
         """Return the energy that a vehicle has at `now`, or when it was told last; 0 if nobody knows any."""
-        v = self._positions.get(name) if isinstance(name, str) else None
-        return 0.0 if v is None else self.find_level(v, now)
+        v = self.find_position(name)
+        return 0.0 if v < 0 else self.find_level(v, now)
 
     def _answer(self, event: events.RecallAnswered) -> None:
         now = float(event.time)
@@ -638,8 +627,6 @@ class Floor(Board):
     def _lay_out(self, layout: Layout) -> None:
         """Make empty tables, and note who is in the fleet."""
         super()._lay_out(layout)
-        if layout.traffic is not None:
-            self.ways = MetWays()
         self._positions = {vehicle.id: v for v, vehicle in enumerate(layout.vehicles)}
 
 

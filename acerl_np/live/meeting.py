@@ -13,8 +13,9 @@ from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing import meeting as kernels
 from acerl_np.kernels.playing.live import find_live_level
 from acerl_np.live import events, parts
-from acerl_np.live.board import Board, FreeWays
 from acerl_np.live.events import Event
+from acerl_np.live.floor import Floor
+from acerl_np.live.orders import Item, NoEvent
 from acerl_np.live.parts import LiveVehicle
 
 PLACED = (
@@ -38,44 +39,6 @@ def make_stop(site: int, tick: int) -> Plan:
     return (1, 0, 0, 1), (site, tick, int(S.NEVER), 0)
 
 
-def read_plan(board: Board, v: int) -> Plan:
-    """Return what kernels have planned for a vehicle."""
-    rows = board.state.plan[0, v]
-    return tuple(map(tuple, rows[: rows[0, S.PLANNED_VISITS] + 1].tolist()))
-
-
-def plan(
-    board: Board,
-    v: int,
-    vehicle: LiveVehicle,
-    now: float,
-    *,
-    task: int = -1,
-    goal: int = -1,
-    turns: bool | None = None,
-) -> LiveVehicle:
-    """Return a vehicle with a way, from where it may turn, to a task, by its row, to a site, or to rest.
-
-    By default, as for an order, it turns at the next visit of its plan unless it is idle on the board.
-    """
-    if turns is None:
-        turns = board.vehicles[v].status != S.IDLE
-        hold_broken(board, now)
-    tables = board.problem, board.state, board.clock
-    found = kernels.plan_way(*tables, find_tick(now), v, task, goal, turns)
-    row = board.state.vehicle[0, v]
-    if found == kernels.NO_WAY:  # what was reckoned without others stays
-        site = vehicle.site if vehicle.way is None else vehicle.way.site
-        return vehicle._replace(plan=make_stop(site, find_tick(now)), alone=True)
-    vehicle = vehicle._replace(plan=read_plan(board, v), alone=bool(found == kernels.ALONE))
-    if task >= 0 and vehicle.way is not None and goal != ABOARD:
-        pause, loaded = row.pause, row.loaded_tick
-        vehicle = vehicle._replace(
-            way=vehicle.way._replace(pause=float(pause), loaded=float(loaded))
-        )
-    return vehicle._replace(finish=float(row.event_tick))
-
-
 def go_to_rest(vehicle: LiveVehicle, now: float) -> LiveVehicle:
     """Return a vehicle without a task, free, as it goes on to where its plan ends, or stands there."""
     if not vehicle.plan or vehicle.service == parts.OUT:
@@ -88,39 +51,13 @@ def go_to_rest(vehicle: LiveVehicle, now: float) -> LiveVehicle:
     return vehicle._replace(status=S.ROAMING, finish=float(came), way=way, place=-1)
 
 
-def follow(board: Board, v: int, before: LiveVehicle, event: Event) -> None:
-    """Let plans follow an event of a vehicle, which was so before."""
-    vehicle, now = board.vehicles[v], float(event.time)
-    site: str | None = getattr(event, "site", None)
-    if isinstance(event, events.VehicleBroke):
-        ticks, tables = find_repair_ticks(board, v), (board.problem, board.state, board.clock)
-        is_sound = bool(kernels.halt_vehicle(*tables, find_tick(now), v, ticks))
-        note_plans(board, v, is_sound, now)
-        board.put(v, board.vehicles[v]._replace(finish=find_tick(now) + ticks + 1.0))
-        return
-    if isinstance(event, PLACED) and site is not None:
-        tell_site(board, v, before, event, vehicle.site)
-    elif isinstance(event, events.VehicleRepaired):
-        end_repair(board, v, now)
-    elif isinstance(event, events.RecallAnswered):
-        if event.done or vehicle.task is None:
-            return
-        plan_from(board, v, before, vehicle.site, now)
-    elif before.task is not None and vehicle.task is None:
-        vehicle = vehicle._replace(site=before.site)
-        board.put(v, plan(board, v, vehicle, now, turns=True))
-    vehicle = board.vehicles[v]
-    if vehicle.task is None and vehicle.status in (S.IDLE, S.ROAMING):
-        board.put(v, go_to_rest(vehicle, now))
-
-
-def find_repair_ticks(board: Board, v: int) -> int:
+def find_repair_ticks(floor: Floor, v: int) -> int:
     """Return how long a repair takes in the mean, as the layout says, or else as futures guess it."""
-    vehicle, battery = board.layout.vehicles[v], board.layout.batteries[v]
-    if battery is not None and board.vehicles[v].level == 0.0:
+    vehicle, battery = floor.layout.vehicles[v], floor.layout.batteries[v]
+    if battery is not None and floor.vehicles[v].level == 0.0:
         return battery.tow
     listed = [item.repair_time for item in vehicle.breakdowns]
-    mean = float(board.problem.unit["seconds"][0])
+    mean = float(floor.problem.unit["seconds"][0])
     if vehicle.random_breakdowns is not None:
         mean = vehicle.random_breakdowns.mean_time_to_repair
     elif listed:
@@ -128,161 +65,203 @@ def find_repair_ticks(board: Board, v: int) -> int:
     return math.ceil(mean - 1e-9)
 
 
-def tell_site(board: Board, v: int, before: LiveVehicle, event: Event, site: int) -> None:
-    """Note that a vehicle is at a site: as planned, late, early, or elsewhere."""
-    own, now = board.vehicles[v].plan, float(event.time)
-    tick, last = find_tick(now), len(own) - 1
-    visits = [k for k in range(1, last + 1) if own[k][S.PLAN_SITE] == site]
-    k = min(
-        visits, key=lambda k: max(own[k][S.PLAN_IN] - tick, tick - own[k][S.PLAN_OUT], 0), default=0
-    )
-    delivered = isinstance(event, events.VehicleIdle) and event.delivered
-    if before.alone:  # there may be a way now
-        is_sound = False
-    elif delivered and before.task is not None:
-        k = own[0][S.PLANNED_DELIVERY] if own else 0
-        is_sound = k > 0 and own[k][S.PLAN_SITE] == site and tick >= before.finish
-        is_sound = is_sound and leave_late(board, v, k, now)
-    elif (
-        k == 0
-        or tick < own[k][S.PLAN_IN]
-        or (k < last and not isinstance(event, events.VehiclePassed))
-    ):
-        is_sound = False
-    elif before.site != site and tick > own[k][S.PLAN_IN]:
-        is_sound = push(board, v, k, own[k][S.PLAN_IN], now, came=tick)
-    else:
-        is_sound = leave_late(board, v, k, now)
-    if not is_sound:
-        plan_from(board, v, before, site, now)
+class MeetingFloor(Floor):
+    """A floor where vehicles meet: ways are planned around each other."""
 
+    def apply(self, item: Item) -> None:
+        """Let an event happen, and plans follow the vehicle of it."""
+        task = self.find_task(item.task) if isinstance(item, events.TaskRecalled) else None
+        v = self.find_position(getattr(item, "vehicle", None)) if task is None else task.vehicle
+        before, fleet = self.vehicles[v], self.layout.vehicles
+        super().apply(item)
+        if v >= 0 and self.layout.vehicles is fleet and not isinstance(item, NoEvent):
+            self.follow(v, before, item)
 
-def leave_late(board: Board, v: int, k: int, now: float) -> bool:
-    """Let a vehicle be at a visit of its plan still; return whether there is an order of plans so."""
-    left = board.vehicles[v].plan[k][S.PLAN_OUT]
-    return left >= find_tick(now) or push(board, v, k, left, now, left=find_tick(now))
+    def put(self, v: int, vehicle: LiveVehicle) -> None:
+        """Write a vehicle, and its plan."""
+        super().put(v, vehicle)
+        self.clock.plan[v, 0] = 0
+        self.clock.plan[v, : len(vehicle.plan)] = vehicle.plan or 0
 
+    def find_level(self, v: int, now: float) -> float:
+        """Return the energy of a vehicle, by its plan where it drives."""
+        own, standing = self.vehicles[v], (S.IDLE, S.QUEUED, S.CHARGING, S.BROKEN)
+        if self.layout.batteries[v] is None or not own.plan or own.status in standing:
+            return super().find_level(v, now)
+        return float(find_live_level(*self.tables, max(now, own.level_time), v))
 
-def push(
-    board: Board,
-    v: int,
-    k: int,
-    planned: int,
-    now: float,
-    *,
-    came: int = LONG_AGO,
-    left: int = LONG_AGO,
-) -> bool:
-    """Let a visit, planned for a tick, begin or end later; return whether there is an order of plans so."""
-    tables = board.problem, board.state, board.clock
-    is_sound = kernels.push_visit(*tables, planned, v, k, came, left)
-    return note_plans(board, v, bool(is_sound), now)
+    def is_loaded(self, v: int, now: float) -> bool:
+        """Whether a vehicle has loaded its task, as its plan tells."""
+        way = self.vehicles[v].way
+        return way is not None and now >= way.loaded
 
-
-def note_plans(board: Board, v: int, is_sound: bool, now: float) -> bool:
-    """Take over plans that kernels have pushed, if they are sound; else a halted vehicle's own alone."""
-    for w, vehicle in enumerate(board.vehicles):
-        found = read_plan(board, w) if vehicle.plan and (is_sound or w == v) else vehicle.plan
-        if found == vehicle.plan:
-            continue
-        vehicle = vehicle._replace(plan=found)
-        _, pickup, delivery, _ = found[0]
-        if vehicle.task is not None and delivery and vehicle.way is not None:
-            way = vehicle.way
-            done = found[delivery][S.PLAN_IN] + found[delivery][S.PLAN_STAY]
-            if now < way.loaded and pickup:
-                way = way._replace(loaded=max(way.loaded, float(found[pickup][S.PLAN_IN])))
-            vehicle = vehicle._replace(way=way, finish=max(vehicle.finish, float(done)))
-        elif vehicle.task is None and vehicle.way is not None:
-            came = float(found[-1][S.PLAN_IN])
-            vehicle = vehicle._replace(finish=max(vehicle.finish, came))
-        board.put(w, vehicle)
-    return is_sound
-
-
-def plan_from(board: Board, v: int, before: LiveVehicle, site: int, now: float) -> None:
-    """Plan a vehicle anew from a site at which it is, to what it does there."""
-    vehicle, tick, row, goal = board.vehicles[v], find_tick(now), -1, -1
-    level, known = board.find_level(v, now), max(now, vehicle.level_time)
-    vehicle = vehicle._replace(plan=make_stop(site, tick), level=level, level_time=known)
-    way = vehicle.way
-    if vehicle.task is not None and way is not None:
-        row = board.tasks[vehicle.task].row
-        is_loaded = vehicle.has_fetched and (before.has_fetched or site != way.end)
-        goal = int(ABOARD) if is_loaded or now > way.loaded else -1
-    elif vehicle.status in (S.PARKING, S.TO_CHARGER) and way is not None:
-        goal = way.end
-    board.put(v, vehicle)
-    board.put(v, plan(board, v, vehicle, now, task=row, goal=goal, turns=False))
-
-
-def end_repair(board: Board, v: int, now: float) -> None:
-    """Let a broken vehicle drive on from where it stands, sooner or later than was believed."""
-    vehicle, tick = board.vehicles[v], find_tick(now)
-    own, broke, late = vehicle.plan, find_tick(vehicle.broke), tick - int(vehicle.finish)
-    if not own or not late:
-        return
-    k = max((k for k in range(1, len(own)) if own[k][S.PLAN_IN] < broke), default=1)
-    if k < len(own) - 1 and own[k][S.PLAN_OUT] < broke:  # in mid-edge
-        k += 1
-        tick = own[k][S.PLAN_IN] + late
-        is_sound = late > 0 and push(board, v, k, own[k][S.PLAN_IN], now, came=tick)
-    else:
-        is_sound = late > 0 and leave_late(board, v, k, now)
-    if not is_sound:
-        plan_from(board, v, vehicle, own[k][S.PLAN_SITE], tick)
-
-
-def hold_broken(board: Board, now: float) -> None:
-    """Let vehicles that are broken for longer than was believed hold their places."""
-    for v, vehicle in enumerate(board.vehicles):
-        if vehicle.status == S.BROKEN and vehicle.plan and vehicle.finish <= now:
-            end_repair(board, v, find_tick(now) + 1.0)
-            board.put(v, board.vehicles[v]._replace(finish=find_tick(now) + 1.0))
-
-
-class MetWays(FreeWays):
-    """Ways of vehicles that meet: planned around each other."""
-
-    plans = True
-
-    def write(self, board: Board, v: int, vehicle: LiveVehicle) -> None:
-        """Show kernels the plan of a vehicle."""
-        board.clock.plan[v, 0] = 0
-        board.clock.plan[v, : len(vehicle.plan)] = vehicle.plan or 0
-
-    def set_out(
-        self,
-        board: Board,
-        v: int,
-        vehicle: LiveVehicle,
-        now: float,
-        *,
-        task: int = -1,
-        goal: int = -1,
-    ) -> LiveVehicle:
-        """Return a vehicle that is sent to a task, by its row, or to a site."""
-        return plan(board, v, vehicle, now, task=task, goal=goal)
-
-    def rest(self, board: Board, v: int, vehicle: LiveVehicle, now: float) -> LiveVehicle:
-        """Return a vehicle that was to turn, with the way to where it may rest."""
-        return go_to_rest(plan(board, v, vehicle, now), now)
-
-    def find_level(self, board: Board, v: int, now: float) -> float | None:
-        """Return the energy of a vehicle by its plan, None without one."""
-        own = board.vehicles[v]
-        if not own.plan or own.status in (S.IDLE, S.QUEUED):
-            return None
-        return float(find_live_level(board.problem, board.state, board.clock, now, v))
-
-    def follow(self, board: Board, v: int, before: LiveVehicle, event: Event) -> None:
-        """Let plans follow an event of a vehicle, which was so before."""
-        follow(board, v, before, event)
-
-    def warm_up(self, board: Board) -> None:
+    def warm_up(self) -> None:
         """Compile or load what follows reports, which else the first one would wait for."""
-        tables = board.problem, board.state, board.clock
-        kernels.plan_way(*tables, 0, 0, -1, -1, False)
-        kernels.push_visit(*tables, 0, 0, 1, 0, 0)
-        kernels.halt_vehicle(*tables, 0, 0, 0)
-        find_live_level(*tables, 0.0, 0)
+        kernels.plan_way(*self.tables, 0, 0, -1, -1, False)
+        kernels.push_visit(*self.tables, 0, 0, 1, 0, 0)
+        kernels.halt_vehicle(*self.tables, 0, 0, 0)
+        find_live_level(*self.tables, 0.0, 0)
+
+    def plan(
+        self, v: int, vehicle: LiveVehicle, now: float, task: int = -1, goal: int = -1
+    ) -> LiveVehicle:
+        """Return a vehicle with a way to a task, by its row, to a site, or to rest.
+
+        It turns at the next visit of its plan unless it is idle on the board.
+        """
+        self.hold_broken(now)
+        turns = self.vehicles[v].status != S.IDLE
+        return self.replan(v, vehicle, now, task, goal, turns=turns)
+
+    def replan(
+        self, v: int, vehicle: LiveVehicle, now: float, task: int, goal: int, *, turns: bool
+    ) -> LiveVehicle:
+        """Return a vehicle with a way from where its plan ends, or from where it may turn, as `plan`."""
+        found = kernels.plan_way(*self.tables, find_tick(now), v, task, goal, turns)
+        row = self.state.vehicle[0, v]
+        if found == kernels.NO_WAY:  # what was reckoned without others stays
+            site = vehicle.site if vehicle.way is None else vehicle.way.site
+            return vehicle._replace(plan=make_stop(site, find_tick(now)), alone=True)
+        way = vehicle.way
+        if task >= 0 and way is not None and goal != ABOARD:
+            way = way._replace(pause=float(row.pause), loaded=float(row.loaded_tick))
+        is_alone, finish = bool(found == kernels.ALONE), float(row.event_tick)
+        plan = self.read_plan(v)
+        return vehicle._replace(plan=plan, alone=is_alone, way=way, finish=finish)
+
+    def rest(self, v: int, vehicle: LiveVehicle, now: float) -> LiveVehicle:
+        """Return a vehicle that was to turn, with the way to where it may rest."""
+        return go_to_rest(self.plan(v, vehicle, now), now)
+
+    def follow_way(self, v: int, way: parts.Way, site: int, now: float) -> parts.Way:
+        """Return the way on from a site that a vehicle has reached; its plan tells when it is loaded."""
+        return way._replace(site=site, began=now, before=site, reached=now)
+
+    def delay(self, v: int, k: int, now: float, came: int | None = None) -> bool:
+        """Let a visit of a plan begin at a tick, or else last until now; return whether others can follow."""
+        visit, tick = self.vehicles[v].plan[k], find_tick(now)
+        planned, times = visit[S.PLAN_OUT], (LONG_AGO, tick)
+        if came is not None:
+            planned, times = visit[S.PLAN_IN], (came, LONG_AGO)
+        elif planned >= tick:
+            return True
+        is_sound = kernels.push_visit(*self.tables, planned, v, k, *times)
+        return self.note_plans(v, bool(is_sound), now)
+
+    def read_plan(self, v: int) -> Plan:
+        """Return what kernels have planned for a vehicle."""
+        rows = self.state.plan[0, v]
+        return tuple(map(tuple, rows[: rows[0, S.PLANNED_VISITS] + 1].tolist()))
+
+    def follow(self, v: int, before: LiveVehicle, event: Event) -> None:
+        """Let plans follow an event of a vehicle, which was so before."""
+        vehicle, now = self.vehicles[v], float(event.time)
+        site: str | None = getattr(event, "site", None)
+        if isinstance(event, events.VehicleBroke):
+            ticks = find_repair_ticks(self, v)
+            is_sound = bool(kernels.halt_vehicle(*self.tables, find_tick(now), v, ticks))
+            self.note_plans(v, is_sound, now)
+            self.put(v, self.vehicles[v]._replace(finish=find_tick(now) + ticks + 1.0))
+            return
+        if isinstance(event, PLACED) and site is not None:
+            self.tell_site(v, before, event, vehicle.site)
+        elif isinstance(event, events.VehicleRepaired):
+            self.end_repair(v, now)
+        elif isinstance(event, events.RecallAnswered):
+            if event.done or vehicle.task is None:
+                return
+            self.plan_from(v, before, vehicle.site, now)
+        elif before.task is not None and vehicle.task is None:
+            vehicle = vehicle._replace(site=before.site)
+            self.put(v, self.replan(v, vehicle, now, -1, -1, turns=True))
+        vehicle = self.vehicles[v]
+        if vehicle.task is None and vehicle.status in (S.IDLE, S.ROAMING):
+            self.put(v, go_to_rest(vehicle, now))
+
+    def tell_site(self, v: int, before: LiveVehicle, event: Event, site: int) -> None:
+        """Note that a vehicle is at a site: as planned, late, early, or elsewhere."""
+        own, now = self.vehicles[v].plan, float(event.time)
+        tick, last = find_tick(now), len(own) - 1
+        visits = [k for k in range(1, last + 1) if own[k][S.PLAN_SITE] == site]
+        k = min(
+            visits,
+            key=lambda k: max(own[k][S.PLAN_IN] - tick, tick - own[k][S.PLAN_OUT], 0),
+            default=0,
+        )
+        delivered = isinstance(event, events.VehicleIdle) and event.delivered
+        if before.alone:  # there may be a way now
+            is_sound = False
+        elif delivered and before.task is not None:
+            k = own[0][S.PLANNED_DELIVERY] if own else 0
+            is_sound = k > 0 and own[k][S.PLAN_SITE] == site and tick >= before.finish
+            is_sound = is_sound and self.delay(v, k, now)
+        elif (
+            k == 0
+            or tick < own[k][S.PLAN_IN]
+            or (k < last and not isinstance(event, events.VehiclePassed))
+        ):
+            is_sound = False
+        elif before.site != site and tick > own[k][S.PLAN_IN]:
+            is_sound = self.delay(v, k, now, came=tick)
+        else:
+            is_sound = self.delay(v, k, now)
+        if not is_sound:
+            self.plan_from(v, before, site, now)
+
+    def note_plans(self, v: int, is_sound: bool, now: float) -> bool:
+        """Take over plans that kernels have pushed, if they are sound; else a halted vehicle's own alone."""
+        for w, vehicle in enumerate(self.vehicles):
+            found = self.read_plan(w) if vehicle.plan and (is_sound or w == v) else vehicle.plan
+            if found == vehicle.plan:
+                continue
+            vehicle = vehicle._replace(plan=found)
+            _, pickup, delivery, _ = found[0]
+            if vehicle.task is not None and delivery and vehicle.way is not None:
+                way = vehicle.way
+                done = found[delivery][S.PLAN_IN] + found[delivery][S.PLAN_STAY]
+                if now < way.loaded and pickup:
+                    way = way._replace(loaded=max(way.loaded, float(found[pickup][S.PLAN_IN])))
+                vehicle = vehicle._replace(way=way, finish=max(vehicle.finish, float(done)))
+            elif vehicle.task is None and vehicle.way is not None:
+                came = float(found[-1][S.PLAN_IN])
+                vehicle = vehicle._replace(finish=max(vehicle.finish, came))
+            self.put(w, vehicle)
+        return is_sound
+
+    def plan_from(self, v: int, before: LiveVehicle, site: int, now: float) -> None:
+        """Plan a vehicle anew from a site at which it is, to what it does there."""
+        vehicle, tick, row, goal = self.vehicles[v], find_tick(now), -1, -1
+        level, known = self.find_level(v, now), max(now, vehicle.level_time)
+        vehicle = vehicle._replace(plan=make_stop(site, tick), level=level, level_time=known)
+        way = vehicle.way
+        if vehicle.task is not None and way is not None:
+            row = self.tasks[vehicle.task].row
+            is_loaded = vehicle.has_fetched and (before.has_fetched or site != way.end)
+            goal = int(ABOARD) if is_loaded or now > way.loaded else -1
+        elif vehicle.status in (S.PARKING, S.TO_CHARGER) and way is not None:
+            goal = way.end
+        self.put(v, vehicle)
+        self.put(v, self.replan(v, vehicle, now, row, goal, turns=False))
+
+    def end_repair(self, v: int, now: float) -> None:
+        """Let a broken vehicle drive on from where it stands, sooner or later than was believed."""
+        vehicle, tick = self.vehicles[v], find_tick(now)
+        own, broke, late = vehicle.plan, find_tick(vehicle.broke), tick - int(vehicle.finish)
+        if not own or not late:
+            return
+        k = max((k for k in range(1, len(own)) if own[k][S.PLAN_IN] < broke), default=1)
+        if k < len(own) - 1 and own[k][S.PLAN_OUT] < broke:  # in mid-edge
+            k += 1
+            tick = own[k][S.PLAN_IN] + late
+            is_sound = late > 0 and self.delay(v, k, now, came=tick)
+        else:
+            is_sound = late > 0 and self.delay(v, k, now)
+        if not is_sound:
+            self.plan_from(v, vehicle, own[k][S.PLAN_SITE], tick)
+
+    def hold_broken(self, now: float) -> None:
+        """Let vehicles that are broken for longer than was believed hold their places."""
+        for v, vehicle in enumerate(self.vehicles):
+            if vehicle.status == S.BROKEN and vehicle.plan and vehicle.finish <= now:
+                self.end_repair(v, find_tick(now) + 1.0)
+                self.put(v, self.vehicles[v]._replace(finish=find_tick(now) + 1.0))

@@ -36,7 +36,7 @@ def warm_up(floor: Floor, decider: LiveDecider) -> None:
             floor.carry(found.vehicle, found.position, 0.0)
         floor.restore(before)
     decider.tell(floor, 0.0)
-    floor.ways.warm_up(floor)
+    floor.warm_up()
     if isinstance(policy, Lookahead):
         decider.decide(floor, 0, floor.day.start)
 
