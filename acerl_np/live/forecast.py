@@ -118,7 +118,7 @@ class Forecaster:
         problem, state = board.problem, board.state
         tables = ("record", "instance", "breakdown", "fleet")
         problem = problem._replace(**{name: getattr(problem, name).copy() for name in tables})
-        rows = ("episode", "waiting_since", "vehicle", "place", "plan")
+        rows = ("episode", "waiting_since", "vehicle", "plan")
         state = state._replace(**{name: getattr(state, name).copy() for name in rows})
         count_from(problem, state, board.clock, now, board.day.start, True)
         for v, vehicle in enumerate(board.vehicles):
