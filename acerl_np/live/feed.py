@@ -123,8 +123,9 @@ class Feed:
     def undo(self, mark: tuple[Any, ...], error: BaseException | None = None) -> None:
         """Return to a mark, after an error if there was one."""
         kept, n_entries, n_seen, changes = mark
-        for number in self._turned if self._turned is not kept[0] else ():
-            self.numbers.turn(number)
+        while self._turned and self._turned is not kept[0]:  # also once more, after Ctrl-C in here
+            self.numbers.turn(self._turned[-1])
+            self._turned = self._turned[:-1]
         # Lists and sets only grew, or others are in their place.
         for name, value in zip(STATE, kept, strict=True):
             setattr(self, name, value)
