@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from itertools import count, pairwise
 from typing import Any
 
@@ -10,20 +11,8 @@ import numpy as np
 
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.playing import live as kernels
+from acerl_np.live import parts
 from acerl_np.live.events import TaskArrived
-from acerl_np.live.parts import (
-    CUT_OFF,
-    OUT,
-    SERVING,
-    Day,
-    Decider,
-    LiveTask,
-    LiveVehicle,
-    Situation,
-    Way,
-    double,
-    find_arrival,
-)
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.rounding import measure_metres
 
@@ -39,7 +28,7 @@ class Board:
     Parameters
     ----------
     layout : Layout
-    decider : Decider
+    decider : parts.Decider
         Who decides: it says what kernels are to see.
 
     Attributes
@@ -57,22 +46,18 @@ class Board:
         Goes up with each change, so that one can tell whether there was any.
     """
 
-    def __init__(self, layout: Layout, decider: Decider) -> None:
+    def __init__(self, layout: Layout, decider: parts.Decider) -> None:
         self._decider = decider
         self.changes = 0
         self.hidden = frozenset[int]()
         """Vehicles that the decision at hand leaves out."""
-        self.day = Day()
+        self.day = parts.Day()
         self._lay_out(layout)
-        for v, vehicle in enumerate(layout.vehicles):
-            site = layout.site_index[vehicle.start]
-            self.put(v, self._make_vehicle(v, site, 0.0))
 
-    def _make_vehicle(self, v: int, site: int, now: float) -> LiveVehicle:
-        """Return a vehicle that is idle at a site from now on."""
-        vehicle = LiveVehicle(S.IDLE, SERVING, site, site)
-        if not self.has_errands:
-            return vehicle
+    def _make_vehicle(self, v: int, now: float) -> parts.LiveVehicle:
+        """Return a vehicle that is idle where it starts from now on."""
+        site = self.layout.site_index[self.layout.vehicles[v].start]
+        vehicle = parts.LiveVehicle(S.IDLE, parts.SERVING, site, site)
         battery = self.layout.batteries[v]
         level = 0.0 if battery is None else float(battery.start)
         place = site if site in self._parking else -1
@@ -114,11 +99,10 @@ class Board:
         near = np.isfinite(
             self.problem.distance[0][[layout.site_index[x.start] for x in layout.vehicles]]
         )
-        self._largest = float(capacity.max())
         self._carried_from: list[float] = np.where(near, capacity[:, None], -1.0).max(0).tolist()
-        self.vehicles = [LiveVehicle(S.BROKEN, SERVING, 0, 0)] * n
-        self.tasks: dict[str, LiveTask] = {}
-        self.planned: dict[str, LiveTask] = {}
+        self.vehicles = [parts.LiveVehicle(S.BROKEN, parts.SERVING, 0, 0)] * n
+        self.tasks: dict[str, parts.LiveTask] = {}
+        self.planned: dict[str, parts.LiveTask] = {}
         self.pool: list[str] = []
         self.n_ready = 0
         self._n_ranked = 0
@@ -134,19 +118,18 @@ class Board:
         """All that kernels read."""
         return self.problem, self.state, self.clock
 
-    def put(self, v: int, vehicle: LiveVehicle) -> None:
+    def put(self, v: int, vehicle: parts.LiveVehicle) -> None:
         """Write all of a vehicle but its task."""
         self.changes += 1
         before = self.vehicles[v]
         self.vehicles[v] = vehicle
-        is_out = vehicle.service == OUT
         row, at = self.state.vehicle, (0, v)
-        row["status"][at] = S.BROKEN if is_out else vehicle.status
+        self._show(v)
         row["stand_site"][at] = -1
         row["site"][at] = row["edge_from"][at] = vehicle.site
         self.clock.finish[v], self.clock.broke[v] = vehicle.finish, vehicle.broke
         if self.has_errands:
-            way = vehicle.way or Way(vehicle.site, 0.0, vehicle.site, 0.0, 0.0, vehicle.site)
+            way = vehicle.way or parts.Way(vehicle.site, 0.0, vehicle.site, 0.0, 0.0, vehicle.site)
             row["trip_site"][at], row["trip_from"][at], row["destination"][at] = (
                 way.site,
                 way.before,
@@ -158,24 +141,25 @@ class Board:
             times = vehicle.since, way.began, way.reached, way.loaded
             self.clock.errand[v, : kernels.ERRAND_LEFT] = *times, vehicle.level, vehicle.level_time
         self.n_ready += vehicle.is_ready - before.is_ready
-        if self._decider.hides_out and vehicle.service != before.service:
-            is_hidden = vehicle.service != SERVING
-            capacity = -1.0 if is_hidden else self.layout.vehicles[v].capacity
-            self.problem.fleet["capacity"][0, v] = capacity
 
-    def hide(self, v: int, *, is_hidden: bool = True) -> None:
-        """Let a decision see a vehicle as out of service, or again as it is; nothing else is changed."""
-        own, row = self.vehicles[v], self.state.vehicle[0, v]
-        self.hidden = self.hidden | {v} if is_hidden else self.hidden - {v}
-        if own.service != SERVING:
-            return
-        if own.status != S.WORKING:
-            row["status"] = S.BROKEN if is_hidden else own.status
+    def _show(self, v: int) -> None:
+        """Let kernels see whether a vehicle is there: in service, and not hidden."""
+        own, is_hidden = self.vehicles[v], v in self.hidden
+        is_away = own.service == parts.OUT or (is_hidden and own.status != S.WORKING)
+        self.state.vehicle["status"][0, v] = S.BROKEN if is_away else own.status
         if self._decider.hides_out:
+            is_hidden |= own.service != parts.SERVING
             capacity = -1.0 if is_hidden else self.layout.vehicles[v].capacity
             self.problem.fleet["capacity"][0, v] = capacity
 
-    def _take_row(self, task: LiveTask) -> LiveTask:
+    def hide(self, hidden: Iterable[int]) -> None:
+        """Let a decision see these vehicles as out of service, and others as they are."""
+        changed = self.hidden ^ {*hidden}
+        self.hidden = frozenset(hidden)
+        for v in changed:
+            self._show(v)
+
+    def _take_row(self, task: parts.LiveTask) -> parts.LiveTask:
         """Return a task that has a row."""
         if task.row >= 0:
             return task
@@ -192,7 +176,7 @@ class Board:
             self.layout.site_index[event.pickup],
             self.layout.site_index[event.delivery],
         )
-        if event.demand > self._largest:
+        if event.demand > self.layout.largest_load:
             return f"demand {event.demand:g} exceeds every vehicle's capacity"
         if not math.isfinite(self.problem.distance[0, pickup, delivery]):
             return f"no way from '{event.pickup}' to '{event.delivery}'"
@@ -200,15 +184,15 @@ class Board:
             return f"no vehicle that may carry it can reach '{event.pickup}'"
         return ""
 
-    def is_cut_off(self, task: LiveTask) -> bool:
+    def is_cut_off(self, task: parts.LiveTask) -> bool:
         """Whether a task is held aside, as kernels take any vehicle to reach what it may carry."""
-        return task.event.demand <= self._largest and self.find_fault(task.event) != ""
+        return task.event.demand <= self.layout.largest_load and self.find_fault(task.event) != ""
 
-    def hold(self, task: LiveTask) -> None:
+    def hold(self, task: parts.LiveTask) -> None:
         """Hold a task back; where tasks follow others, futures know of it unless it is cut off."""
         if self.is_cut_off(task):
-            task = task._replace(row=CUT_OFF)
-        elif task.row == CUT_OFF and not self.has_chains:
+            task = task._replace(row=parts.CUT_OFF)
+        elif task.row == parts.CUT_OFF and not self.has_chains:
             task = task._replace(row=-1)
         elif self.has_chains:
             task = self._take_row(task)
@@ -216,7 +200,7 @@ class Board:
             self._link(task)
         self.planned[task.event.task] = task
 
-    def _link(self, task: LiveTask) -> None:
+    def _link(self, task: parts.LiveTask) -> None:
         """Write what a task that is held back follows, and what is left after those before it."""
         index, left = self.layout.site_index, self.problem.lead["work_left"][0]
         before = self.find_task(task.event.after)
@@ -229,11 +213,11 @@ class Board:
             left[before.row] = max(left[before.row], own)
             task, before = before, self.find_task(before.event.after)
 
-    def find_task(self, name: object) -> LiveTask | None:
+    def find_task(self, name: object) -> parts.LiveTask | None:
         """Return a task that waits, is under way or is held back."""
         return self.planned.get(name) or self.tasks.get(name) if isinstance(name, str) else None
 
-    def process(self, task: LiveTask, now: float) -> None:
+    def process(self, task: parts.LiveTask, now: float) -> None:
         """Let a delivered task queue at its machine, if it has one; those after it are ready then."""
         event, begins, done = task.event, now, now
         machine = self.problem.chain["machine"][0, task.row]
@@ -246,11 +230,11 @@ class Board:
             busy[k] = done = begins + float(self.problem.chain["processing"][0, task.row])
         root = task.arrival if task.root is None else task.root
         for other in [own for own in self.planned.values() if own.event.after == event.task]:
-            ready = max(done, find_arrival(other.event))
+            ready = max(done, parts.find_arrival(other.event))
             since = max(begins, ready - other.event.announced)
             self.hold(other._replace(ready=ready, since=since, root=root))
 
-    def enter(self, task: LiveTask) -> None:
+    def enter(self, task: parts.LiveTask) -> None:
         """Let a task wait from its arrival on, last in the pool."""
         slot = 0
         if (slots := self._decider.task_slots) is not None:
@@ -262,12 +246,12 @@ class Board:
         self._write(task)
         self.wait(task)
 
-    def _write(self, task: LiveTask) -> None:
+    def _write(self, task: parts.LiveTask) -> None:
         """Write a task that waits or is under way."""
         self._fill(task)
         self.tasks[task.event.task] = task
 
-    def _fill(self, task: LiveTask, known: float = -math.inf) -> None:
+    def _fill(self, task: parts.LiveTask, known: float = -math.inf) -> None:
         """Write a task into its row; one that is held back is `known` to begin to wait then."""
         self.changes += 1
         event, row = task.event, task.row
@@ -290,7 +274,7 @@ class Board:
             self.clock.used[row] = True
             self._count_ranked(event, 1)
 
-    def fill_row(self, task: LiveTask, ends: np.ndarray, values: np.ndarray) -> None:
+    def fill_row(self, task: parts.LiveTask, ends: np.ndarray, values: np.ndarray) -> None:
         """Write what kernels read of a task: its sites, and its record."""
         event, index = task.event, self.layout.site_index
         pickup, delivery = index[event.pickup], index[event.delivery]
@@ -310,7 +294,7 @@ class Board:
             self._n_ranked += n
         self.problem.instance["has_priorities"][0] = self._n_ranked > 0 or self._decider.ranks
 
-    def leave(self, task: LiveTask) -> None:
+    def leave(self, task: parts.LiveTask) -> None:
         """Take a task off the tables; its row keeps nothing that a future could count."""
         self.changes += 1
         del (self.planned if task.event.task in self.planned else self.tasks)[task.event.task]
@@ -326,7 +310,7 @@ class Board:
         values["arrival"] = values["expiry"] = 0.0
         self.state.task["finish"][0, task.row] = 0
 
-    def replace_event(self, task: LiveTask, event: TaskArrived) -> None:
+    def replace_event(self, task: parts.LiveTask, event: TaskArrived) -> None:
         """Replace the event of a task that waits or is held back."""
         new = task._replace(event=event, told=task.told or task.event)
         if task.row >= 0:
@@ -337,7 +321,7 @@ class Board:
         else:
             self._write(new)
 
-    def wait(self, task: LiveTask) -> None:
+    def wait(self, task: parts.LiveTask) -> None:
         """Put a task at the end of the pool."""
         self.state.pool[0, len(self.pool)] = task.row
         self.pool.append(task.event.task)
@@ -386,7 +370,7 @@ class Board:
         self.state.task["vehicle"][0, task.row] = v
         return name
 
-    def drop(self, v: int, since: float | None = None) -> LiveTask | None:
+    def drop(self, v: int, since: float | None = None) -> parts.LiveTask | None:
         """Take the task off a vehicle; return it, as waiting since then if that is given."""
         name = self.vehicles[v].task
         if name is None:
@@ -422,18 +406,18 @@ class Board:
             used += (battery.idle - rate) * (loaded - there)
         return max(0.0, own.level - used)
 
-    def _find_stand(self, v: int, now: float) -> Way:
+    def _find_stand(self, v: int, now: float) -> parts.Way:
         """Return the beginning of any way on which a vehicle is sent at `now`."""
         kernels.find_live_turn(*self.tables, now, v)
         row, at = self.state.vehicle, (0, v)
         site, tick = int(row["stand_site"][at]), int(row["stand_tick"][at])
         if tick == 0:
-            return Way(site, now, site, now, 0.0)
+            return parts.Way(site, now, site, now, 0.0)
         reached = now + float(row["stand_reached"][at])
         before, pace = int(row["stand_from"][at]), float(row["stand_pace"][at])
-        return Way(site, now + tick, before, reached, pace)
+        return parts.Way(site, now + tick, before, reached, pace)
 
-    def _leave_place(self, v: int, now: float) -> LiveVehicle:
+    def _leave_place(self, v: int, now: float) -> parts.LiveVehicle:
         """Return a vehicle that leaves what it does, with the beginning of its next way."""
         vehicle = self.vehicles[v]
         if not self.has_errands:
@@ -491,12 +475,12 @@ class Board:
     # Where vehicles meet nobody: a way is as it is reckoned
 
     def plan(
-        self, v: int, vehicle: LiveVehicle, now: float, task: int = -1, goal: int = -1
-    ) -> LiveVehicle:
+        self, v: int, vehicle: parts.LiveVehicle, now: float, task: int = -1, goal: int = -1
+    ) -> parts.LiveVehicle:
         """Return a vehicle that is sent to a task, by its row, or to a site."""
         return vehicle
 
-    def rest(self, v: int, vehicle: LiveVehicle, now: float) -> LiveVehicle:
+    def rest(self, v: int, vehicle: parts.LiveVehicle, now: float) -> parts.LiveVehicle:
         """Return a vehicle that was to turn, with the way to where it may rest."""
         return vehicle
 
@@ -529,7 +513,7 @@ class Board:
         """Return the tasks that may be given to a vehicle: those that wait or are not loaded yet."""
         names = self.pool.copy()
         for v, vehicle in enumerate(self.vehicles):
-            if vehicle.status != S.WORKING or vehicle.service != SERVING or v in self.hidden:
+            if vehicle.status != S.WORKING or vehicle.service != parts.SERVING or v in self.hidden:
                 continue
             assert vehicle.task is not None
             if (
@@ -557,13 +541,13 @@ class Board:
             if vehicle.status == S.WORKING:
                 self.settle(v)
 
-    def snapshot(self) -> Situation:
+    def snapshot(self) -> parts.Situation:
         """Return the situation, to come back to it with `restore`."""
         vehicles, tasks, pool = self.vehicles.copy(), self.tasks.copy(), self.pool.copy()
         planned, machines, day = self.planned.copy(), self.clock.machine.copy(), self.day
-        return Situation(self.layout, vehicles, tasks, pool, planned, machines, day, day.mark)
+        return parts.Situation(self.layout, vehicles, tasks, pool, planned, machines, day, day.mark)
 
-    def restore(self, situation: Situation, *, anew: bool = False) -> None:
+    def restore(self, situation: parts.Situation, *, anew: bool = False) -> None:
         """Return to a situation; `anew` with new tables, whatever was done to these."""
         if anew or situation.layout is not self.layout:
             self._lay_out(situation.layout)
@@ -591,7 +575,7 @@ class Board:
             row = -1 if vehicle.task is None else self.tasks[vehicle.task].row
             self.state.vehicle["task"][0, v] = row
 
-    def _estimate(self, v: int, site: int, task: LiveTask) -> float:
+    def _estimate(self, v: int, site: int, task: parts.LiveTask) -> float:
         """Return how long a trip from a site takes, s."""
         pickup, delivery = self.problem.ends[0, task.row].tolist()
         driven = self.measure_way(v, site, pickup, delivery, whole=True)
@@ -601,12 +585,12 @@ class Board:
         """Double the rows of the tables."""
         n = self.room
         self.problem = self.problem._replace(
-            **{name: double(getattr(self.problem, name), 1) for name in PROBLEM_ROWS}
+            **{name: parts.double(getattr(self.problem, name), 1) for name in PROBLEM_ROWS}
         )
         self.state = self.state._replace(
-            **{name: double(getattr(self.state, name), 1) for name in STATE_ROWS}
+            **{name: parts.double(getattr(self.state, name), 1) for name in STATE_ROWS}
         )
         self.clock = self.clock._replace(
-            **{name: double(getattr(self.clock, name)) for name in CLOCK_ROWS}
+            **{name: parts.double(getattr(self.clock, name)) for name in CLOCK_ROWS}
         )
         self._free = list(range(2 * n - 1, n - 1, -1)) + self._free

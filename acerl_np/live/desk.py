@@ -225,7 +225,7 @@ class Desk:
         now = self.move_to(now, "assign")
         with naming(f"assign at {now} s"):
             v, position = self.floor.check_assignment(vehicle, task)
-            self.floor.check_way(v, task)
+            self.floor.check_way(v, self.floor.tasks[task].event.pickup)
         return self.assign(now, Decision(v, position, MANUAL, 0))
 
     @undone

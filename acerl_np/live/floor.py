@@ -117,13 +117,11 @@ class Floor(Board):
             )
         return v, self.pool.index(task)
 
-    def check_way(self, v: int, task: str) -> None:
-        """Refuse an assignment to a vehicle that cannot reach the task's pickup."""
-        pickup = self.tasks[task].event.pickup
-        if not np.isfinite(
-            self.problem.distance[0, self.vehicles[v].site, self._find_site(pickup)]
-        ):
-            raise EventError(f"no way for vehicle '{self.layout.vehicles[v].id}' to '{pickup}'")
+    def check_way(self, v: int, site: str) -> None:
+        """Refuse a way of a vehicle to a site that it cannot reach."""
+        metres = self.problem.distance[0, self.vehicles[v].site, self._find_site(site)]
+        if not np.isfinite(metres):
+            raise EventError(f"no way for vehicle '{self.layout.vehicles[v].id}' to '{site}'")
 
     def _give(self, given: Given) -> None:
         self.carry(*self.check_assignment(given.vehicle, given.task), given.time)
@@ -137,8 +135,7 @@ class Floor(Board):
         charges = place in self._chargers and self.layout.batteries[v] is not None
         if not charges and place not in self._parking:
             raise EventError(f"site '{site}' is no charger and no parking place for it")
-        if not np.isfinite(self.problem.distance[0, self.vehicles[v].site, place]):
-            raise EventError(f"no way for vehicle '{vehicle}' to '{site}'")
+        self.check_way(v, site)
         return v, place, charges
 
     def _send(self, sent: Sent) -> None:
@@ -162,9 +159,9 @@ class Floor(Board):
 
     def _begin_day(self, item: DayBegan) -> None:
         self.day = parts.Day(item.start)
-        if np.isinf(item.time) and self.has_errands:
-            for v, vehicle in enumerate(self.vehicles):
-                self.put(v, self._make_vehicle(v, vehicle.site, item.start))
+        if np.isinf(item.time):
+            for v in range(len(self.vehicles)):
+                self.put(v, self._make_vehicle(v, item.start))
 
     # Sites
 
@@ -392,18 +389,16 @@ class Floor(Board):
             self._set_fleet(rest)
             return
         service = parts.OUT if vehicle.service == parts.LEAVING else vehicle.service
-        broke = float(now) if service == parts.OUT or status == S.BROKEN else vehicle.broke
-        if self.has_errands:
-            # Told late, it may have been before the order by which the level is known.
-            level, known = self.find_level(v, now), max(now, vehicle.level_time)
-            keeps = vehicle.place == site or (parks and site in self._parking)
-            keeps &= status == S.IDLE and service != parts.OUT
-            place = site if keeps else -1
-            vehicle = vehicle._replace(
-                since=now, level=level, level_time=known, way=None, place=place
-            )
+        now = float(now)
+        broke = now if service == parts.OUT or status == S.BROKEN else vehicle.broke
+        # Told late, it may have been before the order by which the level is known.
+        level, known = self.find_level(v, now), max(now, vehicle.level_time)
+        keeps = vehicle.place == site or (parks and site in self._parking)
+        keeps &= status == S.IDLE and service != parts.OUT
+        place = site if keeps else -1
+        vehicle = vehicle._replace(since=now, level=level, level_time=known, way=None, place=place)
         stands = vehicle._replace(status=status, service=service, site=site, broke=broke, task=None)
-        self.put(v, stands._replace(seen=float(now)))
+        self.put(v, stands._replace(seen=now))
 
     def _become_idle(self, event: events.VehicleIdle) -> None:
         v, vehicle = self._expect(event)
@@ -542,14 +537,12 @@ class Floor(Board):
     def _repair(self, event: events.VehicleRepaired) -> None:
         v, vehicle = self._expect(event)
         site = vehicle.site if event.site is None else self._find_site(event.site)
-        vehicle = vehicle._replace(status=S.IDLE, site=site)
+        now, level = float(event.time), vehicle.level
         battery = self.layout.batteries[v]
-        if self.has_errands:
-            now, level = float(event.time), vehicle.level
-            if battery is not None and level == 0.0:
-                level = float(battery.critical)
-            vehicle = vehicle._replace(since=now, level=level, level_time=now)
-        self.put(v, vehicle)
+        if battery is not None and level == 0.0:
+            level = float(battery.critical)
+        vehicle = vehicle._replace(status=S.IDLE, site=site, since=now)
+        self.put(v, vehicle._replace(level=level, level_time=now))
 
     # The fleet
 
@@ -569,7 +562,7 @@ class Floor(Board):
         added = Vehicle(event.vehicle, site, event.speed, event.capacity)
         self._set_fleet([*self.layout.vehicles, added])
         v = len(self.vehicles) - 1
-        self.put(v, self._make_vehicle(v, self.vehicles[v].site, float(event.time)))
+        self.put(v, self._make_vehicle(v, float(event.time)))
         self.advance(float(event.time))  # what nobody could reach may be in reach now
 
     def _withdraw(self, event: events.VehicleOutOfService | events.VehicleRemoved) -> None:
@@ -594,8 +587,8 @@ class Floor(Board):
         v, vehicle = self._expect(event)
         if vehicle.service not in (parts.OUT, parts.LEAVING):
             refuse_state("vehicle", event.vehicle, "not out of service", "it to be")
-        since = float(event.time) if self.has_errands else vehicle.since
         site = vehicle.site if event.site is None else self._find_site(event.site)
+        since = float(event.time)
         self.put(v, vehicle._replace(service=parts.SERVING, site=site, since=since))
 
     def _find_fleet(self, vehicles: Iterable[Vehicle]) -> Layout:

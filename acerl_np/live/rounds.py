@@ -52,8 +52,7 @@ def decide(
     orders = desk.take_owed()
     hidden = [v for v, name in enumerate(desk.floor.fleet) if name in without]
     try:
-        for v in hidden:
-            desk.floor.hide(v)
+        desk.floor.hide(hidden)
         if is_opened(desk, decider, now):
             give = give_anew if desk.floor.calls_back else give_waiting
             give(desk, decider, now, orders)
@@ -64,8 +63,7 @@ def decide(
         desk.orders.owe(orders)
         raise
     finally:
-        for v in hidden:
-            desk.floor.hide(v, is_hidden=False)
+        desk.floor.hide(())
     return orders
 
 

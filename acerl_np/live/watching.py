@@ -203,7 +203,7 @@ def find_neglected(floor: Floor, without: Collection[str]) -> float | None:
         tried.add((event.pickup, event.demand))
         for name in ready:
             with suppress(EventError):
-                floor.check_way(floor.check_assignment(name, event.task)[0], event.task)
+                floor.check_way(floor.check_assignment(name, event.task)[0], event.pickup)
                 return task.since
     return None
 
