@@ -201,7 +201,7 @@ class Desk:
         if hold:
             more["hold"] = True
         if gone:
-            more["expired"] = [{"kind": type(item).__name__, **vars(item)} for item in gone]
+            more["expired"] = [told.pack_item(item) for item in gone]
         if self.feed.time != event.time:
             more["clock"] = self.feed.time
         self.note(type(event).__name__, **vars(event), **more)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from copy import copy
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from acerl_np.live import events
@@ -139,6 +140,7 @@ class Followed(NamedTuple):
         return self._replace(queued=tuple(x for x in self.queued if x != (vehicle, task)))
 
 
+@dataclass
 class Orders:
     """What a dispatcher has ordered, and when it decides again.
 
@@ -176,17 +178,20 @@ class Orders:
         How many tasks waited and were late over the day, as `watching.sample_queue` has it.
     """
 
-    def __init__(self) -> None:
-        self.decisions = self.lines = self.last = 0
-        self.opens, self.asked, self.next_errand = True, -math.inf, math.inf
-        self.given: dict[str, Assignment | Park | Charge] = {}
-        self.recalls: tuple[Recall, ...] = ()
-        self.owed: set[int] = set()
-        self.followed = Followed()
-        self.acknowledged: int | None = None
-        self.unacknowledged: tuple[dict[str, Any], ...] = ()
-        self.latest: tuple[dict[str, Any], ...] = ()
-        self.queue: tuple[tuple[float, int, int], ...] = ()
+    decisions: int = 0
+    lines: int = 0
+    opens: bool = True
+    asked: float = -math.inf
+    next_errand: float = math.inf
+    last: int = 0
+    given: dict[str, Assignment | Park | Charge] = field(default_factory=dict)
+    recalls: tuple[Recall, ...] = ()
+    owed: set[int] = field(default_factory=set)
+    followed: Followed = field(default_factory=Followed)
+    acknowledged: int | None = None
+    unacknowledged: tuple[dict[str, Any], ...] = ()
+    latest: tuple[dict[str, Any], ...] = ()
+    queue: tuple[tuple[float, int, int], ...] = ()
 
     def add(self, order: Order) -> None:
         """Note an order."""
@@ -242,6 +247,12 @@ class Orders:
             self.opens |= not event.after
         elif not isinstance(event, SILENT):
             self.opens |= not isinstance(event, events.RecallAnswered) or not event.done
+
+
+def pack_item(item: Item) -> dict[str, Any]:
+    """Return what happened as plain values, with its kind."""
+    values = item._asdict() if isinstance(item, NoEvent) else vars(item)
+    return {"kind": type(item).__name__, **values}
 
 
 def repeat(order: Order) -> Order:

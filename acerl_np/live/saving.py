@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from itertools import count, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 import numpy as np
 
 from acerl_np.kernels.ground.state import N_PLAN_FIELDS, WORKING
 from acerl_np.live import events
-from acerl_np.live.events import TaskArrived
+from acerl_np.live.events import Event
 from acerl_np.live.feed import Entry, Feed, Numbers
 from acerl_np.live.log import Place
-from acerl_np.live.orders import Followed, Item, NoEvent, Orders
+from acerl_np.live.orders import Item, NoEvent, Orders, pack_item
 from acerl_np.live.parts import DAY_FIELDS, Day, Ended, LiveTask, LiveVehicle, Situation, Way
-from acerl_np.live.wire import pack_order, pack_time, read_event, read_time, unpack_order
+from acerl_np.live.wire import list_hints, pack_order, read_plain, unpack_order
 from acerl_np.policies.files import AnyPolicy, BasePolicy, load_policy, pack_policy, unpack_policy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.origin import add_prefix, take_prefixed
@@ -32,21 +32,13 @@ from acerl_np.support.fields import refuse
 from acerl_np.support.files import digest_arrays, read_arrays, take_kind, write_arrays
 from acerl_np.support.own import trusting
 
-FORMAT = 5
+FORMAT = 6
 
 OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness", "ahead")
 """Arguments of a dispatcher that are saved, and stand in the log."""
 
 ALL_OPTIONS = (*OPTIONS, "commitment", "max_changes", "parks", "charges")
 """Those where vehicles park, charge or are called back."""
-
-READ = {bool: bool, int: int, float: float, float | None: float}
-
-NUMBERS: dict[type, dict[str, type]] = {
-    kind: {name: READ[held] for name, held in get_type_hints(kind).items() if held in READ}
-    for kind in (LiveTask, LiveVehicle)
-}
-"""Fields of tasks and vehicles that hold a number, and how it is read."""
 
 KINDS = {**events.EVENTS, **{kind.__name__: kind for kind in get_args(NoEvent)}}
 
@@ -55,16 +47,42 @@ def pack_state(
     feed: Feed, orders: Orders, options: dict[str, Any], known: Place | None = None
 ) -> dict[str, np.ndarray]:
     """Return what is known and ordered as arrays; `known` is how far a log says the same."""
-    base, n = feed.base, feed.base.mark[0]
-    layout = base.layout.to_dict()
-    data = {**options, "layout": layout, **_pack_orders(orders), **_pack_feed(feed)}
+    base, (n, delay, delivered, _) = feed.base, feed.base.mark
+    ended = _list_ended(feed)
+    data = {
+        **options,
+        "layout": base.layout.to_dict(),
+        "orders": {**vars(orders), "given": [pack_order(own) for own in orders.list_all()]},
+        "time": feed.time,
+        "numbers": feed.numbers.ends,
+        "tasks": base.tasks,
+        "pool": base.pool,
+        "planned": base.planned,
+        "machines": base.machines.tolist(),
+        "vehicles": base.vehicles,
+        "start": base.day.start,
+        "delay": delay,
+        "delivered": delivered,
+        "ended": [row[:2] + row[3:] for row in ended],
+        "entries": [
+            (entry.time, pack_item(entry.item), entry.holds, entry.told) for entry in feed.entries
+        ],
+    }
+    del data["orders"]["recalls"]  # they are among those given
     return {
-        "state": np.frombuffer(json.dumps(data, default=float).encode(), np.uint8),
+        "state": np.frombuffer(json.dumps(data, default=_make_plain).encode(), np.uint8),
         "ends": np.stack([base.day.ends[name][:n] for name in ("pickup", "delivery")], axis=1),
         "record": np.stack([base.day.record[name][:n] for name in DAY_FIELDS], axis=1),
-        "ended": np.array([time for _, _, time, _ in _list_ended(feed)]),
+        "ended": np.array([time for _, _, time, _ in ended]),
         **({} if known is None else {"log": np.asarray(known)}),
     }
+
+
+def _make_plain(value: Any) -> Any:
+    """Return what JSON has for a value that it does not know; tuples, those with names too, are lists."""
+    if isinstance(value, set):
+        return sorted(value)
+    return vars(value) if isinstance(value, Event) else float(value)
 
 
 def write_state(
@@ -150,90 +168,9 @@ def read_policy(arrays: dict[str, np.ndarray]) -> Any:
     return unpack_policy(take_prefixed("policy.", arrays))
 
 
-def _pack_orders(orders: Orders) -> dict[str, Any]:
-    """Return what was ordered as plain values."""
-    owed = orders.owed
-    return {
-        "decisions": orders.decisions,
-        "lines": orders.lines,
-        "given": [{**pack_order(own), "owed": own.number in owed} for own in orders.list_all()],
-        "last_order": orders.last,
-        "latest": orders.latest,
-        "queue": orders.queue,
-        "opens": orders.opens,
-        "asked": pack_time(orders.asked),
-        "next_errand": pack_time(orders.next_errand),
-        "followed": orders.followed._asdict(),
-        "acknowledged": orders.acknowledged,
-        "unacknowledged": orders.unacknowledged,
-    }
-
-
-def _unpack_orders(orders: Orders, data: dict[str, Any]) -> None:
-    """Take over what `_pack_orders` returned."""
-    for line in data["given"]:
-        order = unpack_order(line)
-        orders.add(order)
-        if line["owed"]:
-            orders.owe([order])
-    orders.decisions, orders.lines = int(data["decisions"]), int(data["lines"])
-    orders.latest = tuple(data["latest"])
-    orders.queue = tuple((float(time), int(n), int(late)) for time, n, late in data["queue"])
-    orders.last, orders.opens = int(data["last_order"]), bool(data["opens"])
-    orders.asked = read_time(data["asked"])
-    orders.next_errand = read_time(data["next_errand"], math.inf)
-    known: dict[str, Any] = {
-        name: tuple(x) if isinstance(x, list) else int(x) for name, x in data["followed"].items()
-    }
-    known["queued"] = tuple((str(vehicle), str(task)) for vehicle, task in known["queued"])
-    orders.followed = Followed(**known)
-    if (number := data["acknowledged"]) is not None:
-        orders.acknowledge(int(number))
-        orders.unacknowledged = tuple(dict(line) for line in data["unacknowledged"])
-
-
 def _list_ended(feed: Feed) -> list[Ended]:
     day = feed.base.day
     return day.ended[: max(0, feed.base.mark[3] - day.dropped)]
-
-
-def _pack_feed(feed: Feed) -> dict[str, Any]:
-    """Return all that a feed knows as plain values."""
-    base, (_, delay, delivered, _) = feed.base, feed.base.mark
-    sites, day = base.layout.sites, base.day
-    return {
-        "time": pack_time(feed.time),
-        "numbers": feed.numbers.ends,
-        "tasks": [_pack_task(task) for task in base.tasks.values()],
-        "pool": base.pool,
-        "planned": [_pack_task(task) for task in base.planned.values()],
-        "machines": [pack_time(time) for time in base.machines.tolist()],
-        "vehicles": [
-            {
-                **_pack_numbers(vehicle),
-                "site": sites[vehicle.site].id,
-                "origin": sites[vehicle.origin].id,
-                **({} if vehicle.way is None else {"way": vehicle.way}),
-                **({"plan": vehicle.plan} if vehicle.plan else {}),
-            }
-            for vehicle in base.vehicles
-        ],
-        "day": {
-            "start": day.start,
-            "delay": delay,
-            "delivered": delivered,
-            "ended": [row[:2] + row[3:] for row in _list_ended(feed)],
-        },
-        "entries": [
-            {
-                "at": pack_time(entry.time),
-                "holds": entry.holds,
-                "item": _pack_item(entry.item),
-                "number": entry.told,
-            }
-            for entry in feed.entries
-        ],
-    }
 
 
 def unpack_state(
@@ -244,88 +181,70 @@ def unpack_state(
     The fleet is that before the last events. Data that are not usable raise what `UNUSABLE` lists.
     """
     floor, n = feed.floor, len(feed.base.machines)
-    layout = floor.layout
-    tasks = {own["task"]: _unpack_task(own, n + row) for row, own in enumerate(data["tasks"])}
-    carried = {task.vehicle: name for name, task in tasks.items()}
-    vehicles = [
-        _unpack_vehicle(entry, layout, carried.get(v)) for v, entry in enumerate(data["vehicles"])
-    ]
+    tasks, planned = (
+        read_plain(dict[str, LiveTask], data[name]).values() for name in ("tasks", "planned")
+    )
     rows = count(n + len(tasks)) if floor.has_chains else repeat(-1)
-    planned = {own["task"]: _unpack_task(own, next(rows)) for own in data["planned"]}
-    day = _unpack_day(data["day"], arrays)
-    pool = [str(name) for name in data["pool"]]
-    machines = np.array([read_time(time) for time in data["machines"]])
+    machines = np.array([_read_time(time) for time in data["machines"]])
     if len(machines) != n:
         raise ValueError(f"machines: read {len(machines)}; expected {n}")
-    base = Situation(layout, vehicles, tasks, pool, planned, machines, day, day.mark)
+    day = _unpack_day(data, arrays)
+    base = Situation(
+        floor.layout,
+        _unpack_vehicles(data["vehicles"], floor.layout, tasks),
+        {task.event.task: task._replace(row=n + k) for k, task in enumerate(tasks)},
+        read_plain(list[str], data["pool"]),
+        {task.event.task: task._replace(row=next(rows)) for task in planned},
+        machines,
+        day,
+        day.mark,
+    )
     entries = [
-        Entry(
-            read_time(entry["at"]),
-            k,
-            _unpack_item(entry["item"]),
-            bool(entry["holds"]),
-            told=None if entry["number"] is None else int(entry["number"]),
-        )
-        for k, entry in enumerate(data["entries"])
+        Entry(_read_time(time), k, _unpack_item(item), bool(holds), told=told and int(told))
+        for k, (time, item, holds, told) in enumerate(data["entries"])
     ]
-    feed.take_over(base, entries, read_time(data["time"]))
-    feed.numbers = Numbers(int(end) for end in data["numbers"])
-    _unpack_orders(orders, data)
+    feed.take_over(base, entries, _read_time(data["time"]))
+    feed.numbers = Numbers(read_plain(list[int], data["numbers"]))
+    kept = data["orders"]
+    for line in kept["given"]:
+        orders.add(unpack_order(line))
+    for name, kind in list_hints(Orders).items():
+        if name not in ("given", "recalls"):
+            setattr(orders, name, read_plain(kind, kept[name]))
 
 
-def _pack_numbers(own: LiveTask | LiveVehicle) -> dict[str, Any]:
-    """Return the numbers of a task or a vehicle that are not as usual."""
-    values, usual = own._asdict(), own._field_defaults
-    return {name: values[name] for name in NUMBERS[type(own)] if values[name] != usual.get(name)}
+def _read_time(time: float) -> float:
+    if math.isnan(time):
+        refuse("time", time, "seconds", ValueError)
+    return float(time)
 
 
-def _read_numbers(kind: type, data: dict[str, Any]) -> dict[str, Any]:
-    return {name: read(data[name]) for name, read in NUMBERS[kind].items() if name in data}
+def _unpack_vehicles(
+    data: list[Any], layout: Layout, tasks: Iterable[LiveTask]
+) -> list[LiveVehicle]:
+    """Return the vehicles. Sites stand as positions: the floor is the same, whatever the fleet."""
+    carried = {task.vehicle: task.event.task for task in tasks}
+    vehicles = []
+    for v, own in enumerate(read_plain(list[LiveVehicle], data)):
+        way = own.way or Way(own.site, 0.0, own.site, 0.0, 0.0, own.site)
+        places = own.site, own.origin, max(0, own.place), way.site, way.before, way.end
+        if own.place < -1 or not all(0 <= place < len(layout.sites) for place in places):
+            refuse("vehicles", data[v], "sites of the layout", ValueError)
+        if own.plan:
+            _check_plan(own.plan, layout)
+        vehicles.append(own._replace(task=carried.get(v) if own.status == WORKING else None))
+    return vehicles
 
 
-def _pack_task(task: LiveTask) -> dict[str, Any]:
-    told = {} if task.told is None else {"told": vars(task.told)}
-    return {**vars(task.event), **told, **_pack_numbers(task._replace(row=-1))}
-
-
-def _unpack_task(data: dict[str, Any], row: int) -> LiveTask:
-    told = data.get("told")
-    told = told and read_event(TaskArrived, told)
-    numbers = _read_numbers(LiveTask, {**data, "row": row})
-    return LiveTask(read_event(TaskArrived, data), told=told, **numbers)
-
-
-def _unpack_vehicle(data: dict[str, Any], layout: Layout, carried: str | None) -> LiveVehicle:
-    sites = {name: layout.site_index[data[name]] for name in ("site", "origin")}
-    numbers = _read_numbers(LiveVehicle, {**data, **sites})
-    place = numbers.get("place", -1)
-    if not -1 <= place < len(layout.sites):
-        refuse("place", place, "a site of the layout", ValueError)
-    task = carried if numbers["status"] == WORKING else None
-    way = _unpack_way(data["way"], layout) if "way" in data else None
-    plan = _unpack_plan(data["plan"], layout) if "plan" in data else ()
-    return LiveVehicle(**numbers, task=task, way=way, plan=plan)
-
-
-def _unpack_way(values: list[Any], layout: Layout) -> Way:
-    """Return a way, whose sites stand as positions: the floor is the same, whatever the fleet."""
-    way = Way(*values)
-    if not all(0 <= place < len(layout.sites) for place in (way.site, way.before, way.end)):
-        refuse("way", values, "sites of the layout", ValueError)
-    return way
-
-
-def _unpack_plan(rows: list[list[int]], layout: Layout) -> tuple[tuple[int, ...], ...]:
-    """Return what a vehicle has planned; its sites stand as positions, as those of a way."""
-    plan = tuple(tuple(int(value) for value in row) for row in rows)
+def _check_plan(plan: tuple[tuple[int, ...], ...], layout: Layout) -> None:
+    """Refuse what a vehicle cannot have planned."""
     n, sites = len(plan) - 1, layout.sites
     sound = n > 0 and layout.traffic is not None and {len(row) for row in plan} == {N_PLAN_FIELDS}
     sound = sound and plan[0][0] == n and all(0 <= k <= n for k in plan[0])
     sound = sound and all(0 <= visit[0] < len(sites) for visit in plan[1:])
     # A way ends where its vehicle rests; or there is none.
     if not sound or not (n == 1 or sites[plan[-1][0]].aside):
-        refuse("plan", rows, "visits of sites of a layout with traffic", ValueError)
-    return plan
+        refuse("plan", plan, "visits of sites of a layout with traffic", ValueError)
 
 
 def _unpack_day(data: dict[str, Any], arrays: dict[str, np.ndarray]) -> Day:
@@ -339,12 +258,7 @@ def _unpack_day(data: dict[str, Any], arrays: dict[str, np.ndarray]) -> Day:
     return day
 
 
-def _pack_item(item: Item) -> dict[str, Any]:
-    values = item._asdict() if isinstance(item, NoEvent) else vars(item)
-    return {"kind": type(item).__name__, **values, "time": pack_time(item.time)}
-
-
 def _unpack_item(data: dict[str, Any]) -> Item:
-    values = {**data, "time": read_time(data["time"])}
+    values = {**data, "time": _read_time(data["time"])}
     kind: Callable[..., Item] = KINDS[values.pop("kind")]
     return kind(**values)

@@ -6,7 +6,9 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import MISSING, fields
-from typing import Any, TypeVar
+from functools import cache
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from acerl_np.live import events
 from acerl_np.live.events import Assignment, Charge, Event, Order, Park, Recall
@@ -106,6 +108,33 @@ def read_event(kind: type[Kind], data: dict[str, Any]) -> Kind:
     }
     never = {name: math.inf for name in events.NUMBERS[kind] if known.get(name, 0.0) is None}
     return kind(**known | never)
+
+
+@cache
+def list_hints(kind: type) -> dict[str, Any]:
+    """Return the types of a class's fields by their names."""
+    return get_type_hints(kind)
+
+
+def read_plain(kind: Any, data: Any) -> Any:
+    """Return a value of a type from what JSON made of it: a list of a named tuple, as of any.
+
+    An error of `UNUSABLE` if it is none.
+    """
+    made, own = get_origin(kind), get_args(kind)
+    if made is UnionType:  # with None
+        return None if data is None else read_plain(own[0], data)
+    if made is dict:
+        return {str(name): read_plain(own[1], value) for name, value in data.items()}
+    if made is not None and (made is not tuple or own[-1] is ...):
+        return made(read_plain(own[0], value) for value in data)
+    if kind in events.NUMBERS:
+        return read_event(kind, data)
+    kinds = own or (list_hints(kind).values() if hasattr(kind, "_fields") else ())
+    if not kinds:
+        return data if kind is Any else kind(data)
+    values = (read_plain(each, value) for each, value in zip(kinds, data, strict=True))
+    return kind(*values) if not own else tuple(values)
 
 
 def pack_order(order: Order) -> dict[str, Any]:

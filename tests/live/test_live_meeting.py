@@ -22,6 +22,7 @@ from acerl_np.kernels.playing.futures import Ahead
 from acerl_np.kernels.playing.lookahead import decide_ahead
 from acerl_np.live import events as E
 from acerl_np.live.meeting import find_repair_ticks
+from acerl_np.live.parts import LiveVehicle
 from acerl_np.policies.rules import RulePolicy
 from acerl_np.problem.tables import build_problem
 from acerl_np.support.files import read_arrays, write_arrays
@@ -264,7 +265,7 @@ def test_states_whose_plans_cannot_be_are_refused(plan, tmp_path):
     cross().save(tmp_path / "live.npz")
     arrays = read_arrays(tmp_path / "live.npz", InputError)
     data = json.loads(arrays["state"].tobytes())
-    data["vehicles"][0]["plan"] = plan
+    data["vehicles"][0][LiveVehicle._fields.index("plan")] = plan
     arrays["state"] = np.frombuffer(json.dumps(data).encode(), np.uint8)
     write_arrays(tmp_path / "live.npz", arrays)
     with pytest.raises(InputError, match="not a usable dispatcher"):
