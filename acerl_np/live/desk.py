@@ -149,8 +149,7 @@ class Desk:
 
     @undone
     def take(self, event: Event, *, hold: bool, number: int | None) -> None:
-        """Take in what has happened, as `Dispatcher.feed`."""
-        event, number = events.as_told(event, number)
+        """Take in what has happened, as `Dispatcher.feed`, which has made sure that it is an event."""
         self.feed.check_time(type(event).__name__, event.time)
         queue, mark = sample_queue(self.orders.queue, event.time, self.floor), self.feed.mark()
         gone = self.feed.expire(max(self.feed.time, float(event.time)))
@@ -187,16 +186,13 @@ class Desk:
                 f"VehicleLevel at {event.time} s: vehicle '{event.vehicle}' has {level:g} of "
                 f"{battery.capacity:,}; {believed:.0f} were expected; a share is told by percent=",
                 EventWarning,
-                stacklevel=6,
+                stacklevel=7,
             )
 
     def _note_event(
         self, event: Event, number: int | None, *, hold: bool, gone: Iterable[Event]
     ) -> None:
         """Add an event to the log, with those that are held no more."""
-        if self.log is None:
-            self.orders.lines += 1
-            return
         more: dict[str, Any] = {} if number is None else {"number": number}
         if hold:
             more["hold"] = True
@@ -268,9 +264,6 @@ class Desk:
         self.orders.add(order)
         line = {**pack_order(order), "time": given.time}
         self.orders.keep(line)
-        if self.log is None:
-            self.orders.lines += 1
-            return order
         owed = self.orders.owed
         self.orders.owe([order])
         self.note(**line)
@@ -294,7 +287,7 @@ class Desk:
         return self.feed.time if math.isfinite(self.feed.time) else self.floor.day.start
 
     def note_failure(self, why: str) -> None:
-        """Note why a decision failed, as `Dispatcher.note_failure`."""
+        """Note why a decision failed; nothing else comes of it."""
         self.note(told.FAILED, time=self._time, why=why)
 
     def take_owed(self) -> list[Order]:

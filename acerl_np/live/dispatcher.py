@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Iterable, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +16,7 @@ import numpy as np
 from acerl_np.live import recovery, rounds, saving, shadow, watching
 from acerl_np.live.decision import LiveDecider
 from acerl_np.live.desk import Desk
-from acerl_np.live.events import Assignment, Charge, Event, Forecast, Order, Park
+from acerl_np.live.events import Assignment, Charge, Event, Forecast, Order, Park, as_told
 from acerl_np.live.feed import AHEAD, LATE
 from acerl_np.live.floor import MOST, Floor
 from acerl_np.live.forecast import Forecaster, find_player
@@ -25,7 +24,7 @@ from acerl_np.live.log import FORMAT, STARTED, AuditLog, LogReader, name_new, re
 from acerl_np.live.meeting import MeetingFloor
 from acerl_np.live.orders import DayBegan, Followed
 from acerl_np.live.parts import OUT
-from acerl_np.live.states import SLACK, TaskState
+from acerl_np.live.states import TaskState
 from acerl_np.policies.agent import seat_policy
 from acerl_np.policies.files import AnyPolicy, BasePolicy
 from acerl_np.policies.lookahead import MAX_FUTURES
@@ -34,6 +33,7 @@ from acerl_np.policies.rules import RULES, find_policy_name
 from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
+from acerl_np.problem.packing import unpack_json
 from acerl_np.simulation.scene import Chooses
 from acerl_np.support.errors import EventError, InputError, PolicyError, StorageError
 from acerl_np.support.fields import MOST as LARGEST
@@ -115,6 +115,11 @@ class Dispatcher(CopiedWhole):
     parks, charges : bool
         Whether idle vehicles are sent to the layout's parking places, and to its chargers. If not, the plant
         does that: `send` says so.
+
+    Attributes
+    ----------
+    desk : Desk
+        What is known and ordered, and the log: for a service, which stands beside.
 
     Raises
     ------
@@ -209,7 +214,7 @@ class Dispatcher(CopiedWhole):
         self._floor = kind(layout, self._decider)
         self._floor.apply(DayBegan(-math.inf, start))
         rounds.warm_up(self._floor, self._decider)
-        self._desk = Desk(self._floor, self.lateness, self.ahead)
+        self.desk = Desk(self._floor, self.lateness, self.ahead)
         self._forecasting: tuple[Sequence[Instance] | None, Forecaster] | None = None
         self._is_taken = False
         """Whether the policy was taken over by one that ran."""
@@ -232,8 +237,8 @@ class Dispatcher(CopiedWhole):
         StorageError
             If a line that is left cannot be written; the log is closed all the same.
         """
-        if self._desk.log is not None:
-            self._desk.log.close()
+        if self.desk.log is not None:
+            self.desk.log.close()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_forecasting": None}
@@ -241,11 +246,11 @@ class Dispatcher(CopiedWhole):
     def _begin_log(
         self, path: str | os.PathLike[str], fsync: bool, size: int | None = None
     ) -> None:
-        self._desk.log = AuditLog(path, fsync=bool(fsync), size=size)
+        self.desk.log = AuditLog(path, fsync=bool(fsync), size=size)
         self._note_start()
 
     def _note_start(self) -> None:
-        self._desk.note(
+        self.desk.note(
             STARTED,
             format=FORMAT,
             start=self._floor.day.start,
@@ -287,7 +292,7 @@ class Dispatcher(CopiedWhole):
     @property
     def time(self) -> float:
         """The latest time of all events and questions, s; -inf before any."""
-        return self._desk.feed.time
+        return self.desk.feed.time
 
     @property
     def next_time(self) -> float | None:
@@ -295,20 +300,15 @@ class Dispatcher(CopiedWhole):
 
         A task may begin then, or a vehicle may be sent to park or charge, or have charged enough for a task.
         """
-        time = min(self._floor.next_release, self._desk.orders.next_errand)
+        time = min(self._floor.next_release, self.desk.orders.next_errand)
         return None if math.isinf(time) else time
 
     @property
     def is_open(self) -> bool:
         """Whether a question may bring orders: something has happened since the last, or some are owed."""
-        orders = self._desk.orders
-        is_later = self._floor.has_errands and orders.asked < self._desk.feed.time
+        orders = self.desk.orders
+        is_later = self._floor.has_errands and orders.asked < self.desk.feed.time
         return orders.opens or bool(orders.owed) or is_later
-
-    @property
-    def last_order(self) -> int:
-        """Number of the last order, 0 before any."""
-        return self._desk.orders.last
 
     @property
     def under_way(self) -> dict[str, str]:
@@ -333,7 +333,7 @@ class Dispatcher(CopiedWhole):
     @property
     def levels(self) -> dict[str, float]:
         """Energy of each vehicle that has a battery, as far as is known at the time of the last event."""
-        floor, time = self._floor, self._desk.feed.time
+        floor, time = self._floor, self.desk.feed.time
         fleet = zip(floor.fleet, floor.layout.batteries, strict=True)
         return {name: floor.believe_level(name, time) for name, battery in fleet if battery}
 
@@ -351,22 +351,22 @@ class Dispatcher(CopiedWhole):
     @property
     def held(self) -> tuple[Event, ...]:
         """Events fed with `hold=True` that cannot have happened as far as is known."""
-        return self._desk.feed.held
+        return self.desk.feed.held
 
     @property
     def expired(self) -> tuple[Event, ...]:
         """The last 100 events fed with `hold=True` of which a later event said that nothing comes before."""
-        return self._desk.feed.expired
+        return self.desk.feed.expired
 
     @property
     def last_number(self) -> int | None:
         """Highest number that an event was fed with, None before any: after `recover` go on after it."""
-        return self._desk.feed.numbers.last
+        return self.desk.feed.numbers.last
 
     @property
     def missing_numbers(self) -> tuple[range, ...]:
         """Numbers between the first and the last of `feed` with which no event was taken in, as ranges."""
-        return self._desk.feed.numbers.missing
+        return self.desk.feed.numbers.missing
 
     def tasks(self) -> dict[str, TaskState]:
         """Return where every task of the day is, and since when; `begin_day` forgets those that have ended.
@@ -383,62 +383,6 @@ class Dispatcher(CopiedWhole):
         """
         return watching.list_tasks(self._floor)
 
-    def list_overdue(self, now: float, slack: float = SLACK) -> dict[str, str]:
-        """Return the tasks under way that should have been delivered long ago, and their vehicles.
-
-        Parameters
-        ----------
-        now : float
-            s.
-        slack : float
-            s that a task may take beyond twice the time that was reckoned when its vehicle was given it, or
-            was at its pickup.
-
-        Returns
-        -------
-        dict of str to str
-        """
-        return watching.list_overdue(self._floor, now, slack)
-
-    def find_neglected(self, without: Collection[str] = ()) -> float | None:
-        """Return since when a task has waited, s, that an idle vehicle could take; of several the longest.
-
-        Parameters
-        ----------
-        without : collection of str
-            Vehicles that do not count.
-
-        Returns
-        -------
-        float or None
-            None if there is no such task.
-        """
-        return watching.find_neglected(self._floor, without)
-
-    def flush(self) -> None:
-        """Write lines to the log that could not be written before.
-
-        Raises
-        ------
-        StorageError
-            If they still cannot be.
-        """
-        self._desk.flush()
-
-    def note_failure(self, why: str) -> None:
-        """Add a line to the log that says why a decision failed; nothing else comes of it.
-
-        Parameters
-        ----------
-        why : str
-
-        Raises
-        ------
-        StorageError
-            If it cannot be written to the log.
-        """
-        self._desk.note_failure(why)
-
     def describe(self) -> dict[str, Any]:
         """Return the moment as plain values, for a page that shows it.
 
@@ -449,7 +393,7 @@ class Dispatcher(CopiedWhole):
             were late over the day, rows of time (s) and two counts.
         """
         kind = self.policy if isinstance(self.policy, str) else type(self.policy).__name__
-        orders, time = self._desk.orders, self._desk.feed.time
+        orders, time = self.desk.orders, self.desk.feed.time
         moment = watching.describe_moment(self._floor, time, orders.latest)
         return {**moment, "policy": kind, "queue": orders.queue}
 
@@ -480,7 +424,7 @@ class Dispatcher(CopiedWhole):
             If it is no number, or more than `ahead` before the latest time.
         """
         start = SECONDS["start"].read("begin_day", start, EventError)
-        self._desk.begin_day(start)
+        self.desk.begin_day(start)
 
     def feed(self, event: Event, *, hold: bool = False, number: int | None = None) -> None:
         """Take in what has happened.
@@ -515,11 +459,8 @@ class Dispatcher(CopiedWhole):
         EventWarning
             If a level has fallen by more than half of what is `full`: it may be of another unit.
         """
-        followed = self._desk.orders.followed
-        if followed.queued or followed.away:
-            shadow.take(self._desk, self._decider, event, hold=hold, number=number)
-        else:
-            self._desk.take(event, hold=hold, number=number)
+        event, number = as_told(event, number)
+        shadow.take(self.desk, self._decider, event, hold=hold, number=number)
 
     def decide(self, now: float, *, without: Collection[str] = ()) -> list[Order]:
         """Assign waiting tasks as long as a free vehicle may carry one; then send idle ones to charge, park.
@@ -552,7 +493,7 @@ class Dispatcher(CopiedWhole):
         StorageError
             If one cannot be written to the log; the next call returns what was decided.
         """
-        return rounds.decide(self._desk, self._decider, now, without)
+        return rounds.decide(self.desk, self._decider, now, without)
 
     def observe(self, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Return what a policy sees at `now`, and which actions are legal.
@@ -574,7 +515,7 @@ class Dispatcher(CopiedWhole):
         EventError
             If time runs backwards, or more than `ahead` forwards.
         """
-        now = self._desk.move_to(now, "observe")
+        now = self.desk.move_to(now, "observe")
         scene = self._decider.show(self._floor, now)
         return scene.observation[0], scene.action_mask[0]
 
@@ -620,14 +561,14 @@ class Dispatcher(CopiedWhole):
         InputError
             If an option is unusable.
         """
-        now = self._desk.check_time(now, "forecast")
+        now = self.desk.check_time(now, "forecast")
         futures = FUTURES.read("futures", futures, InputError)
         budget = SECONDS["budget"].read("budget", budget, InputError)
         kept = self._forecasting
         if kept is None or kept[0] is not history:
             player = find_player(self.policy, self._floor.layout, history)
             self._forecasting = kept = history, Forecaster(player, self.seed)
-        return kept[1].look(self._floor, self._desk.orders.decisions, now, futures, budget)
+        return kept[1].look(self._floor, self.desk.orders.decisions, now, futures, budget)
 
     def assign(self, now: float, vehicle: str, task: str) -> Assignment:
         """Record an assignment that somebody else has decided.
@@ -651,7 +592,7 @@ class Dispatcher(CopiedWhole):
         EventError
             If it cannot be; nothing is changed then.
         """
-        return self._desk.assign_by_hand(now, vehicle, task)
+        return self.desk.assign_by_hand(now, vehicle, task)
 
     def send(self, now: float, vehicle: str, site: str) -> Park | Charge:
         """Record that somebody else sends a vehicle without a task to a charger or a parking place.
@@ -674,7 +615,7 @@ class Dispatcher(CopiedWhole):
         EventError
             If it cannot be; nothing is changed then.
         """
-        return self._desk.send_by_hand(now, vehicle, site)
+        return self.desk.send_by_hand(now, vehicle, site)
 
     def follow(
         self, now: float, vehicle: str, *, task: str | None = None, site: str | None = None
@@ -704,8 +645,8 @@ class Dispatcher(CopiedWhole):
         """
         if (task is None) == (site is None):
             raise EventError("follow: expected either a task or a site")
-        found = shadow.follow(self._desk, self._decider, now, vehicle, task, site)
-        shadow.follow_queued(self._desk, self._decider)
+        found = shadow.follow(self.desk, self._decider, now, vehicle, task, site)
+        shadow.follow_queued(self.desk, self._decider)
         return found
 
     def acknowledge(self, number: int) -> None:
@@ -725,22 +666,22 @@ class Dispatcher(CopiedWhole):
         StorageError
             If it cannot be written to the log.
         """
-        self._desk.acknowledge(number)
+        self.desk.acknowledge(number)
 
     @property
     def acknowledged(self) -> int | None:
         """Number of the last order that was acknowledged; None before any."""
-        return self._desk.orders.acknowledged
+        return self.desk.orders.acknowledged
 
     @property
     def unacknowledged(self) -> tuple[dict[str, Any], ...]:
         """The orders after that, as the log has them: the last 10,000."""
-        return self._desk.orders.unacknowledged
+        return self.desk.orders.unacknowledged
 
     @property
     def followed(self) -> Followed:
         """How many orders of the plant were followed, how many the policy agrees with, which cannot be."""
-        return self._desk.orders.followed
+        return self.desk.orders.followed
 
     def take_policy(self, policy: BasePolicy | str) -> None:
         """Go on with another policy: what is known and ordered stays, and so do all options.
@@ -767,8 +708,8 @@ class Dispatcher(CopiedWhole):
             )
         if isinstance(policy, AnyPolicy):
             policy.check_layout(self._floor.layout, "dispatcher")
-        self._desk.flush()
-        desk, changes = self._desk, {"commitment": self.commitment, "max_changes": self.max_changes}
+        self.desk.flush()
+        desk, changes = self.desk, {"commitment": self.commitment, "max_changes": self.max_changes}
         state = saving.pack_state(desk.feed, desk.orders, self._list_options())
         try:
             new = self._restore(state, policy, **changes)
@@ -779,7 +720,7 @@ class Dispatcher(CopiedWhole):
                 policy.save(recovery.place_policy(desk.log.path, saving.hash_policy(policy)))
             except StorageError as error:
                 raise PolicyError(f"policy: {error}") from error
-        new._desk.log, new._desk.feed.expired = desk.log, desk.feed.expired
+        new.desk.log, new.desk.feed.expired = desk.log, desk.feed.expired
         vars(self).update({**vars(new), "_use": self._use, "_is_taken": True})
         self._note_start()
 
@@ -800,7 +741,7 @@ class Dispatcher(CopiedWhole):
         self._save(path)
 
     def _save(self, path: str | os.PathLike[str]) -> None:
-        desk, known = self._desk, None
+        desk, known = self.desk, None
         if desk.log is not None:
             desk.log.flush()
             known = desk.log.find_end()
@@ -816,11 +757,6 @@ class Dispatcher(CopiedWhole):
             If it is one in plain Python that nothing can import.
         """
         saving.pack_policy_arrays(self.policy)
-
-    @property
-    def log_day(self) -> date | None:
-        """The machine's date when the log was begun, or written to last before; None without a log."""
-        return None if self._desk.log is None else self._desk.log.day
 
     def rotate(self, state: str | os.PathLike[str], kept: str | os.PathLike[str]) -> None:
         """Go on in a new log of the same name; the one so far is `kept` from then on.
@@ -844,7 +780,7 @@ class Dispatcher(CopiedWhole):
         StorageError
             If something cannot be written, or `kept` is there already; the log so far goes on.
         """
-        desk, log = self._desk, self._desk.log
+        desk, log = self.desk, self.desk.log
         if log is None:
             refuse("rotate", None, "a dispatcher with a log")
         if path_exists(kept):
@@ -917,12 +853,12 @@ class Dispatcher(CopiedWhole):
         **options: Any,
     ) -> Dispatcher:
         """Restore a saved dispatcher, on request with another policy and other options."""
-        data = saving.read_state(arrays)
+        data = unpack_json(arrays["state"])
         kept = {name: data[name] for name in saving.ALL_OPTIONS if name in data}
         layout = Layout.from_dict(data["layout"])
         policy = saving.read_policy(arrays) if policy is None else policy
         dispatcher = cls(layout, policy, **{**kept, **options})
-        saving.unpack_state(dispatcher._desk.feed, dispatcher._desk.orders, data, arrays)
+        saving.unpack_state(dispatcher.desk.feed, dispatcher.desk.orders, data, arrays)
         return dispatcher
 
     @classmethod
@@ -1001,7 +937,7 @@ class Dispatcher(CopiedWhole):
                 dispatcher = recovery.start_anew(cls, log, options)
             else:
                 dispatcher = cls(layout, policy, **options)
-            recovery.redo(dispatcher._desk, log)
+            recovery.redo(dispatcher.desk, log)
         dispatcher._is_taken = taken is not None
         dispatcher._begin_log(audit, fsync, log.size)
         return dispatcher

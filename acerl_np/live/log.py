@@ -184,22 +184,19 @@ class Start(NamedTuple):
 
     Attributes
     ----------
-    offset, row : int
-        Bytes and lines before it.
+    offset : int
+        Bytes before it.
+    place : str
+        How errors name it.
     line : dict
     replaces : bool
         Whether lines before it, which came after the state that it goes on from, hold no more.
     """
 
     offset: int
-    row: int
+    place: str
     line: dict[str, Any]
     replaces: bool
-
-    @property
-    def place(self) -> str:
-        """How errors name it."""
-        return f"line {self.row + 1}"
 
 
 class LogReader:
@@ -273,8 +270,9 @@ class LogReader:
             if START.match(data) and (line := _parse(data, row)) is not None:
                 if before and (last := _parse(before, row - 1)) is not None:
                     n = max(n, last["line"])
-                check_start(line, f"line {row + 1}")
-                self.starts.append(Start(offset, row, line, line["line"] <= n))
+                place = f"line {row + 1}"
+                check_start(line, place)
+                self.starts.append(Start(offset, place, line, line["line"] <= n))
                 n = line["line"]
             if data.endswith(b"}\n"):
                 before = data

@@ -153,12 +153,6 @@ def read_known(arrays: dict[str, np.ndarray] | None) -> Place | None:
     return None if known is None else Place(int(known[0]), str(known[1]))
 
 
-def read_state(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Return the plain values of what `pack_state` returned."""
-    data: dict[str, Any] = json.loads(arrays["state"].tobytes())
-    return data
-
-
 def read_policy(arrays: dict[str, np.ndarray]) -> Any:
     """Return the policy that `write_state` wrote."""
     if "rule" in arrays:

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from acerl_np.live import events
+from acerl_np.live import events, watching
 from acerl_np.live.dispatcher import Dispatcher
 from acerl_np.live.orders import FOLLOWED
 from acerl_np.live.saving import read_told_policy
@@ -100,7 +100,8 @@ class Service:
         self.log_trouble: str | None = None
         self.state_trouble: str | None = None
         """Why log and state cannot be written at present."""
-        self._day = dispatcher.log_day
+        log_file = dispatcher.desk.log
+        self._day = None if log_file is None else log_file.day
         self._n_unsaved, self._saved, self._again = 0, math.inf, -math.inf
 
     def answer(
@@ -163,7 +164,7 @@ class Service:
         """Let nothing be done before the log has all that was; say once that it cannot be written."""
         try:
             if self.log_trouble is not None:
-                self.dispatcher.flush()
+                self.dispatcher.desk.flush()
             yield
         except StorageError as error:
             if self.log_trouble is None:
@@ -180,7 +181,7 @@ class Service:
         )
         self.say(why)
         with contextlib.suppress(StorageError):
-            self.dispatcher.note_failure(why)
+            self.dispatcher.desk.note_failure(why)
         return why
 
     def _check_ahead(self, message: Message, now: float) -> None:
@@ -260,12 +261,13 @@ class Service:
     def list_overdue(self, now: float | None) -> dict[str, str]:
         """Return the tasks that should have been delivered long ago, and their vehicles."""
         own = self.dispatcher
-        return own.list_overdue(own.time if self.ahead is None or now is None else now, self.slack)
+        time = own.time if self.ahead is None or now is None else now
+        return watching.list_overdue(own.desk.floor, time, self.slack)
 
     def show_health(self, now: float) -> dict[str, Any]:
         """Return whether the service dispatches, and what tells; it has no names, as anybody may read it."""
         wall = self.ahead is not None
-        since = self.dispatcher.find_neglected(self.off_clock)
+        since = watching.find_neglected(self.dispatcher.desk.floor, self.off_clock)
         time = now if wall else self.dispatcher.time
         return {
             "ok": self.in_a_row == 0 and self.log_trouble is None,

@@ -130,8 +130,7 @@ def _tell(desk: Desk, event: events.Event) -> None:
 
 
 def take(desk: Desk, decider: LiveDecider, event: Any, *, hold: bool, number: int | None) -> None:
-    """Take in an event where orders of the plant are queued, or vehicles do what the model cannot know."""
-    event, number = events.as_told(event, number)
+    """Take in an event; orders of the plant may be queued, or vehicles do what the model cannot know."""
     is_new = number is None or number not in desk.feed.numbers
     is_idle = is_new and isinstance(event, events.VehicleIdle)
     if is_idle and event.vehicle in desk.orders.followed.away:
@@ -151,9 +150,11 @@ def take(desk: Desk, decider: LiveDecider, event: Any, *, hold: bool, number: in
 
 def _has_next(desk: Desk, event: Any) -> bool:
     """Whether a vehicle stands where the task that is queued behind its own goes, as far as is known."""
-    floor, own = desk.floor, desk.floor.fleet.get(event.vehicle)
     queued = [task for vehicle, task in desk.orders.followed.queued if vehicle == event.vehicle]
-    if own is None or own.task is None or not queued or not event.delivered:
+    if not queued or not event.delivered:
+        return False
+    floor, own = desk.floor, desk.floor.fleet.get(event.vehicle)
+    if own is None or own.task is None:
         return False
     after = floor.tasks.get(queued[0])
     return event.site in floor.layout.site_index and (

@@ -131,7 +131,7 @@ class Web:
         kept = [{**x, "repeated": True} for x in own.unacknowledged]
         self.orders: deque[Message] = deque(kept, MOST_KEPT)
         self.n_orders = 0
-        self.lost = kept[0]["number"] - 1 if kept else own.last_order
+        self.lost = kept[0]["number"] - 1 if kept else own.desk.orders.last
         """The highest number of an order that is not kept here."""
         self.refused: deque[Message] = deque(maxlen=MOST_REFUSED)
         self.n_refused = self.n_streams = 0

@@ -87,10 +87,10 @@ def pack_time(time: float) -> float | None:
     return None if math.isinf(time) else float(time)
 
 
-def read_time(time: float | None, unknown: float = -math.inf) -> float:
-    """Return a moment, s, that was written as plain values; a ValueError if it is none."""
+def read_time(time: float | None) -> float:
+    """Return a moment, s, that was written as plain values, null before any; a ValueError if it is none."""
     if time is None:
-        return unknown
+        return -math.inf
     if not is_real(time):
         refuse("time", time, "seconds", ValueError)
     return float(time)

@@ -73,7 +73,7 @@ def test_a_forecast_changes_nothing(name):
 
     def read():
         tables = *board.problem, *board.state, *board.clock
-        return look(dispatcher), [table.tobytes() for table in tables], dispatcher._desk.feed.time
+        return look(dispatcher), [table.tobytes() for table in tables], dispatcher.desk.feed.time
 
     before = read()
     first = dispatcher.forecast(300.0, history=[instance], futures=2, budget=None)

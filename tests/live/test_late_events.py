@@ -78,7 +78,7 @@ def test_a_late_event_takes_back_no_assignment():
     dispatcher.feed(E.VehicleBroke(101.0, "v2"))
     assert dispatcher.waiting == ("y", "x")
     assert "x" not in dispatcher.under_way
-    assert dispatcher._desk.orders.decisions == 3
+    assert dispatcher.desk.orders.decisions == 3
 
 
 def test_a_late_position_corrects_where_an_assignment_began():
@@ -181,7 +181,7 @@ def test_a_long_day_of_late_events_is_that_in_order(tmp_path):
     longest = 0
     for k, event in enumerate(late):
         shuffled.feed(event)
-        longest = max(longest, len(shuffled._desk.feed.entries))
+        longest = max(longest, len(shuffled.desk.feed.entries))
         if k % 97 == 5:
             shuffled.save(tmp_path / "live.npz")
             shuffled = Dispatcher.load(tmp_path / "live.npz")

@@ -70,7 +70,7 @@ def test_begin_day_starts_anew():
     # Vehicles stand where the first day has left them; draws go on by the number of decisions.
     for v, vehicle in enumerate(dispatcher._floor.vehicles):
         fresh._floor.put(v, fresh._floor.vehicles[v]._replace(site=vehicle.site))
-    fresh._desk.orders.decisions = dispatcher._desk.orders.decisions
+    fresh.desk.orders.decisions = dispatcher.desk.orders.decisions
     for row in day.rows():
         if row["arrival_time"] == 0.0:
             dispatcher.feed(tell_row(row, 0.0, 50_000.0))

@@ -428,7 +428,7 @@ def test_whatever_is_reported_something_is_predicted(seed):
             assert all(item.delivery >= now for item in found)
     board = dispatcher._floor
     again = copy.deepcopy(dispatcher)
-    again._desk.feed._replay(anew=True)
+    again.desk.feed._replay(anew=True)
     assert again._floor.vehicles == board.vehicles
 
 

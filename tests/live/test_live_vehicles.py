@@ -509,7 +509,7 @@ def test_orders_that_nobody_has_confirmed_come_again_after_a_restart(tmp_path):
     again.save(tmp_path / "live.npz")
     loaded = Dispatcher.load(tmp_path / "live.npz")
     assert loaded._floor.vehicles == again._floor.vehicles
-    orders = loaded._desk.orders
+    orders = loaded.desk.orders
     assert (orders.opens, orders.asked, orders.last) == (False, 8.0, 3)
     # What was done: t0 by the vehicle that has it.
     again.feed(E.VehicleIdle(14.0, "v1", "C"))

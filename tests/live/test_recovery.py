@@ -32,7 +32,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 def look_wholly(dispatcher):
     """All that is seen, and all that what comes may depend on."""
-    under_way, feed, orders = dispatcher.under_way, dispatcher._desk.feed, dispatcher._desk.orders
+    under_way, feed, orders = dispatcher.under_way, dispatcher.desk.feed, dispatcher.desk.orders
     entries = [(entry.time, entry.item, entry.holds, entry.is_settled) for entry in feed.entries]
     numbers = {
         made[1]: made.number for made in orders.given.values() if under_way.get(made[1]) == made[0]
@@ -69,13 +69,13 @@ def names(assignments):
 
 def play(dispatcher, draw, log, n_steps, state):
     """Do random things, some of them refused; return the states after each line of the log, and the last."""
-    note, seen = dispatcher._desk.note, [look_wholly(dispatcher)]
+    note, seen = dispatcher.desk.note, [look_wholly(dispatcher)]
 
     def watch(kind, **values):
         note(kind, **values)
         seen.append(look_wholly(copy.copy(dispatcher)))
 
-    dispatcher._desk.note = watch
+    dispatcher.desk.note = watch
     now, told = 100.0, []
     for k in range(n_steps):
         now += draw.choice((0.0, 0.0, 1.0, 4.0, 9.0))
@@ -165,7 +165,7 @@ def begin(log, **options):
 def test_what_is_not_confirmed_comes_once_more_with_its_number(tmp_path):
     log = tmp_path / "day.jsonl"
     dispatcher, (_, other) = begin(log)
-    finish = dispatcher._desk.orders.given[other].finish
+    finish = dispatcher.desk.orders.given[other].finish
     for _ in range(2):  # also if the process ends again at once
         again = recover(log)
         assert again.last_number == 9
@@ -235,7 +235,7 @@ def test_known_numbers_are_harmless_and_refused_ones_may_come_again(tmp_path):
     with pytest.raises(EventError, match="is idle; expected it to be working"):
         again.feed(E.VehicleIdle(60.0, idle, "st1"), number=12)
     again.feed(E.VehiclePassed(60.0, idle, "st1"), number=12)
-    assert again._desk.feed.numbers.ends == [7, 10, 12, 13]
+    assert again.desk.feed.numbers.ends == [7, 10, 12, 13]
     with pytest.raises(EventError, match=r"number: read 1\.5; expected a whole number"):
         again.feed(E.VehiclePassed(61.0, idle, "st1"), number=1.5)
 

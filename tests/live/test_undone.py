@@ -26,7 +26,7 @@ SEEN = [name for name, own in vars(Dispatcher).items() if isinstance(own, proper
 
 def describe(dispatcher, folder):
     dispatcher.save(folder / "state.npz")
-    seen = [getattr(dispatcher, name) for name in SEEN if name not in ("layout", "log_day")]
+    seen = [getattr(dispatcher, name) for name in SEEN if name != "layout"]
     state = read_arrays(folder / "state.npz", InputError)
     state.pop("log", None)  # a copy has none
     return {name: own.tobytes() for name, own in state.items()}, look(dispatcher), seen
