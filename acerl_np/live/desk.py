@@ -186,7 +186,7 @@ class Desk:
                 f"VehicleLevel at {event.time} s: vehicle '{event.vehicle}' has {level:g} of "
                 f"{battery.capacity:,}; {believed:.0f} were expected; a share is told by percent=",
                 EventWarning,
-                stacklevel=7,
+                stacklevel=6,
             )
 
     def _note_event(

@@ -460,7 +460,11 @@ class Dispatcher(CopiedWhole):
             If a level has fallen by more than half of what is `full`: it may be of another unit.
         """
         event, number = as_told(event, number)
-        shadow.take(self.desk, self._decider, event, hold=hold, number=number)
+        followed = self.desk.orders.followed
+        if followed.queued or followed.away:
+            shadow.take(self.desk, self._decider, event, hold=hold, number=number)
+        else:
+            self.desk.take(event, hold=hold, number=number)
 
     def decide(self, now: float, *, without: Collection[str] = ()) -> list[Order]:
         """Assign waiting tasks as long as a free vehicle may carry one; then send idle ones to charge, park.

@@ -130,7 +130,7 @@ def _tell(desk: Desk, event: events.Event) -> None:
 
 
 def take(desk: Desk, decider: LiveDecider, event: Any, *, hold: bool, number: int | None) -> None:
-    """Take in an event; orders of the plant may be queued, or vehicles do what the model cannot know."""
+    """Take in an event where orders of the plant are queued, or vehicles do what the model cannot know."""
     is_new = number is None or number not in desk.feed.numbers
     is_idle = is_new and isinstance(event, events.VehicleIdle)
     if is_idle and event.vehicle in desk.orders.followed.away:
