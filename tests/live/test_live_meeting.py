@@ -251,7 +251,6 @@ def test_kills_change_nothing(seed, tmp_path):
 @pytest.mark.parametrize(
     "plan",
     [
-        [],
         [[2, 0, 0, 1], [0, 0, 9, 0]],
         [[1, 0, 2, 1], [0, 0, 9, 0]],
         [[1, 0, 0, 1], [4, 0, 9, 0]],
