@@ -1,8 +1,10 @@
-"""What the repository may weigh, by budget.toml: python .ci/budget.py lines|tests.
+"""What the repository may weigh, by budget.toml: python .ci/budget.py lines|tests|path.
 
 lines: code lines of each room, and of studies; lines of tests, of benchmarks and examples, of pages.
 tests: run README's test command, and compare what it compiled (the cache must be empty before), the processes
 that it started, and its processor time, in pieces of compiling. What took long runs again, alone and warm.
+path: files of acerl_np whose functions `acerl-np train` enters, and their code lines, without pictures. It
+trains one generation as plain Python, so that kernels are seen; imports do not count.
 
 Each number is printed with how far below its budget it is; one above fails.
 """
@@ -10,6 +12,7 @@ Each number is printed with how far below its budget it is; one above fails.
 from __future__ import annotations
 
 import ast
+import importlib
 import io
 import json
 import math
@@ -19,11 +22,14 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import tokenize
 import tomllib
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,6 +46,8 @@ NOISE = 1.5
 """How far above its budget processor time may be: pieces tell machines apart, but not what runs beside."""
 LONG = 1.15
 """Pieces of compiling from which on a test runs again alone: 4 s where one takes 3.5."""
+SHORT = ("--generations", "1", "--population", "4", "--trials", "1")
+"""Options of the training whose path is measured."""
 WITH_DOCSTRING = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -144,6 +152,39 @@ def check_tests() -> bool:
     return all(good)
 
 
+def check_path() -> bool:
+    """Train for one generation; compare the files that it enters, and their code lines, with the budget."""
+    package, pictures = str(ROOT / "acerl_np"), str(ROOT / "acerl_np/pictures")
+    entered: set[str] = set()
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        file = frame.f_code.co_filename
+        counts = file.startswith(package) and not file.startswith(pictures)
+        if event != "call" or file in entered or not counts:
+            return
+        caller: FrameType | None = frame
+        while caller is not None and caller.f_code.co_name != "<module>":
+            caller = caller.f_back
+        if caller is None or caller.f_globals is globals():
+            entered.add(file)
+
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
+    sys.path.insert(0, str(ROOT))
+    sys.modules["matplotlib"] = None  # type: ignore[assignment]
+    train = importlib.import_module("acerl_np.commands.main").main
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
+        threading.setprofile(note)
+        sys.setprofile(note)
+        train(["train", *SHORT, "--out", folder])
+        sys.setprofile(None)
+    lines = sum(count_code_lines(read(Path(file))) for file in entered)
+    good = [
+        compare("path: files entered", len(entered), BUDGET["path"]["files"]),
+        compare("path: code lines in them", lines, BUDGET["path"]["code_lines"]),
+    ]
+    return all(good)
+
+
 def measure_yardstick() -> float:
     """Return what compiling a fixed function with numba costs here, in processor seconds."""
     import numba
@@ -168,10 +209,11 @@ def measure_yardstick() -> float:
 
 def main(words: list[str]) -> int:
     """Run one part; 1 if a number is above its budget, 2 if there is no such part."""
-    if words not in (["lines"], ["tests"]):
+    parts = {"lines": check_lines, "tests": check_tests, "path": check_path}
+    if len(words) != 1 or words[0] not in parts:
         print(__doc__, file=sys.stderr)
         return 2
-    return 0 if {"lines": check_lines, "tests": check_tests}[words[0]]() else 1
+    return 0 if parts[words[0]]() else 1
 
 
 if __name__ == "__main__":

@@ -733,7 +733,7 @@ MUTANTS = [
     ),
     Mutant(
         "commands: five own records have no folds",
-        "commands/shared/judging.py",
+        "commands/shared/judges.py",
         "different >= LEAST_JUDGES",
         "different > 2 * LEAST_JUDGES",
         JUDGING,
@@ -747,7 +747,7 @@ MUTANTS = [
     ),
     Mutant(
         "commands: a training record may judge",
-        "commands/shared/judging.py",
+        "commands/shared/judges.py",
         "if seen is not None:",
         "if False:",
         JUDGING,

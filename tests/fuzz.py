@@ -999,7 +999,7 @@ def judge(policy):
 def has_finite_figures(record):
     """Whether a generation's figures are finite; without a finished member it has no means."""
     values = [value for value in dataclasses.asdict(record).values() if isinstance(value, float)]
-    return all(math.isfinite(x) or (math.isnan(x) and record.unfinished) for x in values)
+    return all(math.isfinite(x) or (math.isnan(x) and record.failed) for x in values)
 
 
 def check_checkpoint(path):

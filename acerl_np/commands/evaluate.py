@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING
 
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared import tables
+from acerl_np.commands.shared.episode_tables import write_tables
 from acerl_np.commands.shared.outputs import declare_outputs
 from acerl_np.commands.shared.players import DEFAULT_SUITE, Plan, make_plan, sort_names
 from acerl_np.commands.shared.progress import report_unfinished
@@ -100,7 +101,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.trials_csv is not None:
         tables.write_trials(arguments.trials_csv, labels, results)
     if any(traced):
-        tables.write_tables(*traced, trace_all(plan, results))
+        write_tables(*traced, trace_all(plan, results))
     comparison = compare_trials(instances, results, references)
     figures = tables.list_standings(labels, results, comparison)
     form, more = arguments.format, arguments.more

@@ -51,10 +51,10 @@ from acerl_np.commands.shared import learners, train_options
 from acerl_np.commands.shared import options as opt
 from acerl_np.commands.shared.curves import draw_training, remove_picture
 from acerl_np.commands.shared.interruption import catch_signals
-from acerl_np.commands.shared.judging import Judges, show_verdict, write_judges
+from acerl_np.commands.shared.judges import Judges, write_judges
+from acerl_np.commands.shared.judging import show_verdict
 from acerl_np.commands.shared.learners import Learner
 from acerl_np.commands.shared.outputs import declare_run, make_folder, open_results
-from acerl_np.commands.shared.players import play_quietly
 from acerl_np.commands.shared.progress import compile_ahead, report_unfinished
 from acerl_np.commands.shared.several import declare_seeds, read_seeds, run_seeds
 from acerl_np.commands.shared.tables import list_figures, summarise
@@ -103,8 +103,10 @@ def run_learner(learner: Learner) -> int:
     if options["seeds"] is not None:
         return train_several(learner)
     declare_run(learner.named)
-    with open_team(options) as workers:
-        return train_one(learner, workers)
+    if options["processes"] is None and options["dask"] is None:
+        return train_one(learner, None)
+    with open_team(options) as team:
+        return train_one(learner, team)
 
 
 def train_several(learner: Learner) -> int:
@@ -170,13 +172,13 @@ def show_results(
     learner: Learner, trainer: Any, judges: Judges, folder: Path, team: Team | None
 ) -> None:
     """Play with what was trained, print the tables and keep their figures."""
-    from acerl_np.evaluation.trials import Playing
+    from acerl_np.evaluation.trials import Playing, play_policy
 
     options = learner.options
     how = {"goal": trainer.goal, "threads": options["threads"]}
     how["horizon"] = getattr(learner.find_settings(trainer), "horizon", None)
     playing = Playing(options["trials"], trainer.seed, **how)
-    trials = play_quietly(trainer.policy, trainer.instances, playing)
+    trials = play_policy(trainer.policy, trainer.instances, playing)
     judged = judges.on != "nothing"
     on = "Training records: " if judged else ""
     policy = learner.algorithm.name.upper()

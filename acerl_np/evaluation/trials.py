@@ -324,7 +324,8 @@ def play_policy(
         raise InputError("no instances; expected at least one")
     if isinstance(policy, str):
         policy = find_policy_name(policy)
-    policy = seat_policy(policy, chosen, playing.goal)
+    if not isinstance(policy, BasePolicy):
+        policy = seat_policy(policy, chosen, playing.goal)
     for instance in chosen:
         (RulePolicy(policy) if isinstance(policy, str) else policy).check_fits(instance)
     if not isinstance(policy, str):

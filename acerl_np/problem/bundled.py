@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import re
@@ -11,7 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from acerl_np.problem.export import Export, read_mapping
+import numpy as np
+
+from acerl_np.problem.columns import RECORD
+from acerl_np.problem.export import PLAIN, Export, read_mapping
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.records import BREAKDOWNS_FILE, NO_BREAKDOWNS, examine_record, read_breakdowns
@@ -154,7 +158,7 @@ def load_instance(
     >>> acerl_np.load_instance("DMH-01").n_tasks
     30
     """
-    export = read_mapping(mapping)
+    export = PLAIN if mapping is None else read_mapping(mapping)
     if date_format is not None:
         export = replace(export, date_format=date_format)
     found = _load(instance, layout, breakdowns, export, servable)
@@ -214,6 +218,10 @@ def _load(
     if breakdowns is None:
         breakdowns = find_breakdowns(instance)
     source, floor = find_record(instance, layout)
+    is_bundled = source != os.fspath(instance) and layout is None and export == PLAIN
+    plain = _read_bundled(Path(source), floor) if is_bundled else None
+    if plain is not None and breakdowns is None:
+        return [plain]
     # Warnings are of the line that called load_instance or load_records.
     found, _ = examine_record(source, floor, export, servable=servable, stacklevel=3)
     if breakdowns is None:
@@ -225,6 +233,23 @@ def _load(
         own = read_breakdowns(breakdowns, floor, item.epoch, export, alone=len(found) == 1)
         found[k] = replace(item, layout=own)
     return found
+
+
+def _read_bundled(path: Path, floor: Layout) -> Instance | None:
+    """Read a record of the package, tasks by arrival in seconds; None if it has more columns than it must."""
+    with path.open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    if tuple(header) != RECORD.required:
+        return None
+    tasks, pickup, delivery, *times = zip(*rows, strict=True)
+    ends = np.array(
+        [[floor.site_index[x] for x in sites] for sites in (pickup, delivery)], np.int32
+    )
+    zeros, nothing = np.zeros(len(rows)), np.full(len(rows), -1, np.int32)
+    columns = *ends, *np.array(times, np.float64), zeros, zeros, zeros, nothing, zeros, zeros
+    for column in columns:
+        column.setflags(write=False)
+    return Instance(path.stem, floor, tasks, *columns)
 
 
 def find_record(instance: FilePath, layout: FilePath | Layout | None = None) -> tuple[str, Layout]:

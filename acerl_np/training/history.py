@@ -34,7 +34,7 @@ class Generation:
     counts : tuple of int
         Members that played each instance.
     failed : int
-        Members whose episode did not finish; they rank worst. `unfinished` is another name of it.
+        Members whose episode did not finish; they rank worst.
     """
 
     generation: int
@@ -47,11 +47,6 @@ class Generation:
     noise_std: float
     counts: tuple[int, ...]
     failed: int = 0
-
-    @property
-    def unfinished(self) -> int:
-        """Members whose episode did not finish."""
-        return self.failed
 
 
 HISTORY_COLUMNS = tuple(item.name for item in fields(Generation))[:8]

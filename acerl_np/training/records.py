@@ -48,8 +48,7 @@ class TrainingRecords:
     """Deals the training records, or variants of them, to the members of each generation."""
 
     def __init__(self, problem: Problem, config: Config) -> None:
-        self.problem = problem
-        self.config = config
+        self.problem, self.config = problem, config
         self._varies = config.perturb > 0 or config.synthetic > 0.0
         self.each = count_records_per_member(problem, config)
         n = self.each if self.each > 1 else len(problem.instance)

@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from acerl_np.commands.shared import judging, train_options
 from acerl_np.commands.shared import options as opt
+from acerl_np.commands.shared import train_options
 from acerl_np.commands.shared.inputs import load_instances
-from acerl_np.commands.shared.judging import NOTHING, Judges
+from acerl_np.commands.shared.judges import NOTHING, Judges, check_same
 from acerl_np.commands.shared.learners import Learner
 from acerl_np.commands.shared.train_options import Algorithm
 from acerl_np.commands.train import run_learner
@@ -71,7 +71,7 @@ class RivalLearner(Learner):
         self.check_options(path, stored)
         own = trainer.settings.to_dict()
         asked = type(trainer.settings).from_dict({**own, **self.settings})
-        judging.check_same(path, asked.to_dict(), own)
+        check_same(path, asked.to_dict(), own)
         self.check_records(path, trainer, NOTHING)
         return trainer, NOTHING
 
@@ -115,7 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
     algorithm = Algorithm(name, command, kind, OPTIONS, "settings", ("algorithm", "steps"))
     if path is not None:
         stored = {"algorithm": name, **train_options.read_file(path, given, algorithm)}
-        judging.check_same(path, {"algorithm": name}, stored)
+        check_same(path, {"algorithm": name}, stored)
     options, settings = train_options.merge_options(given, algorithm)
     if options["seeds"] is None and (options["processes"] or options["dask"]) is not None:
         said = "one training runs on one thread; expected --seeds besides"

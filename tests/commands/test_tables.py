@@ -14,7 +14,7 @@ from worlds import make_task
 
 import acerl_np
 from acerl_np.commands.main import main
-from acerl_np.commands.shared.tables import list_tasks, list_vehicles
+from acerl_np.commands.shared.episode_tables import list_tasks, list_vehicles
 from acerl_np.evaluation.margin import Margin
 from acerl_np.evaluation.tracing import trace_policy
 from acerl_np.evaluation.verdict import judge

@@ -3,7 +3,7 @@
 import csv
 import hashlib
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from acerl_np import InputError, Instance, Layout, RecordError, Simulator, load_
 from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.generate import find_task_places, generate_record, perturb
 from acerl_np.problem.parts import Breakdown
-from acerl_np.problem.records import read_assignments, write_record
+from acerl_np.problem.records import examine_record, read_assignments, write_record
 from acerl_np.problem.servable import check_record, measure_load, measure_service_time
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.replay import SCHEDULE_COLUMNS, replay_assignments, write_schedule
@@ -304,6 +304,19 @@ def test_breakdowns_that_are_refused(tmp_path):
     assert list_unrefused_files(beside, cases, load) == []
     missing = tmp_path / "none.csv"
     refused(missing, ["found nothing"], load_instance, path, layout=floor(), breakdowns=missing)
+
+
+def test_bundled_records_are_what_the_reader_of_exports_makes_of_their_files():
+    for name, path in bundled_instances().items():
+        record = load_instance(name)
+        (other,), _ = examine_record(path, record.layout)
+        for field in fields(record):
+            ours, its = (getattr(x, field.name) for x in (record, other))
+            if isinstance(ours, np.ndarray):
+                assert (ours.dtype, ours.tobytes()) == (its.dtype, its.tobytes()), field.name
+                assert not ours.flags.writeable
+            else:
+                assert ours == its, field.name
 
 
 def test_bundled_instances_take_no_breakdowns_from_beside(tmp_path, monkeypatch):

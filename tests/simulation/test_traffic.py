@@ -26,7 +26,7 @@ from naive_traffic import NaiveSearch, list_zones
 
 from acerl_np import InputError, LayoutError, Lookahead, evaluate_policy, load_layout
 from acerl_np.commands.main import main
-from acerl_np.commands.shared.tables import list_tasks
+from acerl_np.commands.shared.episode_tables import list_tasks
 from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.hindsight import find_hindsight
 from acerl_np.evaluation.past import estimate_meeting

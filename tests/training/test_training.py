@@ -534,7 +534,7 @@ def test_members_that_do_not_finish_rank_worst_and_are_counted(tmp_path):
     horizon = -free.return_mean  # between the makespans of this generation
     trainer = train(generations=2, horizon=horizon)
     first = trainer.history[0]
-    assert 0 < first.unfinished < trainer.config.population == sum(first.counts)
+    assert 0 < first.failed < trainer.config.population == sum(first.counts)
     assert first.return_mean > free.return_mean
     assert np.isfinite(trainer.strategy.theta).all()
     trainer.save(tmp_path / "run.npz")
@@ -544,7 +544,7 @@ def test_members_that_do_not_finish_rank_worst_and_are_counted(tmp_path):
     # Without a finished member all are equally bad: the policy stays, and nothing warns.
     none = train(generations=2, horizon=1.0)
     assert np.array_equal(none.strategy.theta, train(generations=0).strategy.theta)
-    assert [record.unfinished for record in none.history] == [none.config.population] * 2
+    assert [record.failed for record in none.history] == [none.config.population] * 2
     assert all(math.isnan(x.return_mean) and x.satisfied == 0.0 for x in none.history)
 
 

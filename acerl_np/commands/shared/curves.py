@@ -11,6 +11,7 @@ from pathlib import Path
 from acerl_np.commands.shared.tables import is_published
 from acerl_np.evaluation.published import COST_LIMIT, find_row
 from acerl_np.pictures import runs, trainings
+from acerl_np.pictures.drawing import check_extra
 from acerl_np.pictures.trainings import Beside
 from acerl_np.problem.goal import PAPER
 from acerl_np.support.errors import InputError, MissingExtraError, make_printable
@@ -82,6 +83,7 @@ def draw_training(folder: Path, *, quiet: bool) -> Path | None:
     """
     out = folder / PICTURE
     try:
+        check_extra()
         draw_runs([folder], out)
     except MissingExtraError as error:
         if not quiet:

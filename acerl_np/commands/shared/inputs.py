@@ -109,7 +109,7 @@ def load_instances(
             "nothing to work on" if breakdowns is None else "--breakdowns: given without records"
         )
         raise InputError(f"{given}; expected task records or --suite")
-    export = read_mapping(arguments.mapping)
+    export = None if arguments.mapping is None else read_mapping(arguments.mapping)
     found: list[Instance] = []
     with report_ignored(ignored):
         layout = None if arguments.layout is None else bundled.load_layout(arguments.layout)

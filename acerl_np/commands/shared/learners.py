@@ -10,9 +10,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from acerl_np.commands.shared import judging
 from acerl_np.commands.shared.inputs import load_instances, names_records, vary_breakdowns
-from acerl_np.commands.shared.judging import Judges
+from acerl_np.commands.shared.judges import (
+    Judges,
+    check_judges,
+    check_same,
+    part_records,
+    read_judges,
+)
 from acerl_np.commands.shared.progress import open_meter
 from acerl_np.commands.shared.train_options import ACERL, Algorithm, fill_settings, find_preset
 from acerl_np.evaluation.seeds import SeedTask
@@ -81,7 +86,7 @@ class Learner:
         training = load_instances(self.named, "dmh-train")
         config: Any = fill_settings(self.options, self.settings)
         options, goal = {**self.options, "seed": seed}, config.resolve(training).goal
-        training, judges = judging.part_records(options, training, goal)
+        training, judges = part_records(options, training, goal)
         config = config.resolve(training)
         if self.options["preset"] is None and find_preset(self.options, self.settings) == "best":
             self.say("preset best: the paper's is for the benchmark (--preset paper)")
@@ -106,21 +111,21 @@ class Learner:
             return acerl.ACERL(training, config, seed=seed, **own), judges
         own |= {name: settings.get(name) for name in ("generations", "decisions")}
         trainer = acerl.ACERL.resume(path, **own)
-        judges = judging.read_judges(Path(path).parent, trainer.instances)
-        judges = judging.check_judges(path, judges, options)
+        judges = read_judges(Path(path).parent, trainer.instances)
+        judges = check_judges(path, judges, options)
         stored = {"preset": read_config(Path(path).parent).get("preset"), "seed": trainer.seed}
         self.check_options(path, stored)
         options["preset"] = stored["preset"]
         asked = type(trainer.config).from_dict({**trainer.config.to_dict(), **settings})
         asked = asked.resolve(trainer.instances)
-        judging.check_same(path, asked.to_dict(), trainer.config.to_dict())
+        check_same(path, asked.to_dict(), trainer.config.to_dict())
         self.check_records(path, trainer, judges)
         return trainer, judges
 
     def check_options(self, path: str, stored: Mapping[str, Any]) -> None:
         """Refuse options other than the checkpoint's."""
         known = [name for name in stored if None not in (self.options[name], stored[name])]
-        judging.check_same(path, {name: self.options[name] for name in known}, dict(stored))
+        check_same(path, {name: self.options[name] for name in known}, dict(stored))
 
     def check_records(self, path: str, trainer: Any, judges: Judges) -> None:
         """Refuse records other than the checkpoint's."""

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 
-from acerl_np.commands.shared.judging import FILE, read_held_back
+from acerl_np.commands.shared.judges import FILE, read_held_back
 from acerl_np.pictures.runs import read_config
 from acerl_np.problem.bundled import bundled_instances, bundled_suites
 from acerl_np.support import files

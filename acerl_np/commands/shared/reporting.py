@@ -12,6 +12,7 @@ import numpy as np
 from acerl_np.commands.shared import tables
 from acerl_np.commands.shared.options import WORDS
 from acerl_np.commands.shared.tables import Column, count
+from acerl_np.commands.shared.verdict_tables import render_verdict
 from acerl_np.evaluation.bounds import bound_objective
 from acerl_np.evaluation.left_out import describe_left_out
 from acerl_np.evaluation.metrics import compare_paired, standard_error
@@ -53,7 +54,7 @@ def report_verdict(
     shown |= {"nearest": rows["nearest"].trials} if "nearest" in rows else {}
     judges = {item.name: item for item in records}
     parts: dict[str, Iterable[str]] = {
-        "What it came to": tables.render_verdict(verdict, "html", more=True),
+        "What it came to": render_verdict(verdict, "html", more=True),
         f"{goal.objective} of each record": draw_records(shown, judges, goal),
         "What to know": [*said, *verdict.notes],
         "What the model leaves out": describe_left_out(records),

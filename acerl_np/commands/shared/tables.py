@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from acerl_np.evaluation.published import find_row
 from acerl_np.problem.bundled import bundled_instances, display_name, load_instance
-from acerl_np.problem.fields import show_moment
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.files import write_atomically
-from acerl_np.support.report import DATA_FORMATS, clear_cell, render_data, render_table
+from acerl_np.support.report import DATA_FORMATS, render_data, render_table
 
 if TYPE_CHECKING:
     from acerl_np.evaluation.margin import Comparison
     from acerl_np.evaluation.trials import Trials
-    from acerl_np.evaluation.verdict import BadDay, Verdict
-    from acerl_np.simulation.trace import Trace
 
 Values = Mapping[str, object]
 """A row of a table: values by the names of the columns, for programs."""
@@ -292,99 +288,6 @@ def write_trials(path: str, labels: Sequence[str], results: Sequence[Trials]) ->
     write_atomically(path, render_data(rows, "csv").encode())
 
 
-def write_tables(
-    tasks: str | None, vehicles: str | None, played: Iterable[tuple[str, int, Trace]]
-) -> None:
-    """Write every task, and every vehicle, of every trial as CSV files, if named.
-
-    `played` are labels, trials' numbers and what happened in them.
-    """
-    lister = {tasks: list_tasks, vehicles: list_vehicles}
-    rows: dict[str, list[dict[str, object]]] = {path: [] for path in lister if path is not None}
-    needless = {"changes", "ready_s", "delay_s"}
-    for label, trial, trace in played:
-        needless -= {"changes"} if trace.instance.layout.commitment == "pickup" else set()
-        needless -= set() if trace.instance.is_plain else {"ready_s"}
-        needless -= set() if trace.instance.layout.traffic is None else {"delay_s"}
-        whose = {"policy": label, "record": trace.instance.name, "trial": trial}
-        for path, found in rows.items():
-            found += [{**whose, **row} for row in lister[path](trace)]
-    for path, found in rows.items():
-        shown = [{name: row[name] for name in row if name not in needless} for row in found]
-        write_atomically(path, render_data(shown, "csv").encode())
-
-
-def list_vehicles(trace: Trace) -> Iterator[dict[str, object]]:
-    """Give what a vehicle did: tasks delivered, shares of the episode's time, its lowest level, call-backs.
-
-    Shares are those loaded, driving without a load, in a charger's queue, charging and broken down; the level
-    is a share of the capacity, empty without a battery.
-    """
-    from acerl_np.kernels.ground.state import CHARGING, QUEUED
-
-    layout, end = trace.instance.layout, max(trace.end, 1)
-    for v, vehicle in enumerate(layout.vehicles):
-        trips = [trip for trip in trace.trips if trip.vehicle == v]
-        pickups = [trip.end if trip.pickup is None else trip.pickup for trip in trips]
-        loaded = sum(trip.end - at for trip, at in zip(trips, pickups, strict=True))
-        empty = sum(at - trip.start - trip.pause for trip, at in zip(trips, pickups, strict=True))
-        spent: Counter[int] = Counter()
-        for own in trace.errands:
-            spent[own.status] += (own.end - own.start) * (own.vehicle == v)
-        shares = {"loaded": loaded, "empty": empty, "queue": spent.pop(QUEUED, 0)}
-        shares["charging"] = spent.pop(CHARGING, 0)
-        shares["empty"] += spent.total()
-        shares["broken"] = sum(x.end - x.start for x in trace.stops if x.vehicle == v)
-        battery, lowest = layout.batteries[v], None
-        if battery is not None:
-            times = [*(own.time for own in trace.levels[v]), trace.end]
-            least = min(trace.find_level(v, time) for time in times)
-            lowest = f"{least / battery.capacity:.6g}"
-        yield {
-            **{"vehicle": vehicle.id, "tasks": sum(trip.delivered for trip in trips)},
-            **{f"{name}_share": round(seconds / end, 6) for name, seconds in shares.items()},
-            "lowest_level_share": lowest,
-            "called_back": sum(trip.recall is not None for trip in trips),
-        }
-
-
-SERVED = ("assigned_s", "picked_up_s", "delivered_s", "waited_s", "late_s", "vehicle")
-"""Of a task: empty if nobody served it."""
-
-
-def list_tasks(trace: Trace) -> Iterator[dict[str, object]]:
-    """Give what came of each task, times in s from the record's time zero; what is not known is empty.
-
-    Changes are how often it was called back. Ready is when it could be loaded, which differs from its arrival
-    where it follows another or is announced; waiting and lateness then count from there. Where vehicles meet,
-    the delay is how much longer its own drove for it than if it had met nobody.
-    """
-    instance, sites = trace.instance, trace.instance.layout.sites
-    zero = None if instance.epoch is None else show_moment(instance.epoch)
-    trips = {trip.task: trip for trip in trace.trips if trip.delivered}
-    changes = Counter(trip.task for trip in trace.trips if trip.recall is not None)
-    for k, task in enumerate(instance.tasks):
-        ready = float(trace.ready[k])
-        due = ready + float(instance.expiry[k])
-        row: dict[str, object] = {
-            **{"task": task, "pickup": sites[instance.pickup[k]].id},
-            **{"delivery": sites[instance.delivery[k]].id, "priority": int(instance.priority[k])},
-            **{"time_zero": zero, "arrival_s": round(float(instance.arrival[k]), 6)},
-            **{"due_s": round(due, 6), **dict.fromkeys(SERVED)},
-            **{"changes": changes[k], "ready_s": round(ready, 6), "delay_s": None},
-        }
-        if k in trips:
-            trip = trips[k]
-            pickup = trip.end if trip.pickup is None else trip.pickup
-            own = trip.start, pickup, trip.end, round(pickup - ready, 6)
-            late = round(max(0.0, trip.end - due), 6)
-            vehicle = instance.layout.vehicles[trip.vehicle].id
-            row |= zip(SERVED, (*own, late, vehicle), strict=True)
-            if instance.layout.traffic is not None:
-                row["delay_s"] = trip.delay
-        yield row
-
-
 # What a training has achieved
 
 
@@ -433,82 +336,3 @@ def summarise(
     means = f"{on}{'means' if on else 'Means'} over {trials.makespan.shape[1]} trials"
     title = f"{means}{describe_share(goal)}"
     return f"{title}\n{render(columns, rows, 'text', rules=[len(rows) - 1])}{below}"
-
-
-def list_verdict(verdict: Verdict) -> list[dict[str, object]]:
-    """Return the figures of a verdict's rows, the means of `list_figures`."""
-    return [
-        {
-            **list_figures(row.label, row.trials)[-1],
-            **{name: clear_cell(getattr(row, name)) for name in ("worst", "late_tasks", "late_95")},
-        }
-        for row in verdict.rows
-    ]
-
-
-def render_verdict(verdict: Verdict, form: str = "text", *, more: bool) -> list[str]:
-    """Return the tables of a verdict: means, and differences to the best rule; before each, what is in it."""
-    from acerl_np.evaluation.verdict import SHOWN, show_difference
-
-    goal, best = verdict.goal, verdict.best_rule
-    trials = sorted({row.trials.makespan.shape[1] for row in verdict.rows}, reverse=True)
-    title = f"Means over {trials[0]} trials"
-    title += f" ({trials[-1]} with lookahead)" if len(trials) > 1 else ""
-    columns = [Column("policy", "policy")]
-    is_sum = goal.objective not in SHOWN
-    if is_sum:
-        columns.append(Column("value", f"{goal.objective}", goal.format))
-    columns += FIGURES[:2]
-    has_traffic = verdict.policy.trials.has_traffic
-    for column in list_usage(has_traffic):
-        if more or column.name != "utilisation_share":
-            is_fine = column.name in ("late_share", "empty_share")
-            columns.append(column._replace(form=".1%") if is_fine else column)
-    tail = [Column("worst", "worst record", goal.format)]
-    tail += [Column("late_tasks", "late tasks", ".1f"), Column("late_95", "95 % late, s", ".0f")]
-    columns += tail if any(row.lateness for row in verdict.rows) else []
-    if goal.has_limit:
-        columns.append(FIGURES[2])
-        title += f"; within limit: share of the trials with {goal.cost} below {goal.limit}"
-    lines = [title, explain_usage(has_traffic)] if more else [title]
-    lines.append(render(columns, list_verdict(verdict), form))
-    titles = {"value": f"{goal.objective}"} if is_sum else {}
-    titles |= {name: f"{name}, {unit}" for name, (_, unit, _) in SHOWN.items()}
-    columns = [Column("policy", "policy"), *(Column(*both) for both in titles.items())]
-    shown: list[dict[str, object]] = []
-    for row in verdict.rows:
-        if row.difference is not None:
-            changes = {"value": row.difference, **row.changes}
-            cells = {name: show_difference(*changes[name][:2], "+") for name in titles}
-            shown.append({"policy": row.label, **cells})
-    difference = verdict.policy.difference
-    unknown = difference is None or difference.sign is None
-    error = "too few records for an error" if unknown else "± standard error"
-    what = "less that of the rule, record by record"
-    lines.append(f"Beside {best}, the best rule on the training records: {what}, {error}")
-    lines.append(render(columns, shown, form))
-    for day in verdict.bad_days:
-        title = f"A bad day, with {day.label}: means; after: s from the last arrival to the end"
-        lines.append("\n".join(filter(None, (title, day.sentence(goal)))))
-        lines.append(render(*list_bad_day(verdict, day), form))
-    return lines
-
-
-def list_bad_day(verdict: Verdict, day: BadDay) -> tuple[list[Column], list[dict[str, object]]]:
-    """Return the columns and rows of a bad day, with differences to `nearest`."""
-    from acerl_np.evaluation.verdict import show_difference
-
-    goal = verdict.goal
-    columns = [Column("policy", "policy"), Column("value", f"{goal.objective}", goal.format)]
-    columns += [
-        Column("tardiness", "tardiness, s", ".1f"),
-        Column("latest", "worst task, s", ".0f"),
-    ]
-    columns.append(Column("after", "after, s", ".0f"))
-    columns.append(Column("change", "less that of nearest"))
-    rows: list[dict[str, object]] = []
-    for row, after in zip(day.rows, day.after, strict=True):
-        change = "" if row.difference is None else show_difference(*row.difference[:2], "+")
-        rows.append({"policy": row.label, "value": row.value, "tardiness": row.tardiness})
-        rows[-1] |= {"after": after, "latest": clear_cell(row.latest), "change": change}
-    return columns, rows

@@ -12,8 +12,7 @@ from acerl_np.support.compiled import inner_kernel
 @S.unless_traffic(lambda problem, state, b, v: None)
 def forget_plan(problem, state, b, v):
     """Let vehicle v have planned nothing, as an episode begins."""
-    if S.has_traffic(problem, state.episode[b].instance):
-        state.plan[b, v, 0, :] = 0
+    state.plan[b, v, 0, :] = 0
 
 
 @inner_kernel
@@ -159,8 +158,6 @@ def take_way(problem, state, b, v, task, goal):
 @S.unless_traffic(lambda problem, state, b, v: None)
 def go_to_rest(problem, state, b, v):
     """Let vehicle v, which has just become idle, go on to where its plan ends, if it is not there."""
-    if not S.has_traffic(problem, state.episode[b].instance):
-        return
     plan, vehicle = state.plan[b, v], state.vehicle[b, v]
     n = plan[0, S.PLANNED_VISITS]
     if n > 0 and plan[n, S.PLAN_IN] > state.episode[b].time:
@@ -195,8 +192,7 @@ def measure_delay(problem, state, b, v):
 @S.unless_traffic(lambda problem, state, b, v: None)
 def add_delay(problem, state, b, v):
     """Note how much longer vehicle v, which delivers now, has driven for its task."""
-    if S.has_traffic(problem, state.episode[b].instance):
-        state.vehicle[b, v].delay += np.float64(measure_delay(problem, state, b, v))
+    state.vehicle[b, v].delay += np.float64(measure_delay(problem, state, b, v))
 
 
 @inner_kernel

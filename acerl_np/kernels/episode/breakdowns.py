@@ -131,7 +131,8 @@ def repair_vehicle(problem, state, b, v, tick):
     vehicle.status = S.IDLE
     vehicle.since = tick
     vehicle.n_repairs += 1
-    traffic.go_to_rest(problem, state, b, v)
+    if S.has_traffic(problem, i):
+        traffic.go_to_rest(problem, state, b, v)
     plan_breakdown(problem, state, b, v, tick)
 
 

@@ -72,8 +72,6 @@ def plan_followers(problem, state, b, task, begins, ends):
 def queue_task(problem, state, b, task, tick):
     """Let a task that is delivered queue at its machine; what needs none is done at once."""
     i = state.episode[b].instance
-    if not S.is_chained(problem, i):
-        return
     if problem.chain[i, task].machine < 0:
         plan_followers(problem, state, b, task, tick, tick)
         return
@@ -145,17 +143,13 @@ def release_tasks(problem, state, b, tick):
 @S.unless_errands(lambda problem, state, b, tick: False)
 def go_on(problem, state, b, tick):
     """Let machines go on, then tasks wait that are known at a tick; return whether there are any."""
-    if not S.is_chained(problem, state.episode[b].instance):
-        return False
     run_machines(problem, state, b, tick)
     return release_tasks(problem, state, b, tick)
 
 
 @S.unless_errands(lambda problem, state, b, task: 0.0)
 def find_done(problem, state, b, task):
-    """Return when the processing of a delivered task ends; 0 without chains."""
-    if not S.is_chained(problem, state.episode[b].instance):
-        return 0.0
+    """Return when the processing of a delivered task ends."""
     return np.float64(state.job[b, task].done)
 
 
@@ -163,8 +157,6 @@ def find_done(problem, state, b, task):
 def find_chain_tick(problem, state, b):
     """Return the tick at which a machine is done next or an expected task is known, `NEVER` for none."""
     tick = S.NEVER
-    if not S.is_chained(problem, state.episode[b].instance):
-        return tick
     for k in range(state.episode[b].n_expected):
         tick = min(tick, state.job[b, state.expected[b, k]].known)
     for k in range(state.episode[b].n_processed):

@@ -105,8 +105,6 @@ def end_errands(problem, state, b, tick):
     i = state.episode[b].instance
     n_vehicles = problem.instance[i].n_vehicles
     opens = False
-    if not S.has_errands(problem, i):
-        return opens
     for v in range(n_vehicles):
         vehicle = state.vehicle[b, v]
         status = vehicle.status
@@ -280,7 +278,6 @@ def count_places(problem, state, b, k):
 def begin_parked(problem, state, b, v):
     """Let vehicle v have a parking place where it starts, however many are there."""
     i, vehicle = state.episode[b].instance, state.vehicle[b, v]
-    vehicle.place = -1
     for k in range(problem.berth.shape[1]):
         berth = problem.berth[i, k]
         parks = berth.places > 0 and not berth.charges
@@ -360,8 +357,6 @@ def find_free(problem, state, b):
     """
     i, now = state.episode[b].instance, state.episode[b].time
     opens = False
-    if not S.has_errands(problem, i):
-        return opens
     state.episode[b].settled = 0
     for v in range(problem.instance[i].n_vehicles):
         mark_free(problem, state, b, v)

@@ -24,8 +24,10 @@ def find_next_tick(problem, state, b):
     tick = S.NEVER
     if n_arrived < problem.instance[i].n_tasks:
         tick = problem.arrival_tick[i, n_arrived]
-    tick = min(tick, chains.find_chain_tick(problem, state, b))
-    tick = min(tick, errands.find_errand_tick(problem, state, b))
+    if S.is_chained(problem, i):
+        tick = min(tick, chains.find_chain_tick(problem, state, b))
+    if S.has_errands(problem, i):
+        tick = min(tick, errands.find_errand_tick(problem, state, b))
     for v in range(problem.instance[i].n_vehicles):
         vehicle = state.vehicle[b, v]
         if vehicle.status != S.IDLE:
@@ -44,16 +46,19 @@ def finish_tasks(problem, state, b, tick):
         vehicle = state.vehicle[b, v]
         if vehicle.status == S.WORKING and vehicle.event_tick == tick:
             energy.set_level(problem, state, b, v)
-            traffic.add_delay(problem, state, b, v)
+            if S.has_traffic(problem, i):
+                traffic.add_delay(problem, state, b, v)
             task = vehicle.task
             vehicle.status = S.IDLE
             vehicle.since = tick
             vehicle.task = -1
             vehicle.site = problem.ends[i, task].delivery
-            traffic.go_to_rest(problem, state, b, v)
+            if S.has_traffic(problem, i):
+                traffic.go_to_rest(problem, state, b, v)
             state.task[b, task].finish = tick
             state.episode[b].n_finished += 1
-            chains.queue_task(problem, state, b, task, tick)
+            if S.is_chained(problem, i):
+                chains.queue_task(problem, state, b, task, tick)
             opens = True
     return opens
 
@@ -74,13 +79,17 @@ def add_arrivals(problem, state, b, tick):
 @inner_kernel
 def process_tick(problem, state, b, tick):
     """Let everything happen that happens at `tick`, in this order; then decisions may be due."""
+    i = state.episode[b].instance
     state.episode[b].time = tick
     opens = breakdowns.break_and_repair(problem, state, b, tick)
     opens |= finish_tasks(problem, state, b, tick)
-    opens |= errands.end_errands(problem, state, b, tick)
-    opens |= chains.go_on(problem, state, b, tick)
+    if S.has_errands(problem, i):
+        opens |= errands.end_errands(problem, state, b, tick)
+    if S.is_chained(problem, i):
+        opens |= chains.go_on(problem, state, b, tick)
     opens |= add_arrivals(problem, state, b, tick)
-    opens |= errands.find_free(problem, state, b)
+    if S.has_errands(problem, i):
+        opens |= errands.find_free(problem, state, b)
     if opens:
         state.episode[b].waits = 0
         commitment.open_round(problem, state, b)
@@ -97,7 +106,9 @@ def finish_episode(problem, state, b):
         finish = np.float64(state.task[b, task].finish)
         weight = S.find_weight(problem, i, task)
         total += weight
-        done = max(finish, chains.find_done(problem, state, b, task))
+        done = finish
+        if S.is_chained(problem, i):
+            done = max(done, chains.find_done(problem, state, b, task))
         S.add_delivery(outcome, weight, done, finish - S.find_due(problem, state, b, task))
     for v in range(state.vehicle.shape[1]):
         outcome[S.OUTCOME_WAITING] += state.vehicle[b, v].waiting
@@ -118,7 +129,8 @@ def pass_tick(problem, state, b, due):
     if is_over and state.episode[b].n_processed == 0:
         finish_episode(problem, state, b)
         return
-    errands.settle_tick(problem, state, b)
+    if S.has_errands(problem, i):
+        errands.settle_tick(problem, state, b)
     tick = min(due, find_next_tick(problem, state, b))
     if tick == S.NEVER:
         state.episode[b].phase = S.STUCK
@@ -172,8 +184,11 @@ def open_episode(problem, state, b, instance):
         vehicle.left_tick = -1
         vehicle.level = problem.battery[instance, v].start
         vehicle.level_tick = -1 if vehicle.level == 0 else 0
-        traffic.forget_plan(problem, state, b, v)
-        errands.begin_parked(problem, state, b, v)
+        vehicle.place = -1
+        if S.has_traffic(problem, instance):
+            traffic.forget_plan(problem, state, b, v)
+        if S.has_errands(problem, instance):
+            errands.begin_parked(problem, state, b, v)
         breakdowns.plan_breakdown(problem, state, b, v, np.int64(-1))
 
 

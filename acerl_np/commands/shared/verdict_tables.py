@@ -1,0 +1,97 @@
+"""Tables of a verdict."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from acerl_np.commands.shared.tables import (
+    FIGURES,
+    Column,
+    explain_usage,
+    list_figures,
+    list_usage,
+    render,
+)
+from acerl_np.support.report import clear_cell
+
+if TYPE_CHECKING:
+    from acerl_np.evaluation.verdict import BadDay, Verdict
+
+
+def list_verdict(verdict: Verdict) -> list[dict[str, object]]:
+    """Return the figures of a verdict's rows, the means of `list_figures`."""
+    return [
+        {
+            **list_figures(row.label, row.trials)[-1],
+            **{name: clear_cell(getattr(row, name)) for name in ("worst", "late_tasks", "late_95")},
+        }
+        for row in verdict.rows
+    ]
+
+
+def render_verdict(verdict: Verdict, form: str = "text", *, more: bool) -> list[str]:
+    """Return the tables of a verdict: means, and differences to the best rule; before each, what is in it."""
+    from acerl_np.evaluation.verdict import SHOWN, show_difference
+
+    goal, best = verdict.goal, verdict.best_rule
+    trials = sorted({row.trials.makespan.shape[1] for row in verdict.rows}, reverse=True)
+    title = f"Means over {trials[0]} trials"
+    title += f" ({trials[-1]} with lookahead)" if len(trials) > 1 else ""
+    columns = [Column("policy", "policy")]
+    is_sum = goal.objective not in SHOWN
+    if is_sum:
+        columns.append(Column("value", f"{goal.objective}", goal.format))
+    columns += FIGURES[:2]
+    has_traffic = verdict.policy.trials.has_traffic
+    for column in list_usage(has_traffic):
+        if more or column.name != "utilisation_share":
+            is_fine = column.name in ("late_share", "empty_share")
+            columns.append(column._replace(form=".1%") if is_fine else column)
+    tail = [Column("worst", "worst record", goal.format)]
+    tail += [Column("late_tasks", "late tasks", ".1f"), Column("late_95", "95 % late, s", ".0f")]
+    columns += tail if any(row.lateness for row in verdict.rows) else []
+    if goal.has_limit:
+        columns.append(FIGURES[2])
+        title += f"; within limit: share of the trials with {goal.cost} below {goal.limit}"
+    lines = [title, explain_usage(has_traffic)] if more else [title]
+    lines.append(render(columns, list_verdict(verdict), form))
+    titles = {"value": f"{goal.objective}"} if is_sum else {}
+    titles |= {name: f"{name}, {unit}" for name, (_, unit, _) in SHOWN.items()}
+    columns = [Column("policy", "policy"), *(Column(*both) for both in titles.items())]
+    shown: list[dict[str, object]] = []
+    for row in verdict.rows:
+        if row.difference is not None:
+            changes = {"value": row.difference, **row.changes}
+            cells = {name: show_difference(*changes[name][:2], "+") for name in titles}
+            shown.append({"policy": row.label, **cells})
+    difference = verdict.policy.difference
+    unknown = difference is None or difference.sign is None
+    error = "too few records for an error" if unknown else "± standard error"
+    what = "less that of the rule, record by record"
+    lines.append(f"Beside {best}, the best rule on the training records: {what}, {error}")
+    lines.append(render(columns, shown, form))
+    for day in verdict.bad_days:
+        title = f"A bad day, with {day.label}: means; after: s from the last arrival to the end"
+        lines.append("\n".join(filter(None, (title, day.sentence(goal)))))
+        lines.append(render(*list_bad_day(verdict, day), form))
+    return lines
+
+
+def list_bad_day(verdict: Verdict, day: BadDay) -> tuple[list[Column], list[dict[str, object]]]:
+    """Return the columns and rows of a bad day, with differences to `nearest`."""
+    from acerl_np.evaluation.verdict import show_difference
+
+    goal = verdict.goal
+    columns = [Column("policy", "policy"), Column("value", f"{goal.objective}", goal.format)]
+    columns += [
+        Column("tardiness", "tardiness, s", ".1f"),
+        Column("latest", "worst task, s", ".0f"),
+    ]
+    columns.append(Column("after", "after, s", ".0f"))
+    columns.append(Column("change", "less that of nearest"))
+    rows: list[dict[str, object]] = []
+    for row, after in zip(day.rows, day.after, strict=True):
+        change = "" if row.difference is None else show_difference(*row.difference[:2], "+")
+        rows.append({"policy": row.label, "value": row.value, "tardiness": row.tardiness})
+        rows[-1] |= {"after": after, "latest": clear_cell(row.latest), "change": change}
+    return columns, rows
