@@ -140,7 +140,8 @@ class Layout:
         _check_unique("vehicles", [vehicle.id for vehicle in self.vehicles])
         for k, vehicle in enumerate(self.vehicles):
             self._check_site(vehicle.start, f"vehicles[{k}].start")
-            parts.check_model(vehicle.random_breakdowns, f"vehicles[{k}].random_breakdowns")
+            if vehicle.random_breakdowns is not None:
+                parts.check_model(vehicle.random_breakdowns, f"vehicles[{k}].random_breakdowns")
         self._check_chargers()
         self._check_traffic()
 
