@@ -6,7 +6,15 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import numba
+import pytest
+
 import acerl_np
+
+JIT = not numba.config.DISABLE_JIT
+"""Whether kernels are compiled."""
+
+needs_jit = pytest.mark.skipif(not JIT, reason="takes too long without the compiler")
 
 ROOT = Path(acerl_np.__file__).parents[1]
 EXAMPLES = Path(__file__).parents[1] / "examples"  # an installed package has none beside it

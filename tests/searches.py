@@ -1,13 +1,11 @@
 """What the tests of searches share: problems to climb, how far to go, states as bytes."""
 
-import numba
 import numpy as np
-import pytest
+from machine import JIT, needs_jit
 
-JIT = not numba.config.DISABLE_JIT
 GENERATIONS = 4 if JIT else 2
 
-many_draws = pytest.mark.skipif(not JIT, reason="many generations need compiled kernels")
+many_draws = needs_jit
 
 
 def hill(members):

@@ -7,13 +7,12 @@ import sys
 from functools import partial
 from pathlib import Path
 
-import numba
 import own_goals
 import pytest
 import trainings
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from machine import ROOT, find_environment
+from machine import JIT, ROOT, find_environment, needs_jit
 from pages import make_powered
 from trainings import (
     CHILD_CONFIG,
@@ -29,8 +28,6 @@ from trainings import (
 from acerl_np import ACERL, Config, evaluate_policy
 from acerl_np.kernels.networks.network import act_batch
 from studies.rivals import ALGORITHMS
-
-JIT = not numba.config.DISABLE_JIT
 
 
 @pytest.fixture(scope="module")
@@ -174,7 +171,7 @@ def test_a_trainer_in_use_goes_on_in_a_forked_child(n_threads, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.skipif(not JIT, reason="without the compiler there is no machine code")
+@needs_jit
 def test_no_result_depends_on_the_width_of_vectors(tmp_path):
     """Compiled for the oldest processors of its kind, without any wide vector or fused product."""
     program = (

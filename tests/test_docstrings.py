@@ -6,8 +6,8 @@ import importlib
 import re
 from pathlib import Path
 
-import numba
 import pytest
+from machine import needs_jit
 
 import acerl_np
 
@@ -85,7 +85,7 @@ def test_documented_parameters_are_the_actual_ones():
     assert faults == [] and documenting > 10
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="examples train")
+@needs_jit
 @pytest.mark.parametrize(
     "path", [path for path in FILES if ">>> " in path.read_text()], ids=lambda path: path.stem
 )

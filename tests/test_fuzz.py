@@ -2,16 +2,14 @@
 
 import sys
 
-import numba
 import pytest
 from fuzz import KINDS, check_samples, fill_folder, limited_memory, make_samples, run_case, run_main
 from hypothesis import settings
-
-JIT = not numba.config.DISABLE_JIT
+from machine import needs_jit
 
 pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="cases are timed by a signal"),
-    pytest.mark.skipif(not JIT, reason="thousands of episodes are played with compiled kernels"),
+    needs_jit,
     pytest.mark.usefixtures("few_lookaheads"),
 ]
 

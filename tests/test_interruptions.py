@@ -12,18 +12,15 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import numba
 import pytest
-from machine import find_environment, is_alive, limit_files
+from machine import find_environment, is_alive, limit_files, needs_jit
 from trainings import read_state
 
 import acerl_np
 from acerl_np.commands.main import main
 
 pytestmark = [
-    pytest.mark.skipif(
-        bool(numba.config.DISABLE_JIT), reason="processes of their own need compiled kernels"
-    ),
+    needs_jit,
     pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits"),
 ]
 

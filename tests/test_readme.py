@@ -14,8 +14,8 @@ import sys
 import tarfile
 from pathlib import Path
 
-import numba
 import pytest
+from machine import needs_jit
 
 from acerl_np.commands.main import build_parser, main
 from studies import __main__ as studies
@@ -57,9 +57,7 @@ EXTRAS["gymnasium"] = "import gymnasium"
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|<img src=\"([^\"]+)\"")
 CODE_FILE = re.compile(r"`(?:python )?([\w./-]+\.py)[` ]")
 
-compiled = pytest.mark.skipif(
-    bool(numba.config.DISABLE_JIT), reason="examples train, which needs the compiler"
-)
+compiled = needs_jit
 
 
 def test_the_readme_is_short_and_there_are_examples():

@@ -8,8 +8,8 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numba
 import numpy as np
+from machine import JIT
 
 from acerl_np import (
     ACERL,
@@ -30,7 +30,6 @@ from acerl_np.training.history import HISTORY_COLUMNS
 from studies.rivals import RivalTrainer
 from studies.rivals.history import HISTORY_COLUMNS as RIVAL_COLUMNS
 
-JIT = not numba.config.DISABLE_JIT
 GENERATIONS = 3 if JIT else 2
 RECORDED = Path(__file__).parent / "data" / "dmh-episodes.npz"
 

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
+from machine import needs_jit
 from tables_and_refusals import HEADER, read_rows, write
 
 import acerl_np
@@ -17,8 +17,6 @@ from acerl_np.problem.records import write_record
 from acerl_np.support import machine_code
 
 SMALL = ["--generations", "3", "--population", "8", "--set", "hidden=6", "--trials", "2"]
-
-needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="trains and compiles ahead")
 
 
 @needs_jit

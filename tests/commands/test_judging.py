@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
-import numba
 import numpy as np
 import pytest
+from machine import needs_jit
 from tables_and_refusals import read_config, write
 
 import acerl_np
@@ -24,9 +24,7 @@ from acerl_np.problem.packing import unpack_instances
 from acerl_np.support.errors import CheckpointError, InputError
 from acerl_np.support.files import read_arrays
 
-pytestmark = pytest.mark.skipif(
-    bool(numba.config.DISABLE_JIT), reason="trains and plays many episodes"
-)
+pytestmark = needs_jit
 
 SHORT = "--generations 2 --population 4 --quiet"
 TRAINING = f"{SHORT} --preset best"

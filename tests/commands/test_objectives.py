@@ -3,16 +3,14 @@
 import csv
 import json
 
-import numba
 import pytest
+from machine import needs_jit
 
 import acerl_np
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.packing import unpack_json
 
-pytestmark = pytest.mark.skipif(
-    bool(numba.config.DISABLE_JIT), reason="trains and plays many episodes"
-)
+pytestmark = needs_jit
 
 GOAL = Goal("late+0.05*tardiness", "waiting", 90.0, (1.0, 2.0))
 AIM = "late+0.05*tardiness, waiting below 90 s, priorities weigh 1, 2"

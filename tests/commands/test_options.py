@@ -6,16 +6,14 @@ import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 
-import numba
 import pytest
+from machine import needs_jit
 from tables_and_refusals import list_unrefused, read_config, read_rows
 
 import acerl_np
 from acerl_np.support.errors import InputError
 from acerl_np.support.machine_code import count_compiled
 from acerl_np.warm import PARTS
-
-needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 
 TINY = "--population 2 --set hidden=2 --quiet"
 

@@ -5,8 +5,8 @@ import os
 import shutil
 from pathlib import Path
 
-import numba
 import pytest
+from machine import needs_jit
 from small_files import FILES, HEADER
 
 import acerl_np
@@ -15,7 +15,7 @@ from acerl_np.evaluation.seeds import TRIALS_FILE
 from acerl_np.support.errors import InputError
 from acerl_np.support.files import MARK, read_arrays, write_arrays
 
-pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
+pytestmark = needs_jit
 PLANT = Path(__file__).parent.parent / "data" / "plant.xml"
 TINY = "--generations 1 --population 2 --set hidden=2 --trials 0 --quiet"
 

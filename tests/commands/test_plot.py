@@ -5,16 +5,14 @@ import shutil
 import sys
 from pathlib import Path
 
-import numba
 import pytest
+from machine import needs_jit
 from tables_and_refusals import write
 from team_tasks import TeamHere
 
 import acerl_np
 from acerl_np.commands.main import main
 from acerl_np.commands.shared.curves import RULES, draw_training, find_beside
-
-needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 
 TRAIN = ["train", "--generations", "2", "--population", "8", "--set", "hidden=4", "--trials", "0"]
 TRAIN += ["--set", "curve_every=1", "--set", "curve_trials=1"]

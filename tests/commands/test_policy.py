@@ -3,9 +3,9 @@
 import json
 import re
 
-import numba
 import numpy as np
 import pytest
+from machine import needs_jit
 from tables_and_refusals import read_rows
 
 import acerl_np
@@ -13,8 +13,6 @@ from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.importance import describe_effect, measure_importance
 from acerl_np.policies.index import FEATURES
 from acerl_np.policies.origin import Origin
-
-needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="plays many episodes")
 
 WEIGHTS = {"approach": -1.0, "imbalance": -0.5}
 

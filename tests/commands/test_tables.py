@@ -6,9 +6,9 @@ import math
 import re
 import shutil
 
-import numba
 import numpy as np
 import pytest
+from machine import needs_jit
 from pages import BATTERY, make_powered
 from worlds import make_task
 
@@ -21,8 +21,6 @@ from acerl_np.evaluation.verdict import judge
 from acerl_np.kernels.ground.state import CHARGING, QUEUED
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.records import write_record
-
-needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many episodes")
 
 NUMBER_AS_TEXT = re.compile(r"[-+~(]?\d[\d,.]*( ?[%s]| s)?([/±( ].*)?")
 

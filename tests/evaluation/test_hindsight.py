@@ -12,6 +12,7 @@ import numba
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machine import JIT, needs_jit
 from tables_and_refusals import list_unrefused_files
 from worlds import cut, make_task, worlds
 
@@ -28,8 +29,6 @@ from acerl_np.problem.bundled import bundled_instances
 from acerl_np.problem.goal import MEASURES, PAPER, Goal
 from acerl_np.problem.records import write_record
 from acerl_np.problem.tables import build_problem
-
-needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="many thousands of episodes")
 
 REACHED = dict(enumerate((1683, 1781, 1792, 1849, 1775, 1807, 1849, 1764), 1))
 """Makespans that plain annealing reached on DMH-01 to -08; the stored references are as good."""
@@ -111,7 +110,7 @@ def two_vehicles() -> acerl_np.Instance:
     ids=lambda x: x.objective if isinstance(x, Goal) else "",
 )
 def test_the_search_finds_the_exhaustive_optimum(goal, value, monkeypatch):
-    if numba.config.DISABLE_JIT:
+    if not JIT:
         monkeypatch.setattr(hindsight, "ANNEALING_CHAINS", 1)
         monkeypatch.setattr(hindsight, "ANNEALING_STEPS", 200)
         monkeypatch.setattr(hindsight, "BEAM_WIDTH", 20)

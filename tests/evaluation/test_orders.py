@@ -7,9 +7,9 @@ import sys
 from dataclasses import replace
 from itertools import permutations, product
 
-import numba
 import pytest
 import worlds
+from machine import JIT, needs_jit
 from tables_and_refusals import read_rows
 
 import acerl_np
@@ -31,8 +31,6 @@ from acerl_np.problem.goal import MEASURES, PAPER, Goal
 from acerl_np.problem.interface import TASK_RULES
 from studies.job_shops import import_bilge_ulusoy
 
-JIT = not numba.config.DISABLE_JIT
-needs_jit = pytest.mark.skipif(not JIT, reason="many thousands of orders")
 NO_LIMIT = Goal(cost_limit=float("inf"))
 
 

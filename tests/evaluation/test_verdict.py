@@ -4,11 +4,11 @@ import math
 import re
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from machine import needs_jit
 
 import acerl_np
 from acerl_np.evaluation.hold_out import choose_share, hold_out, make_noised, part_folds
@@ -25,9 +25,6 @@ from acerl_np.evaluation.verdict import (
 )
 from acerl_np.problem.generate import generate_record
 from acerl_np.problem.goal import PAPER, Goal
-
-needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="plays many episodes")
-
 
 LATE_LIMIT, SUM = Goal("late", cost="waiting", cost_limit=3.0), Goal("late+0.05*tardiness")
 

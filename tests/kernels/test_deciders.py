@@ -7,12 +7,12 @@ import naive
 import naive_evolution
 import naive_index
 import naive_yardsticks
-import numba
 import numpy as np
 import own_rules
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machine import JIT
 from scipy.optimize import linear_sum_assignment
 from worlds import World, floors, make_task, straight_floor, worlds
 
@@ -33,7 +33,6 @@ from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
 from acerl_np.support.workers import Workers
 
-JIT = not numba.config.DISABLE_JIT
 EXAMPLES = settings(max_examples=40 if JIT else 6)
 keys = st.lists(st.integers(0, 2**32 - 1), min_size=4, max_size=4)
 

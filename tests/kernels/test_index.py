@@ -5,11 +5,11 @@ from dataclasses import replace
 import naive
 import naive_evolution
 import naive_index
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machine import JIT, needs_jit
 from worlds import World, make_task, straight_floor, worlds
 
 from acerl_np import Simulator
@@ -17,7 +17,6 @@ from acerl_np.kernels.deciding.deciders import make_index_decider
 from acerl_np.kernels.playing.episodes import decide_rows
 from acerl_np.policies.index import FEATURES, NAMES, IndexPolicy
 
-JIT = not numba.config.DISABLE_JIT
 KEY = (1, 2, 3, 4)
 WEIGHTS = (1.0, 2.5)
 """Of classes of priority."""
@@ -184,7 +183,7 @@ def make_crowd(seed, n_vehicles, n_tasks, weak=False):
     return World(layout, rows, [0])
 
 
-@pytest.mark.skipif(not JIT, reason="many tasks")
+@needs_jit
 @pytest.mark.parametrize("weak", [False, True])
 @pytest.mark.parametrize(("n_vehicles", "n_tasks"), [(3, 60), (16, 50), (20, 60)])
 def test_on_large_floors_what_comes_first_is_looked_at(n_vehicles, n_tasks, weak):

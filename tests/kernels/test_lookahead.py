@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import naive
 import naive_lookahead
-import numba
 import numpy as np
 import pytest
 from episodes import begin, rate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machine import JIT
 from naive_evolution import forward
 from played import Played
 from worlds import chained_world, make_task, quarters, straight_floor, worlds
@@ -27,7 +27,6 @@ from acerl_np.problem.goal import Goal
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.training.forms import describe_network
 
-JIT = not numba.config.DISABLE_JIT
 NEAREST = IndexPolicy.of_weights(approach=-1.0)
 BASES = {
     "nearest": (NEAREST, None),

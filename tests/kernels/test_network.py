@@ -3,12 +3,12 @@
 from itertools import pairwise
 
 import naive_evolution as naive
-import numba
 import numpy as np
 import pytest
 from damaged import check_damaged
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machine import JIT
 from tables_and_refusals import list_unrefused
 
 from acerl_np import Simulator, load_suite
@@ -18,7 +18,6 @@ from acerl_np.kernels.networks import network
 from acerl_np.policies.network import Policy, initial_parameters
 from acerl_np.support.errors import PolicyError
 
-JIT = not numba.config.DISABLE_JIT
 SCALING = np.arange(1.0, 13.0)
 HIDDEN = [(), (5,), (7, 3, 4)]
 SLOTS, VEHICLES = 3, 2

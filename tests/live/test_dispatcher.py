@@ -3,11 +3,11 @@
 import copy
 from functools import partial
 
-import numba
 import numpy as np
 import pytest
 from damaged import check_damaged
 from live_events import EventLog, quiet
+from machine import JIT
 from plain_policies import Asking, Nearest, first_legal
 
 import acerl_np
@@ -16,8 +16,6 @@ from acerl_np.kernels.ground.random import EVALUATION, derive_key
 from acerl_np.live import events as E
 from acerl_np.policies.rules import RULES, YARDSTICKS
 from acerl_np.support.errors import EventError, InputError, PolicyError
-
-JIT = not numba.config.DISABLE_JIT
 
 
 @pytest.fixture(scope="module")

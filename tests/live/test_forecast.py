@@ -3,10 +3,10 @@
 import copy
 import math
 
-import numba
 import numpy as np
 import pytest
 from live_events import line, look, play_reckoned, quiet, tell_row
+from machine import JIT
 
 from acerl_np import Dispatcher, IndexPolicy, Instance, Layout, Lookahead, Simulator, load_layout
 from acerl_np.kernels.playing import forecast as forecasts
@@ -172,7 +172,7 @@ def test_what_is_no_forecast_is_refused():
 @pytest.mark.oracle
 @pytest.mark.compiles(long=True)
 def test_a_task_that_no_battery_can_serve_is_never_delivered(monkeypatch):
-    if numba.config.DISABLE_JIT:  # else a week of towing is over in no time
+    if not JIT:  # else a week of towing is over in no time
         monkeypatch.setattr(forecasts, "GIVEN_UP", 3600)
     rates = {"idle": 1, "empty": 2, "loaded": 3, "charge": 5, "capacity": 120, "start": 120}
     levels = {"critical": 82, "resume": 85, "good": 90, "full": 110, "tow": 60}

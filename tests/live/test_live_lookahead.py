@@ -1,9 +1,9 @@
 """A dispatcher that looks ahead: its day, its budget, its memory."""
 
-import numba
 import numpy as np
 import pytest
 from live_events import play_reckoned, tell_row
+from machine import JIT
 from worlds import parts_floor
 
 from acerl_np import (
@@ -19,7 +19,6 @@ from acerl_np.live import events as E
 from acerl_np.live.parts import FIRST_ROOM
 from acerl_np.problem.generate import perturb
 
-JIT = not numba.config.DISABLE_JIT
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
 
 

@@ -4,13 +4,13 @@ import json
 import math
 
 import naive_full
-import numba
 import numpy as np
 import pytest
 import worlds
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from live_events import BATTERY, floor
+from machine import JIT
 from played import KINDS
 
 import acerl_np
@@ -21,8 +21,6 @@ from acerl_np.live.daybook import read_audit
 from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.problem.bundled import YARDSTICK, instances_folder
 from studies.job_shops import import_bilge_ulusoy
-
-JIT = not numba.config.DISABLE_JIT
 
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
 

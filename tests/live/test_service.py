@@ -6,11 +6,11 @@ import subprocess
 import sys
 from dataclasses import fields
 
-import numba
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from live_plant import give_input
+from machine import needs_jit
 
 import acerl_np
 from acerl_np.commands import serving
@@ -120,7 +120,7 @@ def draw_messages(draw):
     return {"kind": kind, **{name: draw(VALUES) for name in names}}
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="decides many times")
+@needs_jit
 @given(st.lists(st.one_of(draw_messages().map(json.dumps), st.text(max_size=20)), max_size=12))
 def test_whatever_is_told_is_answered_in_a_line(texts):
     service = Service(acerl_np.Dispatcher(LAYOUT, "FCFS"))

@@ -6,10 +6,10 @@ from contextlib import suppress
 from itertools import product
 from pathlib import Path
 
-import numba
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from machine import needs_jit
 
 import acerl_np
 from acerl_np.live import events as E
@@ -175,7 +175,7 @@ ACTS = st.tuples(
 )
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="decides many times")
+@needs_jit
 @given(st.lists(ACTS, max_size=25))
 def test_whatever_is_told_late_or_twice_the_floor_is_sound(acts):
     dispatcher = acerl_np.Dispatcher(LIMITED, "FCFS")

@@ -10,9 +10,9 @@ import sys
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
-import numba
 import pytest
 from live_events import ERRAND_MAKERS, floor, look
+from machine import JIT
 
 from acerl_np import Dispatcher, EventError, EventWarning, InputError, Layout, SharingError
 from acerl_np.kernels.ground import state
@@ -20,7 +20,6 @@ from acerl_np.live import board
 from acerl_np.live import events as E
 from acerl_np.support.files import read_arrays
 
-JIT = not numba.config.DISABLE_JIT
 SEEN = [name for name, own in vars(Dispatcher).items() if isinstance(own, property)]
 
 

@@ -1,10 +1,10 @@
 """The paper in plain Python beside the kernels: the same bytes."""
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from machine import JIT
 
 import acerl_np
 from acerl_np import ACERL, Config
@@ -20,8 +20,6 @@ from acerl_np.kernels.networks.network import (
 from acerl_np.plain import __main__ as command
 from acerl_np.plain import evolution, floor, policy, streams
 from acerl_np.policies.network import initial_parameters
-
-JIT = not numba.config.DISABLE_JIT
 
 pytestmark = pytest.mark.oracle
 

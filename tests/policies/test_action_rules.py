@@ -1,10 +1,10 @@
 """Rules as actions of networks: other ones than the paper's; and two networks that decide together."""
 
 import naive_evolution as naive
-import numba
 import numpy as np
 import pytest
 from damaged import check_damaged
+from machine import JIT, needs_jit
 from trainings import list_differences
 
 import acerl_np
@@ -16,7 +16,6 @@ from studies import rivals
 
 RULES = ("LWT", "AHP", "EDD")
 SMALL = {"rules": RULES, "hidden": (4,), "population": 2, "generations": 2, "curve_every": 0}
-needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="whole episodes")
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +43,7 @@ def test_what_takes_a_policy_plays_its_rules(policy, pair, suite):
             assert vehicles.tolist() == (actions // 3).tolist()
             assert np.array_equal(agent.choose(sim), own.choose(sim))
             sim.step(actions)
-        if not numba.config.DISABLE_JIT:
+        if JIT:
             one = evaluate_policy(own, suite, trials=1, greedy=True)
             assert list_differences(evaluate_policy(agent, suite, trials=1), one) == []
     index = acerl_np.IndexPolicy.of_weights(approach=-1.0)

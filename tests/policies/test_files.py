@@ -5,10 +5,10 @@ import pickle
 import warnings
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 from damaged import check_damaged
+from machine import needs_jit
 from worlds import PAIRS, change, make_task, move, reorder
 
 import acerl_np
@@ -19,8 +19,6 @@ from acerl_np.policies.origin import Origin, pack_origin
 from acerl_np.problem.packing import pack_instances, pack_json, unpack_instances
 from acerl_np.problem.parts import Breakdown, Edge, Site, Vehicle
 
-JIT = not numba.config.DISABLE_JIT
-needs_jit = pytest.mark.skipif(not JIT, reason="whole episodes")
 UNTRAINED = acerl_np.Config(generations=0, hidden=(2,), slots="pool")
 
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 from damaged import check_damaged
+from machine import JIT
 from tables_and_refusals import list_unrefused
 from trainings import check_played
 from worlds import World, make_task, straight_floor
@@ -22,8 +22,6 @@ from acerl_np import (
     load_policy,
 )
 from acerl_np.policies.index import KNOWN, NAMES, START, start_weights
-
-JIT = not numba.config.DISABLE_JIT
 
 
 def draw_policy(seed=0, features=NAMES, **options):

@@ -3,10 +3,10 @@
 import math
 from dataclasses import replace
 
-import numba
 import numpy as np
 import pytest
 from episodes import begin, rate
+from machine import JIT, needs_jit
 from worlds import World, change, cut, make_task, parts_floor, straight_floor
 
 from acerl_np import (
@@ -37,8 +37,6 @@ from acerl_np.problem.packing import pack_json, unpack_json
 from acerl_np.problem.parts import Breakdown, RandomBreakdowns
 from acerl_np.problem.tables import build_problem
 
-JIT = not numba.config.DISABLE_JIT
-needs_jit = pytest.mark.skipif(not JIT, reason="whole days")
 WEIGHTS = ("match", "even")
 
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3, slack=0.2)

@@ -1,9 +1,9 @@
 """Static plans: the best is found, plays as the slow simulator plays it, and is small for its objective."""
 
-import numba
 import numpy as np
 import pytest
 from episodes import play_static
+from machine import needs_jit
 from worlds import change, move
 
 import acerl_np
@@ -11,8 +11,6 @@ from acerl_np import evaluate_policy
 from acerl_np.policies.static import PlanPolicy, PositionPlan, find_static
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.tables import build_problem
-
-needs_jit = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="hundreds of episodes")
 
 
 @pytest.fixture(scope="module")

@@ -3,9 +3,9 @@
 import csv
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
+from machine import needs_jit
 from worlds import World, make_task, straight_floor
 
 import acerl_np
@@ -15,7 +15,7 @@ from acerl_np.policies.rules import POLICY_NAMES, RULES, YARDSTICKS, find_policy
 EXPECTATIONS = Path(__file__).parents[1] / "data" / "rule-expectations.csv"
 
 
-@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="thousands of episodes")
+@needs_jit
 @pytest.mark.parametrize("rule", ["FCFS", "EDD", "NVF", "STD", "MIX", "Random"])
 def test_rules_meet_the_recorded_expectations(rule):
     suite = acerl_np.load_suite("dmh-train")

@@ -4,13 +4,13 @@ import json
 from functools import partial
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 import worlds
 from episodes import scaling_dict
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from machine import needs_jit
 from naive import NaiveEpisode
 from tables_and_refusals import list_unrefused
 
@@ -186,7 +186,7 @@ def test_a_file_keeps_slots_and_ids(policies, tmp_path):
                 load_policy(tmp_path / "bad.npz")
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="whole episodes")
+@needs_jit
 def test_what_is_trained_by_default_plays_by_default(policies, suite):
     own, pool = policies
     results = []

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import naive_evolution
-import numba
 import numpy as np
 import pytest
 from episodes import play_and_compare, play_on, play_static, take_first
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from machine import JIT, needs_jit
 from scipy import stats
 from tables_and_refusals import list_unrefused, write
 from trainings import same_trials
@@ -42,7 +42,6 @@ from acerl_np.problem.tables import MAX_CYCLES, RANDOM_HORIZON, build_problem, f
 from acerl_np.simulation.arena import play_members, stream_keys
 from acerl_np.support.workers import Workers
 
-JIT = not numba.config.DISABLE_JIT
 MODEL = RandomBreakdowns(400.0, 90.0)
 
 
@@ -173,7 +172,7 @@ def test_an_episode_that_takes_too_long_is_stopped():
     assert simulator.time[0] == 1000
 
 
-@pytest.mark.skipif(not JIT, reason="a million failures need compiled kernels")
+@needs_jit
 def test_no_horizon_is_longer_than_a_million_failures():
     """Nobody waits for 1e9 s of failures every few seconds, in a kernel that hears no Ctrl-C."""
     late = make_late(RandomBreakdowns(2.0, 0.5), 1e9)
@@ -287,7 +286,7 @@ def test_wrong_models_keys_and_sizes_are_refused_where_they_are_made():
 # The program
 
 
-@pytest.mark.skipif(not JIT, reason="many episodes")
+@needs_jit
 def test_train_evaluate_and_replay_with_random_breakdowns(empty, run):
     record = short(1, 5, None)
     write_record(record, Path("own.csv"))

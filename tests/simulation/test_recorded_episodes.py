@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 from episodes import schedule_rows
+from machine import JIT
 
 from acerl_np import Simulator, load_instance
 from acerl_np.plain.floor import Floor
@@ -65,7 +65,7 @@ def test_recording_is_complete():
 
 @pytest.mark.oracle
 def test_recorded_episodes_in_one_batch():
-    episodes = range(0, N_EPISODES, 7 if numba.config.DISABLE_JIT else 1)
+    episodes = range(0, N_EPISODES, 1 if JIT else 7)
     played = [load_instance(RECORDED["instance"][e]) for e in episodes]
     replay(Simulator(played, slots="pool"), episodes)
 

@@ -17,6 +17,7 @@ from episodes import (
 )
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
+from machine import JIT
 from tables_and_refusals import list_unrefused
 from worlds import SCALED, World, floors, make_hall, make_task, straight_floor, worlds
 
@@ -57,7 +58,7 @@ def make_record(rows, fleet=({"id": "v", "start": "A"},), **keys):
 
 
 @pytest.mark.oracle
-@settings(max_examples=10 if numba.config.DISABLE_JIT else 40)  # each example is several worlds
+@settings(max_examples=40 if JIT else 10)  # each example is several worlds
 @given(st.lists(worlds(), min_size=2, max_size=3), st.integers(0, 2), st.booleans())
 def test_padding_is_inert(batch, n_spare, twice):
     """Instances of unlike sizes in one batch: each episode is the one that is played alone."""
@@ -200,7 +201,6 @@ def test_episode_traced_by_hand():
 # Episodes chosen to be hard
 
 
-JIT = not numba.config.DISABLE_JIT
 PICKS = ([0], [2, 5, 3, 0, 1, 7, 6, 4])
 
 

@@ -3,8 +3,8 @@
 import json
 import math
 
-import numba
 import pytest
+from machine import needs_jit
 from tables_and_refusals import list_unrefused_files, read_rows
 
 from acerl_np import Config, InputError
@@ -108,7 +108,7 @@ def test_what_is_known_of_the_forty():
 
 
 @pytest.mark.long
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
+@needs_jit
 def test_other_instances_of_the_form(empty, study):
     path = make_file(empty, 2)
     words = "bilge-ulusoy --file tripled.json --out out"

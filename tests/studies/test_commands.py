@@ -3,11 +3,9 @@
 import json
 from pathlib import Path
 
-import numba
 import pytest
+from machine import needs_jit
 from tables_and_refusals import read_rows
-
-needs_jit = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
 
 
 @needs_jit

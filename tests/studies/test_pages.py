@@ -4,9 +4,9 @@ import re
 import shutil
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
+from machine import needs_jit
 
 from acerl_np import ACERL, Config, load_suite
 from acerl_np.evaluation.trials import Playing, play_policy
@@ -60,7 +60,7 @@ def test_what_cannot_be_made_is_named(pages, page, content, message, capsys):
     assert {path: path.read_bytes() for path in pages.rglob("*.*")} == before
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="trains")
+@needs_jit
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_training_gives_the_bytes_that_are_stored(seed):

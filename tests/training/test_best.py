@@ -2,11 +2,11 @@
 
 import json
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from machine import JIT, needs_jit
 from tables_and_refusals import list_unrefused
 from trainings import damage, edit_json, load_instances, put, shorten
 
@@ -16,7 +16,6 @@ from acerl_np.policies.index import NAMES
 from acerl_np.problem.goal import SHIFT
 from acerl_np.training.acerl import move_average
 
-JIT = not numba.config.DISABLE_JIT
 SMALL = {"population": 6 if JIT else 4, "records_per_member": 3 if JIT else 2, "curve_every": 2}
 SPREADS = ("full", "diagonal", "one")
 NONE = "not a usable checkpoint"
@@ -49,7 +48,7 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.skipif(not JIT, reason="a budget this small need not show it")
+@needs_jit
 def test_every_option_reaches_the_training():
     default = train(make_config()).policy.theta.tobytes()
     thetas = [train(make_config(**options)).policy.theta.tobytes() for options in DIFFERENT]
@@ -118,7 +117,7 @@ def test_the_records_of_a_member_follow_from_the_budget():
             assert sum(trainer.history[0].counts) == 6 * each
 
 
-@pytest.mark.skipif(not JIT, reason="many generations")
+@needs_jit
 def test_steps_beyond_the_end_keep_the_number_of_records(tmp_path):
     """It follows from the number of generations, which grows with such steps, and must not change with it."""
     path = tmp_path / "run.npz"

@@ -7,9 +7,9 @@ import tracemalloc
 from dataclasses import fields
 
 import naive_evolution as naive
-import numba
 import numpy as np
 import pytest
+from machine import JIT, needs_jit
 from tables_and_refusals import list_unrefused
 from trainings import damage, edit_json, load_instances, outcome, put, read_state, same_trials
 
@@ -26,7 +26,6 @@ from acerl_np.simulation.arena import play_members, stream_keys
 from acerl_np.support.workers import Workers
 from acerl_np.training.curves import CurvePoint
 
-JIT = not numba.config.DISABLE_JIT
 HIDDEN = (8,)
 POPULATION = 12 if JIT else 4
 GENERATIONS = 3 if JIT else 2
@@ -46,7 +45,7 @@ def train(instances=None, seed=0, threads=1, tile=None, **options):
     return trainer
 
 
-@pytest.mark.skipif(not JIT, reason="a population this small need not show it")
+@needs_jit
 def test_every_option_reaches_the_training():
     options = [
         *({"learning_rate": 0.05}, {"noise_std": 0.2}, {"ranking": "f"}, {"sampler": "single"}),
@@ -516,7 +515,7 @@ def test_a_policy_of_another_size_is_refused():
             acerl_np.Dispatcher(instance.layout, policy)
 
 
-@pytest.mark.skipif(not JIT, reason="a large population needs compiled kernels")
+@needs_jit
 def test_memory_does_not_grow_with_the_population():
     """4,096 members: their noise or their parameters alone would take 240 MB."""
     config = Config(population=4096, hidden=(64,), generations=1)
