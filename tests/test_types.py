@@ -34,7 +34,7 @@ REVEALED = "training.config.Config", "policies.network.Policy", "numpy.ndarray"
 
 INNER = {
     "tables of kernels": "Problem Rows State Tables Outcome Routes",
-    "a policy, in a parameter": "Chooser HasRules HasSlots BasePolicy",
+    "a policy, an event, in a parameter": "Chooser HasRules HasSlots BasePolicy Event",
     "what a user writes, and how files name it": "Chooses Own OwnRule",
     "a line of an origin": "Place TrainingRecord",
     "how an export's dates are read": "DateFormat",

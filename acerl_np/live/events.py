@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from acerl_np.support.errors import EventError, describe
 from acerl_np.support.fields import refuse
@@ -12,14 +13,25 @@ from acerl_np.support.numbers import is_real, is_whole
 
 
 @dataclass(frozen=True)
-class _OfTask:
+class Event:
+    """What has happened on the floor: an event is of one of the classes below.
+
+    Attributes
+    ----------
+    time : float
+        s; the same clock for all events.
+    """
+
     time: float
+
+
+@dataclass(frozen=True)
+class _OfTask(Event):
     task: str
 
 
 @dataclass(frozen=True)
-class _OfVehicle:
-    time: float
+class _OfVehicle(Event):
     vehicle: str
 
 
@@ -113,7 +125,7 @@ class TaskReady(_OfTask):
 
 
 @dataclass(frozen=True)
-class MachineBusy:
+class MachineBusy(Event):
     """What is left of all that a machine processes, and of what waits for it; its servers share that.
 
     Attributes
@@ -125,7 +137,6 @@ class MachineBusy:
         All tasks together.
     """
 
-    time: float
     site: str
     seconds: float
 
@@ -379,29 +390,14 @@ class VehicleBack(_OfVehicle):
     site: str | None = None
 
 
-Event = (
-    TaskArrived
-    | TaskAnnounced
-    | TaskReady
-    | MachineBusy
-    | TaskChanged
-    | TaskCancelled
-    | TaskRecalled
-    | VehicleIdle
-    | VehiclePassed
-    | VehicleParked
-    | VehicleCharging
-    | VehicleLevel
-    | RecallAnswered
-    | VehicleBroke
-    | VehicleRepaired
-    | VehicleAdded
-    | VehicleRemoved
-    | VehicleOutOfService
-    | VehicleBack
-)
+def _list_kinds(parent: type[Event]) -> Iterator[type[Event]]:
+    for kind in parent.__subclasses__():
+        if kind.__name__[0] != "_":
+            yield kind
+        yield from _list_kinds(kind)
 
-EVENTS: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}
+
+EVENTS: dict[str, type[Event]] = {kind.__name__: kind for kind in _list_kinds(Event)}
 """Every kind of event, by its name."""
 
 NUMBERS: dict[type, set[str]] = {
@@ -416,10 +412,11 @@ def as_told(event: Event, number: int | None) -> tuple[Event, int | None]:
 
     An EventError if it is no event, has no time, or the number is not whole.
     """
-    if not isinstance(event, Event):
-        raise EventError(f"event: read {type(event).__name__}; expected one of the event classes")
-    if EVENTS.get(name := type(event).__name__) is not type(event):  # of a class derived from one
-        kind = next(kind for kind in EVENTS.values() if isinstance(event, kind))
+    name = type(event).__name__
+    if EVENTS.get(name) is not type(event):  # of a class derived from one, or of none
+        kind = next((kind for kind in EVENTS.values() if isinstance(event, kind)), None)
+        if kind is None:
+            raise EventError(f"event: read {name}; expected one of the event classes")
         name, event = kind.__name__, kind(*(getattr(event, field.name) for field in fields(kind)))
     if not is_real(event.time):
         raise EventError(f"{name}: read time {describe(event.time)}; expected seconds")
