@@ -80,9 +80,9 @@ def improve(label, seconds, width, size, a, spot, tick, base, driven, before, le
     search = label[0].search
     if row.seen != search:
         row.seen, row.spot, row.position = search, spot, -1
-    elif np.float64(base) + driven >= np.float64(row.base) + seconds[a] - 1e-9:
+    elif np.float64(base) + driven >= np.float64(row.stopped) + seconds[a] - 1e-9:
         return size
-    row.tick, row.base, seconds[a] = tick, base, driven
+    row.tick, row.stopped, seconds[a] = tick, base, driven
     row.before, row.leaves = before, leaves
     # Of ways that deliver at the same tick the shortest, as without others.
     row.key = key if key >= 0 else base + S.count_ticks(driven + left)
@@ -140,7 +140,7 @@ def search_way(problem, state, b, v, task, goal, spot, tick, since):
         n, aside = lanes.find_site(problem, i, spot), lanes.is_aside(problem, i, spot)
         if leg == REST and (aside if goal < 0 else n == goal):
             return a
-        came, base, driven = row.tick, row.base, seconds[a]
+        came, base, driven = row.tick, row.stopped, seconds[a]
         w = a % width - label[spot].first - spot
         closes = lanes.find_window(problem, state, b, spot, w)[1]
         if leg == FETCH and n == pickup:

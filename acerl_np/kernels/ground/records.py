@@ -14,8 +14,16 @@ from acerl_np.support.compiled import inner_kernel
 
 
 def describe_record(names: Mapping[type, Sequence[str]]) -> np.dtype[Any]:
-    """Return the dtype of a record, by the names of its fields of each type."""
+    """Return the dtype of a record, by the names of its fields of each type.
+
+    Raises
+    ------
+    ValueError
+        If NumPy's records have an attribute of that name, which plain Python would read instead.
+    """
     fields = [(name, kind) for kind, own in names.items() for name in own]
+    if taken := sorted({name for name, _ in fields}.intersection(dir(np.record))):
+        raise ValueError(f"fields {taken}: names of attributes of NumPy's records")
     # Without `align` numba would read byte by byte, and other entries than `record` have no attributes.
     return np.dtype((np.record, np.dtype(fields, align=True)))
 

@@ -225,7 +225,7 @@ LABEL = describe_record(
     {
         np.int64: (
             "tick",
-            "base",
+            "stopped",
             "before",
             "leaves",
             "key",
