@@ -380,8 +380,9 @@ def _find_most(instance: Instance) -> int:
         problem.slowdown.max(initial=0)
     )
     total = n * (2 * longest + 4) + float(instance.handling_time.sum() + instance.processing.sum())
-    events = problem.breakdown[0].reshape(-1, 2)
-    repairs = events[events[:, 0] < S.NEVER].sum()
+    events = problem.breakdown[0]
+    events = events[events["tick"] < S.NEVER]
+    repairs = events["tick"].sum() + events["repair_ticks"].sum()
     return math.ceil(total + n + float(instance.arrival.max()) + float(repairs))
 
 

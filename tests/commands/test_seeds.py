@@ -77,7 +77,7 @@ def test_a_training_whose_workers_are_gone_says_how_to_go_on(empty, run, monkeyp
     team = Team(Here(last=5))  # two ranges a generation
     with monkeypatch.context() as patch:
         patch.setattr(train, "open_team", lambda options: nullcontext(team))
-        assert main(f"{words} run".split()) == 1
+        assert main(f"{words} run --processes 2".split()) == 1
     err = capsys.readouterr().err
     assert err.count("\n") == 1
     assert "the executor takes no tasks: RuntimeError: no more workers" in err

@@ -86,7 +86,7 @@ def test_equals_slow_simulator(world, data, seed, n_resets):
         simulator,
         waiting_time=lambda v, n, what: naive_evolution.waiting_time(key, n, 2 * v + what),
     )
-    event(f"repairs: {sum(vehicle.n_repairs for vehicle in slow._vehicles)}")
+    event(f"repairs: {sum(vehicle.n_repairs for vehicle in slow.vehicles)}")
 
 
 def test_waiting_times_are_exponential():
