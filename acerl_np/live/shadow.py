@@ -134,7 +134,7 @@ def take(desk: Desk, decider: LiveDecider, event: Any, *, hold: bool, number: in
     is_new = number is None or number not in desk.feed.numbers
     is_idle = is_new and isinstance(event, events.VehicleIdle)
     if is_idle and event.vehicle in desk.orders.followed.away:
-        event = events.VehicleBack(event.time, event.vehicle, event.site)
+        event, is_idle = events.VehicleBack(event.time, event.vehicle, event.site), False
     try:
         desk.take(event, hold=hold, number=number)
     except EventError:
