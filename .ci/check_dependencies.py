@@ -67,7 +67,7 @@ def check_training(instance: acerl_np.Instance) -> None:
     config = acerl_np.Config(generations=2, population=8, hidden=(8,))
     trainer = acerl_np.ACERL(instance, config, seed=0)
     trainer.run()
-    assert [generation.unfinished for generation in trainer.history] == [0, 0]
+    assert [generation.failed for generation in trainer.history] == [0, 0]
     trainer.policy.save("policy.npz")
     loaded = acerl_np.Policy.load("policy.npz")
     assert loaded.theta.tobytes() == trainer.policy.theta.tobytes()
