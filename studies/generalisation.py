@@ -13,7 +13,7 @@ from acerl_np.policies.index import NAMES
 from acerl_np.problem.bundled import load_layout, load_suite
 from acerl_np.problem.generate import generate_record, perturb
 from acerl_np.problem.instance import Instance
-from acerl_np.training.config import Preset
+from acerl_np.training.settings import Preset
 from studies import study_tables
 from studies.jobs import Suites, Training
 from studies.rivals.seeds import RivalConfig

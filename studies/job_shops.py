@@ -7,6 +7,7 @@ import itertools
 import math
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,10 +32,10 @@ MOST, N_VEHICLES = 100, 2
 
 NUMBERS = table(
     {
-        "about": Key(lambda value, where: value, default=None),
-        "layouts": names(items(items(number(0.0), 2, MOST), 2, MOST), MOST)._replace(default=...),
-        "job_sets": names(items(items(items(number(0.0), 2, 2), 1, MOST), 1, 1_000), MOST)._replace(
-            default=...
+        "about": Key(reader=lambda value, where: value, default=None),
+        "layouts": replace(names(items(items(number(0.0), 2, MOST), 2, MOST), MOST), default=...),
+        "job_sets": replace(
+            names(items(items(items(number(0.0), 2, 2), 1, MOST), 1, 1_000), MOST), default=...
         ),
     },
     dict,
@@ -64,7 +65,7 @@ def import_bilge_ulusoy(path: str | os.PathLike[str], *, announced: bool = False
     """
     text = read_text(path, LayoutError)
     try:
-        data = NUMBERS.read(parse_json(text), "")
+        data = NUMBERS.read("", parse_json(text))
         for key in ("layouts", "job_sets"):
             if not data[key]:
                 refuse(key, {}, "at least one")

@@ -16,9 +16,10 @@ from acerl_np.support.files import read_arrays, write_arrays, write_atomically
 from acerl_np.support.report import render_csv
 from acerl_np.support.team import Team, lead
 from acerl_np.support.workers import count_cores
-from acerl_np.training.config import Config, Preset
+from acerl_np.training.config import Config
 from acerl_np.training.curves import CURVE_COLUMNS
 from acerl_np.training.history import HISTORY_COLUMNS
+from acerl_np.training.settings import Preset
 from studies.jobs import AHEAD, GREEDY, Job, Training, run_job
 from studies.rivals.seeds import RivalConfig
 from studies.study_tables import RULE_ROWS, Measured

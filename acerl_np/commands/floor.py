@@ -220,7 +220,7 @@ def _read_battery(arguments: argparse.Namespace) -> dict[str, int] | None:
         given = {**RATES, "capacity": capacity, "charge": math.ceil(capacity / (60.0 * minutes))}
     if given is not None:
         whole = complete_battery(given) if "capacity" in given else given
-        parts.VEHICLE["battery"].read(whole, "--battery")  # refuses what is none
+        parts.VEHICLE["battery"].read("--battery", whole)  # refuses what is none
     return given
 
 
@@ -244,11 +244,11 @@ def _equip(
     given = _read_battery(arguments)
     if given is not None:
         read = parts.VEHICLE["battery"].read
-        batteries = [None if x is None else read(x, "--battery") for x in own]
+        batteries = [None if x is None else read("--battery", x) for x in own]
         fleet = zip(layout.vehicles, batteries, strict=True)
         changes["vehicles"] = tuple(replace(vehicle, battery=x) for vehicle, x in fleet)
         if not all(batteries):
-            changes["battery"] = read(complete_battery(given), "--battery")
+            changes["battery"] = read("--battery", complete_battery(given))
         if not layout.chargers:
             changes["chargers"] = tuple(map(parts.Charger, list_sites(CHARGER)))
     if arguments.chargers is not None:
@@ -265,7 +265,7 @@ def _equip(
         n = 1 if whole else int(slots)
         changes["chargers"] += tuple(parts.Charger(layout.sites[k].id, n) for k in sites)
     if arguments.parking is not None:
-        after = table({"after": parts.PARKING["after"]}, dict).read(arguments.parking, "--parking")
+        after = table({"after": parts.PARKING["after"]}, dict).read("--parking", arguments.parking)
         places = list(map(parts.ParkingPlace, list_sites(PARKING)))
         if not places:
             raise InputError(f"--parking: no site of kind '{PARKING}'; expected at least one")

@@ -60,7 +60,7 @@ def _make_of_paper(cost_limit: float, **own: Any) -> Reference:
 
 def _read_reference(value: Any, where: str) -> Any:
     is_of_goal = isinstance(value, dict) and "goal" in value
-    return (OF_GOAL if is_of_goal else OF_PAPER).read(value, where)
+    return (OF_GOAL if is_of_goal else OF_PAPER).read(where, value)
 
 
 SECONDS, NUMBER = json_tree.number(0.0, 1e12), json_tree.number(-MOST, MOST)
@@ -72,11 +72,11 @@ COMMON = {
 OF_PAPER = json_tree.table({**COMMON, "cost_limit": SECONDS}, _make_of_paper)
 """A reference whose objective is the makespan, and whose cost the tardiness."""
 
-OWN_GOAL = {"goal": json_tree.Key(_read_goal), "value": NUMBER, "cost": NUMBER}
+OWN_GOAL = {"goal": json_tree.Key(reader=_read_goal), "value": NUMBER, "cost": NUMBER}
 OF_GOAL = json_tree.table({**COMMON, **OWN_GOAL}, Reference)
 """Any other."""
 
-LIST = json_tree.items(json_tree.Key(_read_reference), 0, 10**6)
+LIST = json_tree.items(json_tree.Key(reader=_read_reference), 0, 10**6)
 FORM = json_tree.table({"format": json_tree.one(), "references": LIST}, dict)
 
 
@@ -103,7 +103,7 @@ def save_references(path: str | os.PathLike[str], references: Sequence[Reference
 def load_references(path: str | os.PathLike[str]) -> list[Reference]:
     """Read references that `save_references` wrote; an `InputError` names the field that is none."""
     try:
-        found = FORM.read(json_tree.parse_json(read_text(path, InputError)), "")
+        found = FORM.read("", json_tree.parse_json(read_text(path, InputError)))
     except LayoutError as error:
         expected = "expected a file written by acerl-np hindsight --out"
         raise InputError(f"{path}: holds no references: {error}; {expected}") from error

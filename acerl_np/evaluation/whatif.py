@@ -17,11 +17,11 @@ from acerl_np.evaluation.metrics import compare_paired, standard_error
 from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
 from acerl_np.policies.agent import seat_policy
 from acerl_np.policies.rules import YARDSTICKS
+from acerl_np.problem.choices import COMMITMENT
 from acerl_np.problem.demand import DEMAND, DemandBy, draw_shift
 from acerl_np.problem.goal import MEASURES
 from acerl_np.problem.instance import Instance, check_names, list_instances
 from acerl_np.problem.layout import (
-    COMMITMENT,
     LENGTHEN,
     TRAFFIC,
     Layout,

@@ -11,7 +11,7 @@ from typing import Any, NoReturn, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution import ranking, sampler
+from acerl_np.evolution import ranges, sampler
 from acerl_np.evolution.covariance import Covariance, DiagonalCovariance, FullCovariance
 from acerl_np.evolution.rates import count_few
 from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
@@ -23,19 +23,19 @@ OPTIONS: dict[str, Field] = {
     "population": Field(int, 2),
     "seed": SEED,
     "learning_rate": Field(float, 0.0, MOST),
-    "cost_limit": ranking.FIELDS["cost_limit"],
-    "p_f": ranking.FIELDS["p_f"],
+    "cost_limit": ranges.FIELDS["cost_limit"],
+    "p_f": ranges.FIELDS["p_f"],
     "ranking": OwnField(("isr", "cf", "r", "f")),
-    "shaping": ranking.FIELDS["shaping"],
+    "shaping": ranges.FIELDS["shaping"],
     "step": Field(get_args(Step)),
     "adapt": Field(get_args(Adapt)),
     "noise_decay": Field(float, 0.0, 1.0, above=True, optional=True),
     "noise_decay_every": Field(int, 1),
     "antithetic": Field(bool),
     "n_instances": sampler.N_INSTANCES,
-    "sampler": sampler.SAMPLER_FIELD,
+    "sampler": ranges.SAMPLER_FIELD,
     "alpha_u": sampler.ALPHA_U,
-    "advantage": sampler.ADVANTAGE,
+    "advantage": ranges.ADVANTAGE,
 }
 """Options that are one value each, in the order in which a state records them."""
 

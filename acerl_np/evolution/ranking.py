@@ -4,33 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.evolution.ranges import FIELDS, Ranking, Shaping
 from acerl_np.kernels.learning.ranking import rank_members
 from acerl_np.kernels.learning.update import Noise
-from acerl_np.support.fields import MOST, Field, read_fields, refuse
+from acerl_np.support.fields import read_fields, refuse
 from acerl_np.support.numbers import Whole
-from acerl_np.support.own import Own, OwnField
+from acerl_np.support.own import Own
 
-Ranking = Literal["isr", "cf", "r", "f", "penalty"]
-Shaping = Literal["standardised", "rank"]
 OwnRanking: TypeAlias = Callable[[np.ndarray, np.ndarray, np.ndarray], ArrayLike]
 """A ranking of a user's own, f(returns, costs, instance_ids) -> utilities, see `rank_utilities`."""
 
 MOST_COMPARISONS = 100_000_000
 """How many comparisons of members are made in one call."""
-
-FIELDS = {
-    "ranking": OwnField(get_args(Ranking)),
-    "shaping": Field(get_args(Shaping)),
-    "cost_limit": Field(float, -MOST, expected="a number or infinity"),
-    "p_f": Field(float, 0.0, 1.0),
-    "penalty": Field(float, 0.0, MOST),
-    "margin": Field(float, 0.0, MOST),
-}
 
 
 def penalise(costs: ArrayLike, cost_limit: float) -> np.ndarray:

@@ -5,22 +5,19 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.evolution.ranges import ADVANTAGE, SAMPLER_FIELD, Advantage, Sampler
 from acerl_np.kernels.ground.random import SAMPLER, fill_uniforms, make_key
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import MOST, Field, refuse
 from acerl_np.support.numbers import Whole
-from acerl_np.support.own import Own, OwnField
+from acerl_np.support.own import Own
 
-Sampler = Literal["ais", "uniform", "random", "single"]
-Advantage = Literal["paper", "released"]
-
-ADVANTAGE = Field(get_args(Advantage))
 ALPHA_U, N_INSTANCES = Field(float, 0.0, MOST), Field(int, 1)
 
 
@@ -105,8 +102,6 @@ class InstanceSampler(ABC):
 
 OwnSampler: TypeAlias = InstanceSampler | Callable[[int, int], InstanceSampler]
 """A sampler of a user's own: the class, or another function of n_instances and seed; or one itself."""
-
-SAMPLER_FIELD = OwnField(get_args(Sampler), of=InstanceSampler)
 
 
 class AdaptiveSampler(InstanceSampler):

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from acerl_np.evolution.ranges import MIN_NOISE_STD
 from acerl_np.evolution.search import Search, Spread
 from acerl_np.kernels.ground.random import BLOCK, LANES, NOISE
 from acerl_np.kernels.learning.update import Noise, fill_stream, perturb_member, sum_noise
@@ -19,8 +20,6 @@ from acerl_np.support.workers import Workers
 Adapt = Literal["none", "sigma", "matrix"]
 Step = Literal["natural", "plain"]
 
-MIN_NOISE_STD = 1e-9
-"""Smallest single sigma: 1 / sigma stays a float32."""
 MIN_SIGMA = 1e-150
 """Smallest sigma of a parameter: its inverse and its square stay float64."""
 MAX_SIGMA = 1e150

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.evolution.ranges import MIN_NOISE_STD
 from acerl_np.evolution.search import Search
-from acerl_np.evolution.spreads import MIN_NOISE_STD, OneSigma
+from acerl_np.evolution.spreads import OneSigma
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import refuse

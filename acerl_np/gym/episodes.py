@@ -12,8 +12,8 @@ from gymnasium.spaces import Box
 from numpy.typing import ArrayLike
 
 from acerl_np.problem.bundled import bundled_suites, load_instance, load_suite
+from acerl_np.problem.choices import SlotKind
 from acerl_np.problem.instance import Instance, refuse_chains
-from acerl_np.problem.interface import SlotKind
 from acerl_np.simulation.actions import ACTIONS, make_actions
 from acerl_np.simulation.scene import Chooser, find_legal
 from acerl_np.simulation.simulator import Simulator, find_served

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.gym.episodes import METADATA, SEED, Episodes, InstanceLike, Settings
-from acerl_np.problem.interface import PAPER_RULES, SlotKind
+from acerl_np.problem.choices import PAPER_RULES, SlotKind
 from acerl_np.simulation.scene import Chooser
 from acerl_np.support.errors import ActionError, InputError
 from acerl_np.support.numbers import Whole

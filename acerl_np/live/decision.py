@@ -25,7 +25,7 @@ from acerl_np.policies.lookahead import Lookahead, are_apart
 from acerl_np.policies.network import Policy
 from acerl_np.policies.reasons import explain_choice
 from acerl_np.policies.rules import RULES, RulePolicy
-from acerl_np.problem import interface
+from acerl_np.problem import choices, interface
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import build_live_problem
 from acerl_np.simulation.scene import Scene
@@ -139,7 +139,7 @@ class LiveDecider:
         self._prepared_for: S.Problem | None = None
         self._decider: Any = None
         self._shown = base if isinstance(base, Policy | OwnPolicy) else None
-        self.rules = interface.PAPER_RULES if self._shown is None else self._shown.rules
+        self.rules = choices.PAPER_RULES if self._shown is None else self._shown.rules
         history = policy.history if isinstance(policy, Lookahead) else ()
         # A network sees each of its vehicles, and so does a policy in plain Python.
         self.hides_out = self._is_relative and self._shown is None

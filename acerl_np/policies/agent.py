@@ -13,9 +13,10 @@ from acerl_np.policies.files import BasePolicy, Places, Prepared
 from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.network import Policy
 from acerl_np.policies.rules import GENERAL
+from acerl_np.problem.choices import PAPER_RULES, SlotKind
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance, list_instances, refuse_chains
-from acerl_np.problem.interface import PAPER_RULES, POOL, SlotKind, find_rules, find_slots
+from acerl_np.problem.interface import POOL, find_rules, find_slots
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.actions import ACTIONS, Actions, make_actions, read_actions
 from acerl_np.simulation.scene import Chooses, Scene, read_choices

@@ -12,8 +12,9 @@ import numpy as np
 
 from acerl_np.kernels.ground.state import Problem
 from acerl_np.policies.origin import Origin, pack_origin, unpack_origin
+from acerl_np.problem.choices import MAX_CHANGES
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import MAX_CHANGES, Layout
+from acerl_np.problem.layout import Layout
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.files import read_arrays, take_kind, write_arrays
 from acerl_np.support.own import trusting

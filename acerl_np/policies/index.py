@@ -31,8 +31,8 @@ from acerl_np.policies.files import AnyPolicy, Places, Prepared
 from acerl_np.policies.origin import Origin
 from acerl_np.policies.own import FUNCTIONS, PairFunction, check_function, compile_pairs
 from acerl_np.policies.rules import RULES, YARDSTICKS, find_policy_name
+from acerl_np.problem.choices import CHANGES, COMMITMENT, MAX_CHANGES
 from acerl_np.problem.instance import Instance
-from acerl_np.problem.layout import CHANGES, COMMITMENT, MAX_CHANGES
 from acerl_np.problem.tables import set_commitment
 from acerl_np.support.errors import PolicyError, describe
 from acerl_np.support.fields import Field, refuse

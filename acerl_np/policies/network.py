@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from acerl_np.kernels.learning.update import fill_stream
 from acerl_np.kernels.networks.network import act_batch, count_parameters, make_network, sum_columns
 from acerl_np.policies.files import AnyPolicy, Places, Prepared
 from acerl_np.policies.origin import Origin
-from acerl_np.problem import interface
+from acerl_np.problem import choices, interface
 from acerl_np.problem.instance import Instance, refuse_chains
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.tables import count_actions, count_features
@@ -28,14 +28,11 @@ MAX_PARAMETERS = 100_000_000
 NO_UNIFORMS = np.empty(0, np.float64)
 
 
-Initialisation = Literal["he", "torch", "small"]
-
-
 def initial_parameters(
     sizes: Sequence[int],
     seed: int,
     *,
-    initialisation: Initialisation = "he",
+    initialisation: choices.Initialisation = "he",
     has_biases: bool = True,
 ) -> np.ndarray:
     """Draw initial parameters.
@@ -141,13 +138,13 @@ class Policy(AnyPolicy):
         has_biases: bool = True,
         standardises: bool = True,
         origin: Origin | None = None,
-        slots: interface.SlotKind = "pool",
+        slots: choices.SlotKind = "pool",
         task_ids: Sequence[str] = (),
-        rules: Sequence[str] = interface.PAPER_RULES,
+        rules: Sequence[str] = choices.PAPER_RULES,
     ) -> None:
         self.origin = origin
         self.slots, self.task_ids = interface.check_slots(slots, task_ids, PolicyError)
-        self.rules = interface.RULE_NAMES.read("rules", rules, PolicyError)
+        self.rules = choices.RULE_NAMES.read("rules", rules, PolicyError)
         self.hidden = tuple(int(size) for size in hidden)
         self.task_slots = int(task_slots)
         self.n_vehicles = int(n_vehicles)

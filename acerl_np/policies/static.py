@@ -16,9 +16,9 @@ from acerl_np.kernels.deciding.rules import N_RULES
 from acerl_np.kernels.ground.random import SEARCH, draw_uniform, make_key
 from acerl_np.kernels.ground.state import Outcome, Problem
 from acerl_np.policies.files import BasePolicy, Places, Prepared
+from acerl_np.problem.choices import PAPER_RULES
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
-from acerl_np.problem.interface import PAPER_RULES
 from acerl_np.problem.tables import build_problem
 from acerl_np.simulation.arena import play_list
 from acerl_np.support.errors import InputError

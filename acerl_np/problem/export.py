@@ -13,7 +13,7 @@ from typing import Any
 
 from acerl_np.problem.columns import PAST, RECORD
 from acerl_np.problem.fields import FOLDS, DateFormat, make_date_format
-from acerl_np.problem.json_tree import at, is_name, names, part, refuse, text
+from acerl_np.problem.json_tree import Key, at, is_name, names, part, refuse, text
 from acerl_np.problem.limits import MAX_ALIASES, MAX_NAME, MAX_NUMBER
 from acerl_np.problem.parting import find_parting
 from acerl_np.support.errors import InputError, LayoutError
@@ -76,19 +76,17 @@ class Export:
     date_format: str | None = field(default=None, metadata=TEXT)
     sheet: str | None = field(default=None, metadata=TEXT)
     split: str | None = field(default=None, metadata=TEXT)
-    skip_bad: bool = field(default=False, metadata=at(Field(bool)))
-    due: float | None = field(
-        default=None, metadata=at(Field(float, 1.0, MAX_NUMBER, optional=True))
-    )
+    skip_bad: bool = field(default=False, metadata=at(Key(bool)))
+    due: float | None = field(default=None, metadata=at(Key(float, 1.0, MAX_NUMBER, optional=True)))
     handling: float | None = field(
-        default=None, metadata=at(Field(float, 0.0, MAX_NUMBER, optional=True))
+        default=None, metadata=at(Key(float, 0.0, MAX_NUMBER, optional=True))
     )
     decimal: str | None = field(
-        default=None, metadata=at(Field((".", ","), optional=True, expected="',' or '.'"))
+        default=None, metadata=at(Key((".", ","), optional=True, expected="',' or '.'"))
     )
     timezone: str | None = field(default=None, metadata=TEXT)
     fold: str | None = field(
-        default=None, metadata=at(Field(FOLDS, optional=True, expected=" or ".join(FOLDS)))
+        default=None, metadata=at(Key(FOLDS, optional=True, expected=" or ".join(FOLDS)))
     )
     sites: Mapping[str, str] = field(default_factory=dict, metadata=at(names(text(), MAX_ALIASES)))
 
@@ -99,8 +97,10 @@ class Export:
                 expected = f"KNOWN=COLUMN with one of {', '.join(KNOWN)}"
                 refuse("columns (--columns)", f"{name}={column}", expected, InputError)
         for own in fields(self):
-            if kind := own.metadata.get("field"):
-                kind.read(f"{own.name} (--{own.name})", getattr(self, own.name), InputError)
+            kind: Key = own.metadata["field"]
+            if kind.reader is None:
+                name = f"{own.name} (--{own.name})"
+                Field.read(kind, name, getattr(self, own.name), InputError)
         self.make_date_format()
         find_parting(self.split)
         if self.encoding is not None:
@@ -133,7 +133,7 @@ def read_mapping(mapping: FilePath | Mapping[str, Any] | Export | None) -> Expor
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise InputError(f"{where}: not TOML: {error}") from error
     try:
-        found: Export = part(Export).read({key.replace("-", "_"): x for key, x in data.items()}, "")
+        found: Export = part(Export).read("", {key.replace("-", "_"): x for key, x in data.items()})
     except LayoutError as error:
         raise InputError(f"{where}: {error}") from error
     return found

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from acerl_np.support.errors import ConfigError, InputError
-from acerl_np.support.fields import MOST, Field, refuse
-from acerl_np.support.options import Several
+from acerl_np.support.fields import MOST, Field, Several, refuse
 from acerl_np.support.own import Own, is_own_name
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import count
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, NamedTuple, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,13 +14,12 @@ from numpy.typing import ArrayLike
 from acerl_np.kernels.deciding.rules import AHP, EDD, FCFS, LWT, NVF, STD
 from acerl_np.kernels.ground import state
 from acerl_np.kernels.ground.state import Problem
+from acerl_np.problem.choices import PAPER_RULES, RULE_NAMES, RULES, SlotKind
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import SCALING_DIVISORS, SCALING_PAIRS
 from acerl_np.problem.rounding import cut_metres
-from acerl_np.support.errors import AcerlError, ConfigError, InputError, PolicyError, describe
-from acerl_np.support.fields import refuse
-from acerl_np.support.options import Several
+from acerl_np.support.errors import AcerlError, InputError, PolicyError, describe
 
 # The constants that scale features: a layout's own, or found from the records
 
@@ -100,8 +99,6 @@ def find_scaling(instances: Sequence[Instance]) -> np.ndarray:
 
 
 # Which slot of an observation a waiting task stands in
-
-SlotKind = Literal["task", "pool"]
 
 MAX_IDS = 100
 """Most tasks that have slots of their own."""
@@ -221,32 +218,14 @@ def _natural(name: str) -> tuple[Any, ...]:
 
 # Rules by name: action = vehicle * number of rules + rule
 
-TASK_RULES = {"FCFS": FCFS, "EDD": EDD, "NVF": NVF, "STD": STD, "LWT": LWT, "AHP": AHP}
+TASK_RULES = dict(zip(RULES, (FCFS, EDD, NVF, STD, LWT, AHP), strict=True))
 """Rules that pick a task for a vehicle."""
-
-PAPER_RULES = ("FCFS", "EDD", "NVF", "STD")
 
 
 class HasRules(Protocol):
     """A network's policy, or another that remembers what its actions were."""
 
     rules: tuple[str, ...]
-
-
-class RuleNames(Several):
-    """Some of `TASK_RULES`, each at most once, in any order."""
-
-    def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> tuple[str, ...]:
-        """Return the names as a tuple; parameters and errors as `Field`."""
-        own: tuple[str, ...] = super().read(name, value, error)
-        if len(set(own)) < len(own):
-            refuse(name, value, self.words, error)
-        return own
-
-
-RULE_NAMES = RuleNames(
-    tuple(TASK_RULES), fewest=1, expected=f"some of {', '.join(TASK_RULES)}, each at most once"
-)
 
 
 def find_rules(rules: Any) -> tuple[str, ...]:

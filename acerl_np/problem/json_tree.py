@@ -8,7 +8,8 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, NoReturn
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn
 
 from acerl_np.problem.limits import MAX_NAME, MAX_NUMBER
 from acerl_np.support import errors, fields
@@ -68,16 +69,48 @@ def is_name(text: str) -> bool:
     return bool(text.strip()) and len(text) <= MAX_NAME and text.isprintable()
 
 
-class Key(NamedTuple):
-    """A value at a key: how it is read (or refused, by a `LayoutError`) and written.
+def write_number(number: float) -> float:
+    """Return a number as reading gives it, so that what is read again has the same content."""
+    return float(number) + 0.0  # minus zero is zero
 
-    A key without a `default` is required; `brief` ones are left out where they are it, none or infinite.
+
+@dataclass(frozen=True)
+class Key(Field):
+    """Declaration of a value that a file holds at a key: how it is read, or refused, and written.
+
+    Attributes
+    ----------
+    kind : type or tuple of str
+        As of `Field`, where neither `reader` nor `writer` says else.
+    default : object
+        A key without one is required.
+    brief : bool
+        Whether a value is left out where it is the default, none or infinite.
+    reader : callable or None, (value, where) -> value
+    writer : callable or None, value -> value of JSON
     """
 
-    read: Callable[[Any, str], Any]
-    write: Callable[[Any], Any] = lambda value: value
+    kind: Any = object
     default: Any = ...
     brief: bool = False
+    reader: Callable[[Any, str], Any] | None = None
+    writer: Callable[[Any], Any] | None = None
+
+    def read(self, name: str, value: Any, error: type[Exception] = LayoutError) -> Any:
+        """Return the value that a file holds, 3.0 being a whole number; refuse what is unusable."""
+        if self.reader is not None:
+            return self.reader(value, name)
+        is_rounded = self.kind is int and isinstance(value, float) and value.is_integer()
+        found = self.take(int(value) if is_rounded else value)
+        if found is UNUSABLE:
+            fields.refuse(name, shorten(value), self.words, error)
+        return found if found is None else self.write(found)
+
+    def write(self, value: Any) -> Any:
+        """Return the value as JSON has it."""
+        if self.writer is not None:
+            return self.writer(value)
+        return write_number(value) if self.kind is float and value is not None else value
 
 
 def leaf(
@@ -91,29 +124,12 @@ def leaf(
     def read(value: Any, where: str) -> Any:
         return make(value) if fits(value) else refuse(where, value, expected)
 
-    return Key(read, **{"write": make} | more)
-
-
-def write_number(number: float) -> float:
-    """Return a number as reading gives it, so that what is read again has the same content."""
-    return float(number) + 0.0  # minus zero is zero
-
-
-def plain(field: Field, **more: Any) -> Key:
-    """Return the key of what a field declares, 3.0 being a whole number; `more` are fields of `Key`."""
-
-    def fits(value: Any) -> bool:
-        is_rounded = field.kind is int and isinstance(value, float) and value.is_integer()
-        return field.take(int(value) if is_rounded else value) is not UNUSABLE
-
-    make: Any = write_number if field.kind is float else field.kind
-    make = str if isinstance(field.kind, tuple) else make
-    return leaf(fits, field.words, make, **more)
+    return Key(reader=read, **{"writer": make} | more)
 
 
 def one() -> Key:
     """Return the key of the number 1: a format's version."""
-    return plain(Field(int, 1, 1, expected="1"))
+    return Key(int, 1, 1, expected="1")
 
 
 def text(default: Any = ...) -> Key:
@@ -126,27 +142,27 @@ def text(default: Any = ...) -> Key:
             refuse(where, value, f"at most {MAX_NAME} printable characters")
         return value
 
-    return Key(read, default=default)
+    return Key(reader=read, default=default)
 
 
 def flag(*, brief: bool = False) -> Key:
     """Return the key of true or false, false by default."""
-    return plain(Field(bool), default=False, brief=brief)
+    return Key(bool, default=False, brief=brief)
 
 
 def number(low: float, high: float = MAX_NUMBER, default: Any = ..., *, brief: bool = False) -> Key:
     """Return the key of a finite number from `low` to `high`."""
-    return plain(Field(float, low, high), default=default, brief=brief)
+    return Key(float, low, high, default=default, brief=brief)
 
 
 def whole(low: int, high: int, default: Any = ..., *, brief: bool = False) -> Key:
     """Return the key of a whole number from `low` to `high`."""
-    return plain(Field(int, low, high), default=default, brief=brief)
+    return Key(int, low, high, default=default, brief=brief)
 
 
 def choice(names: tuple[str, ...]) -> Key:
     """Return the key of one of some names."""
-    return plain(Field(names))
+    return Key(names)
 
 
 def pair() -> Key:
@@ -161,7 +177,7 @@ def pair() -> Key:
     def write(value: Any) -> list[float]:
         return [write_number(item) for item in value]
 
-    return leaf(fits, expected, lambda value: tuple(write(value)), write=write)
+    return leaf(fits, expected, lambda value: tuple(write(value)), writer=write)
 
 
 def ids() -> Key:
@@ -170,7 +186,7 @@ def ids() -> Key:
     def fits(value: Any) -> bool:
         return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
-    return leaf(fits, "a list of site ids", tuple, write=list)
+    return leaf(fits, "a list of site ids", tuple, writer=list)
 
 
 def items(of: Key, least: int, most: int, default: Any = ..., *, brief: bool = False) -> Key:
@@ -180,9 +196,12 @@ def items(of: Key, least: int, most: int, default: Any = ..., *, brief: bool = F
         found = f"{len(value)} entries" if isinstance(value, list) else shorten(value)
         if not isinstance(value, list) or not least <= len(value) <= most:
             raise LayoutError(f"{where}: read {found}; expected a list of {least} to {most}")
-        return tuple(of.read(item, f"{where}[{k}]") for k, item in enumerate(value))
+        return tuple(of.read(f"{where}[{k}]", item) for k, item in enumerate(value))
 
-    return Key(read, lambda value: [of.write(item) for item in value], default, brief)
+    def write(value: Any) -> list[Any]:
+        return [of.write(item) for item in value]
+
+    return Key(reader=read, writer=write, default=default, brief=brief)
 
 
 def names(of: Key, most: int) -> Key:
@@ -199,12 +218,12 @@ def names(of: Key, most: int) -> Key:
                     f"{where}: read the name {shorten(name)}; expected at most {MAX_NAME} printable "
                     "characters"
                 )
-        return {name: of.read(item, f"{where}.{name}") for name, item in value.items()}
+        return {name: of.read(f"{where}.{name}", item) for name, item in value.items()}
 
     def write(value: Mapping[str, Any]) -> dict[str, Any]:
         return {name: of.write(item) for name, item in value.items()}
 
-    return Key(read, write, {}, brief=True)
+    return Key(reader=read, writer=write, default={}, brief=True)
 
 
 def table(fields: Mapping[str, Key], make: Callable[..., Any], default: Any = ...) -> Key:
@@ -222,7 +241,7 @@ def table(fields: Mapping[str, Key], make: Callable[..., Any], default: Any = ..
             if fields[key].default is ... and key not in value:
                 raise LayoutError(f"{at}{key}: missing; this key is required")
         found = {
-            key: field.read(value[key], at + key) if key in value else field.default
+            key: field.read(at + key, value[key]) if key in value else field.default
             for key, field in fields.items()
         }
         return make(**found)
@@ -235,22 +254,21 @@ def table(fields: Mapping[str, Key], make: Callable[..., Any], default: Any = ..
             if not (field.brief and values[key] in (field.default, None, math.inf))
         }
 
-    return Key(read, write, default, brief=True)
+    return Key(reader=read, writer=write, default=default, brief=True)
 
 
-def at(key: Key | Field) -> dict[str, Key | Field]:
-    """Return the metadata of a dataclass's field that a file holds at a key of the field's name.
-
-    What a `Field` declares is also found there, as "field", as of `Options`.
-    """
-    return {"key": plain(key), "field": key} if isinstance(key, Field) else {"key": key}
+def at(key: Key) -> dict[str, Key]:
+    """Return the metadata of a dataclass's field that a file holds at a key of the field's name."""
+    return {"field": key}
 
 
 def list_keys(kind: type) -> dict[str, Key]:
     """Return the keys of a dataclass whose fields have them, with the fields' defaults."""
-    keys = {own.name: (own.metadata["key"], own.default) for own in dataclasses.fields(kind)}
+    keys: dict[str, tuple[Key, Any]] = {
+        own.name: (own.metadata["field"], own.default) for own in dataclasses.fields(kind)
+    }
     return {
-        name: key if default is dataclasses.MISSING else key._replace(default=default)
+        name: key if default is dataclasses.MISSING else replace(key, default=default)
         for name, (key, default) in keys.items()
     }
 
@@ -266,12 +284,12 @@ class Checked:
 
     def __post_init__(self) -> None:
         for own in dataclasses.fields(self):  # type: ignore[arg-type]
-            if own.type not in SCALARS or "key" not in own.metadata:
+            if own.type not in SCALARS or "field" not in own.metadata:
                 continue
-            key, value = own.metadata["key"], getattr(self, own.name)
+            key, value = own.metadata["field"], getattr(self, own.name)
             default = key.default if own.default is dataclasses.MISSING else own.default
             if type(value) is not type(default) or value != default:
-                found = key.read(value, f"{type(self).__name__}.{own.name}")
+                found = key.read(f"{type(self).__name__}.{own.name}", value)
                 object.__setattr__(self, own.name, found)
 
 

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from acerl_np.problem import parts
+from acerl_np.problem.choices import CHANGES, COMMITMENT, MAX_CHANGES
 from acerl_np.problem.json_tree import hash_json, parse_json
 from acerl_np.problem.limits import MAX_NAME, MAX_VEHICLES
 from acerl_np.problem.rounding import count_ticks
@@ -23,11 +24,6 @@ from acerl_np.support.errors import LayoutError, describe, list_some, make_print
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.files import read_text
 
-Commitment = Literal["assignment", "pickup"]
-
-MAX_CHANGES = 8
-COMMITMENT, CHANGES = Field(get_args(Commitment)), Field(int, 0, 1_000)
-"""Until when a task may change hands, and how often it may at most."""
 LENGTHEN = Field(float, 0.1, 10.0)
 TRAFFIC = Field(("off", "file", "beside", "lane"))
 """Whether vehicles meet, and where they stand clear of the lane; see `Layout.with_traffic`."""
@@ -524,7 +520,7 @@ class Layout:
             raise LayoutError(f"vehicles: read {len(fleet):,}; expected 1 to {MAX_VEHICLES:,}")
         for k, vehicle in enumerate(fleet):
             for key in ("id", "speed", "capacity"):
-                parts.VEHICLE[key].read(getattr(vehicle, key), f"vehicles[{k}].{key}")
+                parts.VEHICLE[key].read(f"vehicles[{k}].{key}", getattr(vehicle, key))
         if self.quickest_routes:
             return replace(self, vehicles=fleet)
         layout = self._with(vehicles=fleet)
@@ -585,7 +581,7 @@ class Layout:
         LayoutError
             If a key is unknown or missing, or a value is of the wrong kind or out of range.
         """
-        found = parts.LAYOUT.read(data, "")
+        found = parts.LAYOUT.read("", data)
         points, edges = {site.id: site for site in found["sites"]}, []
         for k, edge in enumerate(found["edges"]):
             if edge.one_way and edge.max_reverse_speed is not None:

@@ -23,6 +23,9 @@ MAX_SERVERS = 1_000
 MAX_LEVEL, MAX_RATE, MAX_TOW = 10**12, 10**9, 10**7
 """Largest level and rate of a battery, in its units, and longest wait of a vehicle, s."""
 
+MAX_HORIZON = 1e15
+"""Latest horizon of any episode, s."""
+
 MAX_HEADWAY = 3_600
 MAX_RESERVE = 10.0
 """s."""

@@ -16,11 +16,11 @@ from acerl_np.kernels.deciding.observation import N_TASK_FEATURES, N_VEHICLE_FEA
 from acerl_np.kernels.episode.chains import plan_arrivals
 from acerl_np.kernels.ground import state
 from acerl_np.kernels.ground.state import NEVER, Problem
-from acerl_np.problem import interface
+from acerl_np.problem import choices, interface
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
-from acerl_np.problem.limits import MAX_TASK_SLOTS, MAX_VEHICLES
+from acerl_np.problem.limits import MAX_HORIZON, MAX_TASK_SLOTS, MAX_VEHICLES
 from acerl_np.problem.parts import BATTERY, HANDLED_AT
 from acerl_np.problem.rounding import measure_metres
 from acerl_np.problem.spots import Spots, find_spots
@@ -32,10 +32,6 @@ BATTERY_FIELDS = tuple(BATTERY)
 
 MAX_TABLE_BYTES = 4 * 2**30
 """Largest sum of the tables of one batch of instances."""
-
-
-MAX_HORIZON = 1e15
-"""Latest horizon of any episode, s."""
 
 RANDOM_HORIZON = 100
 """Where vehicles break down at random an episode might never end, so without a horizon it is stopped
@@ -56,7 +52,7 @@ def count_features(task_slots: int, n_vehicles: int) -> int:
     return N_TASK_FEATURES * task_slots + n_vehicles * (N_VEHICLE_FEATURES + task_slots)
 
 
-def count_actions(n_vehicles: int, rules: Sequence[str] = interface.PAPER_RULES) -> int:
+def count_actions(n_vehicles: int, rules: Sequence[str] = choices.PAPER_RULES) -> int:
     """Return the number of actions, legal or not."""
     return n_vehicles * len(rules)
 

@@ -12,7 +12,7 @@ from acerl_np.kernels.deciding.observation import allocate_view
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.state import State, allocate_state, read_outcome
 from acerl_np.kernels.playing.rollout import advance_batch, assign_batch
-from acerl_np.problem import interface
+from acerl_np.problem import choices, interface
 from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
@@ -158,9 +158,9 @@ class Simulator(Scene, CopiedWhole):
         n_episodes: int | None = None,
         seed: Whole | None = None,
         breakdown_keys: np.ndarray | None = None,
-        slots: interface.SlotKind | interface.HasSlots | Chooser | None = None,
+        slots: choices.SlotKind | interface.HasSlots | Chooser | None = None,
         goal: Goal = PAPER,
-        rules: Sequence[str] | interface.HasRules | Chooser = interface.PAPER_RULES,
+        rules: Sequence[str] | interface.HasRules | Chooser = choices.PAPER_RULES,
     ) -> None:
         entries = list_instances(instances)
         self.pool = tuple({id(instance): instance for instance in entries}.values())
@@ -172,7 +172,7 @@ class Simulator(Scene, CopiedWhole):
         }
         player: Any = policy if isinstance(policy, Chooser) else None
         if policy is not None:
-            own_rules = None if rules is interface.PAPER_RULES else rules
+            own_rules = None if rules is choices.PAPER_RULES else rules
             _check_policy(policy, {**shown, "slots": slots, "rules": own_rules}, self.pool)
             slots = policy if hasattr(policy, "task_ids") else "pool"  # type: ignore[assignment]
         if player is not None:

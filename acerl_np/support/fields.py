@@ -1,13 +1,16 @@
-"""What an option may be: its kind, its range and what it is for, as data; and how a value is refused."""
+"""Declarations of values: kind, range, unit and sentence, from which help, checks and errors follow."""
 
 from __future__ import annotations
 
+import inspect
 import math
+import re
 import sys
 from collections.abc import Container, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from numbers import Integral, Real
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,12 +34,23 @@ def refuse(name: str, read: object, expected: str, error: type[Exception] = Inpu
 
 @dataclass(frozen=True)
 class Field:
-    """What a value may be, given or read from a file: a kind (or one of some names), and a range.
+    """Declaration of a value, given or read from a file.
 
-    Infinities are in the range unless it ends before.
-
-    With `above` the least number itself is too little, and `optional` says whether None is a value. Where
-    `words` do not suit, `expected` says what kind and range are. `help` says what the option is for.
+    Attributes
+    ----------
+    kind : type or tuple of str
+        bool, str, int or float; or the names to choose among.
+    low, high : float
+        Range of a number. Infinities are in it unless it ends before.
+    above : bool
+        Whether `low` itself is too little.
+    optional : bool
+        Whether None is a value.
+    expected : str
+        What errors say instead of kind and range.
+    help : str
+        What the value is for: the sentence of help, settings and docstrings.
+    unit : str
     """
 
     kind: type | tuple[str, ...]
@@ -46,6 +60,7 @@ class Field:
     optional: bool = False
     expected: str = ""
     help: str = ""
+    unit: str = ""
 
     @property
     def words(self) -> str:
@@ -98,12 +113,109 @@ class Field:
         refuse(name, value, self.words, error)
 
 
+@dataclass(frozen=True)
+class Several(Field):
+    """Declaration of a list of `fewest` to `most` values of this kind, which is read as a tuple."""
+
+    fewest: int = 0
+    most: int = sys.maxsize
+
+    def read(self, name: str, value: Any, error: type[Exception] = ConfigError) -> Any:
+        """Return the values as a tuple of Python's own kind; parameters and errors as `Field`."""
+        if value is None and self.optional:
+            return None
+        if isinstance(value, tuple | list) and self.fewest <= len(value) <= self.most:
+            found = tuple(map(super().take, value))
+            if UNUSABLE not in found:
+                return found
+        refuse(name, value, self.words, error)
+
+
 SEED = Field(int, 0, MAX_SEED)
 
 
 def read_fields(fields: Mapping[str, Field], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the value of every field, as `Field.read` does."""
     return {name: field.read(name, given[name]) for name, field in fields.items()}
+
+
+def option(default: Any, kind: Field, **about: str) -> Any:
+    """Return a field of a dataclass: its default, its declaration, and what else is said of it."""
+    return field(default=default, metadata={"field": kind, **about})
+
+
+class Options:
+    """Base of frozen dataclasses whose fields are declared by `option`.
+
+    The sentence and the unit of a field stand in the section "Attributes" of the class.
+    """
+
+    unknown: ClassVar[str] = "unknown option"
+
+    added: ClassVar[tuple[str, ...]] = ()
+    """Options that earlier files lack: they are stored where they are not the defaults."""
+
+    def __post_init__(self) -> None:
+        """Read every value; a `ConfigError` names the first that is unusable."""
+        for name, kind in self.list_fields().items():
+            object.__setattr__(self, name, kind.read(name, getattr(self, name)))
+
+    @classmethod
+    @cache
+    def list_fields(cls) -> dict[str, Field]:
+        """Return what each option may be."""
+        told = find_sentences(cls)
+        return {
+            item.name: replace(item.metadata["field"], **told.get(item.name, {}))
+            for item in fields(cls)  # type: ignore[arg-type]
+        }
+
+    @classmethod
+    def from_dict(cls, options: Mapping[str, Any]) -> Self:
+        """Return these options, and defaults for those not given.
+
+        Raises
+        ------
+        ConfigError
+            If a key is unknown or a value is not usable.
+        """
+        known = cls.list_fields()
+        for key in options:
+            if key not in known:
+                expected = f"expected one of {', '.join(known)}{suggest_name(str(key), known)}"
+                raise ConfigError(f"{describe(key)}: {cls.unknown}; {expected}")
+        return cls(**options)
+
+    @classmethod
+    def check_whole(cls, stored: Mapping[str, Any]) -> None:
+        """Refuse options of a file that lack one, whose default may have been another."""
+        for name in cls.list_fields():
+            if name not in stored and name not in cls.added:
+                raise ConfigError(f"{name}: missing; expected every option, as this version writes")
+
+    def to_dict(self, *, whole: bool = False) -> dict[str, Any]:
+        """Return the options as plain values, ready for JSON; what is a user's own by its name.
+
+        `whole`: those of `added`, too, where they are the defaults.
+        """
+        usual = {} if whole else {name: getattr(type(self), name) for name in self.added}
+        own = [(k, x) for k, x in vars(self).items() if k not in usual or x != usual[k]]
+        plain = {name: list(x) if isinstance(x, tuple) else x for name, x in own}
+        return {name: str(x) if isinstance(x, str) else x for name, x in plain.items()}
+
+
+ATTRIBUTE = re.compile(r"^(\w+) : .*?(?:, (s|m|m/s))?\n((?: .*\n)*)", re.MULTILINE)
+"""An attribute of a docstring: name, unit, sentence."""
+
+
+def find_sentences(cls: type) -> dict[str, dict[str, str]]:
+    """Return the sentence and the unit of each attribute that the docstrings of a class tell."""
+    told: dict[str, dict[str, str]] = {}
+    for own in reversed(cls.__mro__):
+        for name, unit, text in ATTRIBUTE.findall(f"{inspect.cleandoc(own.__doc__ or '')}\n"):
+            words = " ".join(text.split()).rstrip(".")
+            told[name] = {"help": words[:1].lower() + words[1:], "unit": unit}
+    return told
 
 
 def take_arrays(

@@ -286,7 +286,8 @@ class Own(str):
 class OwnField(Field):
     """One of some names, or what a user wrote: a function or a class, such an object, or `module:name`."""
 
-    of: type | None = None
+    of: str = ""
+    """The class of such objects, `module:name`, which is imported where one is given."""
 
     @property
     def words(self) -> str:
@@ -297,7 +298,14 @@ class OwnField(Field):
         """Return a name, or an `Own`; parameters and errors as `Field`."""
         if isinstance(value, Own):
             return value
-        if callable(value) or is_own_name(value) or (self.of and isinstance(value, self.of)):
-            is_object = self.of is not None and isinstance(value, self.of)
-            return Own.of(value, name, is_object=is_object)
+        if self._is_one(value):
+            return Own.of(value, name, is_object=True)
+        if callable(value) or is_own_name(value):
+            return Own.of(value, name)
         return super().read(name, value, error)
+
+    def _is_one(self, value: Any) -> bool:
+        if not self.of or value is None or isinstance(value, str):
+            return False
+        module, _, kind = self.of.partition(":")
+        return isinstance(value, getattr(importlib.import_module(module), kind))

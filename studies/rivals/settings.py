@@ -7,14 +7,13 @@ version 0.4.6, `test/discrete/test_ppo.py` and `test_sac.py`. What neither says 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, get_args
 
+from acerl_np.problem.choices import PAPER_RULES, RULE_NAMES, SlotKind
 from acerl_np.problem.goal import Goal, ObjectiveField
-from acerl_np.problem.interface import PAPER_RULES, RULE_NAMES, SlotKind
 from acerl_np.support.errors import ConfigError
-from acerl_np.support.fields import Field, refuse
-from acerl_np.support.options import Options, Several, option
+from acerl_np.support.fields import Field, Options, Several, option, refuse
 
 PAPER = "paper"
 TIANSHOU = "Tianshou 0.4.6"
@@ -30,10 +29,12 @@ def _setting(default: Any, source: str, meaning: str, low: float, high: float) -
     """Return a setting of its default's kind within a range; of several numbers, each within it."""
     if isinstance(default, tuple):
         words = f"1 to {MAX_LAYERS} whole numbers from {low:g} to {high:,g}"
-        kind: Field = Several(int, low, high, expected=words, fewest=1, most=MAX_LAYERS)
+        kind: Field = Several(
+            int, low, high, expected=words, help=meaning, fewest=1, most=MAX_LAYERS
+        )
     else:
-        kind = Field(type(default), low, high)
-    return option(default, kind, source=source, meaning=meaning)
+        kind = Field(type(default), low, high, help=meaning)
+    return option(default, kind, source=source)
 
 
 def _scale(default: float) -> Any:
@@ -62,9 +63,11 @@ class Settings(Options):
     hidden: tuple[int, ...] = _setting((128, 128), PAPER, "hidden layers", 1, 4096)
     discount: float = _setting(0.97, PAPER, "discount per decision, gamma", 0, 1)
     objective: str = option(
-        "makespan", ObjectiveField(str), source=PAPER, meaning="what is minimised, as of ACERL"
+        "makespan", ObjectiveField(str, help="measure to minimise, as of ACERL"), source=PAPER
     )
-    cost: str = option("tardiness", ObjectiveField(str), source=PAPER, meaning="what has a limit")
+    cost: str = option(
+        "tardiness", ObjectiveField(str, help="measure that is limited"), source=PAPER
+    )
     cost_limit: float = _setting(
         50.0, PAPER, "limit of the cost, the mean tardiness, s, xi", 0, 1e9
     )
@@ -73,12 +76,16 @@ class Settings(Options):
     batch: int = _setting(64, TIANSHOU, "rows of a batch", 1, 65536)
     slots: str = option(
         "task",
-        Field(get_args(SlotKind)),
+        Field(
+            get_args(SlotKind),
+            help="slots of waiting tasks: each its own, or their places in the queue",
+        ),
         source=INFERRED,
-        meaning="slots of waiting tasks: each its own, or their places in the pool",
     )
     rules: tuple[str, ...] = option(
-        PAPER_RULES, RULE_NAMES, source=PAPER, meaning="rules to choose among for a vehicle"
+        PAPER_RULES,
+        replace(RULE_NAMES, help="rules to choose among for a vehicle"),
+        source=PAPER,
     )
     look_every: int = _setting(
         50_000, CHOSEN, "steps between two looks of a training curve, 0 for none", 0, 10**12

@@ -11,7 +11,7 @@ import acerl_np
 from acerl_np import ACERL, Config, Lookahead, Policy, PolicyError, Simulator, evaluate_policy
 from acerl_np.policies.agent_pair import AgentPair
 from acerl_np.policies.network import initial_parameters
-from acerl_np.problem.interface import PAPER_RULES
+from acerl_np.problem.choices import PAPER_RULES
 from studies import rivals
 
 RULES = ("LWT", "AHP", "EDD")

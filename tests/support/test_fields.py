@@ -13,15 +13,14 @@ from acerl_np import Config, evaluate_policy, generate_shift, load_instance, loa
 from acerl_np.evaluation.trials import TRIALS
 from acerl_np.evolution import Evolution, make_sampler, rank_utilities
 from acerl_np.evolution.arguments import OPTIONS
-from acerl_np.evolution.ranking import FIELDS
-from acerl_np.evolution.sampler import ADVANTAGE, N_INSTANCES, SAMPLER_FIELD
+from acerl_np.evolution.ranges import ADVANTAGE, FIELDS, SAMPLER_FIELD
+from acerl_np.evolution.sampler import N_INSTANCES
 from acerl_np.problem.demand import DEMAND, draw_shift
 from acerl_np.problem.goal import COST_LIMIT
 from acerl_np.problem.shift import HOURS, SCALE
 from acerl_np.problem.tables import HORIZON
 from acerl_np.support.errors import ConfigError, InputError
-from acerl_np.support.fields import MOST, SEED, Field
-from acerl_np.support.options import Several
+from acerl_np.support.fields import MOST, SEED, Field, Several
 from acerl_np.support.own import OwnField
 from acerl_np.support.workers import THREADS
 from studies.rivals.training import LEARNERS

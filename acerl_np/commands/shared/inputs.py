@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from acerl_np.problem import bundled, records
+from acerl_np.problem.choices import MAX_CHANGES
 from acerl_np.problem.export import read_mapping
 from acerl_np.problem.instance import Instance, change_layouts, commit_instances
-from acerl_np.problem.layout import MAX_CHANGES, describe_traffic
+from acerl_np.problem.layout import describe_traffic
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.support import errors
 from acerl_np.support.errors import InputError, LayoutError, LogWarning, RecordWarning

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import json
-import re
 import textwrap
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -18,11 +16,10 @@ from acerl_np.commands.shared.inputs import is_bundled
 from acerl_np.problem.bundled import bundled_instances, load_instance
 from acerl_np.support import errors
 from acerl_np.support.errors import ConfigError, InputError, describe
-from acerl_np.support.fields import Field
+from acerl_np.support.fields import Field, Options, Several, option
 from acerl_np.support.files import read_text
 from acerl_np.support.numbers import is_real
-from acerl_np.support.options import Options, Several, option
-from acerl_np.training.config import ALONE, BEST, Config, Preset, take_stored
+from acerl_np.training.settings import ALONE, BEST, Preset, Settings
 
 
 def read_share(given: Any) -> float | str:
@@ -120,12 +117,12 @@ class RunSettings(Options):
 
     Attributes
     ----------
-    checkpoint_every : float
-        Seconds between two checkpoints.
+    checkpoint_every : float, s
+        Time between two checkpoints.
     checkpoint_generations : int or None
-        Also save a checkpoint every so many generations, or lines of another learner's history.
-    silence : float or None
-        Take workers for lost when no task is finished for so many seconds: processes are started anew,
+        Generations, or lines of another learner's history, between two checkpoints.
+    silence : float or None, s
+        Time without a finished task after which workers count as lost: processes are started again,
         elsewhere the work ends. By default 3600, with --seeds never.
     no_records : bool
         Leave the training records out of policy.npz; names and fingerprints stay.
@@ -134,7 +131,7 @@ class RunSettings(Options):
     checkpoint_every: float = option(10.0, Field(float, 0, 1e9))
     checkpoint_generations: int | None = option(None, Field(int, 1, 10_000_000, optional=True))
     silence: float | None = option(None, Field(float, 1e-3, 1e9, optional=True))
-    no_records: bool = False
+    no_records: bool = option(False, Field(bool))
 
 
 @dataclass(frozen=True)
@@ -163,7 +160,7 @@ class Algorithm:
     facts: tuple[str, ...] = ("preset",)
 
 
-ACERL = Algorithm("acerl", "acerl-np train", Config, OPTIONS)
+ACERL = Algorithm("acerl", "acerl-np train", Settings, OPTIONS)
 
 
 def declare_settings(parser: opt.Parser) -> None:
@@ -176,22 +173,21 @@ def declare_settings(parser: opt.Parser) -> None:
             type=f"{name}={{}}".format,
             default=argparse.SUPPRESS,
             metavar=metavar,
-            help=explain(Config, name).replace("%", "%%"),
+            help=explain(Settings, name).replace("%", "%%"),
         )
 
 
 def explain(kind: type[Options], name: str) -> str:
     """Return what a setting is, its range, its default and that of the preset best."""
     about = next(item for item in fields(kind) if item.name == name)  # type: ignore[arg-type]
-    meaning, field = about.metadata.get("meaning"), kind.list_fields()[name]
-    if meaning is None:
-        _, _, said = f"{inspect.getdoc(kind)}\n".partition("Attributes\n----------\n")
-        told = re.search(rf"^{name} :.*\n((?: .*\n)*)", said, re.MULTILINE)
-        meaning = " ".join(told[1].split()).rstrip(".") if told else name
+    field = kind.list_fields()[name]
+    meaning = f"{field.help}{field.unit and f', {field.unit}'}"
     source = f" ({about.metadata['source']})" if "source" in about.metadata else ""
     words = "" if field.kind in (str, tuple) else f": {field.words}"
     usual = [] if "By default" in meaning else [f"default: {show_value(about.default)}"]
-    usual += [f"best: {show_value(BEST[name])}"] if kind is Config and name in BEST else []
+    usual += (
+        [f"best: {show_value(BEST[name])}"] if issubclass(kind, Settings) and name in BEST else []
+    )
     return f"{meaning}{source}{words}" + (f" ({'; '.join(usual)})" if usual else "")
 
 
@@ -300,6 +296,8 @@ def fill_settings(
 ) -> Options:
     """Return all settings of what learns: those given, and the preset's or defaults for all others."""
     if algorithm is ACERL:
+        from acerl_np.training.config import Config
+
         return Config.preset(find_preset(options, settings), **settings)
     return algorithm.settings.from_dict(settings)
 
@@ -335,6 +333,8 @@ def read_facts(
     config = dict(facts[algorithm.told])
     held_back = facts.get("held_back", {})
     if algorithm is ACERL:
+        from acerl_np.training.config import take_stored
+
         config = take_stored(config)
         share = len(held_back) / (len(held_back) + len(facts["instances"]))
         if facts.get("folds") and not {"hold_out", "seeds"} & {*given, *found}:
