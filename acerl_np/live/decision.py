@@ -82,12 +82,12 @@ class LiveScene(Scene):
 def show_day(ahead: F.Ahead, board: Board, now: float) -> F.Ahead:
     """Return a lookahead that knows the day so far of a board at `now`, s."""
     day, excluded = board.day, ahead.excluded
-    if day.n_tasks > 0:
+    if day.n_rows > 0:
         own, first = int(day.ends["pickup"][0]), ahead.history.ends["pickup"][:, 0]
         apart = are_apart(board.problem.distance[0], own, first)
         # Records of another part are no future; but a floor has to go on where all are.
         excluded = excluded if apart.all() else apart[np.newaxis]
-    ahead.past[F.PAST_SEEN] = day.n_tasks
+    ahead.past[F.PAST_SEEN] = day.n_rows
     ahead.past[F.PAST_CLOCK] = now - day.start
     ahead.past[F.PAST_DELAY] = day.delay
     # What machines still do is shown as tasks, too.

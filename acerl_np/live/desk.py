@@ -157,9 +157,11 @@ class Desk:
         times = () if name is None else (self.feed.time, event.time)
         believed = [self.floor.believe_level(name, time) for time in times]
         entry = None
-        if number is None or number not in self.feed.numbers:
-            with naming(event):
+        with naming(event):
+            is_new = self.feed.is_new(number)
+            if is_new:
                 check_record(event)
+        if is_new:
             entry = self.feed.take(event, holds=bool(hold), told=number)
         if entry is None:
             self.feed.undo(mark)  # no line tells of what is ignored
@@ -170,7 +172,7 @@ class Desk:
             self._compare_level(event, *believed)
         self.keep_release()
         if number is not None:
-            self.feed.turn_number(number)
+            self.feed.numbers = self.feed.numbers.add(number)
         self.orders.queue = queue
         self._note_event(event, number, hold=hold, gone=gone)
 

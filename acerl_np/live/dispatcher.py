@@ -365,7 +365,7 @@ class Dispatcher(CopiedWhole):
 
     @property
     def missing_numbers(self) -> tuple[range, ...]:
-        """Numbers between the first and the last of `feed` with which no event was taken in, as ranges."""
+        """Numbers of `feed` between those that are known with which no event was taken in, as ranges."""
         return self.desk.feed.numbers.missing
 
     def tasks(self) -> dict[str, TaskState]:
@@ -444,7 +444,7 @@ class Dispatcher(CopiedWhole):
         number : int, optional
             The plant's own number of the event, such as a counter of its messages. What was taken in with it
             once, also before `recover`, is ignored however late it comes again. The number of a refused event
-            may come again.
+            may come again. Once 1,000 gaps have come after a number it is not known any more, and refused.
 
         Raises
         ------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, cast
@@ -14,6 +13,7 @@ from acerl_np.live.floor import Floor, name_item
 from acerl_np.live.orders import DayBegan, Item, NoEvent, Ordered
 from acerl_np.live.parts import Situation
 from acerl_np.support.errors import EventError
+from acerl_np.support.fields import refuse
 
 LATE = 5.0
 """s that an event may be late, unless the dispatcher is told otherwise."""
@@ -24,8 +24,11 @@ AHEAD = 604_800.0
 MOST_EXPIRED = 100
 """Events that are kept in `Feed.expired`."""
 
+MOST_RUNS = 1_000
+"""Runs of the plant's numbers that are known, the last ones: between them are gaps."""
+
 STATE = (
-    *("_turned", "expired", "time", "base", "entries", "_seen", "_number", "_first_held"),
+    *("numbers", "expired", "time", "base", "entries", "_seen", "_number", "_first_held"),
     *("_middle", "_n_middle", "_middle_time"),
 )
 """Attributes of a `Feed` that change."""
@@ -49,24 +52,36 @@ class Entry:
     """The plant's own number of the event."""
 
 
+@dataclass(frozen=True, slots=True)
 class Numbers:
     """Whole numbers that have come, as the ends of their runs: a few, however many numbers there are."""
 
-    def __init__(self, ends: Iterable[int] = ()) -> None:
-        self.ends = list(ends)
+    ends: tuple[int, ...] = ()
+    first: int | None = None
+    """Of those before it nothing is known any more, as there were too many runs; None: all are known."""
 
     def __contains__(self, number: int) -> bool:
         return bisect_right(self.ends, number) % 2 == 1
 
-    def add(self, number: int) -> None:
-        """Note a number."""
-        if number not in self:
-            self.turn(number)
+    def is_forgotten(self, number: int) -> bool:
+        """Whether nobody knows any more if a number has come."""
+        return self.first is not None and number < self.first
 
-    def turn(self, number: int) -> None:
-        """Note a number, or forget it if it was: an end that was there already is none any more."""
+    def add(self, number: int) -> Numbers:
+        """Return them with a number."""
+        return self if number in self else self.turn(number)
+
+    def turn(self, number: int) -> Numbers:
+        """Return them with a number, or without it if it was among them; very old runs are forgotten."""
+        if self.is_forgotten(number):
+            return self
         k, m = bisect_left(self.ends, number), bisect_right(self.ends, number + 1)
-        self.ends[k:m] = sorted({number, number + 1} ^ set(self.ends[k:m]))
+        # An end that was there already is none any more.
+        new = tuple(sorted({number, number + 1} ^ {*self.ends[k:m]}))
+        ends = self.ends[:k] + new + self.ends[m:]
+        if len(ends) <= 2 * MOST_RUNS:
+            return Numbers(ends, self.first)
+        return Numbers(ends[-2 * MOST_RUNS :], ends[-2 * MOST_RUNS])
 
     @property
     def last(self) -> int | None:
@@ -75,7 +90,7 @@ class Numbers:
 
     @property
     def missing(self) -> tuple[range, ...]:
-        """Those between the first and the last that have not come."""
+        """Those between the first and the last that are known, and have not come."""
         return tuple(map(range, self.ends[1::2], self.ends[2::2]))
 
 
@@ -101,8 +116,6 @@ class Feed:
     def __init__(self, floor: Floor, lateness: float, ahead: float = AHEAD) -> None:
         self.floor, self.lateness, self.ahead = floor, lateness, ahead
         self.numbers = Numbers()
-        self._turned: tuple[int, ...] = ()
-        """Numbers that were noted or forgotten since `expire`, one by one."""
         self.expired: tuple[Event, ...] = ()
         self.take_over(floor.snapshot(), [], -math.inf)
 
@@ -123,9 +136,6 @@ class Feed:
     def undo(self, mark: tuple[Any, ...], error: BaseException | None = None) -> None:
         """Return to a mark, after an error if there was one."""
         kept, n_entries, n_seen, changes = mark
-        while self._turned and self._turned is not kept[0]:  # also once more, after Ctrl-C in here
-            self.numbers.turn(self._turned[-1])
-            self._turned = self._turned[:-1]
         # Lists and sets only grew, or others are in their place.
         for name, value in zip(STATE, kept, strict=True):
             setattr(self, name, value)
@@ -149,17 +159,23 @@ class Feed:
                 "of one clock, and start= or begin_day() with the time at which the day begins by it"
             )
 
-    def turn_number(self, number: int) -> None:
-        """Note a number, or forget it, until `undo`."""
-        self.numbers.turn(number)
-        self._turned += (number,)
+    def is_new(self, number: int | None) -> bool:
+        """Whether no event has come with a number; an EventError where nobody knows any more."""
+        if number is None:
+            return True
+        if self.numbers.is_forgotten(number):
+            expected = (
+                f"{self.numbers.first} or more: of those before it is not known any more which came"
+            )
+            refuse("number", number, expected, EventError)
+        return number not in self.numbers
 
     def expire(self, now: float) -> list[Event]:
         """Take out and return what is held and was too long ago at `now` for anything to come before it.
 
         The numbers of these may come again.
         """
-        self._turned, first = (), now - self.lateness
+        first = now - self.lateness
         if self._first_held >= first:
             return []
         gone = [entry for entry in self.entries if not entry.is_settled and entry.time < first]
@@ -172,7 +188,7 @@ class Feed:
         self.expired = (*self.expired, *events)[-MOST_EXPIRED:]
         for entry in gone:
             if entry.told is not None:
-                self.turn_number(entry.told)
+                self.numbers = self.numbers.turn(entry.told)
         return events
 
     def _note_seen(self) -> None:

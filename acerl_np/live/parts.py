@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from sys import intern
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -22,8 +23,11 @@ DAY_FIELDS = ["arrival", "expiry", "handling", "demand"]
 """What a day keeps of a task besides its sites."""
 
 
+MOST_SEEN = 10_000
+"""Tasks of a day by which a lookahead goes, the last ones; of more its arrays keep up to 16,384."""
+
 MOST_ENDED = 10_000
-"""Tasks of a day that are known for certain after they have ended; twice as many at most."""
+"""Tasks of a day that are known for certain after they have ended; a tenth more at most."""
 
 CUT_OFF = -2
 """In place of the row of a task that is held aside: no way leads there, or none of who may carry it."""
@@ -142,14 +146,15 @@ class LiveVehicle(NamedTuple):
 class Day:
     """What has been so far, for a lookahead; `start` is time zero of the records, s.
 
-    The first `n_tasks` rows of `ends` and `record` are the tasks that have arrived, at times since the start.
-    `delay` is how late the `delivered` ones were together, s. `ended` are the last tasks that were delivered
-    or cancelled: name, whether it was delivered, when (s), and its vehicle or "". Others are `dropped`.
+    The first `n_rows` rows of `ends` and `record` are the last of the `n_tasks` that have arrived, at times
+    since the start. `delay` is how late the `delivered` ones were together, s. `ended` are the last tasks
+    that were delivered or cancelled: name, whether it was delivered, when (s), and its vehicle or "". Others
+    are `dropped`.
     """
 
     def __init__(self, start: float = 0.0) -> None:
         self.start = start
-        self.n_tasks = 0
+        self.n_tasks = self.n_gone = 0
         self.ends = np.zeros(FIRST_ROOM, S.ENDS)
         self.record = np.zeros(FIRST_ROOM, S.RECORD)
         self.delay = 0.0
@@ -159,20 +164,38 @@ class Day:
 
     def add(self, pickup: int, delivery: int, values: Sequence[float]) -> None:
         """Note a task: its sites, and its arrival since the start, expiry, handling time and demand."""
-        n = self.n_tasks
-        if n == len(self.ends):
-            self.ends, self.record = double(self.ends), double(self.record)
-        self.ends["pickup"][n], self.ends["delivery"][n] = pickup, delivery
-        for name, value in zip(DAY_FIELDS, values, strict=True):
-            self.record[name][n] = value
-        self.n_tasks = n + 1
+        if self.n_rows == len(self.ends):
+            self._make_room()
+        n = self.n_rows
+        if self.n_tasks >= self.n_gone:  # else it is told again, long after
+            self.ends["pickup"][n], self.ends["delivery"][n] = pickup, delivery
+            for name, value in zip(DAY_FIELDS, values, strict=True):
+                self.record[name][n] = value
+        self.n_tasks += 1
+
+    def _make_room(self) -> None:
+        """Double the rows, or forget the oldest of very many."""
+        gone = max(0, len(self.ends) - MOST_SEEN)
+        own = self.ends, self.record
+        ends, record = (np.roll(x, -gone) if gone else double(x) for x in own)
+        self.ends, self.record, self.n_gone = ends, record, self.n_gone + gone
+
+    @property
+    def n_rows(self) -> int:
+        """Tasks that are kept."""
+        return self.count_rows(self.n_tasks)
+
+    def count_rows(self, n_tasks: int) -> int:
+        """Return how many of the first tasks are kept."""
+        return max(0, n_tasks - self.n_gone)
 
     def end(self, name: str, is_delivered: bool, time: float, vehicle: str) -> None:
         """Note a task that has ended, and forget the oldest of very many."""
-        self.ended.append((name, is_delivered, time, vehicle))
-        if len(self.ended) >= 2 * MOST_ENDED:
-            del self.ended[:MOST_ENDED]
-            self.dropped += MOST_ENDED
+        self.ended.append((name, is_delivered, time, intern(str(vehicle))))
+        if len(self.ended) > 1.1 * MOST_ENDED:
+            n = len(self.ended) - MOST_ENDED
+            del self.ended[:n]
+            self.dropped += n
 
     @property
     def mark(self) -> tuple[int, float, int, int]:

@@ -142,7 +142,7 @@ def redo_line(desk: Desk, line: dict[str, Any]) -> None:
         orders.queue = queue
         orders.settle(event)
         if told is not None:
-            feed.numbers.add(int(told))
+            feed.numbers = feed.numbers.add(int(told))
     elif kind == STARTED:
         feed.lateness = max(feed.lateness, read_time(line["options"].get("lateness")))
         feed.ahead = max(feed.ahead, read_time(line["options"].get("ahead")))

@@ -32,7 +32,7 @@ from acerl_np.support.fields import refuse
 from acerl_np.support.files import digest_arrays, read_arrays, take_kind, write_arrays
 from acerl_np.support.own import trusting
 
-FORMAT = 6
+FORMAT = 7
 
 OPTIONS = ("greedy", "seed", "budget", "explain", "task_ids", "lateness", "ahead")
 """Arguments of a dispatcher that are saved, and stand in the log."""
@@ -47,14 +47,15 @@ def pack_state(
     feed: Feed, orders: Orders, options: dict[str, Any], known: Place | None = None
 ) -> dict[str, np.ndarray]:
     """Return what is known and ordered as arrays; `known` is how far a log says the same."""
-    base, (n, delay, delivered, _) = feed.base, feed.base.mark
-    ended = _list_ended(feed)
+    base, (_, delay, delivered, _) = feed.base, feed.base.mark
+    n, ended = base.day.count_rows(base.mark[0]), _list_ended(feed)
     data = {
         **options,
         "layout": base.layout.to_dict(),
         "orders": {**vars(orders), "given": [pack_order(own) for own in orders.list_all()]},
         "time": feed.time,
         "numbers": feed.numbers.ends,
+        "first_number": feed.numbers.first,
         "tasks": base.tasks,
         "pool": base.pool,
         "planned": base.planned,
@@ -198,7 +199,8 @@ def unpack_state(
         for k, (time, item, holds, told) in enumerate(data["entries"])
     ]
     feed.take_over(base, entries, _read_time(data["time"]))
-    feed.numbers = Numbers(read_plain(list[int], data["numbers"]))
+    ends = read_plain(tuple[int, ...], data["numbers"])
+    feed.numbers = Numbers(ends, read_plain(int | None, data["first_number"]))
     kept = data["orders"]
     for line in kept["given"]:
         orders.add(unpack_order(line))

@@ -131,8 +131,7 @@ def _tell(desk: Desk, event: events.Event) -> None:
 
 def take(desk: Desk, decider: LiveDecider, event: Any, *, hold: bool, number: int | None) -> None:
     """Take in an event where orders of the plant are queued, or vehicles do what the model cannot know."""
-    is_new = number is None or number not in desk.feed.numbers
-    is_idle = is_new and isinstance(event, events.VehicleIdle)
+    is_idle = desk.feed.is_new(number) and isinstance(event, events.VehicleIdle)
     if is_idle and event.vehicle in desk.orders.followed.away:
         event, is_idle = events.VehicleBack(event.time, event.vehicle, event.site), False
     try:

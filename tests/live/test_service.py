@@ -1,9 +1,11 @@
 """The dispatcher as a service: messages that are answered, refused, told again after a kill."""
 
+import gc
 import json
 import re
 import subprocess
 import sys
+import types
 from dataclasses import fields
 
 import pytest
@@ -15,9 +17,11 @@ from machine import needs_jit
 import acerl_np
 from acerl_np.commands import serving
 from acerl_np.live import events as E
+from acerl_np.live import feed, orders, parts, watching, web
 from acerl_np.live.clock import Asker
 from acerl_np.live.service import Service
 from acerl_np.live.wire import ASKED, FIELDS, format_line, make_schema, read_message
+from acerl_np.live.worker import Worker
 from acerl_np.support.errors import EventError
 
 LAYOUT = acerl_np.load_layout("dmh").with_breakdowns({})
@@ -244,6 +248,85 @@ def test_a_message_may_leave_out_what_has_a_default():
     assert "priority" not in message
     with pytest.raises(EventError, match="TaskArrived: task: missing"):
         read_message('{"kind": "TaskArrived", "time": 0}')
+
+
+LIMITS = [
+    *((feed, name) for name in ("MOST_RUNS", "MOST_EXPIRED")),
+    *((orders, name) for name in ("MOST_KEPT", "MOST_LATEST", "MOST_LISTED")),
+    *((parts, name) for name in ("MOST_SEEN", "MOST_ENDED")),
+    *((watching, name) for name in ("MOST_ENDED", "MOST_SAMPLES")),
+    *((web, name) for name in ("MOST_KEPT", "MOST_REFUSED")),
+]
+"""What bounds the memory of a service, whatever its age."""
+
+
+def count_bytes(root):
+    """Return the bytes of all objects that one leads to, but for code."""
+    code = type | types.ModuleType | types.FunctionType | types.BuiltinFunctionType
+    known, left = {id(root): root}, [root]
+    while left:
+        more = {id(x): x for x in gc.get_referents(left.pop()) if not isinstance(x, code)}
+        left += (x for key, x in more.items() if key not in known)
+        known |= more
+    return sum(map(sys.getsizeof, known.values()))
+
+
+def live_on(door, rounds, *, shadow):
+    """Let a service live so many tasks; return the bytes that it has at most, counted after every tenth."""
+    service, most = door.worker.service, 0
+    own = service.dispatcher
+    for k in rounds:
+        time, number = 100.0 * k, 10 * k  # with gaps
+        (free,) = own.idle
+        tell(service, **arrive(number, time))
+        ordered = (
+            {"kind": "Assign", "vehicle": "v9" if k % 2 else free, "task": f"t{number}"},
+            {"kind": "Decide"},
+        )
+        door.keep(tell(service, time=time, **ordered[not shadow]))
+        if shadow and k % 2:
+            tell(service, kind="Assign", time=time, vehicle=free, task=f"t{number}")
+        door.keep(tell(service, kind="Save"))  # refused
+        idle = {"kind": "VehicleIdle", "vehicle": free, "site": "st5", "number": number + 2}
+        assert tell(service, time=time + 90.0, **idle)[-1]["kind"] == "Ok"
+        repaired = {"kind": "VehicleRepaired", "vehicle": free, "number": number + 4}
+        tell(service, time=time + 90.0, hold=True, **repaired)
+        most = max(most, count_bytes(door) if k % 10 == 0 else 0)
+    return most
+
+
+@pytest.mark.parametrize("shadow", [False, True])
+def test_a_service_of_any_age_has_as_much_in_memory(monkeypatch, shadow):
+    for module, name in LIMITS:
+        monkeypatch.setattr(module, name, 20)
+    dispatcher = acerl_np.Dispatcher(LAYOUT.with_fleet(LAYOUT.vehicles[:1]), "nearest")
+    door = web.Web(Worker(Service(dispatcher, shadow=shadow)))
+    tell(door.worker.service, kind="Acknowledge", number=0)
+    young = live_on(door, range(1, 151), shadow=shadow)
+    old = live_on(door, range(151, 401), shadow=shadow)
+    assert old - young < 2_000, (young, old)
+    assert dispatcher.check() == []
+
+
+def test_a_number_of_which_nothing_is_known_any_more_is_refused(monkeypatch, tmp_path):
+    """What was taken in is known for certain as long as there are not too many gaps after it."""
+    monkeypatch.setattr(feed, "MOST_RUNS", 3)
+    log, state = tmp_path / "day.jsonl", tmp_path / "live.npz"
+    with acerl_np.Dispatcher(LAYOUT, "nearest", audit=log) as own:
+        for number in (1, 2, 4, 6, 8, 9):
+            tell(Service(own), **arrive(number, number + 10.0))
+        own.save(state)
+        tell(Service(own), **arrive(11, 21.0))
+    for known in (None, state):
+        with acerl_np.Dispatcher.recover(LAYOUT, "nearest", audit=log, state=known) as own:
+            service, before = Service(own), own.waiting
+            assert own.missing_numbers == (range(7, 8), range(10, 11))
+            for number in (1, 3, 4, 5):
+                (answer,) = tell(service, **arrive(number, 21.0))
+                assert answer["kind"] == "Refused"
+                assert f"number: read {number}; expected 6 or more" in answer["why"]
+            assert [x["kind"] for x in tell(service, **arrive(6, 21.0))] == ["Ok"]
+            assert own.waiting == before
 
 
 @pytest.mark.long
