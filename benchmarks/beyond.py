@@ -1,6 +1,6 @@
 """What own trainings need besides: from how much waiting on `nearest` decides, and a term of waiting.
 
-    python examples/floors.py --out floors
+    python benchmarks/larger_floors.py --out floors
     python benchmarks/beyond.py --floors supply-loop:4 cross-aisles:4 floors/two-lane-hall/layout.json:6 \\
         floors/one-way-aisles/layout.json:6 --out beyond.csv                      20 minutes of a core
     python benchmarks/beyond.py --quick

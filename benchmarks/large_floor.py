@@ -14,35 +14,16 @@ from __future__ import annotations
 import time
 
 import numpy as np
+from larger_floors import make_grid
 from script import make_parser
 
 import acerl_np
 from acerl_np.evaluation.margin import RULES_TO_BEAT
 from acerl_np.kernels.deciding.deciders import decide, make_index_decider
-from acerl_np.kernels.ground.random import GENERATION, derive_key, draw_uniform
 from acerl_np.problem.generate import generate_record
-from acerl_np.problem.layout import Layout
-from acerl_np.problem.parts import Edge, Site, Vehicle
 from acerl_np.problem.servable import measure_load
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.support.compiled import kernel
-
-
-def make_floor(width: int, depth: int, vehicles: int) -> Layout:
-    """Return a grid of sites 10 m apart, and vehicles that start at random sites."""
-    sites = [Site(f"s{x}-{y}", 10.0 * x, 10.0 * y) for x in range(width) for y in range(depth)]
-    edges = [
-        Edge(f"s{x}-{y}", f"s{x + dx}-{y + dy}", 10.0)
-        for x in range(width)
-        for y in range(depth)
-        for dx, dy in ((1, 0), (0, 1))
-        if x + dx < width and y + dy < depth
-    ]
-    key = np.empty(4, np.uint32)
-    derive_key(0, GENERATION, -1, 0, key)
-    starts = [sites[int(draw_uniform(key, k, 0) * len(sites))].id for k in range(vehicles)]
-    fleet = tuple(Vehicle(f"v{k}", start) for k, start in enumerate(starts))
-    return Layout("grid", tuple(sites), tuple(edges), fleet, task_slots=64)
 
 
 @kernel
@@ -56,7 +37,7 @@ def decide_often(problem, state, decider, key, times):
 
 def measure_decisions(policy: acerl_np.IndexPolicy, vehicles: int, waiting: int) -> list[float]:
     """Return us of a core for a decision with one idle vehicle, and with all idle, on 500 sites."""
-    layout = make_floor(25, 20, vehicles)
+    layout = make_grid(25, 20, vehicles)
     n = waiting + vehicles - 1
     rows = generate_record(layout, n, rate=60.0, slack=3.0, seed=1).rows()
     rows = [{**row, "arrival_time": 0.0} for row in rows]
@@ -114,7 +95,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.quick:
         options.sites, options.vehicles, options.tasks, options.decisions = (6, 5), 4, 60, 20_000
-    layout = make_floor(*options.sites, options.vehicles)
+    layout = make_grid(*options.sites, options.vehicles)
     # As much as the fleet can take where a vehicle goes a good tenth of the mean way to a pickup.
     trip = layout.routes.mean_distance * 1.08
     rate = options.rate or round(0.9 * 3600 * options.vehicles / trip)

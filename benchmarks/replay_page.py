@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from large_floor import make_floor
+from larger_floors import make_grid
 from script import make_parser
 
 import acerl_np
@@ -93,7 +93,7 @@ def measure_work(chrome: Chrome) -> float:
 
 def trace_crowd() -> list[Trace]:
     """Return two episodes on 256 sites with 20 vehicles and 1,000 tasks."""
-    floor = make_floor(16, 16, 20)
+    floor = make_grid(16, 16, 20)
     record = generate_record(floor, 1000, rate=500.0, name="crowd")
     return [trace_policy("EDD", record), trace_policy("STD", record)]
 

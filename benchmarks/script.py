@@ -1,8 +1,14 @@
-"""How a script of this folder is asked: it shows its own text, and --quick takes seconds."""
+"""What scripts of this folder share: how they are asked, and CSV files of named tuples."""
 
 from __future__ import annotations
 
 import argparse
+import csv
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, get_type_hints
 
 
 def make_parser(text: str | None) -> argparse.ArgumentParser:
@@ -12,3 +18,32 @@ def make_parser(text: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--quick", action="store_true", help="seconds of it, to see that it runs")
     return parser
+
+
+def read_rows(path: Path, kind: Any) -> list[Any]:
+    """Return the rows of a file as named tuples of a kind, none if there is no file."""
+    if not path.exists():
+        return []
+    types = get_type_hints(kind)
+    with path.open(newline="", encoding="utf-8") as file:
+        try:
+            return [
+                kind(**{name: types[name](text) for name, text in row.items()})
+                for row in csv.DictReader(file)
+            ]
+        except (KeyError, TypeError, ValueError):
+            expected = f"expected columns {', '.join(kind._fields)}"
+            raise SystemExit(f"{path}: read another kind of file; {expected}") from None
+
+
+def add_rows(path: Path, rows: Sequence[Any]) -> None:
+    """Add named tuples at the end of a file, which begins with their names."""
+    header = [] if path.exists() else [type(row)._fields for row in rows[:1]]
+    with path.open("a", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([*header, *rows])
+
+
+def import_example(name: str) -> Any:
+    """Return a module of the examples."""
+    sys.path.append(str(Path(__file__).parents[1] / "examples"))
+    return importlib.import_module(name)

@@ -17,12 +17,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-from large_floor import make_floor
+from larger_floors import find_floor
 from script import make_parser
 
 import acerl_np
 from acerl_np.evaluation.trials import Trials, evaluate_policy
-from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.goal import PAPER, SHIFT, Goal
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Vehicle
@@ -35,10 +34,7 @@ FIGURES = ("makespan", "tardiness", "late", "waiting", "empty")
 
 def equip(floor: str, n: int) -> Layout:
     """Return a floor with n vehicles like its first one, on the starts of those that it has."""
-    width, _, depth = floor.removeprefix("grid-").partition("x")
-    layout = (
-        make_floor(int(width), int(depth), n) if floor.startswith("grid-") else load_layout(floor)
-    )
+    layout = find_floor(floor, n)
     own = layout.vehicles
     like = {"speed": own[0].speed, "capacity": own[0].capacity}
     starts = [own[k % len(own)].start for k in range(n)]

@@ -1,6 +1,6 @@
 """What traffic changes: waiting and late tasks, the fleet that is needed, rules in another order, time.
 
-    python examples/floors.py --out floors              two of the floors
+    python benchmarks/larger_floors.py --out floors              two of the floors
     python benchmarks/traffic.py --floors supply-loop cross-aisles grid-7x7 dmh \
         floors/two-lane-hall/layout.json floors/one-way-aisles/layout.json > docs/results/traffic.txt
     python benchmarks/traffic.py --trained 0:10 --floors supply-loop cross-aisles dmh \
@@ -22,8 +22,8 @@ import itertools
 import time
 from dataclasses import replace
 
+import larger_floors
 import numpy as np
-from large_floor import make_floor
 from script import make_parser
 
 import acerl_np
@@ -42,11 +42,7 @@ Shifts = list[acerl_np.Instance]
 
 def find_floor(name: str) -> Layout:
     """Return a floor with six vehicles that never charge."""
-    if name.startswith("grid-"):
-        width, depth = map(int, name.removeprefix("grid-").split("x"))
-        layout = make_floor(width, depth, VEHICLES)
-    else:
-        layout = acerl_np.load_layout(name)
+    layout = larger_floors.find_floor(name, VEHICLES)
     fleet = tuple(replace(vehicle, battery=None) for vehicle in layout.vehicles)
     layout = replace(layout, vehicles=fleet, battery=None, truncate_distances=False, scaling=None)
     return resize_fleet(replace(layout, parking=None), VEHICLES)

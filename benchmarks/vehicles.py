@@ -1,6 +1,6 @@
 """What waiting, calling back, parking and charging do to yardsticks and trained policies, on the same shifts.
 
-    python examples/floors.py --out floors                        two floors with chargers and parking places
+    python benchmarks/larger_floors.py --out floors                two floors with chargers and parking places
     python benchmarks/vehicles.py floors/two-lane-hall/layout.json --out vehicles.csv
     python benchmarks/vehicles.py floors/one-way-aisles/layout.json --utilisation 0.6 --cells "*/layout"
     python benchmarks/vehicles.py plant.json --records days/*.csv --chargers CD YP1 JN1 JN2 --seeds 0:0

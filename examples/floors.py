@@ -1,13 +1,10 @@
-"""Floors made in Python: how the bundled `supply-loop` and `cross-aisles` came to be, and two larger ones.
+"""Floors made in Python: how the bundled `supply-loop` and `cross-aisles` came to be.
 
     python examples/floors.py --out instances
 
 They are made up, and differ in kind: a loop of one-way lanes that supplies lines from a supermarket, with
 slow sidings, and a warehouse of two-way aisles between docks and packing stations. Types of sites say what a
 shift does where (`acerl-np records generate --process shift`). Without --out the bundled ones are compared.
-
-The larger ones have chargers and parking places: `two-lane-hall`, two one-way lanes with bays on both sides,
-and `one-way-aisles`, a store whose aisles are driven one way each. Only --out writes them.
 """
 
 from __future__ import annotations
@@ -18,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import acerl_np
-from acerl_np import Charger, Edge, Layout, Parking, ParkingPlace, Site, Vehicle
+from acerl_np import Edge, Layout, Site, Vehicle
 from acerl_np.commands.floor import format_layout
 from acerl_np.problem.bundled import instances_folder
 
@@ -93,76 +90,15 @@ def make_cross_aisles() -> Layout:
     return Layout("cross-aisles", tuple(sites), tuple(edges), make_fleet(4, sites[-1], 1.5))
 
 
-def equip(name: str, sites: list[Site], edges: list[Edge], fleet: tuple[Vehicle, ...]) -> Layout:
-    """Return a floor whose sites of kind charger and parking are used as such, one vehicle each."""
-    chargers = tuple(Charger(site.id) for site in sites if site.kind == "charger")
-    places = tuple(ParkingPlace(site.id) for site in sites if site.kind == "parking")
-    parking = Parking(places, after=60)
-    return Layout(name, tuple(sites), tuple(edges), fleet, chargers=chargers, parking=parking)
-
-
-def make_two_lane_hall() -> Layout:
-    """Return two opposite one-way lanes of 195 m, bays of storage and work, docks; 200 sites."""
-    xs = range(0, 200, 5)
-    east = {x: Site(f"e{x}", x, 0.0, "waypoint") for x in xs}
-    west = {x: Site(f"w{x}", x, 4.0, "waypoint") for x in xs}
-    edges = [connect(east[a], east[b], one_way=True) for a, b in pairwise(xs)]
-    edges += [connect(west[b], west[a], one_way=True) for a, b in pairwise(xs)]
-    edges += [connect(east[x], west[x]) for x in xs]
-    sites = [*east.values(), *west.values()]
-    south = ["goods-in", "goods-out", "charger", "parking"] * 5
-    for k, x in enumerate(xs):
-        storage = k % 4 in (0, 1)
-        bay = [Site(f"bay-{x}", x, 10.0, "waypoint")]
-        if storage:
-            bay += [Site(f"rack-{x}-{y}", x, float(y), "storage") for y in (14, 18)]
-        else:
-            kind = "work" if k % 4 == 2 else "waypoint"
-            bay.append(Site(f"line-{x}" if kind == "work" else f"end-{x}", x, 14.0, kind))
-        sites += bay
-        edges += [connect(a, b, max_speed=SIDING) for a, b in pairwise([west[x], *bay])]
-        if k % 2:
-            dock = Site(f"{south[k // 2]}-{x}", x, -6.0, south[k // 2])
-            sites.append(dock)
-            edges.append(connect(east[x], dock, max_speed=SIDING))
-    start = next(site for site in sites if site.kind == "parking")
-    return equip("two-lane-hall", sites, edges, make_fleet(8, start, 1.0))
-
-
-def make_one_way_aisles() -> Layout:
-    """Return fourteen aisles of eleven shelves, one way each in turn, between two cross aisles; 210 sites."""
-    xs, depth = range(0, 84, 6), 48
-    low = {x: Site(f"south-{x}", x, 0.0, "waypoint") for x in xs}
-    high = {x: Site(f"north-{x}", x, float(depth), "waypoint") for x in xs}
-    sites = [*low.values(), *high.values()]
-    edges = [connect(row[a], row[b]) for row in (low, high) for a, b in pairwise(xs)]
-    for k, x in enumerate(xs):
-        shelves = [Site(f"shelf-{x}-{y}", x, float(y), "storage") for y in range(4, depth, 4)]
-        aisle = [low[x], *shelves, high[x]]
-        sites += shelves
-        edges += [connect(a, b, one_way=True) for a, b in pairwise(aisle[:: 1 if k % 2 else -1])]
-    north = ["work", "work", "charger", "work", "work", "parking", "work"] * 2
-    south = ["goods-in", "goods-out", "goods-in", "parking", "goods-out", "charger", "goods-in"] * 2
-    for row, kinds, y in ((high, north, depth + 6.0), (low, south, -6.0)):
-        for x, kind in zip(xs, kinds, strict=True):
-            sites.append(Site(f"{kind}-{x}-{'north' if row is high else 'south'}", x, y, kind))
-            edges.append(connect(row[x], sites[-1]))
-    start = next(site for site in sites if site.kind == "parking")
-    return equip("one-way-aisles", sites, edges, make_fleet(8, start, 1.5))
-
-
 def main() -> None:
     """Write the floors, or compare the bundled ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, help="folder for a folder of each")
     parser.add_argument("--quick", action="store_true", help="as without: it takes no time")
-    options = parser.parse_args()
-    floors = [make_supply_loop(), make_cross_aisles()]
-    if options.out is not None:
-        floors += [make_two_lane_hall(), make_one_way_aisles()]
-    for layout in floors:
-        path = (options.out or instances_folder()) / layout.name / "layout.json"
-        if options.out is not None:
+    out = parser.parse_args().out
+    for layout in (make_supply_loop(), make_cross_aisles()):
+        path = (out or instances_folder()) / layout.name / "layout.json"
+        if out is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(format_layout(layout), encoding="utf-8")
         same = acerl_np.Layout.load(path).to_dict() == layout.to_dict()

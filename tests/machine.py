@@ -17,7 +17,8 @@ JIT = not numba.config.DISABLE_JIT
 needs_jit = pytest.mark.skipif(not JIT, reason="takes too long without the compiler")
 
 ROOT = Path(acerl_np.__file__).parents[1]
-EXAMPLES = Path(__file__).parents[1] / "examples"  # an installed package has none beside it
+BESIDE = ("examples", "benchmarks")
+"""Folders of scripts; an installed package has none beside it."""
 
 
 def find_environment(*paths):
@@ -26,9 +27,9 @@ def find_environment(*paths):
 
 
 def load_example(name):
-    """A module of the examples, one of which may import another."""
-    if str(EXAMPLES) not in sys.path:
-        sys.path.append(str(EXAMPLES))
+    """A module of the examples or benchmarks, one of which may import another."""
+    folders = [str(Path(__file__).parents[1] / name) for name in BESIDE]
+    sys.path.extend(folder for folder in folders if folder not in sys.path)
     return importlib.import_module(name)
 
 

@@ -16,6 +16,7 @@ def test_the_bundled_floors_are_as_they_were_made():
         # Types of sites tell who does what, and each work station has time for what it asks.
         checked = check_record(acerl_np.generate_shift(acerl_np.load_layout(layout.name)))
         assert checked.servable and not checked.hopeless
+    floors = load_example("larger_floors")
     for layout, n in ((floors.make_two_lane_hall(), 200), (floors.make_one_way_aisles(), 210)):
         assert len(layout.sites) == n and layout.chargers and layout.parking
         checked = check_record(acerl_np.generate_shift(layout, hours=1.0))

@@ -580,13 +580,13 @@ G_LIMITS = {
 @pytest.mark.parametrize(("adapt", "name"), G_LIMITS)
 def test_g_functions_come_as_close_as_documented(adapt, name, seeds):
     """20,000 evaluations of each seed."""
-    example = load_example("evolution_g_functions")
-    problem = example.PROBLEMS[name]
+    example = load_example("optimisers")
+    problem = example.PLAIN[name]
     f, g = problem.evaluate(np.array([problem.solution]))
     assert f[0] == pytest.approx(problem.optimum, rel=1e-6, abs=1e-7) and g.max() < 1e-6
     gaps = []
     for seed in range(seeds):
-        best = example.search(problem, seed, 20_000, adapt).best
+        best = example.search_function(problem, seed, 20_000, adapt).best
         _, g = problem.evaluate(best.parameters[np.newaxis])
         assert g.max() <= 0.0
         gaps.append((-best.return_ - problem.optimum) / abs(problem.optimum))
@@ -609,7 +609,7 @@ def test_g_functions_come_as_close_as_documented(adapt, name, seeds):
 )
 def test_smooth_functions_need_about_as_many_evaluations_as_with_pycma(adapt, name, n, most):
     """The median of 3 seeds, at most 1.5 times that of pycma."""
-    example = load_example("evolution_against_cma")
+    example = load_example("optimisers")
     label = f"{name} {n}" + (" of sigmas" if adapt == "sigma" else "")
 
     def need(search):
@@ -628,7 +628,7 @@ def test_smooth_functions_need_about_as_many_evaluations_as_with_pycma(adapt, na
 @pytest.mark.parametrize("seeds", [2, pytest.param(5, marks=pytest.mark.long)])
 def test_instances_share_the_optimum_and_are_needed_together(seeds):
     """Several seeds: distance to the known optimum, mean and spread, of each sampler and each ablation."""
-    example = load_example("evolution_instances")
+    example = load_example("evolution")
     distances = {}
     for name, setting in example.SETTINGS.items():
         found = []
@@ -660,12 +660,12 @@ def test_instances_share_the_optimum_and_are_needed_together(seeds):
 
 @many_draws
 @pytest.mark.filterwarnings("ignore")  # of pymoo and pycma
-@pytest.mark.parametrize("name", ["g_functions", "instances"])
+@pytest.mark.parametrize("name", ["evolution", "optimisers"])
 def test_examples_run_quickly(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [name, "--quick"])
-    load_example(f"evolution_{name}").main()
+    load_example(name).main()
     out = capsys.readouterr().out
-    assert "nan" not in out
+    assert "nan" not in out.replace("| nan |", "")  # without pycma
     assert len(out.splitlines()) >= 5
 
 
@@ -674,42 +674,40 @@ def test_examples_run_quickly(name, monkeypatch, capsys):
 def test_sres_of_pymoo_agrees_on_the_optimum():
     """An independent stochastic ranking reaches the same optimum of the same function."""
     pytest.importorskip("pymoo")
-    example = load_example("evolution_g_functions")
-    problem = example.PROBLEMS["g08"]
-    theirs = [example.search_with_sres(problem, seed, 10_000) for seed in range(2)]
-    ours = [-example.search(problem, seed, 10_000).best.return_ for seed in range(2)]
-    np.testing.assert_allclose(theirs, problem.optimum, rtol=1e-6)
-    np.testing.assert_allclose(ours, problem.optimum, rtol=1e-4)
+    example = load_example("optimisers")
+    problem = example.PLAIN["g08"]
+    for name, near in (("SRES", 1e-6), ("none", 1e-4)):
+        found = [example.find_objective(problem, seed, 10_000, name) for seed in range(2)]
+        np.testing.assert_allclose(found, problem.optimum, rtol=near)
 
 
 @many_draws
-@pytest.mark.filterwarnings("ignore")  # of pymoo
 def test_the_session_of_2006_runs_in_parts(monkeypatch, capsys, tmp_path):
-    pytest.importorskip("pymoo")
-    example, kept = load_example("evolution_cec2006"), tmp_path / "runs.csv"
-    parts = ["--functions", "g08,g11", "--budget", "6000", "--searches", "Evolution"]
-    outs = []
+    example, kept = load_example("optimisers"), tmp_path / "runs.csv"
+    parts = ["--tasks", "g08,g11", "--budget", "6000", "--searches", "Evolution"]
     for runs in ("1", "2", "2"):
-        words = ["evolution_cec2006", *parts, "--runs", runs, "--keep", str(kept)]
+        words = ["optimisers", "cec2006", *parts, "--runs", runs, "--keep", str(kept)]
         monkeypatch.setattr(sys, "argv", words)
         example.main()
-        outs.append(capsys.readouterr().out)
         assert len(kept.read_text().splitlines()) == 1 + 2 * 2 * int(runs)
-    assert outs[1] == outs[2]
-    assert re.search(r"g08 +Evolution +2 +6,000 +1\.00 +1\.00", outs[1])
-    assert re.search(r"g11 +Evolution +2 +6,000 +1\.00", outs[1])
-    alone = example.run("Evolution", "g08", 1, (5_000, 6_000))
-    assert set(alone) <= set(example.read_rows(kept))
+    out = capsys.readouterr().out.splitlines()
+    assert len(out) == 2 * 2 * 2  # the third time there is nothing to do
+    rows = example.read_rows(kept, example.Gap)
+    assert [" ".join(map(str, row)) for row in rows] == out
+    assert all(row.gap <= 1e-6 for row in rows if row.function == "g08")
+    assert all(row.gap < np.inf for row in rows if row.evaluations == 6_000)
+    assert set(example.run_session("Evolution", "g08", 1, (5_000, 6_000))) <= set(rows)
     kept.write_text("a,b\n1,2\n")
     with pytest.raises(SystemExit, match="expected columns search, function, seed"):
-        example.read_rows(kept)
-    tracker = example.Tracker(example.Problem("g11"), (3, 5))
-    tracker.evaluate(np.array([[0.0, 0.0], [0.5, 0.1], [-1.0, 1.0], [1 / 2**0.5, 0.5]]))
-    np.testing.assert_allclose(tracker.best, [1.0, 0.75])
-    assert (tracker.used, tracker.left) == (4, 1)
+        example.read_rows(kept, example.Gap)
+    problem = example.make_problem("g11")
+    counter = example.Counter(problem.evaluate, (3, 5), problem.optimum + 1e-6)
+    counter.evaluate(np.array([[0.0, 0.0], [0.5, 0.1], [-1.0, 1.0], [1 / 2**0.5, 0.5]]))
+    np.testing.assert_allclose(counter.best, [1.0, 0.75])
+    assert (counter.used, counter.left) == (4, 1)
     with pytest.raises(example.DoneError):
-        tracker.evaluate(np.array([[np.sqrt(0.5 - 0.99999e-4), 0.5]]))
-    monkeypatch.setattr(sys, "argv", ["evolution_cec2006", "--functions", "g25"])
+        counter.evaluate(np.array([[np.sqrt(0.5 - 0.99999e-4), 0.5]]))
+    monkeypatch.setattr(sys, "argv", ["optimisers", "cec2006", "--tasks", "g25"])
     with pytest.raises(SystemExit):
         example.main()
 

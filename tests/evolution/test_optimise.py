@@ -392,7 +392,7 @@ def test_a_step_between_constraints_that_contradict_each_other_is_finite():
 @pytest.mark.parametrize(("n", "active", "most"), [(10, 5, 900), (20, 10, 1_600)])
 def test_many_active_constraints_cost_little(n, active, most):
     """pycma needs 2,100 and 7,000."""
-    problem = load_example("evolution_families").quadratic(np.random.default_rng(0), n, active)
+    problem = load_example("families").quadratic(np.random.default_rng(0), n, active)
     found = optimize(
         lambda x: problem.evaluate(x)[0],
         problem.start,
@@ -409,7 +409,7 @@ def test_many_active_constraints_cost_little(n, active, most):
 )
 def test_large_populations_come_to_rest_where_constraints_are_active(name, population):
     """Penalties as soft as those of few members find no vessel; 1 / x^3 has members far out."""
-    design = load_example("evolution_designs").DESIGNS[name]
+    design = load_example("designs").DESIGNS[name]
     lower, upper = np.array(design.lower), np.array(design.upper)
     for seed in range(2):
         found = optimize(

@@ -91,20 +91,26 @@ def shares(rng: np.random.Generator, n: int, most: float) -> Problem:
     return Problem(evaluate, evaluate(give(high))[0], rng.uniform(0, most, n), most / 5, box)
 
 
+def rosenbrock(x: np.ndarray) -> float:
+    """Return the value of Rosenbrock's function."""
+    return float((100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum())
+
+
 def valley(rng: np.random.Generator, n: int, band: float) -> Problem:
     """Return Rosenbrock's function on the unit sphere, within a band of the squared radius."""
-
-    def value(x: np.ndarray) -> float:
-        return float((100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2).sum())
-
     known = np.random.default_rng(0)
     edge = {"type": "eq", "fun": lambda x: x @ x - 1.0 - band}  # the optimum of all is outside
     tries = (known.uniform(-1, 1, n) for _ in range(30))
     options = {"ftol": 1e-15, "maxiter": 1_000}
-    found = [minimize(value, x, constraints=edge, method="SLSQP", options=options) for x in tries]
+    found = [
+        minimize(rosenbrock, x, constraints=edge, method="SLSQP", options=options) for x in tries
+    ]
     least = min(one.fun for one in found if one.success)
     return Problem(
-        lambda x: (value(x), [abs(float(x @ x) - 1.0) - band]), least, rng.uniform(-2, 2, n), 0.5
+        lambda x: (rosenbrock(x), [abs(float(x @ x) - 1.0) - band]),
+        least,
+        rng.uniform(-2, 2, n),
+        0.5,
     )
 
 

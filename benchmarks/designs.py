@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import cos, exp, log, log10, pi, radians, sin, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,20 @@ class Design(NamedTuple):
     integers: tuple[int, ...] = ()
 
 
+DESIGNS: dict[str, Design] = {}
+
+
+def design(*rest: Any, name: str = "") -> Callable[[Any], Any]:
+    """Enter a function among the designs, by its own name if it has no other one."""
+
+    def enter(evaluate: Any) -> Any:
+        DESIGNS[name or evaluate.__name__.replace("_", " ")] = Design(evaluate, *rest)
+        return evaluate
+
+    return enter
+
+
+@design([0.1] * 4, [2, 10, 10, 2], 1.7248523086)
 def welded_beam(x: list[float]) -> Evaluated:
     """Ragsdell and Phillips 1976, in Deb's form."""
     h, length, t, b = x
@@ -45,6 +59,7 @@ def welded_beam(x: list[float]) -> Evaluated:
     ]
 
 
+@design([0.05, 0.25, 2], [2, 1.3, 15], 0.0126652328)
 def spring(x: list[float]) -> Evaluated:
     """Tension and compression spring: Arora 1989."""
     d, w, n = x
@@ -56,6 +71,7 @@ def spring(x: list[float]) -> Evaluated:
     ]
 
 
+@design([0.0625, 0.0625, 10, 10], [6.1875, 6.1875, 200, 200], 5885.3327736)
 def vessel(x: list[float]) -> Evaluated:
     """Pressure vessel: Sandgren 1990."""
     s, h, r, length = x
@@ -64,11 +80,13 @@ def vessel(x: list[float]) -> Evaluated:
     return cost, [0.0193 * r - s, 0.00954 * r - h, volume, length - 240]
 
 
+@design([1, 1, 10, 10], [99, 99, 200, 200], 6059.714335, (0, 1))
 def plated_vessel(x: list[float]) -> Evaluated:
     """Vessel of plates of whole sixteenths of an inch."""
     return vessel([x[0] / 16, x[1] / 16, *x[2:]])
 
 
+@design([2.6, 0.7, 17, 7.3, 7.3, 2.9, 5], [3.6, 0.8, 28, 8.3, 8.3, 3.9, 5.5], 2994.471066)
 def reducer(x: list[float]) -> Evaluated:
     """Speed reducer: Golinski 1973."""
     a, m, z, k, p, d, e = x
@@ -89,6 +107,7 @@ def reducer(x: list[float]) -> Evaluated:
     ]
 
 
+@design([0, 0], [1, 1], 263.895843)
 def three_bars(x: list[float]) -> Evaluated:
     """Truss of three bars: Nowacki 1974."""
     a, b = x
@@ -100,12 +119,14 @@ def three_bars(x: list[float]) -> Evaluated:
     ]
 
 
+@design([0.01] * 5, [100] * 5, 1.3399563)
 def cantilever(x: list[float]) -> Evaluated:
     """Hollow cantilever of five blocks: Svanberg 1987."""
     powers = (61, 37, 19, 7, 1)
     return 0.0624 * sum(x), [sum(p / side**3 for p, side in zip(powers, x, strict=True)) - 1]
 
 
+@design([10, 10, 0.9, 0.9], [50, 80, 5, 5], 0.0130741188, name="I-beam")
 def i_beam(x: list[float]) -> Evaluated:
     """I-beam of the least deflection: Gold and Krishnamurty 1997."""
     b, h, w, f = x
@@ -116,6 +137,7 @@ def i_beam(x: list[float]) -> Evaluated:
     return 5000 / inertia, [2 * b * f + w * inner - 300, stress - 6]
 
 
+@design([2, 0.2], [14, 0.8], 26.4994968915)
 def column(x: list[float]) -> Evaluated:
     """Tubular column: Rao 1996."""
     d, t = x
@@ -125,6 +147,7 @@ def column(x: list[float]) -> Evaluated:
     ]
 
 
+@design([0] * 4, [100, 100, 100, 5], 6.8429580)
 def bulkhead(x: list[float]) -> Evaluated:
     """Corrugated bulkhead of a tanker: Kvalie 1966."""
     w, d, length, t = x
@@ -139,11 +162,13 @@ def bulkhead(x: list[float]) -> Evaluated:
     ]
 
 
+@design([12] * 4, [60] * 4, 2.70085715e-12, (0, 1, 2, 3))
 def gear_train(x: list[float]) -> Evaluated:
     """Four gears: Sandgren 1990."""
     return (1 / 6.931 - x[0] * x[1] / (x[2] * x[3])) ** 2, []
 
 
+@design([0.05] * 4, [500, 500, 500, 120], 8.41269832)
 def piston_lever(x: list[float]) -> Evaluated:
     """Piston component: Vanderplaats 1995."""
     h, b, d, s = x
@@ -159,6 +184,7 @@ def piston_lever(x: list[float]) -> Evaluated:
     ]
 
 
+@design([0.5] * 7 + [0.192] * 2 + [-30] * 2, [1.5] * 7 + [0.345] * 2 + [30] * 2, 22.8429691991)
 def car_side(x: list[float]) -> Evaluated:
     """Side impact of a car: Gu et al. 2001."""
     a, b, c, d, e, f, g, h, i, j, k = x
@@ -196,6 +222,7 @@ def car_side(x: list[float]) -> Evaluated:
     ]
 
 
+@design([1] * 4, [16] * 4, 1625.44275908)
 def thrust_bearing(x: list[float]) -> Evaluated:
     """Hydrostatic thrust bearing: Siddall 1982; viscosity in millionths."""
     r, inner, mu, q = x
@@ -218,6 +245,7 @@ def thrust_bearing(x: list[float]) -> Evaluated:
     ]
 
 
+@design([20, 1, 20, 0.1], [50, 10, 50, 60], 2964895.4173)
 def compressor(x: list[float]) -> Evaluated:
     """Gas transmission: Beightler and Phillips 1976."""
     a, b, c, d = x
@@ -225,17 +253,20 @@ def compressor(x: list[float]) -> Evaluated:
     return cost + 7.72e8 / a * b**0.219 - 765.43e6 / a, [(d + 1) / b**2 - 1]
 
 
+@design([0, 0], [1.6, 1], 2.0, (1,), name="synthesis of two")
 def synthesis_two(x: list[float]) -> Evaluated:
     """Process synthesis with a yes or no: Kocis and Grossmann 1988."""
     return 2 * x[0] + x[1], [1.25 - x[0] ** 2 - x[1], x[0] + x[1] - 1.6]
 
 
+@design([0.2, -2.22554, 0], [1, -1, 1], 1.0765430833, (2,))
 def flow_sheet(x: list[float]) -> Evaluated:
     """Process flow sheet: Floudas 1995."""
     a, b, c = x
     return 5 * (a - 0.5) ** 2 + 0.8 - 0.7 * c, [-exp(a - 0.2) - b, b + 1.1 * c + 1, a - c - 0.2]
 
 
+@design([27] * 3 + [78, 33], [45] * 3 + [102, 45], 26887.4221, (3, 4))
 def process_design(x: list[float]) -> Evaluated:
     """Himmelblau's process with two whole numbers: Dua et al."""
     a, b, c, y, z = x
@@ -246,6 +277,7 @@ def process_design(x: list[float]) -> Evaluated:
     ]
 
 
+@design([0.2, 28, 5], [15, 40, 10], 358.922063691, (1,))
 def concrete_beam(x: list[float]) -> Evaluated:
     """Reinforced concrete: Amir and Hasegawa 1989, with steel of any area."""
     area, width, depth = x
@@ -257,6 +289,7 @@ BARS = np.array([(2, 4), (0, 2), (3, 5), (1, 3), (2, 3), (0, 1), (3, 4), (2, 5),
 NODES = np.array([(720, 360), (720, 0), (360, 360), (360, 0), (0, 360), (0, 0)], float)
 
 
+@design([0.1] * 10, [35] * 10, 5060.85366032)
 def ten_bars(x: list[float]) -> Evaluated:
     """Truss of ten bars under two loads: stresses and displacements."""
     along = NODES[BARS[:, 1]] - NODES[BARS[:, 0]]
@@ -277,6 +310,7 @@ def ten_bars(x: list[float]) -> Evaluated:
     return 0.1 * float(length @ area), limits
 
 
+@design([1] * 5 + [30] * 5, [5] * 5 + [65] * 5, 63108.7479865)
 def stepped_beam(x: list[float]) -> Evaluated:
     """Cantilever of five steps, widths and heights: Vanderplaats 1984."""
     b, h = np.array(x[:5]), np.array(x[5:])
@@ -289,6 +323,7 @@ def stepped_beam(x: list[float]) -> Evaluated:
     ]
 
 
+@design([60, 90, 2, 0, 2], [80, 110, 6, 100, 9], 0.31365661053, (0, 1, 2, 3, 4))
 def clutch(x: list[float]) -> Evaluated:
     """Brake of several disks, all whole numbers: Osyczka 2002."""
     inner, outer, half, tens, disks = x
@@ -309,6 +344,7 @@ def clutch(x: list[float]) -> Evaluated:
     ]
 
 
+@design([0.1] * 6, [20] * 4 + [3] * 2, 135.075962829)
 def transformer(x: list[float]) -> Evaluated:
     """Small transformer: Bartholomew-Biggs 1976 (Hock and Schittkowski 93)."""
     a, b, c, d, e, f = x
@@ -320,6 +356,7 @@ def transformer(x: list[float]) -> Evaluated:
     ]
 
 
+@design([0.1] * 8, [10] * 8, 3.9511634396)
 def reactor(x: list[float]) -> Evaluated:
     """Two reactors: Rijckaert 1973 (Hock and Schittkowski 104)."""
     a, b, c, d, e, f, g, h = x
@@ -334,6 +371,7 @@ def reactor(x: list[float]) -> Evaluated:
     ]
 
 
+@design([0.2, 0.1], [4, 1.6], 1.50865241)
 def two_bars(x: list[float]) -> Evaluated:
     """Truss of two bars: Svanberg 1987."""
     area, half = x
@@ -343,43 +381,3 @@ def two_bars(x: list[float]) -> Evaluated:
         stress * (8 / area + 1 / (area * half)) - 1,
         stress * (8 / area - 1 / (area * half)) - 1,
     ]
-
-
-DESIGNS: dict[str, Design] = {
-    "welded beam": Design(welded_beam, [0.1] * 4, [2, 10, 10, 2], 1.7248523086),
-    "spring": Design(spring, [0.05, 0.25, 2], [2, 1.3, 15], 0.0126652328),
-    "vessel": Design(vessel, [0.0625, 0.0625, 10, 10], [6.1875, 6.1875, 200, 200], 5885.3327736),
-    "plated vessel": Design(plated_vessel, [1, 1, 10, 10], [99, 99, 200, 200], 6059.714335, (0, 1)),
-    "reducer": Design(
-        reducer, [2.6, 0.7, 17, 7.3, 7.3, 2.9, 5], [3.6, 0.8, 28, 8.3, 8.3, 3.9, 5.5], 2994.471066
-    ),
-    "three bars": Design(three_bars, [0, 0], [1, 1], 263.895843),
-    "cantilever": Design(cantilever, [0.01] * 5, [100] * 5, 1.3399563),
-    "I-beam": Design(i_beam, [10, 10, 0.9, 0.9], [50, 80, 5, 5], 0.0130741188),
-    "column": Design(column, [2, 0.2], [14, 0.8], 26.4994968915),
-    "bulkhead": Design(bulkhead, [0] * 4, [100, 100, 100, 5], 6.8429580),
-    "gear train": Design(gear_train, [12] * 4, [60] * 4, 2.70085715e-12, (0, 1, 2, 3)),
-    "piston lever": Design(piston_lever, [0.05] * 4, [500, 500, 500, 120], 8.41269832),
-    "car side": Design(
-        car_side,
-        [0.5] * 7 + [0.192] * 2 + [-30] * 2,
-        [1.5] * 7 + [0.345] * 2 + [30] * 2,
-        22.8429691991,
-    ),
-    "thrust bearing": Design(thrust_bearing, [1] * 4, [16] * 4, 1625.44275908),
-    "compressor": Design(compressor, [20, 1, 20, 0.1], [50, 10, 50, 60], 2964895.4173),
-    "synthesis of two": Design(synthesis_two, [0, 0], [1.6, 1], 2.0, (1,)),
-    "flow sheet": Design(flow_sheet, [0.2, -2.22554, 0], [1, -1, 1], 1.0765430833, (2,)),
-    "process design": Design(
-        process_design, [27] * 3 + [78, 33], [45] * 3 + [102, 45], 26887.4221, (3, 4)
-    ),
-    "concrete beam": Design(concrete_beam, [0.2, 28, 5], [15, 40, 10], 358.922063691, (1,)),
-    "ten bars": Design(ten_bars, [0.1] * 10, [35] * 10, 5060.85366032),
-    "stepped beam": Design(stepped_beam, [1] * 5 + [30] * 5, [5] * 5 + [65] * 5, 63108.7479865),
-    "clutch": Design(
-        clutch, [60, 90, 2, 0, 2], [80, 110, 6, 100, 9], 0.31365661053, (0, 1, 2, 3, 4)
-    ),
-    "transformer": Design(transformer, [0.1] * 6, [20] * 4 + [3] * 2, 135.075962829),
-    "reactor": Design(reactor, [0.1] * 8, [10] * 8, 3.9511634396),
-    "two bars": Design(two_bars, [0.2, 0.1], [4, 1.6], 1.50865241),
-}
