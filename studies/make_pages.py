@@ -685,7 +685,7 @@ def tabulate_cost(stored: StoredStudy) -> str:
 
 
 def read_cec(folder: Path) -> dict[tuple[str, str, int], np.ndarray]:
-    """Return the gaps of each run of `benchmarks/optimisers.py cec2006`, by function, search and evaluations."""
+    """Return the gaps of each run of `optimisers.py cec2006`, by function, search and evaluations."""
     found: dict[tuple[str, str, int], list[float]] = {}
     with (folder / "cec2006.csv").open(newline="", encoding="utf-8") as file:
         for line in csv.DictReader(file):
