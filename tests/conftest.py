@@ -2,13 +2,12 @@
 
 Tests lie in folders named like the package's rooms, and in `studies`; those of the whole
 project, and what several of them use, lie here: slow, obvious versions of what `acerl_np.plain` has not
-(`naive...`), random floors and records (`worlds`), episodes beside the slow simulator's (`episodes`,
+(`full`, `naive...`), random floors and records (`worlds`), episodes beside the slow simulator's (`episodes`,
 `played`), short trainings (`trainings`), hostile inputs (`fuzz`).
 """
 
 import json
 import math
-import multiprocessing.process
 import os
 import shlex
 import subprocess
@@ -92,20 +91,15 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.oracle)
 
 
-# What tests cost, for the budget: `--costs FILE` writes how many processes they started, and which tests took
-# more than `--long` seconds of processor time with their children, without what they compiled themselves.
+# What tests cost, for the budget: `--costs FILE` writes which tests took more than `--long` seconds of
+# processor time with their children, without what they compiled themselves.
 
-costs = {"processes": 0, "long": [], "most": 0.0}
+costs = {"long": [], "most": 0.0}
 
 
 def pytest_addoption(parser):
     parser.addoption("--costs", metavar="FILE", help="write what tests cost into this file")
     parser.addoption("--long", metavar="SECONDS", type=float, default=4.0, help="which are named")
-
-
-def count_process(event, _):
-    if event == "subprocess.Popen":
-        costs["processes"] += 1
 
 
 def use_processor():
@@ -144,26 +138,11 @@ def pytest_runtest_call(item):
             costs["long"].append(item.nodeid)
 
 
-def pytest_configure(config):
-    """Count the processes that tests start, not those of pytest-xdist."""
-    is_worker = hasattr(config, "workerinput")
-    if is_worker or (config.getoption("costs") and not getattr(config.option, "numprocesses", 0)):
-        sys.addaudithook(count_process)
-        start = multiprocessing.process.BaseProcess.start
-
-        def start_counted(process):
-            costs["processes"] += 1
-            return start(process)
-
-        multiprocessing.process.BaseProcess.start = start_counted
-
-
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node):
     """Take over what a worker has counted."""
     counted = getattr(node, "workeroutput", {}).get("costs")
     if counted:
-        costs["processes"] += counted["processes"]
         costs["long"] += counted["long"]
         costs["most"] = max(costs["most"], counted["most"])
 

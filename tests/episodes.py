@@ -2,7 +2,7 @@
 
 import contextlib
 
-import naive
+import full
 import numpy as np
 import pytest
 from worlds import PAIRS
@@ -115,7 +115,7 @@ def rate(simulator, ahead, first, last):
     rate_candidates(*own, NEVER)
 
 
-class WatchedEpisode(naive.NaiveEpisode):
+class WatchedEpisode(full.Episode):
     """The slow simulator, which also notes what happens to its vehicles: `cases`."""
 
     def __init__(self, *args, **kwargs):
@@ -125,13 +125,13 @@ class WatchedEpisode(naive.NaiveEpisode):
     def process_tick(self):
         for vehicle in self.vehicles:
             listed = any(tick == self.time for tick, _ in vehicle.breakdowns)
-            if vehicle.status == naive.BROKEN and listed:
+            if vehicle.status == full.BROKEN and listed:
                 repaired = vehicle.repaired_at == self.time
                 self.cases.add(f"listed {'on the tick of repair' if repaired else 'while broken'}")
         super().process_tick()
 
     def break_down(self, vehicle, repair_ticks):
-        works = vehicle.status == naive.WORKING
+        works = vehicle.status == full.WORKING
         standing = vehicle.place() if works else vehicle.standing
         where = "at a site" if standing is None or standing.offset == 0 else "in mid-edge"
         self.cases.add(f"breaks {where}" if works else f"breaks idle {where}")
@@ -147,7 +147,7 @@ class WatchedEpisode(naive.NaiveEpisode):
         if self.to_arrive and self.to_arrive[0].arrival <= self.time:
             self.cases.add("breaks on the tick of an arrival")
         super().break_down(vehicle, repair_ticks)
-        if len(self.vehicles) > 1 and all(v.status == naive.BROKEN for v in self.vehicles):
+        if len(self.vehicles) > 1 and all(v.status == full.BROKEN for v in self.vehicles):
             self.cases.add("all vehicles broken at once")
 
     def way_onwards(self, vehicle, standing, site):
@@ -166,7 +166,7 @@ class WatchedEpisode(naive.NaiveEpisode):
     def begin_service(self, vehicle, task):
         if len(self.task_pool) > self.task_slots:
             self.cases.add("more waiting tasks than slots")
-        idle = (v for v in self.vehicles if v.status == naive.IDLE)
+        idle = (v for v in self.vehicles if v.status == full.IDLE)
         if not all(any(v.can_carry(other) for other in self.task_pool) for v in idle):
             self.cases.add("idle vehicle without a task that it may carry")
         if (vehicle.site, task.pickup) in self.floor.named:

@@ -5,7 +5,7 @@ import math
 from contextlib import suppress
 from itertools import pairwise
 
-import naive
+import full
 import numpy as np
 import worlds
 
@@ -133,7 +133,7 @@ def tell_task(task):
     return E.TaskArrived(task.arrival, task.name, task.pickup, task.delivery, *own)
 
 
-class EventLog(naive.NaiveEpisode):
+class EventLog(full.Episode):
     """The slow simulator, telling what happens tick by tick as a control system would."""
 
     def __init__(self, instance):
@@ -147,11 +147,11 @@ class EventLog(naive.NaiveEpisode):
         super().process_tick()
         now = float(self.time)
         for name, vehicle, (status, site) in zip(self._names, self.vehicles, before, strict=True):
-            if status != naive.BROKEN and vehicle.status == naive.BROKEN:
+            if status != full.BROKEN and vehicle.status == full.BROKEN:
                 self.events.append(E.VehicleBroke(now, name))
-            elif status == naive.BROKEN and vehicle.status == naive.IDLE:
+            elif status == full.BROKEN and vehicle.status == full.IDLE:
                 self.events.append(E.VehicleRepaired(now, name))
-            elif status == naive.WORKING and vehicle.status == naive.IDLE:
+            elif status == full.WORKING and vehicle.status == full.IDLE:
                 self.events.append(E.VehicleIdle(now, name, vehicle.site))
             elif vehicle.site != site:
                 self.events.append(E.VehiclePassed(now, name, vehicle.site))

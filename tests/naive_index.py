@@ -9,7 +9,7 @@ import math
 from functools import lru_cache
 from statistics import fmean
 
-import naive
+import full
 
 FAR = 4.0
 """Units at which times to spare are cut."""
@@ -58,7 +58,7 @@ def find_way(floor, vehicle, pickup):
         ways.append((offset + floor.distances[a, pickup], seconds))
     # It takes the shorter way, back if both are as long, unless the floor asks for the quicker one.
     measure = 1 if floor.is_quickest else 0
-    return min(reversed(ways), key=lambda way: naive.round9(way[measure]))
+    return min(reversed(ways), key=lambda way: full.round9(way[measure]))
 
 
 def pairs(slow):
@@ -67,7 +67,7 @@ def pairs(slow):
         (v, k)
         for v, vehicle in enumerate(slow.vehicles)
         for k, task in enumerate(slow.waiting)
-        if vehicle.status == naive.IDLE and any(task is other for other in slow.offered(vehicle))
+        if vehicle.status == full.IDLE and any(task is other for other in slow.offered(vehicle))
     ]
 
 
@@ -83,7 +83,7 @@ def keep_least(items, most, rate):
 class Scene:
     """What all pairs of a decision share; on a large floor the tasks, vehicles and pairs that are looked at.
 
-    slow : a `naive.NaiveEpisode` at a decision
+    slow : a `full.Episode` at a decision
     knows_breakdowns : whether planned breakdowns are looked at
     class_weights : weight of a late task of priority 0, 1, ...
     """
@@ -100,16 +100,16 @@ class Scene:
     def find_breakdown(self, vehicle):
         """When a vehicle breaks down next by plan, and when it is back; inf without."""
         coming = [item for item in vehicle.breakdowns if item[0] > self.now]
-        if not self.knows_breakdowns or vehicle.status == naive.BROKEN or not coming:
+        if not self.knows_breakdowns or vehicle.status == full.BROKEN or not coming:
             return math.inf, math.inf
         tick, repair = coming[0]
         return tick - self.now, tick - self.now + repair + 1
 
     def find_free(self, vehicle):
         """When a vehicle is free, inf if nobody knows, and at which site; None for where it stands."""
-        if vehicle.status == naive.IDLE:
+        if vehicle.status == full.IDLE:
             return 0.0, None
-        if vehicle.status == naive.BROKEN:
+        if vehicle.status == full.BROKEN:
             if vehicle.mean_times is not None:
                 return vehicle.mean_times[1], None
             return vehicle.repaired_at - self.now if self.knows_breakdowns else math.inf, None
@@ -128,12 +128,12 @@ class Scene:
     def delay(self, vehicle, free, end):
         """When a trip ends; it begins after the repair if the vehicle would break down before its end."""
         breakdown, back = self.find_breakdown(vehicle)
-        return back + (end - free) if free < breakdown <= naive.round9(end) else end
+        return back + (end - free) if free < breakdown <= full.round9(end) else end
 
     def rate(self, task, ride, end):
         """What comes first has the highest priority, then the least key."""
         spare = min(task.due - self.now - end, 1.7 * self.unit)
-        return -task.priority, naive.round9(end - 0.5 * ride + 0.3 * spare)
+        return -task.priority, full.round9(end - 0.5 * ride + 0.3 * spare)
 
     def rate_next(self, vehicle, task):
         """How soon a vehicle would take a task next, whether it breaks down or not."""
@@ -145,14 +145,14 @@ class Scene:
 
     def rate_task(self, k):
         """By the idle vehicle that would take it first."""
-        idle = [vehicle for vehicle in self.slow.vehicles if vehicle.status == naive.IDLE]
+        idle = [vehicle for vehicle in self.slow.vehicles if vehicle.status == full.IDLE]
         return min(self.rate_next(vehicle, self.slow.waiting[k]) for vehicle in idle)
 
     def rate_vehicle(self, v):
         """Idle ones first, then by the task that it would take first; last those that can take none."""
         vehicle = self.slow.vehicles[v]
         least = min(self.rate_next(vehicle, self.slow.waiting[k]) for k in self.tasks)
-        return (2,) if least[0] == math.inf else (int(vehicle.status != naive.IDLE), *least)
+        return (2,) if least[0] == math.inf else (int(vehicle.status != full.IDLE), *least)
 
     def rate_pair(self, pair):
         vehicle, task = self.slow.vehicles[pair[0]], self.slow.waiting[pair[1]]
@@ -183,7 +183,7 @@ class Look:
         }
         breakdown, back = scene.find_breakdown(self.fleet[v])
         end = self.way + self.ride
-        if breakdown <= naive.round9(end):  # the task waits on
+        if breakdown <= full.round9(end):  # the task waits on
             self.place[v] = back, self.task.pickup
         else:
             self.take(v, k, end)

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 
-import naive
+import full
 import naive_index
 import naive_yardsticks
 
@@ -20,7 +20,7 @@ TRUST = 2.0
 UNFINISHED = 1e9
 
 
-class Episode(naive.NaiveEpisode):
+class Episode(full.Episode):
     """The slow simulator, which also knows when a broken vehicle broke down, and counts decisions."""
 
     decisions = 0
@@ -29,9 +29,9 @@ class Episode(naive.NaiveEpisode):
         super().break_down(vehicle, repair_ticks)
         vehicle.began = self.time
 
-    def assign(self, vehicle, pool_index):
+    def assign(self, vehicle, task):
         self.decisions += 1
-        super().assign(vehicle, pool_index)
+        super().assign(vehicle, task)
 
 
 def same_kind(a, b):
@@ -51,7 +51,7 @@ class Match:
 def match(record, seen, now, window, reach):
     """Pair each task of the last `reach` s of the day with the nearest of its kind in a record.
 
-    record, seen : lists of `naive.Task`, by arrival; times since the day's start
+    record, seen : lists of `full.Task`, by arrival; times since the day's start
     """
     seen = [task for task in seen if task.arrival >= now - reach]
     left = list(range(len(record)))
@@ -111,7 +111,7 @@ class Lookahead:
     """One decision on the slow simulator.
 
     slow : an `Episode` at a decision
-    history : lists of `naive.Task`
+    history : lists of `full.Task`
     breakdowns : per record and vehicle, a list of (tick, ticks of the repair) by time
     excluded : per record, whether it is no future of this one
     key : ndarray(uint32, (4,)), stream of the decision's draws
@@ -162,7 +162,7 @@ class Lookahead:
                 coming.append((max(arrival, now + 1.0), record[k]))
         coming.sort(key=lambda item: item[0])
         return [
-            replace(task, arrival=a, waiting_since=a)
+            replace(task, arrival=a, waiting_since=a, known=math.ceil(a))
             for a, task in coming
             if a <= now + self.options["horizon"]
         ]
@@ -172,7 +172,7 @@ class Lookahead:
         now, vehicle = self.slow.time, self.slow.vehicles[v]
         if vehicle.mean_times is not None:
             draw = draw_waiting_time(self.key, f, 2 * v + 1)
-            return now + max(1, math.ceil(naive.round9(vehicle.mean_times[1] * draw)))
+            return now + max(1, math.ceil(full.round9(vehicle.mean_times[1] * draw)))
         past = [ticks for tick, ticks in self.breakdowns[h][v] if tick <= now]
         if past:
             ticks = past[-1]
@@ -189,14 +189,13 @@ class Lookahead:
         future_key = self.key ^ type(self.key[0])(f + 1)
         day.stream = future_key
         day.waiting_time = lambda v, n, what: draw_waiting_time(future_key, n, 2 * v + what)
-        day.to_arrive = self.tasks_to_come(f)
         arrived = [task for task in day.tasks if task.arrival <= day.time]
         if self.options["horizon"] < math.inf:
             arrived = [task for task in arrived if not task.finished]
-        day.tasks = [*arrived, *day.to_arrive]
+        day.replace_tasks([*arrived, *self.tasks_to_come(f)])
         for v, vehicle in enumerate(day.vehicles):
             vehicle.breakdowns = self.breakdowns[h][v]
-            if vehicle.status == naive.BROKEN:
+            if vehicle.status == full.BROKEN:
                 vehicle.repaired_at = self.find_repair_end(v, h, f)
             else:
                 day._plan_failure(v, vehicle)
@@ -219,7 +218,7 @@ class Lookahead:
             offered = day.offered(day.vehicles[v])
             visible = [k for k, t in enumerate(day.waiting) if any(t is x for x in offered)]
             return v, visible[int(second * len(visible))]
-        rule = naive.ACTION_RULES[int(second * 4)] if self.base == "MIX" else self.base
+        rule = full.ACTION_RULES[int(second * 4)] if self.base == "MIX" else self.base
         return v, day.select(v, rule)
 
     def order_pairs(self, day):

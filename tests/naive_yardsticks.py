@@ -1,6 +1,6 @@
 """The yardsticks on the slow simulator, from their words: the oracle of `kernels.deciding.yardsticks`."""
 
-import naive
+import full
 import naive_index
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -10,11 +10,11 @@ FORBIDDEN = 10**14
 
 def choose(slow, rule):
     """Vehicle and position in the pool that a yardstick takes first, but for "assignment"."""
-    idle = sum(vehicle.status == naive.IDLE for vehicle in slow.vehicles)
+    idle = sum(vehicle.status == full.IDLE for vehicle in slow.vehicles)
 
     def measure(v, k):
         way = naive_index.true_way(slow.floor, slow.vehicles[v], slow.waiting[k].pickup)
-        return naive.round9(way), 0.0
+        return full.round9(way), 0.0
 
     return choose_of(naive_index.pairs(slow), slow.waiting, rule, idle, measure)
 
@@ -47,7 +47,7 @@ def list_costs(slow):
         task = slow.waiting[k]
         seconds = naive_index.true_way(slow.floor, slow.vehicles[v], task.pickup)
         seconds -= 0.3 * (slow.time - task.waiting_since)
-        costs[v, k] = int(np.floor(1e3 * naive.round9(seconds) + 0.5))
+        costs[v, k] = int(np.floor(1e3 * full.round9(seconds) + 0.5))
     return costs
 
 

@@ -5,8 +5,8 @@ import random
 import numpy as np
 import pytest
 import worlds
+from full import Episode
 from hypothesis import strategies as st
-from naive_full import NaiveEpisode
 
 from acerl_np import Instance, Layout
 from acerl_np.kernels.driving.commitment import take_decision
@@ -118,7 +118,7 @@ def compare(world, commitment, max_changes, seed):
     layout = Layout.from_dict(world.layout).with_commitment(commitment, max_changes)
     fast = Played(layout, world.rows)
     how = {"commitment": commitment, "max_changes": max_changes, "scaling": worlds.RAW}
-    slow = NaiveEpisode(world.layout, world.rows, **how)
+    slow = Episode(world.layout, world.rows, **how)
     while not slow.done:
         assert fast.phase == S.RUNNING
         assert (fast.time, fast.pool) == (slow.time, slow.pool)

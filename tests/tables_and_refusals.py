@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from acerl_np import InputError, RecordError
@@ -75,3 +76,27 @@ def list_unrefused_files(path, cases, call, error=RecordError):
         call(path)
 
     return list_unrefused(read, cases, error, f"{path}: ")
+
+
+def change_arrays(arrays, changes):
+    """Arrays of which some are left out (None), others, or changed by a function."""
+    changed = dict(arrays)
+    for name, change in changes.items():
+        changed[name] = change(arrays[name].copy()) if callable(change) else change
+    return {name: array for name, array in changed.items() if array is not None}
+
+
+def list_taken(take, arrays, cases=(), error=InputError, start=""):
+    """Changes of arrays, each with words of its line, that are taken, or refused otherwise.
+
+    Beside them every array whose name begins so is left out, cut short, and of another type.
+    """
+    cases = [*cases]
+    for name in (name for name in arrays if name.startswith(start)):
+        array = np.asarray(arrays[name])
+        cases.append(({name: None}, ""))
+        if array.size:
+            cases.append(({name: array.reshape(-1)[:-1]}, ""))
+        if array.size and array.dtype.kind != "U":
+            cases.append(({name: array.astype(np.complex128)}, ""))
+    return list_unrefused(lambda changes: take(change_arrays(arrays, changes)), cases, error)

@@ -26,9 +26,10 @@ bridge = load_example("opentcs_bridge")
 class Plant:
     """What the kernel knows: vehicles that need `trip` rounds for an order, and who may ask."""
 
-    def __init__(self, trip=3, before_67=False):
-        self.trip, self.told, self.events = trip, [], 0
-        self.form = "transportOrder" + " before 6.7" * before_67
+    trip, form, url = 3, "transportOrder", ""
+
+    def __init__(self):
+        self.told, self.events = [], 0
         self.orders, self.left, self.assigned = {}, {}, Counter()
         self.vehicles = {
             name: {**ANSWERS["vehicle"], "name": name, "currentPosition": f"Park-{k}"}
@@ -130,7 +131,15 @@ def serve(plant, port=0):
         thread.join()
 
 
-def make_bridge(url, rule="EDD", audit=None, **battery):
+@pytest.fixture
+def plant():
+    """A kernel that is there for the whole test."""
+    plant = Plant()
+    with serve(plant) as plant.url:
+        yield plant
+
+
+def make_bridge(plant, rule="EDD", audit=None, **battery):
     data, _ = import_floor(HALL)
     if battery:
         for vehicle in data["vehicles"]:
@@ -138,7 +147,7 @@ def make_bridge(url, rule="EDD", audit=None, **battery):
         data["chargers"] = [{"site": "Park-2"}]
     layout = acerl_np.Layout.from_dict(data)
     dispatcher = acerl_np.Dispatcher(layout, rule, audit=audit, parks=False, charges=False)
-    return bridge.Bridge(dispatcher, bridge.Kernel(url, KEY), "Nobody")
+    return bridge.Bridge(dispatcher, bridge.Kernel(plant.url, KEY), "Nobody")
 
 
 def go_on(plant, own, most=60):
@@ -162,13 +171,12 @@ def add_orders(plant, n=9, **more):
 
 
 @pytest.mark.parametrize("before_67", [False, True])
-def test_all_orders_are_decided_and_delivered_once(before_67):
-    plant = Plant(before_67=before_67)
+def test_all_orders_are_decided_and_delivered_once(plant, before_67):
+    plant.form += " before 6.7" * before_67
     add_orders(plant)
-    with serve(plant) as url:
-        own = make_bridge(url)
-        go_on(plant, own)
-        own.step()
+    own = make_bridge(plant)
+    go_on(plant, own)
+    own.step()
     assert (
         Counter(name for name, _ in plant.told) == plant.assigned == dict.fromkeys(plant.orders, 1)
     )
@@ -179,22 +187,20 @@ def test_all_orders_are_decided_and_delivered_once(before_67):
     assert own.dispatcher.sites == {k: "Mill" if v == "P-02" else v for k, v in where.items()}
 
 
-def test_a_bridge_that_is_started_again_goes_on_where_the_other_ended():
-    plant = Plant(trip=4)
+def test_a_bridge_that_is_started_again_goes_on_where_the_other_ended(plant):
+    plant.trip = 4
     add_orders(plant)
-    with serve(plant) as url:
-        for _ in range(9):  # each lives for two rounds
-            with contextlib.suppress(AssertionError):
-                go_on(plant, make_bridge(url), most=2)
-        go_on(plant, make_bridge(url))
+    for _ in range(9):  # each lives for two rounds
+        with contextlib.suppress(AssertionError):
+            go_on(plant, make_bridge(plant), most=2)
+    go_on(plant, make_bridge(plant))
     assert plant.assigned == dict.fromkeys(plant.orders, 1)
 
 
 @pytest.mark.parametrize(
     ("rule", "order"), [("EDD", ["old", "soon", "late"]), ("FCFS", ["old", "late", "soon"])]
 )
-def test_deadlines_decide_and_age_counts(rule, order):
-    plant = Plant()
+def test_deadlines_decide_and_age_counts(plant, rule, order):
     for name in ("AGV-2", "AGV-3"):
         plant.vehicles[name]["integrationLevel"] = "TO_BE_RESPECTED"
     today = datetime.now(UTC)
@@ -202,89 +208,82 @@ def test_deadlines_decide_and_age_counts(rule, order):
     plant.add("soon", "Press", "Wash", creationTime=made, deadline=due)
     plant.add("late", "Press", "Wash", creationTime=late)
     plant.add("old", "Press", "Wash")
-    with serve(plant) as url:
-        go_on(plant, make_bridge(url, rule))
+    go_on(plant, make_bridge(plant, rule))
     assert [name for name, _ in plant.told] == order
 
 
-def test_an_order_that_waits_may_be_withdrawn_or_given_a_vehicle_by_hand():
-    plant = Plant()
+def test_an_order_that_waits_may_be_withdrawn_or_given_a_vehicle_by_hand(plant):
     add_orders(plant, 6)
-    with serve(plant) as url:
-        own = make_bridge(url)
-        own.step()
-        first, second, third = own.dispatcher.waiting
-        plant.orders[first]["state"] = "WITHDRAWN"
-        plant.orders[second]["intendedVehicle"] = "AGV-1"
-        own.step()
-        assert own.dispatcher.waiting == (third,)
-        plant.orders[first]["state"] = "FINISHED"
-        go_on(plant, own)
+    own = make_bridge(plant)
+    own.step()
+    first, second, third = own.dispatcher.waiting
+    plant.orders[first]["state"] = "WITHDRAWN"
+    plant.orders[second]["intendedVehicle"] = "AGV-1"
+    own.step()
+    assert own.dispatcher.waiting == (third,)
+    plant.orders[first]["state"] = "FINISHED"
+    go_on(plant, own)
     assert second not in dict(plant.told) and plant.orders[second]["processingVehicle"] == "AGV-1"
 
 
-def test_what_others_decide_is_taken_as_it_is(capsys):
+def test_what_others_decide_is_taken_as_it_is(plant, capsys):
     """Orders for a vehicle, orders of the kernel's own, and orders that an operator withdraws."""
-    plant = Plant()
     plant.add("a", "Press", "Wash")
     plant.add("b", "Press", "Wash", intended="AGV-3")
     plant.add("three", "Press", "Wash", "Pack")
     plant.add("nowhere", "Moon", "Wash")
     plant.add("free", "Press", "Wash", intended=None)
     plant.add("park", "Park-1", dispensable=True, intended=None)
-    with serve(plant) as url:
-        own = make_bridge(url)
-        plant.vehicles["AGV-1"]["paused"] = True
-        own.step()
-        assert own.dispatcher.under_way == {"a": "AGV-2", "b": "AGV-3"}
-        assert own.dispatcher.out_of_service == ("AGV-1",)
-        assert plant.told == [("a", "AGV-2")]
-        # An operator gives it to another vehicle by hand, and withdraws the other order.
-        plant.vehicles["AGV-2"].update(transportOrder=None, state="IDLE")
-        plant.vehicles["AGV-1"].update(transportOrder="a", state="EXECUTING", paused=False)
-        plant.orders["a"]["processingVehicle"] = "AGV-1"
-        plant.orders["b"]["state"] = "FAILED"
-        plant.vehicles["AGV-3"].update(transportOrder="three", state="EXECUTING")
-        plant.orders["three"].update(state="BEING_PROCESSED", processingVehicle="AGV-3")
-        own.step()
-        assert own.dispatcher.under_way == {"a": "AGV-1"}
-        assert own.dispatcher.out_of_service == ("AGV-3",)
-        # A vehicle on its way to a parking place is free.
-        plant.vehicles["AGV-2"].update(transportOrder="park", state="EXECUTING")
-        plant.add("c", "Press", "Wash")
-        own.step()
-        assert own.dispatcher.under_way == {"a": "AGV-1", "c": "AGV-2"}
+    own = make_bridge(plant)
+    plant.vehicles["AGV-1"]["paused"] = True
+    own.step()
+    assert own.dispatcher.under_way == {"a": "AGV-2", "b": "AGV-3"}
+    assert own.dispatcher.out_of_service == ("AGV-1",)
+    assert plant.told == [("a", "AGV-2")]
+    # An operator gives it to another vehicle by hand, and withdraws the other order.
+    plant.vehicles["AGV-2"].update(transportOrder=None, state="IDLE")
+    plant.vehicles["AGV-1"].update(transportOrder="a", state="EXECUTING", paused=False)
+    plant.orders["a"]["processingVehicle"] = "AGV-1"
+    plant.orders["b"]["state"] = "FAILED"
+    plant.vehicles["AGV-3"].update(transportOrder="three", state="EXECUTING")
+    plant.orders["three"].update(state="BEING_PROCESSED", processingVehicle="AGV-3")
+    own.step()
+    assert own.dispatcher.under_way == {"a": "AGV-1"}
+    assert own.dispatcher.out_of_service == ("AGV-3",)
+    # A vehicle on its way to a parking place is free.
+    plant.vehicles["AGV-2"].update(transportOrder="park", state="EXECUTING")
+    plant.add("c", "Press", "Wash")
+    own.step()
+    assert own.dispatcher.under_way == {"a": "AGV-1", "c": "AGV-2"}
     said = capsys.readouterr().out
     assert "nowhere is left to the kernel: TaskArrived" in said and "site 'Moon' unknown" in said
     assert "b is taken off AGV-3: FAILED" in said
 
 
 @pytest.mark.filterwarnings("ignore::acerl_np.EventWarning")  # all levels are told at once
-def test_levels_and_charging_are_told():
-    plant = Plant()
+def test_levels_and_charging_are_told(plant):
     empty, charging, full = plant.vehicles.values()
     rates = {"capacity": 100_000, "idle": 1, "empty": 3, "loaded": 7, "charge": 30}
     levels = {"start": 90_000, "critical": 20_000, "resume": 45_000, "good": 60_000, "full": 95_000}
     empty["energyLevel"] = 20
     charging.update(energyLevel=12, state="CHARGING", currentPosition="Park-2")
     plant.add("a", "Press", "Wash")
-    with serve(plant) as url:
-        own = make_bridge(url, "nearest", **rates, **levels)
-        own.step()
-        told = {name: level / 1000.0 for name, level in own.dispatcher.levels.items()}
-        assert told == pytest.approx({"AGV-1": 20.0, "AGV-2": 12.0, "AGV-3": 60.0}, abs=0.1)
-        assert own.dispatcher.idle == ("AGV-1",) and own.dispatcher.under_way == {"a": "AGV-3"}
-        charging.update(energyLevel=95, state="IDLE")
-        full["energyLevel"] = 58
-        own.step()
-        assert own.dispatcher.idle == ("AGV-1", "AGV-2")
-        assert own.dispatcher.levels["AGV-3"] == pytest.approx(58_000, abs=100)
-        charging.update(state="CHARGING")
-        own.step()
-        charging.update(state="EXECUTING", currentPosition="Press")
-        own.step()
-        assert own.dispatcher.idle == ("AGV-1", "AGV-2")
-        assert own.dispatcher.sites["AGV-2"] == "Press"
+    own = make_bridge(plant, "nearest", **rates, **levels)
+    own.step()
+    told = {name: level / 1000.0 for name, level in own.dispatcher.levels.items()}
+    assert told == pytest.approx({"AGV-1": 20.0, "AGV-2": 12.0, "AGV-3": 60.0}, abs=0.1)
+    assert own.dispatcher.idle == ("AGV-1",) and own.dispatcher.under_way == {"a": "AGV-3"}
+    charging.update(energyLevel=95, state="IDLE")
+    full["energyLevel"] = 58
+    own.step()
+    assert own.dispatcher.idle == ("AGV-1", "AGV-2")
+    assert own.dispatcher.levels["AGV-3"] == pytest.approx(58_000, abs=100)
+    charging.update(state="CHARGING")
+    own.step()
+    charging.update(state="EXECUTING", currentPosition="Press")
+    own.step()
+    assert own.dispatcher.idle == ("AGV-1", "AGV-2")
+    assert own.dispatcher.sites["AGV-2"] == "Press"
 
 
 def read_kinds(log, vehicle):
@@ -299,40 +298,38 @@ GIVEN_UP = [("Assigned", None), ("VehicleIdle", False)]
 
 
 @pytest.mark.parametrize("state", ["FAILED", "UNROUTABLE", "gone"])
-def test_an_order_that_ends_without_a_delivery_leaves_its_vehicle_idle(state, tmp_path):
+def test_an_order_that_ends_without_a_delivery_leaves_its_vehicle_idle(plant, state, tmp_path):
     """A pick that failed; an order that the kernel lost, as when it was started anew."""
-    plant, log = Plant(), tmp_path / "log.jsonl"
+    log = tmp_path / "log.jsonl"
     plant.add("a", "Press", "Wash")
-    with serve(plant) as url:
-        own = make_bridge(url, audit=log)
-        own.step()
-        plant.drive()
-        (vehicle,) = own.dispatcher.under_way.values()
-        plant.vehicles[vehicle].update(transportOrder=None, state="IDLE")
-        plant.orders["a"]["state"] = state
-        if state == "gone":
-            del plant.orders["a"]
-        own.step()
+    own = make_bridge(plant, audit=log)
+    own.step()
+    plant.drive()
+    (vehicle,) = own.dispatcher.under_way.values()
+    plant.vehicles[vehicle].update(transportOrder=None, state="IDLE")
+    plant.orders["a"]["state"] = state
+    if state == "gone":
+        del plant.orders["a"]
+    own.step()
     assert read_kinds(log, vehicle) == GIVEN_UP
     assert len(own.dispatcher.idle) == 3 and not own.dispatcher.waiting
 
 
-def test_a_vehicle_whose_order_is_withdrawn_first_does_what_was_sent_to_it(tmp_path):
-    plant, log = Plant(), tmp_path / "log.jsonl"
+def test_a_vehicle_whose_order_is_withdrawn_first_does_what_was_sent_to_it(plant, tmp_path):
+    log = tmp_path / "log.jsonl"
     plant.vehicles["AGV-2"]["integrationLevel"] = "TO_BE_RESPECTED"
     plant.vehicles["AGV-3"]["integrationLevel"] = "TO_BE_NOTICED"
     plant.add("a", "Press", "Wash")
-    with serve(plant) as url:
-        own = make_bridge(url, audit=log)
-        own.step()
-        plant.orders["a"]["state"] = "WITHDRAWN"
-        plant.add("b", "Press", "Wash")
-        own.step()
-        assert plant.told == [("a", "AGV-1")] and own.dispatcher.waiting == ("b",)
-        plant.orders["a"]["state"] = "FAILED"
-        plant.vehicles["AGV-1"].update(transportOrder=None, state="IDLE")
-        own.step()
-        assert plant.told == [("a", "AGV-1"), ("b", "AGV-1")]
+    own = make_bridge(plant, audit=log)
+    own.step()
+    plant.orders["a"]["state"] = "WITHDRAWN"
+    plant.add("b", "Press", "Wash")
+    own.step()
+    assert plant.told == [("a", "AGV-1")] and own.dispatcher.waiting == ("b",)
+    plant.orders["a"]["state"] = "FAILED"
+    plant.vehicles["AGV-1"].update(transportOrder=None, state="IDLE")
+    own.step()
+    assert plant.told == [("a", "AGV-1"), ("b", "AGV-1")]
     out = [("VehicleOutOfService", False), ("VehicleBack", None)]
     assert read_kinds(log, "AGV-1") == [*GIVEN_UP, *out, ("Assigned", None)]
 
@@ -343,92 +340,86 @@ def test_a_vehicle_whose_order_is_withdrawn_first_does_what_was_sent_to_it(tmp_p
     + [{"state": state} for state in ("UNKNOWN", "UNAVAILABLE", "ERROR")],
     ids=lambda taken: "-".join(map(str, *taken.items())),
 )
-def test_a_vehicle_that_is_taken_out(taken, tmp_path):
+def test_a_vehicle_that_is_taken_out(plant, taken, tmp_path):
     """In manual mode, lost, in error: an order that it has not begun is another one's, by itself."""
-    plant, log = Plant(), tmp_path / "log.jsonl"
+    log = tmp_path / "log.jsonl"
     add_orders(plant, 2)
-    with serve(plant) as url:
-        own = make_bridge(url, audit=log)
-        plant.dispatch = lambda: None  # the kernel gives it to nobody yet
+    own = make_bridge(plant, audit=log)
+    plant.dispatch = lambda: None  # the kernel gives it to nobody yet
+    own.step()
+    first, second = own.dispatcher.under_way.items()
+    plant.orders[second[0]].update(state="BEING_PROCESSED", processingVehicle=second[1])
+    plant.vehicles[second[1]].update(state="EXECUTING", transportOrder=second[0])
+    for _, vehicle in (first, second):
+        plant.vehicles[vehicle].update(taken)
+    answer = plant.answer
+    plant.answer = lambda method, *rest: (503, []) if method == "PUT" else answer(method, *rest)
+    with pytest.raises(bridge.UnreachableError):  # the kernel is not told at first
         own.step()
-        first, second = own.dispatcher.under_way.items()
-        plant.orders[second[0]].update(state="BEING_PROCESSED", processingVehicle=second[1])
-        plant.vehicles[second[1]].update(state="EXECUTING", transportOrder=second[0])
-        for _, vehicle in (first, second):
-            plant.vehicles[vehicle].update(taken)
-        answer = plant.answer
-        plant.answer = lambda method, *rest: (503, []) if method == "PUT" else answer(method, *rest)
-        with pytest.raises(bridge.UnreachableError):  # the kernel is not told at first
-            own.step()
-        plant.answer = answer
-        own.step()
-        (third,) = {*plant.vehicles} - {first[1], second[1]}
-        assert own.dispatcher.under_way == {first[0]: third, second[0]: second[1]}
-        assert plant.orders[first[0]]["intendedVehicle"] == third
-        plant.vehicles[third].update(taken)
-        own.step()
-        assert own.dispatcher.waiting == (first[0],)
-        assert plant.orders[first[0]]["intendedVehicle"] == "Nobody"
-        # The order that was begun fails.
-        plant.orders[second[0]]["state"] = "FAILED"
-        own.step()
-        assert not own.dispatcher.under_way and not own.dispatcher.idle
+    plant.answer = answer
+    own.step()
+    (third,) = {*plant.vehicles} - {first[1], second[1]}
+    assert own.dispatcher.under_way == {first[0]: third, second[0]: second[1]}
+    assert plant.orders[first[0]]["intendedVehicle"] == third
+    plant.vehicles[third].update(taken)
+    own.step()
+    assert own.dispatcher.waiting == (first[0],)
+    assert plant.orders[first[0]]["intendedVehicle"] == "Nobody"
+    # The order that was begun fails.
+    plant.orders[second[0]]["state"] = "FAILED"
+    own.step()
+    assert not own.dispatcher.under_way and not own.dispatcher.idle
     given, out = ("Assigned", None), "VehicleOutOfService"
     assert read_kinds(log, first[1]) == [given, (out, True)]
     assert read_kinds(log, second[1]) == [given, (out, False), ("VehicleIdle", False)]
 
 
-def test_an_order_by_hand_stays_with_a_vehicle_that_is_taken_out():
-    plant = Plant()
+def test_an_order_by_hand_stays_with_a_vehicle_that_is_taken_out(plant):
     plant.dispatch = lambda: None
     plant.add("a", "Press", "Wash", intended="AGV-1")
-    with serve(plant) as url:
-        own = make_bridge(url)
-        own.step()
-        assert own.dispatcher.under_way == {"a": "AGV-1"}
-        plant.vehicles["AGV-1"]["paused"] = True
-        own.step()
-        assert not own.dispatcher.under_way and not own.dispatcher.waiting
-        plant.vehicles["AGV-1"]["paused"] = False
-        own.step()
-        assert own.dispatcher.under_way == {"a": "AGV-1"} and not plant.told
+    own = make_bridge(plant)
+    own.step()
+    assert own.dispatcher.under_way == {"a": "AGV-1"}
+    plant.vehicles["AGV-1"]["paused"] = True
+    own.step()
+    assert not own.dispatcher.under_way and not own.dispatcher.waiting
+    plant.vehicles["AGV-1"]["paused"] = False
+    own.step()
+    assert own.dispatcher.under_way == {"a": "AGV-1"} and not plant.told
 
 
 @pytest.mark.parametrize("overdue", [2.0, 5.0])
 @pytest.mark.parametrize("intended", ["Nobody", "AGV-1"])
-def test_an_order_that_is_overdue_is_named_once(overdue, intended, monkeypatch, capsys):
+def test_an_order_that_is_overdue_is_named_once(plant, overdue, intended, monkeypatch, capsys):
     """A pick that failed in silence: the kernel holds the order for processed, for ever."""
-    plant, clock = Plant(), [0.0]
+    clock = [0.0]
     monkeypatch.setattr(bridge.time, "monotonic", lambda: clock[0])
     plant.add("a", "Press", "Wash", intended=intended)
-    with serve(plant) as url:
-        own = make_bridge(url)
-        own.overdue = overdue
+    own = make_bridge(plant)
+    own.overdue = overdue
+    own.step()
+    ((_, vehicle),) = own.dispatcher.under_way.items()
+    (seen,) = own.dispatcher.forecast(0.0, history=())
+    plant.dispatch()
+    early = overdue * (seen.delivery - 1.0) + 300.0  # a delivery is at a whole second
+    for clock[0], n in ((early, 0), (early + overdue, 1), (2e4, 0)):
         own.step()
-        ((_, vehicle),) = own.dispatcher.under_way.items()
-        (seen,) = own.dispatcher.forecast(0.0, history=())
-        plant.dispatch()
-        early = overdue * (seen.delivery - 1.0) + 300.0  # a delivery is at a whole second
-        for clock[0], n in ((early, 0), (early + overdue, 1), (2e4, 0)):
-            own.step()
-            said = f"a is overdue: BEING_PROCESSED; {vehicle}: EXECUTING, a, Park-"
-            assert capsys.readouterr().out.count(said) == n
+        said = f"a is overdue: BEING_PROCESSED; {vehicle}: EXECUTING, a, Park-"
+        assert capsys.readouterr().out.count(said) == n
 
 
-def test_a_refused_order_is_left_to_the_kernel(capsys):
-    plant = Plant()
+def test_a_refused_order_is_left_to_the_kernel(plant, capsys):
     plant.add("a", "Press", "Wash")
-    with serve(plant) as url:
-        own = make_bridge(url)
-        answer = plant.answer
+    own = make_bridge(plant)
+    answer = plant.answer
 
-        def vanish(method, path, query):
-            plant.orders.pop("a", None) if method == "PUT" else None
-            return answer(method, path, query)
+    def vanish(method, path, query):
+        plant.orders.pop("a", None) if method == "PUT" else None
+        return answer(method, path, query)
 
-        plant.answer = vanish
-        own.step()
-        own.step()
+    plant.answer = vanish
+    own.step()
+    own.step()
     assert not own.dispatcher.waiting and len(own.dispatcher.idle) == 3
     assert "HTTP 404 [\"Could not find transport order 'a'.\"]" in capsys.readouterr().out
 
@@ -437,10 +428,10 @@ def test_a_kernel_that_is_away_is_asked_again(monkeypatch, capsys):
     """It is away from the start, comes, goes in the middle of a round, and comes again."""
     plant, pauses = Plant(), []
     add_orders(plant)
-    with serve(plant) as url:
-        port = urlsplit(url).port
+    with serve(plant) as plant.url:
+        port = urlsplit(plant.url).port
     stack = contextlib.ExitStack()
-    own = make_bridge(url)
+    own = make_bridge(plant)
     rounds = iter(range(100))
 
     def wait():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from machine import JIT
+from tables_and_refusals import change_arrays, list_taken
 
 from acerl_np import (
     ACERL,
@@ -152,14 +153,19 @@ def check_played(policy, instances, trials=2):
 
 
 def damage(source, path, changes):
-    """Write a checkpoint with arrays that are taken out, others, or changed by a function."""
-    arrays = read_arrays(source, CheckpointError)
-    for name, change in changes.items():
-        if change is None:
-            del arrays[name]
-        else:
-            arrays[name] = change(arrays[name].copy()) if callable(change) else change
-    write_arrays(path, arrays)
+    """Write a checkpoint with other arrays."""
+    write_arrays(path, change_arrays(read_arrays(source, CheckpointError), changes))
+
+
+def list_taken_checkpoints(kind, path, cases=()):
+    """Changes of a checkpoint, each with words of its line, that a trainer takes, or refuses otherwise."""
+
+    def resume(arrays):
+        write_arrays(path.with_name("damaged.npz"), arrays)
+        kind.resume(path.with_name("damaged.npz"))
+
+    arrays = read_arrays(path, CheckpointError)
+    return list_taken(resume, arrays, cases, CheckpointError, "state.")
 
 
 def put(value, where=0):

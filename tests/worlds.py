@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-import naive
 import numpy as np
+from full import Floor, read_vehicle, ticks_to_charger
 from hypothesis import strategies as st
-from naive_full import ticks_to_charger
 
 from acerl_np import Instance, Layout
 
@@ -112,7 +111,7 @@ def floors(draw, zero_lengths=False, limits=None, quickest=False):
     if quickest:
         # Which routes are the quickest is up to the fleet, so none is named.
         return {**layout, "quickest_routes": True}
-    floor = naive.Floor(layout)
+    floor = Floor(layout)
     ids = list(floor.order)
     ends = st.lists(st.sampled_from(ids), min_size=2, max_size=2, unique=True).map(tuple)
     for a, b in draw(st.lists(ends, max_size=3, unique=True)):
@@ -173,8 +172,8 @@ def make_battery(integer, layout, rows, chargers):
     gives more than the fleet uses by standing, or it may be towed for ever.
     `integer` draws a whole number from one to another.
     """
-    floor = naive.Floor(layout)
-    vehicles = [naive.read_vehicle(entry) for entry in layout["vehicles"]]
+    floor = Floor(layout)
+    vehicles = [read_vehicle(entry) for entry in layout["vehicles"]]
     idle, empty, loaded = (integer(0, most) for most in (1, 3, 5))
 
     def home(site, vehicle):

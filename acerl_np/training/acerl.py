@@ -396,8 +396,8 @@ class ACERL(Trainer[Generation]):
         every = self.config.curve_every
         due = list(range(0, self.generation + 1, every)) if every else []
         when, best_theta = found["when"], found["best_theta"]
-        # A stop between a step and its look may have left the last one out; the next step makes it up.
-        if when[:, 0].tolist() not in (due, due[:-1]):
+        # One that was saved before its first step has not looked yet.
+        if when[:, 0].tolist() != due and (self.generation or len(when)):
             read = f"generations {when[:5, 0].tolist()}"
             refuse("curve.when", read, str(due[:5]), CheckpointError)
         is_kept = self.config.outcome == "best" and len(when) > 0

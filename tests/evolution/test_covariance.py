@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from searches import JIT, many_draws, read_bytes
-from tables_and_refusals import list_unrefused
+from tables_and_refusals import list_taken
 
 from acerl_np.evolution.covariance import MAX_MATRIX, DiagonalCovariance, FullCovariance
 from acerl_np.evolution.rates import find_places, find_rates, weigh_places
@@ -168,15 +168,8 @@ print((search.mean.tobytes() + packed).hex())
 @both
 def test_unusable_arrays_are_refused(kind):
     spread, never = make_search(kind, 2).spread, "no search reaches"
-    cases = [
-        ({"size": None}, "read no 'size'"),
-        ({"size": np.float32(1.0)}, "size: read float32"),
-        *(({"size": np.array(x)}, never) for x in (np.nan, 0.0, -1.0, 1e200)),
-        ({"updates": np.array(-1)}, never),
-        ({"updates": np.array(1.0)}, "updates: read float64"),
-        ({"size_path": np.zeros(4)}, "size_path: read float64 (4,)"),
-        ({"shape_path": np.array([0.0, np.inf])}, never),
-    ]
+    cases = [({"size": np.array(x)}, never) for x in (np.nan, 0.0, -1.0, 1e200)]
+    cases += [({"updates": np.array(-1)}, never), ({"shape_path": np.array([0.0, np.inf])}, never)]
     matrices = [np.diag([1.0, x]) for x in (-1.0, np.nan)]
     if kind == "matrix":
         rows = [[[1.0, 1.0], [1.0, 1.0]], [[1.0, 2.0], [2.0, 1.0]], [[1.0, 0.5], [0.0, 1.0]]]
@@ -185,11 +178,7 @@ def test_unusable_arrays_are_refused(kind):
         matrices = map(np.diag, matrices)
     cases += [({"covariance": matrix}, never) for matrix in matrices]
 
-    def unpack(changes):
-        arrays = {**spread.pack(), **changes}
-        return spread.unpack({k: v for k, v in arrays.items() if v is not None})
-
-    assert list_unrefused(unpack, cases) == []
+    assert list_taken(spread.unpack, spread.pack(), cases) == []
 
 
 def test_a_matrix_may_be_ill_scaled():

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from full import Episode
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_full import NaiveEpisode
 from pages import make_powered
 from tables_and_refusals import list_unrefused
 from trainings import COPIES
@@ -77,7 +77,7 @@ def test_masks_are_those_of_the_slow_simulator(world, commitment, may_wait, draw
     layout = Layout.from_dict(world.layout).with_commitment(commitment, 3)
     instance = Instance.from_rows("random", layout, world.rows)
     env = DMHEnv(instance, actions="pairs", slots="pool", task_slots=99, may_wait=may_wait)
-    slow = NaiveEpisode(world.layout, world.rows, commitment=commitment, max_changes=3, scaling=RAW)
+    slow = Episode(world.layout, world.rows, commitment=commitment, max_changes=3, scaling=RAW)
     _, info = env.reset(seed=0)
     over = False
     while not over:

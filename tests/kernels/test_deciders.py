@@ -3,7 +3,7 @@
 import inspect
 import math
 
-import naive
+import full
 import naive_evolution
 import naive_index
 import naive_yardsticks
@@ -47,13 +47,13 @@ def decide(simulator, decider, key):
     return tuple(chosen[0].tolist())
 
 
-RULE_SETS = st.sampled_from([naive.ACTION_RULES, ("LWT", "AHP", "EDD"), ("STD",)])
+RULE_SETS = st.sampled_from([full.ACTION_RULES, ("LWT", "AHP", "EDD"), ("STD",)])
 
 
-def play_beside(world, decider, key, choose, rules=naive.ACTION_RULES):
+def play_beside(world, decider, key, choose, rules=full.ACTION_RULES):
     """Play an episode by a decider; `choose` lists what the slow version may take at each decision."""
     simulator = Simulator(world.instance(), rules=rules)
-    slow = naive.NaiveEpisode(world.layout, world.rows, rules=rules)
+    slow = full.Episode(world.layout, world.rows, rules=rules)
     decision = 0
     while not slow.done:
         v, position, rule = decide(simulator, decider, key)
@@ -98,7 +98,7 @@ def draw_vehicle(slow, key, decision):
 def carry_out(slow, action):
     """What a network's action does: vehicle, position in the pool, and the rule's number."""
     v, k = divmod(action, len(slow.rules))
-    return v, slow.select(v, slow.rules[k]), naive.RULES.index(slow.rules[k])
+    return v, slow.select(v, slow.rules[k]), full.RULES.index(slow.rules[k])
 
 
 def list_takeable(logits, mask, uniform):
@@ -121,7 +121,7 @@ def test_rules_draw_a_vehicle_and_pick_its_task(world, key, rule):
             may = [k for k, task in enumerate(slow.waiting) if any(task is x for x in offered)]
             return {(v, may[int(second * len(may))], rule)}
         used = int(second * 4) if rule == MIX else rule
-        return {(v, slow.select(v, naive.RULES[used]), used)}
+        return {(v, slow.select(v, full.RULES[used]), used)}
 
     play_beside(world, deciders.RuleDecider(rule), key, choose)
 
@@ -166,7 +166,7 @@ def test_plans_go_by_their_order_and_rules(world, data):
     def choose(slow, _, decision):
         v = next(v for v in orders[0] if v in free_vehicles(slow))
         rule = rules[0][v]
-        return {(v, slow.select(v, naive.ACTION_RULES[rule]), rule)}
+        return {(v, slow.select(v, full.ACTION_RULES[rule]), rule)}
 
     play_beside(world, decider, [0] * 4, choose)
     # A row of the table is a plan of its own.
@@ -275,7 +275,7 @@ def take_first_number(slow, *_):
 def take_nearest(slow, *_):
     def measure(v, k):
         vehicle, task = slow.vehicles[v], slow.waiting[k]
-        return naive.round9(naive_index.find_way(slow.floor, vehicle, task.pickup)[0]), k, v
+        return full.round9(naive_index.find_way(slow.floor, vehicle, task.pickup)[0]), k, v
 
     return min(naive_index.pairs(slow), key=lambda pair: measure(*pair))
 
@@ -310,7 +310,7 @@ def test_rules_of_users(policy, take, world, key):
 @settings(max_examples=60 if JIT else 6)
 @given(worlds() | worlds(floors(quickest=True)))
 def test_a_floor_shows_what_the_slow_simulator_knows(world):
-    simulator, slow = Simulator(world.instance()), naive.NaiveEpisode(world.layout, world.rows)
+    simulator, slow = Simulator(world.instance()), full.Episode(world.layout, world.rows)
     key = np.zeros(4, np.uint32)
     asked = set()
 
@@ -327,7 +327,7 @@ def test_a_floor_shows_what_the_slow_simulator_knows(world):
         possible = naive_index.pairs(slow)
         pool = [find_task(slow, task) for task in slow.waiting]
         sites = [site["id"] for site in world.layout["sites"]]
-        idle = [v.status == naive.IDLE for v in slow.vehicles]
+        idle = [v.status == full.IDLE for v in slow.vehicles]
         assert (floor.time(), floor.queue(), floor.idle()) == (slow.time, len(pool), sum(idle))
         assert floor.n_vehicles() == len(slow.vehicles)
         assert floor.unit() == pytest.approx(scene.unit)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-import naive
+import full
 import naive_evolution
 import naive_index
 import numpy as np
@@ -48,7 +48,7 @@ class Twins:
     def __init__(self, world):
         self.fast = Simulator(world.instance(), breakdown_keys=[KEY])
         self.problem = self.fast.problem._replace(class_weight=np.array(WEIGHTS))
-        self.slow = naive.NaiveEpisode(
+        self.slow = full.Episode(
             world.layout,
             world.rows,
             waiting_time=lambda v, n, what: naive_evolution.waiting_time(KEY, n, 2 * v + what),

@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 
-import naive
+import full
 import naive_lookahead
 import numpy as np
 import pytest
@@ -37,13 +37,13 @@ QUICK = ("STD", "EDD", "MIX", "Random")
 
 def read_tasks(record, layout):
     """The tasks of a record on a floor, as the slow simulator has them."""
-    return [naive.read_task(row) for row in move_record(record, layout).rows()]
+    return [full.read_task(row) for row in move_record(record, layout).rows()]
 
 
 def read_breakdowns(record, layout):
     """Breakdowns of each vehicle in a record, by time."""
     vehicles = move_record(record, layout).layout.to_dict()["vehicles"]
-    return [naive.read_vehicle(vehicle).breakdowns for vehicle in vehicles]
+    return [full.read_vehicle(vehicle).breakdowns for vehicle in vehicles]
 
 
 def read_future(ahead, layout):

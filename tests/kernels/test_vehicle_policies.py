@@ -4,8 +4,7 @@ import math
 import random
 from statistics import fmean
 
-import naive
-import naive_full
+import full
 import naive_index
 import naive_yardsticks
 import numpy as np
@@ -65,7 +64,7 @@ class Seen:
         battery, slow = vehicle.battery, self.slow
         if battery is not None:
             beyond = vehicle.level - slow._need(vehicle, task)
-            ticks = naive_full.ticks_to_charger(slow.floor, slow._chargers, task.delivery, vehicle)
+            ticks = full.ticks_to_charger(slow.floor, slow._chargers, task.delivery, vehicle)
             found["level"] = vehicle.level / battery.capacity
             found["reserve"] = beyond / battery.capacity
             found["charger_near"] = ticks / self.unit
@@ -117,7 +116,7 @@ class Seen:
         for some in (costs, later):
             for v, k in some:
                 some[v, k] -= 0.3 * (self.now - self.pool[k].waiting_since)
-                some[v, k] = int(np.floor(1e3 * naive_index.naive.round9(some[v, k]) + 0.5))
+                some[v, k] = int(np.floor(1e3 * full.round9(some[v, k]) + 0.5))
         return costs, later
 
     def fits_later(self, vehicle, task):
@@ -168,7 +167,7 @@ def check_pair(fast, seen, rule):
 
     def measure(v, k):
         task = seen.pool[k]
-        return naive.round9(seen.find_way(v, task)[1]), seen.slow.ready_in(task)
+        return full.round9(seen.find_way(v, task)[1]), seen.slow.ready_in(task)
 
     names = {task.name: k for k, task in enumerate(seen.pool)}
     pairs = [(v, names[name]) for v, name in seen.slow.candidates()]
@@ -199,9 +198,7 @@ def play(world, commitment, seed):
     policy = IndexPolicy(theta, features=KNOWN, planned_breakdowns=False)
     layout = Layout.from_dict(world.layout).with_commitment(commitment)
     fast = Played(layout, world.rows)
-    slow = naive_full.NaiveEpisode(
-        world.layout, world.rows, commitment=commitment, scaling=worlds.RAW
-    )
+    slow = full.Episode(world.layout, world.rows, commitment=commitment, scaling=worlds.RAW)
     while not slow.done:
         seen = Seen(slow)
         chosen = [check_index(fast, seen, policy)]
@@ -228,9 +225,7 @@ def test_policies_see_and_choose_as_the_slow_ones(kind, commitment, data):
 def test_yardsticks_of_announced_tasks_compare_pairs(seed, commitment):
     world, draws = worlds.chained_world(seed), random.Random(seed)
     fast = Played(Layout.from_dict(world.layout).with_commitment(commitment), world.rows)
-    slow = naive_full.NaiveEpisode(
-        world.layout, world.rows, commitment=commitment, scaling=worlds.RAW
-    )
+    slow = full.Episode(world.layout, world.rows, commitment=commitment, scaling=worlds.RAW)
     while not slow.done:
         rules = [rule for rule in YARDSTICKS if rule != "assignment"]
         v, k = draws.choice([check_pair(fast, Seen(slow), rule) for rule in rules])

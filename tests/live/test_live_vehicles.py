@@ -3,7 +3,7 @@
 import json
 import math
 
-import naive_full
+import full
 import numpy as np
 import pytest
 import worlds
@@ -25,7 +25,7 @@ from studies.job_shops import import_bilge_ulusoy
 INDEX = IndexPolicy.of_weights(approach=-1.0, loaded=-0.7, lateness=0.6, waiting=0.3)
 
 
-class Plant(naive_full.NaiveEpisode):
+class Plant(full.Episode):
     """The slow simulator as a perfect plant: it tells what happens and does what a dispatcher decides.
 
     With `passes` it tells the true moments at which vehicles come to sites. Where there are machines, it
@@ -101,7 +101,7 @@ class Plant(naive_full.NaiveEpisode):
             if names != self.work.get(site, []):
                 self.work[site] = names
                 left = sum(task.processed - self.time for task in machine.in_service)
-                left += sum(map(naive_full.count_ticks, machine.queue))
+                left += sum(map(full.count_ticks, machine.queue))
                 self.events.append(E.MachineBusy(now, site, float(left)))
 
     def _tell_passes(self, name, vehicle, stops):

@@ -3,9 +3,9 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-import naive_full
 import pytest
 import worlds
+from full import Episode
 from hypothesis import given, settings
 from tables_and_refusals import list_unrefused
 from worlds import make_task, straight_floor
@@ -78,7 +78,7 @@ def test_a_layout_that_no_vehicle_can_charge_on_is_refused_in_a_line():
 def test_needs_are_those_of_the_slow_simulator(world):
     instance = world.instance()
     layout = instance.layout
-    slow = naive_full.NaiveEpisode(world.layout, world.rows)
+    slow = Episode(world.layout, world.rows)
     fleet = zip(layout.vehicles, slow.vehicles, layout.batteries, strict=True)
     for vehicle, own, battery in fleet:
         worst = measure_needs(instance, vehicle.speed, battery)

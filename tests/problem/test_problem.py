@@ -8,7 +8,7 @@ import sys
 from functools import partial
 from itertools import pairwise
 
-import naive
+import full
 import numpy as np
 import pytest
 from hypothesis import given
@@ -509,7 +509,7 @@ def test_routes_equal_those_of_the_slow_version(data, n_missing):
         data = {**data, "edges": data["edges"][n_missing:], "routes": []}
     data["vehicles"] = [{"id": "v", "start": data["sites"][0]["id"]}]
     layout = Layout.from_dict(data)
-    slow = naive.Floor(data)
+    slow = full.Floor(data)
     ids = list(slow.order)
     for a, start in enumerate(ids):
         for b, goal in enumerate(ids):

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-import naive
+import full
 import numpy as np
 import pytest
 from hypothesis import given
@@ -666,7 +666,7 @@ def test_a_replay_stops_at_its_horizon(tmp_path):
     assert [row["finish"] for row in rows] == ["16.0", "", ""]
 
 
-class SlowReplay(naive.NaiveEpisode):
+class SlowReplay(full.Episode):
     """Every tick is stepped, and at each one every vehicle looks whether its next task is due."""
 
     n_begun = 0
@@ -681,7 +681,7 @@ class SlowReplay(naive.NaiveEpisode):
             waiting = {task.name: task for task in self.task_pool}
             for index, vehicle in enumerate(self.vehicles):
                 left = [(x, at) for x, v, at in plan if v == index and x not in finished]
-                if left and vehicle.status == naive.IDLE:
+                if left and vehicle.status == full.IDLE:
                     name, start = left[0]
                     if self.time >= start and name in waiting:
                         self.begin_service(vehicle, waiting[name])

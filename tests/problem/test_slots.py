@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import worlds
 from episodes import scaling_dict
+from full import Episode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from machine import needs_jit
-from naive import NaiveEpisode
 from tables_and_refusals import list_unrefused
 
 import acerl_np
@@ -118,7 +118,7 @@ def test_the_observation_is_the_slow_simulators(world, data):
     slots = dict(zip(instance.tasks, own, strict=True))
     scaling = scaling_dict(find_scaling([instance]))
     options = {"scaling": scaling, "task_slots": n_slots, "slots": slots}
-    slow = NaiveEpisode(world.layout, world.rows, **options)
+    slow = Episode(world.layout, world.rows, **options)
     k = 0
     while not slow.done:
         np.testing.assert_allclose(sim.observation[0], slow.state(), rtol=1e-5, atol=1e-5)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-import naive
+import full
 import numba
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_equals_slow_simulator(kind, data):
 
 
 @pytest.mark.oracle
-@given(worlds(), st.lists(st.sampled_from(naive.RULES), min_size=1, unique=True))
+@given(worlds(), st.lists(st.sampled_from(full.RULES), min_size=1, unique=True))
 def test_actions_name_the_simulators_rules(world, rules):
     simulator = Simulator(world.instance(), slots="pool", rules=rules)
     play_and_compare(world, simulator, rules=tuple(rules))
@@ -74,9 +74,7 @@ def test_padding_is_inert(batch, n_spare, twice):
     shown = {**sizes, "scaling": scaling_array(SCALED), "slots": "pool"}
     together = Simulator(instances, **shown)
     alone = [Simulator(instance, **shown) for instance in instances]
-    slow = [
-        naive.NaiveEpisode(world.layout, world.rows, scaling=SCALED, **sizes) for world in batch
-    ]
+    slow = [full.Episode(world.layout, world.rows, scaling=SCALED, **sizes) for world in batch]
     k = 0
     while True:
         for b in range(len(batch)):
@@ -281,7 +279,7 @@ def test_a_large_record_equals_the_slow_simulator(n_vehicles):
     instance = make_hall(n_vehicles, n_tasks, every=0.5)
     simulator = Simulator(instance, task_slots=4, slots="pool")
     how = {"scaling": scaling_dict(find_scaling([instance])), "task_slots": 4}
-    slow = naive.NaiveEpisode(instance.layout.to_dict(), instance.rows(), **how)
+    slow = full.Episode(instance.layout.to_dict(), instance.rows(), **how)
     k = most = 0
     while not slow.done:
         if k % 100 == 0:

@@ -7,14 +7,14 @@ from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
-import naive
+import full
 import numpy as np
 import pytest
 import worlds
 from episodes import play_and_compare
+from full import Episode
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_full import NaiveEpisode
 from played import WORDS, decide_drawn
 
 from acerl_np import Instance, Layout, Simulator
@@ -51,7 +51,7 @@ def trace_given(instance, decisions, **options):
     return trace_episode("given", instance, problem, np.zeros(4, np.uint32), Given(decisions))
 
 
-class Filmed(NaiveEpisode):
+class Filmed(Episode):
     """The slow simulator, with status, place and level of every vehicle at the end of every tick."""
 
     def __init__(self, *args, **kwargs):
@@ -67,9 +67,9 @@ class Filmed(NaiveEpisode):
         self.film.append(list(zip(self.statuses(), places, self.levels(), strict=True)))
 
     def find(self, vehicle):
-        if vehicle.status == naive.WORKING and vehicle.word not in ("queued", "charging"):
+        if vehicle.status == full.WORKING and vehicle.word not in ("queued", "charging"):
             return vehicle.place()
-        return vehicle.standing or naive.Standing(vehicle.site, vehicle.site, 0.0)
+        return vehicle.standing or full.Standing(vehicle.site, vehicle.site, 0.0)
 
 
 def play(world, commitment, max_changes, seed):
@@ -200,7 +200,7 @@ def compare_fleet(world, commitment, seed):
     layout = Layout.from_dict(world.layout).with_commitment(commitment)
     instance = Instance.from_rows("random", layout, world.rows)
     simulator = Simulator(instance)
-    slow = NaiveEpisode(world.layout, world.rows, commitment=commitment, scaling=worlds.RAW)
+    slow = Episode(world.layout, world.rows, commitment=commitment, scaling=worlds.RAW)
     rows = {name: k for k, name in enumerate(instance.tasks)} | {"": -1}
     while not slow.done:
         fleet = simulator.fleet(0)
@@ -360,8 +360,8 @@ def test_an_episode_that_is_stopped(horizon, n_trips, n_stops):
 def check_keys(simulator, slow):
     """What each rule compares picks, for each idle vehicle, what the slow simulator picks."""
     state = simulator.state
-    for v in np.flatnonzero(state.vehicle[0]["status"] == naive.IDLE):
-        for rule, name in enumerate(naive.RULES):
+    for v in np.flatnonzero(state.vehicle[0]["status"] == full.IDLE):
+        for rule, name in enumerate(full.RULES):
             keys = np.empty(state.episode["pool_size"][0])
             rate_tasks(simulator.problem, state, 0, v, rule, keys)
             if np.isfinite(keys).any():

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from machine import JIT, needs_jit
-from tables_and_refusals import list_unrefused
-from trainings import damage, edit_json, load_instances, put, shorten
+from trainings import edit_json, list_taken_checkpoints, load_instances, put, shorten
 
 import acerl_np
 from acerl_np import ACERL, Config
@@ -17,7 +16,6 @@ from acerl_np.problem.goal import SHIFT
 from acerl_np.training.acerl import move_average
 
 SMALL = {"population": 6 if JIT else 4, "records_per_member": 3 if JIT else 2, "curve_every": 2}
-SPREADS = ("full", "diagonal", "one")
 NONE = "not a usable checkpoint"
 
 # Two looks at each of two records, and K episodes of each member: a few generations.
@@ -37,23 +35,6 @@ def train(config, seed=1, threads=1):
     trainer = ACERL(load_instances(), config, seed=seed, threads=threads)
     trainer.run()
     return trainer
-
-
-DIFFERENT = [
-    *({"spread": "one"}, {"perturb": 0}, {"perturb": 3}, {"synthetic": 1.0}, {"margin": 50.0}),
-    *({"penalty": 100.0, "margin": 50.0}, {"records_per_member": 2}, {"planned_breakdowns": False}),
-    *({"features": NAMES[:-1]}, {"outcome": "last"}, {"outcome": "last", "noise_std": 3.0}),
-    {"outcome": "best", "noise_std": 3.0, "curve_every": 1},
-    *({"ranking": "isr"}, {"noise_std": 0.1}, {"learning_rate": 0.5}),
-]
-
-
-@needs_jit
-def test_every_option_reaches_the_training():
-    default = train(make_config()).policy.theta.tobytes()
-    thetas = [train(make_config(**options)).policy.theta.tobytes() for options in DIFFERENT]
-    assert default not in thetas
-    assert len(set(thetas)) == len(thetas)
 
 
 def test_training_by_the_preset_gets_better():
@@ -207,32 +188,21 @@ def test_options_survive_a_round_trip(config):
     assert config.features in (None, (NAMES[0], NAMES[3]))  # in one order
 
 
-@pytest.mark.parametrize("spread", SPREADS)
+@pytest.mark.parametrize("spread", ["full", "diagonal", "one"])
 def test_damaged_checkpoints_are_refused(spread, tmp_path):
-    n, run = len(NAMES), tmp_path / "run.npz"
-    train(make_config(spread=spread)).save(run)
+    train(make_config(spread=spread)).save(tmp_path / "run.npz")
     faults = [
-        ("average", None, NONE),
-        ("average", np.zeros(3), f"average: read shape (3,); expected ({n},)"),
-        ("average", np.zeros(n, np.int64), "average: read int64; expected float"),
-        ("theta", np.zeros(n - 1), "theta: read shape"),
-        ("theta", np.zeros(n, np.int64), "theta: read int64"),
         ("theta", put(1e38), "theta: expected numbers of at most"),
         ("average", put(np.inf), "average: not finite"),
         *((name, put(np.nan), f"{name}: not finite") for name in ("average", "theta")),
     ]
     if spread != "one":  # what spreads refuse of themselves
         arrays = ("size", "covariance", "size_path", "shape_path")
-        changes = (None, put(np.nan), put(1e300))
+        changes = (put(np.nan), put(1e300))
         faults += [(f"spread.{x}", change, NONE) for x in arrays for change in changes]
-        faults += [("spread.updates", change, NONE) for change in (None, np.array(-1))]
+        faults.append(("spread.updates", np.array(-1), NONE))
     cases = [({f"state.{name}": change}, part) for name, change, part in faults]
     if spread == "full":
         other = edit_json(lambda own: own["config"].update(spread="diagonal"))
         cases.append(({"settings": other}, NONE))
-
-    def resume(changes):
-        damage(run, tmp_path / "damaged.npz", changes)
-        ACERL.resume(tmp_path / "damaged.npz", threads=1)
-
-    assert list_unrefused(resume, cases, acerl_np.CheckpointError) == []
+    assert list_taken_checkpoints(ACERL, tmp_path / "run.npz", cases) == []

@@ -1,9 +1,12 @@
-"""The slow, obvious simulator with all that a floor may have: vehicles that wait, park, charge and are
-called back, chains of tasks, machines between them, and announced tasks.
+"""The slow, obvious simulator with all that a floor may have: the oracle of the fast kernels.
 
-Without these it is `naive.NaiveEpisode`. One tick: 1. breakdowns and repairs, 2. trips that end: what is
-delivered joins its machine's queue, 3. machines end and begin, 4. charging, 5. tasks that become known join
-the pool, 6. decisions, 7. idle vehicles set out for a charger or a parking place.
+It is the paper's, `acerl_np.plain`, with speed limits and the quickest routes, random breakdowns, priorities,
+earliest starts, two more rules, sizes of the state; vehicles that wait, park, charge and are called back,
+chains of tasks, machines between them, announced tasks. Units: metres, seconds, metres per second.
+
+One tick is one second: 1. breakdowns and repairs, 2. trips that end: what is delivered joins its machine's
+queue, 3. machines end and begin, 4. charging, 5. tasks that become known join the pool, 6. decisions, 7. idle
+vehicles set out for a charger or a parking place.
 
 Every tick is stepped, but decisions are asked for, and idle vehicles set out, only at a tick at which
 something happens: `_happened`. It is set where it happens.
@@ -13,17 +16,75 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-import naive
-from naive import BROKEN, IDLE, WORKING, Leg, Standing
-
+from acerl_np.plain import floor as plain
+from acerl_np.plain import simulator
 from acerl_np.plain.floor import round9
+from acerl_np.plain.simulator import BROKEN, IDLE, WORKING, Leg, Standing, ticks
 
-MOST_TICKS = 20_000
+ACTION_RULES = simulator.RULES  # by default; action = vehicle * 4 + position here
+RULES = (*ACTION_RULES, "LWT", "AHP")
+
+MOST_TICKS = 200_000
 """An episode that lasts longer never ends."""
+
+
+class Floor(plain.Floor):
+    """A floor whose arcs may have speed limits, and routes that may be the quickest.
+
+    limits : (from, to) -> speed limit of the arc, inf without
+    costs : (from, to) -> what routes have least of: length, or time where they are the quickest
+    least : (from, to) -> the sum of costs on the route
+    """
+
+    def __init__(self, layout: dict[str, Any]) -> None:
+        super().__init__(layout)
+        points = {site["id"]: (site["x"], site["y"]) for site in layout["sites"]}
+        self.limits: dict[tuple[str, str], float] = {}
+        for edge in layout["edges"]:
+            a, b = edge["a"], edge["b"]
+            length = float(edge.get("length", math.dist(points[a], points[b])))
+            limit = float(edge.get("max_speed", math.inf))
+            limits = {(a, b): limit, (b, a): float(edge.get("max_reverse_speed", limit))}
+            if edge.get("one_way", False):
+                del limits[b, a]
+            for arc, own in limits.items():
+                # of two edges between the same sites the shorter is travelled, of equals the faster
+                if length == self.arcs[arc]:
+                    self.limits[arc] = max(own, self.limits.get(arc, 0.0))
+        self.is_quickest = bool(layout.get("quickest_routes", False))
+        self.costs, self.least = self.arcs, self.distances
+        if self.is_quickest:
+            fastest = max(float(vehicle.get("speed", 1)) for vehicle in layout["vehicles"])
+            self.costs = {
+                arc: length / min(fastest, self.limits[arc]) for arc, length in self.arcs.items()
+            }
+            self._by_time = copy.copy(self)
+            self._by_time.arcs, self._by_time.is_quickest = self.costs, False
+            self._by_time.measure()
+            self.least = self._by_time.distances
+            self.distances = {
+                (a, b): math.inf if math.isinf(seconds) else self._length(self.route(a, b))
+                for (a, b), seconds in self.least.items()
+            }
+
+    def _length(self, route: list[str]) -> float:
+        return sum(self.arcs[arc] for arc in pairwise(route))
+
+    def route(self, a: str, b: str) -> list[str]:
+        return self._by_time.route(a, b) if self.is_quickest else super().route(a, b)
+
+    def lost(self, a: str, b: str, speed: float) -> float:
+        """Seconds that speed limits cost on the route from `a` to `b`."""
+        return sum(self.lost_on(arc, self.arcs[arc], speed) for arc in pairwise(self.route(a, b)))
+
+    def lost_on(self, arc: tuple[str, str], metres: float, speed: float) -> float:
+        """Seconds that a limit costs on so many metres of an arc."""
+        return metres / min(speed, self.limits[arc]) - metres / speed
 
 
 @dataclass(frozen=True)
@@ -44,12 +105,14 @@ class Battery:
 
 
 @dataclass(eq=False)
-class Task(naive.Task):
+class Task(plain.Task):
     """A task; `arrival` is the earliest moment at which it is ready, and when it is ready once known.
 
     Only once its predecessor's processing begins is it known when it is ready.
     """
 
+    priority: float = 0.0
+    changes: int = 0  # how often it was taken from a vehicle that was on its way
     after: str | None = None
     processing: float = 0.0
     announced: float = 0.0  # inf: when its predecessor's processing begins
@@ -80,7 +143,10 @@ class Stop:
 
 
 @dataclass(eq=False)
-class Vehicle(naive.Vehicle):
+class Vehicle(simulator.Vehicle):
+    mean_times: tuple[float, float] | None = None  # between random failures, and to repair one
+    fails_at: int = -1  # tick of the next random failure
+    n_repairs: int = 0
     battery: Battery | None = None
     level: int = 0
     level_before: int = 0  # at the tick before
@@ -133,16 +199,21 @@ class Vehicle(naive.Vehicle):
         return battery.loaded if self.task and tick >= self.loaded_at else battery.empty
 
 
-class NaiveEpisode(naive.NaiveEpisode):
+class Episode(simulator.Episode):
     """One episode; after construction and after each decision it stands at a decision or at its end.
 
     layout : the parsed layout JSON
-    tasks : as for `naive.NaiveEpisode`, in the order of the record's file; also `after`, `processing`,
-        `announced` (seconds or "start"); `expiry_time` None: never due; `arrival_time` of a chained task
-        None: that of its root
+    tasks : dicts with task, pickup, delivery, arrival_time, expiry_time and, optionally, handling_time,
+        demand, priority, earliest_start, after, processing, announced (seconds or "start"), in the order of
+        the record's file; `expiry_time` None: never due; `arrival_time` None: that of its chain's root
     commitment : "assignment", or "pickup": until a task is loaded it may be given to another vehicle
     max_changes : how often that may happen to a task
-    options : as for `naive.NaiveEpisode`
+    slots : slot of each task by its id, from 0; by default a task's slot is its place in the pool
+    rules : among which an action chooses
+    waiting_time : for random breakdowns: of (vehicle, repairs so far, 0 or 1) the time until the next
+        failure (0), or that its repair takes (1), as a multiple of its mean
+    n_vehicles, sizes : of the state, by default the layout's, padded with zeros; also `scaling`, mid and half
+        width of each feature
 
     log : (tick, vehicle, what, where) of what vehicles do without a task: "parked", "queued" and "charging"
         begin, "charged" ends, however it ends, "recalled" names the site at which it stands from then on
@@ -156,8 +227,15 @@ class NaiveEpisode(naive.NaiveEpisode):
         *,
         commitment: str = "assignment",
         max_changes: int = 8,
-        **options: Any,
+        n_vehicles: int | None = None,
+        slots: dict[str, int] | None = None,
+        rules: tuple[str, ...] = ACTION_RULES,
+        waiting_time: Callable[[int, int, int], float] | None = None,
+        **sizes: Any,
     ) -> None:
+        self.rules = rules
+        self.waiting_time = waiting_time
+        self._n_absent = 0 if n_vehicles is None else n_vehicles - len(layout["vehicles"])
         self.commitment = commitment
         self._max_changes = max_changes
         chargers = layout.get("chargers", [])
@@ -177,18 +255,19 @@ class NaiveEpisode(naive.NaiveEpisode):
         self._settled: set[int] = set()  # vehicles, in this round
         self._holders: set[tuple[str, int]] = set()
         self._freed = False  # a place, at the last tick
-        super().__init__(layout, tasks, **options)
+        own = {name: value for name, value in sizes.items() if value is not None}
+        super().__init__(Floor({**layout, **own}), tasks, slots=slots)
 
-    def read_vehicle(self, entry: dict[str, Any]) -> Vehicle:
-        battery = read_battery(entry.get("battery", self.floor.layout.get("battery")))
-        level = 0 if battery is None else battery.start
-        plain = vars(naive.read_vehicle(entry))
-        vehicle = Vehicle(**plain, battery=battery, level=level, level_before=level)
-        # However many start at a place, each has one.
-        vehicle.parking = vehicle.site if vehicle.site in self._places else None
-        return vehicle
+    def read_vehicles(self) -> list[Vehicle]:
+        layout = self.floor.layout
+        vehicles = [read_vehicle(entry, layout.get("battery")) for entry in layout["vehicles"]]
+        for v, vehicle in enumerate(vehicles):
+            # However many start at a place, each has one.
+            vehicle.parking = vehicle.site if vehicle.site in self._places else None
+            self._plan_failure(v, vehicle)
+        return vehicles
 
-    def read_tasks(self, entries: list[dict[str, Any]]) -> list[naive.Task]:
+    def read_tasks(self, entries: list[dict[str, Any]]) -> list[Task]:
         rows = {entry["task"]: entry for entry in entries}
         roots = {name: find_root(rows, name) for name in rows}
         tasks = {name: read_task(entry, rows[roots[name][0]]) for name, entry in rows.items()}
@@ -203,12 +282,34 @@ class NaiveEpisode(naive.NaiveEpisode):
             return tasks[root].arrival, order.index(root), n_before
 
         ordered = sorted(tasks.values(), key=place)
-        # A row is passed when its own root or that of a later row is known.
-        known = [tasks[roots[task.name][0]].known for task in ordered]
+        self._plan_rows([tasks[roots[task.name][0]].known for task in ordered])
+        return ordered
+
+    def _plan_rows(self, known: list[float]) -> None:
+        """A row is passed when its own root or that of a later row is known."""
         self._passing = [min(known[row:]) for row in range(len(known))]
-        return list(ordered)
+
+    def replace_tasks(self, tasks: list[Task]) -> None:
+        """Those that have joined, and behind them, by arrival, others in the place of those to come."""
+        self.tasks, self._n_passed = tasks, sum(task.has_joined for task in tasks)
+        self._plan_rows([task.known for task in tasks])
 
     # What a policy sees
+
+    @property
+    def waiting(self) -> list[Task]:
+        """The waiting tasks, in the order of the pool."""
+        return list(self.task_pool)
+
+    @property
+    def pool(self) -> list[str]:
+        """The ids of the waiting tasks."""
+        return [task.name for task in self.task_pool]
+
+    @property
+    def schedule(self) -> list[tuple[str, int, int, int]]:
+        """Per task in arrival order: task, vehicle, start, finish of its completed service."""
+        return [(task.name, task.vehicle, task.start, task.finish) for task in self.tasks]
 
     @property
     def times(self) -> list[tuple[str, float, int, int, int]]:
@@ -276,7 +377,17 @@ class NaiveEpisode(naive.NaiveEpisode):
             return False
         return self.is_free(vehicle) and bool(self.offered(vehicle))
 
-    def key(self, rule: str, vehicle: naive.Vehicle, task: naive.Task) -> float:
+    def offered(self, vehicle: Vehicle) -> list[Task]:
+        """The waiting tasks that a vehicle may take: of those it can do those of the highest priority."""
+        able = [x for x in self.task_pool if vehicle.can_carry(x) and self._fits(vehicle, x)]
+        highest = max((task.priority for task in able), default=0.0)
+        return [task for task in able if task.priority == highest]
+
+    def select(self, v: int, rule: str) -> int:
+        """The pool index of the task that a rule picks for a vehicle, among those it can carry."""
+        return self.task_pool.index(self.pick(self.vehicles[v], rule))
+
+    def key(self, rule: str, vehicle: Vehicle, task: Task) -> float:
         if rule in ("NVF", "STD"):
             site, _, left = self._stand(vehicle)
             metres = left + self.distance(site, task.pickup)
@@ -286,10 +397,19 @@ class NaiveEpisode(naive.NaiveEpisode):
             return self.floor.compared(metres)
         if rule == "LWT":
             return -round9(max(0.0, self.time - task.waiting_since))
-        return super().key(rule, vehicle, task)
-
-    def can_take(self, vehicle: Vehicle, task: Task) -> bool:
-        return super().can_take(vehicle, task) and self._fits(vehicle, task)
+        if rule != "AHP":
+            return super().key(rule, vehicle, task)
+        visible = self.offered(vehicle)
+        loaded = [self.distance(other.pickup, other.delivery) for other in visible]
+        mean_due = sum(other.due for other in visible) / len(visible)
+        mean_distance = sum(loaded) / len(visible)
+        key = 0.0
+        # a mean of 0, or one over tasks that are never due, cannot tell the tasks apart
+        if mean_due != 0 and not math.isinf(mean_due):
+            key += 0.37 * task.due / mean_due
+        if mean_distance != 0:
+            key += 0.63 * self.distance(task.pickup, task.delivery) / mean_distance
+        return -round9(key)  # AHP picks the largest
 
     def _stand(self, vehicle: Vehicle) -> tuple[str, int, float]:
         """That of a vehicle without a task, on its way to a pickup, or that waits there."""
@@ -314,7 +434,10 @@ class NaiveEpisode(naive.NaiveEpisode):
         self.vehicles = [self._show(vehicle) for vehicle in fleet]
         seen = super().state()
         self.vehicles = fleet
-        return seen
+        return [*seen, *[0.0] * ((3 + self.task_slots) * self._n_absent)]
+
+    def mask(self) -> list[bool]:
+        return [*super().mask(), *[False] * (len(self.rules) * self._n_absent)]
 
     def _show(self, vehicle: Vehicle) -> Vehicle:
         shown = copy.copy(vehicle)
@@ -328,7 +451,13 @@ class NaiveEpisode(naive.NaiveEpisode):
 
     def assign(self, vehicle: int, task: str | int) -> None:
         """Give a task, by its id or its index in the pool, then advance to the next decision or the end."""
-        super().assign(vehicle, self.pool.index(task) if isinstance(task, str) else task)
+        chosen = self.task_pool[self.pool.index(task) if isinstance(task, str) else task]
+        if not 0 <= vehicle < len(self.vehicles) or not self.is_available(self.vehicles[vehicle]):
+            raise ValueError(f"vehicle {vehicle} cannot be assigned a task at time {self.time}")
+        if chosen not in self.offered(self.vehicles[vehicle]):
+            raise ValueError(f"vehicle {vehicle} is not offered task {chosen.name}")
+        self.begin_service(self.vehicles[vehicle], chosen)
+        self.advance()
 
     def wait(self) -> None:
         """Assign nobody until something happens."""
@@ -446,6 +575,52 @@ class NaiveEpisode(naive.NaiveEpisode):
         ticks = max(1, math.ceil(round9(metres / speed + all_lost + handling)))
         to_pickup = min(ticks, math.ceil(round9(approach / speed + lost)))
         return ticks, to_pickup, legs
+
+    # Ways with speed limits
+
+    def driving_time(self, vehicle: Vehicle, metres: float, legs: list[Leg]) -> float:
+        return super().driving_time(vehicle, metres, legs) + self.lost_on(vehicle, legs)
+
+    def lost_on(self, vehicle: Vehicle, legs: list[Leg]) -> float:
+        """Seconds that speed limits cost on legs of a vehicle that does not move yet."""
+        return sum(
+            self.floor.lost_on(self._arc(leg), self.metres(leg), vehicle.speed) for leg in legs
+        )
+
+    @staticmethod
+    def _arc(leg: Leg) -> tuple[str, str]:
+        return (leg.last, leg.next) if leg.step > 0 else (leg.next, leg.last)
+
+    def metres(self, leg: Leg) -> float:
+        """How long a leg is."""
+        return self.floor.arcs[leg.last, leg.next] - leg.offset if leg.step > 0 else leg.offset
+
+    def legs(self, vehicle: Vehicle, sites: list[str]) -> list[Leg]:
+        return [self._limit(vehicle, leg) for leg in super().legs(vehicle, sites)]
+
+    def _limit(self, vehicle: Vehicle, leg: Leg) -> Leg:
+        pace = min(vehicle.speed, self.floor.limits[self._arc(leg)])
+        step = math.copysign(pace, leg.step)
+        return replace(leg, step=step, ticks=ticks(self.metres(leg), pace))
+
+    def ways_onwards(
+        self, vehicle: Vehicle, standing: Standing, site: str
+    ) -> list[tuple[float, list[Leg]]]:
+        ways = super().ways_onwards(vehicle, standing, site)
+        if standing.offset != 0.0:
+            for _, legs in ways:
+                legs[0] = self._limit(vehicle, legs[0])
+        return ways
+
+    def way_onwards(
+        self, vehicle: Vehicle, standing: Standing, site: str
+    ) -> tuple[float, list[Leg]]:
+        if not self.floor.is_quickest:
+            return super().way_onwards(vehicle, standing, site)
+        ways = self.ways_onwards(vehicle, standing, site)
+        return min(ways, key=lambda way: round9(self.driving_time(vehicle, *way)))
+
+    # Ends of trips
 
     def deliver(self, vehicle: Vehicle) -> None:
         """Any trip's end."""
@@ -693,22 +868,22 @@ class NaiveEpisode(naive.NaiveEpisode):
         self._pass_rows()
         if len(self.task_pool) > n_waiting:
             self._happened = self._opens_round = True
+        if self._happened:  # those that will join without a decision, for which a policy may wait
+            delivered = {task.name for task in self.tasks if task.loaded >= 0}
+            self.to_arrive = [
+                task
+                for task in self.tasks
+                if not task.has_joined and (task.after is None or task.after in delivered)
+            ]
         self._look_at_levels(charged)
 
     def _pass_rows(self) -> None:
         """First those of rows passed before, then rows are passed; no row before all above it."""
-        for task in self.tasks[: self._n_passed]:
+        for task in [task for task in self.tasks[: self._n_passed] if not task.has_joined]:
             self._join_if_known(task)
         while self._n_passed < len(self.tasks) and self._passing[self._n_passed] <= self.time:
             self._join_if_known(self.tasks[self._n_passed])
             self._n_passed += 1
-        # Those that will join without a decision, for which a policy may wait.
-        delivered = {task.name for task in self.tasks if task.loaded >= 0}
-        self.to_arrive = [
-            task
-            for task in self.tasks
-            if not task.has_joined and (task.after is None or task.after in delivered)
-        ]
 
     def _join_if_known(self, task: Task) -> None:
         if not task.has_joined and task.known <= self.time:
@@ -750,11 +925,24 @@ class NaiveEpisode(naive.NaiveEpisode):
                 vehicle.parking = place
                 holders.add((place, index))
 
+    # Breakdowns
+
     def find_breakdown(self, vehicle: Vehicle) -> int | None:
-        repair_ticks = super().find_breakdown(vehicle)
-        if repair_ticks is None and vehicle.level == 0 and vehicle.rate(self.time - 1) > 0:
+        """How many ticks the repair of a breakdown at this tick takes: of those listed the first counts."""
+        listed = super().find_breakdown(vehicle)
+        if listed is None and self.time == vehicle.fails_at:
+            return self._random_ticks(self._index(vehicle), vehicle, 1)
+        if listed is None and vehicle.level == 0 and vehicle.rate(self.time - 1) > 0:
             return vehicle.battery.tow
-        return repair_ticks
+        return listed
+
+    def _plan_failure(self, v: int, vehicle: Vehicle) -> None:
+        if vehicle.mean_times is not None:
+            vehicle.fails_at = self.time + max(1, self._random_ticks(v, vehicle, 0))
+
+    def _random_ticks(self, v: int, vehicle: Vehicle, what: int) -> int:
+        multiple = self.waiting_time(v, vehicle.n_repairs, what)
+        return math.ceil(round9(vehicle.mean_times[what] * multiple))
 
     def break_down(self, vehicle: Vehicle, repair_ticks: int) -> None:
         self._happened = self._opens_round = True
@@ -769,7 +957,9 @@ class NaiveEpisode(naive.NaiveEpisode):
     def repair(self, vehicle: Vehicle) -> None:
         self._happened = self._opens_round = True
         super().repair(vehicle)
+        vehicle.n_repairs += 1
         vehicle.since = self.time
+        self._plan_failure(self._index(vehicle), vehicle)
         if vehicle.battery is not None and vehicle.level == 0:
             vehicle.level = vehicle.battery.critical
 
@@ -784,7 +974,7 @@ def full_at(battery: Battery, level: int, tick: int) -> int:
 
 
 def ticks_to_charger(
-    floor: naive.Floor, chargers: list[tuple[str, int]], site: str, vehicle: naive.Vehicle
+    floor: Floor, chargers: list[tuple[str, int]], site: str, vehicle: Vehicle
 ) -> int:
     """Ticks from a site to the charger that is the nearest by time."""
     speed = vehicle.speed
@@ -794,10 +984,19 @@ def ticks_to_charger(
     )
 
 
-def read_battery(entry: dict[str, Any] | None) -> Battery | None:
-    if entry is None:
-        return None
-    return Battery(**{"start": entry["capacity"], "tow": 1800, **entry})
+def read_vehicle(entry: dict[str, Any], battery: dict[str, Any] | None = None) -> Vehicle:
+    """A vehicle with its own battery or this; what is not whole in time falls on the next tick."""
+    model = entry.get("random_breakdowns")
+    times = ("mean_time_between_failures", "mean_time_to_repair")
+    vehicle = Vehicle(
+        **vars(simulator.read_vehicle(entry)),
+        mean_times=model and tuple(float(model[name]) for name in times),
+    )
+    battery = entry.get("battery", battery)
+    if battery is not None:
+        vehicle.battery = Battery(**{"start": battery["capacity"], "tow": 1800, **battery})
+        vehicle.level = vehicle.level_before = vehicle.battery.start
+    return vehicle
 
 
 def count_ticks(task: Task) -> int:
@@ -813,17 +1012,25 @@ def find_root(rows: dict[str, dict[str, Any]], name: str) -> tuple[str, int]:
     return name, n_before
 
 
-def read_task(entry: dict[str, Any], root: dict[str, Any]) -> Task:
-    """A task of a record; one without an arrival comes with the first of its chain."""
+def read_task(entry: dict[str, Any], root: dict[str, Any] | None = None) -> Task:
+    """A task of a record; one without an arrival comes with the first of its chain, the root.
+
+    Held back until its earliest start it arrives then, and is due as it was.
+    """
     given, expiry = entry["arrival_time"], entry["expiry_time"]
     times = {
-        "arrival_time": root["arrival_time"] if given is None else given,
+        "arrival_time": root["arrival_time"] if root and given is None else given,
         "expiry_time": math.inf if expiry is None else expiry,
     }
     announced = entry.get("announced") or 0
-    return Task(
-        **vars(naive.read_task({**entry, **times})),
+    task = Task(
+        **vars(plain.read_task({**entry, **times})),
+        priority=float(entry.get("priority", 0)),
         after=entry.get("after") or None,
         processing=float(entry.get("processing") or 0),
         announced=math.inf if announced == "start" else float(announced),
     )
+    start = max(task.arrival, float(entry.get("earliest_start", 0)))
+    task.expiry = task.due - start
+    task.arrival = task.waiting_since = start
+    return task
