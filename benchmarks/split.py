@@ -85,7 +85,7 @@ def show_bytes(trainer):
         noise = search.noise()
         utilities = np.linspace(-1.0, 1.0, noise.population)
         started = time.perf_counter()
-        search.spread.follow(search, utilities, noise)
+        search.distribution.update(search, utilities, noise)
         update.append(time.perf_counter() - started)
     print(f"the update, where the training runs: {min(update):.2f} s")
 

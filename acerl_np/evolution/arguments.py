@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from acerl_np.evolution import ranges, sampler
 from acerl_np.evolution.covariance import Covariance, DiagonalCovariance, FullCovariance
+from acerl_np.evolution.distributions import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
 from acerl_np.evolution.rates import count_few
-from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Adapt, PerParameter, Step
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import MOST, SEED, Field, read_fields, refuse
 from acerl_np.support.own import OwnField
@@ -208,10 +208,10 @@ def read_whole(integers: ArrayLike | None, lower: np.ndarray, upper: np.ndarray)
     return whole
 
 
-def make_spread(
+def make_distribution(
     options: dict[str, Any], first: np.ndarray, limits: tuple[np.ndarray, np.ndarray] | None
 ) -> PerParameter | Covariance:
-    """Return the spread of a search's start, its sigmas within these limits."""
+    """Return the distribution of a search's start, its sigmas within these limits."""
     decay = options["noise_decay"], options["noise_decay_every"]
     if options["adapt"] == "none":
         return PerParameter(first, *decay, step=options["step"], least=limits and limits[0])
@@ -220,20 +220,20 @@ def make_spread(
 
 
 def begin_with(
-    spread: PerParameter | Covariance, covariance: ArrayLike | None
+    distribution: PerParameter | Covariance, covariance: ArrayLike | None
 ) -> PerParameter | Covariance:
-    """Return the spread of a start with this covariance, its diagonal for a diagonal one."""
+    """Return the distribution of a start with this covariance, its diagonal for a diagonal one."""
     if covariance is None:
-        return spread
-    if not isinstance(spread, Covariance):
+        return distribution
+    if not isinstance(distribution, Covariance):
         raise ConfigError("covariance: expected adapt 'matrix' or 'sigma' with it")
-    array = read_floats("covariance", covariance, spread.state.covariance.shape)
+    array = read_floats("covariance", covariance, distribution.state.covariance.shape)
     if array.ndim == 2:  # an inverse is symmetric but for rounding
         length = np.sqrt(np.abs(np.diagonal(array)))
         if (np.abs(array - array.T) <= ROUNDING * np.outer(length, length)).all():
             array = array / 2 + array.T / 2
     try:
-        return spread.unpack({**spread.pack(), "covariance": array})
+        return distribution.unpack({**distribution.pack(), "covariance": array})
     except InputError:
         raise InputError(
             "covariance: expected a symmetric matrix, positive definite, or positive variances"

@@ -32,11 +32,11 @@ class Box:
         self.lower = np.where(whole, self.least - 0.5, lower)
         self.upper = np.where(whole, self.most + 0.5, upper)
 
-    def place(self, drawn: np.ndarray) -> np.ndarray:
+    def transform(self, drawn: np.ndarray) -> np.ndarray:
         """Return the members, inside the bounds, of what was drawn, (..., n_parameters)."""
-        return self.keep(self.map(drawn))
+        return self.clip(self.map(drawn))
 
-    def keep(self, x: np.ndarray) -> np.ndarray:
+    def clip(self, x: np.ndarray) -> np.ndarray:
         """Return points clipped to the bounds, their whole numbers rounded."""
         return np.asarray(np.where(self.whole, np.rint(x) + 0.0, x).clip(self.least, self.most))
 
@@ -44,7 +44,7 @@ class Box:
         """Return the points of the box, not rounded."""
         return np.asarray(drawn.clip(self.lower, self.upper))
 
-    def settle(self, mean: np.ndarray) -> np.ndarray:
+    def project(self, mean: np.ndarray) -> np.ndarray:
         """Return a mean after its step."""
         return self.map(mean)
 
@@ -52,7 +52,7 @@ class Box:
         """Return what becomes these parameters, which are first clipped to the bounds."""
         return self.map(placed)
 
-    def lead(self, mean: np.ndarray, placed: np.ndarray) -> np.ndarray:
+    def displacement(self, mean: np.ndarray, placed: np.ndarray) -> np.ndarray:
         """Return the way from a mean, as drawn, to what becomes these parameters."""
         return np.asarray(self.invert(placed) - mean)
 
@@ -82,7 +82,7 @@ class Smooth(Box):
         self._closed = closed
         self._period = np.where(closed, width, 1.0) + 2 * self.rim
 
-    def settle(self, mean: np.ndarray) -> np.ndarray:
+    def project(self, mean: np.ndarray) -> np.ndarray:
         """Return the mean as it is: folded, it would no longer fit the path behind it."""
         return mean
 
@@ -121,7 +121,7 @@ class Smooth(Box):
         y = np.where(above < rim, low, x)
         return np.asarray(np.where(below < rim, high, y))
 
-    def lead(self, mean: np.ndarray, placed: np.ndarray) -> np.ndarray:
+    def displacement(self, mean: np.ndarray, placed: np.ndarray) -> np.ndarray:
         """Return the way from a mean, as drawn, to the image beside it of what becomes these parameters."""
         inside, mirrored = self._fold(mean)
         return np.asarray(np.where(mirrored, -1.0, 1.0) * (self.invert(placed) - inside))

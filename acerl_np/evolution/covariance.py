@@ -1,4 +1,4 @@
-"""The spreads that learn their shape: covariance matrix adaptation (CMA-ES), full and separable.
+"""The distributions that learn their shape: covariance matrix adaptation (CMA-ES), full and separable.
 
 Hansen, "The CMA evolution strategy: a tutorial", arXiv:1604.00772; numbers in brackets are its equations. The
 separable form is that of Ros and Hansen, "A simple modification in CMA-ES achieving linear time and space
@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from acerl_np.evolution.distributions import MAX_SIGMA, MIN_SIGMA, Scaled
 from acerl_np.evolution.rates import Rates, find_places, find_rates, measure_variance, weigh_places
 from acerl_np.evolution.search import Search
-from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA, Scaled
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import InputError
 from acerl_np.support.fields import take_arrays
@@ -104,11 +104,11 @@ class Covariance(Scaled):
         self._root = root
         self._steps: tuple[np.ndarray, np.ndarray] | None = None
 
-    def turn_drawn(self, noise: Noise) -> np.ndarray:
+    def colour_drawn(self, noise: Noise) -> np.ndarray:
         """Return A z_i of the members, computed once."""
         z = self.draw(noise)
         if self._steps is None or self._steps[0] is not z:
-            self._steps = z, self._turn(z)
+            self._steps = z, self._colour(z)
         return self._steps[1]
 
     def sigma(self, generation: int) -> np.ndarray:
@@ -116,16 +116,16 @@ class Covariance(Scaled):
         lengths = self.state.size * np.sqrt(self._variances(self.state.covariance))
         return np.asarray(np.maximum(MIN_SIGMA, self.unit(generation) * lengths))
 
-    def place(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
+    def sample(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
         """Return mean + sigma A z_i, ndarray(float64, (population, n_parameters)) (38 to 40)."""
-        members = self._scale(noise) * self.turn_drawn(noise)
+        members = self._scale(noise) * self.colour_drawn(noise)
         members += mean
         return np.asarray(members)
 
-    def follow(
+    def update(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise
     ) -> tuple[np.ndarray, Self]:
-        """Return the step of the mean, and the spread after it.
+        """Return the step of the mean, and the distribution after it.
 
         Only the order of the utilities counts; if all are equal, nothing changes. Sums run over the
         members in ascending order.
@@ -137,7 +137,7 @@ class Covariance(Scaled):
         places = find_places(utilities)
         weights = weigh_places(rates.mean_weights, places)
         z_mean = np.einsum("ij,ij->j", np.broadcast_to(weights[:, np.newaxis], z.shape), z)
-        y_mean = self._turn(z_mean[np.newaxis])[0]  # (41)
+        y_mean = self._colour(z_mean[np.newaxis])[0]  # (41)
         step = search.learning_rate * self._scale(noise) * y_mean  # (42)
 
         # The root of mu_eff, but of these weights: ties share theirs, and pairs are no chance.
@@ -170,7 +170,7 @@ class Covariance(Scaled):
         weights = np.where(weights < 0.0, shortened, weights)  # (46)
         kept = 1 + rates.c_1 * lost - rates.c_1 - rates.c_mu * rates.shape_weights.sum()
         rank_one = self._sum_squares(np.ones((1, 1)), path[np.newaxis])
-        rank_mu = self._sum_squares(weights, self.turn_drawn(noise))
+        rank_mu = self._sum_squares(weights, self.colour_drawn(noise))
         return np.asarray(
             kept * self.state.covariance + rates.c_1 * rank_one + rates.c_mu * rank_mu
         )  # (47)
@@ -212,7 +212,7 @@ class Covariance(Scaled):
         return {name: np.array(value) for name, value in self.state._asdict().items()}
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the spread with these arrays of `pack`; refuse those that no search reaches."""
+        """Return the distribution with these arrays of `pack`; refuse those that no search reaches."""
         read = take_arrays(arrays, self.pack())
         plain: dict[str, Any] = {name: a if a.ndim else a.item() for name, a in read.items()}
         return self._with(State(**plain))
@@ -231,17 +231,17 @@ class Covariance(Scaled):
         total = np.einsum("ij,ik->jk", weights * steps, steps)
         return np.asarray((total + total.T) / 2)
 
-    def _turn(self, normals: np.ndarray) -> np.ndarray:
+    def _colour(self, normals: np.ndarray) -> np.ndarray:
         """Return A z of each row, (m, n_parameters)."""
         if self._root.ndim == 1:
             return np.asarray(self._root * normals)
         return np.asarray(np.einsum("jk,ik->ij", self._root, normals))
 
-    def turn(self, normals: np.ndarray, generation: int) -> np.ndarray:
+    def colour(self, normals: np.ndarray, generation: int) -> np.ndarray:
         """Return the ways from the mean of normals, (m, n_parameters)."""
-        return np.asarray(self.unit(generation) * self.state.size * self._turn(normals))
+        return np.asarray(self.unit(generation) * self.state.size * self._colour(normals))
 
-    def unturn(self, ways: np.ndarray, generation: int) -> np.ndarray:
+    def whiten(self, ways: np.ndarray, generation: int) -> np.ndarray:
         """Return A^(-1) y of each row."""
         y = ways / (self.unit(generation) * self.state.size)
         return np.asarray(y / self._root) if self._root.ndim == 1 else substitute(self._root, y)

@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike
 from acerl_np.evolution import arguments
 from acerl_np.evolution.arguments import read_bounds, read_point, refuse_unknown
 from acerl_np.evolution.covariance import MAX_MATRIX
+from acerl_np.evolution.distributions import Adapt
 from acerl_np.evolution.optimiser import Evolution
 from acerl_np.evolution.ranges import Shaping
 from acerl_np.evolution.ranking import OwnRanking
 from acerl_np.evolution.records import Result, Stops, read_limits
-from acerl_np.evolution.spreads import Adapt
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import SEED, Field, refuse
 from acerl_np.support.numbers import Whole

@@ -15,14 +15,14 @@ from numpy.typing import ArrayLike
 from acerl_np.evolution import arguments, progress
 from acerl_np.evolution.bounds import limit_sigma, make_box
 from acerl_np.evolution.covariance import Covariance, FullCovariance
+from acerl_np.evolution.distributions import Adapt, PerParameter, Step
 from acerl_np.evolution.lagrangian import Memory, count_remembered, find_slopes, score_members
-from acerl_np.evolution.progress import Progress, Record, Told, Tolerance
+from acerl_np.evolution.progress import EvaluatedGeneration, Progress, Record, Tolerance
 from acerl_np.evolution.ranges import Advantage, Sampler, Shaping
 from acerl_np.evolution.ranking import OwnRanking, Ranker
 from acerl_np.evolution.records import Best, Report, Result, Stops, read_limits, summarise
 from acerl_np.evolution.sampler import OwnSampler, check_ids, make_sampler
 from acerl_np.evolution.search import Search
-from acerl_np.evolution.spreads import Adapt, PerParameter, Step
 from acerl_np.support.errors import ConfigError, InputError
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole
@@ -176,7 +176,7 @@ class Evolution(CopiedWhole):
         if population is None:
             self._options["population"] = np.array(0)
         self._start = mean
-        self._round = arguments.make_spread(
+        self._round = arguments.make_distribution(
             options, first, limit_sigma(lower, upper, whole)
         )  # of any start
         self._search: Search[PerParameter | Covariance] = Search(
@@ -214,11 +214,11 @@ class Evolution(CopiedWhole):
         """
         if self._asked is None:
             noise = self._search.noise()
-            members = self._search.place(noise)
+            members = self._search.sample(noise)
             guess = self._progress.memory.guess.reshape(-1, self._start.size)
             taken = np.concatenate((guess, self._injected))[: len(members)]
-            members[: len(taken)] = self._search.keep(taken)
-            self._asked = members, self.sampler.deal(noise), len(taken)
+            members[: len(taken)] = self._search.clip(taken)
+            self._asked = members, self.sampler.assign_members(noise), len(taken)
         members, dealt, _ = self._asked
         same = (members[-1] == members[0]).all() and (members == members[0]).all()
         if same and not self._warned and self.stop():
@@ -273,7 +273,7 @@ class Evolution(CopiedWhole):
         given = self._options
         dealt: np.ndarray | None = None
         if members is not None:
-            x, taken = search.keep(arguments.read_points("members", members, self._start.size)), 0
+            x, taken = search.clip(arguments.read_points("members", members, self._start.size)), 0
             search.population = self._read_population(len(x))
         elif self._asked is None:
             refuse("tell", "no ask in this generation", "ask before every tell, or members")
@@ -285,26 +285,26 @@ class Evolution(CopiedWhole):
             tolerance = tolerance._replace(stiffness=1.0)
         told = progress.read_told(returns, costs, len(x), self.cost_limit, tolerance)
         if instance_ids is None:
-            instance_ids = sampler.deal(noise) if dealt is None else dealt
+            instance_ids = sampler.assign_members(noise) if dealt is None else dealt
         ids = check_ids(instance_ids, len(x), self.n_instances)
-        drawn = search.spread.place(search.mean, noise)
+        drawn = search.distribution.sample(search.mean, noise)
         if members is not None or taken:
-            moved = np.flatnonzero((x != search.place(noise)).any(axis=1))
-            ways = search.lead(x[moved])
+            moved = np.flatnonzero((x != search.sample(noise)).any(axis=1))
+            ways = search.displacement(x[moved])
             drawn[moved] = search.mean + ways
-            search.spread = search.spread.replace(noise, ways, moved)
+            search.distribution = search.distribution.replace(noise, ways, moved)
         # Numbers near the largest of float64 may overflow on the way to a rank or a mean.
         with np.errstate(over="ignore", invalid="ignore"):
             scores, ranked, memory = self._score(told, np.where(given["integers"], x, drawn))
-            lost = isinstance(search.spread, FullCovariance) and not told.feasible.any()
+            lost = isinstance(search.distribution, FullCovariance) and not told.feasible.any()
             if lost or 0.0 < told.tolerance.level < math.inf:  # a tolerance is chance enough
                 rank = replace(rank, p_f=0.0)
             utilities = rank(scores, ranked, ids, noise)  # line 16
             if not np.isfinite(utilities).all():
                 raise InputError("returns: the step is not finite; expected smaller numbers")
-            if isinstance(search.spread, Covariance) and given["integers"].any():
-                rows, ways = search.centre(x, drawn, utilities)
-                search.spread = search.spread.replace(noise, ways, rows)
+            if isinstance(search.distribution, Covariance) and given["integers"].any():
+                rows, ways = search.displace_integers(x, drawn, utilities)
+                search.distribution = search.distribution.replace(noise, ways, rows)
             search.tell(utilities, noise)  # line 17
             sampler.update(ids, told.returns)  # lines 11 and 13
             summary = summarise(told.returns, told.costs, told.good, told.feasible)
@@ -335,24 +335,26 @@ class Evolution(CopiedWhole):
         alike = self.n_instances == 1 and not arguments.is_mixed(self._options["integers"])
         return alike and self._rank.ranking == "isr" and self._options["adapt"] != "none"
 
-    def _score(self, told: Told, drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray, Memory]:
+    def _score(
+        self, told: EvaluatedGeneration, drawn: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Memory]:
         """Return the returns and costs that are ranked, of constraints the Lagrangian; and what it learnt."""
         search, memory, good = self._search, self._progress.memory, told.good
-        spread, g, n = search.spread, told.constraints, drawn.shape[1]
+        distribution, g, n = search.distribution, told.constraints, drawn.shape[1]
         # Of a crooked constraint the Lagrangian leads astray: every second search is without it.
         fits = self._tells_slopes and self.restarts % 2 == 0 and good.any()
-        if g is None or not fits or not isinstance(spread, Covariance):
+        if g is None or not fits or not isinstance(distribution, Covariance):
             return told.returns, told.ranked, Memory()
         if not (len(memory.recent) or (g <= 0.0).any(axis=0).all()):  # too far for slopes
             return told.returns, told.ranked, Memory()
         rows = np.column_stack((drawn, told.returns, g))[good]
         recent = np.concatenate((memory.recent.reshape(-1, rows.shape[1]), rows))
         recent = recent[-max(count_remembered(n), len(rows)) :]
-        z = spread.unturn(recent[:, :n] - search.mean, search.generation)
+        z = distribution.whiten(recent[:, :n] - search.mean, search.generation)
         scores, slopes = np.full(len(good), np.nan), find_slopes(z, recent[:, n:])
         scores[good], step = score_members(rows[:, n:], slopes, told.tolerance.stiffness)
-        guess = search.mean + spread.turn(step[np.newaxis], search.generation)[0]
-        guess = guess if search.box is None else search.box.place(guess)
+        guess = search.mean + distribution.colour(step[np.newaxis], search.generation)[0]
+        guess = guess if search.box is None else search.box.transform(guess)
         memory = Memory(recent.ravel(), guess[: n * np.isfinite(guess).all()])
         return scores, np.zeros(len(good)), memory
 
@@ -386,7 +388,7 @@ class Evolution(CopiedWhole):
         members = 2 * self.population if population is None else population
         search.population = self._read_population(members)
         search.begin_at(mean)
-        search.spread = self._round
+        search.distribution = self._round
         again = self._progress._replace(
             restarts=self.restarts + 1, record=Record(), tolerance=Tolerance(), memory=Memory()
         )
@@ -410,7 +412,7 @@ class Evolution(CopiedWhole):
             "generation": np.array(self.generation, np.int64),
             "mean": self._search.mean.copy(),
             "injected": self._injected.copy(),
-            **{f"spread.{name}": array for name, array in self._search.spread.pack().items()},
+            **{f"spread.{name}": array for name, array in self._search.distribution.pack().items()},
             **self._progress.pack(self._start.size),
             **{f"sampler.{name}": array for name, array in self.sampler.get_state().items()},
         }
@@ -446,8 +448,8 @@ class Evolution(CopiedWhole):
         """
         read = progress.read_state(state, self.get_state())
         search, sampler = copy.copy(self._search), copy.copy(self.sampler)
-        spread = {name: read[f"spread.{name}"] for name in search.spread.pack()}
-        search.spread = search.spread.unpack(spread)
+        distribution = {name: read[f"spread.{name}"] for name in search.distribution.pack()}
+        search.distribution = search.distribution.unpack(distribution)
         search.mean = read["mean"]
         search.generation, search.population = int(read["generation"]), int(read["population"])
         sampler.set_state({name: read[f"sampler.{name}"] for name in sampler.statistics})
@@ -492,12 +494,12 @@ class Evolution(CopiedWhole):
         Without a matrix the diagonal alone, (n_parameters,). A new search that starts from `mean` with
         sigma 1 and this `covariance` goes on where this one is.
         """
-        spread = self._search.spread
-        if not isinstance(spread, FullCovariance):
+        distribution = self._search.distribution
+        if not isinstance(distribution, FullCovariance):
             return np.asarray(np.square(self.sigma))
-        unit = spread.unit(self.generation) * spread.state.size
+        unit = distribution.unit(self.generation) * distribution.state.size
         outer: np.ndarray = np.outer(unit, unit)
-        return np.asarray(spread.state.covariance * outer)
+        return np.asarray(distribution.state.covariance * outer)
 
     @property
     def evaluations(self) -> int:

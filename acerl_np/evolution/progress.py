@@ -129,7 +129,7 @@ class Record(NamedTuple):
         return not (better * late > better * early).any()
 
 
-class Told(NamedTuple):
+class EvaluatedGeneration(NamedTuple):
     """A generation's returns and costs, (population,)."""
 
     returns: np.ndarray
@@ -148,7 +148,7 @@ class Told(NamedTuple):
 
 def read_told(
     returns: ArrayLike, costs: ArrayLike | None, population: int, limit: float, tolerance: Tolerance
-) -> Told:
+) -> EvaluatedGeneration:
     """Return what was told of a generation, checked, with one cost per member."""
     members = (population,)
     j_r = read_floats("returns", returns, members)
@@ -165,7 +165,7 @@ def read_told(
             j_c = positive.sum(axis=1)
     read_floats("costs", j_c, members)
     good = np.isfinite(j_r) & np.isfinite(ranked) & np.isfinite(j_c)
-    return Told(j_r, j_c, ranked, tolerance, good, good & (j_c <= limit), g)
+    return EvaluatedGeneration(j_r, j_c, ranked, tolerance, good, good & (j_c <= limit), g)
 
 
 COUNTS = ("evaluations", "restarts", "failed")
@@ -185,7 +185,12 @@ class Progress(NamedTuple):
     memory: Memory = Memory()
 
     def add(
-        self, told: Told, members: np.ndarray, ids: np.ndarray, generation: int, limit: float
+        self,
+        told: EvaluatedGeneration,
+        members: np.ndarray,
+        ids: np.ndarray,
+        generation: int,
+        limit: float,
     ) -> Progress:
         """Return the progress after a generation: its members as they were evaluated, their instances."""
 
@@ -271,7 +276,7 @@ def find_reasons(limits: Stops, search: Search[Any], outcome: Progress) -> dict[
 
     As `Evolution.stop` does.
     """
-    n, spread, sigma, mean = search.mean.size, search.spread, search.sigma, search.mean
+    n, distribution, sigma, mean = search.mean.size, search.distribution, search.sigma, search.mean
     some, record = 30 * n / search.population, outcome.record
     whole = search.box is not None and bool(search.box.whole.any())
     best = -math.inf if outcome.best is None else outcome.best.return_
@@ -281,16 +286,18 @@ def find_reasons(limits: Stops, search: Search[Any], outcome: Progress) -> dict[
         "tolfun": record.is_flat(limits.tolfun, 10 + math.ceil(some), whole=whole),
         "tolstagnation": record.stagnates(max(limits.tolstagnation, 120 + some)),
     }
-    longest = sigma / spread.first
-    if isinstance(spread, Covariance):
+    longest = sigma / distribution.first
+    if isinstance(distribution, Covariance):
         # Of a given covariance sigma is large at once, of a floor on sigma the matrix: only both tell growth.
-        reached["tolfacupx"] = min(spread.state.size, float(longest.max())) > limits.tolfacupx
-        longest = np.maximum(longest, spread.state.size * np.abs(spread.state.shape_path))
+        reached["tolfacupx"] = min(distribution.state.size, float(longest.max())) > limits.tolfacupx
+        longest = np.maximum(
+            longest, distribution.state.size * np.abs(distribution.state.shape_path)
+        )
     reached["tolx"] = bool((longest < limits.tolx).all())
     reached["noeffectcoord"] = bool((mean + 0.2 * sigma == mean).any())
-    if isinstance(spread, FullCovariance):
-        steps = 0.1 * spread.list_axes(search.generation)
+    if isinstance(distribution, FullCovariance):
+        steps = 0.1 * distribution.list_axes(search.generation)
         reached["noeffectaxis"] = bool((mean + steps == mean).all(axis=1).any())
-        reached["conditioncov"] = spread.condition > limits.conditioncov
+        reached["conditioncov"] = distribution.condition > limits.conditioncov
     values = {"noeffectcoord": 0.2, "noeffectaxis": 0.1, **asdict(limits)}
     return {name: values[name] for name, is_so in reached.items() if is_so}

@@ -61,7 +61,7 @@ class InstanceSampler(ABC):
     def assign(self, n_groups: int, generation: int) -> np.ndarray:
         """Return the instance of each of `n_groups` members or antithetic pairs, int64."""
 
-    def deal(self, noise: Noise) -> np.ndarray:
+    def assign_members(self, noise: Noise) -> np.ndarray:
         """Return the instance of each member, int64; members that share a stream share theirs."""
         # Counts near the largest float may overflow on the way to a probability.
         with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""The search that `ACERL` and `Evolution` share: noise out, utilities in, a step of mean and spread.
+"""The search that `ACERL` and `Evolution` share: noise out, utilities in, a step of mean and distribution.
 
 Nothing here is written in place: what a step changes is computed first and takes the place of the old in one
 statement, which an interrupt cannot tear. So `copy.copy` of a search stays as it was.
@@ -20,11 +20,11 @@ from acerl_np.support.errors import InputError
 from acerl_np.support.fields import refuse
 
 
-class Spread(ABC):
+class SearchDistribution(ABC):
     """How noise becomes members, and utilities a step.
 
-    `acerl_np.evolution.spreads` has two that follow a schedule, `acerl_np.evolution.covariance` two that
-    learn their shape. A spread never changes: `follow` returns the next one.
+    `acerl_np.evolution.distributions` has two that follow a schedule, `acerl_np.evolution.covariance` two
+    that learn their shape. A distribution never changes: `update` returns the next one.
     """
 
     @abstractmethod
@@ -32,25 +32,25 @@ class Spread(ABC):
         """Return the standard deviation of the noise in a generation, () or (n_parameters,)."""
 
     @abstractmethod
-    def place(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
+    def sample(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
         """Return the members of a generation, (population, n_parameters)."""
 
     @abstractmethod
-    def follow(
+    def update(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise
     ) -> tuple[np.ndarray, Self]:
-        """Return the step that these utilities give the mean, and the spread after it."""
+        """Return the step that these utilities give the mean, and the distribution after it."""
 
     def pack(self) -> dict[str, np.ndarray]:
         """Return copies of the arrays that decide, with the generation's number, all that follows."""
         return {}
 
     def unpack(self, arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the spread with these arrays; raise `InputError` if they are not usable."""
+        """Return the distribution with these arrays; raise `InputError` if they are not usable."""
         return self
 
 
-S = TypeVar("S", bound=Spread)
+S = TypeVar("S", bound=SearchDistribution)
 
 
 @dataclass(eq=False, repr=False)
@@ -65,7 +65,7 @@ class Search(Generic[S]):
     Attributes
     ----------
     mean : ndarray(float32 or float64, (n_parameters,))
-    spread : Spread
+    distribution : SearchDistribution
         The shape of the noise.
     seed, population : int
     learning_rate : float
@@ -74,7 +74,7 @@ class Search(Generic[S]):
     """
 
     mean: np.ndarray
-    spread: S
+    distribution: S
     _: KW_ONLY
     seed: int
     population: int
@@ -97,38 +97,39 @@ class Search(Generic[S]):
     @property
     def sigma(self) -> np.ndarray:
         """Standard deviation of the present generation's noise, () or (n_parameters,)."""
-        return self.spread.sigma(self.generation)
+        return self.distribution.sigma(self.generation)
 
-    def place(self, noise: Noise) -> np.ndarray:
+    def sample(self, noise: Noise) -> np.ndarray:
         """Return the members that have this noise, (population, n_parameters), inside the bounds (8)."""
-        drawn = self.spread.place(self.mean, noise)
-        return drawn if self.box is None else self.box.place(drawn)
+        drawn = self.distribution.sample(self.mean, noise)
+        return drawn if self.box is None else self.box.transform(drawn)
 
-    def keep(self, x: np.ndarray) -> np.ndarray:
+    def clip(self, x: np.ndarray) -> np.ndarray:
         """Return points moved into the bounds."""
-        return x if self.box is None else self.box.keep(x)
+        return x if self.box is None else self.box.clip(x)
 
-    def lead(self, placed: np.ndarray) -> np.ndarray:
+    def displacement(self, placed: np.ndarray) -> np.ndarray:
         """Return the ways from the mean to what becomes these parameters."""
-        return placed - self.mean if self.box is None else self.box.lead(self.mean, placed)
+        return placed - self.mean if self.box is None else self.box.displacement(self.mean, placed)
 
-    def centre(
+    def displace_integers(
         self, members: np.ndarray, drawn: np.ndarray, utilities: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return which of the better half left the mean's whole numbers, and their ways to the new ones.
 
-        So the mean goes whole steps, and the spread learns them: Marty et al., "LB+IC-CMA-ES: two simple
-        modifications of CMA-ES to handle mixed-integer problems", PPSN 2024. Not without whole numbers.
+        So the mean goes whole steps, and the distribution learns them: Marty et al., "LB+IC-CMA-ES: two
+        simple modifications of CMA-ES to handle mixed-integer problems", PPSN 2024. Not without whole
+        numbers.
         """
         assert self.box is not None
         left = self.box.whole & (members != self.found)
         rows = np.flatnonzero(left.any(axis=1) & (utilities > np.median(utilities)))
-        return rows, self.lead(np.where(left, members, self.box.map(drawn))[rows])
+        return rows, self.displacement(np.where(left, members, self.box.map(drawn))[rows])
 
     @property
     def found(self) -> np.ndarray:
         """The mean inside the bounds, a copy."""
-        return self.mean.copy() if self.box is None else self.box.place(self.mean)
+        return self.mean.copy() if self.box is None else self.box.transform(self.mean)
 
     def tell(self, utilities: ArrayLike, noise: Noise) -> np.ndarray:
         """Step along the gradient of these utilities, the larger the better, to the next generation (17).
@@ -136,20 +137,22 @@ class Search(Generic[S]):
         Noise is that of the members. Returns the step, before it was moved into the bounds. An `InputError`,
         of another generation's noise or numbers that are not finite, changes nothing.
         """
-        step, spread = self.spread.follow(self, self.check_utilities(utilities, noise), noise)
-        self.move(step, spread)
+        step, distribution = self.distribution.update(
+            self, self.check_utilities(utilities, noise), noise
+        )
+        self.move(step, distribution)
         return step
 
-    def move(self, step: np.ndarray, spread: S) -> None:
+    def move(self, step: np.ndarray, distribution: S) -> None:
         """Move the mean and begin the next generation; refuse a mean that is not finite."""
         mean = self.mean + step
         if self.box is not None:
-            mean = self.box.settle(mean)
+            mean = self.box.project(mean)
         if not np.isfinite(mean).all():
             raise InputError(
                 "returns: the step is not finite; expected smaller returns, costs or learning rate"
             )
-        vars(self).update(mean=mean, spread=spread, generation=self.generation + 1)
+        vars(self).update(mean=mean, distribution=distribution, generation=self.generation + 1)
 
     def check_utilities(self, utilities: ArrayLike, noise: Noise) -> np.ndarray:
         """Return utilities as an array; refuse those of another noise or shape, or not finite."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from acerl_np.evolution.distributions import OneSigma
 from acerl_np.evolution.ranges import MIN_NOISE_STD
 from acerl_np.evolution.search import Search
-from acerl_np.evolution.spreads import OneSigma
 from acerl_np.kernels.learning.update import Noise
 from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import refuse
@@ -85,7 +85,7 @@ class Strategy(Search[OneSigma]):
 
     def ask(self) -> np.ndarray:
         """Return the perturbed parameters of every member, ndarray(float32, (population, n_parameters))."""
-        return self.place(self.noise())
+        return self.sample(self.noise())
 
     def estimate_gradient(self, utilities: ArrayLike, noise: Noise | None = None) -> np.ndarray:
         """Estimate the gradient of the expected utility at theta, float32 (Eqs. 11 and 12).
@@ -100,7 +100,7 @@ class Strategy(Search[OneSigma]):
         """
         noise = self.noise() if noise is None else noise
         f = self.check_utilities(utilities, noise)
-        return self.spread.estimate_gradient(f, noise, self.mean.size)
+        return self.distribution.estimate_gradient(f, noise, self.mean.size)
 
     def tell(self, utilities: ArrayLike, noise: Noise | None = None) -> np.ndarray:
         """Step along the estimated gradient, which is returned, and begin the next generation.
@@ -108,5 +108,5 @@ class Strategy(Search[OneSigma]):
         Parameters and errors are those of `estimate_gradient`; after an error nothing is changed.
         """
         gradient = self.estimate_gradient(utilities, noise)
-        self.move(np.float32(self.learning_rate) * gradient, self.spread)
+        self.move(np.float32(self.learning_rate) * gradient, self.distribution)
         return gradient

@@ -28,8 +28,8 @@ from acerl_np.support.workers import THREADS, Workers
 from acerl_np.training import checkpoint
 from acerl_np.training.config import Config, check_config, take_stored
 from acerl_np.training.curves import VALUES, CurvePoint, pack_curve, unpack_curve
-from acerl_np.training.forms import make_form, make_search, restore_search
 from acerl_np.training.history import HISTORY_COLUMNS, Generation, pack_columns, unpack_lines
+from acerl_np.training.parametrisations import make_parametrisation, make_search, restore_search
 from acerl_np.training.records import TrainingRecords
 from acerl_np.training.remote import Split
 from acerl_np.training.trainer import Trainer
@@ -123,10 +123,11 @@ class ACERL(Trainer[Generation]):
         config = self.config = asked.resolve(self.instances)
         self.watch: Callable[[], object] | None = None
         self._decisions = 0
-        self._form = make_form(self.instances, config, self._workers, tile)
+        self._parametrisation = make_parametrisation(self.instances, config, self._workers, tile)
         goal = self.goal = config.goal
-        self._problem = self._form.problem
-        self.search = make_search(self._form.start(self.seed), config, self.seed, self._workers)
+        self._problem = self._parametrisation.problem
+        start = self._parametrisation.start(self.seed)
+        self.search = make_search(start, config, self.seed, self._workers)
         self._average = self.search.mean.astype(np.float64)
         self._best: CurvePoint | None = None
         self._best_theta = np.empty(0, np.float32)
@@ -150,7 +151,7 @@ class ACERL(Trainer[Generation]):
                 ranking=Config.ranking,
                 sampler=Config.sampler,
             )
-            self._split = Split(find_team(executor), self._form, self.instances, played)
+            self._split = Split(find_team(executor), self._parametrisation, self.instances, played)
         self._rank = Ranker(
             config.ranking,
             config.shaping,
@@ -196,15 +197,15 @@ class ACERL(Trainer[Generation]):
     @exclusive
     def policy(self) -> Policy | IndexPolicy:
         """The policy as trained so far: `Config.outcome` says of which generations."""
-        if self._best is not None and not self._look().beats(self._best):
-            return self._form.make_policy(self._best_theta)
+        if self._best is not None and not self._evaluate_checkpoint().beats(self._best):
+            return self._parametrisation.make_policy(self._best_theta)
         return self._show()
 
     def _show(self) -> Policy | IndexPolicy:
         mean = self.search.mean
         if self.config.outcome == "average":
             mean = self._average.astype(mean.dtype)
-        return self._form.make_policy(mean)
+        return self._parametrisation.make_policy(mean)
 
     @property
     def _when(self) -> tuple[int, int]:
@@ -240,15 +241,15 @@ class ACERL(Trainer[Generation]):
         started = time.perf_counter()
         search, sigma = self.search, float(self.search.sigma.max())
         noise = search.noise()  # line 6
-        dealt = self._records.deal(self.sampler, noise)  # line 9
+        dealt = self._records.assign(self.sampler, noise)  # line 9
         self._workers.watch = self.watch
         try:
             if self._split is not None:
                 outcome = self._split.play(search, noise, dealt)
             else:
                 every = (0, noise.population)
-                [state] = self._form.describe(search, noise, [every])
-                outcome = self._form.play(state, noise, dealt, every)  # lines 8 and 10
+                [state] = self._parametrisation.describe(search, [every])
+                outcome = self._parametrisation.play(state, noise, dealt, every)  # lines 8 and 10
         finally:
             self._workers.watch = None
         outcome = self.goal.weigh(outcome)
@@ -290,7 +291,7 @@ class ACERL(Trainer[Generation]):
         columns = {name: looks[:, k].copy() for k, name in enumerate(VALUES)}
         return {
             "theta": self.search.mean,
-            "spread": self.search.spread.pack(),
+            "spread": self.search.distribution.pack(),
             "average": self._average,
             **self._pack_lines(),
             "failed": pack_columns(self.history, ["failed"], kind=np.int64)[:, 0],
@@ -336,7 +337,7 @@ class ACERL(Trainer[Generation]):
         with checkpoint.refuse_unusable(path), trusting(trust):
             config = Config.from_dict(take_stored(settings["config"]))
             # Before anything is allocated for the network that the settings describe.
-            form = make_form(instances, config, Workers(1))
+            form = make_parametrisation(instances, config, Workers(1))
             checkpoint.check_shape("theta", arrays["theta"], (form.n_parameters,))
             trainer = cls(
                 instances, config, seed=settings["seed"], threads=threads, executor=executor

@@ -15,7 +15,7 @@ from acerl_np.problem.tables import allocate_variants
 from acerl_np.training.config import Config
 
 
-class Dealt(NamedTuple):
+class AssignedRecords(NamedTuple):
     """The records of a generation."""
 
     problem: Problem
@@ -55,12 +55,12 @@ class TrainingRecords:
         self._drawn = allocate_variants(problem, n) if self._varies else problem
         self._key = np.empty(4, np.uint32)
 
-    def deal(self, sampler: InstanceSampler, noise: Noise) -> Dealt:
+    def assign(self, sampler: InstanceSampler, noise: Noise) -> AssignedRecords:
         """Return what the members of a generation play (Algorithm 1, line 9)."""
         n = len(self.problem.instance)
         if self.each == 1:
             # The paper's way: a record for each member. All members of a record play the same variant.
-            dealt = check_ids(sampler.deal(noise), noise.population, n)
+            dealt = check_ids(sampler.assign_members(noise), noise.population, n)
             records = rows = dealt[:, np.newaxis]
             drawn = np.arange(n)
         else:
@@ -72,10 +72,10 @@ class TrainingRecords:
 
     def repeat(
         self, drawn: np.ndarray | None, rows: np.ndarray, records: np.ndarray, noise: Noise
-    ) -> Dealt:
+    ) -> AssignedRecords:
         """Return what has been dealt before, elsewhere: the variants are drawn as they were there."""
         if drawn is None:
-            return Dealt(self.problem, rows, records, None)
+            return AssignedRecords(self.problem, rows, records, None)
         draw_records(
             self.problem,
             self._drawn,
@@ -86,4 +86,4 @@ class TrainingRecords:
             noise.generation,
             self._key,
         )
-        return Dealt(self._drawn, rows, records, drawn)
+        return AssignedRecords(self._drawn, rows, records, drawn)

@@ -23,8 +23,8 @@ from acerl_np.problem.instance import Instance
 from acerl_np.support.team import Team
 from acerl_np.support.workers import Workers
 from acerl_np.training.config import Config
-from acerl_np.training.forms import Form, make_form
-from acerl_np.training.records import Dealt, TrainingRecords
+from acerl_np.training.parametrisations import Parametrisation, make_parametrisation
+from acerl_np.training.records import AssignedRecords, TrainingRecords
 
 KEPT = 4
 """Trainings whose tables a worker keeps."""
@@ -41,23 +41,23 @@ which they are worth their way; else there is one."""
 
 
 class Order(NamedTuple):
-    """A range of members to play, first and last + 1, of a search whose state `Form.describe` tells."""
+    """A range of members to play, first and last + 1, of a search whose state `describe` told."""
 
     world: bytes
     """The training records and the options, pickled."""
     state: tuple[Any, ...]
     noise: Noise
     drawn: np.ndarray | None
-    """As `Dealt`."""
+    """As `AssignedRecords`."""
     rows: np.ndarray
     """int32 (population, K)."""
     members: tuple[int, int]
 
 
-def open_world(world: bytes) -> tuple[Form, TrainingRecords]:
+def open_world(world: bytes) -> tuple[Parametrisation, TrainingRecords]:
     """Return what a worker keeps of a training."""
     instances, config = pickle.loads(world)
-    form = make_form(instances, config, Workers(1))
+    form = make_parametrisation(instances, config, Workers(1))
     return form, TrainingRecords(form.problem, config)
 
 
@@ -82,13 +82,15 @@ def play_order(order: Order) -> Outcome:
 class Split:
     """Plays the generations of a training on the workers of a team."""
 
-    def __init__(self, team: Team, form: Form, instances: list[Instance], config: Config) -> None:
+    def __init__(
+        self, team: Team, form: Parametrisation, instances: list[Instance], config: Config
+    ) -> None:
         self.team = team
-        self.form = form
+        self.parametrisation = form
         self.world = pickle.dumps((instances, config))
         self._seconds: list[float] = []
 
-    def play(self, search: Search[Any], noise: Noise, dealt: Dealt) -> Outcome:
+    def play(self, search: Search[Any], noise: Noise, dealt: AssignedRecords) -> Outcome:
         """Let every member play its records; a `WorkerError` if workers are lost or fail."""
         started = time.perf_counter()
         population, each = dealt.rows.shape
@@ -96,7 +98,7 @@ class Split:
         n_ranges = min(population // noise.group_size, ahead * self.team.n_workers)
         ranges = list(pairwise(population * k // n_ranges for k in range(n_ranges + 1)))
         rows = dealt.rows.astype(np.int32)
-        states = self.form.describe(search, noise, ranges)
+        states = self.parametrisation.describe(search, ranges)
         orders = [
             Order(self.world, state, noise, dealt.drawn, rows, members)
             for state, members in zip(states, ranges, strict=True)

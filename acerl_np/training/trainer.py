@@ -100,7 +100,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
         self.history = history
         self._seconds = history[-1].seconds if history else 0.0  # type: ignore[attr-defined]
 
-    def _look(self) -> CurvePoint:
+    def _evaluate_checkpoint(self) -> CurvePoint:
         """Return how the policy does; the look of now if there is one."""
         if self.curve and (self.curve[-1].generation, self.curve[-1].decisions) == self._when:
             return self.curve[-1]
@@ -113,7 +113,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
     def _observe(self) -> None:
         """Look at the policy if a look is due."""
         if self._is_due():
-            self._keep(self._look())
+            self._keep(self._evaluate_checkpoint())
 
     def _keep(self, latest: CurvePoint) -> None:
         self.curve = [*self.curve, latest]  # copies of this trainer share the old list
@@ -156,7 +156,7 @@ class Trainer(CopiedWhole, ABC, Generic[Line]):
             If the file cannot be written.
         """
         points = list(self.curve)
-        if points and points[-1] is not (latest := self._look()):
+        if points and points[-1] is not (latest := self._evaluate_checkpoint()):
             points.append(latest)
         text = format_curves(points, self._names, self.goal)
         write_atomically(path, text.encode())

@@ -24,8 +24,8 @@ from acerl_np.support.sharing import exclusive, whole
 from acerl_np.support.workers import Workers
 from acerl_np.training.checkpoint import load_checkpoint, refuse_end, refuse_unusable, unpack
 from acerl_np.training.curves import pack_curve, unpack_curve
-from acerl_np.training.forms import describe_network
 from acerl_np.training.history import unpack_lines
+from acerl_np.training.parametrisations import describe_network
 from acerl_np.training.trainer import Trainer
 from studies.rivals.episodes import Ended, Episodes
 from studies.rivals.history import HISTORY_COLUMNS, Round, sum_up

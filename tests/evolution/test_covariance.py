@@ -14,9 +14,9 @@ from searches import JIT, many_draws, read_bytes
 from tables_and_refusals import list_taken
 
 from acerl_np.evolution.covariance import MAX_MATRIX, DiagonalCovariance, FullCovariance
+from acerl_np.evolution.distributions import MAX_SIGMA, MIN_SIGMA
 from acerl_np.evolution.rates import find_places, find_rates, weigh_places
 from acerl_np.evolution.search import Search
-from acerl_np.evolution.spreads import MAX_SIGMA, MIN_SIGMA
 
 FORMS = {"matrix": FullCovariance, "sigma": DiagonalCovariance}
 
@@ -35,7 +35,7 @@ def make_search(kind, n=3, population=6, sigma=0.5, start=1.0, **options):
 def play(search, evaluate, generations):
     for _ in range(generations):
         noise = search.noise()
-        search.tell(evaluate(search.place(noise)), noise)
+        search.tell(evaluate(search.sample(noise)), noise)
 
 
 def uphill(members):
@@ -79,13 +79,13 @@ def test_ties_share_their_places(scores):
 
 def tell_both(search, kind, utilities, limits=None):
     """Tell a search and the slow one the same; the spread's arrays before and after."""
-    noise, state = search.noise(), search.spread.pack()
-    z = search.spread.draw(noise).astype(np.float64)
-    told = search.spread.first, utilities.tolist(), z, search.antithetic, limits
+    noise, state = search.noise(), search.distribution.pack()
+    z = search.distribution.draw(noise).astype(np.float64)
+    told = search.distribution.first, utilities.tolist(), z, search.antithetic, limits
     mean, expected = naive.adapt(kind, search.mean, state, *told)
     search.tell(utilities, noise)
     np.testing.assert_allclose(search.mean, mean, atol=1e-9)
-    packed = search.spread.pack()
+    packed = search.distribution.pack()
     for name, array in packed.items():
         np.testing.assert_allclose(array, expected[name], rtol=1e-8, atol=1e-9, err_msg=name)
     return state, packed
@@ -100,7 +100,7 @@ def test_a_generation_is_the_naive_one(kind, n, population, limits, antithetic):
     search = make_search(kind, n, population, antithetic=antithetic)
     if limits:
         limits = tuple(np.full(n, limit) for limit in limits)
-        search.spread = FORMS[kind](np.full(n, 0.5), limits=limits)
+        search.distribution = FORMS[kind](np.full(n, 0.5), limits=limits)
     rng = np.random.default_rng(n)
     for _ in range(8):
         tell_both(search, kind, np.round(rng.normal(size=population), 1), limits)
@@ -111,7 +111,7 @@ def test_a_long_path_halts_the_covariances_path():
     search = make_search("matrix", 2, 10)
     halted = 0
     for _ in range(12):
-        state, packed = tell_both(search, "matrix", search.place(search.noise())[:, 0])
+        state, packed = tell_both(search, "matrix", search.sample(search.noise())[:, 0])
         kept = 1 - find_rates(2, 10, 1.0).c_c
         halted += np.allclose(packed["shape_path"], kept * state["shape_path"], rtol=1e-12)
     assert 0 < halted < 12
@@ -126,15 +126,15 @@ def test_only_the_order_counts_and_the_learning_rate_is_the_means_alone(kind):
     for search in (plain, half):
         play(search, uphill, 1)
     np.testing.assert_allclose(half.mean - 1.0, (plain.mean - 1.0) / 2, rtol=1e-12)
-    assert pack_bytes(half.spread) == pack_bytes(plain.spread)
+    assert pack_bytes(half.distribution) == pack_bytes(plain.distribution)
     play(plain, uphill, 9)
     play(bent, lambda x: -np.sqrt(-uphill(x)) * 1e-200, 10)
     assert plain.mean.tobytes() == bent.mean.tobytes()
-    assert pack_bytes(plain.spread) == pack_bytes(bent.spread)
+    assert pack_bytes(plain.distribution) == pack_bytes(bent.distribution)
     # Equal utilities move nothing.
-    step, after = plain.spread.follow(plain, np.full(6, -3.5), plain.noise())
+    step, after = plain.distribution.update(plain, np.full(6, -3.5), plain.noise())
     assert step.tolist() == [0.0] * 3
-    assert after is plain.spread
+    assert after is plain.distribution
 
 
 @many_draws
@@ -148,9 +148,9 @@ n = {MAX_MATRIX}
 search = Search(np.ones(n), FullCovariance(np.ones(n)), seed=0, population=20, learning_rate=1.0)
 for _ in range(5):
     noise = search.noise()
-    x = search.place(noise)
+    x = search.sample(noise)
     search.tell(-(np.arange(1, n + 1) * x**2).sum(axis=1), noise)
-packed = b"".join(array.tobytes() for array in search.spread.pack().values())
+packed = b"".join(array.tobytes() for array in search.distribution.pack().values())
 print((search.mean.tobytes() + packed).hex())
 """
     found = set()
@@ -167,7 +167,7 @@ print((search.mean.tobytes() + packed).hex())
 
 @both
 def test_unusable_arrays_are_refused(kind):
-    spread, never = make_search(kind, 2).spread, "no search reaches"
+    spread, never = make_search(kind, 2).distribution, "no search reaches"
     cases = [({"size": np.array(x)}, never) for x in (np.nan, 0.0, -1.0, 1e200)]
     cases += [({"updates": np.array(-1)}, never), ({"shape_path": np.array([0.0, np.inf])}, never)]
     matrices = [np.diag([1.0, x]) for x in (-1.0, np.nan)]
@@ -205,9 +205,9 @@ def test_any_utilities_leave_a_usable_spread(kind, data):
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             search.tell(np.array(data.draw(numbers), float), search.noise())
-        assert np.isfinite(search.place(search.noise())).all()
+        assert np.isfinite(search.sample(search.noise())).all()
         assert ((search.sigma >= MIN_SIGMA) & (search.sigma <= MAX_SIGMA)).all()
-        search.spread.unpack(search.spread.pack())
+        search.distribution.unpack(search.distribution.pack())
 
 
 @many_draws
@@ -221,7 +221,7 @@ def test_a_matrix_stays_thick_enough_for_float64_and_searches_on():
     thinnest = 1.0
     for _ in range(400):
         play(search, valley, 1)
-        c = search.spread.pack()["covariance"]
+        c = search.distribution.pack()["covariance"]
         thinnest = min(thinnest, 1 - c[0, 1] ** 2 / (c[0, 0] * c[1, 1]))
     assert 0.9e-13 < thinnest < 1e-12
     assert np.abs(search.mean).max() < 1e-6

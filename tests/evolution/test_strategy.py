@@ -61,9 +61,9 @@ def test_noise_decays_by_the_released_codes_formula():
             assert strategy.noise_std == pytest.approx(expected, rel=1e-12)
     # Members and the gradient use it.
     strategy = Strategy(np.zeros(3), population=2, noise_std=0.8, noise_decay_every=1)
-    strategy.spread.decay = 0.5
+    strategy.distribution.decay = 0.5
     decayed, gradient = strategy.ask(), strategy.estimate_gradient([1.0, -2.0])
-    strategy.spread.decay = 1.0
+    strategy.distribution.decay = 1.0
     np.testing.assert_allclose(strategy.ask(), 2 * decayed, rtol=1e-6)
     np.testing.assert_allclose(strategy.estimate_gradient([1.0, -2.0]), gradient / 2, rtol=1e-6)
     # It stays above the smallest.

@@ -25,7 +25,7 @@ from acerl_np.policies.lookahead import find_same, move_record
 from acerl_np.policies.network import initial_parameters
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.parts import RandomBreakdowns
-from acerl_np.training.forms import describe_network
+from acerl_np.training.parametrisations import describe_network
 
 NEAREST = IndexPolicy.of_weights(approach=-1.0)
 BASES = {

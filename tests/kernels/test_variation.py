@@ -15,7 +15,7 @@ from acerl_np.kernels.playing.variation import draw_records
 from acerl_np.problem.tables import allocate_variants, build_problem
 from acerl_np.support.workers import Workers
 from acerl_np.training.config import Config
-from acerl_np.training.forms import make_form
+from acerl_np.training.parametrisations import make_parametrisation
 from acerl_np.training.records import TrainingRecords
 
 SITES = "ABC"
@@ -224,10 +224,10 @@ def test_so_many_days_are_synthetic_as_was_asked():
 def deal(generation, **options):
     given = {"population": 6, "sampler": "uniform", "hidden": (2,), "slots": "pool", **options}
     config, workers = Config(**given), Workers(1)
-    form = make_form(INSTANCES, config, workers)
+    form = make_parametrisation(INSTANCES, config, workers)
     workers.close()
     sampler = make_sampler(config.sampler, len(INSTANCES), 9)
-    return TrainingRecords(form.problem, config).deal(sampler, Noise(9, generation, 6, False))
+    return TrainingRecords(form.problem, config).assign(sampler, Noise(9, generation, 6, False))
 
 
 def check_variants(dealt, bases, generation):

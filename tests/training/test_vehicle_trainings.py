@@ -97,7 +97,7 @@ def test_variants_of_records_keep_their_batteries(records):
     """Arrivals are moved in a training; batteries, chargers and call-backs stay."""
     options = {"generations": 1, "commitment": "pickup"}
     trainer = ACERL(records, Config.preset("best", **options), seed=0)
-    dealt = trainer._records.deal(trainer.sampler, trainer.search.noise())
+    dealt = trainer._records.assign(trainer.sampler, trainer.search.noise())
     assert (dealt.problem.battery[0] == build_problem(records).battery[0]).all()
     assert (dealt.problem.berth[0] == build_problem(records).berth[0]).all()
     assert dealt.problem.instance["max_changes"][0] == 8

@@ -9,8 +9,8 @@ import numpy as np
 
 from acerl_np.evolution import Strategy
 from acerl_np.evolution.covariance import Covariance, DiagonalCovariance, FullCovariance
+from acerl_np.evolution.distributions import MIN_SIGMA
 from acerl_np.evolution.search import Search
-from acerl_np.evolution.spreads import MIN_SIGMA
 from acerl_np.kernels.deciding.deciders import derive_keys
 from acerl_np.kernels.ground.random import ACTION
 from acerl_np.kernels.ground.state import Outcome, join_outcomes
@@ -27,7 +27,7 @@ from acerl_np.simulation.arena import play_list, play_members
 from acerl_np.support.errors import InputError
 from acerl_np.support.workers import Workers
 from acerl_np.training.config import Config
-from acerl_np.training.records import Dealt
+from acerl_np.training.records import AssignedRecords
 
 MAX_SPREAD = 1e15
 """Largest adapted sigma of a parameter: its members' scores stay finite as float32."""
@@ -35,8 +35,8 @@ MAX_SPREAD = 1e15
 
 Members: TypeAlias = tuple[int, int]
 """A range of members, first and last + 1."""
-Told: TypeAlias = tuple[Any, ...]
-"""What a form needs of a search to let a range of members play, as plain values."""
+MemberSpec: TypeAlias = tuple[Any, ...]
+"""What a parametrisation needs of a search to let a range of members play, as plain values."""
 
 
 def describe_network(
@@ -65,7 +65,7 @@ def describe_network(
     }
 
 
-class NetworkForm:
+class NetworkParametrisation:
     """The paper's network: members are perturbed where they are played, `tile` of them side by side."""
 
     def __init__(
@@ -102,11 +102,13 @@ class NetworkForm:
             self.sizes, seed, initialisation=config.initialisation, has_biases=config.biases
         )
 
-    def describe(self, search: Search[Any], noise: Noise, ranges: Sequence[Members]) -> list[Told]:
+    def describe(self, search: Search[Any], ranges: Sequence[Members]) -> list[MemberSpec]:
         """Return theta and sigma for each range: whoever plays a member perturbs it."""
         return [(search.mean, float(search.sigma))] * len(ranges)
 
-    def play(self, state: Told, noise: Noise, dealt: Dealt, members: Members) -> Outcome:
+    def play(
+        self, state: MemberSpec, noise: Noise, dealt: AssignedRecords, members: Members
+    ) -> Outcome:
         """Let a range of members play their records (Algorithm 1, lines 8 and 10): K entries of each."""
         theta, sigma = state
         own = dealt.problem, self.network, theta, sigma, noise, dealt.rows, self.workers
@@ -118,7 +120,7 @@ class NetworkForm:
         return Policy(theta, **self._shape)
 
 
-class IndexForm:
+class IndexParametrisation:
     """An index function: all members fit into one small table; the best pair is taken, nothing drawn."""
 
     def __init__(self, instances: Sequence[Instance], config: Config, workers: Workers) -> None:
@@ -144,13 +146,15 @@ class IndexForm:
             start[known] = general.theta
         return start
 
-    def describe(self, search: Search[Any], noise: Noise, ranges: Sequence[Members]) -> list[Told]:
+    def describe(self, search: Search[Any], ranges: Sequence[Members]) -> list[MemberSpec]:
         """Return the parameters of each range's members, ten each at most."""
-        members = search.place(noise)
+        members = search.sample(search.noise())
         return [(members[first:last],) for first, last in ranges]
 
-    def play(self, state: Told, noise: Noise, dealt: Dealt, members: Members) -> Outcome:
-        """Let a range of members play their records, as `NetworkForm`."""
+    def play(
+        self, state: MemberSpec, noise: Noise, dealt: AssignedRecords, members: Members
+    ) -> Outcome:
+        """Let a range of members play their records, as `NetworkParametrisation`."""
         first, last = members
         n, each = last - first, dealt.rows.shape[1]
         keys = np.empty((each, 4), np.uint32)
@@ -174,17 +178,17 @@ class IndexForm:
         return index.IndexPolicy(theta, features=self.features, **self.how, origin=self.origin)
 
 
-Form: TypeAlias = NetworkForm | IndexForm
+Parametrisation: TypeAlias = NetworkParametrisation | IndexParametrisation
 """How parameters are played; its `problem` are the training records as it sees them."""
 
 
-def make_form(
+def make_parametrisation(
     instances: Sequence[Instance], config: Config, workers: Workers, tile: int | None = None
-) -> Form:
-    """Return the form that the configuration names."""
+) -> Parametrisation:
+    """Return the parametrisation that the configuration names."""
     if config.form == "index":
-        return IndexForm(instances, config, workers)
-    return NetworkForm(instances, config, workers, tile)
+        return IndexParametrisation(instances, config, workers)
+    return NetworkParametrisation(instances, config, workers, tile)
 
 
 def make_search(start: np.ndarray, config: Config, seed: int, workers: Workers) -> Search[Any]:
@@ -208,10 +212,11 @@ def make_search(start: np.ndarray, config: Config, seed: int, workers: Workers) 
 def restore_search(
     search: Search[Any], mean: np.ndarray, generation: int, own: dict[str, np.ndarray]
 ) -> None:
-    """Set a search to a mean, a generation and what its spread packed."""
-    spread = search.spread = search.spread.unpack(own)
-    if isinstance(spread, Covariance):
-        reached = spread.sigma(generation), spread.state.size_path, spread.state.shape_path
+    """Set a search to a mean, a generation and what its distribution packed."""
+    search.distribution = search.distribution.unpack(own)
+    if isinstance(search.distribution, Covariance):
+        state = search.distribution.state
+        reached = search.distribution.sigma(generation), state.size_path, state.shape_path
         if max(np.abs(values).max() for values in reached) > MAX_SPREAD:
             raise InputError("spread: read values that no search reaches")
     search.mean, search.generation = mean, generation

@@ -1,4 +1,4 @@
-"""The spreads of a search whose sigma follows a schedule: one sigma, or one per parameter.
+"""The distributions of a search whose sigma follows a schedule: one sigma, or one per parameter.
 
 Those that learn their shape are in `acerl_np.evolution.covariance`.
 """
@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from acerl_np.evolution.ranges import MIN_NOISE_STD
-from acerl_np.evolution.search import Search, Spread
+from acerl_np.evolution.search import Search, SearchDistribution
 from acerl_np.kernels.ground.random import BLOCK, LANES, NOISE
 from acerl_np.kernels.learning.update import Noise, fill_stream, perturb_member, sum_noise
 from acerl_np.support.workers import Workers
@@ -31,7 +31,7 @@ def decay_noise(first: float, decay: float, every: int, generation: int) -> floa
     return float(first * decay ** ((generation + 1) // every))
 
 
-class OneSigma(Spread):
+class OneSigma(SearchDistribution):
     """N(theta, sigma^2 I): one sigma that decays by a schedule, for float32 parameters of any number.
 
     The first sigma is multiplied by `decay` after every `every` generations. Noise is drawn again when the
@@ -49,7 +49,7 @@ class OneSigma(Spread):
         decayed = decay_noise(self.first, self.decay, self.every, generation)
         return np.array(max(MIN_NOISE_STD, decayed))
 
-    def place(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
+    def sample(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
         """Return theta + sigma eps_i of every member, ndarray(float32, (population, n_parameters))."""
         members = np.empty((noise.population, mean.size), np.float32)
         key = np.empty(4, np.uint32)
@@ -73,16 +73,16 @@ class OneSigma(Spread):
         total *= np.float32(1.0 / (noise.population * float(self.sigma(noise.generation))))
         return total
 
-    def follow(
+    def update(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise
     ) -> tuple[np.ndarray, Self]:
-        """Return alpha times the gradient, and this spread."""
+        """Return alpha times the gradient, and this distribution."""
         gradient = self.estimate_gradient(utilities, noise, search.mean.size)
         return np.asarray(np.float32(search.learning_rate) * gradient), self
 
 
-class Scaled(Spread):
-    """What the spreads in float64 share: a first sigma per parameter, its schedule, the noise drawn.
+class Scaled(SearchDistribution):
+    """What the distributions in float64 share: a first sigma per parameter, its schedule, the noise drawn.
 
     The first sigmas, (n_parameters,), are multiplied by `decay` after every `every` generations.
     """
@@ -109,13 +109,13 @@ class Scaled(Spread):
         return self._drawn[1]
 
     def replace(self, noise: Noise, ways: np.ndarray, rows: np.ndarray) -> Self:
-        """Return the spread that has drawn these ways from the mean as members `rows`, shortened if unlikely.
+        """Return the distribution that drew these ways as members `rows`, shortened where they are unlikely.
 
         Hansen, "Injecting external solutions into CMA-ES", arXiv:1110.4181.
         """
         n = self.first.size
         with np.errstate(over="ignore"):
-            z = np.nan_to_num(self.unturn(ways, noise.generation))
+            z = np.nan_to_num(self.whiten(ways, noise.generation))
             most = np.maximum(1.0, np.abs(z).max(axis=1, keepdims=True))
             length = most * np.sqrt(np.square(z / most).sum(axis=1, keepdims=True))
         drawn = self.draw(noise).copy()
@@ -125,7 +125,7 @@ class Scaled(Spread):
         other._drawn = noise, drawn
         return other
 
-    def unturn(self, ways: np.ndarray, generation: int) -> np.ndarray:
+    def whiten(self, ways: np.ndarray, generation: int) -> np.ndarray:
         """Return the normals of ways from the mean, (m, n_parameters)."""
         return np.asarray(ways / self.sigma(generation))
 
@@ -154,16 +154,16 @@ class PerParameter(Scaled):
         """Return sigma of a generation, ndarray(float64, (n_parameters,)), never below `MIN_SIGMA`."""
         return np.asarray(np.maximum(self._least, self.unit(generation)))
 
-    def place(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
+    def sample(self, mean: np.ndarray, noise: Noise) -> np.ndarray:
         """Return mean + sigma eps_i of every member, ndarray(float64, (population, n_parameters))."""
         members = self.sigma(noise.generation) * self.draw(noise)
         members += mean  # in place: pages of large arrays are dear
         return np.asarray(members)
 
-    def follow(
+    def update(
         self, search: Search[Any], utilities: np.ndarray, noise: Noise
     ) -> tuple[np.ndarray, Self]:
-        """Return the step of the mean, summed in the order of the members, and this spread."""
+        """Return the step of the mean, summed in the order of the members, and this distribution."""
         sigma = self.sigma(noise.generation)
         scale = sigma if self.step == "natural" else 1.0 / sigma
         total = np.einsum("i,ij->j", utilities, self.draw(noise)) / noise.population
