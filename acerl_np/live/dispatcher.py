@@ -373,7 +373,7 @@ class Dispatcher(CopiedWhole):
 
         A task that no vehicle of the fleet can carry or reach, or to whose delivery there is no way, is
         "unservable": it waits until a vehicle is added that can do it, or it is cancelled. Of the tasks that
-        have ended the last 10,000 are there for certain.
+        have ended the last 1,000 are there for certain.
 
         Returns
         -------

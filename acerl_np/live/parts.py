@@ -26,7 +26,7 @@ DAY_FIELDS = ["arrival", "expiry", "handling", "demand"]
 MOST_SEEN = 10_000
 """Tasks of a day by which a lookahead goes, the last ones; of more its arrays keep up to 16,384."""
 
-MOST_ENDED = 10_000
+MOST_ENDED = 1_000
 """Tasks of a day that are known for certain after they have ended; a tenth more at most."""
 
 CUT_OFF = -2
