@@ -162,6 +162,9 @@ def run(arguments: argparse.Namespace) -> int:
     address = None if arguments.http is None else read_address(arguments.http)
     if arguments.rotate and (arguments.log is None or arguments.state is None):
         raise InputError("--rotate: expected --log and --state, from which the next start goes on")
+    paths = [Path(path).resolve() for path in (arguments.log, arguments.state) if path is not None]
+    if len({*paths}) < len(paths):
+        raise InputError(f"--state: {arguments.state} is the log, too; expected another file")
     wall, ahead = arguments.clock == "wall", arguments.ahead
     if ahead is not None and not wall:
         raise InputError("--ahead: expected --clock wall beside it")

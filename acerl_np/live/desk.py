@@ -156,13 +156,11 @@ class Desk:
         name = event.vehicle if isinstance(event, events.VehicleLevel) else None
         times = () if name is None else (self.feed.time, event.time)
         believed = [self.floor.believe_level(name, time) for time in times]
-        entry = None
         with naming(event):
             is_new = self.feed.is_new(number)
             if is_new:
                 check_record(event)
-        if is_new:
-            entry = self.feed.take(event, holds=bool(hold), told=number)
+        entry = self.feed.take(event, holds=bool(hold), told=number) if is_new else None
         if entry is None:
             self.feed.undo(mark)  # no line tells of what is ignored
             self.flush()  # when it came first, it may not have been written

@@ -63,6 +63,9 @@ MAX_HEADERS = 16_384
 PATIENCE, GLANCE = 15.0, 1.0
 """Seconds for which a client may keep the service waiting, and after which that is seen."""
 
+LINGER = 60.0
+"""Seconds within which a client has to have taken all that it was sent, however well it gets on."""
+
 HURRY = 2.0
 """Seconds after which a service that does not even tell its health does not dispatch, either."""
 
@@ -242,12 +245,15 @@ class Web:
                 yield ": alive\n\n"
                 await self._wait(came)
 
-        return self._stream(stream())
+        return self._stream(request, stream())
 
-    def _stream(self, parts: AsyncIterator[str], **how: Any) -> Response:
+    def _stream(self, request: Request, parts: AsyncIterator[str], **how: Any) -> Response:
         """Return what sends parts for as long as they come, if there are not too many such."""
-        from starlette.responses import StreamingResponse
+        from starlette.responses import Response, StreamingResponse
 
+        how["media_type"] = "text/event-stream"
+        if request.method == "HEAD":
+            return Response(**how)
         if self.n_streams >= MOST_STREAMS:
             return refuse(503, f"streams: there are {MOST_STREAMS}", **LATER)
 
@@ -259,7 +265,7 @@ class Web:
             finally:
                 self.n_streams -= 1
 
-        return StreamingResponse(count(), media_type="text/event-stream", **how)
+        return StreamingResponse(count(), **how)
 
     async def _wait(self, event: asyncio.Event) -> None:
         """Wait until something has happened, a stream has to say that it is alive, or the server ends."""
@@ -340,7 +346,7 @@ class Web:
                 await asyncio.sleep(CALM)
                 await self._wait(changed)
 
-        return self._stream(stream(), headers=PRIVATE)
+        return self._stream(request, stream(), headers=PRIVATE)
 
     async def show_page(self, request: Request) -> Response:
         """Give the page, which holds nothing of the floor."""
@@ -574,7 +580,8 @@ def make_protocol(most: int) -> type[asyncio.Protocol]:
     """Return what reads requests from a connection: of at most so many, and each as long as it gets on.
 
     What waits for a client for `PATIENCE` is ended: for a request or its body to be whole, or for some of
-    an answer to be read. Where there are too many connections those make room that have begun no request.
+    an answer to be read; for `LINGER`: for all of it to be read. Where there are too many connections those
+    make room that have begun no request.
     """
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -582,6 +589,7 @@ def make_protocol(most: int) -> type[asyncio.Protocol]:
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self.stage, self.since = self.find_stage(), self.loop.time()
+            self.taken = self.since
             known: list[Any] = [x for x in self.connections if not x.transport.is_closing()]
             if len(known) > most:
                 idle = [x for x in known if x.find_stage()[0] == "request"]
@@ -603,7 +611,9 @@ def make_protocol(most: int) -> type[asyncio.Protocol]:
             stage, now = self.find_stage(), self.loop.time()
             if stage != self.stage:
                 self.stage, self.since = stage, now
-            elif stage[0] and now - self.since >= PATIENCE:
+            if not stage[2]:
+                self.taken = now
+            if now - self.taken >= LINGER or (stage[0] and now - self.since >= PATIENCE):
                 self.transport.abort()
                 return
             self.loop.call_later(GLANCE, self.watch)

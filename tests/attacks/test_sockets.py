@@ -118,6 +118,22 @@ def test_who_reads_nothing_is_ended_and_the_others_are_answered(tmp_path, hurry)
             assert not known
 
 
+def test_who_gets_on_a_little_at_a_time_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(web, "LINGER", 1.0)
+    monkeypatch.setattr(web, "GLANCE", 0.05)
+    with serving(tmp_path / "day.jsonl") as ask, socket.socket() as slow:
+        ask("POST", "/events", "".join(arrive(k) for k in range(100)))
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", ask.port))
+        slow.sendall(post(STATE * 5000))
+        assert slow.recv(1)
+        until = time.monotonic() + 8.0
+        while ask.server.server_state.connections and time.monotonic() < until:
+            slow.recv(2048)
+            time.sleep(0.01)
+        assert not ask.server.server_state.connections
+
+
 def test_answers_stream_are_bounded_and_take_turns(tmp_path, monkeypatch):
     monkeypatch.setattr(web, "MAX_ANSWER", 300_000)
     with serving(tmp_path / "day.jsonl") as ask:
@@ -271,6 +287,7 @@ def test_streams_are_so_many_and_their_ends_are_seen(tmp_path, monkeypatch):
             status, _ = ask("GET", "/orders")
             assert status == 503 and ask.headers["Retry-After"] == "1"
             assert ask("GET", "/state")[0] == 200
+            assert ask("HEAD", "/orders") == ask("HEAD", "/watch") == (200, "")
         for _ in range(200):
             with listening(ask) as read:
                 if read.status == 200:

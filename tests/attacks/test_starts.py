@@ -70,6 +70,8 @@ def test_a_port_in_use_is_found_before_anything_is_written(empty, run):
     for words in ("1" * 5000, "1.5", "\u0663"):
         assert "expected HOST:PORT" in run(f"serve --layout dmh --http 127.0.0.1:{words}", 2).err
     assert "--clock wall" in run("serve --layout dmh --ahead 9", 2).err
+    err = run("serve --layout dmh --log new --state ./new", 2).err
+    assert "is the log, too" in err and not Path("new").exists()
     Path("token").write_text("\n")
     words = "serve nearest --layout dmh --http 127.0.0.1:0 --token-file token"
     assert "at least 16" in run(words, 2).err
@@ -110,17 +112,40 @@ http {{
 """
 
 
+CADDY = """
+{{
+  admin off
+  auto_https disable_redirects
+  default_sni plant.example
+  storage file_system {folder}
+}}
+https://plant.example:{port} {{
+  bind 127.0.0.1
+  tls {folder}/cert {folder}/key
+  reverse_proxy 127.0.0.1:{service}
+}}
+"""
+
+PROXIES = {
+    "nginx": (PROXY.replace("{host}", ""), ["-c", "conf"]),
+    "nginx, host": (PROXY.replace("{host}", "proxy_set_header Host $host;"), ["-c", "conf"]),
+    "caddy": (CADDY, ["run", "--adapter", "caddyfile", "--config", "conf"]),
+}
+
+
 @contextmanager
-def proxying(folder, service, host):
-    """Give what asks a service through nginx, with TLS."""
+def proxying(folder, service, kind):
+    """Give what asks a service through a proxy with TLS."""
+    (text, words), program = PROXIES[kind], kind.partition(",")[0]
+    if not (shutil.which(program) and shutil.which("openssl")):
+        pytest.skip(f"needs {program}")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    words = (
-        "req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=plant.example -keyout key -out cert"
-    )
-    subprocess.run(["openssl", *words.split()], cwd=folder, check=True, capture_output=True)
-    (folder / "conf").write_text(PROXY.format(folder=folder, port=port, service=service, host=host))
-    with subprocess.Popen(["nginx", "-c", folder / "conf"], stderr=subprocess.PIPE) as proxy:
+    make = "req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=plant.example -keyout key -out cert"
+    subprocess.run(["openssl", *make.split()], cwd=folder, check=True, capture_output=True)
+    (folder / "conf").write_text(text.format(folder=folder, port=port, service=service))
+    words = [folder / "conf" if word == "conf" else word for word in words]
+    with subprocess.Popen([program, *words], stderr=subprocess.DEVNULL) as proxy:
         try:
             for _ in range(100):
                 with socket.socket() as client:
@@ -145,12 +170,11 @@ def proxying(folder, service, host):
             proxy.terminate()
 
 
-@pytest.mark.skipif(not (shutil.which("nginx") and shutil.which("openssl")), reason="needs nginx")
-@pytest.mark.parametrize("host", ["", "proxy_set_header Host $host;"])
-def test_behind_a_proxy_with_tls_the_page_works(host, tmp_path):
+@pytest.mark.parametrize("kind", PROXIES)
+def test_behind_a_proxy_with_tls_the_page_works(kind, tmp_path):
     own = {"Origin": "https://plant.example"}
     how = {"token": TOKEN, "page": PAGE, "origin": own["Origin"]}
-    with serving(tmp_path / "day.jsonl", **how) as told, proxying(tmp_path, told.port, host) as ask:
+    with serving(tmp_path / "day.jsonl", **how) as told, proxying(tmp_path, told.port, kind) as ask:
         assert ask("GET", "/")[0] == 200 and ask("GET", "/state")[0] == 401
         status, _, headers = ask("POST", "/login", TOKEN, **own)
         cookie, *rules = headers["Set-Cookie"].split("; ")
