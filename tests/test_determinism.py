@@ -98,6 +98,7 @@ TRAINERS = {
     ),
     "linear": make_network(records_per_member=1, hidden=(), sampler="uniform", ranking="cf"),
     "mirrored": make_network(records_per_member=1, antithetic=True, sampler="single", ranking="r"),
+    "low rank": make_network(records_per_member=1, noise_rank=2, antithetic=True),
     "network, own": make_network(**OWN, outcome="best", curve_every=1, records_per_member=1),
     **{name: partial(make_rival, name) for name in ALGORITHMS},
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.evolution.distributions import OneSigma
+from acerl_np.evolution.distributions import LowRank, OneSigma
 from acerl_np.evolution.ranges import MIN_NOISE_STD
 from acerl_np.evolution.search import Search
 from acerl_np.kernels.learning.update import Noise
@@ -13,6 +13,20 @@ from acerl_np.support.errors import ConfigError
 from acerl_np.support.fields import refuse
 from acerl_np.support.numbers import Whole
 from acerl_np.support.workers import Workers
+
+
+def read_shapes(shapes: ArrayLike | None, rank: int, n_parameters: int) -> np.ndarray:
+    """Return the shapes of the matrices that parameters consist of; refuse others, and no rank."""
+    if rank < 1:
+        refuse("noise_rank", rank, "at least 1, or None for noise of full rank", ConfigError)
+    if shapes is None:
+        refuse("shapes", None, "rows and columns of each matrix with noise_rank", ConfigError)
+    read = np.array(shapes)
+    of_whole = read.ndim == 2 and read.shape[1] == 2 and read.dtype.kind in "iu"
+    if not of_whole or read.min(initial=1) < 1 or read.prod(axis=1).sum() != n_parameters:
+        expected = f"rows and columns of matrices with {n_parameters} parameters in all"
+        refuse("shapes", shapes, expected, ConfigError)
+    return read
 
 
 class Strategy(Search[OneSigma]):
@@ -34,6 +48,10 @@ class Strategy(Search[OneSigma]):
     noise_decay_every : int
     antithetic : bool
         Members 2 i and 2 i + 1 use the same noise with opposite signs (Eq. 12).
+    noise_rank : int, optional
+        Products of two vectors that a matrix's noise is the sum of; by default noise is of full rank.
+    shapes : array_like of int, (n_matrices, 2), optional
+        With `noise_rank`: rows and columns of the matrices that theta consists of, one after the other.
     workers : Workers, optional
         Threads that share the work, by default the calling one alone; no result depends on them.
 
@@ -54,6 +72,8 @@ class Strategy(Search[OneSigma]):
         noise_decay: float = 0.99,
         noise_decay_every: int = 50,
         antithetic: bool = False,
+        noise_rank: int | None = None,
+        shapes: ArrayLike | None = None,
         workers: Workers | None = None,
     ) -> None:
         if population < 2 or (antithetic and population % 2):
@@ -64,9 +84,14 @@ class Strategy(Search[OneSigma]):
         start = np.array(theta, np.float32)
         if start.ndim != 1 or start.size == 0:
             refuse("theta", f"shape {start.shape}", "(n_parameters,)")
+        schedule = noise_std, noise_decay, noise_decay_every, workers or Workers(1)
+        if noise_rank is None:
+            spread = OneSigma(*schedule)
+        else:
+            spread = LowRank(*schedule, noise_rank, read_shapes(shapes, noise_rank, start.size))
         super().__init__(
             start,
-            OneSigma(noise_std, noise_decay, noise_decay_every, workers or Workers(1)),
+            spread,
             seed=int(seed),
             population=population,
             learning_rate=learning_rate,

@@ -135,11 +135,13 @@ def play_members(
     members: tuple[int, int] | None = None,
     tile: int | None = None,
     rules: np.ndarray = PAPER_RULES,
+    rank: int = 0,
 ) -> S.Outcome:
     """Let members, by default all, play K episodes each (Algorithm 1, lines 6, 8 and 10; there K = 1).
 
     Member m uses theta + sigma eps_m. Its actions in its episode k, and the random breakdowns that it
     meets, are keyed by (seed, generation, m K + k). The outcome has K entries of each, member by member.
+    With a `rank` above 0 eps_m is of low rank, and members share theta.
     """
     first, last = (0, len(instances)) if members is None else members
     each, tile = instances.shape[1], tile or TILE
@@ -147,8 +149,8 @@ def play_members(
     D.derive_keys(noise.seed, ACTION, noise.generation, first * each, keys)
 
     def prepare() -> D.NetworkDecider:
-        room = D.allocate_networks(network, tile, rules)
-        return room._replace(mean=theta, noise_std=float(noise_std), noise=noise)
+        room = D.allocate_members(network, tile, rules, theta, rank)
+        return room._replace(noise_std=float(noise_std), noise=noise)
 
     return play_list(
         problem,

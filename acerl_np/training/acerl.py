@@ -126,8 +126,7 @@ class ACERL(Trainer[Generation]):
         self._parametrisation = make_parametrisation(self.instances, config, self._workers, tile)
         goal = self.goal = config.goal
         self._problem = self._parametrisation.problem
-        start = self._parametrisation.start(self.seed)
-        self.search = make_search(start, config, self.seed, self._workers)
+        self.search = make_search(self._parametrisation, config, self.seed, self._workers)
         self._average = self.search.mean.astype(np.float64)
         self._best: CurvePoint | None = None
         self._best_theta = np.empty(0, np.float32)

@@ -15,7 +15,7 @@ from acerl_np.kernels.deciding.deciders import derive_keys
 from acerl_np.kernels.ground.random import ACTION
 from acerl_np.kernels.ground.state import Outcome, join_outcomes
 from acerl_np.kernels.learning.update import Noise
-from acerl_np.kernels.networks.network import count_parameters, make_network
+from acerl_np.kernels.networks.network import count_parameters, list_shapes, make_network
 from acerl_np.policies import index
 from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.network import Policy, initial_parameters
@@ -113,7 +113,8 @@ class NetworkParametrisation:
         theta, sigma = state
         own = dealt.problem, self.network, theta, sigma, noise, dealt.rows, self.workers
         rules = interface.number_rules(self.config.rules)
-        return play_members(*own, members=members, tile=self.tile, rules=rules)
+        rank = self.config.noise_rank or 0
+        return play_members(*own, members=members, tile=self.tile, rules=rules, rank=rank)
 
     def make_policy(self, theta: np.ndarray) -> Policy:
         """Return the policy of these parameters."""
@@ -191,8 +192,9 @@ def make_parametrisation(
     return NetworkParametrisation(instances, config, workers, tile)
 
 
-def make_search(start: np.ndarray, config: Config, seed: int, workers: Workers) -> Search[Any]:
+def make_search(form: Parametrisation, config: Config, seed: int, workers: Workers) -> Search[Any]:
     """Return the search that the configuration names, at its start."""
+    start = form.start(seed)
     options: dict[str, Any] = {
         "seed": seed,
         "population": config.population,
@@ -202,6 +204,8 @@ def make_search(start: np.ndarray, config: Config, seed: int, workers: Workers) 
     sigma, decay, every = config.noise_std, config.noise_decay, config.noise_decay_every
     if config.spread == "one":
         noise = {"noise_std": sigma, "noise_decay": decay, "noise_decay_every": every}
+        if config.noise_rank is not None and isinstance(form, NetworkParametrisation):
+            options |= {"noise_rank": config.noise_rank, "shapes": list_shapes(form.network)}
         return Strategy(start, **noise, **options, workers=workers)  # type: ignore[arg-type]
     first = np.full(start.size, sigma)
     limits = np.full(start.size, MIN_SIGMA), np.full(start.size, MAX_SPREAD)

@@ -20,6 +20,7 @@ SUITE = acerl_np.load_suite("dmh-train")[:3]
 CONFIGS = {
     "network": {"population": 14, "hidden": (4,), "generations": 3, "curve_every": 2},
     "antithetic": {"population": 14, "hidden": (4,), "generations": 3, "antithetic": True},
+    "low rank": {"population": 14, "hidden": (4,), "generations": 3, "noise_rank": 2},
     "perturbed": {"population": 8, "hidden": (4,), "generations": 3, "perturb": 20},
     "common": {"population": 8, "hidden": (4,), "generations": 2, "records_per_member": 2},
     "unfinished": {"population": 8, "hidden": (4,), "generations": 2, "horizon": 1500.0},

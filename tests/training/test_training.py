@@ -5,6 +5,7 @@ import math
 import tracemalloc
 from dataclasses import fields
 from functools import partial
+from itertools import pairwise
 
 import naive_evolution as naive
 import numpy as np
@@ -188,7 +189,7 @@ def play_episode(instance, policy, theta, key):
     return simulator.makespan[0], simulator.tardiness[0], decisions
 
 
-def play_population(instances, theta, sigma, seed, generation, antithetic, dealt, tile=None):
+def play_population(instances, theta, sigma, seed, generation, antithetic, dealt, **how):
     """Returns, costs and decisions by the fast kernels; a member plays one record or a list of them."""
     slots = find_slots("task", instances)
     problem = build_problem(instances, scaling=find_scaling(instances), slots=slots)
@@ -196,33 +197,38 @@ def play_population(instances, theta, sigma, seed, generation, antithetic, dealt
     network = make_network([219, *HIDDEN, 12])
     noise = Noise(seed, generation, len(dealt), antithetic)
     rows = np.array(dealt, np.int64).reshape(len(dealt), -1)
-    played = play_members(problem, network, theta, sigma, noise, rows, workers, tile=tile)
+    played = play_members(problem, network, theta, sigma, noise, rows, workers, **how)
     workers.close()
     return -played.makespan, played.tardiness, played.decisions
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(
-    ("dealt", "antithetic", "tile"),
+    ("dealt", "antithetic", "tile", "rank"),
     [
-        ([[0], [0], [1], [1], [0], [1]], False, 4),
-        ([[0], [0], [1], [1], [0], [1]], True, 4),
-        ([[0, 1, 1], [1, 0, 0], [0, 0, 1], [1, 1, 1], [0, 1, 0]], False, 1),
-        ([[0, 1, 1], [1, 0, 0], [0, 0, 1], [1, 1, 1], [0, 1, 0]], False, 4),
+        ([[0], [0], [1], [1], [0], [1]], False, 4, 0),
+        ([[0], [0], [1], [1], [0], [1]], True, 4, 0),
+        ([[0, 1, 1], [1, 0, 0], [0, 0, 1], [1, 1, 1], [0, 1, 0]], False, 1, 0),
+        ([[0, 1, 1], [1, 0, 0], [0, 0, 1], [1, 1, 1], [0, 1, 0]], False, 4, 0),
+        ([[0], [0], [1], [1], [0], [1]], True, 4, 1),
+        ([[0, 1, 1], [1, 0, 0], [0, 0, 1], [1, 1, 1], [0, 1, 0]], False, 2, 3),
     ],
 )
-def test_each_episode_of_a_member_is_that_in_the_simulator(dealt, antithetic, tile):
+def test_each_episode_of_a_member_is_that_in_the_simulator(dealt, antithetic, tile, rank):
     """Episode k of member m is keyed by (seed, generation, m K + k); all K are by the same network."""
     instances = load_instances()
     seed, generation, sigma = 3, 5, 0.2
     dealt = dealt if JIT else dealt[: 4 if len(dealt[0]) == 1 else 2]
+    sizes = [219, *HIDDEN, 12]
+    shapes = [(n_in + 1, n_out) for n_in, n_out in pairwise(sizes)]
     strategy = Strategy(
         initial_parameters([219, *HIDDEN, 12], seed),
         **{"seed": seed, "population": len(dealt), "noise_std": sigma, "antithetic": antithetic},
+        **({"noise_rank": rank, "shapes": shapes} if rank else {}),
     )
     strategy.generation = generation
     own = strategy.theta, sigma, seed, generation, antithetic
-    told = play_population(instances, *own, dealt, tile=tile)
+    told = play_population(instances, *own, dealt, tile=tile, rank=rank)
     policy = train(generations=0).policy
     # A pair shares its noise and its instance, but not its draws of actions.
     for member, theta in enumerate(strategy.ask()):

@@ -19,8 +19,9 @@ from acerl_np.kernels.driving import offers
 from acerl_np.kernels.ground import random
 from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.matching import Matching, allocate_matching
-from acerl_np.kernels.learning import update
+from acerl_np.kernels.learning import low_rank, update
 from acerl_np.kernels.networks import network as N
+from acerl_np.kernels.networks.vectors import Vectors
 from acerl_np.support.compiled import choose_by_type, inner_kernel, kernel
 
 NOTHING = np.int64(-1), np.int64(-1), np.int64(-1)
@@ -107,6 +108,8 @@ class NetworkDecider(NamedTuple):
     seen : ndarray(int64, (n_features, N_SEEN_FIELDS)), see `observation.list_seen`
     legal : ndarray(int32, (n_actions,)); weight : ndarray(float64, (n_actions,))
     rules : ndarray(int64, (R,)), the rules of a vehicle's outputs
+    vectors : Vectors or ()
+        Those of the member in each row, where noise is of low rank: all then share the one row of theta.
     """
 
     greedy: bool
@@ -126,6 +129,7 @@ class NetworkDecider(NamedTuple):
     legal: np.ndarray
     weight: np.ndarray
     rules: np.ndarray
+    vectors: Vectors | tuple[()] = ()
 
 
 class AgentsDecider(NamedTuple):
@@ -183,6 +187,19 @@ def allocate_networks(
         weight=np.empty(n_actions, np.float64),
         rules=rules,
     )
+
+
+def allocate_members(
+    network: N.Network, n: int, rules: np.ndarray, mean: np.ndarray, rank: int
+) -> NetworkDecider:
+    """Return room for n members of a generation: for networks with `rank` 0, else for vectors beside one."""
+    if rank == 0:
+        return allocate_networks(network, n, rules)._replace(mean=mean)
+    shapes = N.list_shapes(network)
+    value = N.allocate_rows(n, low_rank.count_numbers(shapes, rank))
+    vectors = Vectors(value, np.empty((n, rank), np.float32), rank, shapes)
+    room = make_network_decider(network, mean[None], False, rules)
+    return room._replace(mean=mean, held=np.full(n, -1, np.int64), vectors=vectors)
 
 
 def make_network_decider(
@@ -249,16 +266,52 @@ def decide_by_plan(problem, state, b, decider, row, key, decision):
 
 
 @inner_kernel
+def perturb_all(decider, place, member):
+    """Write the parameters of a member into its row."""
+    own, mean, sigma = decider.theta[place], decider.mean, decider.noise_std
+    key, bits, normals = decider.noise_key, decider.bits, decider.normals
+    update.perturb_member(mean, sigma, decider.noise, member, key, bits, normals, own)
+    N.sum_columns(decider.network, own, decider.column_sums[place])
+
+
+@inner_kernel
+def draw_own(decider, place, member):
+    """Write the vectors of a member into its row."""
+    vectors, noise, sigma = decider.vectors, decider.noise, decider.noise_std
+    key, bits, normals = decider.noise_key, decider.bits, decider.normals
+    value, shapes, rank = vectors.value[place], vectors.shapes, vectors.rank
+    scale = np.float32(sigma / np.sqrt(np.float64(rank)))
+    value = value[: rank * shapes.sum()]
+    low_rank.draw_vectors(noise, member, scale, rank, shapes, key, bits, normals, value)
+    for k in range(rank):
+        first, total = k * (shapes[0, 0] + shapes[0, 1]), np.float32(0.0)
+        for row in range(decider.network.sizes[0]):
+            total += value[first + row]
+        vectors.total[place, k] = total
+
+
+def seat_member(vectors, decider, place, member):
+    """Write what is a member's own into its row."""
+    (draw_own if vectors else perturb_all)(decider, place, member)
+
+
+def _find_seat(vectors, decider, place, member):
+    if getattr(vectors, "instance_class", None) is Vectors:
+        return lambda vectors, decider, place, member: draw_own(decider, place, member)
+    return lambda vectors, decider, place, member: perturb_all(decider, place, member)
+
+
+choose_by_type(seat_member, _find_seat)
+
+
+@inner_kernel
 def find_network(decider, row):
     """Return the row that a network stands in; a member of a generation is perturbed if need be."""
     if decider.noise_std == 0.0:
         return row
     place = row % len(decider.held)
     if decider.held[place] != row:
-        own, mean, sigma = decider.theta[place], decider.mean, decider.noise_std
-        key, bits, normals = decider.noise_key, decider.bits, decider.normals
-        update.perturb_member(mean, sigma, decider.noise, row, key, bits, normals, own)
-        N.sum_columns(decider.network, own, decider.column_sums[place])
+        seat_member(decider.vectors, decider, place, row)
         decider.held[place] = row
     return place
 
@@ -266,9 +319,10 @@ def find_network(decider, row):
 @inner_kernel
 def choose_output(decider, row, n_features, n_legal, key, decision, draw):
     """Return the output, of those listed, that a network likes best or draws by its softmax."""
-    layers = decider.layers
-    theta, column_sums = decider.theta[row], decider.column_sums[row]
-    N.forward(decider.network, theta, column_sums, decider.features, n_features, layers)
+    layers, features, network = decider.layers, decider.features, decider.network
+    shared = row % len(decider.theta)
+    theta, column_sums = decider.theta[shared], decider.column_sums[shared]
+    N.forward(network, theta, column_sums, features, n_features, layers, decider.vectors, row)
     if decider.greedy:
         return np.int64(N.choose_greedy(layers.logits, decider.legal, n_legal))
     uniform, weight = random.draw_uniform(key, decision, draw), decider.weight

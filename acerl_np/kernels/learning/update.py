@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels.ground.random import BLOCK, LANES, NOISE, derive_key, fill_normals
-from acerl_np.support.compiled import kernel
+from acerl_np.support.compiled import inner_kernel, kernel
 
 F = np.float32
 
@@ -112,16 +112,22 @@ def sum_noise(utilities, noise, first_block, last_block, total):
                 target[k] += weight * flat[k]
 
 
+@inner_kernel
+def copy_normals(key, bits, normals, out):
+    """Fill the vector `out` (ndarray(float32)) with the first normals of the stream of a key."""
+    flat = normals.reshape(BLOCK)
+    for block in range((len(out) + BLOCK - 1) // BLOCK):
+        fill_normals(key, block, bits, normals)
+        own = out[block * BLOCK : (block + 1) * BLOCK]
+        for k in range(len(own)):
+            own[k] = flat[k]
+
+
 @kernel
 def fill_stream(seed, purpose, a, b, out):
     """Fill the vector `out` (ndarray(float32)) with the first normals of a stream."""
     key = np.empty(4, np.uint32)
     bits = np.empty((4, LANES), np.uint32)
     normals = np.empty((4, LANES), np.float32)
-    flat = normals.reshape(BLOCK)
     derive_key(seed, purpose, a, b, key)
-    for block in range((len(out) + BLOCK - 1) // BLOCK):
-        fill_normals(key, block, bits, normals)
-        own = out[block * BLOCK : (block + 1) * BLOCK]
-        for k in range(len(own)):
-            own[k] = flat[k]
+    copy_normals(key, bits, normals, out)

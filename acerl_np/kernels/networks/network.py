@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from acerl_np.kernels.ground.vector import add_4, add_12, add_16, add_64
-from acerl_np.support.compiled import inner_kernel, kernel
+from acerl_np.kernels.networks.vectors import Vectors, add_noise
+from acerl_np.support.compiled import choose_by_type, inner_kernel, kernel
 
 F = np.float32
 
@@ -76,6 +77,11 @@ def count_parameters(sizes: Sequence[int], has_biases: bool = True) -> int:
     return sum((n_in + extra) * n_out for n_in, n_out in pairwise(sizes))
 
 
+def list_shapes(network: Network) -> np.ndarray:
+    """Return rows, that of the biases last, and columns of each layer, ndarray(int64, (n_layers, 2))."""
+    return np.stack((network.sizes[:-1] + network.has_biases, network.sizes[1:]), axis=1)
+
+
 def allocate_features(n: int) -> Features:
     """Return room for `n` features."""
     return Features(np.empty(n + 1, np.int32), np.empty(n + 1, np.float32))
@@ -135,8 +141,25 @@ def add_inputs(features, n, weights, n_out, out):
             out[j] += value[k] * weights[row + j]
 
 
+def add_own(vectors, member, layer, features, n, n_in, shift, scale, out):
+    """Add the noise of low rank of a member, or nothing without vectors."""
+    if vectors:
+        add_noise(vectors, member, layer, features, n, n_in, shift, scale, out)
+
+
+def _find_own(vectors, member, layer, features, n, n_in, shift, scale, out):
+    if getattr(vectors, "instance_class", None) is Vectors:
+        return lambda vectors, member, layer, features, n, n_in, shift, scale, out: add_noise(
+            vectors, member, layer, features, n, n_in, shift, scale, out
+        )
+    return lambda vectors, member, layer, features, n, n_in, shift, scale, out: None
+
+
+choose_by_type(add_own, _find_own)
+
+
 @kernel
-def forward(network, theta, column_sums, features, n, layers):
+def forward(network, theta, column_sums, features, n, layers, vectors=(), member=0):
     """Compute the logits of one observation.
 
     The observation x is standardised over all its entries, empty slots included:
@@ -150,6 +173,8 @@ def forward(network, theta, column_sums, features, n, layers):
     column_sums : ndarray(float32, (sizes[1],)), from `sum_columns`
     n : int, number of features that are listed
     layers : Layers, output: the logits
+    vectors : Vectors or ()
+        Noise of low rank on top of theta, that of row `member`.
     """
     sizes = network.sizes
     shift = F(0.0)
@@ -194,12 +219,14 @@ def forward(network, theta, column_sums, features, n, layers):
             if network.has_biases:
                 for j in range(n_out):
                     out[j] += bias[j]
+            add_own(vectors, member, layer, features, n, n_in, shift, scale, out)
         else:
             out[:] = F(0.0)
             if network.has_biases:
                 for j in range(n_out):
                     out[j] = bias[j]
             add_inputs(active, n_active, weights, n_out, out)
+            add_own(vectors, member, layer, active, n_active, n_in, shift, scale, out)
         if layer < n_layers - 1:
             n_active = 0
             for j in range(n_out):
