@@ -12,7 +12,6 @@ from acerl_np.evaluation.trials import evaluate_policy
 from acerl_np.policies.files import AnyPolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.own import rule
-from acerl_np.policies.static import find_static
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
 from acerl_np.problem.parts import Edge, Site, Vehicle
@@ -56,7 +55,6 @@ def _simulate() -> None:
 
 
 def _search() -> None:
-    find_static(_make_instance(), threads=1)
     find_hindsight(_make_instance(), effort=0.001)
 
 

@@ -104,7 +104,7 @@ def main() -> None:
                 for seed, number in ((1, n_training), (2, n_unseen))
             )
             tasks = np.mean([record.n_tasks for record in unseen])
-            busy = evaluate_policy("nearest", unseen, trials=1).mean_utilisation().mean()
+            busy = evaluate_policy("nearest", unseen, trials=1).mean("utilisation").mean()
             print(f"\n{text}, scale {scale:g}: {tasks:.0f} tasks a shift, vehicles busy {busy:.2f}")
             for objective in options.objectives:
                 goal = Goal(objective) if objective != PAPER.objective else PAPER

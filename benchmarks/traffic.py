@@ -70,7 +70,7 @@ def find_fewest(shifts: Shifts, floor: Layout, how: str) -> str:
     """Return how many vehicles `nearest` needs for at most 2 % of late tasks."""
     for n in SIZES:
         if (
-            play("nearest", shifts, resize_fleet(floor, n).with_traffic(how)).mean_late().mean()
+            play("nearest", shifts, resize_fleet(floor, n).with_traffic(how)).mean("late").mean()
             <= 0.02
         ):
             return str(n)
@@ -127,7 +127,7 @@ def judge_trained(floor: Layout, seeds: range, quick: bool) -> None:
             policies = {"nearest": ["nearest"], "general": ["general"]}
             policies |= {"free": free, "met": train(records, layout)}
             found = {
-                name: np.array([play(policy, unseen, layout).mean_value() for policy in own])
+                name: np.array([play(policy, unseen, layout).mean("value") for policy in own])
                 for name, own in policies.items()
             }
             row = [floor.name, stations, f"{load}"]

@@ -73,12 +73,12 @@ def run(weeks: int, further: int, case: Case) -> list[list[object]]:
             for part in part_folds(records, seed=week)
         ]
         policy = train(records, config, week)
-        how = {"trials": 1, "threads": 1, "patience": 0.0}
-        verdict = judge(policy, records, folds=folds, objective=goal, **how)
+        one = Playing(1, goal=goal, threads=1)
+        verdict = judge(policy, records, playing=one, folds=folds, patience=0.0)
         reference, said = play_best_rule(records, playing)[0], verdict.policy.difference
         if reference not in known:
-            known[reference] = play_policy(reference, shifts[:further], playing).mean_value()
-        own = play_policy(policy, shifts[:further], playing).mean_value()
+            known[reference] = play_policy(reference, shifts[:further], playing).mean("value")
+        own = play_policy(policy, shifts[:further], playing).mean("value")
         truth = compare_paired(own, known[reference])
         some = slice(week * RECORDS % (further - RECORDS + 1), None)
         unseen = compare_paired(own[some][:RECORDS], known[reference][some][:RECORDS])

@@ -503,7 +503,7 @@ def run(arguments: argparse.Namespace) -> None:
     rows, lines, best = [], [], []
     for instance in instances:
         searched = {"effort": arguments.effort, "seed": arguments.seed}
-        known = find_hindsight(instance, objective=goal, **searched)
+        known = find_hindsight(instance, goal, **searched)
         stored = bundled_references().get(instance.content_hash)
         if stored and stored.goal == goal and (known is None or stored.value < known.value):
             known = stored

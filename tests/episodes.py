@@ -1,7 +1,5 @@
 """Episodes of the simulator beside those of the slow one."""
 
-import contextlib
-
 import full
 import numpy as np
 import pytest
@@ -10,10 +8,7 @@ from worlds import PAIRS
 from acerl_np import Simulator
 from acerl_np.kernels.ground.state import NEVER
 from acerl_np.kernels.playing.lookahead import begin_lookahead, rate_candidates
-from acerl_np.policies import static
 from acerl_np.problem.interface import find_scaling
-from acerl_np.problem.tables import build_problem
-from acerl_np.support.workers import Workers
 
 
 def scaling_array(scaling):
@@ -91,15 +86,6 @@ def play_on(simulator, act=take_first, n_steps=10**6):
         simulator.step(act(simulator.observation, simulator.action_mask))
         n_steps -= 1
     return simulator.makespan.tolist()
-
-
-def play_static(plans, instances, keys=None):
-    """Makespan, tardiness and decisions of every instance by every plan."""
-    keys = np.zeros((len(instances), 4), np.uint32) if keys is None else keys
-    with contextlib.closing(Workers(1)) as workers:
-        rows = np.arange(len(instances))
-        played = static.play_static(plans, build_problem(instances), rows, keys, workers)
-    return played.makespan, played.tardiness, played.decisions
 
 
 def begin(simulator, ahead, key=(0, 0, 0, 0), decision=0):

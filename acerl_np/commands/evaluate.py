@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Evaluate, show and write."""
-    from acerl_np.evaluation.margin import compare_trials, measure_margin, play_best_rule
+    from acerl_np.evaluation.margin import compare_trials
 
     named = sort_names(arguments)
     traced = arguments.tasks_csv, arguments.vehicles_csv
@@ -102,20 +102,15 @@ def run(arguments: argparse.Namespace) -> None:
         tables.write_trials(arguments.trials_csv, labels, results)
     if any(traced):
         write_tables(*traced, trace_all(plan, results))
-    comparison = compare_trials(instances, results, references)
+    comparison = compare_trials(instances, results, references, plan.playing)
     figures = tables.list_standings(labels, results, comparison)
     form, more = arguments.format, arguments.more
     table, below = tables.render_standings(instances, figures, goal, form, more=more)
     print(table, end="")
-    if comparison.static is not None:
-        fleet = [vehicle.id for vehicle in instances[0].layout.vehicles]
-        own = comparison.static.plan.describe(fleet)
-        below.append(f"best static plan for these very records: {own}")
     below += times
-    if comparison.hindsight:
-        best = play_best_rule(instances, plan.playing)
-        margin = measure_margin(*best, instances, comparison.hindsight)
-        below += [margin.sentence()] if margin.is_little else []
+    if comparison.margin is not None:
+        below.append(f"best rule on these records: {comparison.margin.rule}")
+        below += [comparison.margin.sentence()] if comparison.margin.is_little else []
     tables.show_below(form, below)
     if arguments.report is not None:
         from acerl_np.commands.shared.reporting import report_policies

@@ -97,10 +97,10 @@ def measure(arguments: argparse.Namespace, policy: IndexPolicy) -> Importance:
     records = load_instances(arguments) if names_records(arguments) else records
     records = [] if has_unread(policy.features) else records
     goal = read_goal(arguments, [policy])
-    how = {"seed": arguments.seed, "threads": arguments.threads, "objective": goal}
+    how = {"seed": arguments.seed, "threads": arguments.threads}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PolicyWarning)  # where it was trained is shown
-        return measure_importance(policy, records, **how)
+        return measure_importance(policy, records, goal, **how)
 
 
 def list_facts(policy: AnyPolicy) -> list[tuple[str, str]]:

@@ -6,9 +6,9 @@ a mean tardiness below 50 s). Where no schedule is found below the limit, it is 
 
 The simulator is deterministic, so such a schedule can be replayed: it is a reference for how much there
 is to win. Each is verified by replay. The column "bound" is proven: no schedule's objective is below it.
-Beside it stands the best static plan for the record (a fixed order of vehicles and a rule for each);
-hindsight is never worse than that, the rules, the yardsticks and lookaheads over them without futures.
-Where the best rule is nearly as good, a line says that there is little to win.
+Beside it stands the best rule on these records; hindsight is never worse than the rules, the yardsticks and
+lookaheads over them without futures. Where the best rule is nearly as good, a line says that there is little
+to win.
 Where tasks follow others, are processed or announced, or are never due, orders are searched: each vehicle
 takes its tasks in turn, as soon as they are known.
 
@@ -63,13 +63,10 @@ COLUMNS = (
     Column("bound", "bound", ".1f"),
     Column("limit", "limit", unknown=""),
     Column("decisions", "decisions", "d"),
-    Column("static_makespan_s", "static", ".1f", none="none"),
-    Column("static_tardiness_s"),
-    Column("plan", "plan"),
     Column("stored_makespan_s", "stored", ".1f"),
     Column("stored_tardiness_s"),
-    Column("rule"),
-    Column("rule_makespan_s"),
+    Column("rule", "best rule"),
+    Column("rule_makespan_s", "its makespan", ".1f"),
     Column("rule_tardiness_s"),
 )
 
@@ -83,8 +80,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Search, verify, show and write the references."""
     from acerl_np.evaluation.bounds import bound_objective
     from acerl_np.evaluation.hindsight import check_future, find_references
-    from acerl_np.evaluation.margin import compare_references, measure_margin, play_best_rule
-    from acerl_np.evaluation.references import save_references
+    from acerl_np.evaluation.margin import measure_margin, play_best_rule
+    from acerl_np.evaluation.references import bundled_references, find_known, save_references
     from acerl_np.evaluation.trials import Playing
     from acerl_np.support.workers import count_cores
 
@@ -106,23 +103,19 @@ def run(arguments: argparse.Namespace) -> None:
 
     how = {"effort": arguments.effort, "seed": seed, "callback": show}
     with open_team(vars(arguments), own=own) as team:
-        references = find_references(instances, objective=goal, executor=team, **how)
-    known = compare_references(instances, references, goal)
+        references = find_references(instances, goal, executor=team, **how)
+    known = find_known(instances, bundled_references(), goal)
     playing = Playing(seed=seed, goal=goal, threads=arguments.threads)
     rule, played = play_best_rule(instances, playing)
-    means = zip(played.mean_makespan(), played.mean_tardiness(), strict=True)
+    means = zip(played.mean("makespan"), played.mean("tardiness"), strict=True)
     rows = []
-    for instance, item, values in zip(instances, known, means, strict=True):
-        found, static, stored = item.found, item.static, item.stored
-        fleet = [vehicle.id for vehicle in instance.layout.vehicles]
+    for instance, found, stored, values in zip(instances, references, known, means, strict=True):
         cells = (
             instance.name,
             *((found.makespan, found.tardiness, found.value) if found else [None] * 3),
             bound_objective(instance, goal),
             None if found is None else "kept" if found.within else "over",
             len(found.actions) if found else None,
-            *((static.makespan[0], static.tardiness[0]) if static else [None] * 2),
-            static.plan.describe(fleet) if static else None,
             *((stored.makespan, stored.tardiness) if stored else [None] * 2),
             *(rule, *values),
         )

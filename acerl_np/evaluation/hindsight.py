@@ -26,8 +26,7 @@ from acerl_np.kernels.playing.search import Found, allocate_found
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.lookahead import Lookahead
 from acerl_np.policies.rules import YARDSTICKS
-from acerl_np.policies.static import PlanPolicy, find_static
-from acerl_np.problem.goal import PAPER, Goal, find_goal, read_objective
+from acerl_np.problem.goal import PAPER, Goal, read_objective
 from acerl_np.problem.instance import Instance, number_hash
 from acerl_np.problem.interface import TASK_RULES
 from acerl_np.problem.tables import build_problem
@@ -174,16 +173,14 @@ def _search_orders(instance: Instance, goal: Goal, effort: float, seed: Whole) -
     return best
 
 
-def _search(
-    instance: Instance, goal: Goal, effort: float, seed: Whole, best: Candidate
-) -> Candidate:
-    """Return the best that any of the searches finds, or `best`."""
+def _search(instance: Instance, goal: Goal, effort: float, seed: Whole) -> Candidate:
+    """Return the best that any of the searches finds."""
     problem = build_problem([instance], goal=goal)
     n_breakdowns = sum(len(vehicle.breakdowns) for vehicle in instance.layout.vehicles)
     # Each task is assigned once, and once more after a breakdown on its way.
     n_levels = instance.n_tasks + n_breakdowns
     size, limit = measure_size(instance), goal.cost_limit
-    found = allocate_found(n_levels)
+    best, found = Candidate(), allocate_found(n_levels)
 
     has_makespan = "makespan" in read_objective(goal.objective)
     # A partial schedule shows its delays; what another cost will be is not known.
@@ -209,31 +206,13 @@ def _search(
     return best
 
 
-def follow_static(instance: Instance, goal: Goal) -> Candidate:
-    """Return what the best static plan does, none if no plan is within the limit."""
-    found = find_static(instance, goal=goal, within_limit=True, threads=1)
-    if found is None or not np.isfinite(found.makespan[0]):
-        return Candidate()
-    simulator = Simulator(instance, slots="pool")
-    actions = []
-    while not simulator.done[0]:
-        legal = simulator.action_mask[0]
-        own = (v * N_RULES + found.plan.rules[v] for v in found.plan.order)
-        actions.append(next(action for action in own if legal[action]))
-        simulator.step([actions[-1]])
-    return Candidate(float(found.value[0]), float(found.cost[0]), tuple(actions))
-
-
 def _play_policies(instance: Instance, goal: Goal, seed: Whole, best: Candidate) -> Candidate:
-    """Return the best schedule of rules, yardsticks, a static plan and lookaheads without futures, or `best`.
+    """Return the best schedule of rules, yardsticks and lookaheads without futures, or `best`.
 
     Trials are those of `evaluate_policy`; a lookahead plays one of each base.
     """
     names = (*TASK_RULES, *YARDSTICKS)
     players: list[tuple[BasePolicy | str, int]] = [(name, PLAYED_TRIALS) for name in names]
-    if not instance.is_plain:
-        plan = find_static(instance, goal=goal, threads=1)
-        players += [(PlanPolicy(plan.plan), 1)] if plan is not None else []
     players += [(Lookahead(name, futures=0, objective=goal), 1) for name in names]
     limit = goal.cost_limit
     for player, trials in players:
@@ -255,29 +234,22 @@ def _play_policies(instance: Instance, goal: Goal, seed: Whole, best: Candidate)
 
 
 def find_hindsight(
-    instance: Instance,
-    *,
-    objective: str | Goal = "makespan",
-    cost_limit: float | None = None,
-    effort: float = 1.0,
-    seed: Whole = 0,
+    instance: Instance, goal: Goal = PAPER, *, effort: float = 1.0, seed: Whole = 0
 ) -> Reference | None:
     """Search the best action sequence of an instance with a cost below the limit.
 
     Where none is found below the limit, it is that of the least cost, `within` false; None only where no
-    sequence finishes. Beams over partial schedules, then annealing of whole sequences; of an instance that is
-    not plain, annealing of orders. Beside them stand the best static plan for this record and what rules,
-    yardsticks and lookaheads over them without futures do in the trials of `evaluate_policy` with this seed,
-    so that none is better. The same arguments give the same sequence. `effort` is a factor on the work: 1
-    takes about seven seconds of a core for a DMH record, and beyond 40 tasks longer as these are more.
-    Objective and limit are those of `evaluate_policy`.
+    sequence finishes. Beams over partial schedules come first, then annealing of whole sequences; of an
+    instance that is not plain, annealing of orders. Rules, yardsticks and lookaheads over them without
+    futures compete in the trials of `evaluate_policy` with this seed, so that none is better. The same
+    arguments give the same sequence. `effort` is a factor on the work: 1 takes about seven seconds of a core
+    for a DMH record, and beyond 40 tasks longer as these are more.
     """
-    goal = find_goal(objective, cost_limit)
     goal.refuse_own("hindsight")
     check_future(instance)
     own = find_effort(instance, effort)
     if instance.is_plain:
-        best = _search(instance, goal, own, seed, follow_static(instance, goal))
+        best = _search(instance, goal, own, seed)
     else:
         best = _search_orders(instance, goal, own, seed)
     best = _play_policies(instance, goal, seed, best)
@@ -302,9 +274,8 @@ def make_reference(instance: Instance, actions: tuple[int, ...], goal: Goal) -> 
 
 def find_references(
     instances: Sequence[Instance],
+    goal: Goal = PAPER,
     *,
-    objective: str | Goal = "makespan",
-    cost_limit: float | None = None,
     effort: float = 1.0,
     seed: Whole = 0,
     threads: int | None = None,
@@ -316,9 +287,8 @@ def find_references(
     `callback` is called with each instance and its reference, as they are found. The workers of `executor`
     search, by default threads; no result depends on it.
     """
-    goal = find_goal(objective, cost_limit)
     goal.refuse_own("hindsight")
-    search = partial(find_hindsight, objective=goal, effort=effort, seed=seed)
+    search = partial(find_hindsight, goal=goal, effort=effort, seed=seed)
     found: list[Reference | None] = [None] * len(instances)
     with lead(executor, threads or count_cores()) as team:
         for k, reference in team.run(search, instances):

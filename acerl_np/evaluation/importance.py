@@ -10,7 +10,7 @@ import numpy as np
 from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.trials import Playing, play_policy
 from acerl_np.policies.index import IndexPolicy, find_feature
-from acerl_np.problem.goal import Goal, find_goal
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance
 from acerl_np.support.numbers import Whole
 
@@ -74,10 +74,9 @@ def list_parts(policy: IndexPolicy) -> list[Part]:
 def measure_importance(
     policy: IndexPolicy,
     instances: Instance | Sequence[Instance] = (),
+    goal: Goal = PAPER,
     *,
     seed: Whole = 0,
-    objective: str | Goal = "makespan",
-    cost_limit: float | None = None,
     threads: int | None = None,
 ) -> Importance:
     """Play noised copies of records with an index policy, and without each of its features in turn.
@@ -85,7 +84,6 @@ def measure_importance(
     Parts are in order of the objective without them, the largest first. Without records nothing is played,
     and they are in order of their weights' sizes. The seed is that of the copies and of the episodes.
     """
-    goal = find_goal(objective, cost_limit)
     parts = list_parts(policy)
     copies = make_noised(instances, seed=seed, magnitude=MAGNITUDE)
     if not copies:
@@ -98,7 +96,7 @@ def measure_importance(
 
     def play(theta: np.ndarray) -> tuple[float, float]:
         played = play_policy(policy.replace(theta), copies, playing)
-        return float(played.mean_value().mean()), played.satisfied
+        return float(played.mean("value").mean()), played.satisfied
 
     found = []
     for k, part in enumerate(parts):

@@ -13,7 +13,6 @@ from acerl_np.evaluation.metrics import normalise
 from acerl_np.evaluation.references import Reference, bundled_references, find_known
 from acerl_np.evaluation.trials import Playing, Trials, play_policy
 from acerl_np.policies.rules import YARDSTICKS
-from acerl_np.policies.static import StaticResult, find_static
 from acerl_np.problem.goal import EQUIVALENTS, Goal
 from acerl_np.problem.instance import Instance, are_shifts
 from acerl_np.problem.interface import TASK_RULES
@@ -38,44 +37,27 @@ def find_little(goal: Goal, value: float) -> float:
 def choose_rule(results: Mapping[str, Trials], measure: str = "value") -> str:
     """Return the best rule by the rules' trials on the training records.
 
-    That of the smallest mean `measure`, of equals objective ("value"), among those whose mean cost is below
-    the limit; if none is, that of the least mean cost. The first of equals; a rule that left an episode
-    unfinished comes last.
-    """
-
-    def order(name: str) -> tuple[bool, bool, list[float]]:
-        trials = results[name]
-        cost = float(trials.mean_cost().mean())
-        within = cost < trials.cost_limit
-        means = [float(trials.mean(x).mean()) for x in (measure, "value")]
-        scores = means if within else [cost]
-        return trials.unfinished > 0, not within, [math.inf if math.isnan(x) else x for x in scores]
-
-    return min(results, key=order)
-
-
-def choose_yardstick(results: Mapping[str, Trials], measure: str = "value") -> str:
-    """Return the best of these yardsticks: as `choose_rule`, but small differences decide nothing.
-
+    Rules that finish every episode with a mean cost below the limit come first, by the least mean `measure`.
     Those within what weighs as much as 1 s of the best, 0.05 points of late tasks, are told apart by waiting,
-    then by empty metres.
+    then by empty metres. Without such a rule the least mean cost decides. The first of equals is chosen.
     """
-    best = choose_rule(results, measure)
-    goal = results[best].goal
-    little = goal.scale if measure == "value" else EQUIVALENTS.get(measure, EQUIVALENTS["late"])
-    little /= 100.0 if measure in SHARES else 1.0
 
-    def show(name: str) -> tuple[float, float, float]:
-        mean, waiting, empty = (results[name].mean(x).mean() for x in (measure, "waiting", "empty"))
-        return float(mean), float(waiting), float(empty)
+    def average(name: str, what: str) -> float:
+        return float(np.nan_to_num(results[name].mean(what).mean(), nan=math.inf))
 
     within = [
         name
         for name, trials in results.items()
-        if not trials.unfinished and trials.mean_cost().mean() < trials.cost_limit
+        if not trials.unfinished and average(name, "cost") < trials.cost_limit
     ]
-    near = [name for name in within if show(name)[0] < show(best)[0] + little]
-    return min(near or [best], key=lambda name: show(name)[1:])
+    if not within:
+        return min(results, key=lambda name: (results[name].unfinished > 0, average(name, "cost")))
+    goal = results[within[0]].goal
+    little = goal.scale if measure == "value" else EQUIVALENTS.get(measure, EQUIVALENTS["late"])
+    little /= 100.0 if measure in SHARES else 1.0
+    best = min(average(name, measure) for name in within)
+    near = [name for name in within if average(name, measure) < best + little]
+    return min(near or within, key=lambda name: (average(name, "waiting"), average(name, "empty")))
 
 
 class Margin(NamedTuple):
@@ -140,46 +122,31 @@ def measure_margin(
 ) -> Margin:
     """Return how far a rule is from hindsight, by trials and, if known, references of the same records."""
     goal = played.goal
-    own = float(played.mean_value().mean()), float(played.mean_cost().mean())
+    own = float(played.mean("value").mean()), float(played.mean("cost").mean())
     found = [(item.value, item.cost) for item in references] or [(math.nan, math.nan)]
     best, least_cost = np.mean(found, axis=0).tolist()
     bound = float(np.mean([bound_objective(instance, goal) for instance in instances]))
     return Margin(rule, goal, *own, best, least_cost, bound)
 
 
-class Rules(NamedTuple):
-    """The rules to beat on some records, their trials there, and how the best of them is chosen."""
+def play_rules(instances: Sequence[Instance], playing: Playing) -> dict[str, Trials]:
+    """Return the trials of the rules to beat on these records.
 
-    trials: Mapping[str, Trials]
-    is_yardstick: bool
-
-    def choose(self, rows: Sequence[int] | None = None) -> str:
-        """Return the best of these rules, on all of their records or on those in some rows."""
-        trials = self.trials
-        if rows is not None:
-            trials = {name: played.select(rows) for name, played in trials.items()}
-        return (choose_yardstick if self.is_yardstick else choose_rule)(trials)
-
-
-def play_rules(instances: Sequence[Instance], playing: Playing) -> Rules:
-    """Return the rules to beat on these records, as they play them.
-
-    On shifts they are yardsticks, the rules of a control system: those of the paper draw any idle vehicle. On
-    the paper's records they are its own.
+    On shifts these are yardsticks, the rules of a control system: those of the paper draw any idle vehicle.
+    On the paper's records they are its own.
     """
     bundled = bundled_references()
     is_paper = all(item.content_hash in bundled for item in instances)
     shifts = are_shifts(instances) or any(x.layout.commitment == "pickup" for x in instances)
     names = tuple(TASK_RULES) if is_paper else YARDSTICKS if shifts else RULES_TO_BEAT
-    trials = {name: play_policy(name, instances, playing) for name in names}
-    return Rules(trials, shifts and not is_paper)
+    return {name: play_policy(name, instances, playing) for name in names}
 
 
 def play_best_rule(instances: Sequence[Instance], playing: Playing) -> tuple[str, Trials]:
     """Return the best rule on these records, and its trials."""
-    rules = play_rules(instances, playing)
-    best = rules.choose()
-    return best, rules.trials[best]
+    trials = play_rules(instances, playing)
+    best = choose_rule(trials)
+    return best, trials[best]
 
 
 class Comparison(NamedTuple):
@@ -194,10 +161,10 @@ class Comparison(NamedTuple):
     above_hindsight : ndarray
         Mean objective over that of hindsight, minus 1; nan where it is not known or 0.
     of_the_way : ndarray
-        Share of the way from the best static plan to hindsight, in the mean objective; nan where either is
-        not known or there is no way between them.
-    static : StaticResult or None
-        That best static plan, found on these very records; None where hindsight is not known.
+        Share of the way from the best rule to hindsight, in the mean objective; nan where hindsight is not
+        known or the rule is no worse.
+    margin : Margin or None
+        How far the best rule on these records is from hindsight; None where hindsight is not known.
     """
 
     m: np.ndarray
@@ -205,53 +172,35 @@ class Comparison(NamedTuple):
     hindsight: tuple[Reference, ...]
     above_hindsight: np.ndarray
     of_the_way: np.ndarray
-    static: StaticResult | None
+    margin: Margin | None
 
 
 def compare_trials(
-    instances: Sequence[Instance], results: Sequence[Trials], references: Mapping[str, Reference]
+    instances: Sequence[Instance],
+    results: Sequence[Trials],
+    references: Mapping[str, Reference],
+    playing: Playing,
 ) -> Comparison:
-    """Compare policies by their trials on the same records, with one goal.
+    """Compare policies by their trials on the same records, all of `playing`.
 
     References of another goal are passed over; they stand by the content hash of their instances.
     """
-    goal = results[0].goal
     if any(instance.layout.commitment == "pickup" for instance in instances):
         references = {}  # of schedules in which nothing is called back
-    known = find_known(instances, references, goal)
+    known = find_known(instances, references, playing.goal)
     hindsight = tuple(item for item in known if item is not None)
     above = way = np.full(len(results), np.nan)
-    static = None
+    margin = None
     if len(hindsight) < len(instances):
         hindsight = ()
     else:
-        mean = np.array([trials.mean_value().mean() for trials in results])
-        best = float(np.mean([item.value for item in hindsight]))
+        mean = np.array([trials.mean("value").mean() for trials in results])
+        margin = measure_margin(*play_best_rule(instances, playing), instances, hindsight)
+        start, best = margin.value, margin.hindsight
         if best > 0.0:
             above = mean / best - 1.0
-        static = find_static(instances, goal=goal)
-        start = best if static is None else float(static.value.mean())
         if start > best:
             way = (start - mean) / (start - best)
     peers = (np.array([x.mean(name) for x in results]) for name in ("makespan", "tardiness"))
     m, c = (normalise(values, values) for values in peers)
-    return Comparison(m, c, hindsight, above, way, static)
-
-
-class Hindsight(NamedTuple):
-    """The best for one record: found by a search, of static plans within the limit, stored in the package."""
-
-    found: Reference | None
-    static: StaticResult | None
-    stored: Reference | None
-
-
-def compare_references(
-    instances: Sequence[Instance], found: Sequence[Reference | None], goal: Goal
-) -> list[Hindsight]:
-    """Put what a search found beside the best static plan within the limit and the bundled reference."""
-    stored = find_known(instances, bundled_references(), goal)
-    return [
-        Hindsight(reference, find_static(instance, goal=goal, within_limit=True), known)
-        for instance, reference, known in zip(instances, found, stored, strict=True)
-    ]
+    return Comparison(m, c, hindsight, above, way, margin)

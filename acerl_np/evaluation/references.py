@@ -53,49 +53,24 @@ def _read_goal(value: Any, where: str) -> Goal:
         raise LayoutError(f"{where}: {error}") from error
 
 
-def _make_of_paper(cost_limit: float, **own: Any) -> Reference:
-    scores = {"value": own["makespan"], "cost": own["tardiness"]}
-    return Reference(goal=Goal(cost_limit=cost_limit), **scores, **own)
-
-
-def _read_reference(value: Any, where: str) -> Any:
-    is_of_goal = isinstance(value, dict) and "goal" in value
-    return (OF_GOAL if is_of_goal else OF_PAPER).read(where, value)
-
-
 SECONDS, NUMBER = json_tree.number(0.0, 1e12), json_tree.number(-MOST, MOST)
-COMMON = {
-    **dict.fromkeys(("instance", "content_hash"), json_tree.text()),
-    **dict.fromkeys(("makespan", "tardiness"), SECONDS),
-    "actions": json_tree.items(json_tree.whole(0, 10**12), 0, 10**6),
-}
-OF_PAPER = json_tree.table({**COMMON, "cost_limit": SECONDS}, _make_of_paper)
-"""A reference whose objective is the makespan, and whose cost the tardiness."""
-
-OWN_GOAL = {"goal": json_tree.Key(reader=_read_goal), "value": NUMBER, "cost": NUMBER}
-OF_GOAL = json_tree.table({**COMMON, **OWN_GOAL}, Reference)
-"""Any other."""
-
-LIST = json_tree.items(json_tree.Key(reader=_read_reference), 0, 10**6)
+REFERENCE = json_tree.table(
+    {
+        **dict.fromkeys(("instance", "content_hash"), json_tree.text()),
+        "goal": json_tree.Key(reader=_read_goal),
+        **dict.fromkeys(("makespan", "tardiness"), SECONDS),
+        **dict.fromkeys(("value", "cost"), NUMBER),
+        "actions": json_tree.items(json_tree.whole(0, 10**12), 0, 10**6),
+    },
+    Reference,
+)
+LIST = json_tree.items(REFERENCE, 0, 10**6)
 FORM = json_tree.table({"format": json_tree.one(), "references": LIST}, dict)
 
 
 def save_references(path: str | os.PathLike[str], references: Sequence[Reference]) -> None:
     """Write references as JSON, atomically."""
-    lines = []
-    for item in references:
-        goal = item.goal
-        own = {"goal": goal.to_dict(), "value": item.value, "cost": item.cost}
-        is_paper = goal == Goal(cost_limit=goal.cost_limit) and goal.has_limit
-        row = {
-            "instance": item.instance,
-            "content_hash": item.content_hash,
-            **({"cost_limit": goal.cost_limit} if is_paper else own),
-            "makespan": item.makespan,
-            "tardiness": round(item.tardiness, 9),
-            "actions": item.actions,
-        }
-        lines.append(json.dumps(row))
+    lines = [json.dumps({**vars(item), "goal": item.goal.to_dict()}) for item in references]
     text = '{"format": 1, "references": [\n' + ",\n".join(lines) + "\n]}\n"
     write_atomically(path, text.encode())
 

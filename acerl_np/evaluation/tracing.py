@@ -11,10 +11,9 @@ from acerl_np.kernels.driving.offers import is_decision_due
 from acerl_np.kernels.ground.state import NEVER, Problem, State, take_rows
 from acerl_np.kernels.playing.episodes import decide_rows
 from acerl_np.kernels.playing.futures import Ahead
-from acerl_np.policies.agent import AgentFunction, OwnPolicy, seat_policy
+from acerl_np.policies.agent import AgentFunction, OwnPolicy, as_decider
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.reasons import explain_choice
-from acerl_np.policies.rules import RULES, RulePolicy, find_policy_name
 from acerl_np.problem.goal import Goal, find_goal
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.records import Assignments
@@ -24,7 +23,7 @@ from acerl_np.simulation.replay import plan_replay
 from acerl_np.simulation.scene import Chooses
 from acerl_np.simulation.simulator import Simulator
 from acerl_np.simulation.trace import PLAYED, Reason, Trace, trace_episode
-from acerl_np.support.errors import InputError, PolicyError
+from acerl_np.support.errors import InputError
 from acerl_np.support.fields import Field
 from acerl_np.support.numbers import Whole, check_seed
 
@@ -56,12 +55,7 @@ def trace_policy(
     """
     goal = find_goal(objective)
     problem, key = _prepare(instance, trial, seed, horizon, goal)
-    player = seat_policy(policy, [instance], goal)
-    if isinstance(player, str):
-        name = find_policy_name(player)
-        if name not in RULES:
-            raise PolicyError(f"{name}: a plan is fitted on records; expected the plan itself")
-        player = RulePolicy(name)
+    player = as_decider(policy, [instance], goal)
     player.check_fits(instance)
     if label is None:
         label = getattr(player, "name", getattr(player, "form", "lookahead"))

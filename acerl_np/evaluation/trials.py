@@ -16,10 +16,9 @@ from acerl_np.kernels.ground import state as S
 from acerl_np.kernels.ground.state import Outcome, allocate_outcome, join_outcomes, read_outcome
 from acerl_np.kernels.playing.episodes import play_episodes
 from acerl_np.kernels.playing.futures import Ahead
-from acerl_np.policies.agent import AgentFunction, OwnPolicy, seat_policy
+from acerl_np.policies.agent import AgentFunction, OwnPolicy, as_decider
 from acerl_np.policies.files import BasePolicy
 from acerl_np.policies.origin import warn_of_difference
-from acerl_np.policies.rules import RulePolicy, find_policy_name
 from acerl_np.problem.goal import PAPER, Goal, OwnMeasure, find_goal
 from acerl_np.problem.instance import Instance, list_instances
 from acerl_np.problem.tables import build_problem
@@ -181,38 +180,6 @@ class Trials:
         with np.errstate(invalid="ignore"):
             return np.asarray(np.where(finished, values, 0.0).sum(axis=1) / finished.sum(axis=1))
 
-    def mean_value(self) -> np.ndarray:
-        """Return the mean objective over the finished trials of each instance."""
-        return self.mean("value")
-
-    def mean_cost(self) -> np.ndarray:
-        """Return the mean cost over the finished trials of each instance."""
-        return self.mean("cost")
-
-    def mean_makespan(self) -> np.ndarray:
-        """Return the mean over the finished trials of each instance, s; nan where none finished."""
-        return self.mean("makespan")
-
-    def mean_tardiness(self) -> np.ndarray:
-        """Return the mean over the finished trials of each instance, s; nan where none finished."""
-        return self.mean("tardiness")
-
-    def mean_late(self) -> np.ndarray:
-        """Return the mean share of late tasks over the finished trials of each instance."""
-        return self.mean("late")
-
-    def mean_waiting(self) -> np.ndarray:
-        """Return the mean waiting over the finished trials of each instance, s."""
-        return self.mean("waiting")
-
-    def mean_utilisation(self) -> np.ndarray:
-        """Return the mean utilisation over the finished trials of each instance."""
-        return self.mean("utilisation")
-
-    def mean_empty(self) -> np.ndarray:
-        """Return the mean share of empty travel over the finished trials of each instance."""
-        return self.mean("empty")
-
 
 def join_trials(parts: Sequence[Trials]) -> Trials:
     """Return the trials of several lists of instances as those of one list."""
@@ -322,15 +289,11 @@ def play_policy(
     chosen = list_instances(instances)
     if not chosen:
         raise InputError("no instances; expected at least one")
-    if isinstance(policy, str):
-        policy = find_policy_name(policy)
-    if not isinstance(policy, BasePolicy):
-        policy = seat_policy(policy, chosen, playing.goal)
+    policy = as_decider(policy, chosen, playing.goal)
     for instance in chosen:
-        (RulePolicy(policy) if isinstance(policy, str) else policy).check_fits(instance)
-    if not isinstance(policy, str):
-        places = [(item.name, item.layout) for item in chosen]
-        warn_of_difference(policy, places, stacklevel=4)  # the line that calls `evaluate_policy`
+        policy.check_fits(instance)
+    places = [(item.name, item.layout) for item in chosen]
+    warn_of_difference(policy, places, stacklevel=4)  # the line that calls `evaluate_policy`
     if keys is None:
         keys = stream_keys(chosen, playing.trials, playing.seed)
     if isinstance(policy, OwnPolicy):
@@ -348,7 +311,7 @@ def find_lateness(
 
     0 in time, nan if nobody delivers it. Policies in plain Python and lookahead are not asked: none.
     """
-    player = RulePolicy(policy) if isinstance(policy, str) else policy
+    player = as_decider(policy)
     if isinstance(player, OwnPolicy) or not all(item.is_plain for item in instances):
         return ()
     chosen = list(instances)
@@ -370,7 +333,7 @@ def find_lateness(
     return tuple(found)
 
 
-Episodes: TypeAlias = tuple[BasePolicy | str, list[Instance], np.ndarray, np.ndarray, Playing]
+Episodes: TypeAlias = tuple[BasePolicy, list[Instance], np.ndarray, np.ndarray, Playing]
 """A list of episodes of a trained policy or a rule: positions of their instances, and keys.
 
 Also where some of them are played there are all instances: the sizes of what a policy sees are those of the
@@ -380,8 +343,7 @@ largest."""
 def _play(episodes: Episodes) -> Outcome:
     policy, instances, rows, keys, playing = episodes
     problem = build_problem(instances, horizon=playing.horizon, goal=playing.goal)
-    player = RulePolicy(policy) if isinstance(policy, str) else policy
-    problem, prepare = player.prepare(problem, instances, playing.greedy)
+    problem, prepare = policy.prepare(problem, instances, playing.greedy)
     with closing(Workers(playing.threads)) as workers:
         return play_list(problem, prepare, rows, keys, workers)
 

@@ -16,14 +16,13 @@ from acerl_np.evaluation.hold_out import make_noised
 from acerl_np.evaluation.margin import (
     RULES_TO_BEAT,
     Margin,
-    Rules,
+    choose_rule,
     find_little,
     measure_margin,
     play_rules,
 )
 from acerl_np.evaluation.metrics import Difference, compare_paired
 from acerl_np.evaluation.trials import (
-    METRICS,
     Playing,
     Trials,
     find_lateness,
@@ -36,7 +35,7 @@ from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.index import IndexPolicy
 from acerl_np.policies.network import Policy
 from acerl_np.policies.rules import GENERAL
-from acerl_np.problem.goal import PAPER, Goal, find_goal
+from acerl_np.problem.goal import PAPER, Goal
 from acerl_np.problem.instance import Instance, are_shifts, commit_instances, list_instances
 from acerl_np.support.errors import InputError, PolicyError
 from acerl_np.support.numbers import Whole
@@ -58,9 +57,6 @@ SECONDS_PER_TASK, SECONDS_PER_SIZE = 0.4e-6, 0.015
 
 IN_TRAFFIC = 40.0
 """How many times as long a task takes where vehicles meet: 20 to 80 by `benchmarks/traffic.py`."""
-
-Begin = Callable[[str, float, str], None]
-"""Tells what begins and the seconds that it takes; a `PolicyError` with the command if these are too many."""
 
 Kind = Literal["unseen", "noised", "folds"]
 
@@ -99,63 +95,61 @@ def show_seconds(seconds: float) -> str:
 class VerdictRow(NamedTuple):
     """A line of a verdict: the trials of a policy, and how far they are from those of the best rule.
 
-    The difference is that of the objective, and `changes` are those of each measure, shares in percent; None
-    and empty for that rule itself. `lateness` is that of each task of each record, s, where it is known.
+    `changes` are the differences of the objective, "value", and of each measure, shares in percent; empty for
+    that rule itself. `lateness` is that of each task of each record, s, where it is known.
     """
 
     label: str
     trials: Trials
-    difference: Difference | None = None
     changes: Mapping[str, Difference] = MappingProxyType({})
     lateness: tuple[np.ndarray, ...] = ()
 
     @classmethod
-    def of(cls, label: str, trials: Trials, other: Trials | None = None) -> VerdictRow:
+    def of(
+        cls,
+        label: str,
+        trials: Trials,
+        other: Trials | None = None,
+        lateness: tuple[np.ndarray, ...] = (),
+    ) -> VerdictRow:
         """Return the row of a policy's trials beside those of the best rule."""
         if other is None:
-            return cls(label, trials)
+            return cls(label, trials, lateness=lateness)
+        units = {"value": 1.0, **{name: unit for name, (_, _, unit) in SHOWN.items()}}
         changes = {
-            name: compare_paired(*(unit * x.mean(name) for x in (trials, other)))
-            for name, (_, _, unit) in SHOWN.items()
+            name: compare_paired(unit * trials.mean(name), unit * other.mean(name))
+            for name, unit in units.items()
         }
-        return cls(label, trials, compare_paired(trials.mean_value(), other.mean_value()), changes)
+        return cls(label, trials, changes, lateness)
 
-    def __getattr__(self, name: str) -> float:
-        """Return a figure of `Trials`, such as `makespan`: the mean over records, nan where one has none."""
-        if name in ("satisfied", "unfinished"):
-            return float(getattr(self.trials, name))
-        if name not in METRICS:
-            raise AttributeError(name)
+    @property
+    def difference(self) -> Difference | None:
+        """The difference of the objective, None for the best rule itself."""
+        return self.changes.get("value")
+
+    def mean(self, name: str) -> float:
+        """Return the mean over records of a figure of `Trials`, nan where one has none."""
         return float(self.trials.mean(name).mean())
 
-    @property
-    def worst(self) -> float:
-        """The objective of the worst record."""
-        return float(self.trials.mean_value().max())
+    def find_tail(self) -> dict[str, float]:
+        """Return the worst record's objective, and late tasks of a record in the mean, nan if not known.
 
-    @property
-    def late_95(self) -> float:
-        """The lateness, s, that one task in twenty exceeds; nan where it is not known."""
-        return (
-            float(np.quantile(np.concatenate(self.lateness), 0.95)) if self.lateness else math.nan
-        )
-
-    @property
-    def late_tasks(self) -> float:
-        """Late tasks of a record, in the mean; nan where they are not known."""
-        return (
-            float(np.mean([(x > 1e-9).sum() for x in self.lateness])) if self.lateness else math.nan
-        )
-
-    @property
-    def latest(self) -> float:
-        """The lateness of the worst task, s; nan where it is not known."""
-        return float(np.concatenate(self.lateness).max()) if self.lateness else math.nan
+        Beside them stands the lateness that one task in twenty exceeds, and that of the worst task, s.
+        """
+        late = np.concatenate(self.lateness) if self.lateness else np.full(1, math.nan)
+        return {
+            "worst": float(self.trials.mean("value").max()),
+            "late_tasks": float((late > 1e-9).sum()) / len(self.lateness)
+            if self.lateness
+            else math.nan,
+            "late_95": float(np.quantile(late, 0.95)),
+            "latest": float(late.max()),
+        }
 
     @property
     def within_limit(self) -> bool:
         """Whether the mean cost is below the limit."""
-        return float(self.trials.mean_cost().mean()) < self.trials.cost_limit
+        return self.mean("cost") < self.trials.cost_limit
 
 
 class Fold(NamedTuple):
@@ -185,7 +179,8 @@ class BadDay(NamedTuple):
         ]
         if not worse:
             return ""
-        late = f"; its worst task is {own.latest:.0f} s late, that of nearest {near.latest:.0f} s"
+        latest = [row.find_tail()["latest"] for row in (own, near)]
+        late = f"; its worst task is {latest[0]:.0f} s late, that of nearest {latest[1]:.0f} s"
         return f"With {self.label} the policy is worse than nearest {', '.join(worse)}{late}."
 
 
@@ -290,7 +285,7 @@ class Verdict(NamedTuple):
         changes = {
             measure: x
             for measure, x in self.policy.changes.items()
-            if measure != goal.objective and (measure in TOLD or x.sign)
+            if measure not in ("value", goal.objective) and (measure in TOLD or x.sign)
         }
         # What goes against the first words belongs into their sentence.
         against = [m for m, x in changes.items() if x.sign and x.sign != sign]
@@ -312,18 +307,36 @@ def _tell(measure: str, change: Difference) -> str:
     return f"{name} {shown} {unit} {'less' if change.sign < 0 else 'more'}"
 
 
+class Group(NamedTuple):
+    """A policy, the training records that it has seen, and the records that judge it."""
+
+    policy: AnyPolicy
+    seen: Sequence[Instance]
+    judging: Sequence[Instance]
+
+
+class Patience:
+    """The seconds of a core that a verdict may still take; `report` is told what begins, and its estimate."""
+
+    def __init__(self, seconds: float, report: Callable[[str, float], None] | None) -> None:
+        self.seconds, self.report = seconds, report
+
+    def begin(self, part: str, seconds: float, command: str = "") -> None:
+        """Count what begins; raise a `PolicyError` with the command if that takes too long."""
+        if command and seconds > self.seconds:
+            raise PolicyError(f"{show_seconds(seconds)} {command}")
+        self.seconds -= seconds
+        if self.report is not None:
+            self.report(part, seconds)
+
+
 def judge(
     policy: AnyPolicy,
     training: Instance | Sequence[Instance],
     unseen: Instance | Sequence[Instance] = (),
+    playing: Playing | None = None,
     *,
     folds: Sequence[Fold] = (),
-    trials: int = 30,
-    seed: Whole = 0,
-    objective: str | Goal = "makespan",
-    cost_limit: float | None = None,
-    horizon: float | None = None,
-    threads: int | None = None,
     general: bool = False,
     patience: float = PATIENCE,
     report: Callable[[str, float], None] | None = None,
@@ -334,28 +347,74 @@ def judge(
     copies of the training records do (`hold_out.make_noised`); or, with `folds`, each training record judges
     the policy of the fold that has not seen it, beside the best rule on that fold's training records.
 
-    Each record is played `trials` times. The other options are those of `evaluate_policy`. On shifts the rule
-    is a yardstick, `nearest` and `general` have rows (with `general` also elsewhere), and there are bad days.
-    What `patience` s of a core are not enough for is left out, by an estimate, and a note says so. `report`
-    is told what begins and its estimate, s.
+    On shifts the rule is a baseline, `nearest` and `general` have rows (with `general` also elsewhere), and
+    there are bad days. What `patience` s of a core are not enough for is left out, by an estimate, and a note
+    says so. `report` is told what begins and its estimate, s.
 
     Raises
     ------
     InputError
-        If there is no training record, one of them is among the unseen, a record of the folds is none of
-        them, or an option is unusable.
+        If there is no training record, one of them is among the unseen, or a record of the folds is none of
+        them.
     PolicyError
         If the policy does not fit the records.
 
     Examples
     --------
     >>> import acerl_np
+    >>> from acerl_np.evaluation.trials import Playing
     >>> from acerl_np.evaluation.verdict import judge
     >>> policy = acerl_np.IndexPolicy.of_weights(approach=-1.0, loaded=-1.0)
     >>> records = acerl_np.load_suite("dmh-train")
-    >>> judge(policy, records[:6], records[6:], trials=2).n_records
+    >>> judge(policy, records[:6], records[6:], Playing(trials=2)).n_records
     2
     """
+    playing = playing or Playing()
+    kind, known, groups = _find_groups(policy, training, unseen, folds, playing.seed)
+    judges = [record for group in groups for record in group.judging]
+    budget, shifts = Patience(patience, report), are_shifts(known)
+    each = SECONDS_PER_TASK * _find_slowness(judges) * playing.trials
+    each *= float(np.mean([item.n_tasks for item in judges]))
+    budget.begin("rules and policy", (len(RULES_TO_BEAT) * len(known) + 4 * len(judges)) * each)
+    best, rule = _choose_rules(play_rules(known, playing), known, groups)
+
+    def make_row(label: str, players: Sequence[Any], other: Trials | None) -> VerdictRow:
+        pairs = [(player, group.judging) for player, group in zip(players, groups, strict=True)]
+        return _play_row(label, pairs, playing, other, tells=shifts)
+
+    rule_row = make_row(rule, best, None)
+    other, started = rule_row.trials, time.process_time()
+    rows = [make_row("policy", [group.policy for group in groups], other), rule_row]
+    own_seconds = time.process_time() - started
+    if shifts and rule != NEAREST:
+        rows.append(make_row(NEAREST, [NEAREST] * len(groups), other))
+    if shifts or general:
+        everywhere = make_general(find_set(known, playing.goal))
+        rows.append(make_row(GENERAL, [everywhere] * len(groups), other))
+    notes, bad_days = list[str](), tuple[BadDay, ...]()
+    if shifts:
+        try:
+            few = min(playing.trials, FEW_TRIALS) / playing.trials
+            seconds = 8.0 * few * max(own_seconds, len(judges) * each)
+            budget.begin("bad days", seconds, "(acerl-np whatif)")
+            days = [(group.policy, group.judging) for group in groups]
+            bad_days = tuple(_play_bad_days(days, playing))
+        except PolicyError as error:
+            notes.append(f"bad days left out: {error}")
+    margin, note = _find_margin(rows, judges, playing, budget)
+    notes += [note] if note else []
+    told = len(judges), playing.goal, tuple(notes), margin, len(folds), bad_days
+    return Verdict(tuple(rows), rule, kind, *told)
+
+
+def _find_groups(
+    policy: AnyPolicy,
+    training: Instance | Sequence[Instance],
+    unseen: Instance | Sequence[Instance],
+    folds: Sequence[Fold],
+    seed: Whole,
+) -> tuple[Kind, list[Instance], list[Group]]:
+    """Return what judges, all training records, and who is judged by which records."""
     known, judges = list_instances(training), list_instances(unseen)
     if not known:
         raise InputError("training: no records; expected at least one")
@@ -363,70 +422,19 @@ def judge(
     twin = next((item for item in judges if item.content_hash in hashes), None)
     if twin is not None:
         raise InputError(f"unseen: {twin.name} is among the training records; expected others")
-    kind: Kind = "unseen" if judges else "folds" if folds else "noised"
-    goal = find_goal(objective, cost_limit)
-    playing = Playing(trials, seed, None, goal, horizon, threads)
     if policy.commitment is not None:  # the others play as the policy does
         late = policy.commitment, policy.max_changes
         known, judges = commit_instances(known, *late), commit_instances(judges, *late)
         folds = [Fold(fold.policy, commit_instances(fold.unseen, *late)) for fold in folds]
-    groups: list[Group] = [(policy, known, judges or make_noised(known, seed=seed))]
-    if kind == "folds":
-        groups = [(fold.policy, *_part(known, fold.unseen)) for fold in folds]
-    judges = [record for _, _, some in groups for record in some]
-
-    def begin(part: str, seconds: float, command: str) -> None:
-        nonlocal patience
-        if seconds > patience:
-            raise PolicyError(f"{show_seconds(seconds)} {command}")
-        patience -= seconds
-        if report is not None:
-            report(part, seconds)
-
-    shifts, bad_days = are_shifts(known), tuple[BadDay, ...]()
-    n_plays = len(RULES_TO_BEAT) * len(known) + 4 * len(judges)
-    each = SECONDS_PER_TASK * _find_slowness(judges) * trials
-    each *= float(np.mean([item.n_tasks for item in judges]))
-    patience -= n_plays * each
-    if report is not None:
-        report("rules and policy", n_plays * each)
-    rules = play_rules(known, playing)
-    best, rule = _choose_rules(rules, known, groups)
-    other: Trials | None = None
-
-    def make_row(label: str, players: Sequence[Any], how: Playing = playing) -> VerdictRow:
-        pairs = [(player, some) for player, (_, _, some) in zip(players, groups, strict=True)]
-        return _play_row(label, pairs, how, other, tells=shifts)
-
-    notes = list[str]()
-    rule_row = make_row(rule, best)
-    other = rule_row.trials
-    started = time.process_time()
-    rows = [make_row("policy", [base for base, _, _ in groups]), rule_row]
-    own_seconds = time.process_time() - started
-    if shifts and rule != NEAREST:
-        rows.append(make_row(NEAREST, [NEAREST] * len(groups)))
-    if shifts or general:
-        rows.append(make_row(GENERAL, [make_general(find_set(known, goal))] * len(groups)))
-    if shifts:
-        try:
-            few = min(trials, FEW_TRIALS) / trials
-            begin("bad days", 8.0 * few * max(own_seconds, len(judges) * each), "(acerl-np whatif)")
-            days = [(base, some) for base, _, some in groups]
-            bad_days = tuple(_play_bad_days(days, playing))
-        except PolicyError as error:
-            notes.append(f"bad days left out: {error}")
-    margin, note = _find_margin(rows, judges, playing, begin)
-    notes += [note] if note else []
-    told = len(judges), goal, tuple(dict.fromkeys(notes)), margin, len(folds), bad_days
-    return Verdict(tuple(rows), rule, kind, *told)
+    if judges:
+        return "unseen", known, [Group(policy, known, judges)]
+    if folds:
+        return "folds", known, [Group(x.policy, *_part(known, x.unseen)) for x in folds]
+    return "noised", known, [Group(policy, known, make_noised(known, seed=seed))]
 
 
 Pairs = Sequence[tuple[Any, Sequence[Instance]]]
 """Players, and the records that each plays."""
-
-Group = tuple[Any, Sequence[Instance], Sequence[Instance]]
-"""A policy, the records that it has seen, and those that judge it."""
 
 
 def _play_row(
@@ -435,7 +443,7 @@ def _play_row(
     """Return the row of a policy, or of those that stand for it; where it `tells`, with its lateness."""
     trials = join_trials([play_policy(player, some, playing) for player, some in pairs])
     late = [x for player, some in pairs if tells for x in find_lateness(player, some, playing)]
-    return VerdictRow.of(label, trials, other)._replace(lateness=tuple(late))
+    return VerdictRow.of(label, trials, other, tuple(late))
 
 
 def _play_bad_days(pairs: Pairs, playing: Playing) -> Iterator[BadDay]:
@@ -465,11 +473,13 @@ def _play_bad_days(pairs: Pairs, playing: Playing) -> Iterator[BadDay]:
 
 
 def _choose_rules(
-    rules: Rules, known: Sequence[Instance], groups: Sequence[Group]
+    rules: Mapping[str, Trials], known: Sequence[Instance], groups: Sequence[Group]
 ) -> tuple[list[str], str]:
     """Return each group's best rule, on its own training records, and what all of them are called."""
-    row_of = {id(record): k for k, record in enumerate(known)}
-    best = [rules.choose([row_of[id(record)] for record in seen]) for _, seen, _ in groups]
+    row_of, best = {id(record): k for k, record in enumerate(known)}, []
+    for group in groups:
+        rows = [row_of[id(record)] for record in group.seen]
+        best.append(choose_rule({name: trials.select(rows) for name, trials in rules.items()}))
     return best, " or ".join(sorted(set(best), key=lambda name: (-best.count(name), name)))
 
 
@@ -486,15 +496,15 @@ def _part(
 
 
 def _find_margin(
-    rows: Sequence[VerdictRow], records: Sequence[Instance], playing: Playing, begin: Begin
+    rows: Sequence[VerdictRow], records: Sequence[Instance], playing: Playing, budget: Patience
 ) -> tuple[Margin | None, str]:
     """Return how far the best rule, the second row, is from hindsight, None if farther than little.
 
     Or None and what was not sought, and how to seek it.
     """
     goal, rule, played = playing.goal, rows[1], rows[1].trials
-    least = min((row.value for row in rows if row.within_limit), default=math.inf)
-    if goal.own or rule.value - least > find_little(goal, least) or played.unfinished:
+    least = min((row.mean("value") for row in rows if row.within_limit), default=math.inf)
+    if goal.own or rule.mean("value") - least > find_little(goal, least) or played.unfinished:
         return None, ""
     some = np.linspace(0, len(records) - 1, min(MARGIN_RECORDS, len(records))).astype(int)
     margin = measure_margin(rule.label, played, records)
@@ -507,12 +517,11 @@ def _find_margin(
     command = f"for {len(chosen)} of the records (acerl-np hindsight --effort {MARGIN_EFFORT})"
     try:
         seconds = SECONDS_PER_SIZE * _find_slowness(chosen)
-        begin("hindsight", seconds * sum(map(measure_size, chosen)), command)
+        budget.begin("hindsight", seconds * sum(map(measure_size, chosen)), command)
     except PolicyError as error:
         return None, f"hindsight left out: {error}"
-    found = find_references(
-        chosen, objective=goal, effort=MARGIN_EFFORT, seed=playing.seed, threads=playing.threads
-    )
+    how: Any = {"seed": playing.seed, "threads": playing.threads}
+    found = find_references(chosen, goal, effort=MARGIN_EFFORT, **how)
     known = [item for item in found if item is not None]
     if len(known) < len(found):
         return None, ""

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from acerl_np.evaluation.margin import choose_yardstick
+from acerl_np.evaluation.margin import choose_rule
 from acerl_np.evaluation.metrics import compare_paired, standard_error
 from acerl_np.evaluation.trials import Playing, Trials, join_trials, play_policy
-from acerl_np.policies.agent import seat_policy
+from acerl_np.policies.agent import as_decider
 from acerl_np.policies.rules import YARDSTICKS
 from acerl_np.problem.choices import COMMITMENT
 from acerl_np.problem.demand import DEMAND, DemandBy, draw_shift
@@ -328,7 +328,7 @@ def what_if(
     settings = list_settings(first, knobs)
     words = [show_setting({name: setting[name] for name in knobs}) for setting in settings]
     seated: dict[str, Any] = {
-        label: policy if isinstance(policy, tuple) else seat_policy(policy, chosen, playing.goal)
+        label: policy if isinstance(policy, tuple) else as_decider(policy, chosen, playing.goal)
         for label, policy in (policies or {BEST: YARDSTICKS, **STANDING}).items()
     }
     shifts = []
@@ -339,7 +339,7 @@ def what_if(
             raise RecordError(f"{words[k]}: {error}") from error
         for label, policy in seated.items():
             try:
-                for shift in shifts[k] if not isinstance(policy, tuple | str) else ():
+                for shift in () if isinstance(policy, tuple) else shifts[k]:
                     policy.check_fits(shift)
             except PolicyError as error:
                 raise PolicyError(f"{label}: {words[k]}: {error}") from error
@@ -382,10 +382,8 @@ def _choose_best(
     for i in range(n) if n > 1 else ():
         others = [j for j in range(n) if j != i]
         parts = [{name: x.select(others) for name, x in own.items()} for own in played]
-        best[i] = choose_yardstick(
-            {x: join_trials([own[x] for own in parts]) for x in results}, measure
-        )
-        here = choose_yardstick(parts[k], measure)
+        best[i] = choose_rule({x: join_trials([own[x] for own in parts]) for x in results}, measure)
+        here = choose_rule(parts[k], measure)
         both = (parts[k][name].mean(measure) for name in (here, best[i]))
         if compare_paired(*both).sign == -1:
             best[i] = here

@@ -22,6 +22,7 @@ from acerl_np.support.errors import ActionError, InputError
 from acerl_np.support.fields import Field, refuse
 
 InstanceLike = str | os.PathLike[str] | Instance
+Instances = InstanceLike | Sequence[InstanceLike]
 Generators = Callable[[int], np.random.Generator]
 
 RENDER_MODES = ("ansi", "rgb_array")
@@ -37,7 +38,6 @@ class Settings(TypedDict, total=False):
     task_slots: int | None
     n_vehicles: int | None
     scaling: ArrayLike | None
-    instance: InstanceLike | Sequence[InstanceLike] | None
     actions: str
     max_episode_steps: int | None
     slots: SlotKind | Chooser
@@ -81,8 +81,7 @@ class Episodes:
     def __init__(
         self,
         n: int,
-        instances: InstanceLike | Sequence[InstanceLike] | None,
-        others: InstanceLike | Sequence[InstanceLike] | None,
+        instances: Instances,
         *,
         illegal: str = "error",
         render_mode: str | None = None,
@@ -100,7 +99,7 @@ class Episodes:
                 "an episode cut before its end is paid nothing, which is more than for any schedule"
             )
             refuse("max_episode_steps", max_episode_steps, f"horizon=, in seconds: {why}")
-        loaded = _load(instances, others)
+        loaded = _load(instances)
         refuse_chains(loaded)
         self.simulator = Simulator(loaded, n_episodes=n, **simulated)
         # An instance that stands twice is drawn as often.
@@ -127,19 +126,17 @@ class Episodes:
         wanted = options.get("instance")
         if wanted is None:
             return None
-        names = [instance.name for instance in self.simulator.pool]
-        hashes = [instance.content_hash for instance in self.simulator.pool]
-        if isinstance(wanted, Instance):
-            same = [k for k, key in enumerate(hashes) if key == wanted.content_hash]
-            if same:
-                return next((k for k in same if names[k] == wanted.name), same[0])
+        pool, is_whole = self.simulator.pool, isinstance(wanted, Instance)
+        names = [x.name for x in pool]
+        if not is_whole:
+            Field(tuple(names)).read("instance", wanted, InputError)
+        key = wanted.content_hash if is_whole else wanted
+        found = [k for k, x in enumerate(pool) if key == (x.content_hash if is_whole else x.name)]
+        if not found:
             refuse("instance", f"{wanted.name!r} of other content", f"one of {names}")
-        Field(tuple(names)).read("instance", wanted, InputError)
-        if len({key for key, name in zip(hashes, names, strict=True) if name == wanted}) > 1:
-            raise InputError(
-                f"instance: {wanted!r} is the name of several; expected the instance itself"
-            )
-        return names.index(wanted)
+        if len({pool[k].content_hash for k in found}) > 1:
+            refuse("instance", f"{wanted!r}, the name of several", "the instance itself")
+        return next((k for k in found if is_whole and names[k] == wanted.name), found[0])
 
     def draw(self, b: int, generator: Generators) -> int:
         """Return the position of an instance at random; one alone takes no draw."""
@@ -244,19 +241,11 @@ def bound_durations(instance: Instance) -> np.ndarray:
     return np.asarray(np.maximum(1.0, np.ceil(longest + instance.handling_time + ROUNDING)))
 
 
-def _load(
-    instances: InstanceLike | Sequence[InstanceLike] | None,
-    others: InstanceLike | Sequence[InstanceLike] | None,
-) -> list[Instance]:
-    """Return what either of two names of one parameter asks for, by default DMH-01."""
-    if instances is not None and others is not None:
-        raise InputError("instance and instances are both given; expected one of the two")
-    chosen: Any = others if instances is None else instances
-    if chosen is None:
-        chosen = "DMH-01"
-    is_one = isinstance(chosen, str | os.PathLike | Instance) or not isinstance(chosen, Sequence)
+def _load(instances: Any) -> list[Instance]:
+    """Return the instances that names, files and suites mean."""
     loaded: list[Instance] = []
-    for item in [chosen] if is_one else chosen:
+    are_many = isinstance(instances, Sequence) and not isinstance(instances, str)
+    for item in instances if are_many else [instances]:
         if isinstance(item, Instance):
             item.check_servable()
             loaded.append(item)

@@ -12,7 +12,7 @@ from acerl_np.support.errors import InputError, needing
 with needing("{}: DMHVecEnv needs Stable-Baselines3; pip install 'acerl_np[sb3]'"):
     from stable_baselines3.common.vec_env import VecEnv
 
-from acerl_np.gym.episodes import InstanceLike, Settings
+from acerl_np.gym.episodes import Instances, Settings
 from acerl_np.gym.vector import DMHVectorEnv
 from acerl_np.support.numbers import Whole
 from acerl_np.support.sharing import CopiedWhole
@@ -34,8 +34,8 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
     num_envs, instances
         As of `DMHVectorEnv`.
     **settings
-        As of `DMHVectorEnv`: horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance,
-        actions, slots, rules.
+        As of `DMHVectorEnv`: horizon, illegal, render_mode, task_slots, n_vehicles, scaling, actions,
+        slots, rules.
 
     Raises
     ------
@@ -46,7 +46,7 @@ class DMHVecEnv(CopiedWhole, VecEnv):  # type: ignore[misc]
     def __init__(
         self,
         num_envs: Whole = 1,
-        instances: InstanceLike | Sequence[InstanceLike] | None = None,
+        instances: Instances = "DMH-01",
         **settings: Unpack[Settings],
     ) -> None:
         self.envs = DMHVectorEnv(num_envs, instances, autoreset_mode="Disabled", **settings)

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from numpy.typing import ArrayLike
 
-from acerl_np.gym.episodes import METADATA, SEED, Episodes, InstanceLike, Settings
+from acerl_np.gym.episodes import METADATA, SEED, Episodes, Instances, Settings
 from acerl_np.problem.choices import PAPER_RULES, SlotKind
 from acerl_np.simulation.scene import Chooser
 from acerl_np.support.errors import ActionError, InputError
@@ -40,7 +40,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
 
     Parameters
     ----------
-    instance : str, path-like, Instance or sequence of these
+    instances : str, path-like, Instance or sequence of these
         Names or files as `load_instance` takes them, or names of suites. Of several, `reset` draws one,
         or takes the one that options={"instance": ...} names or is. Default "DMH-01".
     horizon : float, optional
@@ -56,8 +56,6 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
     scaling : array_like of float, (12,), optional
         Feature constants (`problem.interface.find_scaling`); by default those of the instances. An
         agent that learned on other records or floors needs the sizes and constants of its training.
-    instances : optional
-        The same as `instance`, as the vector environment calls it.
     actions : {"rules", "pairs"}
         What an action is: vehicle * 4 + rule, rules in the order FCFS, EDD, NVF, STD; or
         vehicle * task_slots + slot, slot that of a waiting task in the observation. Where more tasks
@@ -85,7 +83,7 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
     Examples
     --------
     >>> import gymnasium
-    >>> env = gymnasium.make("acerl_np.gym:acerl_np/DMH-v0", instance="DMH-01")
+    >>> env = gymnasium.make("acerl_np.gym:acerl_np/DMH-v0", instances="DMH-01")
     >>> observation, info = env.reset(seed=0)
     >>> over = False
     >>> while not over:
@@ -100,23 +98,21 @@ class DMHEnv(CopiedWhole, gymnasium.Env[np.ndarray, Any]):
 
     def __init__(
         self,
-        instance: InstanceLike | Sequence[InstanceLike] | None = None,
+        instances: Instances = "DMH-01",
         horizon: float | None = None,
         illegal: str = "error",
         render_mode: str | None = None,
         task_slots: int | None = None,
         n_vehicles: int | None = None,
         scaling: ArrayLike | None = None,
-        instances: InstanceLike | Sequence[InstanceLike] | None = None,
         actions: str = "rules",
         max_episode_steps: int | None = None,
         slots: SlotKind | Chooser = "task",
         rules: Sequence[str] | Chooser = PAPER_RULES,
         may_wait: bool = False,
     ) -> None:
-        # All but the records, which have two names here, goes on as it was given.
         options = {name: x for name, x in locals().items() if name in Settings.__annotations__}
-        self._episodes = Episodes(1, options.pop("instance"), instances, **options)
+        self._episodes = Episodes(1, instances, **options)
         self._seeded = False  # whether the simulator has this environment's seed
         self.render_mode = render_mode
         self.observation_space = self._episodes.observation_space

@@ -34,7 +34,8 @@ class MaskInObservation(CopiedWhole, gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def __init__(self, env: gymnasium.Env[np.ndarray, Any]) -> None:
         super().__init__(env)
-        self.observation_space = _add_mask(env.observation_space, env.action_space)
+        mask = gymnasium.spaces.MultiBinary(int(env.action_space.n))  # type: ignore[attr-defined]
+        self.observation_space = gymnasium.spaces.Dict({"obs": env.observation_space, "mask": mask})
 
     def reset(
         self, *, seed: Whole | None = None, options: dict[str, Any] | None = None
@@ -52,13 +53,3 @@ class MaskInObservation(CopiedWhole, gymnasium.Wrapper[Any, Any, Any, Any]):
 
     def _join(self, observation: np.ndarray, info: dict[str, Any]) -> dict[str, np.ndarray]:
         return {"obs": observation, "mask": info["action_mask"].astype(np.bool_)}
-
-
-def _add_mask(
-    observations: gymnasium.Space[Any], actions: gymnasium.Space[Any]
-) -> gymnasium.spaces.Dict:
-    """Return the space of observations with their mask."""
-    n_actions = int(actions.n)  # type: ignore[attr-defined]
-    return gymnasium.spaces.Dict(
-        {"obs": observations, "mask": gymnasium.spaces.MultiBinary(n_actions)}
-    )

@@ -12,7 +12,7 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike
 
-from acerl_np.gym.episodes import METADATA, SEED, Episodes, InstanceLike, Settings, Settled
+from acerl_np.gym.episodes import METADATA, SEED, Episodes, Instances, Settings, Settled
 from acerl_np.support.errors import ActionError, InputError
 from acerl_np.support.fields import Field, refuse
 from acerl_np.support.numbers import Whole
@@ -31,13 +31,13 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
     num_envs : int
         Number of environments B.
     instances : str, path-like, Instance or sequence of these
-        As `instance` in `DMHEnv`: each environment draws one of them at each reset.
+        As in `DMHEnv`: each environment draws one of them at each reset.
     autoreset_mode : AutoresetMode or str
         NEXT_STEP restarts an episode in the step after its end, which ignores its action. SAME_STEP
         restarts it in the step of its end, whose observation and info are then in "final_obs" and
         "final_info". DISABLED leaves it to reset(options={"reset_mask": ...}).
     **settings
-        As in `DMHEnv`: horizon, illegal, render_mode, task_slots, n_vehicles, scaling, instance, actions,
+        As in `DMHEnv`: horizon, illegal, render_mode, task_slots, n_vehicles, scaling, actions,
         max_episode_steps, slots, rules, may_wait. An illegal action that is an error
         changes no environment, there is a frame for each, and the space is that of one.
 
@@ -60,13 +60,11 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
     def __init__(
         self,
         num_envs: Whole = 1,
-        instances: InstanceLike | Sequence[InstanceLike] | None = None,
+        instances: Instances = "DMH-01",
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         **settings: Unpack[Settings],
     ) -> None:
-        for name in settings.keys() - Settings.__annotations__.keys():
-            raise TypeError(f"DMHVectorEnv() got an unexpected keyword argument '{name}'")
         count = Field(int, 1, expected="at least 1")
         n = self.num_envs = int(count.read("num_envs", num_envs, InputError))
         if not isinstance(autoreset_mode, AutoresetMode):
@@ -75,14 +73,14 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.metadata = {**METADATA, "autoreset_mode": self.autoreset_mode}
         self.render_mode = settings.get("render_mode")
-        others = settings.pop("instance", None)
-        self._episodes = Episodes(n, instances, others, **settings)
+        self._episodes = Episodes(n, instances, **settings)
         pool = self._episodes.simulator.pool
         self._names = np.array([item.name for item in pool], object)
         self._random = any(item.layout.has_random_breakdowns for item in pool)
         self._seeded = np.zeros(n, np.bool_)  # the simulator has the environment's seed
-        self._generators: list[np.random.Generator | None] = [None] * n
-        self._seeds = [-1] * n
+        drawn = [seeding.np_random() for _ in range(n)]
+        self._generators = [generator for generator, _ in drawn]
+        self._seeds = [seed for _, seed in drawn]
         self.single_observation_space = self._episodes.observation_space
         self.single_action_space = self._episodes.action_space
         self.observation_space = batch_space(self.single_observation_space, n)
@@ -91,12 +89,12 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
     @property  # type: ignore[misc]
     def np_random(self) -> tuple[np.random.Generator, ...]:  # type: ignore[override]
         """Random generator of each environment."""
-        return tuple(self._generator(b) for b in range(self.num_envs))
+        return tuple(self._generators)
 
     @property
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
         """Seed of each environment's generator."""
-        return tuple(self._seeds[b] for b in range(self.num_envs) if self._generator(b))
+        return tuple(self._seeds)
 
     def reset(
         self,
@@ -182,7 +180,9 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
                 f"environments {np.flatnonzero(waiting).tolist()} are over; expected "
                 "reset(options={'reset_mask': ...}) first"
             )
-        rewards, ended, settled, redrawn = self._episodes.take(None, actions, self._generator)
+        rewards, ended, settled, redrawn = self._episodes.take(
+            None, actions, self._generators.__getitem__
+        )
         everyone = np.ones(self.num_envs, np.bool_)
         restarted = ~everyone
         final: dict[str, Any] = {}
@@ -227,7 +227,7 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         those that ended are paid (None if there are none), and whose action was illegal and drawn anew. An
         `ActionError` changes no environment.
         """
-        return self._episodes.take(rows, actions, self._generator)
+        return self._episodes.take(rows, actions, self._generators.__getitem__)
 
     def action_masks(self) -> np.ndarray:
         """Return the legal actions, bool (B, n_actions)."""
@@ -238,21 +238,13 @@ class DMHVectorEnv(CopiedWhole, gymnasium.vector.VectorEnv[np.ndarray, np.ndarra
         frames = tuple(self._episodes.render(b) for b in range(self.num_envs))
         return None if self.render_mode is None else frames
 
-    def _generator(self, b: int) -> np.random.Generator:
-        generator = self._generators[b]
-        if generator is None:
-            generator, self._seeds[b] = seeding.np_random()
-            self._generators[b] = generator
-        return generator
-
     def _restart(self, rows: np.ndarray, choice: int | None = None) -> None:
         choices = [
-            self._episodes.draw(b, self._generator) if choice is None else choice for b in rows
+            self._episodes.draw(b, self._generators.__getitem__) if choice is None else choice
+            for b in rows
         ]
         seeds: list[int | None] | None = None
         if self._random and not self._seeded[rows].all():
-            for b in rows:
-                self._generator(b)
             seeds = [None if self._seeded[b] else self._seeds[b] for b in rows]
             self._seeded[rows] = True
         self._episodes.start(rows, choices, seeds)

@@ -25,11 +25,11 @@ from acerl_np.live.meeting import MeetingFloor
 from acerl_np.live.orders import DayBegan, Followed
 from acerl_np.live.parts import OUT
 from acerl_np.live.states import TaskState
-from acerl_np.policies.agent import seat_policy
+from acerl_np.policies.agent import as_decider
 from acerl_np.policies.files import AnyPolicy, BasePolicy
 from acerl_np.policies.lookahead import MAX_FUTURES
 from acerl_np.policies.origin import warn_of_difference
-from acerl_np.policies.rules import RULES, find_policy_name
+from acerl_np.policies.rules import RulePolicy
 from acerl_np.problem.bundled import load_layout
 from acerl_np.problem.instance import Instance
 from acerl_np.problem.layout import Layout
@@ -176,9 +176,8 @@ class Dispatcher(CopiedWhole):
             layout = load_layout(layout)
         if not isinstance(layout, Layout):
             refuse("layout", layout, "a Layout or its file")
-        policy = seat_policy(policy)
-        if isinstance(policy, str):
-            policy = find_policy_name(policy, tuple(RULES))
+        policy = as_decider(policy)
+        policy = policy.name if isinstance(policy, RulePolicy) else policy
         self.policy = policy
         self.greedy = bool(greedy)
         self.seed = check_seed(seed)
@@ -705,7 +704,8 @@ class Dispatcher(CopiedWhole):
         StorageError
             If the log cannot be written; only a line of before is in doubt, or it is taken over all the same.
         """
-        policy = seat_policy(policy)
+        policy = as_decider(policy)
+        policy = policy.name if isinstance(policy, RulePolicy) else policy
         if not isinstance(policy, AnyPolicy | str):
             raise PolicyError(
                 "policy: no file can hold it; expected one that has a file, or a name"

@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import east_asian_width
 
-import numpy as np
-
 from acerl_np.support.errors import InputError, make_printable, needing
 from acerl_np.support.files import MARK, write_atomically
 
@@ -23,7 +21,12 @@ if TYPE_CHECKING:
 Style = dict[str, Any]
 """How something is drawn, as matplotlib takes it."""
 
-FORMATS = ("png", "svg", "pdf")
+METADATA: dict[str, dict[str, Any]] = {
+    "png": {"Software": MARK},
+    "svg": {"Date": None, "Creator": MARK},
+    "pdf": {"CreationDate": None, "Creator": MARK},
+}
+FORMATS = tuple(METADATA)
 
 DPI = 120
 
@@ -110,13 +113,8 @@ def open_figure(
     with style_figure(width, height, tidy=tidy) as figure:
         yield figure
         picture = io.BytesIO()
-        if form == "png":
-            _save_png(figure, picture)
-        else:
-            # No dates: the same picture is the same file.
-            dated = {"svg": "Date", "pdf": "CreationDate"}
-            facts = {dated[form]: None, "Creator": MARK}
-            figure.savefig(picture, format=form, metadata=facts)
+        # No dates: the same picture is the same file.
+        figure.savefig(picture, format=form, dpi=DPI, metadata=METADATA[form])
     write_atomically(path, picture.getvalue())
 
 
@@ -135,21 +133,6 @@ def style_figure(width: float, height: float, *, tidy: bool = True) -> Iterator[
         matplotlib.rcParams["font.family"] = ["DejaVu Sans", *(x for x in FONTS if x in installed)]
         warnings.simplefilter("ignore")  # letters that all fonts lack are boxes, which shows
         yield Figure(figsize=(width, height), layout="constrained" if tidy else None)
-
-
-def _save_png(figure: Figure, file: io.BytesIO) -> None:
-    """Write a figure as PNG of at most 256 colours: a third of the size, and nobody sees a difference."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from PIL import Image, PngImagePlugin
-
-    figure.set_dpi(DPI)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())[:, :, :3])
-    picture = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    facts = PngImagePlugin.PngInfo()
-    facts.add_text("Software", MARK)
-    picture.save(file, "png", optimize=True, dpi=(DPI, DPI), pnginfo=facts)
 
 
 def count_letters(text: str) -> int:

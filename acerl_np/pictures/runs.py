@@ -53,10 +53,10 @@ class Line(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """A CSV file with its columns as texts; `lines` says where each row stands."""
+    """A CSV file as texts by column; `lines` says where each row stands."""
 
     path: Path
-    columns: dict[str, tuple[str, ...]]
+    columns: dict[str, list[str]]
     lines: list[int]
 
     def numbers(self, name: str, *, known: bool = True) -> np.ndarray:
@@ -69,38 +69,31 @@ class _Table(NamedTuple):
             except ValueError:
                 usable = False
             if not usable:
-                raise InputError(
-                    f"{self.path}: line {self.lines[k]}: {name}: read {describe(text)}; expected a number"
-                    f"{' from 0 on' if known else ''}"
-                )
+                expected = f"expected a number{' from 0 on' if known else ''}"
+                where = f"{self.path}: line {self.lines[k]}: {name}"
+                raise InputError(f"{where}: read {describe(text)}; {expected}")
         return found
 
 
 def _read_table(path: Path, required: Sequence[str], expected: str = "") -> _Table:
     """Read a CSV file that has at least these columns; with `expected`, at least a row as well."""
     reader = csv.reader(io.StringIO(read_text(path, InputError), newline=""), strict=True)
-    rows, lines = [], []
     try:
-        for fields in filter(None, reader):
-            rows.append(fields)
-            lines.append(reader.line_num)
-            if len(fields) != len(rows[0]):
-                expected = f"expected {len(rows[0])}"
-                raise InputError(f"{path}: line {lines[-1]}: {len(fields)} fields; {expected}")
+        rows = [(reader.line_num, fields) for fields in reader if fields]
     except csv.Error as error:
         raise InputError(f"{path}: line {reader.line_num}: not CSV: {error}") from error
-    names = ",".join(required)
-    if not rows:
-        raise InputError(f"{path}: line 1: the file is empty; expected {names}")
-    read = describe(",".join(rows[0]))
-    for name in required:
-        if name not in rows[0]:
-            found = f"no column '{name}'; read {read}"
-            raise InputError(f"{path}: line {lines[0]}: {found}, expected {names}")
-    if expected and len(rows) == 1:
+    _, header = rows.pop(0) if rows else (1, [])
+    if missing := [name for name in required if name not in header]:
+        read = f"no column '{missing[0]}'; read {describe(','.join(header))}"
+        raise InputError(f"{path}: line 1: {read}, expected {','.join(required)}")
+    for line, fields in rows:
+        if len(fields) != len(header):
+            read = f"line {line}: {len(fields)} fields"
+            raise InputError(f"{path}: {read}; expected {len(header)}")
+    if expected and not rows:
         raise InputError(f"{path}: line 1: a header and nothing else; expected {expected}")
-    columns = zip(*rows[1:], strict=True) if len(rows) > 1 else [()] * len(rows[0])
-    return _Table(path, dict(zip(rows[0], columns, strict=True)), lines[1:])
+    columns = {name: [fields[k] for _, fields in rows] for k, name in enumerate(header)}
+    return _Table(path, columns, [line for line, _ in rows])
 
 
 def _collect_looks(table: _Table) -> dict[tuple[str, str], Looks]:
@@ -109,7 +102,7 @@ def _collect_looks(table: _Table) -> dict[tuple[str, str], Looks]:
     first = "value" if "value" in table.columns else VALUES[0]
     values = np.array([table.numbers(name, known=False) for name in (first, VALUES[1])])
     names = table.columns["instance"]
-    nobody = ("",) * len(names)
+    nobody = [""] * len(names)
     policies, seeds = (table.columns.get(name, nobody) for name in STUDY_COLUMNS[:2])
     places: dict[tuple[str, str], list[int]] = {}
     for k, owner in enumerate(zip(policies, seeds, strict=True)):

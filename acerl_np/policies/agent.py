@@ -12,7 +12,7 @@ from acerl_np.kernels.ground.state import Problem
 from acerl_np.policies.files import BasePolicy, Places, Prepared
 from acerl_np.policies.general import find_set, make_general
 from acerl_np.policies.network import Policy
-from acerl_np.policies.rules import GENERAL
+from acerl_np.policies.rules import GENERAL, RulePolicy, find_policy_name
 from acerl_np.problem.choices import PAPER_RULES, SlotKind
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.instance import Instance, list_instances, refuse_chains
@@ -96,10 +96,10 @@ class OwnPolicy(BasePolicy):
         refuse("policy", self, "one that is compiled, as a rule by @acerl_np.rule", PolicyError)
 
 
-def seat_policy(
+def as_decider(
     policy: Any, instances: Instance | Sequence[Instance] = (), goal: Goal | None = None
-) -> BasePolicy | str:
-    """Return what plays: a policy of any form or a rule's name as it is, else what a user's object is made.
+) -> BasePolicy:
+    """Return the policy of any form as it is, and make one of a rule's name or of a user's object.
 
     Which weights `general` means depends on the instances and the goal.
 
@@ -108,9 +108,11 @@ def seat_policy(
     PolicyError
         If it is none of these, or a function of observations and masks without instances that say its sizes.
     """
-    if isinstance(policy, str) and policy.lower() == GENERAL:
-        return make_general(find_set(list_instances(instances), goal))
-    if isinstance(policy, BasePolicy | str):
+    if isinstance(policy, str):
+        name = find_policy_name(policy)
+        own = name == GENERAL
+        return make_general(find_set(list_instances(instances), goal)) if own else RulePolicy(name)
+    if isinstance(policy, BasePolicy):
         return policy
     if isinstance(policy, type) and hasattr(policy, "choose"):
         policy = policy()

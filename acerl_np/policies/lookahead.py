@@ -144,12 +144,11 @@ class Lookahead(BasePolicy):
                 f"policy: read {describe(policy)}; a lookahead's base must be compiled: expected a trained "
                 "policy, a rule's name, or a function with @acerl_np.rule"
             )
-        self.policy = policy
-        self._base: Base = RulePolicy(policy) if isinstance(policy, str) else policy
-        self.rules = find_rules(self._base)
-        self.commitment, self.max_changes = self._base.commitment, self._base.max_changes
-        self.recalls = self._base.recalls
-        self.origin: Origin | None = self._base.origin
+        self.policy: Base = RulePolicy(policy) if isinstance(policy, str) else policy
+        self.rules = find_rules(self.policy)
+        self.commitment, self.max_changes = self.policy.commitment, self.policy.max_changes
+        self.recalls = self.policy.recalls
+        self.origin: Origin | None = self.policy.origin
         if history is None and futures:
             kept = self.origin.history if self.origin is not None else None
             if not kept:
@@ -178,7 +177,7 @@ class Lookahead(BasePolicy):
     @property
     def portable(self) -> bool:
         """Whether it serves any floor and fleet, as its base does."""
-        return bool(getattr(self._base, "portable", False))
+        return bool(getattr(self.policy, "portable", False))
 
     @property
     def slots(self) -> str:
@@ -211,7 +210,7 @@ class Lookahead(BasePolicy):
         ------
         PolicyError
         """
-        self._base.check_layout(layout, name)
+        self.policy.check_layout(layout, name)
         super().check_layout(layout, name)
 
     def _find_misfit(self, layout: Layout) -> str | None:
@@ -245,7 +244,7 @@ class Lookahead(BasePolicy):
                 f"{places[k].name}: no historical record but itself{where}; expected other ones"
             )
         # The base is greedy while it looks ahead.
-        problem = self._base.prepare(problem, places, True)[0]
+        problem = self.policy.prepare(problem, places, True)[0]
         if history:
             slots = find_slots(self, history) if hasattr(self, "task_ids") else POOL
             tables = build_problem(history, n_vehicles=problem.fleet.shape[1], slots=slots)
@@ -275,7 +274,7 @@ class Lookahead(BasePolicy):
 
     def _make_base(self, future: S.Problem, layout: Layout) -> Decider:
         """Return what decides in futures: the base, and noised copies of it as further ones."""
-        base = self._base
+        base = self.policy
         # Tasks of a future keep the slots that they were drawn with.
         decider: Decider = base.prepare(future, [layout], True)[1]()
         if isinstance(base, IndexPolicy) and isinstance(decider, IndexDecider):
@@ -351,9 +350,10 @@ class Lookahead(BasePolicy):
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return what `from_arrays` needs, as plain arrays: the base, the history and the options."""
-        base = {} if isinstance(self.policy, str) else pack_policy(self.policy)
+        rule = self.policy.name if isinstance(self.policy, RulePolicy) else None
+        base = {} if isinstance(self.policy, RulePolicy) else pack_policy(self.policy)
         options = {name: getattr(self, name) for name in OPTIONS}
-        options["rule"] = self.policy if isinstance(self.policy, str) else None
+        options["rule"] = rule
         options["goal"] = self.goal.to_dict()
         return {
             **add_prefix("base.", base),

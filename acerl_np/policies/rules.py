@@ -74,6 +74,9 @@ class RulePolicy(BasePolicy):
         self.name = name
         self.recalls = name in YARDSTICKS
 
+    def __repr__(self) -> str:
+        return repr(self.name)
+
     def _prepare(self, problem: Problem, places: Places, greedy: bool) -> Prepared:
         rule = RULES[self.name]
         if self.name in YARDSTICKS:

@@ -157,7 +157,7 @@ def test_references_of_own_records_join_the_table(empty, run):
     for more in ("--cost-limit 40", "--breakdowns none"):
         assert missing in run(f"{words} --references best.json {more}").err.splitlines()
     stored = json.loads(Path("best.json").read_text())
-    stored["references"][0] |= {"content_hash": source.content_hash, "cost_limit": 3}
+    stored["references"][0] |= {"content_hash": source.content_hash, "goal": {"cost_limit": 3}}
     Path("best.json").write_text(json.dumps(stored))
     found = run("evaluate EDD DMH-01 --trials 1 --format json --references best.json")
     assert "best.json" not in found.err

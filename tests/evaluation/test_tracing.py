@@ -17,7 +17,6 @@ from acerl_np.policies import reasons
 from acerl_np.policies.index import NAMES, IndexPolicy
 from acerl_np.policies.reasons import COMPARED, MOST
 from acerl_np.policies.rules import RULES, YARDSTICKS
-from acerl_np.policies.static import PlanPolicy, find_static
 from acerl_np.problem.goal import Goal
 from acerl_np.problem.records import Assignments, read_assignments
 from acerl_np.simulation.replay import replay_assignments
@@ -41,14 +40,13 @@ def policies():
         "network": network.policy,
         "index": index.policy,
         "agents": rivals.train("mappo", records, steps=500),
-        "static": PlanPolicy(find_static(records).plan),
         "lookahead": acerl_np.Lookahead("EDD", history=records, futures=3),
         **{rule: rule for rule in RULES},
     }
 
 
-FORMS = ["network", "index", "agents", "static", "lookahead", *RULES]
-EXPECTED = {"MIX": {"FCFS", "EDD", "NVF", "STD"}, "static": {"FCFS", "EDD", "NVF", "STD"}}
+FORMS = ["network", "index", "agents", "lookahead", *RULES]
+EXPECTED = {"MIX": {"FCFS", "EDD", "NVF", "STD"}}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -12,8 +12,8 @@ from machine import needs_jit
 
 import acerl_np
 from acerl_np.evaluation.hold_out import choose_share, hold_out, make_noised, part_folds
-from acerl_np.evaluation.margin import choose_rule, choose_yardstick
-from acerl_np.evaluation.trials import Trials
+from acerl_np.evaluation.margin import choose_rule
+from acerl_np.evaluation.trials import Playing, Trials
 from acerl_np.evaluation.verdict import (
     BadDay,
     Difference,
@@ -68,9 +68,7 @@ def make_shift_trials(late, waiting, empty):
 
 def test_yardsticks_that_are_nearly_equal_are_told_apart_by_waiting():
     def choose(**known):
-        return choose_yardstick(
-            {name: make_shift_trials([x], *y) for name, (x, *y) in known.items()}
-        )
+        return choose_rule({name: make_shift_trials([x], *y) for name, (x, *y) in known.items()})
 
     # Within 0.05 points of the best: waiting, then empty metres; beyond, the objective alone.
     assert choose(a=(1.00, 60.0, 0.4), b=(1.04, 50.0, 0.5)) == "b"
@@ -97,7 +95,8 @@ def test_paired_differences_and_their_errors_by_hand():
 def make_row(label, tardiness=20.0, difference=None, unfinished=0):
     makespan = np.full(18, 100.0)
     makespan[:unfinished] = math.nan
-    return VerdictRow(label, make_trials(makespan, [tardiness] * 18), difference)
+    changes = {} if difference is None else {"value": difference}
+    return VerdictRow(label, make_trials(makespan, [tardiness] * 18), changes)
 
 
 UNKNOWN = "too few records to tell (makespan -4.2 % beside NVF, "
@@ -146,9 +145,9 @@ def test_a_sentence_says_it_all():
 
 def test_a_bad_day_says_what_is_worse_by_two_errors():
     def say(value, tardiness):
-        changes = {"tardiness": Difference(*tardiness, 0.0, 0.0)}
-        own = make_row("policy", difference=Difference(*value, 0.0, 0.0))
-        own = own._replace(changes=changes, lateness=(np.array([0.0, 900.0]),))
+        both = {"value": value, "tardiness": tardiness}
+        changes = {name: Difference(*x, 0.0, 0.0) for name, x in both.items()}
+        own = make_row("policy")._replace(changes=changes, lateness=(np.array([0.0, 900.0]),))
         near = make_row("nearest")._replace(lateness=(np.array([80.0, 0.0]),))
         return BadDay("demand x 1.3", (own, near), (9.0, 9.0)).sentence(SUM)
 
@@ -164,8 +163,8 @@ def write_sentence(goal, **changes):
     """The sentence of differences by measure, each an amount and its error; `value` is the objective's."""
     still = dict.fromkeys(("makespan", "tardiness", "late", "waiting", "empty"), (1.0, 2.0))
     known = {name: Difference(*both, *both) for name, both in {**still, **changes}.items()}
-    value = known.pop("value", known.get(goal.objective))
-    row = make_row("policy", difference=value)._replace(changes=known)
+    known.setdefault("value", known.get(goal.objective))
+    row = make_row("policy")._replace(changes=known)
     sentence = Verdict((row, make_row("NVF")), "NVF", "unseen", 6, goal).sentence()
     return sentence.removeprefix("On 6 unseen records: ")
 
@@ -230,7 +229,7 @@ def test_words_agree_with_signs(goal, value, changes, own, other):
     names = ("makespan", "tardiness", "late", "waiting", "empty")
     known = {name: Difference(*both, *both) for name, both in zip(names, changes, strict=True)}
     difference = known.get(goal.objective, Difference(*value, *value))
-    row = make_row("policy", own, difference)._replace(changes=known)
+    row = make_row("policy", own)._replace(changes={**known, "value": difference})
     text = Verdict((row, make_row("NVF", other)), "NVF", "unseen", 6, goal).sentence()
     words = "|".join(f"{word} than" for word in WORDS[difference.sign])
     words = words if any(difference[:2]) else "the same as"
@@ -333,7 +332,7 @@ def make_policy():
 def test_a_verdict_is_what_its_parts_are():
     records, policy = load_records(), make_policy()
     training, unseen = records[:6], records[6:]
-    verdict = judge(policy, training, unseen, trials=4, seed=5)
+    verdict = judge(policy, training, unseen, Playing(4, 5))
     assert [row.label for row in verdict.rows] == ["policy", verdict.best_rule]
     how = {"trials": 4, "seed": 5}
     rules = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
@@ -341,7 +340,7 @@ def test_a_verdict_is_what_its_parts_are():
     assert verdict.best_rule == choose_rule(played)
     both = (acerl_np.evaluate_policy(x, unseen, **how) for x in (policy, verdict.best_rule))
     own, other = (trials.makespan.mean() for trials in both)
-    assert verdict.policy.trials.mean_makespan().mean() == own
+    assert verdict.policy.trials.mean("makespan").mean() == own
     assert verdict.policy.difference.amount == pytest.approx(own - other)
     assert verdict.rule.difference is None
     assert verdict.kind == "unseen" and verdict.n_records == 2
@@ -355,7 +354,7 @@ def test_a_fold_is_judged_by_what_it_has_not_seen():
     policies = [acerl_np.IndexPolicy.of_weights(approach=-1.0, loaded=w) for w in (0.0, -1.0)]
     parts = part_folds(records, 2)
     folds = [Fold(*both) for both in zip(policies, parts, strict=True)]
-    verdict = judge(policies[0], records, folds=folds, trials=1)
+    verdict = judge(policies[0], records, playing=Playing(1), folds=folds)
 
     def find_mean(players):
         found = (
@@ -364,7 +363,7 @@ def test_a_fold_is_judged_by_what_it_has_not_seen():
         )
         return pytest.approx(np.concatenate(list(found)).mean())
 
-    assert verdict.policy.trials.mean_makespan().mean() == find_mean(policies)
+    assert verdict.policy.trials.mean("makespan").mean() == find_mean(policies)
     assert (verdict.kind, verdict.n_records, verdict.n_folds) == ("folds", 5, 2)
     assert verdict.policy.difference.sign is not None
     rules = ("FCFS", "EDD", "NVF", "STD", "LWT", "AHP")
@@ -373,7 +372,7 @@ def test_a_fold_is_judged_by_what_it_has_not_seen():
         for rest in parts[::-1]
     ]
     assert best == ["EDD", "STD"] and verdict.best_rule == "EDD or STD"
-    assert verdict.rule.trials.mean_makespan().mean() == find_mean(best)
+    assert verdict.rule.trials.mean("makespan").mean() == find_mean(best)
     with pytest.raises(acerl_np.InputError, match="some of the training records in each"):
         judge(policies[0], records[:3], folds=folds)
 
@@ -393,9 +392,9 @@ def test_what_takes_too_long_is_left_out_and_said():
     ]
     long = acerl_np.Instance.from_rows("long", record.layout, rows)
     told = {}
-    how = {"trials": 1, "patience": 1.5, "report": told.__setitem__}
+    how = {"patience": 1.5, "report": told.__setitem__}
     for objective, expected in {"makespan": [], "empty": ["hindsight"]}.items():
-        verdict = judge(make_policy(), [long], objective=objective, **how)
+        verdict = judge(make_policy(), [long], (), Playing(1, goal=Goal(objective)), **how)
         assert list_left_out(verdict) == expected
         words = re.compile(r"about \d+ (s|min) .*\(acerl-np \w+ --")
         assert all(words.search(note) for note in verdict.notes)
@@ -410,14 +409,15 @@ def test_a_verdict_on_shifts_has_rows_and_bad_days():
         acerl_np.generate_shift(floor, hours=2.0, scale=0.5, index=k, name=f"s{k}")
         for k in range(3)
     ]
-    verdict = judge(make_policy(), days[:2], days[2:], trials=1, objective="late+0.05*tardiness")
+    verdict = judge(make_policy(), days[:2], days[2:], Playing(1, goal=SUM))
     labels = [row.label for row in verdict.rows]
     assert labels == list(dict.fromkeys(["policy", verdict.best_rule, "nearest", "general"]))
     assert [day.label for day in verdict.bad_days] == ["a vehicle fewer", "demand x 1.3"]
     assert all(
         [row.label for row in x.rows] == ["policy", "nearest", "general"] for x in verdict.bad_days
     )
-    short = judge(make_policy(), days[:2], days[2:], trials=1, objective="late", patience=1e-6)
+    late = Playing(1, goal=LATE)
+    short = judge(make_policy(), days[:2], days[2:], late, patience=1e-6)
     assert list_left_out(short)[0] == "bad days" and not short.bad_days
 
 
@@ -431,9 +431,9 @@ def test_what_a_verdict_says_is_true_of_further_records(objective):
     said = {}
     for weight in (1.0, -1.0):
         policy = acerl_np.IndexPolicy.of_weights(approach=weight, loaded=-0.1)
-        verdict = judge(policy, known, judges, trials=3, objective=goal)
+        verdict = judge(policy, known, judges, Playing(3, goal=goal))
         own, other = (
-            acerl_np.evaluate_policy(x, further, trials=3, objective=goal).mean_value()
+            acerl_np.evaluate_policy(x, further, trials=3, objective=goal).mean("value")
             for x in (policy, verdict.best_rule)
         )
         said[weight] = verdict.policy.difference.sign, compare_paired(own, other).sign

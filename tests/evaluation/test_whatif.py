@@ -46,7 +46,7 @@ def test_the_base_is_what_evaluate_says_and_threads_change_nothing(shifts):
         assert list_differences(row.trials, expected) == []
         assert row.compare("late") == (0.0, 0.0)
     change, error = one[0].compare("waiting")
-    paired = one[0].trials.mean_waiting() - one[2].trials.mean_waiting()
+    paired = one[0].trials.mean("waiting") - one[2].trials.mean("waiting")
     assert change == pytest.approx(paired.mean()) and change > 0.0
     assert error == pytest.approx(paired.std(ddof=1) / np.sqrt(3))
     assert one[0].measure("late")[0] == pytest.approx(100 * one[0].trials.late.mean())

@@ -58,10 +58,10 @@ def play(env, observation, info):
 def test_the_checker_finds_nothing(instances, illegal, env_id):
     """Warnings are errors in these tests. It draws actions without their mask: of pairs, few are legal."""
     for played in (instances, "DMH-01"):
-        env = gymnasium.make(env_id, instance=played, illegal=illegal, render_mode="rgb_array")
+        env = gymnasium.make(env_id, instances=played, illegal=illegal, render_mode="rgb_array")
         check_env(env.unwrapped)
     if illegal == "redraw":  # where vehicles wait and charge
-        env = gymnasium.make(env_id, instance=make_powered(), illegal=illegal, may_wait=True)
+        env = gymnasium.make(env_id, instances=make_powered(), illegal=illegal, may_wait=True)
         check_env(env.unwrapped, skip_render_check=True)
 
 
@@ -197,14 +197,14 @@ def test_equals_the_simulator(instances, options):
 
 
 def test_a_name_a_suite_a_file_and_its_layout(tmp_path, instances):
-    made = gymnasium.make("acerl_np.gym:acerl_np/DMH-v0", instance="DMH-02")
+    made = gymnasium.make("acerl_np.gym:acerl_np/DMH-v0", instances="DMH-02")
     assert isinstance(made.unwrapped, DMHEnv)
     (tmp_path / "layout.json").write_text(json.dumps(acerl_np.load_layout("dmh").to_dict()))
     write_record(instances[0], tmp_path / "week.csv")
     week, given = DMHEnv(tmp_path / "week.csv"), DMHEnv(instances=instances[0])
     found = [names(env, 1) for env in (made, week, given)]
     assert found == [["DMH-02"], ["week"], ["DMH-01 short"]]
-    envs = DMHVectorEnv(2, instance=instances[0])
+    envs = DMHVectorEnv(2, instances=instances[0])
     assert envs.reset()[1]["instance"].tolist() == [instances[0].name] * 2
     assert set(names(DMHEnv("dmh-train"), 60, seed=1)) == {f"DMH-0{k}" for k in range(1, 9)}
 
@@ -402,12 +402,11 @@ def test_a_refused_reset_changes_nothing(instances):
 def test_bad_options(instances):
     options = {
         **{"illegal": ["ignore"], "render_mode": ["human"], "horizon": [-1.0], "n_vehicles": [2]},
-        **{"instance": [[], "DMH-77", 5, ["DMH-01", 5]], "task_slots": [0, 2.5]},
+        **{"instances": [[], "DMH-77", 5, ["DMH-01", 5]], "task_slots": [0, 2.5]},
         **{"scaling": [[1.0] * 11, [0.0] * 12, "x"], "actions": ["tasks"]},
         **{"may_wait": ["yes"], "max_episode_steps": [5]},
     }
     cases = [({name: value}, "expected") for name, values in options.items() for value in values]
-    cases.append(({"instance": "DMH-01", "instances": "DMH-02"}, "expected"))
     assert list_unrefused(lambda given: DMHEnv(**given), cases) == []
     cases += [({"num_envs": n}, "expected") for n in (0, -1, 1.5)]
     cases.append(({"autoreset_mode": "never"}, "expected"))

@@ -28,7 +28,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "environments.md").read_text(encodi
 
 @pytest.mark.parametrize("actions", ["rules", "pairs"])
 def test_the_mask_is_in_the_observation(actions):
-    env = MaskInObservation(gymnasium.make(ENV_ID, instance="DMH-01", actions=actions))
+    env = MaskInObservation(gymnasium.make(ENV_ID, instances="DMH-01", actions=actions))
     plain = DMHEnv("DMH-01", actions=actions)
     seen, info = env.reset(seed=0)
     observation, expected = plain.reset(seed=0)

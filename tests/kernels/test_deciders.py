@@ -155,26 +155,6 @@ def test_rows_are_matched_at_the_least_cost(n_rows, more, size, seed):
     assert own.sum() == cost[linear_sum_assignment(cost)].sum()
 
 
-@EXAMPLES
-@given(worlds(), st.data())
-def test_plans_go_by_their_order_and_rules(world, data):
-    n = len(world.layout["vehicles"])
-    orders = [data.draw(st.permutations(range(n))) for _ in range(2)]
-    rules = [data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)) for _ in range(2)]
-    decider = deciders.PlanDecider(*np.array([orders, rules], np.int64)[:, :, np.newaxis])
-
-    def choose(slow, _, decision):
-        v = next(v for v in orders[0] if v in free_vehicles(slow))
-        rule = rules[0][v]
-        return {(v, slow.select(v, full.ACTION_RULES[rule]), rule)}
-
-    play_beside(world, decider, [0] * 4, choose)
-    # A row of the table is a plan of its own.
-    problem = build_problem([world.instance()])
-    alone = deciders.PlanDecider(decider.orders[1:].copy(), decider.rules[1:].copy())
-    assert play_alone(problem, decider, [0] * 4, 1) == play_alone(problem, alone, [0] * 4)
-
-
 @pytest.mark.parametrize("agents", [1, 2])
 @settings(max_examples=40 if JIT else 2)
 @given(worlds(), keys, st.integers(0, 2**32 - 1), st.booleans(), RULE_SETS)

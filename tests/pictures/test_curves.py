@@ -173,7 +173,7 @@ def test_a_study_has_a_line_for_each_policy(tmp_path):
 def test_unusable_files_and_folders_are_named(tmp_path):
     path = tmp_path / "curves.csv"
     cases = {
-        "": "line 1: the file is empty",
+        "": "line 1: no column 'generation'",
         CURVES: "line 1: a header and nothing else",
         "a,b\n1,2\n": "line 1: no column 'generation'; read a,b",
         CURVES + "0,0,A,1,1,1\n0,0,A,1\n": "line 3: 4 fields; expected 6",

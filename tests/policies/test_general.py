@@ -10,6 +10,7 @@ import acerl_np
 from acerl_np import Config, Dispatcher, IndexPolicy, Lookahead, evaluate_policy, load_suite
 from acerl_np.commands.shared.players import find_policy
 from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.evaluation.trials import Playing
 from acerl_np.evaluation.verdict import judge
 from acerl_np.live import events as E
 from acerl_np.policies.general import SETS, make_general, read_sets
@@ -145,7 +146,7 @@ def test_a_verdict_on_shifts_has_what_a_plant_asks_about():
     shifts = tiny_shifts(7)
     training, unseen = shifts[:2], shifts[2:]
     goal = Goal("late+0.05*tardiness")
-    verdict = judge(POLICY, training, unseen, trials=1, objective=goal)
+    verdict = judge(POLICY, training, unseen, Playing(1, goal=goal))
     assert verdict.best_rule in YARDSTICKS
     assert {"nearest", "assignment", "general"} <= {row.label for row in verdict.rows}
     # The worst record, and each task's lateness, are those of a trace.
@@ -165,7 +166,7 @@ def test_a_verdict_on_shifts_has_what_a_plant_asks_about():
         sign = day.rows[0].difference.sign
         assert bool(day.sentence(verdict.goal)) == (sign == 1)
     # What there is no time for is left out, and said.
-    verdict = judge(POLICY, training, unseen, trials=1, objective=goal, patience=0.0)
+    verdict = judge(POLICY, training, unseen, Playing(1, goal=goal), patience=0.0)
     assert not verdict.bad_days
     assert "bad days left out: about 1 s (acerl-np whatif)" in verdict.notes
 

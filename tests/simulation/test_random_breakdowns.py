@@ -8,7 +8,7 @@ from pathlib import Path
 import naive_evolution
 import numpy as np
 import pytest
-from episodes import play_and_compare, play_on, play_static, take_first
+from episodes import play_and_compare, play_on, take_first
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from machine import JIT, needs_jit
@@ -33,8 +33,6 @@ from acerl_np import (
 )
 from acerl_np.evaluation import trials as trials_module
 from acerl_np.kernels.learning.update import Noise
-from acerl_np.policies import static
-from acerl_np.policies.static import PlanPolicy, PositionPlan, find_static
 from acerl_np.problem.parts import RandomBreakdowns
 from acerl_np.problem.records import write_record
 from acerl_np.problem.servable import measure_load
@@ -166,7 +164,6 @@ def test_an_episode_that_takes_too_long_is_stopped():
     if JIT:
         trials = evaluate_policy("EDD", instance, trials=2)
         assert trials.unfinished == 2
-        assert np.isnan(find_static(instance).makespan).all()
     simulator = Simulator(instance, horizon=1000)
     play_on(simulator)
     assert simulator.time[0] == 1000
@@ -191,27 +188,14 @@ def play_with_key(instance, key, act=take_first):
 
 def test_all_policies_meet_the_same_breakdowns():
     """A trial's breakdowns are keyed by seed, content of the instance and trial alone."""
-    instances = [short(1, 6), short(2, 5)]
-    trials, seed = (20, 4) if JIT else (3, 4)
-    plan = PositionPlan((0, 1, 2), (1, 1, 1))
-    keys = stream_keys(instances, trials, seed)
-    entries = [instance for instance in instances for _ in range(trials)]
-    together = play_static([plan], entries, keys)[0].reshape(2, trials)
-
-    def act(observation, mask):
-        return mask.argmax(axis=1) // 4 * 4 + 1
-
-    for instance, makespan in zip(instances, together.tolist(), strict=True):
-        alone = stream_keys([instance], trials, seed)
-        assert makespan == [play_with_key(instance, key, act) for key in alone]
-    assert len(np.unique(together)) > 2
-    instance = short(1, 6, RandomBreakdowns(150.0, 50.0))
-    policy = ACERL(instance, Config(hidden=(4,)), seed=1).policy
+    instances = [short(1, 6, RandomBreakdowns(150.0, 50.0)), short(2, 5)]
+    policy = ACERL(instances, Config(hidden=(4,)), seed=1).policy
     trials = 70 if JIT else 3  # 64 make a tile
-    played = evaluate_policy(policy, instance, trials=trials, seed=4, greedy=True)
-    keys = stream_keys([instance], trials, 4)
-    assert played.makespan[0].tolist() == [play_with_key(instance, key, policy.act) for key in keys]
-    assert len(np.unique(played.makespan)) > 1
+    played = evaluate_policy(policy, instances, trials=trials, seed=4, greedy=True)
+    for instance, makespan in zip(instances, played.makespan.tolist(), strict=True):
+        keys = stream_keys([instance], trials, 4)
+        assert makespan == [play_with_key(instance, key, policy.act) for key in keys]
+        assert len(set(makespan)) > 1
 
 
 def test_each_member_of_a_generation_draws_its_own():
@@ -230,26 +214,6 @@ def test_each_member_of_a_generation_draws_its_own():
     keys = [naive_evolution.stream_key(6, naive_evolution.ACTION, generation, k) for k in range(11)]
     assert played.makespan.tolist() == [play_with_key(instance, key) for key in keys]
     assert len(np.unique(played.makespan)) > 1
-
-
-@pytest.mark.parametrize("pieces", [False, True])
-def test_static_is_the_best_plan_over_its_training_trials(pieces, monkeypatch):
-    """Found on keyed episodes of its training records, in pieces or at once; played on those of others."""
-    if pieces:
-        monkeypatch.setattr(static, "MAX_EPISODES", 40)
-    training, judged = [short(1, 6), short(2, 4)][: 2 if JIT else 1], [short(2, 5)]
-    trials = 8 if JIT else 2
-    entries = [item for item in training for _ in range(trials)]
-    keys = stream_keys(training, trials, 2)
-    best = find_static(entries, keys=keys)
-    others = [PositionPlan((2, 1, 0), (rule,) * 3) for rule in range(4)]
-    assert best.makespan.mean() <= play_static(others, entries, keys)[0].mean(axis=1).min()
-    found = evaluate_policy(PlanPolicy(best.plan), judged, trials=trials, seed=2)
-    assert found.makespan.shape == (1, trials)
-    played = play_static([best.plan], judged * trials, stream_keys(judged, trials, 2))
-    assert found.makespan[0].tolist() == played[0][0].tolist()
-    assert found.tardiness[0].tolist() == played[1][0].tolist()
-    assert found.decisions == played[2].sum()
 
 
 def test_wrong_models_keys_and_sizes_are_refused_where_they_are_made():

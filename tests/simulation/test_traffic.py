@@ -494,7 +494,7 @@ def play_all(day, actions=()):
 @pytest.mark.parametrize("seed", [9, 53])
 def test_hindsight_finds_the_best_of_all_episodes(seed):
     day, goal = draw_day(random.Random(seed)), Goal("makespan")
-    found = find_hindsight(day, objective=goal, effort=0.02)
+    found = find_hindsight(day, goal, effort=0.02)
     assert found.makespan == min(played := play_all(day))
     assert len({*played}) > 3 and bound_objective(day, goal) <= found.makespan
 

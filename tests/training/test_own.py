@@ -27,6 +27,7 @@ from acerl_np import (
 from acerl_np.commands.main import main
 from acerl_np.evaluation.hindsight import find_references
 from acerl_np.evaluation.tracing import trace_policy
+from acerl_np.evaluation.trials import Playing
 from acerl_np.evaluation.verdict import judge
 from acerl_np.evolution import Evolution, InstanceSampler, rank_utilities
 from acerl_np.kernels.ground.state import read_outcome
@@ -165,7 +166,7 @@ def test_evolution_takes_a_ranking_and_a_sampler():
 
 
 def test_a_judgement_asks_it():
-    verdict = judge(run("index", OWN).policy, load_instances(), trials=1, objective=GOAL)
+    verdict = judge(run("index", OWN).policy, load_instances(), (), Playing(1, goal=GOAL))
     assert [row.label for row in verdict.rows] == ["policy", verdict.best_rule]
 
 
@@ -244,7 +245,7 @@ def test_one_line_says_what_is_wrong():
     with pytest.raises(PolicyError, match=r"^objective: a lookahead cannot ask a function"):
         Lookahead("EDD", futures=0, objective=GOAL)
     with pytest.raises(InputError, match=r"^objective: hindsight cannot ask a function"):
-        find_references(load_instances(), objective=GOAL)
+        find_references(load_instances(), GOAL)
     trainer = start("index", TEXTS)
     with pytest.raises(ConfigError, match=r"^sampler: read .*; expected .*Config\(sampler=...\)"):
         trainer.sampler = own_goals.Turns(2)

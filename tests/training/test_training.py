@@ -572,9 +572,9 @@ def test_trials_that_do_not_finish_are_counted_and_left_out_of_means():
     finished = free.makespan <= horizon
     assert trials.unfinished == 20 - finished.sum() > 0
     assert np.array_equal(np.isfinite(trials.makespan), finished)
-    assert trials.mean_makespan()[0] == pytest.approx(free.makespan[finished].mean())
-    assert trials.mean_tardiness()[0] == pytest.approx(free.tardiness[finished].mean())
+    assert trials.mean("makespan")[0] == pytest.approx(free.makespan[finished].mean())
+    assert trials.mean("tardiness")[0] == pytest.approx(free.tardiness[finished].mean())
     assert trials.satisfied == (free.tardiness[finished] < 50.0).sum() / 20
     none = evaluate_policy("MIX", instance, trials=3, threads=1, horizon=1.0)
     assert (none.unfinished, none.satisfied) == (3, 0.0)
-    assert np.isnan(none.mean_makespan()).all()
+    assert np.isnan(none.mean("makespan")).all()

@@ -10,6 +10,7 @@ from trainings import check_played
 import acerl_np
 from acerl_np import ACERL, Config, IndexPolicy, Lookahead, evaluate_policy
 from acerl_np.evaluation.hindsight import find_hindsight
+from acerl_np.evaluation.trials import Playing
 from acerl_np.evaluation.verdict import judge
 from acerl_np.policies.index import CHARGING, ENERGY, NAMES, RECALLING, WAITING, move_thresholds
 from acerl_np.problem.instance import commit_instances
@@ -130,10 +131,10 @@ def test_who_cannot_call_back_refuses(records):
 
 def test_a_policy_that_calls_back_is_judged_beside_yardsticks_that_do(records):
     policy = IndexPolicy([-1.0, 1.0], features=["approach", "current"], commitment="pickup")
-    verdict = judge(policy, records[:2], records[2:], trials=1)
+    verdict = judge(policy, records[:2], records[2:], Playing(1))
     late = commit_instances(records[2:], "pickup", 8)
     beside = evaluate_policy(verdict.rows[1].label, late, trials=1)
-    assert verdict.rows[1].waiting == pytest.approx(beside.waiting.mean())
+    assert verdict.rows[1].mean("waiting") == pytest.approx(beside.waiting.mean())
 
 
 WEIGHTS = {"approach": -1.0, "n_late": -0.4, "current": 0.3}

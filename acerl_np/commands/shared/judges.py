@@ -73,7 +73,7 @@ def part_records(
         if n > hold_out.MOST_IN_FOLDS:
             playing = Playing(1, options["seed"], goal=goal or PAPER)
             near = play_policy("nearest", instances, playing)
-            share = hold_out.choose_share(near.mean_value())
+            share = hold_out.choose_share(near.mean("value"))
         elif options["seeds"] is not None:
             share = hold_out.SHARE
         else:

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from acerl_np.support.team import Team
     from acerl_np.training.acerl import ACERL
 
-PLAYED = ("trials", "seed", "horizon", "threads")
-
-
 FOLD_SECONDS = 120.0
 """Longest that the trainings of folds may take unless they are asked for; else there are fewer, then one."""
 
@@ -95,7 +92,7 @@ def keep_better(trainer: ACERL, verdict: Verdict, folder: Path) -> str:
     from acerl_np.policies.general import find_set, make_general
 
     known = next(row for row in verdict.rows if row.label == "general")
-    own = compare_paired(verdict.policy.trials.mean_value(), known.trials.mean_value())
+    own = compare_paired(verdict.policy.trials.mean("value"), known.trials.mean("value"))
     shown = f"{verdict.goal.objective} {show_difference(own.amount, own.error, '+')}"
     if verdict.kind == "noised":
         why = f"fewer than {LEAST_JUDGES} different records have trained"
@@ -123,14 +120,14 @@ def show_verdict(
             print(f"verdict: {part}, {verdicts.show_seconds(seconds)}", file=sys.stderr, flush=True)
 
     try:
-        how = {name: getattr(playing, name) for name in PLAYED}
-        how["folds"] = train_folds(trainer, judges, options, folder, team) if judges.folds else ()
-        records = trainer.instances, judges.held_back
+        folds = train_folds(trainer, judges, options, folder, team) if judges.folds else []
         seconds = trainer.history[-1].seconds if trainer.history else 0.0
-        in_time = 0 if options["folds"] else len(how["folds"])
+        in_time = 0 if options["folds"] else len(folds)
         patience = max(verdicts.PATIENCE, PATIENCE * seconds) - in_time * seconds
-        how |= {"patience": patience, "report": report, "general": begins_general(trainer)}
-        verdict = verdicts.judge(trainer.policy, *records, objective=playing.goal, **how)
+        how: dict[str, Any] = {"folds": folds, "patience": patience, "report": report}
+        records = trainer.instances, judges.held_back
+        how["general"] = begins_general(trainer)
+        verdict = verdicts.judge(trainer.policy, *records, playing, **how)
     except InputError as error:
         # The training is done and saved; floors of several sizes may not take one policy.
         print(f"no verdict: {error}", file=sys.stderr)

@@ -218,7 +218,7 @@ def read_goal(
 
 def find_policy(name: str) -> Any:
     """Return the policy in a file, the name of a known one, or what a `module:name` says."""
-    from acerl_np.policies.agent import seat_policy
+    from acerl_np.policies.agent import as_decider
     from acerl_np.policies.files import load_policy
     from acerl_np.policies.rules import GENERAL, find_policy_name
 
@@ -230,7 +230,7 @@ def find_policy(name: str) -> Any:
         shown = make_printable(name)
         raise PolicyError(f"policy '{shown}': no name; expected {shown}:NAME")
     if is_own_name(name):
-        return seat_policy(load_own(name, "policy", PolicyError))
+        return as_decider(load_own(name, "policy", PolicyError))
     return find_policy_name(name, others=bundled.bundled_instances())
 
 

@@ -67,7 +67,7 @@ def draw_records(
 ) -> Iterable[str]:
     """Give the picture of some policies' objective on each record, with the bound where there is one."""
     names = next(iter(shown.values())).instances
-    series = {label: trials.mean_value() for label, trials in shown.items()}
+    series = {label: trials.mean("value") for label, trials in shown.items()}
     if not goal.own and all(name in judges for name in names):
         series["bound"] = np.array([bound_objective(judges[name], goal) for name in names])
         order = [names.index(name) for name in judges]
@@ -87,7 +87,7 @@ def report_policies(
 ) -> None:
     """Write the page of policies beside each other: the first, and each other's difference to it."""
     goal, n = results[0].goal, len(records)
-    values = [trials.mean_value() for trials in results]
+    values = [trials.mean("value") for trials in results]
     own = show_difference(float(values[0].mean()), standard_error(values[0]), "")
     lines = [
         f"On {count(n, 'record')} {labels[0]} has {goal.objective} {own}{goal.unit and f' {goal.unit}'}."

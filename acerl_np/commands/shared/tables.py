@@ -164,7 +164,7 @@ def list_figures(label: str, trials: Trials) -> list[dict[str, object]]:
             row[f"{key}_error_s"] = standard_error(over)
         row["satisfied_share"] = satisfied_share(trials.cost[part], trials.cost_limit)
         if trials.goal.objective != PAPER.objective:
-            row["value"] = float(trials.mean_value()[part].mean())
+            row["value"] = float(trials.mean("value")[part].mean())
         rows.append(row)
     return rows
 
@@ -203,8 +203,8 @@ BESIDE = (
         "of the way",
         ".0%",
         unknown="",
-        meaning="of the way: share of the way, in makespan, from the best static plan for these very records "
-        "(0%) to hindsight (100%)",
+        meaning="of the way: share of the way, in the objective, from the best rule on these records (0%) to "
+        "hindsight (100%)",
     ),
 )
 

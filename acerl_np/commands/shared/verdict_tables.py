@@ -23,7 +23,7 @@ def list_verdict(verdict: Verdict) -> list[dict[str, object]]:
     return [
         {
             **list_figures(row.label, row.trials)[-1],
-            **{name: clear_cell(getattr(row, name)) for name in ("worst", "late_tasks", "late_95")},
+            **{name: clear_cell(x) for name, x in row.find_tail().items() if name != "latest"},
         }
         for row in verdict.rows
     ]
@@ -61,8 +61,7 @@ def render_verdict(verdict: Verdict, form: str = "text", *, more: bool) -> list[
     shown: list[dict[str, object]] = []
     for row in verdict.rows:
         if row.difference is not None:
-            changes = {"value": row.difference, **row.changes}
-            cells = {name: show_difference(*changes[name][:2], "+") for name in titles}
+            cells = {name: show_difference(*row.changes[name][:2], "+") for name in titles}
             shown.append({"policy": row.label, **cells})
     difference = verdict.policy.difference
     unknown = difference is None or difference.sign is None
@@ -92,6 +91,7 @@ def list_bad_day(verdict: Verdict, day: BadDay) -> tuple[list[Column], list[dict
     rows: list[dict[str, object]] = []
     for row, after in zip(day.rows, day.after, strict=True):
         change = "" if row.difference is None else show_difference(*row.difference[:2], "+")
-        rows.append({"policy": row.label, "value": row.value, "tardiness": row.tardiness})
-        rows[-1] |= {"after": after, "latest": clear_cell(row.latest), "change": change}
+        rows.append({"policy": row.label, "after": after, "change": change})
+        rows[-1] |= {name: row.mean(name) for name in ("value", "tardiness")}
+        rows[-1]["latest"] = clear_cell(row.find_tail()["latest"])
     return columns, rows

@@ -1,4 +1,4 @@
-"""Who decides: rules, yardsticks, static plans, networks, pairs of them, or index functions, behind one call.
+"""Who decides: rules, yardsticks, networks, pairs of them, or index functions, behind one call.
 
 A simulated episode, a look ahead and a control system's dispatcher all ask `decide`. Each kind of decider is
 a NamedTuple of its own, by whose type `decide` is compiled: nobody compiles what cannot occur.
@@ -52,19 +52,6 @@ class YardstickDecider(NamedTuple):
     value: np.ndarray
     vehicle: np.ndarray
     matching: Matching
-
-
-class PlanDecider(NamedTuple):
-    """Static plans.
-
-    Attributes
-    ----------
-    orders, rules : ndarray(int64, (N, I, n_vehicles))
-        Vehicles, the preferred one first, and the rule of each vehicle; by instance, or once for all.
-    """
-
-    orders: np.ndarray
-    rules: np.ndarray
 
 
 class IndexDecider(NamedTuple):
@@ -139,13 +126,7 @@ class AgentsDecider(NamedTuple):
 
 
 Decider = (
-    RuleDecider
-    | YardstickDecider
-    | OwnDecider
-    | PlanDecider
-    | IndexDecider
-    | NetworkDecider
-    | AgentsDecider
+    RuleDecider | YardstickDecider | OwnDecider | IndexDecider | NetworkDecider | AgentsDecider
 )
 
 
@@ -249,20 +230,6 @@ def decide_by_function(problem, state, b, decider, row, key, decision):
     """Decide as `decide`, by an index function, or by its relief where too much waits."""
     chosen = decide_by_index(problem, state, b, decider, row, key, decision)
     return find_relief(problem, state, b, decider.relief, decider.beyond, chosen)
-
-
-@inner_kernel
-def decide_by_plan(problem, state, b, decider, row, key, decision):
-    """Decide as `decide`, by a plan: the first vehicle of the order that has a choice acts by its rule."""
-    i = state.episode[b].instance
-    own = i % decider.orders.shape[1]
-    for k in range(decider.orders.shape[2]):
-        v = decider.orders[row, own, k]
-        n_vehicles = problem.instance[i].n_vehicles
-        if v < n_vehicles and offers.has_choice(problem, state, b, v):
-            rule = decider.rules[row, own, v]
-            return v, np.int64(select_task(problem, state, b, v, rule)), rule
-    return NOTHING
 
 
 @inner_kernel
@@ -372,7 +339,6 @@ KINDS: dict[type, Callable[..., tuple[int, int, int]]] = {
     RuleDecider: baselines.decide_by_rule,
     YardstickDecider: yardsticks.decide_by_yardstick,
     OwnDecider: decide_by_own,
-    PlanDecider: decide_by_plan,
     IndexDecider: decide_by_function,
     NetworkDecider: decide_by_network,
     AgentsDecider: decide_by_agents,
@@ -384,7 +350,7 @@ def decide(problem, state, b, decider, row, key, decision):
     """Return the vehicle, its task's position in the pool, and the rule that picked it or `NO_RULE`.
 
     -1 three times where no vehicle has a choice. Draws are (decision, 0) and (decision, 1) of the stream
-    of `key`; `row` says which of several networks, index functions or plans decides.
+    of `key`; `row` says which of several networks or index functions decides.
     """
     return KINDS[type(decider)](problem, state, b, decider, row, key, decision)
 

@@ -16,7 +16,7 @@ from acerl_np.support.compiled import inner_kernel
 FCFS, EDD, NVF, STD, LWT, AHP = 0, 1, 2, 3, 4, 5
 
 N_RULES = 4
-"""Rules of the paper, the first ones: those of MIX, static plans and searches."""
+"""Rules of the paper, the first ones: those of MIX and searches."""
 
 PAPER_RULES = np.arange(N_RULES)
 """Rules among which a network chooses by default: action = vehicle * R + k for the k-th of R."""
